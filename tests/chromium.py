@@ -25,10 +25,10 @@ PATIENCE = 60  # seconds
 
 def find_chromium() -> str:
     """The browser's path; skips the test where there is none."""
-    found = next((p for n in NAMES if (p := shutil.which(n))), None)
-    if found is None:
+    path = next((p for n in NAMES if (p := shutil.which(n))), None)
+    if path is None:
         pytest.skip("no Chromium: apt-get install chromium")
-    return found
+    return path
 
 
 class Page:
@@ -96,11 +96,11 @@ class Page:
 
     def evaluate(self, script: str) -> Any:
         """The value of a JavaScript expression, awaited."""
-        found = self.send(
+        reply = self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
     def middle_of(self, selector: str) -> tuple[float, float]:
         """Where an element is on the screen."""
@@ -128,10 +128,10 @@ class Page:
         self.click(selector)
         self.send("Input.insertText", text=text)
 
-    def take_screenshot(self, whole: bool = False) -> bytes:
+    def take_screenshot(self, full_page: bool = False) -> bytes:
         """The page as PNG."""
-        found = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
-        return base64.b64decode(found["data"])
+        reply = self.send("Page.captureScreenshot", captureBeyondViewport=full_page)
+        return base64.b64decode(reply["data"])
 
 
 @contextmanager

@@ -29,8 +29,8 @@ def run_mxnet(path: Path, feeds: Feeds, seconds: int) -> list[Array]:
     params = path.with_name(path.name.replace("symbol.json", "0000.params"))
     text, held = path.read_text(), networks.load_params(params) if params.exists() else {}
     known = live_mxnet().sym.load_json(text).list_inputs()
-    given = {n: np.atleast_1d(a) for n, a in feeds.items() if n in known}
-    plain = {n: a.astype("float32") if a.dtype == bool else a for n, a in given.items()}
+    arrays = {n: np.atleast_1d(a) for n, a in feeds.items() if n in known}
+    plain = {n: a.astype("float32") if a.dtype == bool else a for n, a in arrays.items()}
     return run_symbol(text, held, plain)
 
 
@@ -56,7 +56,7 @@ RUN: dict[str, Callable[[Path, Feeds, int], list[Array]]] = {
 
 
 def directions(
-    ir: Graph, form: str, feeds: Feeds, wanted: Sequence[Array], folder: Path,
+    ir: Graph, form: str, feeds: Feeds, expected: Sequence[Array], folder: Path,
     seconds: int = 300, rows: int | None = None,
 ) -> Iterator[tuple[str, Found]]:  # fmt: skip
     """What becomes of a model in every direction.
@@ -80,11 +80,14 @@ def directions(
             place = folder / source
             place.mkdir(exist_ok=True)
             bounds = rows, "mxnet" in (source, target)
-            yield f"{source} → {target}", one(graph, target, place, feeds, wanted, seconds, *bounds)
+            yield (
+                f"{source} → {target}",
+                one(graph, target, place, feeds, expected, seconds, *bounds),
+            )
 
 
 def one(
-    graph: Graph, target: str, folder: Path, feeds: Feeds, wanted: Sequence[Array], seconds: int,
+    graph: Graph, target: str, folder: Path, feeds: Feeds, expected: Sequence[Array], seconds: int,
     rows: int | None, lifted: bool,
 ) -> Found:  # fmt: skip
     """Write a graph to a folder in one format, run it and compare."""
@@ -95,12 +98,12 @@ def one(
         return f"refused: {reason(error)}"
     shaped = {v.name: as_read(feeds[v.name], v) for v in graph.inputs}
     try:
-        found = RUN[target](path, shaped, seconds)
+        results = RUN[target](path, shaped, seconds)
     except Exception as error:  # whatever the runtime says of it
         if isinstance(error, TvmError) and str(error).startswith("TVM takes"):
             return f"not run: {error}"
         return f"failed: {str(error).strip().splitlines()[-1][:300]}"
-    return error_of(found, wanted, rows, lifted)
+    return error_of(results, expected, rows, lifted)
 
 
 def reread(path: Path, form: str, feeds: Feeds) -> Graph:
@@ -113,9 +116,9 @@ def reread(path: Path, form: str, feeds: Feeds) -> Graph:
     if form != "mxnet":
         return serde.load(path, format=form)
     known = live_mxnet().sym.load_json(path.read_text()).list_inputs()
-    given = {n: np.atleast_1d(a) for n, a in feeds.items() if n in known}
-    types = {n: "float32" if a.dtype == bool else a.dtype for n, a in given.items()}
-    return serde.load(path, format=form, inputs={n: (a.shape, types[n]) for n, a in given.items()})
+    arrays = {n: np.atleast_1d(a) for n, a in feeds.items() if n in known}
+    types = {n: "float32" if a.dtype == bool else a.dtype for n, a in arrays.items()}
+    return serde.load(path, format=form, inputs={n: (a.shape, types[n]) for n, a in arrays.items()})
 
 
 def as_read(array: Array, value: Any) -> Array:
@@ -132,16 +135,19 @@ def reason(error: SerdeError) -> str:
 
 
 def error_of(
-    found: Sequence[Array], wanted: Sequence[Array], rows: int | None = None, lifted: bool = False
+    actual: Sequence[Array],
+    expected: Sequence[Array],
+    rows: int | None = None,
+    lifted: bool = False,
 ) -> Found:
     """The largest error of floats in terms of their scale, or what else is not the same.
 
     ``lifted``: MXNet has taken part, whose tensors have an axis, and to which truth is a float.
     """
-    if len(found) != len(wanted):
-        return f"wrong: {len(found)} outputs for {len(wanted)}"
+    if len(actual) != len(expected):
+        return f"wrong: {len(actual)} outputs for {len(expected)}"
     errors = [0.0]
-    for at, (a, b) in enumerate(zip(found, wanted, strict=True)):
+    for at, (a, b) in enumerate(zip(actual, expected, strict=True)):
         if lifted and b.ndim == 0 and a.shape == (1,):
             a = a.reshape(())
         if lifted and b.dtype == bool:

@@ -109,9 +109,9 @@ def assert_machine(compute, name, classes):
     if name.startswith("shares"):
         np.testing.assert_allclose(scores, model.predict_proba(X), atol=5e-5)
         return
-    wanted = model.decision_function(X)
-    wanted = np.stack([wanted, -wanted], 1) if classes == 2 else wanted
-    np.testing.assert_allclose(scores, wanted, atol=1e-4)
+    expected = model.decision_function(X)
+    expected = np.stack([expected, -expected], 1) if classes == 2 else expected
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
 
 
 def assert_curve(compute, name):

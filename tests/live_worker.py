@@ -95,8 +95,8 @@ class LiveWorker:
             inputs, outputs = f"{folder}/in.npz", f"{folder}/out.npz"
             np.savez(inputs, **feeds)
             self.ask(command, what, inputs, outputs)
-            with np.load(outputs) as found:
-                return [found[f"arr_{i}"] for i in range(len(found.files))]
+            with np.load(outputs) as arrays:
+                return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -128,5 +128,5 @@ def install(folder: Path, *requirements: list[str]) -> None:
     """Make the folder's Python environment, and install into it what each of the lists names."""
     venv.create(folder / "v", with_pip=True, clear=True)
     pip = [folder / "v/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    for wanted in requirements:
-        subprocess.run([*pip, *wanted], check=True, capture_output=True, text=True)
+    for args in requirements:
+        subprocess.run([*pip, *args], check=True, capture_output=True, text=True)

@@ -42,16 +42,16 @@ def _stored(kind: str) -> Iterator[Case]:
 
 def _read(folder: Path, side: str, values: Any) -> list[Any]:
     """The arrays, or lists of them, of one side of a data set."""
-    found = []
+    arrays = []
     for i in range(len(list(folder.glob(f"{side}_*.pb")))):
         raw = (folder / f"{side}_{i}.pb").read_bytes()
         if values[i].type.WhichOneof("value") == "sequence_type":
             sequence = onnx.SequenceProto()
             sequence.ParseFromString(raw)
-            found.append(numpy_helper.to_list(sequence))
+            arrays.append(numpy_helper.to_list(sequence))
         else:
-            found.append(numpy_helper.to_array(onnx.TensorProto.FromString(raw)))
-    return found
+            arrays.append(numpy_helper.to_array(onnx.TensorProto.FromString(raw)))
+    return arrays
 
 
 def light_names() -> list[str]:
@@ -74,6 +74,6 @@ def light_model(name: str) -> Case:
             kind = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
             shape = [d.dim_value or 1 for d in tensor.shape.dim]
             feeds.append(rng.standard_normal(shape).astype(kind))
-    wanted = next(r for _, r in results(model, feeds))
-    assert not isinstance(wanted, Exception), wanted
-    return Case(f"{LIGHT}/{name}", model, [(feeds, wanted)], 1e-3, 1e-5)
+    expected = next(r for _, r in results(model, feeds))
+    assert not isinstance(expected, Exception), expected
+    return Case(f"{LIGHT}/{name}", model, [(feeds, expected)], 1e-3, 1e-5)

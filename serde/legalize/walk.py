@@ -184,7 +184,7 @@ def _keep_illegal(
     """Keep a node without its subgraphs, and why it could not be made legal."""
     attrs = {n: v for n, v in node.attrs.items() if not isinstance(v, (Graph, Body))}
     results = builder.keep(Node(node.op, inputs, node.outputs, attrs, node.domain, node.name,
-                          node.sources), inputs)  # fmt: skip
+                                node.sources), inputs)  # fmt: skip
     builder.diagnostics.update(dict.fromkeys(results, reason))
     return results
 

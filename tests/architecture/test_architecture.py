@@ -115,7 +115,7 @@ def layer(module: str) -> int:
 
 def offenders(find: Callable[[str], Any], paths: Iterable[str] | None = None) -> dict[str, Any]:
     """What is found wrong, by file."""
-    return {p: found for p in (sources() if paths is None else paths) if (found := find(p))}
+    return {p: faults for p in (sources() if paths is None else paths) if (faults := find(p))}
 
 
 @cache
@@ -182,13 +182,13 @@ def circles(pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
 
     @cache
     def reached(start: str) -> frozenset[str]:
-        found: set[str] = set()
+        modules: set[str] = set()
         waiting = [start]
         while waiting:
-            for other in ahead.get(waiting.pop(), set()) - found:
-                found.add(other)
+            for other in ahead.get(waiting.pop(), set()) - modules:
+                modules.add(other)
                 waiting.append(other)
-        return frozenset(found)
+        return frozenset(modules)
 
     return {(module, other) for module, other in pairs if module in reached(other)}
 
@@ -233,9 +233,9 @@ def test_no_package_gives_another_thing_the_name_of_its_submodule():
     for module in MODULES:
         package, _, name = module.rpartition(".")
         if package in MODULES:
-            submodule, found = import_module(module), import_module(package)
-            lazy = getattr(found, "_PUBLIC", {})
-            if getattr(found, name) is not submodule or name in lazy:
+            submodule, parent = import_module(module), import_module(package)
+            lazy = getattr(parent, "_PUBLIC", {})
+            if getattr(parent, name) is not submodule or name in lazy:
                 hidden.append(module)
     assert hidden == []
 
@@ -343,13 +343,13 @@ def test_an_operator_is_in_the_file_of_its_family(op):
     tables += [mxnet_target.legalizations, relay_target.legalizations]
     # Opset 6 dropped the attribute ``consumed_inputs`` of many operators, by one rule.
     tables += [t for v, t in (*downgrades.items(), *upgrades.items()) if v > 6]
-    found = set()
+    modules = set()
     for rule in (t.rules[op] for t in tables if op in t.rules):
         function = rule.function
         while isinstance(function, partial):
             function = function.func
-        found.add(function.__module__)
-    own = {m for m in found if not m.startswith("serde.decompositions.")}
+        modules.add(function.__module__)
+    own = {m for m in modules if not m.startswith("serde.decompositions.")}
     assert own and {m for m in own if FAMILIES[op] not in m.split(".")} == set()
 
 
@@ -397,10 +397,10 @@ def test_nothing_prints_or_logs():
     Options and attributes of values warn of names that have changed.
     """
     speaking = {"print", "warnings.warn", "click.echo"}
-    found = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
-    command = {p for p in sources() if p.startswith("serde/cli/")} & found
+    files = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
+    command = {p for p in sources() if p.startswith("serde/cli/")} & files
     renamed = {"serde/plugins/options.py", "serde/ir/graph.py"}
-    assert found == command | renamed | {"bridges/mxnet_export.py"}
+    assert files == command | renamed | {"bridges/mxnet_export.py"}
 
 
 UNSAFE = {"eval", "exec", "compile", "__import__"}

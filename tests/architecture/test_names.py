@@ -46,13 +46,13 @@ def bare_participles(path: Path) -> Iterator[str]:
 
 
 def test_no_function_is_named_by_a_bare_participle():
-    found = {
+    offenders = {
         str(path.relative_to(ROOT)): names
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
         if (names := " ".join(sorted(bare_participles(path))))
     }
-    assert not found, "a function is named by a verb phrase"
+    assert not offenders, "a function is named by a verb phrase"
 
 
 def test_verbs_and_nouns_are_no_participles():

@@ -109,8 +109,8 @@ def test_a_folder_that_is_not_as_it_was_written(parts, tmp_path, spoil):
         serde.run(parts, FEEDS)
     np.savez(tmp_path / "x.npz", **FEEDS)
     line = ["run", str(parts), "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]
-    found = CliRunner().invoke(main, line)
-    assert found.exit_code == 3 and message in found.output
+    result = CliRunner().invoke(main, line)
+    assert result.exit_code == 3 and message in result.output
 
 
 CONTROL = (
@@ -166,8 +166,8 @@ def test_a_runtime_that_is_not_installed(parts):
         f"try: serde.run({str(parts)!r}, {{'x': np.zeros(2, np.float32)}})\n"
         "except serde.MissingDependency as error: print(error)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.startswith("part 'accelerator_0' needs onnxruntime: ONNX Runtime is needed")
+    proc = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert proc.stdout.startswith("part 'accelerator_0' needs onnxruntime: ONNX Runtime is needed")
 
 
 def test_a_missing_input_and_inputs_that_do_not_fit(parts):
@@ -178,13 +178,13 @@ def test_a_missing_input_and_inputs_that_do_not_fit(parts):
 
 
 def test_folders_that_are_not_written_to(tmp_path):
-    found = partition(ir_of(BODY), "opset 21")
+    result = partition(ir_of(BODY), "opset 21")
     (tmp_path / "mine.txt").write_text("")
     with pytest.raises(UsageError, match=r"has files, and no manifest\.json"):
-        found.save(tmp_path)
+        result.save(tmp_path)
     with pytest.raises(UsageError, match="is a file: name a folder"):
-        found.save(tmp_path / "mine.txt")
+        result.save(tmp_path / "mine.txt")
     with pytest.raises(UsageError, match="remainder='tflite' is not one of onnx, mxnet, relay"):
-        found.save(tmp_path / "parts", "tflite")
-    found.save(tmp_path / "parts")
-    found.save(tmp_path / "parts")  # what was written before is replaced
+        result.save(tmp_path / "parts", "tflite")
+    result.save(tmp_path / "parts")
+    result.save(tmp_path / "parts")  # what was written before is replaced

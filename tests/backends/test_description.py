@@ -213,13 +213,13 @@ def test_the_report_tells_what_is_taken_and_why_not():
 
 
 def test_the_command_prints_the_report():
-    found = CliRunner().invoke(main, ["check", str(DIGITS), "--backend", str(TOY)])
-    assert found.exit_code == 0, found.output
-    first, *_, last = found.output.splitlines()
+    result = CliRunner().invoke(main, ["check", str(DIGITS), "--backend", str(TOY)])
+    assert result.exit_code == 0, result.output
+    first, *_, last = result.output.splitlines()
     assert first.endswith("toy takes 91.7% of the nodes, 100.0% of the multiply-adds")
     assert last == "    not taken ×1 ('softmax'): toy has no Softmax"
-    found = CliRunner().invoke(main, ["check", str(DIGITS), "--backend", str(TOY), "--json"])
-    assert json.loads(found.output)["share_of_nodes"] == 11 / 12
+    result = CliRunner().invoke(main, ["check", str(DIGITS), "--backend", str(TOY), "--json"])
+    assert json.loads(result.output)["share_of_nodes"] == 11 / 12
 
 
 def test_subgraphs_of_what_is_not_taken_are_looked_into():

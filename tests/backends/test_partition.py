@@ -43,29 +43,29 @@ def feeds_of(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def assert_parts_hold(found: Partitioned) -> None:
+def assert_parts_hold(result: Partitioned) -> None:
     """Parts are in order, and the backend's have operators that it takes only."""
-    known = {v.name for v in found.graph.inputs}
-    for part in found.parts:
+    known = {v.name for v in result.graph.inputs}
+    for part in result.parts:
         assert {v.name for v in part.graph.inputs} <= known
         known |= {v.name for v in part.graph.outputs}
         if part.kind == "accelerator":
             nodes = list(part.legalized.all_nodes())
-            supports = found.backend.target.supports
+            supports = result.backend.target.supports
             assert nodes and (supports is None or {n.op for n in nodes} <= supports.keys())
-    assert {v.name for v in found.graph.outputs} <= known
+    assert {v.name for v in result.graph.outputs} <= known
 
 
-def assert_same(graph: Graph, found: Partitioned, folder, remainder: str = "onnx") -> None:
+def assert_same(graph: Graph, result: Partitioned, folder, remainder: str = "onnx") -> None:
     """The parts compute what the whole does."""
-    assert_parts_hold(found)
-    found.save(folder, remainder)
+    assert_parts_hold(result)
+    result.save(folder, remainder)
     feeds = feeds_of(graph)
     got = serde.run(folder, feeds)
     assert list(got) == [v.name for v in graph.outputs]
-    for value, wanted in zip(got.values(), onnx_live.run(graph, feeds), strict=True):
-        np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-5)
-        assert value.dtype == wanted.dtype and value.shape == wanted.shape
+    for value, expected in zip(got.values(), onnx_live.run(graph, feeds), strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
+        assert value.dtype == expected.dtype and value.shape == expected.shape
 
 
 TWO = (
@@ -75,20 +75,20 @@ TWO = (
 
 def test_parts_are_in_order_and_typed(tmp_path):
     graph = ir_of(TWO)
-    found = partition(graph, target_of("Relu", "Add"))
-    assert [p.name for p in found.parts] == ["accelerator_0", "remainder_0", "accelerator_1"]
-    assert [[n.op for n in p.graph.nodes] for p in found.parts] == [
+    result = partition(graph, target_of("Relu", "Add"))
+    assert [p.name for p in result.parts] == ["accelerator_0", "remainder_0", "accelerator_1"]
+    assert [[n.op for n in p.graph.nodes] for p in result.parts] == [
         ["Relu"],
         ["Erf"],
         ["Relu", "Add"],
     ]
-    assert [(e.value.name, e.source, e.target, e.bytes) for e in found.edges()] == [
+    assert [(e.value.name, e.source, e.target, e.bytes) for e in result.edges()] == [
         ("x", "", "accelerator_0", 24), ("a", "accelerator_0", "remainder_0", 24),
         ("b", "remainder_0", "accelerator_1", 24), ("a", "accelerator_0", "accelerator_1", 24),
         ("y", "accelerator_1", "", 24),
     ]  # fmt: skip
-    assert found.bytes_moved == 5 * 24
-    assert_same(graph, found, tmp_path / "parts")
+    assert result.bytes_moved == 5 * 24
+    assert_same(graph, result, tmp_path / "parts")
     (relu, _, _) = read_manifest(tmp_path / "parts").parts
     assert (relu.operators, relu.inputs[0].dtype, relu.inputs[0].shape) == (
         {"Relu": 1},
@@ -136,8 +136,8 @@ def test_the_parts_with_the_most_multiply_adds_are_kept():
         "g (float[2,3] x, float[3,3] w) => (float[2,3] y)"
         "{ a = MatMul(x, w)\n b = Erf(a)\n c = Relu(b)\n d = Relu(c)\n y = Relu(d) }"
     )
-    found = partition(graph, target_of("MatMul", "Relu"), max_parts=1)
-    (kept,) = found.accelerator_parts
+    result = partition(graph, target_of("MatMul", "Relu"), max_parts=1)
+    (kept,) = result.accelerator_parts
     assert [n.op for n in kept.graph.nodes] == ["MatMul"] and kept.multiply_adds == 18
 
 
@@ -166,16 +166,16 @@ SCAN = (
 )  # fmt: skip
 def test_control_flow(tmp_path, text, control_flow, backend):
     graph = ir_of(text)
-    found = partition(graph, backend, control_flow=control_flow)
-    assert_same(graph, found, tmp_path / "parts")
+    result = partition(graph, backend, control_flow=control_flow)
+    assert_same(graph, result, tmp_path / "parts")
 
 
 def test_subgraphs_are_partitioned_inside(tmp_path):
-    found = partition(ir_of(LOOP), target_of("Relu", "Neg"), control_flow="inside")
-    control = next(p for p in found.parts if p.kind == "control")
+    result = partition(ir_of(LOOP), target_of("Relu", "Neg"), control_flow="inside")
+    control = next(p for p in result.parts if p.kind == "control")
     assert [p.kind for p in control.bodies["body"].parts] == ["remainder", "accelerator"]
-    whole = partition(ir_of(LOOP), target_of("Relu", "Neg"))
-    assert [p.kind for p in whole.parts] == ["accelerator", "remainder"]
+    default = partition(ir_of(LOOP), target_of("Relu", "Neg"))
+    assert [p.kind for p in default.parts] == ["accelerator", "remainder"]
 
 
 def test_results_that_nothing_reads(tmp_path):
@@ -184,9 +184,9 @@ def test_results_that_nothing_reads(tmp_path):
         " bool k, float[2] u, float[2] t) => (bool k2, float[2] v, float[2] s, float[2] w)"
         "{ k2 = Identity(k)\n w = Erf(u)\n v = Relu(w)\n s = Relu(t) }> }"
     )
-    found = partition(graph, target_of("Relu"), control_flow="inside")
-    assert [p.kind for p in found.parts] == ["control"]
-    found.save(tmp_path / "parts")
+    result = partition(graph, target_of("Relu"), control_flow="inside")
+    assert [p.kind for p in result.parts] == ["control"]
+    result.save(tmp_path / "parts")
     x = np.array([1, -1], np.float32)
     got = serde.run(tmp_path / "parts", {"m": np.array(2), "x": x})
     np.testing.assert_allclose(got["y"], [math.erf(math.erf(1)), 0], rtol=1e-6)
@@ -202,8 +202,8 @@ def test_a_loop_that_ends_early_gathers_what_it_ran(tmp_path, turns):
     partition(graph, target_of("Relu"), control_flow="inside").save(tmp_path / "parts")
     feeds = {"m": np.array(turns), "go": np.array(True), "x": np.array([1, -1], np.float32)}
     got = serde.run(tmp_path / "parts", feeds)
-    wanted = onnx_live.run(graph, feeds)
-    for a, b in zip(got.values(), wanted, strict=True):
+    expected = onnx_live.run(graph, feeds)
+    for a, b in zip(got.values(), expected, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
         assert a.shape == b.shape and a.dtype == b.dtype
 
@@ -218,9 +218,9 @@ def random_graph(rng: random.Random, count: int, operators: Sequence[str] = OPER
         op = rng.choice(operators)
         operands = [rng.choice(values[-6:]) for _ in range(2 if op in ("Add", "Mul") else 1)]
         attrs = {"perm": (1, 0)} if op == "Transpose" else {}
-        made = Value(f"v{number}", DType.FLOAT32, (2, 2))
-        nodes.append(Node(op, tuple(operands), (made,), attrs, name=f"n{number}"))
-        values.append(made)
+        value = Value(f"v{number}", DType.FLOAT32, (2, 2))
+        nodes.append(Node(op, tuple(operands), (value,), attrs, name=f"n{number}"))
+        values.append(value)
     read = {v for n in nodes for v in n.inputs}
     return Graph("g", inputs, tuple(v for v in values if v not in read), tuple(nodes))
 
@@ -237,10 +237,10 @@ def test_twenty_thousand_nodes_are_partitioned_in_seconds():
     rng = random.Random(0)
     graph = random_graph(rng, 20_000, ["Relu", "Neg", "Add", "Mul", "Transpose"] * 100 + ["Erf"])
     start = time.process_time()
-    found = partition(graph, target_of("Relu", "Neg", "Add", "Mul", "Transpose"))
+    result = partition(graph, target_of("Relu", "Neg", "Add", "Mul", "Transpose"))
     assert time.process_time() - start < 30
-    assert len(found.accelerator_parts) > 10
-    assert_parts_hold(found)
+    assert len(result.accelerator_parts) > 10
+    assert_parts_hold(result)
 
 
 @pytest.mark.parametrize("remainder", ["onnx", "mxnet"])
@@ -250,9 +250,9 @@ def test_a_model_of_mxnet(tmp_path, remainder):
 
         live_mxnet()
     graph = serde.load(DIGITS, inputs={"data": (2, 1, 8, 8)})
-    found = serde.partition(graph, target_of("Conv", "Relu", "Gemm"))
-    assert len(found.accelerator_parts) == 4
-    assert_same(graph, found, tmp_path / "parts", remainder)
+    result = serde.partition(graph, target_of("Conv", "Relu", "Gemm"))
+    assert len(result.accelerator_parts) == 4
+    assert_same(graph, result, tmp_path / "parts", remainder)
 
 
 def test_a_remainder_in_relay_runs_in_tvm(tmp_path):
@@ -279,25 +279,27 @@ def test_parts_are_verified_without_the_framework_of_the_source(tmp_path, monkey
         raise MissingDependency("MXNet is needed")
 
     monkeypatch.setattr("serde.bridges.mxnet.import_mxnet", refuse)
-    found = partition(DIGITS, target_of("Conv", "Relu"))
-    found.save(tmp_path / "parts")
-    done = verify_parts(DIGITS, found.graph, tmp_path / "parts")
+    result = partition(DIGITS, target_of("Conv", "Relu"))
+    result.save(tmp_path / "parts")
+    done = verify_parts(DIGITS, result.graph, tmp_path / "parts")
     assert done.ok and done.source.startswith("the whole model in ONNX Runtime")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    done = verify_parts(DIGITS, found.graph, tmp_path / "parts")
+    done = verify_parts(DIGITS, result.graph, tmp_path / "parts")
     assert not done.done and done.statement.startswith("not compared: neither")
 
 
 def test_the_commands(tmp_path):
     folder, picture = tmp_path / "parts", tmp_path / "parts.svg"
     line = ["partition", str(DIGITS), "-o", str(folder), "--backend", "examples/backends/toy.toml"]
-    found = CliRunner().invoke(main, [*line, "--verify", "--svg", str(picture), "--max-parts", "1"])
-    assert found.exit_code == 0, found.output
-    assert "1 for toy of 2 parts" in found.output and found.output.count("pass") == 1
+    result = CliRunner().invoke(
+        main, [*line, "--verify", "--svg", str(picture), "--max-parts", "1"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "1 for toy of 2 parts" in result.output and result.output.count("pass") == 1
     assert picture.read_text().count("<rect") == 3
     np.savez(tmp_path / "x.npz", data=np.zeros((1, 1, 8, 8), np.float32))
     line = ["run", str(folder), "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]
-    found = CliRunner().invoke(main, [*line, "--runtime", "accelerator=onnxruntime"])
-    assert found.exit_code == 0, found.output
-    with np.load(tmp_path / "y.npz") as made:
-        assert made["softmax_output"].shape == (1, 10)
+    result = CliRunner().invoke(main, [*line, "--runtime", "accelerator=onnxruntime"])
+    assert result.exit_code == 0, result.output
+    with np.load(tmp_path / "y.npz") as outputs:
+        assert outputs["softmax_output"].shape == (1, 10)

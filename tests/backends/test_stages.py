@@ -58,9 +58,9 @@ def bytes_of(flow: Dataflow, labels: list[int]) -> int:
     total = 0
     for part in {label for label in labels if label > 0}:
         inside = {n for n, label in enumerate(labels) if label == part}
-        made = {v for n in inside for v in flow.makes[n]}
-        read = {v for n in inside for v in flow.reads[n]} - made
-        sent = {v for v in made if flow.is_output[v] or set(flow.readers[v]) - inside}
+        results = {v for n in inside for v in flow.makes[n]}
+        read = {v for n in inside for v in flow.reads[n]} - results
+        sent = {v for v in results if flow.is_output[v] or set(flow.readers[v]) - inside}
         total += sum(flow.sizes[v] for v in read | sent)
     return total
 
@@ -79,15 +79,15 @@ def groupings(items: list[int]) -> Iterator[list[list[int]]]:
 
 def best_by_trying(flow: Dataflow, taken: list[bool]) -> tuple[int, int]:
     """The fewest parts, and of those the fewest bytes, of all groupings that are acyclic."""
-    found = []
+    costs = []
     for groups in groupings([n for n, t in enumerate(taken) if t]):
         labels = [-1 - n for n in range(flow.node_count)]
         for number, group in enumerate(groups):
             for node in group:
                 labels[node] = number + 1
         if is_acyclic(flow, labels):
-            found.append((len(groups), bytes_of(flow, labels)))
-    return min(found)
+            costs.append((len(groups), bytes_of(flow, labels)))
+    return min(costs)
 
 
 @given(flows())
@@ -106,8 +106,8 @@ def test_parts_are_acyclic_and_hold_what_is_taken_only(drawn):
 def test_there_are_no_fewer_parts_and_no_fewer_bytes(drawn):
     flow, taken = drawn
     stages = assign_stages(flow, taken)
-    found = len({s for s in stages if s % 2}), count_bytes_moved(flow, stages)
-    assert found == best_by_trying(flow, taken)
+    actual = len({s for s in stages if s % 2}), count_bytes_moved(flow, stages)
+    assert actual == best_by_trying(flow, taken)
 
 
 @given(flows())

@@ -65,7 +65,7 @@ def arrays(mx, exported):
 
 
 @pytest.fixture(scope="module")
-def wanted(mx, net):
+def expected(mx, net):
     return net(mx.nd.array(X)).asnumpy()
 
 
@@ -96,15 +96,15 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_a_symbol_with_its_parameters_in_any_form(mx, symbol, arrays, wanted, form, tmp_path):
+def test_a_symbol_with_its_parameters_in_any_form(mx, symbol, arrays, expected, form, tmp_path):
     path = serde.export(symbol, form(mx, arrays), "onnx", tmp_path / "m.onnx",
                         inputs={"data": ("N", 3, 8, 8)})  # fmt: skip
-    np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+    np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
 
 
-def test_a_symbol_with_a_file_of_parameters(symbol, exported, wanted, tmp_path):
+def test_a_symbol_with_a_file_of_parameters(symbol, exported, expected, tmp_path):
     serde.convert(symbol, tmp_path / "m.onnx", params=exported[1])
-    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], wanted, rtol=1e-5)
+    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], expected, rtol=1e-5)
 
 
 def test_a_live_symbol_gives_what_its_file_does(symbol, arrays, exported, tmp_path):
@@ -117,10 +117,10 @@ def test_a_live_symbol_gives_what_its_file_does(symbol, arrays, exported, tmp_pa
     ]
 
 
-def test_a_hybridized_block(net, wanted, tmp_path):
+def test_a_hybridized_block(net, expected, tmp_path):
     report = serde.convert(net, tmp_path / "m.onnx", inputs={"data": X}, verify=True)
     assert report.verification.ok and report.verification.source == "mxnet"
-    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], wanted, rtol=1e-5)
+    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], expected, rtol=1e-5)
 
 
 def test_a_block_that_has_not_run_is_refused(mx):
@@ -155,13 +155,13 @@ class TestFacade:
         assert getattr(mx.serde, "import") is serde.import_ and mx.serde.load is serde.load
         assert sys.modules["mxnet.serde"] is mx.serde
 
-    def test_export_and_import(self, mx, symbol, arrays, wanted, tmp_path):
+    def test_export_and_import(self, mx, symbol, arrays, expected, tmp_path):
         path = mx.serde.export(symbol, arrays, "onnx", str(tmp_path / "m.onnx"))
-        np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+        np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
         again, params = mx.serde.import_(path, other_format="onnx")
         assert again.list_outputs() == symbol.list_outputs()
         assert mx.serde.export(again, params, "onnx", path) == path
-        np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+        np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
         graph = mx.serde.import_(path, other_format="onnx", to="graph")
         assert [v.name for v in graph.inputs] == ["data"]
 
@@ -174,7 +174,7 @@ class TestFacade:
             "-symbol.json", ".onnx"
         )
 
-    def test_an_object_is_written_as_it_is(self, mx, symbol, arrays, wanted, tmp_path):
+    def test_an_object_is_written_as_it_is(self, mx, symbol, arrays, expected, tmp_path):
         path = mx.serde.export(symbol, arrays, "mxnet", tmp_path / "m-symbol.json")
         again, arguments, states = mx.model.load_checkpoint(str(tmp_path / "m"), 0)
         assert path == str(tmp_path / "m-symbol.json")
@@ -188,17 +188,17 @@ class TestExportModel:
         """Every parameter of ``mxnet.onnx.export_model``, in order and with its default."""
         theirs = inspect.signature(mx.onnx.export_model).parameters
         ours = inspect.signature(bridge.export_model).parameters
-        given = [(p.name, p.default, p.kind) for p in theirs.values()]
-        assert [(p.name, p.default, p.kind) for p in ours.values()][: len(given)] == given
+        expected = [(p.name, p.default, p.kind) for p in theirs.values()]
+        assert [(p.name, p.default, p.kind) for p in ours.values()][: len(expected)] == expected
         assert all(p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD
-                   for p in list(ours.values())[len(given) :])  # fmt: skip
+                   for p in list(ours.values())[len(expected) :])  # fmt: skip
 
     @pytest.mark.parametrize("live", [True, False])
-    def test_objects_and_paths(self, symbol, arrays, exported, wanted, live, tmp_path):
+    def test_objects_and_paths(self, symbol, arrays, exported, expected, live, tmp_path):
         source = (symbol, arrays) if live else exported
         path = str(tmp_path / "m.onnx")
         assert bridge.export_model(*source, [(2, 3, 8, 8)], np.float32, path) == path
-        np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+        np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
         assert shapes_of(path) == {"data": [2, 3, 8, 8]}
 
     def test_shapes_follow_the_order_of_the_data_inputs(self, mx, tmp_path):
@@ -214,7 +214,7 @@ class TestExportModel:
             bridge.export_model(out, {"w": mx.nd.ones((2, 5))}, [(3, 5)], np.float32, path)
 
     @pytest.mark.parametrize(
-        ("given", "found"),
+        ("options", "expected"),
         [
             ({"dynamic": True}, [None] * 4),
             ({"dynamic": True, "dynamic_input_shapes": [("N", 3, "H", None)]}, ["N", 3, "H", None]),
@@ -222,15 +222,15 @@ class TestExportModel:
             ({}, [2, 3, 8, 8]),
         ],
     )
-    def test_open_dimensions(self, mx, given, found, tmp_path):
+    def test_open_dimensions(self, mx, options, expected, tmp_path):
         path = str(tmp_path / "m.onnx")
         net = mx.sym.relu(mx.sym.Variable("data"))
-        bridge.export_model(net, {}, [(2, 3, 8, 8)], np.float32, path, **given)
-        assert shapes_of(path)["data"] == found
+        bridge.export_model(net, {}, [(2, 3, 8, 8)], np.float32, path, **options)
+        assert shapes_of(path)["data"] == expected
         np.testing.assert_array_equal(computed(path)[0], np.maximum(X, 0))
 
     @pytest.mark.parametrize(
-        ("shapes", "given", "found"),
+        ("shapes", "options", "expected"),
         [
             ([(2, 4)], {}, [2, 4]),
             ([[2, 4]], {}, [2, 4]),
@@ -244,36 +244,36 @@ class TestExportModel:
         ],
         ids=str,
     )
-    def test_forms_of_shapes(self, mx, shapes, given, found, tmp_path):
+    def test_forms_of_shapes(self, mx, shapes, options, expected, tmp_path):
         path = str(tmp_path / "m.onnx")
         net = mx.sym.relu(mx.sym.Variable("data"))
-        if found is None:
+        if expected is None:
             with pytest.raises(UsageError, match="needs its shape|--input data="):
                 bridge.export_model(net, {}, shapes, np.float32, path)
             return
-        bridge.export_model(net, {}, shapes, np.float32, path, **given)
-        assert shapes_of(path) == {"data": found}
+        bridge.export_model(net, {}, shapes, np.float32, path, **options)
+        assert shapes_of(path) == {"data": expected}
 
     @pytest.mark.parametrize(
-        ("given", "says"),
+        ("options", "message"),
         [
             ({"dynamic_input_shapes": [(None, 4)]}, "set dynamic=True"),
             ({"dynamic": True, "dynamic_input_shapes": [(None, 4, 1)]}, "not of the ranks of"),
             ({"dynamic": True, "dynamic_input_shapes": [(None, 4), (2,)]}, "not of the ranks of"),
         ],
     )
-    def test_dynamic_shapes_go_with_the_shapes(self, mx, given, says, tmp_path):
+    def test_dynamic_shapes_go_with_the_shapes(self, mx, options, message, tmp_path):
         """As MXNet's exporter asserts."""
         net = mx.sym.relu(mx.sym.Variable("data"))
-        with pytest.raises(UsageError, match=says):
-            bridge.export_model(net, {}, [(2, 4)], np.float32, str(tmp_path / "m.onnx"), **given)
+        with pytest.raises(UsageError, match=message):
+            bridge.export_model(net, {}, [(2, 4)], np.float32, str(tmp_path / "m.onnx"), **options)
 
     @pytest.mark.parametrize("kinds", ["float64", [np.float64], (np.dtype("float64"),), np.float64])
     def test_forms_of_types(self, mx, kinds, tmp_path):
         path = str(tmp_path / "m.onnx")
         bridge.export_model(mx.sym.relu(mx.sym.Variable("data")), {}, [(2,)], kinds, path)
-        (found,) = onnx.load(path).graph.input
-        assert found.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+        (info,) = onnx.load(path).graph.input
+        assert info.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
 
     @pytest.mark.parametrize(
         "form",
@@ -319,22 +319,22 @@ class TestExportModel:
         assert kinds == [onnx.TensorProto.INT32, onnx.TensorProto.FLOAT]
 
     @pytest.mark.parametrize(
-        ("op", "given", "written"),
+        ("op", "attrs", "written"),
         [
             ("_random_normal", {"loc": 5, "scale": 2}, "RandomNormal"),
             ("_random_uniform", {"low": 2, "high": 4}, "RandomUniform"),
         ],
     )
-    def test_random_operators_are_those_of_onnx(self, mx, op, given, written, tmp_path):
+    def test_random_operators_are_those_of_onnx(self, mx, op, attrs, written, tmp_path):
         """As MXNet's exporter has them; other ways are options."""
         path, data = str(tmp_path / "m.onnx"), mx.sym.Variable("data")
         draw = getattr(mx.sym._internal, op)
-        noise = draw(shape=(2, 300), **given)
+        noise = draw(shape=(2, 300), **attrs)
         bridge.export_model(noise + data, {}, [(2, 300)], np.float32, path)
         assert written in {n.op_type for n in onnx.load(path).graph.node}
         session = onnxruntime.InferenceSession(path)
         y = session.run(None, {"data": np.zeros((2, 300), "float32")})[0]
-        mean = given.get("loc", 3)
+        mean = attrs.get("loc", 3)
         assert abs(y.mean() - mean) < 0.5 and y.std() > 0.3
         with pytest.raises(Unconvertible, match="draws random numbers"):
             bridge.export_model(noise + data, {}, [(2, 300)], np.float32, path, random="refuse")
@@ -356,18 +356,18 @@ def shapes_of(path):
 
 
 class TestRun:
-    def test_files_and_objects_are_run_in_inference_mode(self, symbol, arrays, exported, wanted):
+    def test_files_and_objects_are_run_in_inference_mode(self, symbol, arrays, exported, expected):
         for source, params in ((exported[0], None), (symbol, arrays), (symbol, exported[1])):
             (y,) = bridge.run(source, {"data": X}, params=params)
-            np.testing.assert_array_equal(y, wanted)
+            np.testing.assert_array_equal(y, expected)
 
     def test_inner_layers_are_run(self, symbol, arrays):
         inner = [n for n in symbol.get_internals().list_outputs() if n.endswith("fwd_output")][:2]
-        found = bridge.run(symbol, {"data": X}, params=arrays, outputs=inner)
-        assert [y.shape for y in found] == [(2, 4, 8, 8)] * 2
+        outputs = bridge.run(symbol, {"data": X}, params=arrays, outputs=inner)
+        assert [y.shape for y in outputs] == [(2, 4, 8, 8)] * 2
         by_layer = bridge.run(symbol, {"data": X}, params=arrays,
                               outputs=[n.removesuffix("_output") for n in inner])  # fmt: skip
-        np.testing.assert_array_equal(found[0], by_layer[0])
+        np.testing.assert_array_equal(outputs[0], by_layer[0])
 
     def test_labels_are_made_up(self, mx):
         net = mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax")
@@ -380,16 +380,16 @@ class TestRun:
 
     def test_a_conversion_is_verified_layer_by_layer_of_choice(self, symbol, arrays, tmp_path):
         inner = [n for n in symbol.get_internals().list_outputs() if n.endswith("fwd_output")]
-        found = serde.convert(symbol, tmp_path / "m.onnx", params=arrays, inputs={"data": X},
-                              outputs=[inner[0], inner[-1]], rename={"data": "pixels"},
-                              verify=True).verification  # fmt: skip
-        assert found.ok and [o.name for o in found.outputs] == [inner[0], inner[-1]]
+        comparison = serde.convert(symbol, tmp_path / "m.onnx", params=arrays, inputs={"data": X},
+                                   outputs=[inner[0], inner[-1]], rename={"data": "pixels"},
+                                   verify=True).verification  # fmt: skip
+        assert comparison.ok and [o.name for o in comparison.outputs] == [inner[0], inner[-1]]
 
     def test_wrong_weights_are_found(self, symbol, arrays, exported, tmp_path):
         wrong = {n: a * 1.01 if n.endswith("dense0_weight") else a for n, a in arrays.items()}
         serde.convert(symbol, tmp_path / "m.onnx", params=wrong, inputs={"data": X})
-        found = serde.verify(exported[0], tmp_path / "m.onnx")
-        assert found.done and not found.ok
+        comparison = serde.verify(exported[0], tmp_path / "m.onnx")
+        assert comparison.done and not comparison.ok
 
 
 def test_without_mxnet_the_pip_line_is_told(monkeypatch):
@@ -407,7 +407,7 @@ def fresh(code):
 
 def test_importing_the_bridge_lets_mxnet_be_imported():
     live_mxnet()
-    found = fresh(
+    proc = fresh(
         "import sys, serde.bridges.mxnet\n"
         "assert 'mxnet' not in sys.modules\n"
         "import mxnet\n"
@@ -415,7 +415,7 @@ def test_importing_the_bridge_lets_mxnet_be_imported():
         "import mxnet.serde as facade\n"
         "assert facade is mxnet.serde and callable(facade.export)\n"
     )
-    assert (found.returncode, found.stderr) == (0, "")
+    assert (proc.returncode, proc.stderr) == (0, "")
 
 
 def test_layers_take_sizes_that_are_numpys_numbers(mx):
@@ -426,14 +426,14 @@ def test_layers_take_sizes_that_are_numpys_numbers(mx):
 
 def test_importing_mxnet_first_serves_as_well():
     live_mxnet()
-    found = fresh(
+    proc = fresh(
         "from serde.bridges.numpy_compat import import_mxnet\n"
         "mxnet = import_mxnet()\n"
         "assert not hasattr(mxnet, 'serde')\n"
         "import serde.bridges.mxnet\n"
         "assert callable(mxnet.serde.export)\n"
     )
-    assert (found.returncode, found.stderr) == (0, "")
+    assert (proc.returncode, proc.stderr) == (0, "")
 
 
 def test_the_finder_is_put_in_once_and_finds_nothing_else():
@@ -452,9 +452,9 @@ class TestPlainKernels:
 
     def test_a_conversion_is_compared_with_the_kernels_it_follows(self, mx, tmp_path):
         net = mx.sym.SoftmaxOutput(mx.sym.Variable("file"), name="softmax")
-        given = {"inputs": {"file": (2, 3, 4, 5)}, "verify": True}
-        stock = serde.convert(net, tmp_path / "stock.onnx", **given)
-        plain = serde.convert(net, tmp_path / "plain.onnx", kernels="plain", **given)
+        options = {"inputs": {"file": (2, 3, 4, 5)}, "verify": True}
+        stock = serde.convert(net, tmp_path / "stock.onnx", **options)
+        plain = serde.convert(net, tmp_path / "plain.onnx", kernels="plain", **options)
         assert stock.ok and plain.ok
         x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype("float32")
         feeds = {"file": x}
@@ -469,8 +469,8 @@ class TestPlainKernels:
         )
         params = {"a/w": mx.nd.array(w)}
         options = {"params": params, "outputs": ["fc"], "kernels": "plain"}
-        (found,) = bridge.run(mx.sym.relu(net), {"x": x}, **options)
-        np.testing.assert_array_equal(found, x @ w.T)
+        (actual,) = bridge.run(mx.sym.relu(net), {"x": x}, **options)
+        np.testing.assert_array_equal(actual, x @ w.T)
 
     def test_what_mxnet_cannot_run_is_an_error_of_ours(self, mx):
         net = mx.sym.Deconvolution(mx.sym.Variable("x"), mx.sym.Variable("w"), kernel=(2, 2, 2),

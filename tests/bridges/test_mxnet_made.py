@@ -47,9 +47,9 @@ def test_a_file_becomes_a_symbol_and_its_parameters(mx, converted):
     arguments = {n: held.get(n, mx.nd.array(data)) for n in symbol.list_arguments()}
     states = {n: held[n] for n in symbol.list_auxiliary_states()}
     bound = symbol.bind(mx.cpu(), arguments, aux_states=states, grad_req="null")
-    (wanted,) = run_model(onnx.load(converted), {"data": data})
+    (expected,) = run_model(onnx.load(converted), {"data": data})
     got = bound.forward()[0].asnumpy()
-    np.testing.assert_allclose(got, wanted, atol=1e-4 * np.abs(wanted).max())
+    np.testing.assert_allclose(got, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_a_block_takes_the_inputs_in_order(mx):

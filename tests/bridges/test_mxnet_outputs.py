@@ -80,8 +80,8 @@ def ends(path):
 
 
 def symbol_of(name):
-    made = MODELS[name](layers())
-    return live_mxnet().sym.Group(made) if isinstance(made, list) else made
+    heads = MODELS[name](layers())
+    return live_mxnet().sym.Group(heads) if isinstance(heads, list) else heads
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -89,10 +89,10 @@ def test_names_and_order_are_those_of_mxnet(name, exporter, tmp_path):
     symbol = symbol_of(name)
     params = parameters(symbol)
     shapes = {"data": (2, 4), **STATES}
-    told = [shapes[n] for n in symbol.list_inputs() if n in shapes]
+    in_shapes = [shapes[n] for n in symbol.list_inputs() if n in shapes]
     theirs, ours = (str(tmp_path / f"{n}.onnx") for n in ("theirs", "ours"))
-    exporter(symbol, params, told, np.float32, theirs)
-    bridge.export_model(symbol, params, told, np.float32, ours)
+    exporter(symbol, params, in_shapes, np.float32, theirs)
+    bridge.export_model(symbol, params, in_shapes, np.float32, ours)
     assert ends(ours) == ends(theirs)
 
 
@@ -112,9 +112,9 @@ def test_each_output_has_the_numbers_of_its_name(name, tmp_path):
                         strict=True)
     }  # fmt: skip
     session = onnxruntime.InferenceSession(path)
-    found = dict(zip(ends(path)[1], session.run(None, feeds), strict=True))
-    assert found.keys() == expected.keys()
-    for n, y in found.items():
+    actual = dict(zip(ends(path)[1], session.run(None, feeds), strict=True))
+    assert actual.keys() == expected.keys()
+    for n, y in actual.items():
         np.testing.assert_allclose(y, expected[n], rtol=1e-5, atol=1e-6)
 
 
@@ -163,7 +163,7 @@ def test_names_that_something_else_has_stay(layer, other, outputs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "outputs"),
+    ("options", "outputs"),
     [
         ({"outputs": ["act", "fc"]}, ["act_output", "fc_output"]),
         ({"rename": {"fc_output": "y"}}, ["y", "act"]),
@@ -171,10 +171,10 @@ def test_names_that_something_else_has_stay(layer, other, outputs, tmp_path):
         ({}, ["fc", "act"]),
     ],
 )
-def test_what_the_caller_names_comes_first(given, outputs, tmp_path):
+def test_what_the_caller_names_comes_first(options, outputs, tmp_path):
     symbol = symbol_of("two in reverse")
     path = str(tmp_path / "m.onnx")
-    bridge.export_model(symbol, parameters(symbol), [(2, 4)], np.float32, path, **given)
+    bridge.export_model(symbol, parameters(symbol), [(2, 4)], np.float32, path, **options)
     assert ends(path)[1] == outputs
 
 

@@ -13,9 +13,9 @@ from tests.mxnet_live import live_mxnet
 
 @pytest.fixture(scope="module")
 def mx():
-    found = live_mxnet()
-    found.random.seed(0)
-    return found
+    module = live_mxnet()
+    module.random.seed(0)
+    return module
 
 
 def block_of(mx, forward, **children):
@@ -30,9 +30,9 @@ def block_of(mx, forward, **children):
         def forward(self, *xs):
             return forward(self, *xs)
 
-    made = Traced()
-    made.initialize(mx.init.Normal(0.5))
-    return made
+    block = Traced()
+    block.initialize(mx.init.Normal(0.5))
+    return block
 
 
 def unrolled_lstm(mx):
@@ -204,9 +204,9 @@ def check(mx, block, *arrays, path):
         feeds = {v.name: x.asnumpy() for v, x in zip(graph.inputs, inputs, strict=True)}
         expected = block(*inputs)
         expected = list(expected) if isinstance(expected, (list, tuple)) else [expected]
-        for found, wanted in zip(runtime.run(path, feeds), expected, strict=True):
-            np.testing.assert_allclose(found, wanted.asnumpy(), rtol=1e-5, atol=1e-6)
-            assert found.dtype == wanted.dtype
+        for actual, reference in zip(runtime.run(path, feeds), expected, strict=True):
+            np.testing.assert_allclose(actual, reference.asnumpy(), rtol=1e-5, atol=1e-6)
+            assert actual.dtype == reference.dtype
     return graph
 
 
@@ -259,8 +259,8 @@ def test_a_batch_by_name(mx, tmp_path):
     assert graph.inputs[0].shape == ("N", 3)
     serde.save(graph, tmp_path / "m.onnx")
     x = np.random.default_rng(0).normal(size=(5, 3)).astype("f4")
-    (found,) = runtime.run(tmp_path / "m.onnx", {"data": x})
-    np.testing.assert_allclose(found, net(mx.nd.array(x)).asnumpy(), rtol=1e-5, atol=1e-6)
+    (actual,) = runtime.run(tmp_path / "m.onnx", {"data": x})
+    np.testing.assert_allclose(actual, net(mx.nd.array(x)).asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 def change_input(self, x):

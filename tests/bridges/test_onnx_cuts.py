@@ -47,9 +47,9 @@ def test_a_cut_source_is_compared(body, cuts, ends, count, live, tmp_path):
     onnx.save(model, tmp_path / "a.onnx")
     source = model if live else tmp_path / "a.onnx"
     report = serde.convert(source, tmp_path / "b.onnx", cut_inputs=cuts, outputs=ends, verify=True)
-    found = report.verification
-    assert found.done and report.ok and len(report.inputs) == count
-    assert [o.max_abs for o in found.outputs] == [0] * len(report.outputs)
+    comparison = report.verification
+    assert comparison.done and report.ok and len(report.inputs) == count
+    assert [o.max_abs for o in comparison.outputs] == [0] * len(report.outputs)
 
 
 def test_a_fault_behind_the_cut_is_found(tmp_path):
@@ -58,11 +58,11 @@ def test_a_fault_behind_the_cut_is_found(tmp_path):
         model_of("g (float[N,3] a) => (float[N,3] other) { other = Abs(a) }", 18, 8),
         tmp_path / "b.onnx",
     )
-    found = verify_conversion(
+    comparison = verify_conversion(
         tmp_path / "a.onnx", tmp_path / "b.onnx", graph=serde.load(tmp_path / "b.onnx"),
         outputs=["other"], reading={"cut_inputs": ["a"]},
     )  # fmt: skip
-    assert found.done and not found.ok
+    assert comparison.done and not comparison.ok
 
 
 def test_external_data_are_found(tmp_path):

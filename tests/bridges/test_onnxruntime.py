@@ -68,5 +68,5 @@ def test_inexact_integer_products(name, is_exact, monkeypatch):
         17,
     )
     monkeypatch.setattr(int8_products, "adds_int8_exactly", lambda: is_exact)
-    said = int8_products.describe_inexactness(graph)
-    assert said == (int8_products.INEXACT if multiplies and not is_exact else "")
+    text = int8_products.describe_inexactness(graph)
+    assert text == (int8_products.INEXACT if multiplies and not is_exact else "")

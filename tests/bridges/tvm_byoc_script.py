@@ -45,12 +45,12 @@ def model():
 MODULE = relay.transform.InferType()(tvm.IRModule.from_expr(model()))
 
 
-def whole():
+def run_module():
     built = relay.create_executor("graph", mod=MODULE, device=tvm.cpu(), target="llvm").evaluate()
     return [y.numpy() for y in built(X, PARAMS["w"], PARAMS["b"])]
 
 
-WANTED = whole()
+WANTED = run_module()
 
 
 def build_module(module):
@@ -66,8 +66,8 @@ def run_library(library):
 
 def error_of(machine):
     machine.run()
-    found = [machine.get_output(n).numpy() for n in range(2)]
-    return max(float(np.abs(a - b).max()) for a, b in zip(found, WANTED, strict=True))
+    outputs = [machine.get_output(n).numpy() for n in range(2)]
+    return max(float(np.abs(a - b).max()) for a, b in zip(outputs, WANTED, strict=True))
 
 
 def part_names(module):
@@ -117,13 +117,13 @@ def runs_in_the_virtual_machine():
         code = relay.vm.compile(module, target="llvm")
     code.mod.export_library("vm.so")
     loaded = tvm.runtime.vm.Executable.load_exec(code.save()[0], tvm.runtime.load_module("vm.so"))
-    found = []
+    errors = []
     for each in (code, loaded):
-        made = tvm.runtime.vm.VirtualMachine(each, tvm.cpu()).run(tvm.nd.array(X))
-        found.append(
-            max(float(np.abs(a.numpy() - b).max()) for a, b in zip(made, WANTED, strict=True))
+        outputs = tvm.runtime.vm.VirtualMachine(each, tvm.cpu()).run(tvm.nd.array(X))
+        errors.append(
+            max(float(np.abs(a.numpy() - b).max()) for a, b in zip(outputs, WANTED, strict=True))
         )
-    return found
+    return errors
 
 
 def runs_by_hand():
@@ -164,8 +164,8 @@ def leaves_dynamic_shapes():
 def makes_onnx():
     model = to_onnx(MODULE, PARAMS, "net", 13, "net.onnx")
     session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
-    found = session.run(None, {session.get_inputs()[0].name: X})
-    error = max(float(np.abs(a - b).max()) for a, b in zip(found, WANTED, strict=True))
+    outputs = session.run(None, {session.get_inputs()[0].name: X})
+    error = max(float(np.abs(a - b).max()) for a, b in zip(outputs, WANTED, strict=True))
     versions = {o.domain: o.version for o in model.opset_import}
     inputs = [i.name for i in to_onnx(MODULE["main"], {}, "net").graph.input]
     return [model.graph.name, versions, error, inputs]

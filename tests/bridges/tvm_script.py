@@ -38,8 +38,8 @@ def ran(path):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    (found,) = session.run(None, {session.get_inputs()[0].name: X})
-    return float(np.abs(found - np.maximum(X @ WEIGHT.T, 0)).max())
+    (actual,) = session.run(None, {session.get_inputs()[0].name: X})
+    return float(np.abs(actual - np.maximum(X @ WEIGHT.T, 0)).max())
 
 
 def exported():
@@ -116,7 +116,7 @@ def verified_names():
 
 def commands():
     """The command line, from the files of ``verified_files``."""
-    found = []
+    results = []
     for line in (
         "convert m.relay --params m.params -o cli.onnx --verify", "check m.json --params m.params",
         "inspect m.json --params m.params",
@@ -124,8 +124,8 @@ def commands():
         start = [sys.executable, "-c", f"import sys; sys.path.append({sys.argv[1]!r}); "
                  "from serde.cli.commands import main; main()"]  # fmt: skip
         done = subprocess.run([*start, *line.split()], capture_output=True, text=True)
-        found.append([done.returncode, done.stdout])
-    return found
+        results.append([done.returncode, done.stdout])
+    return results
 
 
 CASES = (

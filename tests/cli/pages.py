@@ -39,8 +39,8 @@ def run_page(page: Path) -> None:
                 assert code == 0, (line, output)
         elif language == "console":
             for command, shown, code in _sessions(block):
-                found, output = _run_command(command)
-                assert found == code, (command, found, output)
+                status, output = _run_command(command)
+                assert status == code, (command, status, output)
                 _compare(shown, output, command)
 
 
@@ -56,10 +56,10 @@ def _run_code(block: str, scope: dict[str, Any]) -> None:
 def _run_command(line: str) -> tuple[int, str]:
     """The exit code and the output of a command of serde."""
     assert line.startswith(COMMAND), line
-    found = CliRunner().invoke(main, shlex.split(line)[1:])
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    return found.exit_code, found.output
+    result = CliRunner().invoke(main, shlex.split(line)[1:])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
 
 
 def _sessions(block: str) -> Iterator[tuple[str, list[str], int]]:
@@ -81,7 +81,7 @@ def _compare(shown: list[str], output: str, command: str) -> None:
         pattern = ".*".join(map(re.escape, line.split("…")))
         if line.strip() == "…":
             continue
-        assert any(re.fullmatch(pattern, found) for found in lines), (command, line, output)
+        assert any(re.fullmatch(pattern, actual) for actual in lines), (command, line, output)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ def here(tmp_path, monkeypatch):
 
 
 def command(*arguments):
-    found = CliRunner().invoke(main, [str(a) for a in arguments])
-    return found.exit_code, found.output
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    return result.exit_code, result.output
 
 
 NONSENSE = {
@@ -260,9 +260,9 @@ class TestEncodings:
                                            ("convert", "digits", "-o", "d.onnx", "--input", "Δ=1")])  # fmt: skip
     def test_no_text_fails_a_command(self, encoding, arguments):
         env = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-        found = subprocess.run([*SERDE, *arguments], capture_output=True, env=env)
-        text = (found.stdout + found.stderr).decode(encoding)
-        assert found.returncode == (USAGE if "Δ=1" in arguments else DONE), text
+        proc = subprocess.run([*SERDE, *arguments], capture_output=True, env=env)
+        text = (proc.stdout + proc.stderr).decode(encoding)
+        assert proc.returncode == (USAGE if "Δ=1" in arguments else DONE), text
         assert "internal error" not in text and "Traceback" not in text
         if arguments[-1] == "d.onnx":
             assert f"digits (mxnet) {'→' if encoding == 'utf-8' else '->'} d.onnx in " in text
@@ -289,13 +289,13 @@ class TestReports:
         ],
     )  # fmt: skip
     def test_values_in_json(self, value, shown):
-        made = Report("a", "b", "mxnet", "onnx", options={"k": value})
-        assert json.loads(made.to_json())["options"] == {"k": shown}
+        report = Report("a", "b", "mxnet", "onnx", options={"k": value})
+        assert json.loads(report.to_json())["options"] == {"k": shown}
 
     def test_objects_are_not_reported(self):
-        made = Report("a", "b", "mxnet", "onnx", options={"k": object()})
+        report = Report("a", "b", "mxnet", "onnx", options={"k": object()})
         with pytest.raises(TypeError, match="holds no object"):
-            made.to_json()
+            report.to_json()
 
 
 class TestVerification:
@@ -314,10 +314,10 @@ class TestVerification:
 
     def test_a_graph(self):
         graph = serde.load("digits-symbol.json", inputs={"data": ("N", 1, 8, 8)})
-        found = serde.convert(graph, "g.onnx", opset=11, verify=True).verification
-        assert found.done and found.ok
+        comparison = serde.convert(graph, "g.onnx", opset=11, verify=True).verification
+        assert comparison.done and comparison.ok
 
     def test_a_graph_of_a_framework_is_not(self):
         graph, _ = api.read("digits-symbol.json")
-        found = serde.convert(graph, "g.onnx", verify=True).verification
-        assert not found.done and "convert the mxnet file instead" in found.statement
+        comparison = serde.convert(graph, "g.onnx", verify=True).verification
+        assert not comparison.done and "convert the mxnet file instead" in comparison.statement

@@ -37,9 +37,9 @@ def here(tmp_path, monkeypatch):
 
 def serde(*arguments):
     """Run the command here; return its exit code, output and errors."""
-    found = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert "Traceback" not in found.output
-    return found.exit_code, found.stdout, found.stderr
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout, result.stderr
 
 
 def written():
@@ -253,8 +253,8 @@ class TestVerify:
         ask = ("convert", ".", "-o", "d.onnx", "--input", "data=N,1,8,8")
         for more, code in ((("--verify",), DONE), (("--verify-strict",), NOT_COMPARED),
                            (("--verify-strict", "--quiet"), NOT_COMPARED)):  # fmt: skip
-            found, out, err = serde(*ask, *more)
-            assert found == code and "not compared" not in out
+            status, out, err = serde(*ask, *more)
+            assert status == code and "not compared" not in out
             assert "not compared: the source could not be run. MXNet is not here" in err
             assert "--expected out.npz with --data in.npz" in err
 
@@ -386,9 +386,9 @@ class TestHash:
         )
         code, out, _ = serde("verify-hash", "d.onnx")
         assert code == DONE and out.startswith("d.onnx: the weights have SHA-256 ")
-        found = out.split("SHA-256 ")[1][:64]
+        digest = out.split("SHA-256 ")[1][:64]
         kept = {p.key: p.value for p in onnx.load("d.onnx").metadata_props}
-        assert kept["serde.weights.sha256"] == found and found in Path("r").read_text()
+        assert kept["serde.weights.sha256"] == digest and digest in Path("r").read_text()
 
     def test_an_exchanged_sidecar_is_found(self):
         serde("convert", ".", "-o", "d.onnx", "--hash", "--external-data", "always")
@@ -411,8 +411,8 @@ class TestIsolation:
         return subprocess.run([*SERDE, *arguments], capture_output=True, text=True)
 
     def test_it_does_what_it_does_otherwise(self):
-        found = self.run("convert", ".", "-o", "d.onnx", "--isolate")
-        assert (found.returncode, found.stderr) == (DONE, "") and "→ d.onnx" in found.stdout
+        proc = self.run("convert", ".", "-o", "d.onnx", "--isolate")
+        assert (proc.returncode, proc.stderr) == (DONE, "") and "→ d.onnx" in proc.stdout
         assert written() == ["d.onnx"]
 
     def test_exit_codes_come_through(self):
@@ -430,13 +430,13 @@ class TestIsolation:
             model.graph.sparse_initializer.add(values=values, indices=indices, dims=[1 << 24])
         onnx.save(model, "sparse.onnx")
         limits = ("--isolate", "--max-memory", "900", "--max-growth", "4096")
-        found = self.run("convert", "sparse.onnx", "-o", "d.onnx", *limits)
-        assert found.returncode == FAILED and "more memory than there is" in found.stderr
-        assert not Path("d.onnx").exists() and "Traceback" not in found.stderr
+        proc = self.run("convert", "sparse.onnx", "-o", "d.onnx", *limits)
+        assert proc.returncode == FAILED and "more memory than there is" in proc.stderr
+        assert not Path("d.onnx").exists() and "Traceback" not in proc.stderr
 
     def test_time_is_limited(self):
-        found = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-seconds", "0")
-        assert found.returncode in (USAGE, UNREADABLE) and "Traceback" not in found.stderr
+        proc = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-seconds", "0")
+        assert proc.returncode in (USAGE, UNREADABLE) and "Traceback" not in proc.stderr
         assert written() == []
 
 
@@ -515,9 +515,9 @@ class TestExitCodes:
 
     def test_debug_shows_where(self, monkeypatch):
         monkeypatch.setattr(sys, "argv", ["serde", "convert", "none", "-o", "d.onnx", "--debug"])
-        found = CliRunner().invoke(main, sys.argv[1:])
-        assert found.exit_code == UNREADABLE
-        assert "Traceback" in found.stderr and found.stderr.endswith("file, folder or prefix\n")
+        result = CliRunner().invoke(main, sys.argv[1:])
+        assert result.exit_code == UNREADABLE
+        assert "Traceback" in result.stderr and result.stderr.endswith("file, folder or prefix\n")
 
 
 class Terminal(io.StringIO):
@@ -537,12 +537,12 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
 
 def test_the_installed_command_runs(here):
     env = {**os.environ, "PYTHONWARNINGS": "error"}
-    found = subprocess.run(
+    proc = subprocess.run(
         [*SERDE, "convert", ".", "-o", "d.onnx"], capture_output=True, text=True, env=env
     )
-    assert (found.returncode, found.stderr) == (DONE, "") and "→ d.onnx" in found.stdout
-    found = subprocess.run([*SERDE, "convert", "x", "-o", "y"], capture_output=True, text=True)
-    assert found.returncode == USAGE
+    assert (proc.returncode, proc.stderr) == (DONE, "") and "→ d.onnx" in proc.stdout
+    proc = subprocess.run([*SERDE, "convert", "x", "-o", "y"], capture_output=True, text=True)
+    assert proc.returncode == USAGE
 
 
 def test_a_reader_that_leaves_is_no_error():
@@ -561,6 +561,6 @@ def test_an_interruption_leaves_nothing(here):
         "w._stream = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
         "from serde.cli.commands import main; main(['convert', '.', '-o', 'd.onnx'])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert found.returncode == FAILED and found.stderr.strip() == "Aborted!"
+    proc = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert proc.returncode == FAILED and proc.stderr.strip() == "Aborted!"
     assert written() == [] and not list(Path().glob(".*.part"))

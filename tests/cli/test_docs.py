@@ -237,14 +237,14 @@ def commands_of(page):
 def test_the_commands_of_the_readme_and_of_directions_run(workplace, line):
     if "--verify" in line:
         live_mxnet()
-    found = CliRunner().invoke(main, shlex.split(line)[1:])
-    assert found.exit_code == 0, found.output
+    result = CliRunner().invoke(main, shlex.split(line)[1:])
+    assert result.exit_code == 0, result.output
     if "migrate" in line:
         assert (workplace / "converted" / "model.onnx").exists()
-    elif made := re.search(r"-o (\S+)", line):
-        assert_loads(made[1])
+    elif match := re.search(r"-o (\S+)", line):
+        assert_loads(match[1])
     if "--verify" in line:
-        assert found.output.endswith(": pass\n")
+        assert result.output.endswith(": pass\n")
 
 
 def test_the_tutorial_runs(tmp_path, monkeypatch):
@@ -254,8 +254,8 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
         if language == "python":
             exec(block, {})
         for line in block.splitlines() if language == "sh" else ():
-            found = CliRunner().invoke(main, shlex.split(line)[1:])
-            assert found.exit_code == 0, found.output
+            result = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert result.exit_code == 0, result.output
     for path in ("digits.onnx", "digits-7.onnx", "digits.relay", "digits-again-symbol.json"):
         assert (tmp_path / path).exists()
 
@@ -271,9 +271,9 @@ def test_the_page_about_backends_runs(tmp_path, monkeypatch):
         if language == "python":
             exec(block, scope)
         for line in block.splitlines() if language == "sh" else ():
-            found = CliRunner().invoke(main, shlex.split(line)[1:])
-            assert found.exit_code == 0, found.output
-            printed += found.output
+            result = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert result.exit_code == 0, result.output
+            printed += result.output
     (shown,) = re.findall(r"^```\n(examples.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     assert shown in printed
     assert scope["outputs"]["softmax_output"].shape == (1, 10)

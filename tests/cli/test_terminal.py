@@ -24,9 +24,9 @@ RED, GREEN = "\x1b[31m", "\x1b[32m"
 
 
 def serde(*arguments, **extra):
-    found = CliRunner().invoke(main, [str(a) for a in arguments], **extra)
-    assert "Traceback" not in found.output
-    return found.exit_code, found.output
+    result = CliRunner().invoke(main, [str(a) for a in arguments], **extra)
+    assert "Traceback" not in result.output
+    return result.exit_code, result.output
 
 
 class TestColours:
@@ -114,10 +114,10 @@ class TestCompletion:
             "-c",
             "from serde.cli.commands import main; main(prog_name='serde')",
         ]
-        found = subprocess.run(
+        proc = subprocess.run(
             command, env={**os.environ, **words}, capture_output=True, text=True, check=False
         )
-        assert found.stdout.split() == ["plain,convert"]
+        assert proc.stdout.split() == ["plain,convert"]
 
 
 class TestProgress:

@@ -30,7 +30,7 @@ def test_every_page_of_results_has_a_writer():
 def test_rows_tell_their_outcomes(name):
     cell, rows = cell_of(name), record.rows(name)
     outcomes = {case: cell.outcomes(case, row) for case, row in rows.items()}
-    assert all(o.kind in record.RANK for found in outcomes.values() for o in found.values())
+    assert all(o.kind in record.RANK for variants in outcomes.values() for o in variants.values())
     assert record.counts(outcomes)["right"] > len(outcomes) // 2 or not any(outcomes.values())
 
 

@@ -45,14 +45,14 @@ VIOLATIONS = [  # keys of the operator, the model, and what is found, nothing wh
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("keys", "body", "found"), VIOLATIONS)
-def test_what_a_description_does_not_take_is_found(tmp_path, keys, body, found):
+@pytest.mark.parametrize(("keys", "body", "reason"), VIOLATIONS)
+def test_what_a_description_does_not_take_is_found(tmp_path, keys, body, reason):
     description, path = tmp_path / "b.toml", tmp_path / "m.onnx"
     listed = f'name = "b"\nopset = 17\n[[operators]]\nnames = ["Conv"]\n{keys}\n'
     description.write_text(listed)
     onnx.save(model_of(body, 17), path)
     reasons = list(find_violations(path, description))
-    assert not reasons if found is None else found in reasons[0]
+    assert not reasons if reason is None else reason in reasons[0]
 
 
 def test_element_types_and_the_opset_are_checked(tmp_path):
@@ -65,13 +65,13 @@ def test_element_types_and_the_opset_are_checked(tmp_path):
 
 
 def test_operators_and_the_order_of_parts_are_checked():
-    found = partition(ir_of("g (float[2] x) => (float[2] y) { a = Relu(x)\n y = Erf(a) }"),
-                      Target("t", 21, {"Relu": {}}))  # fmt: skip
-    check_parts(found)
+    result = partition(ir_of("g (float[2] x) => (float[2] y) { a = Relu(x)\n y = Erf(a) }"),
+                       Target("t", 21, {"Relu": {}}))  # fmt: skip
+    check_parts(result)
     with pytest.raises(ValueError, match="remainder_0 reads 'a' before it is computed"):
-        check_parts(replace(found, parts=found.parts[::-1]))
+        check_parts(replace(result, parts=result.parts[::-1]))
     with pytest.raises(ValueError, match="accelerator_0 has Relu, which is not taken"):
-        check_parts(replace(found, backend=get_backend(Target("t", 21, {"Erf": {}}))))
+        check_parts(replace(result, backend=get_backend(Target("t", 21, {"Erf": {}}))))
 
 
 def test_outputs_are_compared():

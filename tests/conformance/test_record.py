@@ -30,13 +30,13 @@ def outcomes(text: str) -> dict[str, Outcome]:
 )
 def test_outcomes_are_written_and_read(text, written, tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RESULTS", tmp_path)
-    found = {"test_b": outcomes(text), "test_a": outcomes("+++++")}
-    record.write("source/target", {case: record.pack(of, OPSETS) for case, of in found.items()})
+    cases = {"test_b": outcomes(text), "test_a": outcomes("+++++")}
+    record.write("source/target", {case: record.pack(of, OPSETS) for case, of in cases.items()})
     held = record.path_of("source/target").read_text()
     assert json.loads(held) == {"test_a": "right", "test_b": written}
     assert len(held.splitlines()) == 4 and list(json.loads(held)) == ["test_a", "test_b"]
     rows = record.rows("source/target")
-    assert {case: record.unpack(row, OPSETS) for case, row in rows.items()} == found
+    assert {case: record.unpack(row, OPSETS) for case, row in rows.items()} == cases
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_outcomes_are_written_and_read(text, written, tmp_path, monkeypatch):
      (GOOD, Outcome(NOT_RUN, "no kernel"), True), (NO, Outcome(REFUSED, "why"), False)],
 )  # fmt: skip
 def test_what_is_worse(before, after, is_worse):
-    (found,) = differences({"a": {"7": before}}, {"a": {"7": after}})
-    assert found.is_worse is is_worse
-    assert str(found).startswith("worse: a [7]: " if is_worse else "other: a [7]: ")
+    (difference,) = differences({"a": {"7": before}}, {"a": {"7": after}})
+    assert difference.is_worse is is_worse
+    assert str(difference).startswith("worse: a [7]: " if is_worse else "other: a [7]: ")
 
 
 def test_cases_of_one_side_are_no_difference():

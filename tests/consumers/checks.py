@@ -21,20 +21,20 @@ from tests.onnx_live import error, model_of, run_model
 def check_node_test(name: str, consumer: str) -> None:
     """The consumer computes what ONNX's node test expects."""
     sample, target = ConstantNodeTests().sample(name), target_of(consumer)
-    for feeds, wanted in sample.data:
-        assert sample.differs(wanted, target.run(sample.graph, feeds, "")) is None
+    for feeds, expected in sample.data:
+        assert sample.differs(expected, target.run(sample.graph, feeds, "")) is None
 
 
 def check_network(name: str, consumer: str, folder: Path) -> None:
     """The consumer computes what MXNet does for one of its networks, with a named batch."""
     network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
     feeds = networks.feeds(network, 2)
-    wanted = networks.expected(network, feeds)
+    expected = networks.expected(network, feeds)
     symbol, _ = networks.export(network, folder)
     shapes = {n: (s, feeds[n].dtype) for n, s in networks.shapes(network).items()}
     serde.convert(symbol, folder / "m.onnx", inputs=shapes, profile=consumer)
     got = run(consumer, str(folder / "m.onnx"), feeds)
-    assert max(error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-4
+    assert max(error(a, b) for a, b in zip(got, expected, strict=True)) < 1e-4
 
 
 def check_model(

@@ -29,9 +29,9 @@ def openvino(path, inputs, outputs):
     form = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = core.compile_model(core.read_model(path), "CPU", form)
     with np.load(inputs) as feeds:
-        given = {port: feeds[n] for port in compiled.inputs for n in port.names if n in feeds}
-    found = compiled(given)
-    np.savez(outputs, *(found[i] for i in range(len(compiled.outputs))))
+        arrays = {port: feeds[n] for port in compiled.inputs for n in port.names if n in feeds}
+    results = compiled(arrays)
+    np.savez(outputs, *(results[i] for i in range(len(compiled.outputs))))
 
 
 def tract(path, inputs, outputs):
@@ -41,9 +41,9 @@ def tract(path, inputs, outputs):
     model = tract.onnx().load(path)
     names = [model.input_name(i) for i in range(model.input_count())]
     with np.load(inputs) as feeds:
-        given = [np.asarray(feeds[name], order="C") for name in names]
-    found = model.into_model().into_runnable().run(given)
-    np.savez(outputs, *map(as_array, found))
+        arrays = [np.asarray(feeds[name], order="C") for name in names]
+    results = model.into_model().into_runnable().run(arrays)
+    np.savez(outputs, *map(as_array, results))
 
 
 WINOGRAD_MEMORY_LEVEL = 3  # a hint of MNN; at 3, its default, convolutions are off by 1e-3
@@ -54,10 +54,10 @@ def mnn(path, inputs, outputs):
     import _tools  # MNN.tools installs packages when it is imported
     from MNN import nn
 
-    made = f"{path}.mnn"
+    target = f"{path}.mnn"
     os.chdir(Path(path).parent)  # where the converter keeps weights, in a file of one name
-    wanted = ["mnnconvert", "-f", "ONNX", "--modelFile", path, "--MNNModel", made, "--bizCode", "-"]
-    if not _tools.mnnconvert(wanted) or not Path(made).exists():
+    args = ["mnnconvert", "-f", "ONNX", "--modelFile", path, "--MNNModel", target, "--bizCode", "-"]
+    if not _tools.mnnconvert(args) or not Path(target).exists():
         raise ValueError("not converted")
     graph = onnx.load(path, load_external_data=False).graph
     held = {t.name for t in graph.initializer}
@@ -67,10 +67,10 @@ def mnn(path, inputs, outputs):
     runtime = nn.create_runtime_manager(({"backend": "CPU", "precision": "high", "numThread": 1},))
     runtime.set_hint(WINOGRAD_MEMORY_LEVEL, 0)
     results = [y.name for y in graph.output]
-    module = nn.load_module_from_file(made, names, results, runtime_manager=runtime)
+    module = nn.load_module_from_file(target, names, results, runtime_manager=runtime)
     with np.load(inputs) as feeds:
-        found = module.forward([as_mnn(feeds[name]) for name in names])
-    np.savez(outputs, *(as_numpy(y, t) for y, t in zip(found, types, strict=True)))
+        tensors = module.forward([as_mnn(feeds[name]) for name in names])
+    np.savez(outputs, *(as_numpy(y, t) for y, t in zip(tensors, types, strict=True)))
 
 
 def as_mnn(array):

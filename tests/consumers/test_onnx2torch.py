@@ -57,9 +57,9 @@ def test_equal_elements_are_ranked_by_their_places(largest, tmp_path):
     x = np.random.default_rng(0).choice(np.asarray(edges, np.float32), (4, 300))
     text = f"""(float[4,300] x) => (float[4,200] v, int64[4,200] i) {{
     k = Constant<value_ints = [200]>() v, i = TopK<largest = {largest}>(x, k) }}"""
-    wanted = run_model(converted(text, tmp_path), {"x": x})
+    expected = run_model(converted(text, tmp_path), {"x": x})
     got = run("onnx2torch", str(tmp_path / "b.onnx"), {"x": x})
-    assert all((a == b).all() for a, b in zip(got, wanted, strict=True))
+    assert all((a == b).all() for a, b in zip(got, expected, strict=True))
 
 
 def test_slope_as_long_as_the_last_axis_and_the_channels(tmp_path):

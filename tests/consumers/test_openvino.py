@@ -51,14 +51,14 @@ def test_networks(name, tmp_path):
 def test_integers_are_those_of_onnx_runtime(tmp_path):
     """As near to MXNet as the same file is in ONNX Runtime."""
     prefix, feeds = quantised("resnet18_v1", "calibrated", tmp_path)
-    (wanted,) = run_mxnet(str(prefix), feeds)
+    (expected,) = run_mxnet(str(prefix), feeds)
     path = tmp_path / "m.onnx"
     serde.convert(prefix, path, inputs=feeds, profile="openvino")
     ops = {n.op_type for n in onnx.load(path).graph.node}
     assert ops.isdisjoint({"QLinearConv", "MatMulInteger"})
     (reference,) = run_model(onnx.load(path), feeds)
     (got,) = CONSUMERS.run(str(path), feeds, command="openvino")
-    assert error(got, wanted) < max(2 * error(reference, wanted), 1e-6)
+    assert error(got, expected) < max(2 * error(reference, expected), 1e-6)
 
 
 def test_strides_of_a_moved_point_convolution(tmp_path):

@@ -24,7 +24,7 @@ def model_of(signature: str, body: str, **held) -> onnx.ModelProto:
 
 def test_integer_layers_are_signed_and_symmetric(tmp_path):
     prefix, feeds = quantised("resnet18_v1", "calibrated", tmp_path)
-    (wanted,) = run_mxnet(str(prefix), feeds)
+    (expected,) = run_mxnet(str(prefix), feeds)
     serde.convert(prefix, tmp_path / "m.onnx", inputs=feeds, profile="tensorrt")
     graph = onnx.load(tmp_path / "m.onnx").graph
     held = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
@@ -34,7 +34,7 @@ def test_integer_layers_are_signed_and_symmetric(tmp_path):
         assert node.input[1] in held
         assert held[node.input[2]].dtype == np.int8 and not held[node.input[2]].any()
     (got,) = run_at(PLAIN, tmp_path / "m.onnx", feeds)
-    assert error(got, wanted) < 0.05  # a range of 255 steps in 127
+    assert error(got, expected) < 0.05  # a range of 255 steps in 127
 
 
 def test_uint8_of_zero_point_128_is_the_same(tmp_path):
@@ -43,10 +43,10 @@ def test_uint8_of_zero_point_128_is_the_same(tmp_path):
     model = model_of("(float[3,4] x) => (float[4,3] y)", body, s=np.float32(0.02), z=np.uint8(128))
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="tensorrt")
-    made = onnx.load(tmp_path / "b.onnx")
-    assert {t.data_type for t in made.graph.initializer} <= {1, 3}
+    result = onnx.load(tmp_path / "b.onnx")
+    assert {t.data_type for t in result.graph.initializer} <= {1, 3}
     feeds = {"x": np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)}
-    np.testing.assert_array_equal(run_model(made, feeds)[0], run_model(model, feeds)[0])
+    np.testing.assert_array_equal(run_model(result, feeds)[0], run_model(model, feeds)[0])
 
 
 @pytest.mark.parametrize(

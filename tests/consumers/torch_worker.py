@@ -25,8 +25,8 @@ def onnx2torch(path, inputs, outputs):
     held = {t.name for t in model.graph.initializer}
     names = [i.name for i in model.graph.input if i.name not in held]
     with np.load(inputs) as feeds, torch.no_grad():
-        found = module(*(torch.from_numpy(feeds[name]) for name in names))
-    listed = found if isinstance(found, (list, tuple)) else [found]
+        results = module(*(torch.from_numpy(feeds[name]) for name in names))
+    listed = results if isinstance(results, (list, tuple)) else [results]
     np.savez(outputs, *(y.numpy() for y in listed))
 
 

@@ -158,9 +158,9 @@ def test_nodes_have_the_line_they_came_from(tmp_path):
     assert sin.sources[0].name.startswith("test_control_flow.py:")
     serde.save(graph, tmp_path / "m.onnx")
     node = onnx.load(tmp_path / "m.onnx").graph.node[0]
-    found = {p.key: p.value for p in node.metadata_props}
-    assert found["serde.source"].startswith("python sin test_control_flow.py:")
-    assert str(tmp_path) not in str(found) and __file__ not in str(found)
+    metadata = {p.key: p.value for p in node.metadata_props}
+    assert metadata["serde.source"].startswith("python sin test_control_flow.py:")
+    assert str(tmp_path) not in str(metadata) and __file__ not in str(metadata)
 
 
 def test_names_of_inputs_and_outputs():

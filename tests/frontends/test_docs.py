@@ -38,8 +38,8 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
         if language == "python":
             exec(block, {"__name__": "tutorial"})
         for line in block.splitlines() if language == "sh" else ():
-            found = CliRunner().invoke(main, shlex.split(line)[1:])
-            assert found.exit_code == 0, found.output
+            result = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert result.exit_code == 0, result.output
     printed = capsys.readouterr().out
     assert (
         "99% are right; sure of 35" in printed and "GatherND python getitem prepare.py:" in printed

@@ -35,14 +35,14 @@ CASES = {  # a function, its specs, and two sets of inputs of different sizes
 }  # fmt: skip
 
 
-def results_of(made):
-    if isinstance(made, dict):
-        return list(made.values())
-    return list(made) if isinstance(made, tuple) else [made]
+def results_of(value):
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, tuple) else [value]
 
 
-def assert_close(found, expected):
-    for a, b in zip(found, results_of(expected), strict=True):
+def assert_close(actual, expected):
+    for a, b in zip(actual, results_of(expected), strict=True):
         assert a.dtype == b.dtype and a.shape == b.shape
         wrong = np.abs(a.astype("f8") - b.astype("f8")).max(initial=0)
         assert wrong <= 1e-6 * max(np.abs(b.astype("f8")).max(initial=0), 1), wrong
@@ -119,8 +119,8 @@ def test_speech_to_labels_in_one_file(tmp_path):
     serde.save(graph, tmp_path / "whole.onnx")
     for signal in (floats(2, 4000), floats(1, 4800)):
         scores = np.swapaxes(speech.mel_spectrogram(signal), 1, 2) @ weight
-        found = runtime.run(tmp_path / "whole.onnx", {"signal": signal})
-        assert_close(found, speech.decode_ctc(scores))
+        outputs = runtime.run(tmp_path / "whole.onnx", {"signal": signal})
+        assert_close(outputs, speech.decode_ctc(scores))
 
 
 def test_beam_search_step_in_one_file(tmp_path):
@@ -143,5 +143,5 @@ def test_beam_search_step_in_one_file(tmp_path):
         feeds = {"scores": floats(rows, beams), "state": floats(rows, beams, 6)}
         (logits,) = runtime.run(tmp_path / "net.onnx", {"state": feeds["state"]})
         np.testing.assert_allclose(logits, feeds["state"] @ weight.T + bias, atol=1e-5)
-        found = runtime.run(tmp_path / "whole.onnx", feeds)
-        assert_close(found, speech.step_beam(feeds["scores"], logits))
+        outputs = runtime.run(tmp_path / "whole.onnx", feeds)
+        assert_close(outputs, speech.step_beam(feeds["scores"], logits))

@@ -23,11 +23,11 @@ def toy(tmp_path, monkeypatch):
 
 def test_the_toy_computes_what_its_code_says(toy, tmp_path):
     x = np.random.default_rng(0).normal(size=(3, 2, 6, 8)).astype("f4")
-    (found,) = runtime.run(tmp_path / "toy.onnx", {"x": x})
+    (actual,) = runtime.run(tmp_path / "toy.onnx", {"x": x})
     pooled = x.reshape(3, 2, 3, 2, 4, 2).max((3, 5))
     rows = np.maximum(pooled @ np.ones((4, 3), np.float32), 0)
     powers = np.exp(rows - rows.max(-1, keepdims=True))
-    np.testing.assert_allclose(found, powers / powers.sum(-1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(actual, powers / powers.sum(-1, keepdims=True), atol=1e-6)
     assert toy["graph"].outputs[0].shape == ("N", 2, 3, 3)
 
 

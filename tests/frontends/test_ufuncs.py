@@ -35,15 +35,15 @@ OPERANDS = {
 
 def runnable(names, *operands):
     """The ufuncs that NumPy has for the types."""
-    found = []
+    ufuncs = []
     for name in names:
         try:
             with np.errstate(all="ignore"):
                 getattr(np, name)(*operands)
-            found.append(getattr(np, name))
+            ufuncs.append(getattr(np, name))
         except (TypeError, ValueError):
             pass
-    return found
+    return ufuncs
 
 
 def apply_all(functions):
@@ -52,8 +52,8 @@ def apply_all(functions):
     def run(*xs):
         results = []
         for function in functions:
-            made = function(*xs)
-            results += made if isinstance(made, tuple) else [made]
+            value = function(*xs)
+            results += value if isinstance(value, tuple) else [value]
         return tuple(results)
 
     return run
@@ -117,12 +117,12 @@ def test_zeros_have_their_signs(dtype, optimize, tmp_path):
         function = getattr(np, name)
         operands = pair[: function.nin]
         with np.errstate(all="ignore"):
-            made = function(*operands)
-        expected = made if isinstance(made, tuple) else (made,)
+            value = function(*operands)
+        expected = value if isinstance(value, tuple) else (value,)
         graph = serde.trace(function, *operands)
         feeds = {v.name: a for v, a in zip(graph.inputs, operands, strict=True)}
-        (found,) = evaluate(graph, feeds, tmp_path / "m.onnx", (optimize,))
-        for a, b in zip(found, expected, strict=True):
+        (actual,) = evaluate(graph, feeds, tmp_path / "m.onnx", (optimize,))
+        for a, b in zip(actual, expected, strict=True):
             zero = (a == 0) & (b == 0)
             assert zero.any() and (np.signbit(a) == np.signbit(b))[zero].all(), name
             if name == "nextafter":
@@ -159,8 +159,8 @@ def test_python_numbers_are_weak():
     assert [v.dtype.value for v in graph.outputs] == ["float16", "float16", "uint8", "float64"]
     with pytest.raises(OverflowError):
         serde.trace(lambda n: n + 300, ((3,), "uint8"))
-    found = serde.trace(lambda n: n < 300, ((3,), "uint8"))
-    assert found.outputs[0].dtype.value == "bool"
+    comparison = serde.trace(lambda n: n < 300, ((3,), "uint8"))
+    assert comparison.outputs[0].dtype.value == "bool"
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def classify(scores):
 def run(graph, tmp_path, **feeds):
     path = tmp_path / "m.onnx"
     serde.save(graph, path)
-    found = runtime.run(path, feeds)
-    return dict(zip([v.name for v in graph.outputs], found, strict=True))
+    outputs = runtime.run(path, feeds)
+    return dict(zip([v.name for v in graph.outputs], outputs, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,11 @@ def test_wrapped_model_is_one_file(digits, tmp_path):
         "image": (("B", "H", "W", 1), "uint8")})  # fmt: skip
     image = RNG.integers(0, 256, (3, side, side, 1)).astype(np.uint8)
     scores = run(digits, tmp_path, **{data.name: preprocess(image)})[digits.outputs[0].name]
-    found = run(graph, tmp_path, image=image)
+    actual = run(graph, tmp_path, image=image)
     expected = classify(scores)
-    assert found.keys() == expected.keys() and graph.inputs[0].shape[0] == "B"
+    assert actual.keys() == expected.keys() and graph.inputs[0].shape[0] == "B"
     for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name])
+        np.testing.assert_array_equal(actual[name], expected[name])
 
 
 def test_commands(digits, tmp_path):
@@ -86,8 +86,8 @@ def test_names_and_sizes_of_joined_graphs(tmp_path):
     assert list(shapes) == ["x", "x_1", "out", "wide", "y", "rest"]
     assert shapes["x"] == ("N", "W") and shapes["y"] == ("N", "(W+1)/2") == shapes["wide"]
     x = RNG.normal(size=(2, 7)).astype("f4")
-    found = run(joined, tmp_path, x=x, x_1=np.arange(4, dtype="f4"))
-    np.testing.assert_allclose(found["out"], (x[:, ::2] + 1) * np.arange(4, dtype="f4"))
+    outputs = run(joined, tmp_path, x=x, x_1=np.arange(4, dtype="f4"))
+    np.testing.assert_allclose(outputs["out"], (x[:, ::2] + 1) * np.arange(4, dtype="f4"))
 
 
 def test_a_number_fixes_the_size_by_name():
@@ -117,8 +117,8 @@ def test_what_does_not_fit_is_refused(spec, links, message):
 
 def test_a_graph_joined_with_itself(tmp_path):
     double = serde.trace(lambda x: x * 2, (3,))
-    found = run(serde.compose(double, double), tmp_path, x=np.ones(3, "f4"))
-    assert [list(v) for v in found.values()] == [[4, 4, 4]]
+    outputs = run(serde.compose(double, double), tmp_path, x=np.ones(3, "f4"))
+    assert [list(v) for v in outputs.values()] == [[4, 4, 4]]
 
 
 def test_ends_of_detectors(tmp_path):
@@ -130,9 +130,9 @@ def test_ends_of_detectors(tmp_path):
     graph = serde.append_argmax(graph, "scores", axis=1, name="label")
     assert [v.name for v in graph.outputs] == ["label", "selected", "boxes"]
     x = np.array([[0, 0, 2, 2, 0.9, 0], [0, 0, 2, 2.1, 0.8, 0.2], [3, 3, 4, 4, 0, 0.7]], "f4")
-    found = run(graph, tmp_path, x=x)
-    assert found["selected"].tolist() == [[0, 0, 0], [0, 1, 2], [0, 1, 1]]
-    assert found["label"].tolist() == [[0, 0, 1]]
+    outputs = run(graph, tmp_path, x=x)
+    assert outputs["selected"].tolist() == [[0, 0, 0], [0, 1, 2], [0, 1, 1]]
+    assert outputs["label"].tolist() == [[0, 0, 1]]
     renamed = serde.rename(serde.select(graph, ["label"]), {"label": "best", "x": "rows"})
     assert [v.name for v in (*renamed.inputs, *renamed.outputs)] == ["rows", "best"]
 

@@ -38,9 +38,9 @@ def compare(function, *arrays: Any, path, names=None, rtol=1e-6, settings=SETTIN
         graph = serde.trace(function, *specs_of(arrays, names))
     expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
     feeds = {v.name: np.asarray(a) for v, a in zip(graph.inputs, arrays, strict=True)}
-    for found in evaluate(graph, feeds, path, settings):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected, strict=True):
+    for outputs in evaluate(graph, feeds, path, settings):
+        assert len(outputs) == len(expected)
+        for a, b in zip(outputs, expected, strict=True):
             assert_equal(a, np.asarray(b), rtol)
     for value, b in zip(graph.outputs, expected, strict=True):
         static = [d for d in value.shape if isinstance(d, int)]
@@ -51,17 +51,17 @@ def compare(function, *arrays: Any, path, names=None, rtol=1e-6, settings=SETTIN
     return graph
 
 
-def assert_equal(found, expected, rtol):
+def assert_equal(actual, expected, rtol):
     """Element type, shape, and numbers to ``rtol`` of the scale; those that are not finite."""
-    assert found.dtype == expected.dtype, (found.dtype, expected.dtype)
-    assert found.shape == expected.shape, (found.shape, expected.shape)
+    assert actual.dtype == expected.dtype, (actual.dtype, expected.dtype)
+    assert actual.shape == expected.shape, (actual.shape, expected.shape)
     if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
         return
     with np.errstate(all="ignore"):
         finite = np.isfinite(expected)
-        np.testing.assert_array_equal(found[~finite], expected[~finite])
+        np.testing.assert_array_equal(actual[~finite], expected[~finite])
         rtol = max(rtol, {2: 4e-3, 4: 3e-6, 8: 0}[expected.dtype.itemsize])
         scale = np.abs(expected[finite]).max(initial=0).astype(np.float64)
-        wrong = np.abs(found[finite].astype(np.float64) - expected[finite].astype(np.float64))
-        assert wrong.max(initial=0) <= rtol * max(scale, 1e-30), (found, expected)
+        wrong = np.abs(actual[finite].astype(np.float64) - expected[finite].astype(np.float64))
+        assert wrong.max(initial=0) <= rtol * max(scale, 1e-30), (actual, expected)

@@ -72,8 +72,8 @@ def allowed_seconds(size: int, bytes_per_second: int) -> float:
 
 def smell(refusal: SerdeError | None) -> str | None:
     """The exception that a refusal only wraps, where it does: it tells a user little."""
-    found = SMELL.search(str(refusal)) if refusal is not None else None
-    return found[1] if found else None
+    match = SMELL.search(str(refusal)) if refusal is not None else None
+    return match[1] if match else None
 
 
 @contextmanager

@@ -162,9 +162,9 @@ def make_mxnet_symbol(random: Random) -> bytes:
         if repeats < REPEATS[1] and at:
             op, rule = random.choice(_mxnet_rules())
         fewest, most = rule.operands
-        wanted = random.randint(fewest, fewest + 3 if most is None else max(fewest, most))
+        count = random.randint(fewest, fewest + 3 if most is None else max(fewest, most))
         first = len(nodes) - 1 if at else 0
-        inputs = [[random.randrange(len(nodes)) if i else first, 0, 0] for i in range(wanted)]
+        inputs = [[random.randrange(len(nodes)) if i else first, 0, 0] for i in range(count)]
         attrs = {
             name: _mxnet_value(attribute, random)
             for name, attribute in rule.attributes.items()

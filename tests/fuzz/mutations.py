@@ -37,9 +37,9 @@ def step(reader: str, data: bytes, seeds: Sequence[bytes], random: Random) -> by
     """Damage ``data`` once."""
     aware = AWARE.get(reader)
     if aware is not None and random.random() < 0.8:
-        found = aware(data, seeds, random)
-        if found is not None:
-            return found
+        mutant = aware(data, seeds, random)
+        if mutant is not None:
+            return mutant
     return of_bytes(data, seeds, random)
 
 
@@ -94,14 +94,14 @@ def of_model(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | Non
 
 
 def _messages(message: Message) -> list[Message]:
-    found, stack = [], [message]
-    while stack and len(found) < 5000:
+    messages, stack = [], [message]
+    while stack and len(messages) < 5000:
         top = stack.pop()
-        found.append(top)
+        messages.append(top)
         for field, value in top.ListFields():
             if field.message_type is not None:
                 stack.extend(value if field.is_repeated else [value])
-    return found
+    return messages
 
 
 def _of_field(message: Message, messages: Sequence[Message], random: Random) -> None:
@@ -190,26 +190,26 @@ def _attribute(name: str, declared: Any, random: Random) -> AttributeProto:
     """An attribute of the kind declared, mostly."""
     kind = declared.type.name if random.random() < 0.9 else random.choice(("INT", "STRING", "INTS"))
     small = (*INTS, *range(-3, 10))
-    made = AttributeProto(name=name, type=AttributeProto.AttributeType.Value(kind))
+    attr = AttributeProto(name=name, type=AttributeProto.AttributeType.Value(kind))
     count = random.choice((0, 1, 2, 3, 4, 8))
     if kind == "INT":
-        made.i = random.choice(small)
+        attr.i = random.choice(small)
     elif kind == "FLOAT":
-        made.f = random.choice(FLOATS)
+        attr.f = random.choice(FLOATS)
     elif kind == "STRING":
-        made.s = random.choice(TEXTS).encode()
+        attr.s = random.choice(TEXTS).encode()
     elif kind == "INTS":
-        made.ints.extend(random.choice(small) for _ in range(count))
+        attr.ints.extend(random.choice(small) for _ in range(count))
     elif kind == "FLOATS":
-        made.floats.extend(random.choice(FLOATS) for _ in range(count))
+        attr.floats.extend(random.choice(FLOATS) for _ in range(count))
     elif kind == "STRINGS":
-        made.strings.extend(random.choice(TEXTS).encode() for _ in range(count))
+        attr.strings.extend(random.choice(TEXTS).encode() for _ in range(count))
     elif kind == "TENSOR":
-        made.t.CopyFrom(_tensor("", random.choice(KINDS), random))
+        attr.t.CopyFrom(_tensor("", random.choice(KINDS), random))
     elif kind == "GRAPH":
-        made.g.node.add(op_type="Identity", input=["x0"], output=["body"])
-        made.g.output.add(name="body")
-    return made
+        attr.g.node.add(op_type="Identity", input=["x0"], output=["body"])
+        attr.g.output.add(name="body")
+    return attr
 
 
 def _nest(graph: onnx.GraphProto, random: Random) -> None:
@@ -293,13 +293,13 @@ def _tensor(name: str, kind: int, random: Random) -> TensorProto:
     bits = 8 * helper.tensor_dtype_to_np_dtype(kind).itemsize
     if kind in (TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1):
         bits = 4
-    made = TensorProto(name=name, data_type=kind, dims=shape)
+    tensor = TensorProto(name=name, data_type=kind, dims=shape)
     values = [random.choice((*INTS, *range(5))) for _ in range(size)]
     if kind == TensorProto.INT64 and random.random() < 0.9:
-        made.int64_data.extend(values)
+        tensor.int64_data.extend(values)
     else:
-        made.raw_data = random.randbytes((size * bits + 7) // 8)
-    return made
+        tensor.raw_data = random.randbytes((size * bits + 7) // 8)
+    return tensor
 
 
 def of_json(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None:
@@ -330,23 +330,23 @@ def of_json(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None
 
 
 def _places(tree: Any) -> list[tuple[Any, Any]]:
-    found, stack = [], [tree]
-    while stack and len(found) < 5000:
+    places, stack = [], [tree]
+    while stack and len(places) < 5000:
         top = stack.pop()
         keys = top if isinstance(top, dict) else range(len(top))
         for key in keys:
-            found.append((top, key))
+            places.append((top, key))
             if isinstance(top[key], (dict, list)):
                 stack.append(top[key])
-    return found
+    return places
 
 
 def _json_text(text: str, places: Sequence[Any], random: Random) -> str:
     numbers = list(re.finditer(r"-?\d+", text))
     if numbers and random.random() < 0.6:
-        found = random.choice(numbers)
+        match = random.choice(numbers)
         new = random.choice((*INTS, *range(-3, 12), "None", "nan", "1e308", "0x10"))
-        return f"{text[: found.start()]}{new}{text[found.end() :]}"
+        return f"{text[: match.start()]}{new}{text[match.end() :]}"
     texts = [h[k] for h, k in places if isinstance(h[k], str)]
     choices = (*TEXTS, "(1, 1)", "(0, 0)", "(1,)", "()", "[1, 2", "True", "None", "float16", "-1",
                "(999999999999, 999999999999)", "(" * 5000, "1" * 400, "1e308", "null")  # fmt: skip
@@ -362,19 +362,19 @@ def of_text(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None
     tokens = list(re.finditer(r"[%@]?[\w.]+|\"[^\"]*\"|\s+|[^\w\s]", text))
     if not tokens:
         return None
-    found = random.choice(tokens)
+    token = random.choice(tokens)
     kind = random.randrange(7)
     taken = re.findall(r"[%@]?[\w.]+|\"[^\"]*\"|[^\w\s]", other if kind == 0 else text) or ["x"]
     new = {
         0: lambda: random.choice(taken),
         1: lambda: random.choice(taken),
         2: lambda: "",
-        3: lambda: found[0] * random.choice((2, 3, 300)),
+        3: lambda: token[0] * random.choice((2, 3, 300)),
         4: lambda: str(random.choice((*INTS, "1e999f", "9" * 500, "-0.f", "nanf"))),
         5: lambda: random.choice("(){}[]%@/*\"'=:,;.!?") * random.choice((1, 2, 200)),
         6: lambda: random.choice(TEXTS),
     }[kind]()
-    return f"{text[: found.start()]}{new}{text[found.end() :]}".encode("utf-8", "replace")
+    return f"{text[: token.start()]}{new}{text[token.end() :]}".encode("utf-8", "replace")
 
 
 AWARE = {"onnx": of_model, "mxnet-symbol": of_json, "relay-json": of_json, "relay-text": of_text}

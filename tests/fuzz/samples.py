@@ -122,7 +122,7 @@ g (float[4,4] x, int64[2,1] i, float[2,4] u) => (float[4,4] y, float[4,2] v, int
 @cache
 def onnx_models() -> tuple[bytes, ...]:
     """Models with convolutions, subgraphs, functions, sequences, and operators old and new."""
-    made = [parser.parse_model(text) for text in ONNX.values()]
+    models = [parser.parse_model(text) for text in ONNX.values()]
     big = parser.parse_model(ONNX["convolutions"])
     tensor = big.graph.initializer.add(name="large", data_type=1, dims=[64, 32])
     tensor.raw_data = np.arange(2048, dtype=np.float32).tobytes()
@@ -144,7 +144,7 @@ def onnx_models() -> tuple[bytes, ...]:
     held.dims.append(3)
     for key, value in {"location": "model.onnx", "offset": "4", "length": "12"}.items():
         held.external_data.add(key=key, value=value)
-    return tuple(m.SerializeToString() for m in (*made, big, outside))
+    return tuple(m.SerializeToString() for m in (*models, big, outside))
 
 
 def symbol(*nodes: Any, heads: Any = None, version: int = 10901, key: str = "attrs") -> bytes:
@@ -161,10 +161,10 @@ def symbol(*nodes: Any, heads: Any = None, version: int = 10901, key: str = "att
             listed.append({"op": op, "name": name, key: attrs, "inputs": links})
             if bodies:
                 listed[-1]["subgraphs"] = bodies
-    whole = {"nodes": listed, "arg_nodes": [], "heads": heads or [[len(listed) - 1, 0, 0]]}
+    graph = {"nodes": listed, "arg_nodes": [], "heads": heads or [[len(listed) - 1, 0, 0]]}
     if version:
-        whole["attrs"] = {"mxnet_version": ["int", version]}
-    return json.dumps(whole).encode()
+        graph["attrs"] = {"mxnet_version": ["int", version]}
+    return json.dumps(graph).encode()
 
 
 def mxnet_symbol() -> bytes:
@@ -208,7 +208,7 @@ def mxnet_symbols() -> tuple[bytes, ...]:
             "data:(3, 1, 2)", "rnn",
             ("_zeros", "z", [], {"shape": "(1, 1, 3)"}),
             ("RNN", "l", [0, 1, 2, 2], {"mode": "lstm", "num_layers": "1", "state_size": "3",
-                                       "state_outputs": "True"}),
+                                        "state_outputs": "True"}),
             ("_arange", "a", [], {"start": "0", "stop": "3"}),
             ("one_hot", "o", [4], {"depth": "3"}),
             heads=[[3, 0, 0], [3, 1, 0], [5, 0, 0]],
@@ -273,19 +273,19 @@ def mxnet_params_files() -> tuple[bytes, ...]:
 @cache
 def mxnet_archives() -> tuple[bytes, ...]:
     """Archives of a symbol with its parameters."""
-    made = []
+    archives = []
     for text, params in (
         (mxnet_symbol(), mxnet_params_files()[0]),
         (mxnet_symbols()[1], mxnet_params()),
     ):
-        whole = io.BytesIO()
-        with tarfile.open(fileobj=whole, mode="w") as archive:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
             for name, data in {"m-symbol.json": text, "m-0000.params": params}.items():
                 info = tarfile.TarInfo(name)
                 info.size = len(data)
                 archive.addfile(info, io.BytesIO(data))
-        made += [whole.getvalue(), gzip.compress(whole.getvalue(), mtime=0)]
-    return tuple(made)
+        archives += [buffer.getvalue(), gzip.compress(buffer.getvalue(), mtime=0)]
+    return tuple(archives)
 
 
 def _files(reader: str) -> tuple[bytes, ...]:

@@ -62,6 +62,6 @@ def test_what_is_out_of_proportion_is_a_finding(tmp_path, monkeypatch):
     for name, kind in (("slow", work), ("raw", fail)):
         folder = tmp_path / name
         folder.mkdir()
-        made = (lambda random: b"x", kind, 5000)
-        assert run(name, made, 0, 3, folder, monkeypatch).findings == 3
+        entry = (lambda random: b"x", kind, 5000)
+        assert run(name, entry, 0, 3, folder, monkeypatch).findings == 3
         assert any(p.suffix == ".txt" for p in folder.iterdir())

@@ -67,8 +67,8 @@ def test_a_symbol_file_with_arrays(form, symbol, arrays, tmp_path):
 def test_arrays_come_before_files_beside_the_symbol(arrays, tmp_path):
     changed = {n: x + 1 if n == "arg:fc2_bias" else x for n, x in arrays.items()}
     serde.convert(DIGITS / "digits-symbol.json", tmp_path / "m.onnx", params=changed)
-    made = {i.name: i for i in onnx.load(tmp_path / "m.onnx").graph.initializer}
-    np.testing.assert_array_equal(to_array(made["fc2_bias"]), changed["arg:fc2_bias"])
+    tensors = {i.name: i for i in onnx.load(tmp_path / "m.onnx").graph.initializer}
+    np.testing.assert_array_equal(to_array(tensors["fc2_bias"]), changed["arg:fc2_bias"])
 
 
 def test_a_missing_array_is_named(symbol, arrays):

@@ -161,12 +161,12 @@ def test_a_step_that_fails_leaves_what_was_there(case, monkeypatch, number, exis
                 failed = True
             else:
                 failed = False
-        found = contents(folder)
-        hidden = {n for n in found if n.startswith(".")}
+        files = contents(folder)
+        hidden = {n for n in files if n.startswith(".")}
         if failed:
-            assert found == before, (at, found.keys())
+            assert files == before, (at, files.keys())
         else:  # what was kept could not be removed
-            assert {n: found[n] for n in found.keys() - hidden} == new, at
+            assert {n: files[n] for n in files.keys() - hidden} == new, at
             assert len(hidden) <= 1 and exists >= bool(hidden)
 
 
@@ -189,13 +189,13 @@ def test_a_process_killed_at_any_step_leaves_no_mixed_pair(case, monkeypatch, ex
                 os._exit(1)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), at
-        found = contents(folder)
-        shown = {n: d for n, d in found.items() if not n.startswith(".")}
+        files = contents(folder)
+        shown = {n: d for n, d in files.items() if not n.startswith(".")}
         if name in shown:
             assert shown in (old, new), at
             seen.add("old" if shown == old else "new")
         else:  # no model: nothing can be loaded, and all that was there is kept
-            kept = {n: d for n, d in found.items() if n.endswith(".before")}
+            kept = {n: d for n, d in files.items() if n.endswith(".before")}
             assert all(d in (*kept.values(), *shown.values()) for d in before.values()), at
             seen.add("none")
     assert seen == ({"old", "none", "new"} if exists else {"none", "new"})

@@ -25,7 +25,7 @@ TARGETS = {
 def convert_all(folder: Path) -> dict[str, str]:
     """The hashes of all files that the samples become."""
     sources = {"digits": DIGITS, **write_samples(folder)}
-    found = {}
+    hashes = {}
     for name, source in sources.items():
         for target, options in TARGETS.items():
             out = folder / name / target
@@ -33,11 +33,11 @@ def convert_all(folder: Path) -> dict[str, str]:
             try:
                 files = serde.convert(source, out, **options).files
             except serde.SerdeError as error:
-                found[f"{name}/{target}"] = type(error).__name__
+                hashes[f"{name}/{target}"] = type(error).__name__
             else:
                 for file in map(Path, files):
-                    found[f"{name}/{file.name}"] = hashlib.sha256(file.read_bytes()).hexdigest()
-    return found
+                    hashes[f"{name}/{file.name}"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashes
 
 
 def write_samples(folder: Path) -> dict[str, Path]:
@@ -66,13 +66,13 @@ def test_another_process_writes_the_same_bytes(seed, hashes, tmp_path):
         "import json, sys; from pathlib import Path; from tests.io import test_same_bytes as t; "
         "print(json.dumps(t.convert_all(Path(sys.argv[1]))))"
     )
-    found = subprocess.run(
+    proc = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True,
         cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed, "TZ": "Asia/Tokyo", "LC_ALL": "C"},
     )  # fmt: skip
-    assert json.loads(found.stdout) == hashes
+    assert json.loads(proc.stdout) == hashes
 
 
 def test_most_of_the_samples_are_converted(hashes):
-    written = [name for name, found in hashes.items() if len(found) == 64]
+    written = [name for name, digest in hashes.items() if len(digest) == 64]
     assert len(written) > 60, hashes

@@ -57,17 +57,17 @@ class TestNames:
 
     def test_many_nodes_of_one_stem_take_linear_time(self):
         class Counting(set):
-            asked = 0
+            lookups = 0
 
             def __contains__(self, name):
-                Counting.asked += 1
+                Counting.lookups += 1
                 return super().__contains__(name)
 
         names = Names()
         names.used = Counting()
         for _ in range(1000):
             names.fresh("x")
-        assert "x_999" in names.used and Counting.asked < 5000
+        assert "x_999" in names.used and Counting.lookups < 5000
 
 
 class TestBuilder:
@@ -119,7 +119,7 @@ class TestBuilder:
         assert g.nodes[-1].domain == "custom" and third.name == "y_2"
 
     @pytest.mark.parametrize(
-        ("given", "held"),
+        ("value", "held"),
         [
             ([1, [2, 3]], (1, (2, 3))),
             (range(3), (0, 1, 2)),
@@ -130,8 +130,8 @@ class TestBuilder:
             ("s", "s"),
         ],
     )
-    def test_attributes_are_held_as_plain_python(self, given, held):
-        assert normalize_attribute(given) == held and type(normalize_attribute(given)) is type(held)
+    def test_attributes_are_held_as_plain_python(self, value, held):
+        assert normalize_attribute(value) == held and type(normalize_attribute(value)) is type(held)
 
 
 class TestOnnxBuilder:
@@ -257,13 +257,13 @@ class TestNamesThroughRules:
     def rewritten(self, nodes, outputs, shape=("N", 2)):
         """``nodes`` as (op, input, outputs…) over an input ``x``."""
         values = {"x": Value("x", F32, shape)}
-        made = []
+        body = []
         for op, operand, *names in nodes:
             results = tuple(values.setdefault(n, Value(n)) for n in names)
-            made.append(Node(op, (values[operand],), results, EMPTY, "toy", f"node_{names[0]}"))
+            body.append(Node(op, (values[operand],), results, EMPTY, "toy", f"node_{names[0]}"))
         from serde.ir.graph import Graph
 
-        graph = Graph("g", (values["x"],), tuple(values[o] for o in outputs), tuple(made), "toy")
+        graph = Graph("g", (values["x"],), tuple(values[o] for o in outputs), tuple(body), "toy")
         return str(self.table.rewrite(graph, OnnxBuilder("g"))).splitlines()[1:]
 
     def test_a_rule_that_passes_its_input_through_does_not_rename_it(self):

@@ -110,9 +110,9 @@ def test_what_is_not_followed_is_not_known():
 )
 def test_what_comes_to_numbers_is_a_constant_of_its_shape(make, shape, array):
     g = OnnxBuilder("g")
-    found = make(g, g.Shape(g.input("x", F32, ("N", 3))))
-    assert found.tensor is not None and found.shape == found.array().shape == shape
-    assert found.array().tolist() == array
+    value = make(g, g.Shape(g.input("x", F32, ("N", 3))))
+    assert value.tensor is not None and value.shape == value.array().shape == shape
+    assert value.array().tolist() == array
 
 
 def test_a_flattened_batch_keeps_its_name_and_needs_no_shape_nodes():
@@ -140,8 +140,8 @@ def test_a_flattened_batch_keeps_its_name_and_needs_no_shape_nodes():
 def test_operators_that_spell_a_shape_keep_its_names(op, make, shape):
     g = OnnxBuilder("g")
     x = g.input("x", F32, ("N", 2, 3))
-    made = make(g, x, g.Shape(x, start=0, end=1))
-    assert g.nodes[-1].op == op and made.shape == shape
+    value = make(g, x, g.Shape(x, start=0, end=1))
+    assert g.nodes[-1].op == op and value.shape == shape
 
 
 # Programs of shape arithmetic, computed once by NumPy at given sizes and once by what the builder
@@ -304,11 +304,11 @@ def program(draw):
 def follow(steps, on):
     results = []
     for kind, operands, arguments in steps:
-        given = [results[i] for i in operands]
+        values = [results[i] for i in operands]
         if kind in ("arithmetic", "outer"):
-            results.append(getattr(on, kind)(*arguments, *given))
+            results.append(getattr(on, kind)(*arguments, *values))
         else:
-            results.append(getattr(on, kind)(*given, *arguments))
+            results.append(getattr(on, kind)(*values, *arguments))
     return results
 
 
@@ -345,11 +345,11 @@ def test_no_wrong_conclusion_is_drawn_of_a_computed_shape(data):
         expected = follow(steps, Computed(of))
         on = Computed(of)
         got = run(graph, {"x": on.x, "y": on.y})
-        for value, wanted, found in zip(values, expected, got, strict=True):
-            np.testing.assert_array_equal(found, wanted)
-            for element, number in zip(shape_data_of(value) or (), wanted.ravel(), strict=False):
+        for value, reference, actual in zip(values, expected, got, strict=True):
+            np.testing.assert_array_equal(actual, reference)
+            for element, number in zip(shape_data_of(value) or (), reference.ravel(), strict=False):
                 assert size_of(element, of) in (None, number)
-            for dim, size in zip(value.shape or (), wanted.shape, strict=False):
+            for dim, size in zip(value.shape or (), reference.shape, strict=False):
                 assert size_of(dim, of) in (None, size)
 
 
@@ -378,17 +378,19 @@ def test_computed_reshapes_in_a_row_keep_the_elements_in_place(first, second):
     graph = tidy(g.build([g.emit_identity(y)]))
     for of in SIZES:
         array = np.random.default_rng(0).standard_normal([of.get(d, d) for d in X], np.float32)
-        wanted = array
+        expected = array
         for target in (first, second):
             dims = [size_of(d, of) if isinstance(d, str) else d for d in TARGETS[target]]
-            dims = [wanted.shape[i] if d == 0 else d for i, d in enumerate(dims)]
+            dims = [expected.shape[i] if d == 0 else d for i, d in enumerate(dims)]
             try:
-                wanted = wanted.reshape(dims)
+                expected = expected.reshape(dims)
             except ValueError:
                 return  # copied sizes that do not fit: no model
         (got,) = run(graph, {"x": array})
-        np.testing.assert_array_equal(got, wanted)
-        assert all(size_of(d, of) in (None, s) for d, s in zip(y.shape, wanted.shape, strict=True))
+        np.testing.assert_array_equal(got, expected)
+        assert all(
+            size_of(d, of) in (None, s) for d, s in zip(y.shape, expected.shape, strict=True)
+        )
 
 
 @pytest.mark.parametrize("a", ["N", 12, "N*2", "N+T", "p2o.N.0", "N/2"])
@@ -397,12 +399,12 @@ def test_computed_reshapes_in_a_row_keep_the_elements_in_place(first, second):
 def test_an_expression_comes_apart_into_one_of_equal_value(a, b, sign):
     if isinstance(a, int) and isinstance(b, int):
         return
-    made = combine(sign, a, b)
-    again, left, right = split_operands(made)
-    assert combine(again, left, right) == made
+    expr = combine(sign, a, b)
+    again, left, right = split_operands(expr)
+    assert combine(again, left, right) == expr
 
 
 @pytest.mark.parametrize("name", ["N", "batch-size", "p2o.N.0", "-1", "a+", "()", "(N", "a b*c"])
 def test_a_name_does_not_come_apart(name):
-    found = split_operands(name)
-    assert found is None or combine(*found) == name
+    parts = split_operands(name)
+    assert parts is None or combine(*parts) == name

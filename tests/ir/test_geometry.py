@@ -9,9 +9,9 @@ from serde.errors import ConversionError
 from serde.ir import geometry
 
 
-@pytest.mark.parametrize(("axis", "rank", "found"), [(0, 1, 0), (-1, 3, 2), (2, 3, 2), (-3, 3, 0)])
-def test_axes_count_from_the_front(axis, rank, found):
-    assert geometry.axis_of(axis, rank) == found
+@pytest.mark.parametrize(("axis", "rank", "index"), [(0, 1, 0), (-1, 3, 2), (2, 3, 2), (-3, 3, 0)])
+def test_axes_count_from_the_front(axis, rank, index):
+    assert geometry.axis_of(axis, rank) == index
 
 
 @pytest.mark.parametrize(("axis", "rank"), [(1, 1), (-2, 1), (0, 0), (3, 3)])
@@ -51,12 +51,12 @@ def test_the_size_a_window_leaves_is_counted_by_sliding_it():
                         if span > size + pads:
                             continue
                         starts = list(range(0, size + pads, stride))
-                        whole = [s for s in starts if s + span <= size + pads]
-                        found = geometry.window_output(size, kernel, stride, dilation, pads, False)
-                        assert found == len(whole)
+                        windows = [s for s in starts if s + span <= size + pads]
+                        actual = geometry.window_output(size, kernel, stride, dilation, pads, False)
+                        assert actual == len(windows)
                         up = geometry.window_output(size, kernel, stride, dilation, pads, True)
-                        left = whole[-1] + span < size + pads
-                        assert up == len(whole) + left
+                        left = windows[-1] + span < size + pads
+                        assert up == len(windows) + left
 
 
 def test_same_pads_make_an_output_of_a_step_per_stride():
@@ -67,7 +67,7 @@ def test_same_pads_make_an_output_of_a_step_per_stride():
                     begin, end = geometry.same_pads(size, kernel, stride, dilation, True)
                     assert geometry.same_pads(size, kernel, stride, dilation, False) == (end, begin)
                     assert 0 <= end - begin <= 1
-                    found = geometry.window_output(
+                    actual = geometry.window_output(
                         size, kernel, stride, dilation, begin + end, False
                     )
-                    assert found == -(-size // stride) or begin + end == 0
+                    assert actual == -(-size // stride) or begin + end == 0

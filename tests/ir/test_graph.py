@@ -30,7 +30,7 @@ def test_every_element_type_has_a_numpy_type_bits_and_a_kind(dtype):
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("name", "expected"),
     [
         ("float32", DType.FLOAT32),
         (np.float16, DType.FLOAT16),
@@ -43,14 +43,14 @@ def test_every_element_type_has_a_numpy_type_bits_and_a_kind(dtype):
         (DType.INT4, DType.INT4),
     ],
 )
-def test_element_types_are_found_by_any_name(given, found):
-    assert DType.of(given) is found
+def test_element_types_are_found_by_any_name(name, expected):
+    assert DType.of(name) is expected
 
 
-@pytest.mark.parametrize("given", ["float31", "datetime64[s]", object(), "V7"])
-def test_unknown_element_types_are_refused(given):
+@pytest.mark.parametrize("name", ["float31", "datetime64[s]", object(), "V7"])
+def test_unknown_element_types_are_refused(name):
     with pytest.raises(ConversionError, match="no element type is called"):
-        DType.of(given)
+        DType.of(name)
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_values_answer_or_refuse():
 
 def test_former_names_of_attributes_still_work():
     value = Value("x", DType.INT64, (2, 3), shape_data=(1, 2), container=("optional",))
-    for old, wanted in [("known", (2, 3)), ("dims", (2, 3)), ("elements", (1, 2)),
-                        ("wrap", ("optional",)), ("given", False)]:  # fmt: skip
+    for old, expected in [("known", (2, 3)), ("dims", (2, 3)), ("elements", (1, 2)),
+                          ("wrap", ("optional",)), ("given", False)]:  # fmt: skip
         with pytest.warns(DeprecationWarning, match=f"Value.{old} is now Value"):
-            assert getattr(value, old) == wanted
+            assert getattr(value, old) == expected
     with pytest.raises(AttributeError, match="no attribute 'other'"):
         value.other
 

@@ -92,9 +92,9 @@ def list_cases() -> tuple[Case, ...]:
     """Sequences built and read within a graph, and such as enter or leave it."""
     within = [_case(name, body(name), [X, Y]) for name in BODIES]
     across = [
-        _case(f"{op} across", f"g ({taken}) => ({given}) {{ {nodes} }}",
+        _case(f"{op} across", f"g ({taken}) => ({outputs}) {{ {nodes} }}",
               [[X, Y, X] if "seq" in part else Y for part in taken.split(", float")])
-        for op, (taken, given, nodes) in CROSSING.items()
+        for op, (taken, outputs, nodes) in CROSSING.items()
     ]  # fmt: skip
     return (*within, *across)
 
@@ -108,7 +108,7 @@ def cases_of() -> Iterator[tuple[str, Case]]:
 
 def _case(name: str, text: str, feeds: list[Any]) -> Case:
     model = model_of(text)
-    said = [r for _, r in results(model, feeds)]
-    wanted = next((r for r in said if not isinstance(r, Exception)), None)
-    assert wanted is not None, f"nothing runs {name}: {said}"
-    return Case(name, model, [(feeds, wanted)], 1e-6, 1e-6)
+    outcomes = [r for _, r in results(model, feeds)]
+    expected = next((r for r in outcomes if not isinstance(r, Exception)), None)
+    assert expected is not None, f"nothing runs {name}: {outcomes}"
+    return Case(name, model, [(feeds, expected)], 1e-6, 1e-6)

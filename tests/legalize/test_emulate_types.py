@@ -26,8 +26,8 @@ INTEGERS = [d for d in BORN if d.kind in "iu"]
 
 def computed(graph: Graph, opset: int, *feeds: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What a runtime makes of the graph at ``opset``."""
-    said = [r for _, r in results(to_proto(lower_to(graph, opset)), feeds)]
-    return next(np.asarray(r[0]) for r in said if not isinstance(r, Exception))
+    outcomes = [r for _, r in results(to_proto(lower_to(graph, opset)), feeds)]
+    return next(np.asarray(r[0]) for r in outcomes if not isinstance(r, Exception))
 
 
 def weights(dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -63,13 +63,13 @@ def test_cast_and_back(dtype: DType, saturate: int) -> None:
     there = g.Cast(g.input("x", DType.FLOAT32, x.shape), to=ELEMENT_CODES[dtype], saturate=saturate)
     graph = g.build([g.Cast(there, to=1)])
     with np.errstate(all="ignore"):
-        said = dict(results(to_proto(lower_to(graph, 24)), [x]))["onnx.reference"]
-    wanted = np.asarray(said[0])
+        outputs = dict(results(to_proto(lower_to(graph, 24)), [x]))["onnx.reference"]
+    expected = np.asarray(outputs[0])
     if dtype is DType.FLOAT4E2M1:  # has no infinity and is never NaN
-        wanted, x = wanted[:-1], x[:-1]
+        expected, x = expected[:-1], x[:-1]
         graph.inputs[0].shape = x.shape
     for opset in (7, BORN[dtype] - 1):
-        np.testing.assert_array_equal(computed(graph, opset, x), wanted)
+        np.testing.assert_array_equal(computed(graph, opset, x), expected)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.value)
@@ -132,9 +132,9 @@ def test_quantised_on_the_way(dtype: DType) -> None:
     moved = g.Reshape(g.Transpose(there, perm=(1, 0)), [3, 8])
     graph = g.build([g.DequantizeLinear(moved, 0.25, zero)])
     data = RNG.standard_normal((4, 6)).astype(np.float32) * 3
-    wanted = computed(graph, 21, data)
+    expected = computed(graph, 21, data)
     for opset in (7, 12, 18):
-        np.testing.assert_array_equal(computed(graph, opset, data), wanted)
+        np.testing.assert_array_equal(computed(graph, opset, data), expected)
 
 
 def test_half_weights_are_widened() -> None:

@@ -172,7 +172,7 @@ f16, f32, f64 = _floats("float16"), _floats("float32"), _floats("float64")
 i8, i32, i64, u8 = map(_integers, ("int8", "int32", "int64", "uint8"))
 
 
-def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 0) -> Array:
+def ints(*shape: int, low: int = 0, high: int = 9, seed: int = 0) -> Array:
     """Integers as float32, the type MXNet's indices have."""
     return i64(*shape, low=low, high=high, seed=seed).astype("float32")
 
@@ -257,8 +257,8 @@ def write(case: Case, outputs: int, opset: int) -> tuple[ModelProto, dict[str, A
 def _symbol_json(case: Case, outputs: int = 1) -> str:
     if case.network is not None:
         mx = live_mxnet()
-        made = case.network(mx, *(mx.sym.var(f"x{i}") for i in range(len(case.inputs))))
-        text = mx.sym.Group(made).tojson() if isinstance(made, list) else made.tojson()
+        heads = case.network(mx, *(mx.sym.var(f"x{i}") for i in range(len(case.inputs))))
+        text = mx.sym.Group(heads).tojson() if isinstance(heads, list) else heads.tojson()
         return text.replace(f'["int", {MXNET_VERSION}]', f'["int", {case.release}]')  # type: ignore
     names = [f"x{i}" for i in range(len(case.inputs))]
     node = {"op": case.op, "name": "op", "inputs": [[i, 0, 0] for i in range(len(names))]}
@@ -287,18 +287,18 @@ def _graph(text: str, case: Case, naming: str) -> Graph:
     graph = decode_symbol(parse_symbol(text), None, "case")
     values = {v.name: v for v in graph.inputs}
     shapes = _named(case, naming)
-    bound, given = {}, {}
+    bound, inputs = {}, {}
     for i, array in enumerate(case.inputs):
         value = values.get(f"x{i}")
         if value is not None and i in case.params:
             bound[value] = Value(value.name, None, None, Tensor.of(array))
             bound[value].dtype, bound[value].shape = bound[value].tensor.dtype, array.shape
         elif value is not None:
-            given[value.name] = (shapes[i], array.dtype)
+            inputs[value.name] = (shapes[i], array.dtype)
     graph = replace(
         replace_values(graph, bound), inputs=tuple(v for v in graph.inputs if v not in bound)
     )
-    return tidy(to_ir(with_inputs(graph, given), kernels=case.kernels))
+    return tidy(to_ir(with_inputs(graph, inputs), kernels=case.kernels))
 
 
 def _namings(case: Case) -> list[str]:
@@ -332,8 +332,8 @@ def _check_types(ir: Graph, expected: Sequence[Array]) -> None:
     for value, array in zip(ir.outputs, expected, strict=True):
         assert value.dtype is not None and value.dtype.numpy == array.dtype, f"{value}\n{ir}"
         assert value.shape is not None and len(value.shape) == array.ndim, f"{array.shape}\n{ir}"
-        for said, size in zip(value.shape, array.shape, strict=True):
-            assert not isinstance(said, int) or said == size, f"{array.shape}\n{ir}"
+        for dim, size in zip(value.shape, array.shape, strict=True):
+            assert not isinstance(dim, int) or dim == size, f"{array.shape}\n{ir}"
 
 
 def _feeds(graph: Graph, case: Case) -> dict[str, Array]:
@@ -359,32 +359,32 @@ def _runs(
 
 
 def _compare(case: Case, got: Sequence[Array], expected: Sequence[Array], where: str) -> None:
-    for at, (y, wanted) in enumerate(zip(got, expected, strict=True)):
+    for at, (y, reference) in enumerate(zip(got, expected, strict=True)):
         place = f"output {at}, {where}"
-        assert y.shape == wanted.shape, f"shape {y.shape}, MXNet's {wanted.shape}; {place}"
-        assert y.dtype == wanted.dtype, f"type {y.dtype}, MXNet's {wanted.dtype}; {place}"
-        assert _error(y, wanted) <= (case.tolerance or _tolerance(wanted)), (
-            f"{y}\nMXNet:\n{wanted}\n{place}"
+        assert y.shape == reference.shape, f"shape {y.shape}, MXNet's {reference.shape}; {place}"
+        assert y.dtype == reference.dtype, f"type {y.dtype}, MXNet's {reference.dtype}; {place}"
+        assert _error(y, reference) <= (case.tolerance or _tolerance(reference)), (
+            f"{y}\nMXNet:\n{reference}\n{place}"
         )
 
 
-def _tolerance(wanted: Array) -> float:
-    if wanted.dtype.kind != "f":
+def _tolerance(expected: Array) -> float:
+    if expected.dtype.kind != "f":
         return 0.0
-    return TOLERANCE.get(wanted.dtype.name, DEFAULT_TOLERANCE)
+    return TOLERANCE.get(expected.dtype.name, DEFAULT_TOLERANCE)
 
 
-def _error(y: Array, wanted: Array) -> float:
+def _error(y: Array, expected: Array) -> float:
     """The largest difference in terms of the largest number; NaN and infinities must agree."""
-    if wanted.dtype.kind != "f":
-        return float(not np.array_equal(y, wanted))
-    y, wanted = y.astype("float64"), wanted.astype("float64")
-    finite = np.isfinite(wanted)
-    if not np.array_equal(y[~finite], wanted[~finite], equal_nan=True):
+    if expected.dtype.kind != "f":
+        return float(not np.array_equal(y, expected))
+    y, expected = y.astype("float64"), expected.astype("float64")
+    finite = np.isfinite(expected)
+    if not np.array_equal(y[~finite], expected[~finite], equal_nan=True):
         return float("inf")
     if not np.isfinite(y[finite]).all():
         return float("inf")
     if not finite.any():
         return 0.0
-    scale = np.abs(wanted[finite]).max() or 1.0
-    return float(np.abs(y[finite] - wanted[finite]).max() / scale)
+    scale = np.abs(expected[finite]).max() or 1.0
+    return float(np.abs(y[finite] - expected[finite]).max() / scale)

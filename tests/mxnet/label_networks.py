@@ -45,8 +45,8 @@ def two_heads(s: Any) -> Any:
 
 
 def one_hot_regression(s: Any) -> Any:
-    wanted = s.one_hot(s.var("label"), depth=6)
-    return s.MAERegressionOutput(dense(s, s.var("data"), 6, "fc"), wanted, name="error")
+    target = s.one_hot(s.var("label"), depth=6)
+    return s.MAERegressionOutput(dense(s, s.var("data"), 6, "fc"), target, name="error")
 
 
 def language_model(s: Any) -> Any:
@@ -139,11 +139,11 @@ def detector(s: Any) -> Any:
     )
     shares = s.SoftmaxOutput(kinds, target[2], multi_output=True, use_ignore=True, name="shares")
     off = s.smooth_l1(target[1] * (places - target[0]), scalar=1.0)
-    found = s.contrib.MultiBoxDetection(shares, places, boxes, nms_threshold=0.5)
+    detections = s.contrib.MultiBoxDetection(shares, places, boxes, nms_threshold=0.5)
     return s.Group([
         shares, s.MakeLoss(off, normalization="valid", name="loss"),
         s.MakeLoss(target[2], grad_scale=0, name="truth"),
-        s.MakeLoss(found, grad_scale=0, name="found"),
+        s.MakeLoss(detections, grad_scale=0, name="found"),
     ])  # fmt: skip
 
 
@@ -156,8 +156,8 @@ def autoencoder(s: Any) -> Any:
 def conditioned(s: Any) -> Any:
     """A generator that reads its label to compute, with a head that does not."""
     x, label = s.var("data"), s.Reshape(s.var("label"), shape=(-1, 1))
-    made = s.broadcast_mul(dense(s, x, 5, "fc"), label, name="made")
-    return s.Group([made, s.LinearRegressionOutput(dense(s, x, 1, "guess"), label, name="kind")])
+    product = s.broadcast_mul(dense(s, x, 5, "fc"), label, name="made")
+    return s.Group([product, s.LinearRegressionOutput(dense(s, x, 1, "guess"), label, name="kind")])
 
 
 def lone_loss(s: Any) -> Any:

@@ -75,13 +75,13 @@ def is_forward(name: str) -> bool:
 
 def registry() -> dict[str, Any]:
     """The forward operators of live MXNet by the name they are registered under first."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name in filter(is_forward, registered_ops()):
         canonical, entry = describe(name)
-        entry = found.setdefault(canonical, entry)
+        entry = entries.setdefault(canonical, entry)
         if name != canonical:
             entry.setdefault("aliases", []).append(name)
-    return dict(sorted(found.items()))
+    return dict(sorted(entries.items()))
 
 
 def describe(name: str) -> tuple[str, dict[str, Any]]:
@@ -119,23 +119,23 @@ def takes_any_attribute(op: str) -> bool:
     return True
 
 
-def as_lenient(found: Mapping[str, Any]) -> str:
+def as_lenient(entries: Mapping[str, Any]) -> str:
     """The module of the operators that take any attribute."""
-    names = " ".join(filter(takes_any_attribute, found))
+    names = " ".join(filter(takes_any_attribute, entries))
     lines = textwrap.wrap(names, 95, break_long_words=False, break_on_hyphens=False)
     return LENIENT_HEADER + "".join(f"    {line}\n" for line in lines) + '    """.split()\n)\n'
 
 
-def as_json(found: Mapping[str, Any]) -> str:
+def as_json(entries: Mapping[str, Any]) -> str:
     """The registry, one operator a line."""
-    lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in found.items())
+    lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def as_aliases(found: Mapping[str, Any]) -> str:
+def as_aliases(entries: Mapping[str, Any]) -> str:
     """The module of the other names, as ruff formats it."""
     lines = []
-    for name, entry in found.items():
+    for name, entry in entries.items():
         names = " ".join(entry.get("aliases", ()))
         line = f'    "{name}": "{names}",\n'
         if len(line) > 101:
@@ -148,17 +148,17 @@ def as_aliases(found: Mapping[str, Any]) -> str:
 
 def second_registry() -> dict[str, Any]:
     """The forward operators of MXNet 2.0."""
-    found: dict[str, Any] = worker(SECOND).ask("registry")
-    return dict(sorted(found.items()))
+    entries: dict[str, Any] = worker(SECOND).ask("registry")
+    return dict(sorted(entries.items()))
 
 
-def as_second_aliases(found: Mapping[str, Any]) -> str:
+def as_second_aliases(entries: Mapping[str, Any]) -> str:
     """The module of the names that differ in MXNet 2.0."""
-    own = sorted(n for n in found if ALIASED.get(n, n) != n)
-    names = {n: n if n in own else ALIASED.get(n, n) for n in found}
+    own = sorted(n for n in entries if ALIASED.get(n, n) != n)
+    names = {n: n if n in own else ALIASED.get(n, n) for n in entries}
     other = {
         alias: names[name]
-        for name, entry in sorted(found.items())
+        for name, entry in sorted(entries.items())
         for alias in entry.get("aliases", ())
         if ALIASED.get(alias, alias) != names[name]
     }

@@ -36,18 +36,18 @@ Registry = Mapping[str, Any]
 Names = Mapping[str, Sequence[str]]
 
 
-def by_name(found: Registry) -> dict[str, Any]:
+def by_name(entries: Registry) -> dict[str, Any]:
     """The entry of every name, other names included."""
-    return {a: entry for n, entry in found.items() for a in (n, *entry.get("aliases", ()))}
+    return {a: entry for n, entry in entries.items() for a in (n, *entry.get("aliases", ()))}
 
 
-def things(found: Registry, names: Iterable[str], renamed: Mapping[str, str] = {}) -> set[str]:
+def things(entries: Registry, names: Iterable[str], renamed: Mapping[str, str] = {}) -> set[str]:
     """All there is of a registry: ``op``, ``op.attribute`` and ``op.attribute=value``.
 
     ``names`` are the names the newest release saves operators under, ``renamed`` those that the
     registry has others for.
     """
-    every = by_name(found)
+    every = by_name(entries)
     has = set()
     for name in names:
         if (entry := every.get(renamed.get(name, name))) is None:
@@ -67,12 +67,12 @@ def choices(kind: str) -> list[str]:
     return [v.strip().strip("'") for v in listed[1].split(",")]
 
 
-def find_renamed(newest: Registry, found: Registry) -> Iterator[tuple[str, str]]:
+def find_renamed(newest: Registry, entries: Registry) -> Iterator[tuple[str, str]]:
     """Operators of the newest release that another registry saves under a name that is alike."""
-    for name in newest.keys() - by_name(found).keys():
+    for name in newest.keys() - by_name(entries).keys():
         alike = [
-            other for other in found
-            if plain(other) == plain(name) and operands(found[other]) == operands(newest[name])
+            other for other in entries
+            if plain(other) == plain(name) and operands(entries[other]) == operands(newest[name])
         ]  # fmt: skip
         prefixed = [other for other in alike if PREFIX.match(other)]
         if len(prefixed) == 1:
@@ -81,8 +81,8 @@ def find_renamed(newest: Registry, found: Registry) -> Iterator[tuple[str, str]]
 
 def operands(entry: Mapping[str, Any]) -> Sequence[str]:
     """What an operator calls its operands."""
-    found: Sequence[str] = entry.get("operands", ())
-    return found
+    names: Sequence[str] = entry.get("operands", ())
+    return names
 
 
 def plain(name: str) -> str:
@@ -100,9 +100,9 @@ def came_with(has: Mapping[str, set[str]]) -> Iterator[tuple[str, list[str]]]:
         yield minor(releases[at]), without_parts(new)
 
 
-def without_parts(found: set[str]) -> list[str]:
+def without_parts(names: set[str]) -> list[str]:
     """Sorted, without attributes of operators and values of attributes that are there too."""
-    return sorted(t for t in found if not any(part in found for part in parents(t)))
+    return sorted(t for t in names if not any(part in names for part in parents(t)))
 
 
 def minor(release: str) -> str:
@@ -125,8 +125,8 @@ def as_module(
 ) -> str:  # fmt: skip
     """The module, as ruff formats it."""
     lines = [HEADER.format(", ".join(releases)), "# What came with a release.\nBROUGHT = {\n"]
-    for release, found in brought.items():
-        rows = [*as_text(found, "        ")]
+    for release, names in brought.items():
+        rows = [*as_text(names, "        ")]
         one = f'    "{release}": ({rows[0].strip()}),\n'
         lines += [one] if len(rows) == 1 else [f'    "{release}": (\n', *rows, "    ),\n"]
     lines += ["}\n# What MXNet 2.0 has no more.\nREMOVED = (\n", *as_text(removed, "    "), ")\n"]
@@ -135,10 +135,10 @@ def as_module(
     return "".join(lines) + "}\n"
 
 
-def as_text(found: Sequence[str], indent: str) -> Iterator[str]:
+def as_text(words: Sequence[str], indent: str) -> Iterator[str]:
     """Lines of a text of words."""
     width = 94 - len(indent)
-    rows = textwrap.wrap(" ".join(found), width, break_long_words=False, break_on_hyphens=False)
+    rows = textwrap.wrap(" ".join(words), width, break_long_words=False, break_on_hyphens=False)
     yield from (f'{indent}"{row} "\n' for row in rows[:-1])
     yield f'{indent}"{rows[-1]}"\n'
 
@@ -146,12 +146,12 @@ def as_text(found: Sequence[str], indent: str) -> Iterator[str]:
 def main() -> None:
     """Ask every release and write the file."""
     newest = registry()
-    found = {r: worker(r).ask("registry") for r in WRITTEN if r != SECOND} | {NEWEST: newest}
+    registries = {r: worker(r).ask("registry") for r in WRITTEN if r != SECOND} | {NEWEST: newest}
     second = worker(SECOND).ask("registry")
     renamed = dict(sorted(find_renamed(newest, second)))
-    has = {r: things(its, newest) for r, its in found.items()}
+    has = {r: things(its, newest) for r, its in registries.items()}
     removed = without_parts(has[NEWEST] - things(second, newest, renamed))
-    FILE.write_text(as_module([*found, SECOND], dict(came_with(has)), removed, renamed))
+    FILE.write_text(as_module([*registries, SECOND], dict(came_with(has)), removed, renamed))
 
 
 if __name__ == "__main__":

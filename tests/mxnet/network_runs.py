@@ -40,14 +40,14 @@ class Outcome:
 def loaded(network: Network, symbol: Path | str, mode: str) -> Graph:
     """The IR of an exported network, for one sample or with the samples' number named."""
     one = feeds(network, 1)
-    given = {n: (s, one[n].dtype) for n, s in shapes(network).items()}
-    return serde.load(symbol, inputs=one if mode == "static" else given)
+    inputs = {n: (s, one[n].dtype) for n, s in shapes(network).items()}
+    return serde.load(symbol, inputs=one if mode == "static" else inputs)
 
 
 def references(network: Network, mode: str) -> Runs:
     """Inputs, and what MXNet computes for them."""
     every = (feeds(network, batch) for batch in BATCHES[mode])
-    return [(given, expected(network, given)) for given in every]
+    return [(arrays, expected(network, arrays)) for arrays in every]
 
 
 def outcome(ir: Graph, opset: int, mode: str, runs: Runs, folder: Path) -> Outcome:
@@ -60,9 +60,9 @@ def outcome(ir: Graph, opset: int, mode: str, runs: Runs, folder: Path) -> Outco
     session = onnxruntime.InferenceSession(str(path), _settings())
     errors = []
     read = {i.name for i in session.get_inputs()}
-    for given, wanted in runs:
-        got = session.run(None, {n: x for n, x in given.items() if n in read})
-        errors += [error(y, w) for y, w in zip(got, wanted, strict=True)]
+    for arrays, outputs in runs:
+        got = session.run(None, {n: x for n, x in arrays.items() if n in read})
+        errors += [error(y, w) for y, w in zip(got, outputs, strict=True)]
     graph = read_model(path)
     return Outcome(len(graph.nodes), max(errors), tuple(needless(graph, mode)))
 

@@ -30,19 +30,19 @@ FILE = Path(__file__).parents[1] / "data" / "mxnet_releases.json"
 @cache
 def records() -> dict[str, list[list[Any]]]:
     """The outputs of every case, by its key."""
-    found: dict[str, list[list[Any]]] = json.loads(FILE.read_text())
-    return found
+    outputs: dict[str, list[list[Any]]] = json.loads(FILE.read_text())
+    return outputs
 
 
-def key_of(release: str, asked: Case) -> str:
+def key_of(release: str, case: Case) -> str:
     """What a case is recorded under: it depends on the release and on all that it gives MXNet."""
-    data = b"".join(np.ascontiguousarray(x).tobytes() for x in asked.inputs)
-    return f"{release} {asked} {zlib.crc32(data):08x}"
+    data = b"".join(np.ascontiguousarray(x).tobytes() for x in case.inputs)
+    return f"{release} {case} {zlib.crc32(data):08x}"
 
 
-def recall(release: str, asked: Case) -> list[Array]:
+def recall(release: str, case: Case) -> list[Array]:
     """What a release computed."""
-    key = key_of(release, asked)
+    key = key_of(release, case)
     if key not in records():
         raise KeyError(f"{key} is not recorded: run python -m tests.mxnet.recorded")
     return [
@@ -53,11 +53,9 @@ def recall(release: str, asked: Case) -> list[Array]:
 
 def in_release(release: str, op: str, /, *inputs: Array, **attrs: Any) -> Case:
     """A case of a file that a release saved, and of what the release computes."""
-    made = case(op, *inputs, **attrs)
+    base = case(op, *inputs, **attrs)
     number = number_of(release)
-    return made.but(
-        release=number, np_shape=number >= SECOND, oracle=lambda asked: recall(release, asked)
-    )
+    return base.but(release=number, np_shape=number >= SECOND, oracle=lambda c: recall(release, c))
 
 
 def second(op: str, /, *inputs: Array, **attrs: Any) -> Case:
@@ -70,45 +68,45 @@ def refused_by_second(op: str, /, *inputs: Array, says: str, **attrs: Any) -> Re
     return Refusal(second(op, *inputs, **attrs), says)
 
 
-def run_live(release: str, asked: Case) -> list[Array]:
+def run_live(release: str, case: Case) -> list[Array]:
     """What a release computes now."""
     live = worker(release)
-    count = live.ask("visible", _symbol_json(asked, 1), asked.np_shape)
-    text = _symbol_json(asked, asked.outputs or count)
-    return live.run([text, asked.np_shape], {f"x{i}": x for i, x in enumerate(asked.inputs)})
+    count = live.ask("visible", _symbol_json(case, 1), case.np_shape)
+    text = _symbol_json(case, case.outputs or count)
+    return live.run([text, case.np_shape], {f"x{i}": x for i, x in enumerate(case.inputs)})
 
 
 def every_recorded_case() -> list[Case]:
     """The cases of releases."""
-    found: list[Case] = []
+    cases: list[Case] = []
     for path in sorted(Path(__file__).parent.glob("releases/test_*.py")):
-        made = import_module(f"tests.mxnet.releases.{path.stem}")
-        found += [c for c in getattr(made, "CASES", ()) if not isinstance(c, Refusal)]
-    return found
+        module = import_module(f"tests.mxnet.releases.{path.stem}")
+        cases += [c for c in getattr(module, "CASES", ()) if not isinstance(c, Refusal)]
+    return cases
 
 
-def release_of(asked: Case) -> str:
+def release_of(case: Case) -> str:
     """The release whose number a case names."""
     from tests.mxnet.releases_live import RELEASES
 
-    return next(r for r in RELEASES if number_of(r) == asked.release)
+    return next(r for r in RELEASES if number_of(r) == case.release)
 
 
 def main() -> int:
     """Run all cases and write the file; name those that do not run."""
-    found, failed = {}, 0
-    for asked in every_recorded_case():
-        release = release_of(asked)
+    rows, failed = {}, 0
+    for c in every_recorded_case():
+        release = release_of(c)
         try:
-            outputs = run_live(release, asked)
+            outputs = run_live(release, c)
         except Exception as error:
-            print(f"{release} {asked}: {error}", file=sys.stderr)
+            print(f"{release} {c}: {error}", file=sys.stderr)
             failed += 1
             continue
-        found[key_of(release, asked)] = [
+        rows[key_of(release, c)] = [
             [y.dtype.name, list(y.shape), base64.b64encode(y.tobytes()).decode()] for y in outputs
         ]
-    lines = (f"{json.dumps(key)}: {json.dumps(found[key])}" for key in sorted(found))
+    lines = (f"{json.dumps(key)}: {json.dumps(rows[key])}" for key in sorted(rows))
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return 1 if failed else 0
 

@@ -49,11 +49,11 @@ def set_up(python: str, release: str, folder: Path) -> None:
     """Make the environment of a release in ``folder``."""
     subprocess.run([python, "-m", "venv", "--clear", folder / "v"], check=True)
     pip = [folder / "v/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    asked = [["--pre", "--no-deps", f"mxnet=={release}"], [*NEEDS]]
+    groups = [["--pre", "--no-deps", f"mxnet=={release}"], [*NEEDS]]
     if release == SECOND:
-        asked += [["--no-deps", "--ignore-requires-python", BOOK], [*BOOK_NEEDS, *NEEDS]]
-    for wanted in asked:
-        subprocess.run([*pip, *wanted], check=True, capture_output=True, text=True)
+        groups += [["--no-deps", "--ignore-requires-python", BOOK], [*BOOK_NEEDS, *NEEDS]]
+    for args in groups:
+        subprocess.run([*pip, *args], check=True, capture_output=True, text=True)
     (folder / "lib").mkdir(exist_ok=True)
     for library in folder.glob("v/lib/python3*/site-packages/numpy/.libs/libgfortran*.so.3*"):
         (folder / "lib" / FORTRAN).symlink_to(library)
@@ -86,13 +86,13 @@ def main(arguments: list[str]) -> str | None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help=f"of {', '.join(RELEASES)}")
     parser.add_argument("--python", default="python3.7", help="a Python 3.7")
-    given = parser.parse_args(arguments)
-    for release in given.releases or RELEASES:
+    args = parser.parse_args(arguments)
+    for release in args.releases or RELEASES:
         book = (BOOK, *BOOK_NEEDS) if release == SECOND else ()
         recipe = " ".join((f"mxnet=={release}", *NEEDS, *book))
-        build = partial(set_up, given.python, release)
-        folder = given.folder.resolve() / release
-        if why := make(folder, recipe, partial(obstacle, given.python), build):
+        build = partial(set_up, args.python, release)
+        folder = args.folder.resolve() / release
+        if why := make(folder, recipe, partial(obstacle, args.python), build):
             return why
     return None
 

@@ -40,15 +40,15 @@ def op_names():
 
 def registry():
     """Forward operators by the name they are saved under; as in ``make_registry.py``."""
-    found = {}
+    entries = {}
     for name in op_names():
         if "backward" in name or name == "_grad_add":
             continue
         canonical, entry = describe(name)
-        entry = found.setdefault(canonical, entry)
+        entry = entries.setdefault(canonical, entry)
         if name != canonical:
             entry.setdefault("aliases", []).append(name)
-    return found
+    return entries
 
 
 def describe(name):
@@ -130,8 +130,8 @@ def import_block(files, feeds):
     if not names:
         return bind_files(files, feeds)
     block = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
-    found = block(*[mx.np.array(feeds[n], dtype=feeds[n].dtype) for n in names])
-    return found if isinstance(found, (list, tuple)) else [found]
+    outputs = block(*[mx.np.array(feeds[n], dtype=feeds[n].dtype) for n in names])
+    return outputs if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 def nodes_of(symbol):
@@ -152,12 +152,12 @@ def forward(symbol, arrays):
     is_second = hasattr(symbol, "_bind")
     if (is_second or FINDS_SHAPES.intersection(n["op"] for n in nodes_of(symbol))) and arrays:
         try:
-            made = mx.nd.CachedOp(symbol)
+            op = mx.nd.CachedOp(symbol)
         except mx.MXNetError:  # it needs gradients
-            made = None
-        if made is not None:
+            op = None
+        if op is not None:
             more = {"default_ctx": mx.cpu()} if is_second else {}
-            result = made(*[arrays[n] for n in symbol.list_inputs()], **more)
+            result = op(*[arrays[n] for n in symbol.list_inputs()], **more)
             return result if isinstance(result, list) else [result]
     states = {n: arrays.pop(n) for n in symbol.list_auxiliary_states()}
     bind = symbol._bind if hasattr(symbol, "_bind") else symbol.bind
@@ -201,8 +201,8 @@ COMMANDS = {
 def message(error):
     """What an error says, without where in the library it came from."""
     lines = [line.strip() for line in str(error).partition("Stack trace")[0].splitlines()]
-    told = " ".join(line for line in lines if line and "[bt]" not in line and "C++" not in line)
-    return f"{type(error).__name__}: {told}"
+    text = " ".join(line for line in lines if line and "[bt]" not in line and "C++" not in line)
+    return f"{type(error).__name__}: {text}"
 
 
 if __name__ == "__main__":

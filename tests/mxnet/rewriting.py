@@ -18,11 +18,11 @@ RIGHT, REFUSED, FAILS, WRONG = "right", "refused", "not run", "wrong"
 
 def every_case() -> list[Case]:
     """Every case of a reading rule."""
-    found: list[Case] = []
+    all_cases: list[Case] = []
     for path in sorted(Path(__file__).parent.glob("ops/test_*.py")):
         cases = getattr(import_module(f"tests.mxnet.ops.{path.stem}"), "CASES", ())
-        found += [c for c in cases if isinstance(c, Case)]
-    return found
+        all_cases += [c for c in cases if isinstance(c, Case)]
+    return all_cases
 
 
 def rewritten(case: Case) -> tuple[str, str]:
@@ -48,9 +48,9 @@ def rewritten(case: Case) -> tuple[str, str]:
     return (WRONG, differing[0]) if differing else (RIGHT, "")
 
 
-def differs(case: Case, got: Array, wanted: Array) -> str:
+def differs(case: Case, got: Array, expected: Array) -> str:
     """How an output is another; a tensor of no axes is one of shape ``(1,)``."""
-    if got.shape != (wanted.shape or (1,)) or got.dtype != wanted.dtype:
-        return f"{got.dtype} {list(got.shape)}, not {wanted.dtype} {list(wanted.shape)}"
-    error = _error(got.reshape(wanted.shape), wanted)
-    return f"off by {error:.2g}" if error > (case.tolerance or _tolerance(wanted)) else ""
+    if got.shape != (expected.shape or (1,)) or got.dtype != expected.dtype:
+        return f"{got.dtype} {list(got.shape)}, not {expected.dtype} {list(expected.shape)}"
+    error = _error(got.reshape(expected.shape), expected)
+    return f"off by {error:.2g}" if error > (case.tolerance or _tolerance(expected)) else ""

@@ -33,21 +33,21 @@ class Trip(NamedTuple):
 def there_and_back(name: str, folder: Path, size: int | None = None) -> Trip:
     """Take the network of that name there and back twice."""
     network = networks.build(name, size)
-    given = networks.feeds(network, 2)
-    wanted = networks.expected(network, given)
+    inputs = networks.feeds(network, 2)
+    expected = networks.expected(network, inputs)
     source, params = networks.export(network, folder)
-    shapes = {n: (s, given[n].dtype) for n, s in networks.shapes(network).items()}
+    shapes = {n: (s, inputs[n].dtype) for n, s in networks.shapes(network).items()}
     paths = [folder / n for n in ("1.onnx", "2-symbol.json", "3.onnx")]
     serde.convert(source, paths[0], inputs=shapes)
     serde.convert(paths[0], paths[1])
     serde.convert(paths[1], paths[2], inputs=shapes)
     first, third = (onnx.load(p) for p in (paths[0], paths[2]))
     arrays = networks.load_params(folder / "2-0000.params")
-    again = run_symbol(paths[1].read_text(), arrays, given)
+    again = run_symbol(paths[1].read_text(), arrays, inputs)
     return Trip(
-        errors(run_model(first, given), wanted),
-        errors(again, wanted),
-        errors(run_model(third, given), wanted),
+        errors(run_model(first, inputs), expected),
+        errors(again, expected),
+        errors(run_model(third, inputs), expected),
         [
             *renamed_symbol(source, paths[1], arrays),
             *renamed_model(first, third, networks.load_params(params)),
@@ -58,16 +58,16 @@ def there_and_back(name: str, folder: Path, size: int | None = None) -> Trip:
 def from_onnx(path: Path, folder: Path) -> tuple[int, float]:
     """Convert an ONNX model and run it; how many nodes it became, and the error."""
     model = onnx.load(path)
-    given = feeds(model)
+    inputs = feeds(model)
     report = serde.convert(path, folder / "m-symbol.json")
     arrays = networks.load_params(folder / "m-0000.params")
-    got = run_symbol((folder / "m-symbol.json").read_text(), arrays, given)
-    return sum(report.operators.values()), errors(got, run_model(model, given))
+    got = run_symbol((folder / "m-symbol.json").read_text(), arrays, inputs)
+    return sum(report.operators.values()), errors(got, run_model(model, inputs))
 
 
-def errors(got: Arrays, wanted: Arrays) -> float:
+def errors(got: Arrays, expected: Arrays) -> float:
     """The largest difference of an output in terms of its largest number."""
-    return max(error(a, b) for a, b in zip(got, wanted, strict=True))
+    return max(error(a, b) for a, b in zip(got, expected, strict=True))
 
 
 def renamed_symbol(before: Path, after: Path, weights: Iterable[str]) -> Iterator[str]:

@@ -176,26 +176,26 @@ def test_the_network_itself_is_good(model, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad(case: str, model, tmp_path: Path) -> None:
-    text, params, says = BAD[case]
+    text, params, reason = BAD[case]
     prefix = model(text, params)
     with frugal(), pytest.raises(SerdeError) as caught:
         serde.convert(prefix, tmp_path / "out.onnx")
     assert isinstance(caught.value, MalformedFile)
     message = str(caught.value)
-    assert says in message and (str(tmp_path) in message)
+    assert reason in message and (str(tmp_path) in message)
     assert unchanged(tmp_path)
 
 
 @pytest.mark.parametrize("case", ["symbol HTML", "params truncated", "missing", "a cycle"])
 def test_the_command_line_says_the_same(case: str, model, tmp_path: Path) -> None:
-    text, params, says = BAD[case]
+    text, params, reason = BAD[case]
     command = [sys.executable, "-m", "serde", "convert", str(model(text, params))]
     if not (Path(serde.__file__).parent / "__main__.py").is_file():
         command[1:3] = ["-c", "from serde.cli.commands import main; main()"]
     done = subprocess.run(
         [*command, "-o", str(tmp_path / "out.onnx")], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 3 and says in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 3 and reason in done.stderr and "Traceback" not in done.stderr
     assert unchanged(tmp_path)
 
 
@@ -249,12 +249,12 @@ ARCHIVES = {
 def test_bad_archives(case: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("serde.formats.mxnet.io.archive.MOST_MEMBERS", 400)
     monkeypatch.setattr(budget, "BYTES", budget.Limit(1 << 26, 64))
-    data, says = ARCHIVES[case]
+    data, reason = ARCHIVES[case]
     path = tmp_path / "m.tar"
     path.write_bytes(data)
     with frugal(), pytest.raises(MalformedFile) as caught:
         serde.load(path)
-    assert says in str(caught.value) and str(path) in str(caught.value)
+    assert reason in str(caught.value) and str(path) in str(caught.value)
 
 
 # Any damage at all: an error of ours, or a model.

@@ -67,5 +67,5 @@ def test_the_batch_of_a_begin_state(name, rows, tmp_path) -> None:
     path = str(tmp_path / "m.onnx")
     serde.convert(sym, path, params=arrays, inputs={"data": (rows, 5)})
     (got,) = onnxruntime.InferenceSession(path).run(None, {"data": data})
-    (wanted,) = run_symbol(sym.tojson(), arrays, {"data": data})
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    (expected,) = run_symbol(sym.tojson(), arrays, {"data": data})
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)

@@ -28,7 +28,7 @@ def decode(text: str, arrays: Any, ignore_extra: bool = False):
     return decode_symbol(parse_symbol(text), params, "m-symbol.json", ignore_extra, "m-0000.params")
 
 
-def said(text: str, arrays: Any, **options: Any) -> str:
+def get_error(text: str, arrays: Any, **options: Any) -> str:
     """The one error of reading a symbol with parameters."""
     with pytest.raises(SerdeError) as caught:
         to_ir(decode(text, arrays, **options))
@@ -122,7 +122,7 @@ WRONG: dict[str, tuple[dict[str, Array], list[str]]] = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_wrong(fault: str) -> None:
     arrays, lines = WRONG[fault]
-    message = said(SYMBOL, arrays)
+    message = get_error(SYMBOL, arrays)
     assert [line for line in lines if line not in message.splitlines()] == []
 
 
@@ -140,24 +140,24 @@ def test_extra_arrays_are_left_out(extra: dict[str, Array], ignore_extra: bool) 
     graph = decode(SYMBOL, without(**extra), ignore_extra)
     assert [v.name for v in to_ir(graph).inputs] == ["data"]
     few = ", ".join(map(repr, [*extra][:5])) + (", …" if len(extra) > 5 else "")
-    said = f"{len(extra)} array(s) of m-0001.params belong to no variable: {few} left out"
-    assert said in graph.notes
+    note = f"{len(extra)} array(s) of m-0001.params belong to no variable: {few} left out"
+    assert note in graph.notes
 
 
 def test_extra_arrays_whose_names_are_those_of_inputs_but_for_a_letter() -> None:
     nodes = [variable("data"), variable("scale_factor"), node("broadcast_mul", "y", [0, 1])]
-    message = said(symbol(nodes), {"scale_factors": zeros(3)})
+    message = get_error(symbol(nodes), {"scale_factors": zeros(3)})
     assert "scale_factor: perhaps 'scale_factors'" in message
     assert decode(symbol(nodes), {"mean": zeros(3)}).notes
 
 
 def test_extra_arrays_may_be_ignored_and_are_still_a_likely_match() -> None:
-    message = said(
+    message = get_error(
         SYMBOL, without("convolution0_bias", conv0_bias=zeros(4)), ignore_extra=True
     )  # fmt: skip
     assert "convolution0_bias (4): perhaps 'conv0_bias'" in message
     assert "m-0001.params has not" in message
-    message = said(
+    message = get_error(
         SYMBOL, without("convolution0_bias", convolution0_weight=zeros(1), x=zeros(1)),
         ignore_extra=True,
     )  # fmt: skip
@@ -165,7 +165,7 @@ def test_extra_arrays_may_be_ignored_and_are_still_a_likely_match() -> None:
 
 
 def test_no_parameters_at_all() -> None:
-    message = said(SYMBOL, None)
+    message = get_error(SYMBOL, None)
     assert "8 parameter(s) are missing; no m-0000.params was found:" in message
 
 
@@ -178,7 +178,7 @@ def test_where_they_were_looked_for(tmp_path: Path) -> None:
 
 def test_long_lists_are_cut() -> None:
     text = chain(*(("FullyConnected", {"num_hidden": 2}) for _ in range(40)))
-    message = said(text, None)
+    message = get_error(text, None)
     assert "80 parameter(s) are missing" in message and message.count("\n  ") == 31
     assert "\n  …\n" in message
 
@@ -197,13 +197,13 @@ def test_parameters_of_what_is_cut_off_are_not_missed() -> None:
 
 def test_variables_used_otherwise_are_known_by_their_names() -> None:
     nodes = [variable("data"), variable("l0_i2h_weight"), node("broadcast_add", "y", [0, 1])]
-    assert "\n  l0_i2h_weight\n" in said(symbol(nodes), None)
+    assert "\n  l0_i2h_weight\n" in get_error(symbol(nodes), None)
 
 
 def test_what_variables_say_is_compared() -> None:
     nodes = [variable("data"), variable("scale", __shape__="(1, 3, 1, 1)", __dtype__="0")]
     text = symbol([*nodes, node("broadcast_mul", "y", [0, 1])])
-    assert "scale (3): its variable says (1, 3, 1, 1)" in said(text, {"scale": zeros(3)})
+    assert "scale (3): its variable says (1, 3, 1, 1)" in get_error(text, {"scale": zeros(3)})
     assert len(decode(text, {"scale": zeros(1, 3, 1, 1)}).inputs) == 1
 
 
@@ -228,7 +228,7 @@ def test_shapes_asked(op, attrs, good, bad) -> None:
     fitting = dict(zip(names, (zeros(*s) for s in good), strict=True))
     assert len(decode(text, fitting).inputs) == 1
     for name, shape in zip(names, bad, strict=True):
-        assert f"{name} ({', '.join(map(str, shape))}): {op}" in said(
+        assert f"{name} ({', '.join(map(str, shape))}): {op}" in get_error(
             text, {**fitting, name: zeros(*shape)}
         )
 
@@ -251,10 +251,10 @@ def test_arrays_without_names_are_bound_in_order(order: list[str]) -> None:
 
 def test_arrays_without_names_that_fit_in_no_order_or_several() -> None:
     arrays = list(ARRAYS.values())
-    assert "7 arrays without names for 8 parameters" in said(SYMBOL, arrays[:-1])
-    assert "have no names, and fit the parameters in no order" in said(SYMBOL, arrays[::-1])
+    assert "7 arrays without names for 8 parameters" in get_error(SYMBOL, arrays[:-1])
+    assert "have no names, and fit the parameters in no order" in get_error(SYMBOL, arrays[::-1])
     text = chain(("BatchNorm", {}), ("BatchNorm", {}))
-    assert "fit them in several orders: save them by name" in said(text, [zeros(4)] * 8)
+    assert "fit them in several orders: save them by name" in get_error(text, [zeros(4)] * 8)
 
 
 def test_a_variable_read_twice_is_bound_once() -> None:
@@ -265,7 +265,7 @@ def test_a_variable_read_twice_is_bound_once() -> None:
     ]
     ir = to_ir(with_inputs(decode(symbol(nodes), {"w": zeros(5, 4)}), {"data": ("N", "T")}))
     assert ir.outputs[0].shape == ("N", "T", 5)
-    assert "w (4, 4): Embedding 'e' takes (5, 4)" in said(symbol(nodes), {"w": zeros(4, 4)})
+    assert "w (4, 4): Embedding 'e' takes (5, 4)" in get_error(symbol(nodes), {"w": zeros(4, 4)})
 
 
 BLOCK = {  # names as Gluon's save_parameters gives them

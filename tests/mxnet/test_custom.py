@@ -91,13 +91,13 @@ def test_a_rule_of_a_plugin(model, monkeypatch):
     entries = {"Custom:twice": Entry("Custom:twice", read_twice), "other": Entry("other", None)}
     own, load = plugins._entries, plugins._load
 
-    def found(group):
+    def get_entries(group):
         return entries if group == "serde.rules.mxnet" else own(group)
 
     def loaded(group, name):
         return entries[name].load() if group == "serde.rules.mxnet" else load(group, name)
 
-    monkeypatch.setattr(plugins, "_entries", found)
+    monkeypatch.setattr(plugins, "_entries", get_entries)
     monkeypatch.setattr(plugins, "_load", loaded)
     assert ops(serde.load(custom(model), inputs=INPUT)) == ["Relu", "Mul", "Tanh"]
 
@@ -129,8 +129,8 @@ def test_an_unregistered_operator_of_two_outputs(model):
         serde.load(path, inputs=INPUT)
     with pytest.raises(Unconvertible, match="needs the element type of 'mine_output1'"):
         serde.load(path, inputs=INPUT, custom_domain="my.ops")
-    told = {"mine_output0": ("N", 1), "mine_output1": (("N", 2), "float64")}
-    graph = serde.load(path, inputs=INPUT, custom_domain="my.ops", custom_outputs=told)
+    outputs = {"mine_output0": ("N", 1), "mine_output1": (("N", 2), "float64")}
+    graph = serde.load(path, inputs=INPUT, custom_domain="my.ops", custom_outputs=outputs)
     assert [(v.dtype.value, v.shape) for v in graph.outputs] == [
         ("float32", ("N", 1)),
         ("float64", ("N", 2)),
@@ -180,8 +180,8 @@ def test_in_a_loop(model):
     path = model(
         node("null", "data"), node("null", "begin"), {**loop, "subgraphs": [body]}, heads=[(2, 0)]
     )
-    given = {"data": (4, 3), "begin": (3,)}
-    graph = serde.load(path, inputs=given, rules={"Custom:twice": read_twice})
+    inputs = {"data": (4, 3), "begin": (3,)}
+    graph = serde.load(path, inputs=inputs, rules={"Custom:twice": read_twice})
     (scan,) = graph.nodes
     assert ops(scan.attrs["body"])[:2] == ["Mul", "Add"]
 

@@ -144,15 +144,15 @@ def tar(path: Path, files: dict[str, str | bytes], mode: str, links: tuple[str, 
     return path
 
 
-def check(found: Any, symbol: str, epoch: int | None, name: str) -> None:
-    base = found.symbol_path.replace(":", "/").rpartition("/")[2]
+def check(files: Any, symbol: str, epoch: int | None, name: str) -> None:
+    base = files.symbol_path.replace(":", "/").rpartition("/")[2]
     assert base.removesuffix(".json").removesuffix("-symbol") == symbol
     if name == "no params":
-        assert found.params is None and f"{symbol}-0000.params" in found.searched
+        assert files.params is None and f"{symbol}-0000.params" in files.searched
     elif epoch is not None:
-        assert found.params.by_name()["convolution0_bias"].load()[0] == epoch
+        assert files.params.by_name()["convolution0_bias"].load()[0] == epoch
     else:
-        assert len(found.params.tensors) == len(ARRAYS)
+        assert len(files.params.tensors) == len(ARRAYS)
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -161,8 +161,8 @@ def test_found(name: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(lay_out(tmp_path, files))
     for path in (tmp_path / source, Path(source)):
         assert matches(path)
-        found = find(path, **{"params": None, "epoch": None, **options})
-        check(found, symbol, epoch, name)
+        model = find(path, **{"params": None, "epoch": None, **options})
+        check(model, symbol, epoch, name)
 
 
 @pytest.mark.parametrize("kind", [".tar", ".tar.gz", ".tgz", ".model", ".packed"])
@@ -172,10 +172,10 @@ def test_found_in_an_archive(name: str, kind: str, tmp_path: Path) -> None:
     mode = "w:gz" if kind in (".tar.gz", ".tgz", ".packed") else "w"
     path = tar(tmp_path / f"model{kind}", files, mode, ("evil-symbol.json", "evil.params"))
     assert matches(path)
-    found = find(path, **{"params": None, "epoch": None, **options})
-    assert found.symbol_path.startswith(f"{path}:")
-    check(found, symbol, epoch, name)
-    mapped = [t.where for t in found.params.tensors]
+    model = find(path, **{"params": None, "epoch": None, **options})
+    assert model.symbol_path.startswith(f"{path}:")
+    check(model, symbol, epoch, name)
+    mapped = [t.where for t in model.params.tensors]
     assert all(w is None for w in mapped) if mode == "w:gz" else all(w is not None for w in mapped)
     assert os.listdir(tmp_path) == [path.name]
 
@@ -282,11 +282,11 @@ REFUSED: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], type, str]
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str, tmp_path: Path, monkeypatch) -> None:
-    files, source, options, kind, says = REFUSED[name]
+    files, source, options, kind, message = REFUSED[name]
     monkeypatch.chdir(lay_out(tmp_path, files))
     with pytest.raises(kind) as caught:
         find(Path(source or "."), **{"params": None, "epoch": None, **options})
-    assert says in str(caught.value)
+    assert message in str(caught.value)
 
 
 BAD_ARCHIVES = {
@@ -301,12 +301,12 @@ BAD_ARCHIVES = {
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-@pytest.mark.parametrize("says", BAD_ARCHIVES)
-def test_bad_archives(says: str, mode: str, tmp_path: Path) -> None:
-    path = tar(tmp_path / "model.tar", BAD_ARCHIVES[says], mode)
+@pytest.mark.parametrize("message", BAD_ARCHIVES)
+def test_bad_archives(message: str, mode: str, tmp_path: Path) -> None:
+    path = tar(tmp_path / "model.tar", BAD_ARCHIVES[message], mode)
     with pytest.raises(SerdeError) as caught:
         serde.load(path)
-    assert says in str(caught.value) and str(path) in str(caught.value)
+    assert message in str(caught.value) and str(path) in str(caught.value)
 
 
 def test_parameters_alone_are_claimed(tmp_path: Path) -> None:
@@ -351,11 +351,11 @@ class TestLaterEpochs:
 
     @pytest.mark.parametrize("name", IN_THE_WAY)
     def test_one_is_refused_before_the_source_is_read(self, name: str, tmp_path: Path) -> None:
-        files, epoch, found, advice = self.IN_THE_WAY[name]
+        files, epoch, file, advice = self.IN_THE_WAY[name]
         folder = lay_out(tmp_path / "to", dict.fromkeys(files, "before"))
         with pytest.raises(UsageError, match="would be loaded instead of m-") as caught:
             serde.convert(tmp_path / "none", folder / "m-symbol.json", write_epoch=epoch)
-        assert f"{found} lies beside m-symbol.json" in str(caught.value)
+        assert f"{file} lies beside m-symbol.json" in str(caught.value)
         assert advice in str(caught.value)
         assert {p.read_text() for p in folder.iterdir()} == {"before"}
 
@@ -365,8 +365,8 @@ class TestLaterEpochs:
         folder = lay_out(tmp_path / "to", dict.fromkeys(files, "before"))
         report = serde.convert(source, folder / "m-symbol.json", inputs=IMAGES, write_epoch=epoch)
         assert [Path(f).name for f in report.files] == ["m-symbol.json", f"m-{epoch:04d}.params"]
-        found = find(folder / "m", None, None).params
-        assert found is not None and Path(found.path).name == f"m-{epoch:04d}.params"
+        params = find(folder / "m", None, None).params
+        assert params is not None and Path(params.path).name == f"m-{epoch:04d}.params"
 
     def test_in_place(self, tmp_path: Path) -> None:
         folder = lay_out(tmp_path / "to", {"m-symbol.json": SYMBOL, "m-0010.params": numbered(9)})

@@ -181,15 +181,15 @@ def test_integers_are_those_of_mxnet(quantised, opset):
         pytest.skip("oneDNN adds up the channels in another order without AVX-512")
     skip_inexact(quantised)
     expected = quantised.oracle(quantised)
-    made = converted(quantised, len(expected), opset)
+    outputs = converted(quantised, len(expected), opset)
     for level in (OPTIMIZED,) if quantised.op == "Deconvolution" else LEVELS:
-        for got, wanted in zip(made[level], expected, strict=True):
-            assert got.dtype == wanted.dtype
-            if DType.of(wanted.dtype).kind == "f":
-                atol = 1e-6 * np.abs(wanted).max()
-                np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=atol, err_msg=level)
+        for got, reference in zip(outputs[level], expected, strict=True):
+            assert got.dtype == reference.dtype
+            if DType.of(reference.dtype).kind == "f":
+                atol = 1e-6 * np.abs(reference).max()
+                np.testing.assert_allclose(got, reference, rtol=1e-6, atol=atol, err_msg=level)
             else:
-                np.testing.assert_array_equal(got, wanted, level)
+                np.testing.assert_array_equal(got, reference, level)
 
 
 # Every seventh, none with exponentials that overflow: the reference does not saturate these.
@@ -217,5 +217,7 @@ def test_products_are_exact_on_every_processor(layer):
         return  # the reference rounds these twice
     expected = ReferenceEvaluator(model).run(None, feeds)
     for level in LEVELS:
-        for got, wanted in zip(run_at(level, model, feeds), expected, strict=True):
-            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+        for got, reference in zip(run_at(level, model, feeds), expected, strict=True):
+            np.testing.assert_allclose(
+                got, reference, rtol=1e-5, atol=1e-5 * np.abs(reference).max()
+            )

@@ -75,13 +75,13 @@ def names_of(feeds: dict[str, np.ndarray], named: bool) -> dict[str, Any]:
 @pytest.mark.parametrize("named", [False, True])
 def test_onnx(model, named, opset, tmp_path) -> None:
     """ONNX Runtime is fed all of them by position."""
-    sym, feeds, wanted = model
+    sym, feeds, references = model
     path = str(tmp_path / "m.onnx")
     shapes = names_of(feeds, named and "gamma" not in feeds)
     serde.convert(sym, path, params={}, inputs=shapes, opset=opset)
     session = onnxruntime.InferenceSession(path)
     assert [i.name for i in session.get_inputs()] == list(feeds)
-    for y, expected in zip(session.run(None, feeds), wanted, strict=True):
+    for y, expected in zip(session.run(None, feeds), references, strict=True):
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
         assert y.dtype == expected.dtype
 
@@ -97,38 +97,38 @@ def test_the_exporter_of_mxnet(model, tmp_path) -> None:
 
 
 def test_relay(model, tmp_path) -> None:
-    sym, feeds, wanted = model
+    sym, feeds, references = model
     path = tmp_path / "m.relay"
     report = serde.convert(sym, path, params={}, inputs=names_of(feeds, False))
     assert [i["name"] for i in report.inputs] == list(feeds)
     weights = [read_params(f) for f in report.files if f.endswith(".params")]
-    given = {**feeds, **{n: t.load() for held in weights for n, t in held.items()}}
-    for y, expected in zip(run_relay("text", path.read_text(), given), wanted, strict=True):
+    arrays = {**feeds, **{n: t.load() for held in weights for n, t in held.items()}}
+    for y, expected in zip(run_relay("text", path.read_text(), arrays), references, strict=True):
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_relax(model, tmp_path) -> None:
     """TVM's importer of ONNX keeps parameters that nothing reads."""
-    sym, feeds, wanted = model
+    sym, feeds, references = model
     path = str(tmp_path / "m.onnx")
     serde.convert(sym, path, params={}, inputs=names_of(feeds, False), profile="relax")
-    for y, expected in zip(run_relax(path, feeds), wanted, strict=True):
+    for y, expected in zip(run_relax(path, feeds), references, strict=True):
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_mxnet(model, tmp_path) -> None:
     """A symbol has those inputs alone that its outputs depend on, and the report tells others."""
-    sym, feeds, wanted = model
+    sym, feeds, references = model
     path = tmp_path / "m-symbol.json"
     report = serde.convert(sym, path, params={}, inputs=names_of(feeds, False))
     listed = live_mxnet().sym.load(str(path)).list_inputs()
     unread = [n for n in feeds if n not in listed]
-    told = [n for n in report.notes if n.startswith("no argument of the symbol")]
-    assert bool(told) == bool(unread) and all(f"'{n}'" in told[0] for n in unread)
+    notes = [n for n in report.notes if n.startswith("no argument of the symbol")]
+    assert bool(notes) == bool(unread) and all(f"'{n}'" in notes[0] for n in unread)
     held = read_arrays(tmp_path / "m-0000.params").by_name()
     params = {n: t.load() for n, t in held.items()}
     got = run_symbol(path.read_text(), params, {n: a for n, a in feeds.items() if n in listed})
-    for y, expected in zip(got, wanted, strict=True):
+    for y, expected in zip(got, references, strict=True):
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 

@@ -45,9 +45,9 @@ def trained(request) -> Any:
 def test_what_infers_is_converted(trained, tmp_path) -> None:
     """No shape of a label is told; the numbers are those of MXNet, by name and by position."""
     net, sym, params, feeds = trained
-    wanted = run_symbol(sym.tojson(), params, feeds)
+    expected = run_symbol(sym.tojson(), params, feeds)
     names = [n for n in sym.list_inputs() if n in net.inputs]
-    places = range(len(wanted)) if net.outputs is None else net.outputs
+    places = range(len(expected)) if net.outputs is None else net.outputs
     path = tmp_path / "m.onnx"
     report = serde.convert(sym, path, params=params, inputs=net.inputs)
     session = onnxruntime.InferenceSession(str(path))
@@ -55,12 +55,12 @@ def test_what_infers_is_converted(trained, tmp_path) -> None:
     assert [o.name for o in session.get_outputs()] == [sym.list_outputs()[at] for at in places]
     got = session.run(None, {n: feeds[n] for n in names})
     for y, at in zip(got, places, strict=True):
-        np.testing.assert_allclose(y, wanted[at], rtol=1e-4, atol=1e-5)
-    told = [n for n in report.notes if n.startswith("left out")]
+        np.testing.assert_allclose(y, expected[at], rtol=1e-4, atol=1e-5)
+    notes = [n for n in report.notes if n.startswith("left out")]
     unread = [n for n in sym.list_inputs() if n in net.labels]
     lost = [n for at, n in enumerate(sym.list_outputs()) if at not in places]
-    assert all(any(f"'{n}'" in note for note in told) for n in (*unread, *lost))
-    assert bool(told) == bool(unread or lost)
+    assert all(any(f"'{n}'" in note for note in notes) for n in (*unread, *lost))
+    assert bool(notes) == bool(unread or lost)
 
 
 @pytest.mark.parametrize("to", ["m-symbol.json", "m.relay"])
@@ -94,8 +94,8 @@ def test_shapes_of_labels_may_be_told(name, tmp_path) -> None:
     names = [v.name for v in graph.inputs]
     assert names == [n for n in sym.list_inputs() if n in net.inputs]
     path = str(tmp_path / "m.onnx")
-    for told in (names, [n for n in sym.list_inputs() if n in feeds]):
-        bridge.export_model(sym, params, [feeds[n].shape for n in told], np.float32, path)
+    for inputs in (names, [n for n in sym.list_inputs() if n in feeds]):
+        bridge.export_model(sym, params, [feeds[n].shape for n in inputs], np.float32, path)
         session = onnxruntime.InferenceSession(path)
         shapes = {i.name: tuple(i.shape) for i in session.get_inputs()}
         assert shapes == {n: net.inputs[n] for n in names}
@@ -135,10 +135,10 @@ def test_labels_of_a_layer_that_a_rule_reads() -> None:
     """A rule of the caller's gets all operands; a label it does not read goes nevertheless."""
     sym = classifier(live_mxnet().sym, live_mxnet().sym.var("my_label"))
     weights = {"fc_weight": np.ones((5, 7), "float32"), "fc_bias": np.ones(5, "float32")}
-    given = {"params": weights, "inputs": {"data": (3, 7), "my_label": (3, 5)}}
-    reading = serde.load(sym, rules={"Softmax": lambda g, x, label: g.Sub(x, label)}, **given)
+    options = {"params": weights, "inputs": {"data": (3, 7), "my_label": (3, 5)}}
+    reading = serde.load(sym, rules={"Softmax": lambda g, x, label: g.Sub(x, label)}, **options)
     assert [v.name for v in reading.inputs] == ["data", "my_label"]
-    not_reading = serde.load(sym, rules={"SoftmaxOutput": lambda g, x, label: x}, **given)
+    not_reading = serde.load(sym, rules={"SoftmaxOutput": lambda g, x, label: x}, **options)
     assert [v.name for v in not_reading.inputs] == ["data"]
     assert any("'my_label'" in note for note in not_reading.notes)
 
@@ -254,15 +254,15 @@ def test_a_detector_of_the_time_before_mxnet_had_its_operators(tmp_path) -> None
     path = str(tmp_path / "m.onnx")
     serde.convert(saved(tmp_path, old, params), path, inputs=net.inputs)
     got = onnxruntime.InferenceSession(path).run(None, {"data": feeds["data"]})
-    wanted = run_symbol(sym.tojson(), params, feeds)
+    expected = run_symbol(sym.tojson(), params, feeds)
     for y, at in zip(got, net.outputs or (), strict=True):
-        np.testing.assert_allclose(y, wanted[at], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(y, expected[at], rtol=1e-4, atol=1e-5)
 
 
 def test_an_unbound_label_of_a_saved_training_symbol(tmp_path) -> None:
     """The layer of Module, saved: its label is asked for by nothing, in old files as well."""
     sym = classifier(live_mxnet().sym, live_mxnet().sym.Reshape(live_mxnet().sym.var("label"),
-                                                               shape=(-1,)))  # fmt: skip
+                                                                shape=(-1,)))  # fmt: skip
     old = json.loads(sym.tojson())
     for entry in old["nodes"]:
         entry["param"] = entry.pop("attrs", {})

@@ -80,9 +80,9 @@ def computed(path):
     return onnxruntime.InferenceSession(path, settings).run(None, {"data": X})[0]
 
 
-def off(y, wanted):
-    assert y.shape == wanted.shape and y.dtype == wanted.dtype
-    return np.abs(y - wanted).max() / np.abs(wanted).max()
+def off(y, expected):
+    assert y.shape == expected.shape and y.dtype == expected.dtype
+    return np.abs(y - expected).max() / np.abs(expected).max()
 
 
 @pytest.mark.parametrize("narrow", [False, True], ids=["float32 weights", "float16 weights"])
@@ -91,7 +91,7 @@ def test_amp_of_halves(trained, narrow, batch, tmp_path):
     """MXNet computes no halves on a CPU: its float32 network is the judge."""
     from mxnet.contrib import amp
 
-    net, wanted = trained
+    net, expected = trained
     parts = amp.convert_model(
         *symbol_and_arrays(net), target_dtype="float16", cast_optional_params=narrow
     )
@@ -100,7 +100,7 @@ def test_amp_of_halves(trained, narrow, batch, tmp_path):
     for opset in OPSETS:
         target = str(tmp_path / "net.onnx")
         serde.convert(prefix, target, inputs={"data": (batch, *X.shape[1:])}, opset=opset)
-        assert off(computed(target), wanted) < HALF
+        assert off(computed(target), expected) < HALF
 
 
 @UNDECIDED
@@ -109,7 +109,7 @@ def test_amp_of_a_block(trained, kept, tmp_path):
     """``export`` leaves AMP's casts out unless told otherwise."""
     from mxnet.contrib import amp
 
-    net, wanted = trained
+    net, expected = trained
     mx = live_mxnet()
     block = amp.convert_hybrid_block(net, target_dtype="float16", ctx=mx.cpu())
     with pytest.raises(mx.MXNetError, match="FP16 gemm on cpu"):  # a block is to run before export
@@ -117,7 +117,7 @@ def test_amp_of_a_block(trained, kept, tmp_path):
     block.export(str(tmp_path / "net"), remove_amp_cast=not kept)
     assert convolution_types(tmp_path / "net") == {DType.FLOAT16 if kept else DType.FLOAT32}
     serde.convert(tmp_path / "net", tmp_path / "net.onnx", inputs={"data": X.shape})
-    assert off(computed(str(tmp_path / "net.onnx")), wanted) < (HALF if kept else 1e-5)
+    assert off(computed(str(tmp_path / "net.onnx")), expected) < (HALF if kept else 1e-5)
 
 
 @UNDECIDED
@@ -128,11 +128,11 @@ def test_amp_of_bfloat16(trained, tmp_path):
     """
     from mxnet.contrib import amp
 
-    net, wanted = trained
+    net, expected = trained
     mx = live_mxnet()
     block = amp.convert_hybrid_block(net, target_dtype="bfloat16", ctx=mx.cpu())
     try:
-        wanted = block(mx.nd.array(X)).asnumpy()
+        expected = block(mx.nd.array(X)).asnumpy()
     except mx.MXNetError as error:
         assert "could not create a primitive descriptor" in str(error)
     block.export(str(tmp_path / "net"), remove_amp_cast=False)
@@ -143,12 +143,12 @@ def test_amp_of_bfloat16(trained, tmp_path):
         )
         model = onnx.load(tmp_path / "net.onnx")
         (y,) = ReferenceEvaluator(model).run(None, {"data": X})
-        assert off(y, wanted) < SHORT
+        assert off(y, expected) < SHORT
 
 
 def test_a_network_cast_to_halves(trained, tmp_path):
     """``block.cast("float16")``: the input is of halves as well."""
-    net, wanted = trained
+    net, expected = trained
     symbol, arguments, states = symbol_and_arrays(net)
     halves = [{n: x.astype("float16") for n, x in part.items()} for part in (arguments, states)]
     prefix = saved(tmp_path / "net", symbol, *halves, casts=True)
@@ -156,7 +156,7 @@ def test_a_network_cast_to_halves(trained, tmp_path):
     serde.convert(prefix, target, inputs={"data": (X.shape, "float16")})
     (y,) = onnxruntime.InferenceSession(target).run(None, {"data": X.astype("float16")})
     assert y.dtype == np.float16
-    assert off(y.astype("float32"), wanted) < 5 * HALF
+    assert off(y.astype("float32"), expected) < 5 * HALF
 
 
 def test_weights_of_int8(tmp_path):
@@ -172,13 +172,13 @@ def test_weights_of_int8(tmp_path):
     held = {n: mx.nd.array(x, dtype=x.dtype) for n, x in arrays.items()}
     prefix = saved(tmp_path / "net", y, held, {}, casts=True)
     data = generator.standard_normal((3, 80)).astype("float32")
-    (wanted,) = run(str(prefix), {"data": data})
+    (expected,) = run(str(prefix), {"data": data})
     for opset in OPSETS:
         target = str(tmp_path / "net.onnx")
         serde.convert(prefix, target, inputs={"data": ("N", 80)}, opset=opset)
         assert TensorProto.INT8 in {t.data_type for t in onnx.load(target).graph.initializer}
         (got,) = onnxruntime.InferenceSession(target).run(None, {"data": data})
-        assert off(got, wanted) < 1e-5
+        assert off(got, expected) < 1e-5
 
 
 @pytest.mark.parametrize("fused", [False, True], ids=["layer by layer", "fused by oneDNN"])
@@ -197,8 +197,8 @@ def test_a_network_that_mxnet_quantised(trained, fused, tmp_path):
         excluded_op_names=unable if fused else [*unable, "Convolution"],
     )  # fmt: skip
     prefix = saved(tmp_path / "net", *quantised, casts=True)
-    (wanted,) = run(str(prefix), {"data": X})
+    (expected,) = run(str(prefix), {"data": X})
     target = str(tmp_path / "net.onnx")
     serde.convert(prefix, target, inputs={"data": ("N", *X.shape[1:])})
     assert TensorProto.INT8 in {t.data_type for t in onnx.load(target).graph.initializer}
-    assert off(computed(target), wanted) < 1e-2
+    assert off(computed(target), expected) < 1e-2

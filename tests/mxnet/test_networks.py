@@ -25,6 +25,6 @@ def test_network(name: str, tmp_path: Path) -> None:
         ir = loaded(network, symbol, mode)
         runs = references(network, mode)
         for opset in OPSETS:
-            found = outcome(ir, opset, mode, runs, tmp_path)
-            assert found.error < TOLERANCE, f"{mode}, opset {opset}"
-            assert not found.needless, f"{mode}, opset {opset}"
+            result = outcome(ir, opset, mode, runs, tmp_path)
+            assert result.error < TOLERANCE, f"{mode}, opset {opset}"
+            assert not result.needless, f"{mode}, opset {opset}"

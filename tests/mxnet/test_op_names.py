@@ -68,9 +68,9 @@ def test_outputs_by_attributes(op: str, attrs: dict[str, Any]) -> None:
 
 
 @cache
-def _asked() -> dict[str, dict[str, Any]]:
+def _find_attrs() -> dict[str, dict[str, Any]]:
     """Attributes that will do, by operator, for those the table above has them for."""
-    mx, found = live_mxnet(), {}
+    mx, by_op = live_mxnet(), {}
     for op in registered_ops():
         if any(part in op for part in NOT_LAYERS):
             continue
@@ -84,26 +84,26 @@ def _asked() -> dict[str, dict[str, Any]]:
                     break
                 attrs[missing] = SOME[missing]
             else:
-                found[op] = attrs
+                by_op[op] = attrs
                 break
-    return found
+    return by_op
 
 
 def test_outputs_of_every_operator() -> None:
     wrong = []
-    for op, attrs in _asked().items():
+    for op, attrs in _find_attrs().items():
         try:
             check(op, attrs)
         except AssertionError as error:
             wrong.append(f"{op}: {error}")
-    assert wrong == [] and len(_asked()) > 600
+    assert wrong == [] and len(_find_attrs()) > 600
 
 
 def test_aliases() -> None:
     """Every second name stands for the operator MXNet saves in its place."""
     mx = live_mxnet()
     saved = {}
-    for op, attrs in _asked().items():
+    for op, attrs in _find_attrs().items():
         text = written.symbol([written.node(op, "op", [], **attrs)])
         nodes = json.loads(mx.sym.load_json(text).tojson())["nodes"]
         saved[op] = next(n["op"] for n in nodes if n["name"] == "op")

@@ -193,11 +193,11 @@ SPARSE_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("says", SPARSE_FAULTS)
-def test_sparse_faults(says: str) -> None:
+@pytest.mark.parametrize("message", SPARSE_FAULTS)
+def test_sparse_faults(message: str) -> None:
     with pytest.raises(MalformedFile) as caught:
-        parse_params(params_bytes({"x": SPARSE_FAULTS[says]}), "memory").tensors[0].load()
-    assert says in str(caught.value)
+        parse_params(params_bytes({"x": SPARSE_FAULTS[message]}), "memory").tensors[0].load()
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -280,13 +280,13 @@ NPZ_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("says", NPZ_FAULTS)
-def test_npz_faults(says: str, monkeypatch) -> None:
+@pytest.mark.parametrize("message", NPZ_FAULTS)
+def test_npz_faults(message: str, monkeypatch) -> None:
     monkeypatch.setattr(budget, "BYTES", budget.Limit(1 << 16, 64))
     with pytest.raises(MalformedFile) as caught:
-        for tensor in parse_params(zip_bytes(NPZ_FAULTS[says]), "memory").tensors:
+        for tensor in parse_params(zip_bytes(NPZ_FAULTS[message]), "memory").tensors:
             tensor.load()
-    assert says in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_damaged_member_is_found_out_when_it_is_loaded() -> None:
@@ -326,13 +326,13 @@ FAULTS = {  # what is done to a good file: what the error says
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults(fault: str, tmp_path: Path) -> None:
-    spoil, says = FAULTS[fault]
+    spoil, message = FAULTS[fault]
     data = spoil(good())
     path = in_file(tmp_path, data)
     for read in (lambda: read_params(path), lambda: parse_params(data, str(path))):
         with pytest.raises(MalformedFile) as caught:
             read()
-        assert says in str(caught.value) and str(path) in str(caught.value)
+        assert message in str(caught.value) and str(path) in str(caught.value)
 
 
 def test_one_name_as_argument_and_state() -> None:
@@ -346,10 +346,10 @@ def test_files_that_mxnet_wrote(name: str) -> None:
     arrays, _ = make_data.FILES[name]
     params = read_params(make_data.FOLDER / f"{name}.params")
     assert params.names == (tuple(arrays) if isinstance(arrays, dict) else ())
-    wanted = list(arrays.values() if isinstance(arrays, dict) else arrays)
+    expected = list(arrays.values() if isinstance(arrays, dict) else arrays)
     if name == "bfloat16":
-        wanted = [a.astype(ml_dtypes.bfloat16) for a in wanted]
-    assert all(same(t, np.asarray(a)) for t, a in zip(params.tensors, wanted, strict=True))
+        expected = [a.astype(ml_dtypes.bfloat16) for a in expected]
+    assert all(same(t, np.asarray(a)) for t, a in zip(params.tensors, expected, strict=True))
 
 
 def test_mxnet_writes_them_today(tmp_path: Path) -> None:

@@ -49,14 +49,14 @@ def test_shapes_are_those_that_mxnet_infers(operators, data) -> None:
     states = ("state", "state_cell")[: 2 if operators[0][1].get("mode") == "lstm" else 1]
     text = chain(*operators, params={**PARAMS, "RNN": ("parameters", *states)})
     graph = with_inputs(decode_symbol(parse_symbol(text), None, "m"), {"data": data})
-    found = {v.name: v.shape for v in add_placeholders(graph).constants()}
+    shapes = {v.name: v.shape for v in add_placeholders(graph).constants()}
     net = live_mxnet().sym.load_json(text)
     arguments, _, states = net.infer_shape(data=data)
     names = [*net.list_arguments(), *net.list_auxiliary_states()]
     expected = dict(zip(names, [*arguments, *states], strict=True))
-    assert {n: expected[n] for n in found} == found
-    given = {*expected} - {"data", "rnn0_state", "rnn0_state_cell"}
-    assert {*found} == given
+    assert {n: expected[n] for n in shapes} == shapes
+    weights = {*expected} - {"data", "rnn0_state", "rnn0_state_cell"}
+    assert {*shapes} == weights
 
 
 @pytest.mark.parametrize("inputs", [{}, {"data": (1, 2, 8, 8)}, {"data": ("N", 2, "H", "W")}])
@@ -64,8 +64,8 @@ def test_a_check_without_weights(tmp_path: Path, inputs: Any) -> None:
     (tmp_path / "net-symbol.json").write_text(SYMBOL)
     report = serde.check(tmp_path / "net", inputs=inputs)
     assert report.problems == []
-    said = [n for n in report.notes if "checked without 8 weights" in n]
-    assert len(said) == 1 and "no net-0000.params or the like in" in said[0]
+    notes = [n for n in report.notes if "checked without 8 weights" in n]
+    assert len(notes) == 1 and "no net-0000.params or the like in" in notes[0]
 
 
 def test_what_does_not_convert_is_found_without_weights(tmp_path: Path) -> None:

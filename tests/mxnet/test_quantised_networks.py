@@ -62,10 +62,10 @@ def test_a_network_that_mxnet_quantised(name, how, tmp_path) -> None:
     prefix, feeds = quantised(name, how, tmp_path)
     ops = {node["op"] for node in json.loads((tmp_path / "q-symbol.json").read_text())["nodes"]}
     assert "_sg_mkldnn_conv" in ops
-    (wanted,) = run(str(prefix), feeds)
+    (expected,) = run(str(prefix), feeds)
     for opset in (11, 17):
         target = tmp_path / "net.onnx"
         serde.convert(prefix, target, inputs=feeds, opset=opset)
         for level in LEVELS:
             (got,) = run_at(level, target, feeds)
-            assert np.abs(got - wanted).max() < 1e-6 * np.abs(wanted).max(), (opset, level)
+            assert np.abs(got - expected).max() < 1e-6 * np.abs(expected).max(), (opset, level)

@@ -31,11 +31,11 @@ NEAR = 0.06  # of the spread: how far apart two samples of this size may be
 def graph_of(op, drawing, random, name="N"):
     text = symbol_of(op, len(drawing.inputs), drawing.attrs, outputs=1, np_shape="_npi" in op)
     graph = decode_symbol(parse_symbol(text), None, "drawn")
-    given = {}
+    inputs = {}
     for i, x in enumerate(drawing.inputs):
         first = name if x.ndim and name and x.shape[0] > 1 else None
-        given[f"x{i}"] = ((first, *x.shape[1:]) if first else x.shape, x.dtype)
-    return tidy(to_ir(with_inputs(graph, given), random=random))
+        inputs[f"x{i}"] = ((first, *x.shape[1:]) if first else x.shape, x.dtype)
+    return tidy(to_ir(with_inputs(graph, inputs), random=random))
 
 
 def noise(value):
@@ -53,8 +53,8 @@ def run(graph, drawing, opset):
     session = onnxruntime.InferenceSession(
         to_proto(lower_to(graph, opset)).SerializeToString(), options
     )
-    given = {f"x{i}": x for i, x in enumerate(drawing.inputs)}
-    feeds = {v.name: given[v.name] if v.name in given else noise(v) for v in graph.inputs}
+    arrays = {f"x{i}": x for i, x in enumerate(drawing.inputs)}
+    feeds = {v.name: arrays[v.name] if v.name in arrays else noise(v) for v in graph.inputs}
     return session.run(None, feeds)[0]
 
 
@@ -148,8 +148,8 @@ def test_probabilities():
     graph = tidy(to_ir(graph, random="onnx"))
     model = to_proto(lower_to(graph, 17)).SerializeToString()
     places, logs = onnxruntime.InferenceSession(model).run(None, {"x0": drawing.inputs[0]})
-    wanted = np.log(np.take_along_axis(drawing.inputs[0], places.astype("int64"), 1))
-    np.testing.assert_allclose(logs, wanted, rtol=1e-6)
+    expected = np.log(np.take_along_axis(drawing.inputs[0], places.astype("int64"), 1))
+    np.testing.assert_allclose(logs, expected, rtol=1e-6)
 
 
 def test_noise_in_a_loop():

@@ -74,7 +74,7 @@ def test_the_error_gives_the_reason(op: str) -> None:
         {"op": op, "name": "there", "inputs": [[0, 0, 0]]},
     ]
     graph = decode_symbol(parse_symbol(json.dumps({"nodes": nodes, "heads": [[1, 0]]})), None, "t")
-    given = with_inputs(graph, {"x": ((2, 3), np.dtype("float32"))})
+    typed_graph = with_inputs(graph, {"x": ((2, 3), np.dtype("float32"))})
     with pytest.raises(Unconvertible) as caught:
-        to_ir(given)
+        to_ir(typed_graph)
     assert [p.reason for p in caught.value.problems] == [REFUSED[op]]

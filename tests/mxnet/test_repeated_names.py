@@ -50,11 +50,11 @@ def layer(called):
 def test_each_is_a_layer_of_its_own(called, layer, shape, tmp_path):
     text = called.with_name("called-symbol.json").read_text()
     params = {n[4:]: x.asnumpy() for n, x in live_mxnet().nd.load(f"{called}-0000.params").items()}
-    (wanted,) = run_symbol(text, params, {"data": X})
+    (expected,) = run_symbol(text, params, {"data": X})
     target = tmp_path / "called.onnx"
     serde.convert(called, target, inputs={"data": shape})
     (y,) = onnxruntime.InferenceSession(str(target)).run(None, {"data": X})
-    assert error(y, wanted) < 1e-5
+    assert error(y, expected) < 1e-5
     sources = [s.name for n in serde.load(target).nodes for s in n.sources]
     assert sources.count(layer) == CALLS
 

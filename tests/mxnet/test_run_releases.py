@@ -120,8 +120,8 @@ def test_a_release_runs_what_is_written_for_it(model, release, tmp_path):
     if not release.startswith("2"):
         same = run_symbol(symbol.read_text(), load_params(params), {"x": x})
         np.testing.assert_allclose(same[0], expected[0], rtol=1e-5, atol=1e-5)
-    found = worker(release).run([str(symbol), str(params)], {"x": x}, command="run_files")
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-5)
+    actual = worker(release).run([str(symbol), str(params)], {"x": x}, command="run_files")
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("release", WRITTEN)
@@ -132,8 +132,8 @@ def test_what_is_written_for_a_release_is_read_as_one_of_it(model, release, tmp_
     serde.save(raise_to_ir(decode(model_of(body))), symbol, mxnet=release)
     serde.convert(symbol, back, inputs={"x": (x.shape, x.dtype)})
     expected = run_model(model_of(body), {"x": x})
-    found = run_model(onnx.load(back), {"x": x})
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-5)
+    actual = run_model(onnx.load(back), {"x": x})
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-5, atol=1e-5)
 
 
 def test_operators_are_written_by_the_names_of_2(tmp_path):
@@ -149,8 +149,8 @@ def test_operators_are_written_by_the_names_of_2(tmp_path):
 @pytest.mark.parametrize("release", WRITTEN)
 def test_what_is_declared_is_what_a_release_has(release):
     """The registry of the release has what the table does not list, and nothing that it lists."""
-    asked = get_release(release)
+    table = get_release(release)
     has = set(worker(release).ask("op_names"))
     things = [t for brought in (*BROUGHT.values(), REMOVED) for t in brought.split()]
     for op in (t for t in things if "." not in t):
-        assert asked.has(op) == (asked.renamed.get(op, op) in has), op
+        assert table.has(op) == (table.renamed.get(op, op) in has), op

@@ -72,9 +72,9 @@ def test_a_convolutional_network(tmp_path: Path, npx: bool) -> None:
     target = tmp_path / "net.onnx"
     serde.convert(tmp_path / "net", target)
     data = generator.standard_normal((2, 1, 28, 28)).astype("float32")
-    (wanted,) = run_symbol(network(False), arrays, {"data": data})
+    (expected,) = run_symbol(network(False), arrays, {"data": data})
     (y,) = onnxruntime.InferenceSession(str(target)).run(None, {"data": data})
-    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 
 # Attributes that are not given, though MXNet 1 would not take None for them.
@@ -97,8 +97,8 @@ def converted(op: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> str:
 
 @pytest.mark.parametrize(("op", "attrs", "shape"), UNSET, ids=str)
 def test_attributes_that_are_none_are_not_given(op, attrs, shape) -> None:
-    given = {n: v for n, v in attrs.items() if v != "None"}
-    assert converted(op, attrs, shape) == converted(op, given, shape)
+    non_none = {n: v for n, v in attrs.items() if v != "None"}
+    assert converted(op, attrs, shape) == converted(op, non_none, shape)
 
 
 @pytest.mark.parametrize("attrs", [{"num_outputs": "None"}, {"num_outputs": 3, "new": "1"}])

@@ -54,12 +54,12 @@ def checkpoint(request, tmp_path_factory):
     def live(name):
         part = symbol.get_internals()[name]
         names = {*part.list_arguments(), *part.list_auxiliary_states()}
-        given = {n: a for group in held for n, a in group.items() if n in names}
-        given["data"] = mx.nd.array(X)
+        arrays = {n: a for group in held for n, a in group.items() if n in names}
+        arrays["data"] = mx.nd.array(X)
         if request.param in names:
-            given[request.param] = mx.nd.zeros(len(X))
-        states = {n: given.pop(n) for n in part.list_auxiliary_states()}
-        bound = part.bind(mx.cpu(), given, grad_req="null", aux_states=states)
+            arrays[request.param] = mx.nd.zeros(len(X))
+        states = {n: arrays.pop(n) for n in part.list_auxiliary_states()}
+        bound = part.bind(mx.cpu(), arrays, grad_req="null", aux_states=states)
         return bound.forward()[0].asnumpy()
 
     return prefix, live
@@ -120,8 +120,8 @@ def test_saved_parameters_with_the_symbol_of_another_block(tmp_path):
     other(mx.nd.array(X))
     other.export(str(tmp_path / "other"))
     net.save_parameters(str(tmp_path / "net.params"))
-    symbol, given = tmp_path / "other-symbol.json", {"params": tmp_path / "net.params"}
+    symbol, options = tmp_path / "other-symbol.json", {"params": tmp_path / "net.params"}
     with pytest.raises(SerdeError, match="--match-params"):
-        computed(symbol, tmp_path / "net.onnx", **given)
-    (y,) = computed(symbol, tmp_path / "net.onnx", match_params=True, **given).values()
+        computed(symbol, tmp_path / "net.onnx", **options)
+    (y,) = computed(symbol, tmp_path / "net.onnx", match_params=True, **options).values()
     np.testing.assert_allclose(y, net(mx.nd.array(X)).asnumpy(), rtol=1e-4, atol=1e-5)

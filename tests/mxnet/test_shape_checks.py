@@ -106,29 +106,29 @@ def symbol_of(op: str, count: int, attrs: dict[str, Any], **flags: int) -> str:
     return symbol([*nodes, node(op, "y", list(range(count)), **attrs)], **flags)
 
 
-def given(shapes: list[Shape]) -> dict[str, Shape]:
+def name_shapes(shapes: list[Shape]) -> dict[str, Shape]:
     return {f"x{i}": shape for i, shape in enumerate(shapes)}
 
 
 def converted(text: str, shapes: list[Shape]) -> Any:
-    return to_ir(with_inputs(decode_symbol(parse_symbol(text), None, "m"), given(shapes)))
+    return to_ir(with_inputs(decode_symbol(parse_symbol(text), None, "m"), name_shapes(shapes)))
 
 
 def infers(text: str, shapes: list[Shape], np_shape: bool = False) -> bool:
     """Whether MXNet itself infers the shape of the result."""
     mx = live_mxnet()
     with mx.util.np_shape(np_shape), contextlib.suppress(mx.MXNetError, UserWarning):
-        _, found, _ = mx.sym.load_json(text).infer_shape(**given(shapes))
-        return found is not None and (np_shape or 0 not in found[0])
+        _, out_shapes, _ = mx.sym.load_json(text).infer_shape(**name_shapes(shapes))
+        return out_shapes is not None and (np_shape or 0 not in out_shapes[0])
     return False
 
 
-@pytest.mark.parametrize(("op", "shapes", "attrs", "says"), REFUSED, ids=str)
-def test_what_mxnet_refuses(op, shapes, attrs, says) -> None:
+@pytest.mark.parametrize(("op", "shapes", "attrs", "message"), REFUSED, ids=str)
+def test_what_mxnet_refuses(op, shapes, attrs, message) -> None:
     text = symbol_of(op, len(shapes), attrs)
     with pytest.raises(SerdeError) as caught:
         converted(text, shapes)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert not infers(text, shapes)
 
 
@@ -136,8 +136,8 @@ def test_what_mxnet_refuses(op, shapes, attrs, says) -> None:
 def test_what_mxnet_takes(op, shapes, attrs) -> None:
     text = symbol_of(op, len(shapes), attrs)
     mx = live_mxnet()
-    _, found, _ = mx.sym.load_json(text).infer_shape(**given(shapes))
-    assert converted(text, shapes).outputs[0].shape == found[0]
+    _, out_shapes, _ = mx.sym.load_json(text).infer_shape(**name_shapes(shapes))
+    assert converted(text, shapes).outputs[0].shape == out_shapes[0]
 
 
 def test_numpy_shapes_may_be_empty() -> None:
@@ -183,8 +183,8 @@ CONTRADICTED: list[tuple[str, dict[str, Any], dict[str, Shape], Any, str]] = [
 
 
 @pytest.mark.parametrize("between", [[], ["relu"], ["_mul_scalar", "BlockGrad"]], ids=str)
-@pytest.mark.parametrize(("op", "attrs", "stored", "shape", "says"), CONTRADICTED, ids=str)
-def test_given_shapes_that_parameters_contradict(op, attrs, stored, shape, says, between) -> None:
+@pytest.mark.parametrize(("op", "attrs", "stored", "shape", "hint"), CONTRADICTED, ids=str)
+def test_given_shapes_that_parameters_contradict(op, attrs, stored, shape, hint, between) -> None:
     nodes = [variable("data"), *(variable(n) for n in stored)]
     last = 0
     for number, name in enumerate(between):
@@ -200,4 +200,4 @@ def test_given_shapes_that_parameters_contradict(op, attrs, stored, shape, says,
     graph = decode_symbol(parse_symbol(symbol(nodes)), parse_params(params_bytes(arrays), "m"), "m")
     with pytest.raises(UsageError) as caught:
         to_ir(with_inputs(graph, {"data": shape}))
-    assert str(caught.value).startswith(f"layer ({op}): ") and says in str(caught.value)
+    assert str(caught.value).startswith(f"layer ({op}): ") and hint in str(caught.value)

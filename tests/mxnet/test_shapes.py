@@ -38,12 +38,12 @@ def weights(shapes: dict[str, tuple[int, ...]], number: int = 0, dtype: str = "f
 
 def completed(text: str, arrays: Any = None, **inputs: Any) -> str:
     """The inputs of a symbol, but for labels, as they are printed."""
-    found = parse_symbol(text)
+    symbol = parse_symbol(text)
     graph = bind_params(
-        found, parse_params(params_bytes(arrays or {}), "m.params"), "m", searched=""
+        symbol, parse_params(params_bytes(arrays or {}), "m.params"), "m", searched=""
     )
     graph = drop_labels(with_inputs(graph, inputs))
-    inputs_ = complete_inputs(graph, found.variables).inputs
+    inputs_ = complete_inputs(graph, symbol.variables).inputs
     return ", ".join(show_value(v)[1:] for v in inputs_ if v.shape is not None)
 
 
@@ -127,15 +127,15 @@ BOUND = {"Convolution": ("weight", "bias"), "Deconvolution": ("weight", "bias"),
          "FullyConnected": ("weight", "bias"), "RNN": ("parameters",)}  # fmt: skip
 
 
-@pytest.mark.parametrize(("operators", "shapes", "told"), TOLD, ids=str)
-def test_told(operators, shapes, told) -> None:
+@pytest.mark.parametrize(("operators", "shapes", "expected"), TOLD, ids=str)
+def test_told(operators, shapes, expected) -> None:
     ops = [op for op, _ in operators]
     bound = {
         op: names for op, names in BOUND.items() if any(n.startswith(op.lower()) for n in shapes)
     }
     number = next((ops.index(op) for op in bound), 0)
     text = chain(*operators, params=bound)
-    assert completed(text, weights(shapes, number)) == f"data: {told}"
+    assert completed(text, weights(shapes, number)) == f"data: {expected}"
 
 
 IMAGES = "N,3,224,224"
@@ -249,11 +249,11 @@ def test_examples_by_name(name: str, example: str) -> None:
     assert str(caught.value) == asked_for(example, name)
 
 
-def two(op: str, *after: Any, beside: str = "mean", **attrs: Any) -> str:
+def two(op: str, *after: Any, other: str = "mean", **attrs: Any) -> str:
     """A symbol of an operator of ``data`` and another, and then a convolution or so."""
-    text = [variable("data"), variable(beside), node(op, "both", [0, 1], **attrs)]
-    for number, (name, given) in enumerate(after):
-        text.append(node(name, f"after{number}", [len(text) - 1], **given))
+    text = [variable("data"), variable(other), node(op, "both", [0, 1], **attrs)]
+    for number, (name, options) in enumerate(after):
+        text.append(node(name, f"after{number}", [len(text) - 1], **options))
     return symbol(text)
 
 
@@ -267,16 +267,16 @@ BESIDE = [
     (two("broadcast_sub", CONV), {"mean": (1,)}, {}, "data: float32[N,?,H,W]"),
     (two("Concat", CONV, dim=1, num_args=2), {"mean": (2, 3, 4, 5)}, {}, "data: float32[2,?,4,5]"),
     (two("SoftmaxOutput"), {"data": (2, 3)}, {}, ""),
-    (two("SoftmaxOutput", beside="my_label"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
-    (two("LinearRegressionOutput", beside="odd"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
+    (two("SoftmaxOutput", other="my_label"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
+    (two("LinearRegressionOutput", other="odd"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
     (two("slice_like", CONV), {"mean": (2, 3, 4, 5)}, {}, "data: float32[?,?,?,?]"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "arrays", "inputs", "told"), BESIDE, ids=str)
-def test_beside_another(text, arrays, inputs, told) -> None:
+@pytest.mark.parametrize(("text", "arrays", "inputs", "expected"), BESIDE, ids=str)
+def test_beside_another(text, arrays, inputs, expected) -> None:
     held = {n: np.ones(s, "float32") for n, s in arrays.items()}
-    assert completed(text, held, **inputs) == told
+    assert completed(text, held, **inputs) == expected
 
 
 def test_states_of_a_recurrent_layer() -> None:
@@ -298,9 +298,9 @@ def test_a_projected_lstm_is_as_mxnet_infers_it(layers, both, small) -> None:
     )
     net = live_mxnet().sym.load_json(text)
     shapes, _, _ = net.infer_shape(data=(5, 2, 7))
-    found = dict(zip(net.list_arguments(), shapes, strict=True))
-    (states, _, state), (_, _, cell) = found["rnn0_state"], found["rnn0_state_cell"]
-    held = {"rnn0_parameters": np.ones(found["rnn0_parameters"], "float32")}
+    arg_shapes = dict(zip(net.list_arguments(), shapes, strict=True))
+    (states, _, state), (_, _, cell) = arg_shapes["rnn0_state"], arg_shapes["rnn0_state_cell"]
+    held = {"rnn0_parameters": np.ones(arg_shapes["rnn0_parameters"], "float32")}
     assert completed(text, held) == (
         f"data: float32[T,N,7], rnn0_state: float32[{states},N2,{state}], "
         f"rnn0_state_cell: float32[{states},N3,{cell}]"
@@ -337,12 +337,12 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("attrs", "told"), SAID, ids=str)
-def test_what_the_node_says_comes_first(attrs, told) -> None:
+@pytest.mark.parametrize(("attrs", "expected"), SAID, ids=str)
+def test_what_the_node_says_comes_first(attrs, expected) -> None:
     nodes = [variable("data", **attrs), variable("w"), variable("b")]
     nodes.append(node(CONV[0], "c", [0, 1, 2], **CONV[1]))
     held = {"w": np.ones((4, 3, 3, 3), "float32"), "b": np.ones(4, "float32")}
-    assert completed(symbol(nodes), held) == f"data: {told}"
+    assert completed(symbol(nodes), held) == f"data: {expected}"
 
 
 GIVEN = [
@@ -354,10 +354,10 @@ GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("given", "told"), GIVEN, ids=str)
-def test_what_callers_give_comes_before_all(given, told) -> None:
+@pytest.mark.parametrize(("data", "expected"), GIVEN, ids=str)
+def test_what_callers_give_comes_before_all(data, expected) -> None:
     text = chain(CONV, params={"Convolution": ("weight", "bias")})
-    assert completed(text, weights(CONV_WEIGHTS), data=given) == f"data: {told}"
+    assert completed(text, weights(CONV_WEIGHTS), data=data) == f"data: {expected}"
 
 
 def test_names_of_callers_are_not_used_again() -> None:
@@ -398,10 +398,10 @@ def test_long_chains() -> None:
 
 def count_evaluations(text: str, arrays: Any) -> tuple[int, int]:
     """The relations that inference asks, and the operands and outputs of a symbol's nodes."""
-    found = parse_symbol(text)
-    graph = bind_params(found, parse_params(params_bytes(arrays), "m.params"), "m")
+    symbol = parse_symbol(text)
+    graph = bind_params(symbol, parse_params(params_bytes(arrays), "m.params"), "m")
     links = sum(len(n.inputs) + len(n.outputs) for n in graph.nodes)
-    return InputShapes(graph, found.variables).propagation.evaluations, links
+    return InputShapes(graph, symbol.variables).propagation.evaluations, links
 
 
 @pytest.mark.parametrize("kind", deep_symbols.MODELS)

@@ -114,8 +114,8 @@ def stated(where: dict[str, Any], name: str, attribute: str) -> tuple[bool, str 
     text = where[name].get("attributes", {})[attribute]
     if (name, attribute) in UNDOCUMENTED:
         return False, UNDOCUMENTED[name, attribute]
-    found = re.search(r"default=(.*)$", text)
-    return "required" in text, found[1].strip("'") if found else None
+    match = re.search(r"default=(.*)$", text)
+    return "required" in text, match[1].strip("'") if match else None
 
 
 def same(ours: object, theirs: object) -> bool:
@@ -133,9 +133,9 @@ def test_generated_files() -> None:
 
 
 def test_generated_files_of_mxnet_2() -> None:
-    found = json.loads(SECOND_FILE.read_text())
-    assert SECOND_FILE.read_text() == as_json(found)
-    assert SECOND_ALIASES.read_text() == as_second_aliases(found)
+    entries = json.loads(SECOND_FILE.read_text())
+    assert SECOND_FILE.read_text() == as_json(entries)
+    assert SECOND_ALIASES.read_text() == as_second_aliases(entries)
 
 
 def test_names() -> None:
@@ -152,10 +152,10 @@ def test_rules_have_the_first_names() -> None:
 
 @pytest.mark.parametrize("name, rule, where", RULES, ids=IDS)
 def test_attributes(name: str, rule: Rule, where: dict[str, Any]) -> None:
-    wanted = set(where[name].get("attributes", ()))
+    expected = set(where[name].get("attributes", ()))
     known = {n for n, a in rule.attributes.items() if a.kind is not Body} | set(rule.only)
-    assert not wanted - known - rule.ignore, "declared by MXNet, and by no rule"
-    assert not known - wanted, "declared by the rule only"
+    assert not expected - known - rule.ignore, "declared by MXNet, and by no rule"
+    assert not known - expected, "declared by the rule only"
 
 
 @pytest.mark.parametrize("name, rule, where", RULES, ids=IDS)

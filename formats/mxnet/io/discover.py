@@ -108,7 +108,7 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
         with Archive(path) as archive:
             files = [
                 Candidate(m, archive.head(m), partial(archive.read, m, MOST_JSON),
-                      partial(archive.params, m))
+                          partial(archive.params, m))
                 for m in archive.names
             ]  # fmt: skip
             return _pair(_select_single(files, path), files, weights, epoch, str(path))

@@ -53,8 +53,9 @@ def read_matmul_nbits(
         middle = 2 ** (bits - 1)
         zero = g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
     else:
-        zero = make_derived_constant(g, zero_points, dtype, size,
-                       lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks])  # fmt: skip
+        zero = make_derived_constant(
+            g, zero_points, dtype, size, lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks]
+        )
     weight = g.DequantizeLinear(w, by_block, zero, axis=1, block_size=block_size)
     product = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
     return product if bias is None else g.Add(product, bias)

@@ -106,11 +106,11 @@ class Draw:
         least: int = 1, low: int = -40, high: int = 40, dtype: Any = None, traced: bool = False,
     ) -> Any:  # fmt: skip
         """An array; the first of a call is traced, of the others some are."""
-        wanted = self.shape(*rank, least=least) if shape is None else shape
-        made = np.asarray(self.numbers(wanted, dtype or self.dtype(kinds), low, high))
+        sizes = self.shape(*rank, least=least) if shape is None else shape
+        array = np.asarray(self.numbers(sizes, dtype or self.dtype(kinds), low, high))
         if self.operands and not traced and self.whole(0, 2) == 0:
-            return made
-        self.operands.append(Operand(len(self.operands), made))
+            return array
+        self.operands.append(Operand(len(self.operands), array))
         return self.operands[-1]
 
     def axis(self, x: Any, none: bool = False, extra: int = 0) -> Any:
@@ -150,12 +150,12 @@ def check(case: Any, data: Any, path: Any, needs_sizes: bool = False) -> None:
     drawn = case(draw)
     names = draw.pick(*NAMES)
     arrays = [o.numbers for o in draw.operands]
-    function, made = drawn.function, []
+    function, leaves = drawn.function, []
 
     def run(*xs: Any) -> Any:
         args, options = drawn.fill(xs)
-        made[:] = list_leaves(function(*args, **options))
-        return tuple(x for x in made if not isinstance(x, PLAIN)) or (xs[0],)
+        leaves[:] = list_leaves(function(*args, **options))
+        return tuple(x for x in leaves if not isinstance(x, PLAIN)) or (xs[0],)
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -174,9 +174,9 @@ def check(case: Any, data: Any, path: Any, needs_sizes: bool = False) -> None:
             graph = serde.trace(run, *specs_of(arrays, None))
     serde.save(graph, path, format="onnx")
     feeds = {v.name: a for v, a in zip(graph.inputs, arrays, strict=True)}
-    found = iter(runtime.run(path, feeds, optimize=draw.flag()))
-    for a, b in zip(made, expected, strict=True):
+    outputs = iter(runtime.run(path, feeds, optimize=draw.flag()))
+    for a, b in zip(leaves, expected, strict=True):
         if isinstance(a, PLAIN):
             assert a == b
         else:
-            assert_equal(next(found), np.asarray(b), PRECISION)
+            assert_equal(next(outputs), np.asarray(b), PRECISION)

@@ -18,9 +18,9 @@ def select_kth(function: Any) -> Any:
     """Calls of a function that sorts around one place, of which that is what is defined."""
 
     def apply(x: Any, kth: int, axis: int) -> Any:
-        made = function(x, kth, axis)
-        made = np.take_along_axis(x, made, axis) if function is np.argpartition else made
-        return np.take(made, kth, axis)
+        result = function(x, kth, axis)
+        result = np.take_along_axis(x, result, axis) if function is np.argpartition else result
+        return np.take(result, kth, axis)
 
     return lambda d: call(apply, (x := d.array(rank=(1, 3))), 0, d.axis(x))
 
@@ -79,7 +79,7 @@ CASES: dict[str, Any] = {
     "np.partition": select_kth(np.partition),
     "np.argpartition": select_kth(np.argpartition),
     "np.lexsort": lambda d: call(np.lexsort, ((x := d.array(low=-2, high=2, rank=(1, 2))),
-                                 d.array(low=-2, high=2, shape=x.shape)), d.axis(x)),
+                                              d.array(low=-2, high=2, shape=x.shape)), d.axis(x)),
     "np.nonzero": lambda d: call(np.nonzero, d.array(low=-1, high=1)),
     "np.argwhere": lambda d: call(np.argwhere, d.array(low=-1, high=1)),
     "np.flatnonzero": lambda d: call(np.flatnonzero, d.array(low=-1, high=1)),

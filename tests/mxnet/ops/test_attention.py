@@ -44,10 +44,10 @@ def counted(op, heads, *operands, **attrs):
     body = [variable(f"b{i}") for i in range(count)]
     names = [variable(f"x{i}") for i in range(len(operands))]
     attrs = {"heads": heads, "quantized": True, **attrs}
-    whole = node(f"_sg_mkldnn_{op}", "op", attrs, range(len(operands)))
-    whole["subgraphs"] = [symbol([*body, plain], [[count, 0, 0]])]
+    outer = node(f"_sg_mkldnn_{op}", "op", attrs, range(len(operands)))
+    outer["subgraphs"] = [symbol([*body, plain], [[count, 0, 0]])]
     outputs = 1 if "enable_float_output" in attrs else 3
-    text = json.dumps(symbol([*names, whole], [[len(names), i, 0] for i in range(outputs)]))
+    text = json.dumps(symbol([*names, outer], [[len(names), i, 0] for i in range(outputs)]))
     texts = {k: str(v) for k, v in attrs.items()}
     return Case(f"_sg_mkldnn_{op}", operands, texts, network=partial(saved, text))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, operator_test, refused, whole
+from tests.mxnet.cases import case, f32, f64, ints, operator_test, refused
 
 
 def boxes(*shape, seed=0, dtype="float32"):
@@ -52,7 +52,7 @@ CASES = [
         case(
             "_contrib_box_encode",
             f32(n, 3, low=-1, seed=s),
-            whole(n, 3, high=1),
+            ints(n, 3, high=1),
             boxes(n, 3),
             boxes(n, 2, seed=4),
             f32(4),

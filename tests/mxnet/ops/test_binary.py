@@ -147,9 +147,9 @@ graph case(%x0: float32[2,3]):
     ),
     *(case("_npi_lcm_scalar", i32(2, 3), scalar=s) for s in (6, 0, -4, 2.5)),
     *(
-        case(op, x, scalar=s, is_int=whole)
+        case(op, x, scalar=s, is_int=is_int)
         for op in ("_npi_copysign_scalar", "_npi_rcopysign_scalar")
-        for x, s, whole in (
+        for x, s, is_int in (
             (f32(2, 3), -2, True),
             (f64(3), 2.5, False),
             (f16(2), "-inf", False),

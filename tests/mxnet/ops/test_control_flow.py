@@ -124,19 +124,19 @@ def apart(network, *inputs):
     """A symbol parts of which MXNet itself has set apart; it cannot load such a symbol again."""
 
     def partitioned(mx, *variables):
-        made = network(mx, *variables)
-        whole = mx.sym.Group(made) if isinstance(made, list) else made
-        ops, found = ("sin", "exp", "elemwise_mul"), mx.base.SymbolHandle()
+        heads = network(mx, *variables)
+        symbol = mx.sym.Group(heads) if isinstance(heads, list) else heads
+        ops, handle = ("sin", "exp", "elemwise_mul"), mx.base.SymbolHandle()
         names = mx.base.c_str_array(ops)
         check = mx.base._LIB.MXBuildSubgraphByOpNames(
-            whole.handle, b"default", len(ops), names, ctypes.byref(found)
+            symbol.handle, b"default", len(ops), names, ctypes.byref(handle)
         )
         mx.base.check_call(check)
-        return mx.sym.Symbol(found)
+        return mx.sym.Symbol(handle)
 
     partitioned.__name__ = f"{network.__name__}_apart"
-    made = control("_CachedOp", partitioned, *inputs)
-    return made.but(oracle=lambda case: live(case.but(network=network)))
+    base = control("_CachedOp", partitioned, *inputs)
+    return base.but(oracle=lambda case: live(case.but(network=network)))
 
 
 CASES = [

@@ -78,8 +78,8 @@ def test_a_shape_that_is_computed(sizes, kind, dtype):
     )
     feeds = {"x": DRAW((2, 1)).astype(dtype), "s": np.array(sizes)}
     text, _ = encode_live(from_ir(raise_to_ir(decode(model))))
-    (got,), (wanted,) = run_symbol(text, {}, feeds), run_model(model, feeds)
-    np.testing.assert_array_equal(got, wanted)
+    (got,), (expected,) = run_symbol(text, {}, feeds), run_model(model, feeds)
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -92,11 +92,11 @@ def test_sizes_come_from_tensors(case, tmp_path):
     for n, m in TIGHT.get(case, SIZES):
         feeds = {"a": DRAW((n, 3), np.float32), "b": DRAW((m, 3), np.float32),
                  "c": DRAW((n, 1), np.float32)}  # fmt: skip
-        given = {i.name: feeds[i.name] for i in model.graph.input}
-        (wanted,) = run_model(model, given)
-        (got,) = run(str(tmp_path / "m"), {k: v for k, v in given.items() if k in read(tmp_path)})
-        assert got.dtype == wanted.dtype
-        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+        arrays = {i.name: feeds[i.name] for i in model.graph.input}
+        (expected,) = run_model(model, arrays)
+        (got,) = run(str(tmp_path / "m"), {k: v for k, v in arrays.items() if k in read(tmp_path)})
+        assert got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 def read(folder):

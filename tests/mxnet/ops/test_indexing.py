@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, i64, of, operator_test, refused, u8, whole
+from tests.mxnet.cases import case, f16, f32, f64, i32, i64, ints, of, operator_test, refused, u8
 
 X = f32(4, 5, 6)
 OUT = of([-7, -1, 0, 3, 4, 9, 2.7])  # beyond both ends of an axis, and between
@@ -18,9 +18,7 @@ CASES = [
     ),
     case("_contrib_SparseEmbedding", OUT, f32(4, 3), input_dim=4, output_dim=3),
     case("Embedding", i32(2, 3, low=0, high=3), f32(4, 3), input_dim=4, output_dim=3),
-    case(
-        "Embedding", whole(2, 3, 2, high=3), f64(4, 3), input_dim=4, output_dim=3, dtype="float64"
-    ),
+    case("Embedding", ints(2, 3, 2, high=3), f64(4, 3), input_dim=4, output_dim=3, dtype="float64"),
     case(
         "Embedding",
         i64(2, 3, low=0, high=3),
@@ -42,9 +40,9 @@ CASES = [
             {"mode": "wrap"},
         )
     ),
-    case("take", X, whole(2, 3, high=3)),
+    case("take", X, ints(2, 3, high=3)),
     case("take", X, i32(2, 3, low=0, high=3), axis=-2),
-    case("take", X, whole(2, 3, high=3), mode="raise"),
+    case("take", X, ints(2, 3, high=3), mode="raise"),
     case("take", i32(4, 5), i64(3, low=-20, high=20), mode="wrap", axis=1),
     case("take", f16(4, 5), of(2), axis=1).but(np_shape=True),
     *(
@@ -69,21 +67,21 @@ CASES = [
     case("gather_nd", X, of([[[0, 1], [3, 2]]], "int64")),
     case("gather_nd", i32(4, 5), of([[0, -1], [-2, 4]])).but(fixed="how many axes are indexed"),
     *(
-        case("pick", X, whole(4, 5, low=-1, high=6), mode=m, keepdims=k)
+        case("pick", X, ints(4, 5, low=-1, high=6), mode=m, keepdims=k)
         for m in ("clip", "wrap")
         for k in (0, 1)
     ),
-    case("pick", X, whole(4, 5, high=5)),
-    case("pick", X, whole(4, 6, high=4), axis=1),
-    case("pick", X, whole(4, 1, 6, high=4), axis=1),
-    case("pick", X, whole(5, 6, high=3), axis=0, keepdims=True),
+    case("pick", X, ints(4, 5, high=5)),
+    case("pick", X, ints(4, 6, high=4), axis=1),
+    case("pick", X, ints(4, 1, 6, high=4), axis=1),
+    case("pick", X, ints(5, 6, high=3), axis=0, keepdims=True),
     case("pick", f32(4, 5), i32(4, low=0, high=4)),
     case("pick", f32(4, 5), i32(4, low=0, high=4), axis=1),
-    case("pick", f64(4, 5), whole(4, 1, low=0, high=4), axis=-1, keepdims=True),
-    refused("pick", f32(4, 5), whole(4), axis="None", says="axis=None"),
+    case("pick", f64(4, 5), ints(4, 1, low=0, high=4), axis=-1, keepdims=True),
+    refused("pick", f32(4, 5), ints(4), axis="None", says="axis=None"),
     *(
         case("_contrib_SparseEmbedding", x, f32(4, 3), input_dim=4, output_dim=3)
-        for x in (whole(2, high=3), i32(2, 3, low=-2, high=7))
+        for x in (ints(2, high=3), i32(2, 3, low=-2, high=7))
     ),
 ]
 test_indexing = operator_test(CASES)

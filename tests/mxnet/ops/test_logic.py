@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from serde.formats.mxnet.ops.logic import COMPARISONS, LOGIC, TESTS
-from tests.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, u8, whole
+from tests.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, ints, of, operator_test, u8
 
 NUMPY = [numpy for _, numpy in COMPARISONS.values()]
-A, B = whole(2, 3, high=2), whole(2, 3, high=2, seed=1)
+A, B = ints(2, 3, high=2), ints(2, 3, high=2, seed=1)
 EDGES = of([1, np.nan, np.inf, -np.inf, 0])
 TYPES = ("float16", "float64", "int8", "int32", "int64", "uint8")
 CASES = [
@@ -74,9 +74,9 @@ CASES = [
     ),
     *(
         case("where", c, f32(2, 3), f32(2, 3, seed=1))
-        for c in (A, B.astype("int32"), B.astype("uint8"), whole(2, high=1))
+        for c in (A, B.astype("int32"), B.astype("uint8"), ints(2, high=1))
     ),
-    case("where", whole(2, high=1), i64(2, 3, 2), i64(2, 3, 2, seed=1)),
+    case("where", ints(2, high=1), i64(2, 3, 2), i64(2, 3, 2, seed=1)),
     case("where", EDGES, f16(5), f16(5, seed=1)),
     case("_npi_where", flags(2, 1), f32(3), f32(1, 3, seed=1)),
     case("_npi_where", A, i32(2, 3), i32(2, 3, seed=1)),

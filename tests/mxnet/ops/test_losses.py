@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, i32, of, operator_test, refused, whole
+from tests.mxnet.cases import case, f32, f64, i32, ints, of, operator_test, refused
 
 X = f32(5, 2, 4)
 BY_DATA, BY_LABEL = {"use_data_lengths": True}, {"use_label_lengths": True}
@@ -40,9 +40,9 @@ CASES = [
     events(2, 5, 3, [5, 4]),
     events(1, 1, 1, [1]),
     events(3, 7, 2, [7, 3, 0]),
-    case("softmax_cross_entropy", f32(4, 3), whole(4, high=2)),
-    case("softmax_cross_entropy", f32(1, 5), whole(1, high=4)),
-    case("softmax_cross_entropy", f64(3, 5), whole(3, high=4).astype("float64")),
+    case("softmax_cross_entropy", f32(4, 3), ints(4, high=2)),
+    case("softmax_cross_entropy", f32(1, 5), ints(1, high=4)),
+    case("softmax_cross_entropy", f64(3, 5), ints(3, high=4).astype("float64")),
     case("softmax_cross_entropy", of([[100, 0, 0], [0, 30, 0], [5, 5, -12]]), of([1, 0, 2])),
     case("softmax_cross_entropy", of([[99, 0], [0, 9]], "float64"), of([1, 0], "float64")),
 ]

@@ -37,8 +37,8 @@ def detection(batch, classes, anchors, seed=0, **attrs):
     generator = np.random.default_rng(seed)
     probable = generator.dirichlet(np.ones(classes), (batch, anchors)).transpose(0, 2, 1)
     moves = generator.normal(0, 0.5, (batch, anchors * 4))
-    given = (probable.astype("float32"), moves.astype("float32"), boxes(1, anchors, seed=seed))
-    return case("_contrib_MultiBoxDetection", *given, **attrs)
+    operands = (probable.astype("float32"), moves.astype("float32"), boxes(1, anchors, seed=seed))
+    return case("_contrib_MultiBoxDetection", *operands, **attrs)
 
 
 CASES = [

@@ -18,10 +18,10 @@ from tests.mxnet.cases import (
     f16,
     f32,
     f64,
+    ints,
     live,
     operator_test,
     refused,
-    whole,
     without_onednn,
 )
 from tests.mxnet_live import live_mxnet
@@ -36,32 +36,30 @@ def softmax_of_rows(case):
 
 
 CASES = [
-    case("SoftmaxOutput", f32(2, 3), whole(2, high=2)),
-    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 3, high=2)),
-    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 4, high=2), multi_output=True),
-    case("SoftmaxOutput", f32(2, 3, 4, 5), whole(2, 4, 5, high=2), multi_output=True),
+    case("SoftmaxOutput", f32(2, 3), ints(2, high=2)),
+    case("SoftmaxOutput", f32(2, 3, 4), ints(2, 3, high=2)),
+    case("SoftmaxOutput", f32(2, 3, 4), ints(2, 4, high=2), multi_output=True),
+    case("SoftmaxOutput", f32(2, 3, 4, 5), ints(2, 4, 5, high=2), multi_output=True),
     case(
         "SoftmaxOutput",
         f32(2, 3, 4, 5),
-        whole(2, 20, high=2),
+        ints(2, 20, high=2),
         multi_output=True,
         use_ignore=True,
         ignore_label=0,
         normalization="valid",
     ),
-    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 3, high=2), preserve_shape=True),
-    case(
-        "SoftmaxOutput", f32(2, 3, 4), whole(2, 4, high=2), preserve_shape=True, multi_output=True
-    ),
+    case("SoftmaxOutput", f32(2, 3, 4), ints(2, 3, high=2), preserve_shape=True),
+    case("SoftmaxOutput", f32(2, 3, 4), ints(2, 4, high=2), preserve_shape=True, multi_output=True),
     case(
         "SoftmaxOutput",
         f32(2, 3),
-        whole(2, 3, high=2),
+        ints(2, 3, high=2),
         out_grad=True,
         smooth_alpha=0.1,
         grad_scale=2,
     ),
-    case("SoftmaxOutput", f64(2, 3), whole(2, high=2).astype("float64")),
+    case("SoftmaxOutput", f64(2, 3), ints(2, high=2).astype("float64")),
     *(
         case(op, f32(2, 3), f32(2, 3, seed=1))
         for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
@@ -70,8 +68,8 @@ CASES = [
         case(op, f32(2, 3, 4), f32(2, 3, 4, seed=1), grad_scale=2)
         for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
     ),
-    case("SVMOutput", f32(2, 3), whole(2)),
-    case("SVMOutput", f32(2, 3), whole(2), margin=0.5, regularization_coefficient=2, use_linear=1),
+    case("SVMOutput", f32(2, 3), ints(2)),
+    case("SVMOutput", f32(2, 3), ints(2), margin=0.5, regularization_coefficient=2, use_linear=1),
     case("MakeLoss", f32(2, 3)),
     case("MakeLoss", f32(2, 3), grad_scale=2, normalization="batch", valid_thresh=0.1),
     case("make_loss", f32(2, 3)),
@@ -98,11 +96,11 @@ CASES = [
         for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
         for x, y in ((f32(3), f32(3)), (f64(2, 1), f64(2)))
     ),
-    case("SVMOutput", f64(2, 3), whole(2).astype("float64")),
+    case("SVMOutput", f64(2, 3), ints(2).astype("float64")),
     *(case(op, x) for op in ("MakeLoss", "make_loss") for x in (f64(2, 3), f16(3))),
     case("SoftmaxOutput", f32(7), f32(7)),
     *(
-        case("WarpCTC", f32(*s), whole(6, high=2), label_length=3, input_length=4).but(
+        case("WarpCTC", f32(*s), ints(6, high=2), label_length=3, input_length=4).but(
             oracle=softmax_of_rows
         )
         for s in ((8, 5), (4, 2, 5), (8, 1))
@@ -110,18 +108,18 @@ CASES = [
 ]
 SAMPLES = [  # data and label of samples that are neither rows nor channels
     (f32(7), f32(7)),
-    (f32(2, 3, 4), whole(2, 3, high=2)),
-    (f32(2, 3, 4, 5), whole(2, 3, 4, high=2)),
-    (f32(1, 3, 4, 4), whole(1, 3, 4, high=2)),
-    (f32(2, 3, 2, 2, 3), whole(2, 3, 2, 2, high=2)),
+    (f32(2, 3, 4), ints(2, 3, high=2)),
+    (f32(2, 3, 4, 5), ints(2, 3, 4, high=2)),
+    (f32(1, 3, 4, 4), ints(1, 3, 4, high=2)),
+    (f32(2, 3, 2, 2, 3), ints(2, 3, 2, 2, high=2)),
     (f64(7), f64(7)),
     (f64(2, 3, 4, 5), f64(2, 3, 4)),
     (f16(3, 2, 4, 2), f16(3, 2, 4)),
     (f16(2, 3, 4), f16(2, 3)),
 ]
 CASES += [case("SoftmaxOutput", *sample) for sample in SAMPLES]
-CASES += [case("SoftmaxOutput", f32(2, 3, 4, 5), whole(2, 3, 4), preserve_shape=True)]
-CASES += [case("SoftmaxOutput", f32(2, 3, 4, 5), whole(2, 3, 4), use_ignore=True, grad_scale=2)]
+CASES += [case("SoftmaxOutput", f32(2, 3, 4, 5), ints(2, 3, 4), preserve_shape=True)]
+CASES += [case("SoftmaxOutput", f32(2, 3, 4, 5), ints(2, 3, 4), use_ignore=True, grad_scale=2)]
 test_heads = operator_test(CASES)
 
 
@@ -129,20 +127,20 @@ test_heads = operator_test(CASES)
 def test_plain_kernels(x, label):
     """``kernels="plain"`` computes what MXNet does without oneDNN."""
     table = case("SoftmaxOutput", x, label)
-    (wanted,) = without_onednn(table)
+    (expected,) = without_onednn(table)
     graph = read(table, kernels="plain")
     assert not any("oneDNN" in note for note in graph.notes)
     for _, got in _runs(lower_to(graph, 17), table, LEVELS):
-        _compare(table, got, [wanted], str(graph))
+        _compare(table, got, [expected], str(graph))
 
 
 @pytest.mark.parametrize(("x", "label"), SAMPLES, ids=lambda a: f"{a.dtype}{list(a.shape)}")
 def test_a_note_tells_where_kernels_disagree(x, label):
     table = case("SoftmaxOutput", x, label)
     (stock,), (plain,) = live(table), without_onednn(table)
-    told = [note for note in read(table).notes if "--kernels plain" in note]
-    assert bool(told) == (not np.allclose(stock, plain, atol=1e-3))
-    assert not told or told[0].startswith("SoftmaxOutput ×1 ('op') normalizes ")
+    notes = [note for note in read(table).notes if "--kernels plain" in note]
+    assert bool(notes) == (not np.allclose(stock, plain, atol=1e-3))
+    assert not notes or notes[0].startswith("SoftmaxOutput ×1 ('op') normalizes ")
 
 
 def test_a_note_tells_which_attributes_are_ignored():
@@ -152,5 +150,5 @@ def test_a_note_tells_which_attributes_are_ignored():
 
 def read(table, **options):
     graph = decode_symbol(parse_symbol(_symbol_json(table)), None, "case")
-    given = {f"x{i}": (x.shape, x.dtype) for i, x in enumerate(table.inputs)}
-    return to_ir(with_inputs(graph, given), **options)
+    inputs = {f"x{i}": (x.shape, x.dtype) for i, x in enumerate(table.inputs)}
+    return to_ir(with_inputs(graph, inputs), **options)

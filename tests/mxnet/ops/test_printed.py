@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, i32, of, operator_test, whole
+from tests.mxnet.cases import case, f32, i32, ints, of, operator_test
 
 CASES = [
     case("log2", i32(3)).but(
@@ -133,7 +133,7 @@ graph case(%x0: float32[2,4]):
   return %op_output
 """
     ),
-    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 3, high=2)).but(
+    case("SoftmaxOutput", f32(2, 3, 4), ints(2, 3, high=2)).but(
         printed="""
 graph case(%x0: float32[2,3,4]):
   %op/Flatten: float32[2,12] = Flatten(%x0, axis=1)

@@ -19,8 +19,8 @@ def operands(images, anchors, seed):
 
 def proposed(images, seed=0, anchors=3, **attrs):
     op = "_contrib_Proposal" if len(images) == 1 else "_contrib_MultiProposal"
-    made = case(op, *operands(images, anchors, seed), **{**USUAL, **attrs})
-    return made.but(outputs=1 + ("output_score" in attrs))
+    base = case(op, *operands(images, anchors, seed), **{**USUAL, **attrs})
+    return base.but(outputs=1 + ("output_score" in attrs))
 
 
 CASES = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from tests.mxnet.cases import Case, case, f32, i8, i32, of, operator_test, refused, u8, whole
+from tests.mxnet.cases import Case, case, f32, i8, i32, ints, of, operator_test, refused, u8
 
 CALIBRATED = {"min_calib_range": -3, "max_calib_range": 2.5}
 Q, P = i8(2, 3, 5, 4, low=-128, high=127), i8(2, 3, 5, 4, low=-128, high=127, seed=1)
@@ -19,13 +19,13 @@ SIGNED, UNSIGNED = (Q, LOW, HIGH), (U, ZERO, HIGH)
 def chain(*nodes, inputs, heads):
     """A symbol of several nodes ``(op, attrs, links)``; a link is an input, or a node's output."""
     names = [{"op": "null", "name": f"x{i}", "inputs": []} for i in range(len(inputs))]
-    made = [
+    entries = [
         {"op": op, "name": f"n{i}", "attrs": {k: str(v) for k, v in attrs.items()},
          "inputs": [[at, out, 0] for at, out in links]}
         for i, (op, attrs, links) in enumerate(nodes)
     ]  # fmt: skip
     text = json.dumps({
-        "nodes": [*names, *made], "arg_nodes": list(range(len(names))), "heads": [[*h, 0] for h in heads],
+        "nodes": [*names, *entries], "arg_nodes": list(range(len(names))), "heads": [[*h, 0] for h in heads],
         "attrs": {"mxnet_version": ["int", 10901]},
     })  # fmt: skip
     loaded = partial(saved, text)
@@ -60,16 +60,16 @@ def added(out_type="int8", **attrs):
 
 def between(x, *layers):
     """Integers, layers ``(op, attrs, weights)`` of their numbers, and the integers nearest to those."""
-    weights = [w for _, _, given in layers for w in given]
+    weights = [w for _, _, arrays in layers for w in arrays]
     inputs = (x, ZERO, HIGH, *weights)
     rest, data = iter(range(3, len(inputs))), len(inputs)
     nodes = [("_contrib_dequantize", {}, [(0, 0), (1, 0), (2, 0)])]
-    for op, attrs, given in layers:
-        nodes.append((op, attrs, [(data, 0), *((next(rest), 0) for _ in given)]))
+    for op, attrs, arrays in layers:
+        nodes.append((op, attrs, [(data, 0), *((next(rest), 0) for _ in arrays)]))
         data += 1
     nodes.append(("_contrib_quantize_v2", {"out_type": "auto", **TOP}, [(data, 0)]))
-    made = chain(*nodes, inputs=inputs, heads=[(data + 1, 0)])
-    return made.but(op=layers[0][0], params=tuple(range(3, len(inputs))))
+    base = chain(*nodes, inputs=inputs, heads=[(data + 1, 0)])
+    return base.but(op=layers[0][0], params=tuple(range(3, len(inputs))))
 
 
 def pooled(x, size):
@@ -171,7 +171,7 @@ CASES = [
         case(
             "_contrib_quantized_embedding", x, i8(10, 4), LOW, HIGH, input_dim=10, output_dim=4
         )
-        for x in (whole(2, 3), whole(5), whole(1, 2, 2))
+        for x in (ints(2, 3), ints(5), ints(1, 2, 2))
     ),
     refused("_contrib_quantized_batch_norm", Q, *NORM, LOW, HIGH, says="without calibration"),
     refused("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),

@@ -45,11 +45,11 @@ def fused(op, layers, x, ranges=(), summand=None, weights=None, **attrs):
         read = len(body) - 1
     operands += ranges
     names = [variable(f"x{i}") for i in range(len(operands))]
-    whole = node(op, "op", attrs, range(len(operands)))
-    whole["subgraphs"] = [symbol(body, [[read, 0, 0]])]
+    outer = node(op, "op", attrs, range(len(operands)))
+    outer["subgraphs"] = [symbol(body, [[read, 0, 0]])]
     outputs = 3 if attrs.get("quantized") and not attrs.get("enable_float_output") else 1
     heads = [[len(names), i, 0] for i in range(outputs)]
-    text = json.dumps(symbol([*names, whole], heads))
+    text = json.dumps(symbol([*names, outer], heads))
     constants = tuple(i for i, v in enumerate(operands) if i > 0 and v is not summand)
     texts = {k: str(v) for k, v in attrs.items()}
     return Case(op, tuple(operands), texts, constants, network=partial(saved, text))

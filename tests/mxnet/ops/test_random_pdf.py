@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.mxnet.cases import case, f32, f64, of, operator_test, refused, u8, whole
+from tests.mxnet.cases import case, f32, f64, ints, of, operator_test, refused, u8
 
 P = "_random_pdf_"
 positive = partial(f32, low=0.2, high=3)
@@ -16,16 +16,16 @@ FAMILIES = {  # the samples, and what the parameters are
     "normal": (f32, f32, positive),
     "gamma": (positive, positive, positive),
     "exponential": (positive, positive),
-    "poisson": (whole, positive),
-    "negative_binomial": (whole, partial(whole, low=1), share),
-    "generalized_negative_binomial": (whole, positive, positive),
+    "poisson": (ints, positive),
+    "negative_binomial": (ints, partial(ints, low=1), share),
+    "generalized_negative_binomial": (ints, positive, positive),
 }
 
 
 def at(name, *shape, kind="float32", **attrs):
     sample, *parameters = FAMILIES[name]
-    made = [p(*shape[:1], seed=i) for i, p in enumerate(parameters, 1)]
-    return case(P + name, *(x.astype(kind) for x in (sample(*shape), *made)), **attrs)
+    params = [p(*shape[:1], seed=i) for i, p in enumerate(parameters, 1)]
+    return case(P + name, *(x.astype(kind) for x in (sample(*shape), *params)), **attrs)
 
 
 CASES = [

@@ -55,8 +55,8 @@ def rnn(
         **({"state_outputs": True} if states else {}),
         **attrs,
     }
-    made = case("RNN", make(T, N, C), make(count, low=-0.7, high=0.7), *extra, **full)
-    return made.but(outputs=outputs)
+    base = case("RNN", make(T, N, C), make(count, low=-0.7, high=0.7), *extra, **full)
+    return base.but(outputs=outputs)
 
 
 def sample_by_sample(case):

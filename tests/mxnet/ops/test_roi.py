@@ -40,9 +40,9 @@ def as_on_a_gpu(case):
     x, rois = case.inputs
     there = np.trunc(rois[:, 0]) >= 0
     (y,) = live(case.but(inputs=(x, rois[there])))
-    wanted = np.zeros((len(rois), *y.shape[1:]), y.dtype)
-    wanted[there] = y
-    return [wanted]
+    result = np.zeros((len(rois), *y.shape[1:]), y.dtype)
+    result[there] = y
+    return [result]
 
 
 PLACES = of([[0, 0, 0, 16, 20], [1, 3.5, 7.4, 15, 9], [0, -5, 2, 40, 12], [1, 30, 30, 40, 40]])

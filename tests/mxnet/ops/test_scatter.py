@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, i32, i64, of, operator_test, refused, whole
+from tests.mxnet.cases import case, f32, f64, i32, i64, ints, of, operator_test, refused
 
 X = f32(4, 5, 3)
 AXES = "how many axes are indexed"
@@ -35,10 +35,10 @@ CASES = [
     case("_contrib_boolean_mask", X, of([0, 1, 0, 1])),
     case("_contrib_boolean_mask", i32(3), of([0, 1, 1], "int32")),
     numpy("_contrib_boolean_mask", X, of([0, 1, 0, 1], "bool")),
-    *(numpy("_npx_nonzero", x) for x in (whole(2, 3, high=1), i32(4, low=0, high=1), f32(2, 2, 2))),
+    *(numpy("_npx_nonzero", x) for x in (ints(2, 3, high=1), i32(4, low=0, high=1), f32(2, 2, 2))),
     *(
         numpy("_npi_unique", x, **a)
-        for x in (whole(8, high=4), i64(8, high=4), f64(5))
+        for x in (ints(8, high=4), i64(8, high=4), f64(5))
         for a in ({}, {"return_index": True}, {"return_inverse": 1, "return_counts": 1})
     ),
     numpy("_npi_unique", i32(8, high=4)).but(gap="Unique of int32"),

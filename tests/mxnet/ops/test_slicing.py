@@ -28,8 +28,8 @@ def with_steps(text):
 CASES = [
     *(case("slice", X, begin=b, end=e, **({"step": s} if s else {})) for b, e, s in SLICES),
     *(
-        case("slice", X, begin="(3,1,0)", end="(0,4,6)", step=short).but(oracle=with_steps(whole_))
-        for short, whole_ in (("(-1,)", "(-1,1,1)"), ("(-2,None)", "(-2,1,1)"))
+        case("slice", X, begin="(3,1,0)", end="(0,4,6)", step=short).but(oracle=with_steps(steps))
+        for short, steps in (("(-1,)", "(-1,1,1)"), ("(-2,None)", "(-2,1,1)"))
     ),
     case("slice", X, begin="(0,1)", end="(2,3)", step="(None,)").but(oracle=with_steps("()")),
     refused("slice", X, begin="(0,1)", end="(2,)", says="begin=(0, 1) and end=(2,) differ"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f16, f32, f64, i64, operator_test, refused, whole
+from tests.mxnet.cases import case, f16, f32, f64, i64, ints, operator_test, refused
 
 X = f32(3, 4, 5)
 
@@ -33,7 +33,7 @@ CASES = [
     *(case("topk", make(3, 4), k=2, ret_typ=t) for t in KINDS for make in (f64, f16, distinct)),
     *(case("topk", X, k=2, dtype=t, ret_typ="both") for t in ("int32", "int64", "float64")),
     case("topk", X),
-    case("topk", whole(3, 6), k=3, ret_typ="both"),  # with equal elements
+    case("topk", ints(3, 6), k=3, ret_typ="both"),  # with equal elements
     case("topk", i64(3, 6), k=3, ret_typ="both"),
     refused("topk", X, ret_typ="all", says="ret_typ='all' is unknown"),
     case("topk", f32(2, 5), k=-2, ret_typ="both"),

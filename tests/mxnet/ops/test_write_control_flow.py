@@ -144,28 +144,28 @@ CASES = {
 }
 
 
-def made(body):
+def encode_body(body):
     return encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_numbers_are_those_of_onnx_runtime(name):
     body, feeds = CASES[name]
-    text, arrays = made(body)
+    text, arrays = encode_body(body)
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     read = set(live_mxnet().sym.load_json(text).list_inputs())
-    given = {n: a for n, a in feeds.items() if n in read}
-    wanted = run_model(model_of(body), feeds)
-    for a, b in zip(run_symbol(text, held, given), wanted, strict=True):
+    inputs = {n: a for n, a in feeds.items() if n in read}
+    expected = run_model(model_of(body), feeds)
+    for a, b in zip(run_symbol(text, held, inputs), expected, strict=True):
         assert a.shape == (b.shape or (1,)) and a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
 def test_what_a_loop_that_ends_by_itself_gathers_is_refused():
     with pytest.raises(Unconvertible, match="a condition ends"):
-        made(COUNTED.replace("on = Identity (going)", "on = Less (i, i)"))
+        encode_body(COUNTED.replace("on = Identity (going)", "on = Less (i, i)"))
 
 
 def test_a_state_that_grows_is_refused():
     with pytest.raises(Unconvertible, match="states that change their shape"):
-        made(GROWING)
+        encode_body(GROWING)

@@ -27,10 +27,10 @@ def rows(batch, count):
 def suppressing(path, topk):
     """A file that suppresses boxes class by class."""
     mx = live_mxnet()
-    found = mx.sym.contrib.box_nms(
+    symbol = mx.sym.contrib.box_nms(
         mx.sym.var("rows"), overlap_thresh=0.3, valid_thresh=0.2, topk=topk, id_index=0
     )
-    found.save(str(path))
+    symbol.save(str(path))
     return path
 
 
@@ -44,9 +44,9 @@ def test_it_comes_back(sizes, topk, tmp_path):
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     nothing = rows(2, 20) * np.float32([1, 0, 1, 1, 1, 1])
     other = [] if sizes[0] == 2 else [rows(3, 20)] if sizes[1] == 20 else [rows(3, 30)]
-    for given in (rows(2, 20), nothing, *other):
+    for boxes in (rows(2, 20), nothing, *other):
         (a,), (b,) = (
-            run_symbol(t, h, {"rows": given}) for t, h in ((text, held), (original.read_text(), {}))
+            run_symbol(t, h, {"rows": boxes}) for t, h in ((text, held), (original.read_text(), {}))
         )
         np.testing.assert_allclose(a, b, rtol=1e-6)
     assert (b[..., 1] > 0).sum() > 10 or other == []
@@ -55,8 +55,8 @@ def test_it_comes_back(sizes, topk, tmp_path):
 def agree(body, **feeds):
     text, arrays = encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
-    found, wanted = run_symbol(text, held, feeds), run_model(model_of(body), feeds)
-    for a, b in zip(found, wanted, strict=True):
+    actual, expected = run_symbol(text, held, feeds), run_model(model_of(body), feeds)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 

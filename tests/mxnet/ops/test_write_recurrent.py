@@ -87,6 +87,6 @@ def test_the_numbers_are_those_of_onnx_runtime(op, options, how):
     assert how in {n.op for n in graph.nodes}
     text, arrays = encode_live(graph)
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
-    wanted = run_model(model, feeds)
-    for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):
+    expected = run_model(model, feeds)
+    for a, b in zip(run_symbol(text, held, feeds), expected, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)

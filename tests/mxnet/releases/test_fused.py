@@ -8,9 +8,9 @@ from tests.mxnet.recorded import recall
 from tests.mxnet.releases_live import SECOND, number_of
 
 
-def in_second(made: Case) -> Case:
+def in_second(base: Case) -> Case:
     """A case as a file that MXNet 2.0 saved."""
-    return made.but(release=number_of(SECOND), oracle=lambda asked: recall(SECOND, asked))
+    return base.but(release=number_of(SECOND), oracle=lambda c: recall(SECOND, c))
 
 
 CLIP = ("clip", {"a_min": 0, "a_max": 6})

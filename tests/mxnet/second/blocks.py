@@ -35,9 +35,9 @@ class Function(nn.HybridBlock):
 
 
 def chain(*blocks):
-    made = nn.HybridSequential()
-    made.add(*blocks)
-    return made
+    net = nn.HybridSequential()
+    net.add(*blocks)
+    return net
 
 
 def conv(channels, size=3, padding=1, act="relu", **more):

@@ -50,11 +50,11 @@ def residual(channels, stride=1, groups=1):
 
 
 def dense_block(count, channels):
-    made = nn.HybridSequential()
+    net = nn.HybridSequential()
     for _ in range(count):
         body = chain(nn.BatchNorm(), nn.Activation("relu"), nn.Conv2D(channels, 3, padding=1))
-        made.add(Function(lambda body, x: np.concatenate((x, body(x)), axis=1), body))
-    return made
+        net.add(Function(lambda body, x: np.concatenate((x, body(x)), axis=1), body))
+    return net
 
 
 class TinyDetector(nn.HybridBlock):
@@ -75,13 +75,13 @@ class TinyDetector(nn.HybridBlock):
             classes.append(npx.batch_flatten(self.classes[i](x).transpose(0, 2, 3, 1)))
             boxes.append(npx.batch_flatten(self.boxes[i](x).transpose(0, 2, 3, 1)))
         scores = np.concatenate(classes, axis=1).reshape(2, -1, 2)
-        found = npx.multibox_detection(
+        detections = npx.multibox_detection(
             npx.softmax(scores).transpose(0, 2, 1),
             np.concatenate(boxes, axis=1),
             np.concatenate(anchors, axis=1),
             nms_threshold=0.5,
         )
-        return np.concatenate(anchors, axis=1), scores, found
+        return np.concatenate(anchors, axis=1), scores, detections
 
 
 def generator():

@@ -196,30 +196,30 @@ def export(name, folder):
     generator = onp.random.RandomState(zlib.crc32(name.encode()))
     block, inputs = build(name)
     block.initialize(mx.init.Uniform(0.1))
-    given = [draw(generator, *each) for each in inputs]
-    arrays = [np.array(x, dtype=x.dtype) for x in given]
+    values = [draw(generator, *each) for each in inputs]
+    arrays = [np.array(x, dtype=x.dtype) for x in values]
     block.hybridize()
     block(*arrays)  # now the shapes are known
     fill(block, generator)
-    found = block(*arrays)
+    outputs = block(*arrays)
     block.export(folder + "/" + name)
-    names = ["data"] if len(given) == 1 else [f"data{i}" for i in range(len(given))]
-    results = flatten(found)
+    names = ["data"] if len(values) == 1 else [f"data{i}" for i in range(len(values))]
+    results = flatten(outputs)
     onp.savez(
         folder + "/" + name + ".npz",
         **{
             "x:" + n: x
-            for n, x in zip(names, given)  # noqa: B905
+            for n, x in zip(names, values)  # noqa: B905
         },
         **{f"y{i:02d}": y.asnumpy() for i, y in enumerate(results)},
     )
     return len(results)
 
 
-def flatten(found):
+def flatten(value):
     """The arrays of a nested result."""
     return (
-        [y for part in found for y in flatten(part)]
-        if isinstance(found, (list, tuple))
-        else [found]
+        [y for part in value for y in flatten(part)]
+        if isinstance(value, (list, tuple))
+        else [value]
     )

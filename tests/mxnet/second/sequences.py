@@ -39,14 +39,14 @@ class Additive(nn.HybridBlock):
 
     def forward(self, source, lengths, target):
         memory = self.encoder(self.embed(source))
-        state, found = memory[:, -1], []
+        state, outputs = memory[:, -1], []
         for x in np.split(self.embed(target), LENGTH, axis=1):
             features = np.tanh(np.expand_dims(self.q(state), 1) + self.k(memory))
             scores = np.swapaxes(self.v(features), 1, 2)
             context = npx.batch_dot(masked_softmax(scores, lengths), memory)
             y, (state,) = self.cell(np.concatenate((context, x), -1).squeeze(1), [state])
-            found.append(y)
-        return np.stack(found, axis=1)
+            outputs.append(y)
+        return np.stack(outputs, axis=1)
 
 
 class TextCnn(nn.HybridBlock):
@@ -129,10 +129,10 @@ class Caser(nn.HybridBlock):
 
     def forward(self, users, sequence, items):
         rows = np.expand_dims(self.item(sequence), 1)
-        found = [self.down(rows).reshape(2, -1)]
+        features = [self.down(rows).reshape(2, -1)]
         for c, pool in zip(self.across, self.pools):  # noqa: B905
-            found.append(np.squeeze(pool(np.squeeze(c(rows), axis=3)), axis=2))
-        z = self.fc(np.concatenate(found, axis=1))
+            features.append(np.squeeze(pool(np.squeeze(c(rows), axis=3)), axis=2))
+        z = self.fc(np.concatenate(features, axis=1))
         x = np.concatenate([z, self.user(users.reshape(-1))], axis=1)
         q = np.squeeze(self.q(items), axis=1)
         return (x * q).sum(1) + np.squeeze(self.b(items), axis=(1, 2))
