@@ -104,9 +104,9 @@ def weights(folder: Path, repeats: int) -> None:
             print(f"{title}: {reason}")
             continue
         params = place / "model-0000.params"
-        said = f"{size(params)} of weights from MXNet's files. {HOW.format(repeats)}"
+        text = f"{size(params)} of weights from MXNet's files. {HOW.format(repeats)}"
         rows = compare(params, place / "model-symbol.json", list(MODES), repeats)
-        publish(f"{title} to ONNX", f"{said}\n\n{rows}")
+        publish(f"{title} to ONNX", f"{text}\n\n{rows}")
         remove(*place.iterdir())
 
 
@@ -114,9 +114,9 @@ def large(folder: Path, repeats: int) -> None:
     """A model that does not fit in one ONNX file."""
     place = make(folder / "large", "wide", "4")
     params = place / "model-0000.params"
-    said = f"{size(params)} of weights in 16 dense layers. {HOW.format(repeats)}"
+    text = f"{size(params)} of weights in 16 dense layers. {HOW.format(repeats)}"
     rows = compare(params, place / "model-symbol.json", ["external", "reference"], repeats)
-    publish("A 4 GB MXNet model to ONNX", f"{said}\n\n{rows}")
+    publish("A 4 GB MXNet model to ONNX", f"{text}\n\n{rows}")
     remove(*place.iterdir())
 
 
@@ -124,10 +124,10 @@ def onnx(folder: Path, repeats: int) -> None:
     """A large ONNX model to a newer opset."""
     place = make(folder / "onnx", "external", "6")
     data = place / "model.onnx.data"
-    said = f"{size(data)} of external data, opset 11 to 21. {HOW.format(repeats)}"
+    text = f"{size(data)} of external data, opset 11 to 21. {HOW.format(repeats)}"
     modes = ["external", "reference"]
     rows = compare(data, place / "model.onnx", modes, repeats, "--opset", "21")
-    publish("A 6 GB ONNX model to another opset", f"{said}\n\n{rows}")
+    publish("A 6 GB ONNX model to another opset", f"{text}\n\n{rows}")
     remove(*place.iterdir())
 
 
@@ -135,8 +135,8 @@ def nodes(folder: Path, repeats: int) -> None:
     """Microseconds a node, for graphs of growing size."""
     rows = []
     for shapes in ("repeated", "different"):
-        made = {n: make(folder / f"{shapes}{n}", "chain", str(n), shapes) for n in SIZES}
-        first = made[SIZES[0]]
+        places = {n: make(folder / f"{shapes}{n}", "chain", str(n), shapes) for n in SIZES}
+        first = places[SIZES[0]]
         for way, name, into, opset, shape in (
             ("MXNet → opset 17", "model-symbol.json", "model.onnx", "17", ("1,16,8,6",)),
             ("opset 17 → opset 21", "model.onnx", "other.onnx", "21", ()),
@@ -144,23 +144,23 @@ def nodes(folder: Path, repeats: int) -> None:
             ("opset 17 → MXNet", "model.onnx", "other-symbol.json", "0", ()),
             ("opset 17 → Relay", "model.onnx", "other.relay", "0", ()),
         ):
-            for count, place in made.items():
+            for count, place in places.items():
                 files = first / name, place / name, place / into
                 command = ("-m", "benchmarks.stages", *files, opset)
                 costs = [python(*command, *shape) for _ in range(repeats)]
-                found = [json.loads(c.printed) for c in costs]
-                each = {k: min(f[k] for f in found) / count * 1e6 for k in found[0]}
+                times = [json.loads(c.printed) for c in costs]
+                each = {k: min(f[k] for f in times) / count * 1e6 for k in times[0]}
                 memory = max(c.memory for c in costs)
                 cells = [f"{each[k]:.0f}" for k in ("read", "fold", "write", "together")]
                 rows.append((f"{way}, {shapes} shapes", f"{count:,}", *cells, f"{memory:.0f}"))
     head = ("conversion", "nodes", "read", "fold", "write", "together, µs a node", "peak, MB")
-    said = (
+    text = (
         "A chain of Convolution, BatchNorm, Activation, elemwise_add and Reshape, every layer with "
         "six arrays of its own; with *different* shapes no two layers are alike. "
         "Processor time, the best of "
         f"{repeats} runs, each after a conversion of 1,000 nodes in its process."
     )
-    publish("Graphs of many nodes", f"{said}\n\n{table(head, rows)}")
+    publish("Graphs of many nodes", f"{text}\n\n{table(head, rows)}")
 
 
 def imports(folder: Path, repeats: int) -> None:
@@ -176,8 +176,8 @@ def imports(folder: Path, repeats: int) -> None:
     for title, (before, measured) in snippets.items():
         code = timing.format(before, measured)
         python("-c", code)
-        found = [float(python("-c", code).printed) for _ in range(RUNS)]
-        rows.append((title, f"{statistics.median(found) * 1e3:.0f}"))
+        times = [float(python("-c", code).printed) for _ in range(RUNS)]
+        rows.append((title, f"{statistics.median(times) * 1e3:.0f}"))
     for title, way in (
         ("`python -c pass`, the whole process", lambda: python("-c", "pass")),
         ("`serde --help`, the whole process", lambda: serde("--help")),
@@ -186,8 +186,8 @@ def imports(folder: Path, repeats: int) -> None:
         way()
         spent = statistics.median(way().seconds for _ in range(RUNS))
         rows.append((title, f"{spent * 1e3:.0f}"))
-    said = f"The median of {RUNS} processes each."
-    publish("Starting", f"{said}\n\n{table(('what', 'ms'), rows)}")
+    text = f"The median of {RUNS} processes each."
+    publish("Starting", f"{text}\n\n{table(('what', 'ms'), rows)}")
 
 
 def exporter(folder: Path, repeats: int) -> None:
@@ -207,12 +207,12 @@ def exporter(folder: Path, repeats: int) -> None:
         ("way", "time, s", "peak memory, MB"),
         ((n, f"{c.seconds:.1f}", f"{c.memory:,.0f}") for n, c in costs.items()),
     )
-    said = (
+    text = (
         f"VGG-11, {size(place / 'model-0000.params')} of weights, both as whole processes. "
         "MXNet 1.9.1's `mxnet.onnx` runs with the names it needs put back into onnx "
         "(conformance/mxnet_exporter.py)."
     )
-    publish("Beside MXNet's exporter", f"{said}\n\n{rows}")
+    publish("Beside MXNet's exporter", f"{text}\n\n{rows}")
     remove(*place.iterdir())
 
 
@@ -225,13 +225,13 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--repeats", type=int, default=3, help="runs of each (3)")
     parser.add_argument("--folder", help="where models are written, some 20 GB (the system's own)")
-    given = parser.parse_args()
-    if unknown := set(given.parts) - set(PARTS):
+    args = parser.parse_args()
+    if unknown := set(args.parts) - set(PARTS):
         parser.error(f"no part is called {', '.join(sorted(unknown))}")
-    chosen = given.parts or [p for p in PARTS if p != "exporter"]
-    with workplace(given.folder) as folder:
+    chosen = args.parts or [p for p in PARTS if p != "exporter"]
+    with workplace(args.folder) as folder:
         for part in chosen:
-            PARTS[part](folder, given.repeats)
+            PARTS[part](folder, args.repeats)
     return 0
 
 

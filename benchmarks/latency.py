@@ -66,9 +66,9 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     serde.convert(prefix, ours, inputs=feeds)
 
     def session(path: str) -> Callable[[], Outputs]:
-        made = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        given = {i.name: feeds[i.name] for i in made.get_inputs()}
-        return lambda: list(made.run(None, given))
+        runner = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        inputs = {i.name: feeds[i.name] for i in runner.get_inputs()}
+        return lambda: list(runner.run(None, inputs))
 
     files = (f"{prefix}-symbol.json", [*feeds], f"{prefix}-0000.params")
     block = mxnet.gluon.SymbolBlock.imports(*files)
@@ -90,15 +90,15 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
 
 def timed(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each round; orders change, as a way's threads wait busily into the next."""
-    found: dict[str, list[float]] = {way: [] for way in ways}
+    times: dict[str, list[float]] = {way: [] for way in ways}
     orders = cycle(permutations(ways))
     for number, order in zip(range(WARMING + rounds), orders, strict=False):
         for way in order:
             start = time.perf_counter()
             ways[way]()
             if number >= WARMING:
-                found[way].append((time.perf_counter() - start) * 1e3)
-    return found
+                times[way].append((time.perf_counter() - start) * 1e3)
+    return times
 
 
 def agreement(ways: Mapping[str, Callable[[], Outputs]]) -> dict[str, float]:
@@ -117,19 +117,19 @@ def median(numbers: list[float]) -> float:
     return sorted(numbers)[len(numbers) // 2]
 
 
-def row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+def row(name: str, result: Mapping[str, Any]) -> tuple[str, ...]:
     """A line of the table."""
-    if found["ours off"] >= CLOSE:
-        sys.exit(f"{name}: serde's export is off by {found['ours off']:.1e}")
-    times, ratios = [f"{median(found['ours']):.1f}"], []
+    if result["ours off"] >= CLOSE:
+        sys.exit(f"{name}: serde's export is off by {result['ours off']:.1e}")
+    times, ratios = [f"{median(result['ours']):.1f}"], []
     for way in ("theirs", "mxnet"):
-        if way not in found:
+        if way not in result:
             times.append("refused")
             ratios.append("")
             continue
-        wrong = "" if found[f"{way} off"] < CLOSE else " (and wrong)"
-        times.append(f"{median(found[way]):.1f}{wrong}")
-        pairs = zip(found["ours"], found[way], strict=True)
+        wrong = "" if result[f"{way} off"] < CLOSE else " (and wrong)"
+        times.append(f"{median(result[way]):.1f}{wrong}")
+        pairs = zip(result["ours"], result[way], strict=True)
         ratios.append(f"{median([mine / other for mine, other in pairs]):.2g}")
     return (name, *times, *ratios)
 
@@ -142,32 +142,32 @@ def main() -> int:
     parser.add_argument("--folder", help="where models are written (the system's own)")
     parser.add_argument("--packages", metavar="FOLDER", help="where the zoo's libraries are")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.packages:
-        os.environ["PYTHONPATH"] = os.path.abspath(given.packages)
-    if given.inside:
-        print(json.dumps(measure(given.networks[0], Path(given.inside), given.rounds)))
+    args = parser.parse_args()
+    if args.packages:
+        os.environ["PYTHONPATH"] = os.path.abspath(args.packages)
+    if args.inside:
+        print(json.dumps(measure(args.networks[0], Path(args.inside), args.rounds)))
         return 0
     rows = []
-    with workplace(given.folder) as folder:
-        for name in given.networks:
+    with workplace(args.folder) as folder:
+        for name in args.networks:
             place = folder / name.replace("/", "_")
             place.mkdir()
-            options = ("--rounds", str(given.rounds), "--inside", place)
+            options = ("--rounds", str(args.rounds), "--inside", place)
             try:
-                said = python("-m", "benchmarks.latency", name, *options).printed
+                text = python("-m", "benchmarks.latency", name, *options).printed
             except Failed as reason:
                 print(f"{name}: {reason}")
                 continue
-            rows.append(row(name, json.loads(said.splitlines()[-1])))
+            rows.append(row(name, json.loads(text.splitlines()[-1])))
             print(rows[-1], flush=True)
     head = ("network", "serde, ms", "MXNet's export, ms", "MXNet, ms", "to its export", "to MXNet")
-    said = (
-        f"One sample, {given.rounds} rounds in which each way runs once, in changing order; "
+    text = (
+        f"One sample, {args.rounds} rounds in which each way runs once, in changing order; "
         "medians of the times and of the rounds' ratios. Both exports run in ONNX Runtime (serde's "
         "of opset 17, MXNet's of opset 13), with its own settings."
     )
-    publish("Speed of the results", f"{said}\n\n{table(head, rows)}")
+    publish("Speed of the results", f"{text}\n\n{table(head, rows)}")
     return 0
 
 

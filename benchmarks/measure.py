@@ -47,10 +47,10 @@ class Failed(Exception):
 
 def run(*command: str | Path) -> Cost:
     """Run a command in the checkout and wait for it."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr:
         start = time.perf_counter()
         child = subprocess.Popen(
-            [str(c) for c in command], stdout=subprocess.PIPE, stderr=said, cwd=ROOT
+            [str(c) for c in command], stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT
         )
         assert child.stdout is not None
         with child.stdout:
@@ -59,8 +59,8 @@ def run(*command: str | Path) -> Cost:
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
-            said.seek(0)
-            raise Failed(said.read().decode(errors="replace")[-2000:] or str(child.returncode))
+            stderr.seek(0)
+            raise Failed(stderr.read().decode(errors="replace")[-2000:] or str(child.returncode))
     return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, printed)
 
 
@@ -94,7 +94,7 @@ def interleaved(ways: Mapping[str, Callable[[], Cost]], repeats: int) -> dict[st
         for name, way in ways.items():
             os.sync()
             costs[name].append(way())
-    return {name: best(found) for name, found in costs.items()}
+    return {name: best(runs) for name, runs in costs.items()}
 
 
 def into_cache(*paths: Path) -> None:

@@ -47,24 +47,24 @@ def main() -> None:
     parser.add_argument("--folder", help="where the models are made")
     parser.add_argument("--nodes", action="store_true", help="partition graphs of many nodes")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.run:
-        folder, threads = given.run
-        print(json.dumps(run_rounds(Path(folder), THREADS[threads], given.rounds)))
+    args = parser.parse_args()
+    if args.run:
+        folder, threads = args.run
+        print(json.dumps(run_rounds(Path(folder), THREADS[threads], args.rounds)))
         return
-    if given.nodes:
+    if args.nodes:
         measure_partitioning()
         return
-    with workplace(given.folder) as folder:
+    with workplace(args.folder) as folder:
         cuts = make_models(folder)
-        rows = [row for threads in THREADS for row in measure(folder, threads, given, cuts)]
+        rows = [row for threads in THREADS for row in measure(folder, threads, args, cuts)]
         worst = compare_outputs(folder, cuts)
     head = ["threads", "model", "parts", "time, ms", "× whole", "processor, ms", "× whole"]
     text = (
         f"`{MODEL}` of the onnx package with random weights, one image; whole and parts in ONNX "
-        f"Runtime, in one process, {given.rounds} rounds in which each runs once, in changing "
+        f"Runtime, in one process, {args.rounds} rounds in which each runs once, in changing "
         "order. Medians of the times and of the rounds' ratios, those of the median of "
-        f"{given.processes} processes, with the least and the most. The outputs "
+        f"{args.processes} processes, with the least and the most. The outputs "
         f"differ by {worst:.0e} of scale at most. Inside a block, ONNX Runtime's fusion of "
         f"Conv, BatchNormalization, Sum and Relu ends at the cut.\n\n{table(head, rows)}"
     )
@@ -95,24 +95,24 @@ def run_rounds(folder: Path, threads: int | None, rounds: int) -> dict[str, list
     cuts = sorted(p.parent for p in folder.glob("*/manifest.json"))
     runs |= {path.name: Hybrid(path, runtimes) for path in cuts}
     feeds = make_feeds()
-    found: dict[str, list[Times]] = {name: [] for name in runs}
+    samples: dict[str, list[Times]] = {name: [] for name in runs}
     names = list(runs)
     for turn in range(WARMING + rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             start = time.perf_counter(), time.process_time()
             runs[name](feeds)
             end = time.perf_counter(), time.process_time()
-            found[name].append((1e3 * (end[0] - start[0]), 1e3 * (end[1] - start[1])))
-    return {name: times[WARMING:] for name, times in found.items()}
+            samples[name].append((1e3 * (end[0] - start[0]), 1e3 * (end[1] - start[1])))
+    return {name: times[WARMING:] for name, times in samples.items()}
 
 
 def measure(
-    folder: Path, threads: str, given: argparse.Namespace, cuts: Sequence[str]
+    folder: Path, threads: str, args: argparse.Namespace, cuts: Sequence[str]
 ) -> list[list[str]]:
     """A row for the whole model, and one for each cut."""
-    command = ("--rounds", str(given.rounds), "--run", folder, threads)
+    command = ("--rounds", str(args.rounds), "--run", folder, threads)
     tries = [json.loads(python("-m", "benchmarks.partition", *command).printed)
-             for _ in range(given.processes)]  # fmt: skip
+             for _ in range(args.processes)]  # fmt: skip
     middle = statistics.median
     rows = []
     for name in ("whole", *cuts):
@@ -148,10 +148,10 @@ def measure_partitioning() -> None:
         graph = make_graph(nodes)
         for backend in (some, "coreml", "qnn"):
             start = time.process_time()
-            found = partition(graph, backend)
+            split = partition(graph, backend)
             seconds = time.process_time() - start
             each = f"{1e6 * seconds / nodes:.0f}"
-            row = [found.backend.name, f"{nodes:,}", str(len(found.parts)), f"{seconds:.1f}", each]
+            row = [split.backend.name, f"{nodes:,}", str(len(split.parts)), f"{seconds:.1f}", each]
             rows.append(row)
     head = ["backend", "nodes", "parts", "processor, s", "µs a node"]
     text = (
@@ -166,7 +166,7 @@ def make_graph(nodes: int) -> Graph:
     draws, shape = random.Random(0), (1, 4, 8, 8)
     kernel = np.ones((4, 4, 1, 1), np.float32)
     weight = Value("w", DType.FLOAT32, kernel.shape, Tensor.of(kernel))
-    values, made = [Value("x", DType.FLOAT32, shape)], []
+    values, layers = [Value("x", DType.FLOAT32, shape)], []
     convolution = {"auto_pad": "NOTSET", "dilations": (1, 1), "group": 1, "kernel_shape": (1, 1),
                    "pads": (0, 0, 0, 0), "strides": (1, 1)}  # fmt: skip
     for number in range(nodes):
@@ -174,9 +174,9 @@ def make_graph(nodes: int) -> Graph:
         x, y = (draws.choice(values[-20:]) for _ in range(2))
         operands = (x, weight) if op == "Conv" else (x, y) if op in BINARY else (x,)
         output = Value(f"v{number}", DType.FLOAT32, shape)
-        made.append(Node(op, operands, (output,), convolution if op == "Conv" else {}))
+        layers.append(Node(op, operands, (output,), convolution if op == "Conv" else {}))
         values.append(output)
-    return Graph("random", (values[0],), tuple(values[-20:]), tuple(made))
+    return Graph("random", (values[0],), tuple(values[-20:]), tuple(layers))
 
 
 def _reads_small(node: Node) -> str | None:

@@ -116,22 +116,22 @@ def code(megabytes: int) -> ast.Module:
     x, w = ast.Var("data", TYPE, type=TYPE), ast.Var("weight", TYPE, type=TYPE)
     conv, relu, expr = ast.Op("nn.conv2d"), ast.Op("nn.relu"), x
     attrs = {"padding": (1, 1, 1, 1), "channels": 16, "kernel_size": (3, 3)}
-    made: ast.Expr = expr
+    body: ast.Expr = expr
     for _ in range(megabytes * 1000):
         own = ast.Attrs("relay.attrs.Conv2DAttrs", dict(attrs))
-        made = ast.Call(conv, (made, w), own, type=TYPE)
-        made = ast.Call(relu, (made,), type=TYPE)
-    return ast.Module({"main": ast.Function((x, w), made, TYPE)})
+        body = ast.Call(conv, (body, w), own, type=TYPE)
+        body = ast.Call(relu, (body,), type=TYPE)
+    return ast.Module({"main": ast.Function((x, w), body, TYPE)})
 
 
 def constants(megabytes: int) -> ast.Module:
     """Constants of three quarters of a megabyte each, which base64 makes one."""
-    made: ast.Expr = ast.Var("data")
-    params = (made,)
+    body: ast.Expr = ast.Var("data")
+    params = (body,)
     for seed in range(megabytes):
         array = np.random.default_rng(seed).standard_normal((256, 768)).astype(np.float32)
-        made = ast.Call(ast.Op("add"), (made, ast.Constant(Tensor.of(array))))
-    return ast.Module({"main": ast.Function(params, made)})  # type: ignore[arg-type]
+        body = ast.Call(ast.Op("add"), (body, ast.Constant(Tensor.of(array))))
+    return ast.Module({"main": ast.Function(params, body)})  # type: ignore[arg-type]
 
 
 def lets(length: int) -> ast.Module:
@@ -149,8 +149,8 @@ def measure(label: str, module: ast.Module) -> Iterator[str]:
     """A row for each form: how long writing, reading and evaluating take."""
     for form, write, parse in (("text", print_text, parse_text), ("JSON", to_json, parse_json)):
         text, writing = timed(write, module)
-        found, reading = timed(parse, text)
-        graph, evaluating = timed(module_graph, found)
+        tree, reading = timed(parse, text)
+        graph, evaluating = timed(module_graph, tree)
         seconds = f"{writing:.2f} | {reading:.2f} | {evaluating:.2f}"
         yield f"| {label} | {form} | {len(text) / 1e6:.1f} | {len(graph.nodes):,} | {seconds} |"
 

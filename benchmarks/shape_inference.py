@@ -50,9 +50,9 @@ def rows(size: int) -> Iterator[tuple[str, ...]]:
 
 
 if __name__ == "__main__":
-    asked = int(sys.argv[1]) if len(sys.argv) > 1 else SIZE
+    layers = int(sys.argv[1]) if len(sys.argv) > 1 else SIZE
     text = (
         "Shapes of the inputs of MXNet symbols that nobody gives, inferred from the operators. "
         "The best of 3 runs.\n\n"
     )
-    publish("Shapes of inputs", text + table(COLUMNS, rows(asked)))
+    publish("Shapes of inputs", text + table(COLUMNS, rows(layers)))

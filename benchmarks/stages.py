@@ -38,6 +38,6 @@ def stages(source: str, target: str, opset: int, inputs: Any) -> dict[str, float
 
 if __name__ == "__main__":
     first, model, into, version, *shape = sys.argv[1:]
-    given = {"data": tuple(map(int, shape[0].split(",")))} if shape else None
-    stages(first, into, int(version), given)
-    print(json.dumps(stages(model, into, int(version), given)))
+    shapes = {"data": tuple(map(int, shape[0].split(",")))} if shape else None
+    stages(first, into, int(version), shapes)
+    print(json.dumps(stages(model, into, int(version), shapes)))

@@ -62,9 +62,9 @@ def main(
         cell = cell_of(name)
         cell.seed, cell.each = seed, each
         cases = [n for n in cell.cases() if not words or any(w in n for w in words)]
-        found = _run(cell, cases, jobs, resumes=not words)
+        rows = _run(cell, cases, jobs, resumes=not words)
         before = record.rows(name) if revision is None else _rows_at(revision, name)
-        after = _outcomes(cell, found)
+        after = _outcomes(cell, rows)
         changed = list(record.differences(_outcomes(cell, before), after))
         worse += len(record.worse(changed))
         if is_list:
@@ -74,8 +74,8 @@ def main(
         counts = ", ".join(f"{n} {kind}" for kind, n in record.counts(after).items())
         print(f"{name}: {counts} in {time.perf_counter() - start:.0f} s", flush=True)
         if revision is None and (is_update or not words):
-            made = cell.recorded(before, found)
-            record.write(name, {**before, **made} if words else made)
+            new_rows = cell.recorded(before, rows)
+            record.write(name, {**before, **new_rows} if words else new_rows)
             _progress(name).unlink(missing_ok=True)
     sys.exit(1 if worse else 0)
 
@@ -84,8 +84,8 @@ def _outcomes(cell: Cell, rows: Rows) -> Outcomes:
     return {case: cell.outcomes(case, row) for case, row in rows.items()}
 
 
-def _print_each(found: Outcomes) -> None:
-    for case, outcomes in found.items():
+def _print_each(by_case: Outcomes) -> None:
+    for case, outcomes in by_case.items():
         for variant, outcome in outcomes.items():
             print(f"{case} [{variant}]: {outcome}")
 
@@ -105,7 +105,7 @@ def _run(cell: Cell, cases: Sequence[str], jobs: int, resumes: bool) -> Rows:
     """The rows of cases; what an interrupted run left is not run again."""
     path = _progress(cell.name)
     lines = path.read_text(encoding="utf-8").splitlines() if resumes and path.exists() else ()
-    found: Rows = dict(json.loads(line) for line in lines)
+    rows: Rows = dict(json.loads(line) for line in lines)
     place = local()
 
     def row(case: str) -> Any:
@@ -116,16 +116,16 @@ def _run(cell: Cell, cases: Sequence[str], jobs: int, resumes: bool) -> Rows:
         except Ended as error:
             return cell.make_failed_row(str(error))
 
-    left = [c for c in cases if c not in found]
+    left = [c for c in cases if c not in rows]
     path.parent.mkdir(exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool, path.open("a", encoding="utf-8") as kept:
-        for case, made in zip(left, pool.map(row, left), strict=True):
-            found[case] = made
+        for case, new_row in zip(left, pool.map(row, left), strict=True):
+            rows[case] = new_row
             if resumes:
-                print(json.dumps([case, made]), file=kept, flush=True)
+                print(json.dumps([case, new_row]), file=kept, flush=True)
     if not path.stat().st_size:
         path.unlink()
-    return {case: found[case] for case in cases}
+    return {case: rows[case] for case in cases}
 
 
 if __name__ == "__main__":

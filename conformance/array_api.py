@@ -65,10 +65,10 @@ def copy_suite(suite: Path, folder: str) -> Path:
 
 def run_suite(suite: Path, python: str, module: str, examples: int) -> dict[str, str]:
     """The outcome of each test for one module, file by file."""
-    found: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     for path in sorted((suite / "array_api_tests").glob("test_*.py")):
-        found |= run_file(suite, python, module, examples, path.name)
-    return found
+        outcomes |= run_file(suite, python, module, examples, path.name)
+    return outcomes
 
 
 def run_file(suite: Path, python: str, module: str, examples: int, name: str) -> dict[str, str]:
@@ -96,16 +96,16 @@ def find_versions(suite: Path, python: str) -> dict[str, str]:
     """The versions of what is run: distributions, and the commit of the suite."""
     code = "import sys, importlib.metadata as m; print(*map(m.version, sys.argv[1:]))"
     names = ("ndonnx", "onnxruntime", "numpy")
-    found = subprocess.check_output([python, "-c", code, *names], text=True).split()
+    versions = subprocess.check_output([python, "-c", code, *names], text=True).split()
     commit = subprocess.check_output(["git", "-C", suite, "rev-parse", "--short=9", "HEAD"],
                                      text=True).strip()  # fmt: skip
-    return {**dict(zip(names, found, strict=True)), "array-api-tests": commit}
+    return {**dict(zip(names, versions, strict=True)), "array-api-tests": commit}
 
 
-def write_record(found: dict[str, dict[str, str]], examples: int, versions: dict[str, str]) -> None:
+def write_record(table: dict[str, dict[str, str]], examples: int, versions: dict[str, str]) -> None:
     """Write the record: the tests that not both pass, and how many do in each file."""
-    names = sorted(set().union(*found.values()))
-    rows = {n: [found[m].get(n, "not run") for m in MODULES] for n in names}
+    names = sorted(set().union(*table.values()))
+    rows = {n: [table[m].get(n, "not run") for m in MODULES] for n in names}
     both = Counter(n.partition("::")[0] for n in names if rows[n] == ["passed", "passed"])
     record = {
         "examples": examples,
@@ -186,11 +186,11 @@ def main() -> None:
     parser.add_argument("suite", type=Path)
     parser.add_argument("--python", default="python")
     parser.add_argument("--examples", type=int, default=3)
-    given = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        suite = copy_suite(given.suite, folder)
-        found = {n: run_suite(suite, given.python, m, given.examples) for n, m in MODULES.items()}
-    write_record(found, given.examples, find_versions(given.suite, given.python))
+        suite = copy_suite(args.suite, folder)
+        table = {n: run_suite(suite, args.python, m, args.examples) for n, m in MODULES.items()}
+    write_record(table, args.examples, find_versions(args.suite, args.python))
 
 
 if __name__ == "__main__":

@@ -156,8 +156,8 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
 
     def run(*xs: Any) -> Any:
         rest = iter(xs)
-        given, named = _map((args, kwargs), lambda t: next(rest) if isinstance(t, Array) else t)
-        result = function(*given, **named)
+        operands, named = _map((args, kwargs), lambda t: next(rest) if isinstance(t, Array) else t)
+        result = function(*operands, **named)
         leaves: list[Any] = []
         _map(result, lambda t: leaves.append(t) if t is not None else None)
         tree.append(result)
@@ -172,31 +172,31 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
     path = Path(FOLDER.name) / "call.onnx"
     serde.save(graph, path)
     feeds = {f"xs_{i}": a for i, a in enumerate(arrays)}
-    found = iter(runtime.run(path, {v.name: feeds[v.name] for v in graph.inputs}))
-    return _map(tree[0], lambda t: Array(next(found)) if t is not None else None)
+    outputs = iter(runtime.run(path, {v.name: feeds[v.name] for v in graph.inputs}))
+    return _map(tree[0], lambda t: Array(next(outputs)) if t is not None else None)
 
 
 def _leaves(thing: Any) -> list[Any]:
-    found: list[Any] = []
-    _map(thing, found.append)
-    return found
+    leaves: list[Any] = []
+    _map(thing, leaves.append)
+    return leaves
 
 
 def _has_array(thing: Any) -> bool:
-    found: list[bool] = []
-    _map(thing, lambda t: found.append(isinstance(t, Array)))
-    return any(found)
+    flags: list[bool] = []
+    _map(thing, lambda t: flags.append(isinstance(t, Array)))
+    return any(flags)
 
 
 def _wrap(function: Any) -> Any:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if function.__name__ in PLAIN:
-            made = function(*_map(args, _numbers), **_map(kwargs, _numbers))
-            return Array(made) if isinstance(made, np.ndarray) else made
+            result = function(*_map(args, _numbers), **_map(kwargs, _numbers))
+            return Array(result) if isinstance(result, np.ndarray) else result
         if _has_array((args, kwargs)):
             return call(function, args, kwargs)
-        made = function(*args, **kwargs)
-        return _map(made, lambda t: Array(t) if isinstance(t, (np.ndarray, np.generic)) else t)
+        result = function(*args, **kwargs)
+        return _map(result, lambda t: Array(t) if isinstance(t, (np.ndarray, np.generic)) else t)
 
     wrapped.__name__ = function.__name__
     wrapped.__signature__ = _signature(function)  # type: ignore[attr-defined]
@@ -235,8 +235,8 @@ class _Extension(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(self._module, name)
-        return _wrap(found) if callable(found) and not isinstance(found, type) else found
+        member = getattr(self._module, name)
+        return _wrap(member) if callable(member) and not isinstance(member, type) else member
 
 
 linalg = _Extension("linalg", np.linalg)
@@ -274,7 +274,7 @@ __array_namespace_info__ = _Info
 def __getattr__(name: str) -> Any:
     if name in LACKING or name.startswith("__"):
         raise AttributeError(f"no {name} here")
-    found = getattr(namespace, name)
-    if isinstance(found, type) or not callable(found):
-        return found
-    return _wrap(found)
+    member = getattr(namespace, name)
+    if isinstance(member, type) or not callable(member):
+        return member
+    return _wrap(member)

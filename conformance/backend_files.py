@@ -38,14 +38,14 @@ class Values:
 
     def enter(self, graph: onnx.GraphProto) -> Values:
         """These and the values of a graph."""
-        found = Values(dict(self.types), dict(self.constants))
+        values = Values(dict(self.types), dict(self.constants))
         for info in (*graph.input, *graph.value_info, *graph.output):
             if info.type.HasField("tensor_type"):
-                found.types[info.name] = describe(info.type.tensor_type)
+                values.types[info.name] = describe(info.type.tensor_type)
         for tensor in graph.initializer:
-            found.constants[tensor.name] = tensor
-            found.types[tensor.name] = name_type(tensor.data_type), [*tensor.dims]
-        return found
+            values.constants[tensor.name] = tensor
+            values.types[tensor.name] = name_type(tensor.data_type), [*tensor.dims]
+        return values
 
 
 def describe(tensor: Any) -> tuple[str, list[Any] | None]:
@@ -186,10 +186,10 @@ def _check_size(name: str, axis: str, limits: Table, shape: list[Any] | None) ->
 def _check_attributes(
     node: onnx.NodeProto, schema: defs.OpSchema, listed: Table
 ) -> Iterator[str]:  # fmt: skip
-    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    attrs = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     for name, allowed in listed.items():
         default = schema.attributes[name].default_value
-        value = given.get(name)
+        value = attrs.get(name)
         if value is None and default.name:
             value = helper.get_attribute_value(default)
         if value is None:

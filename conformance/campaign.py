@@ -50,19 +50,19 @@ Kind = tuple[Callable[[Random], bytes], Callable[[bytes], SerdeError | None], in
 
 def kinds(home: Path) -> dict[str, Kind]:
     """How inputs of each kind are made and run, and how many bytes may take a second."""
-    found: dict[str, Kind] = {}
+    by_name: dict[str, Kind] = {}
     for reader in parsing.PARSERS:
         seeds = samples.of(reader)
-        made = partial(mutations.mutated, reader, seeds)
-        found[f"parse {reader}"] = made, partial(parse, reader), attempts.PARSED_PER_SECOND
+        make = partial(mutations.mutated, reader, seeds)
+        by_name[f"parse {reader}"] = make, partial(parse, reader), attempts.PARSED_PER_SECOND
     for reader in grammar.MAKERS:
         run = partial(attempts.attempt, reader, folder=home)
-        found[f"convert {reader}"] = (
+        by_name[f"convert {reader}"] = (
             partial(grammar.make, reader),
             run,
             attempts.CONVERTED_PER_SECOND,
         )
-    return found
+    return by_name
 
 
 def parse(reader: str, data: bytes) -> SerdeError | None:
@@ -116,15 +116,15 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a word of the names of kinds")
     parser.add_argument("--findings", type=Path)
     parser.add_argument("--record", action="store_true")
-    given = parser.parse_args()
-    findings = given.findings or Path(tempfile.mkdtemp(prefix="serde-findings-"))
+    args = parser.parse_args()
+    findings = args.findings or Path(tempfile.mkdtemp(prefix="serde-findings-"))
     findings.mkdir(parents=True, exist_ok=True)
     memory = Path("/dev/shm")
     home = Path(tempfile.mkdtemp(prefix="serde-fuzz-", dir=memory if memory.is_dir() else None))
     print(f"findings in {findings}", flush=True)
-    every = {name: kind for name, kind in kinds(home).items() if given.only in name}
+    every = {name: kind for name, kind in kinds(home).items() if args.only in name}
     counts = {name: Count() for name in every}
-    end, first = time.monotonic() + given.seconds, given.first
+    end, first = time.monotonic() + args.seconds, args.first
     with attempts.limited_memory(MEMORY):
         while time.monotonic() < end:
             # Parsers are far quicker: they get the same time by more batches.
@@ -136,7 +136,7 @@ def main() -> int:
     for name, count in counts.items():
         rate = count.inputs / count.seconds if count.seconds else 0
         print(f"{name}: {asdict(count)}, {rate:.0f} a second")
-    if given.record:
+    if args.record:
         add_to_record(counts)
     return int(any(count.findings for count in counts.values()))
 

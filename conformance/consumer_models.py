@@ -34,23 +34,23 @@ class ConsumerModels(Cell):
         return names()
 
     def run(self, case: str) -> dict[str, Result]:
-        found: dict[str, Result] = {}
+        row: dict[str, Result] = {}
         with tempfile.TemporaryDirectory() as place:
             model = open_model(case, Path(place))
             for consumer in (c for c in TITLES if is_here(c)):
                 for variant in model.reads:
                     key = f"{consumer} {variant}".strip()
-                    found[key] = tried(model, variant, consumer, bound_of(case), Path(place))
-        return found
+                    row[key] = tried(model, variant, consumer, bound_of(case), Path(place))
+        return row
 
     def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
         if "failed" in row:
             return {"": Outcome.of(WRONG, row["failed"])}
-        return {key: _outcome(found) for key, found in row.items()}
+        return {key: _outcome(result) for key, result in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         """With what libraries and runtimes that are not here gave before."""
-        merged = {case: merge(before.get(case, {}), row) for case, row in found.items()}
+        merged = {case: merge(before.get(case, {}), row) for case, row in rows.items()}
         return {**before, **merged}
 
 
@@ -58,7 +58,7 @@ def is_here(consumer: str) -> bool:
     """Whether the runtime of a consumer can be asked."""
     worker = worker_of(consumer)
     try:
-        return not isinstance(worker.found(), str) and bool(worker.ask("version", consumer))
+        return not isinstance(worker.start(), str) and bool(worker.ask("version", consumer))
     except LiveError:
         return False  # of several runtimes in an environment, it has others
 
@@ -71,11 +71,11 @@ def merge(before: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[str, Any
     return {key: known[key] for c in TITLES for key in known if key.partition(" ")[0] == c}
 
 
-def _outcome(found: Result) -> Outcome:
-    kind, said = found[:2]
+def _outcome(result: Result) -> Outcome:
+    kind, detail = result[:2]
     if kind == RIGHT:
         return Outcome(RIGHT)
-    return Outcome.of(REFUSED if kind == REFUSED else WRONG, said)
+    return Outcome.of(REFUSED if kind == REFUSED else WRONG, detail)
 
 
 def bound_of(case: str) -> float:
@@ -85,7 +85,7 @@ def bound_of(case: str) -> float:
 
 def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path) -> Result:
     """Write a model for a consumer and run it."""
-    path, (feeds, wanted) = folder / f"{consumer}.onnx", model.runs[variant]
+    path, (feeds, expected) = folder / f"{consumer}.onnx", model.runs[variant]
     profile = get_profile(consumer)
     try:
         graph = model.reads[variant](**profile.reading)
@@ -96,10 +96,10 @@ def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path)
         return [REFUSED, reason(problem)]
     except LiveError as problem:
         return [FAILED, last_line(problem)]
-    worst = model.difference(got, wanted)
+    worst = model.difference(got, expected)
     if model.own is None:
         return [RIGHT if worst < bound else WRONG, worst]
-    reference = model.difference(run_at(PLAIN, path, feeds), wanted)
+    reference = model.difference(run_at(PLAIN, path, feeds), expected)
     nearest = max(2 * reference, model.own, bound)
     return [RIGHT if worst <= nearest else WRONG, worst, reference, model.own]
 
@@ -153,13 +153,13 @@ def summary(tables: Mapping[str, Mapping[str, Packed]]) -> Iterator[str]:
     """How many outcomes of each kind there are, and why what is not right is not."""
     yield "## Operators\n"
     yield f"| | {' | '.join(RANK)} |\n|---|" + "---:|" * len(RANK)
-    found = {
+    groups = {
         what: [Outcome.parse(str(row)) for row in rows.values()] for what, rows in tables.items()
     }
-    for what, outcomes in found.items():
+    for what, outcomes in groups.items():
         counts = Counter(o.kind for o in outcomes)
         yield f"| {what} | {' | '.join(str(counts[kind]) for kind in RANK)} |"
-    for what, outcomes in found.items():
+    for what, outcomes in groups.items():
         yield f"\n### {what}: what is not right\n\n| cases | why |\n|---:|---|"
         reasons = Counter(f"{o.kind}: {o.reason}" for o in outcomes if o.kind != RIGHT)
         for why, count in reasons.most_common():
@@ -167,13 +167,13 @@ def summary(tables: Mapping[str, Mapping[str, Packed]]) -> Iterator[str]:
     yield ""
 
 
-def cell(found: Result | str | None) -> str:
+def cell(result: Result | str | None) -> str:
     """An error, or what else became of a model."""
-    if found is None or isinstance(found, str):
-        return f"**failed**: {found}" if found else ""
-    kind, said, *reference = found
-    if isinstance(said, str):
-        flat = " ".join(said.split()).replace("|", "/")
+    if result is None or isinstance(result, str):
+        return f"**failed**: {result}" if result else ""
+    kind, detail, *reference = result
+    if isinstance(detail, str):
+        flat = " ".join(detail.split()).replace("|", "/")
         return f"{kind if kind == REFUSED else f'**{kind}**'}: {flat[:160]}"
-    text = ", ".join(f"{e:.0e}" for e in (said, *reference))
+    text = ", ".join(f"{e:.0e}" for e in (detail, *reference))
     return text if kind == RIGHT else f"**{text}**"

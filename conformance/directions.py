@@ -82,7 +82,7 @@ class Source:
     ir: Graph
     form: str
     feeds: Mapping[str, np.ndarray]
-    wanted: list[np.ndarray]
+    expected: list[np.ndarray]
     weights: frozenset[str] = frozenset()
 
 
@@ -104,16 +104,16 @@ class Directions(Cell):
             except SerdeError as error:
                 return {"refused": reason(error)}
             rows = DEFINED.get(case.removeprefix(CORPUS))
-            given = source.ir, source.form, source.feeds, source.wanted
-            return dict(directions(*given, Path(folder), SECONDS, rows))
+            args = source.ir, source.form, source.feeds, source.expected
+            return dict(directions(*args, Path(folder), SECONDS, rows))
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         if (why := row.get("refused", row.get("failed"))) is not None:
             return {"": Outcome.of(NOT_RUN if "to compare" in why else REFUSED, why)}
-        return {d: outcome(case, d, found) for d, found in row.items()}
+        return {d: outcome(case, d, error) for d, error in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}  # the corpus and the libraries need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}  # the corpus and the libraries need not be here
 
 
 def load(name: str, folder: Path) -> Source:
@@ -126,13 +126,13 @@ def load(name: str, folder: Path) -> Source:
         return from_zoo(name, folder)
     if name in light_models.LIGHT:
         path = light_models.model_path(name)
-        given = light_models.feeds(onnx.load(path))
-        return Source(serde.load(path), "onnx", given, run_onnx(path, given, SECONDS))
+        inputs = light_models.feeds(onnx.load(path))
+        return Source(serde.load(path), "onnx", inputs, run_onnx(path, inputs, SECONDS))
     network = build(name, smallest(name) if name in VISION else None)
-    given = feeds(network, 1)
-    wanted = expected(network, given)
+    inputs = feeds(network, 1)
+    outputs = expected(network, inputs)
     symbol, _ = export(network, folder)
-    return Source(serde.load(symbol, inputs=given), "mxnet", given, wanted)
+    return Source(serde.load(symbol, inputs=inputs), "mxnet", inputs, outputs)
 
 
 def from_zoo(name: str, folder: Path) -> Source:
@@ -147,10 +147,10 @@ def from_testing(name: str, folder: Path) -> Source:
     """A network of relay.testing, written by TVM."""
     relay_networks.write(name, folder)
     ir = relay_networks.read(folder, "imported", "json")
-    with np.load(folder / "in.npz") as held, np.load(folder / "out.npz") as made:
-        given = dict(zip((v.name for v in ir.inputs), held.values(), strict=True))
+    with np.load(folder / "in.npz") as held, np.load(folder / "out.npz") as outputs:
+        inputs = dict(zip((v.name for v in ir.inputs), held.values(), strict=True))
         weights = frozenset(read_params(folder / "net.params"))
-        return Source(ir, "relay", given, list(made.values()), weights)
+        return Source(ir, "relay", inputs, list(outputs.values()), weights)
 
 
 def from_corpus(name: str) -> Source:
@@ -170,9 +170,9 @@ def page(known: Mapping[str, Row]) -> Iterator[str]:
         yield "|---|" + "---|" * len(DIRECTIONS)
         for name in names:
             if name in known:
-                found = known[name]
+                row = known[name]
                 cells = [
-                    cell(found.get(d, found.get("refused", found.get("failed"))), notes)
+                    cell(row.get(d, row.get("refused", row.get("failed"))), notes)
                     for d in DIRECTIONS
                 ]
                 yield f"| {name.removeprefix('testing/')} | {' | '.join(cells)} |"
@@ -181,14 +181,14 @@ def page(known: Mapping[str, Row]) -> Iterator[str]:
     yield from corpus_lines({n: r for n, r in known.items() if n.startswith(CORPUS)})
 
 
-def cell(found: Any, notes: dict[str, int]) -> str:
+def cell(error: Any, notes: dict[str, int]) -> str:
     """An error or the number of the note that says why there is none, marked if it is bad."""
-    if isinstance(found, str):
-        number = notes.setdefault(found, len(notes) + 1)
+    if isinstance(error, str):
+        number = notes.setdefault(error, len(notes) + 1)
         return (
-            f"note {number}" if found.startswith(("refused", "not run")) else f"**note {number}**"
+            f"note {number}" if error.startswith(("refused", "not run")) else f"**note {number}**"
         )
-    return f"{found:.0e}" if found < TOLERANCE else f"**{found:.0e}**"
+    return f"{error:.0e}" if error < TOLERANCE else f"**{error:.0e}**"
 
 
 def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
@@ -198,11 +198,11 @@ def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
     yield CORPUS_HEADER.format(count=len(known))
     for direction in DIRECTIONS:
         count, worst = Counter[str](), 0.0
-        for name, found in comparable.items():
-            kind, text = outcome(name, direction, found[direction])
+        for name, row in comparable.items():
+            kind, text = outcome(name, direction, row[direction])
             count[kind] += 1
             if kind == "right":
-                worst = max(worst, found[direction])
+                worst = max(worst, row[direction])
             elif text != NO_MODEL:
                 why[f"{kind}: {text}"][name].add(direction)
         yield f"| {direction} | {' | '.join(str(count[k]) for k in RANK)} | {worst:.0e} |"
@@ -216,8 +216,8 @@ def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
     yield ""
 
 
-def outcome(name: str, direction: str, found: Any) -> Outcome:
+def outcome(name: str, direction: str, error: Any) -> Outcome:
     """What a result counts as, and the reason."""
     module = name.removeprefix(CORPUS)
     limit = (IN_TVM if direction.endswith("relay") else LESS_EXACT).get(module, TOLERANCE)
-    return Outcome.judge_error(f"refused: {NO_MODEL}" if found == NO_MODEL else found, limit)
+    return Outcome.judge_error(f"refused: {NO_MODEL}" if error == NO_MODEL else error, limit)

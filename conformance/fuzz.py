@@ -115,21 +115,21 @@ def main() -> int:
     parser.add_argument("--findings", type=Path)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.child:
-        fuzz(told.reader[0], told.seconds, told.corpus, told.findings)
+    args = parser.parse_args()
+    if args.child:
+        fuzz(args.reader[0], args.seconds, args.corpus, args.findings)
     from tests.fuzz.attempts import READERS
 
-    readers = told.reader or list(READERS)
+    readers = args.reader or list(READERS)
     if unknown := sorted(set(readers) - set(READERS)):
         parser.error(f"no reader is called {', '.join(unknown)}; there are: {', '.join(READERS)}")
     home = Path(tempfile.mkdtemp(prefix="serde-fuzz-"))
-    corpus, findings = told.corpus or home / "corpus", told.findings or home / "findings"
+    corpus, findings = args.corpus or home / "corpus", args.findings or home / "findings"
     print(f"inputs in {corpus}, findings in {findings}", flush=True)
-    runs = [supervise(r, told.seconds / len(readers), corpus / r, findings) for r in readers]
-    if told.record:
-        made = {run.reader: vars(run) for run in runs}
-        rows = {r: {k: v for k, v in row.items() if k != "reader"} for r, row in made.items()}
+    runs = [supervise(r, args.seconds / len(readers), corpus / r, findings) for r in readers]
+    if args.record:
+        by_reader = {run.reader: vars(run) for run in runs}
+        rows = {r: {k: v for k, v in row.items() if k != "reader"} for r, row in by_reader.items()}
         record.write("fuzzing", record.rows("fuzzing") | rows)
     return int(any(run.findings for run in runs))
 

@@ -26,7 +26,7 @@ class NotRun(Exception):
 class Sample:
     """A model in the IR with inputs and the outputs its own framework computes for them.
 
-    ``differs(wanted, got)`` says how outputs differ, or None. A target that is an importer takes
+    ``differs(expected, got)`` says how outputs differ, or None. A target that is an importer takes
     the source's own model as ``graph``.
     """
 
@@ -59,7 +59,7 @@ class Target(ABC):
     def run(self, graph: Any, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
         """Convert a graph of the IR and run it. Raises SerdeError where refused, NotRun."""
 
-    def comparable(self, wanted: Any, got: Any) -> Any:
+    def comparable(self, expected: Any, got: Any) -> Any:
         """``got`` as it is to be compared, where the runtime has other types than ONNX."""
         return got
 
@@ -89,9 +89,9 @@ class Cell(ABC):
         """The row of a case that raised an error, ended its process or took too long."""
         return {"failed": why}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         """The rows to record after a whole run."""
-        return found
+        return rows
 
 
 class Pair(Cell):
@@ -100,15 +100,15 @@ class Pair(Cell):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         source, _, target = name.partition("/")
-        self.source: Source = _made(SOURCES[source])
+        self.source: Source = _make(SOURCES[source])
         self.target = target_of(target)
 
     def cases(self) -> list[str]:
         return self.source.cases()
 
     def run(self, case: str) -> record.Packed:
-        found = outcomes(lambda: self.source.sample(case), self.target)
-        return record.pack(found, self.target.variants)
+        by_variant = outcomes(lambda: self.source.sample(case), self.target)
+        return record.pack(by_variant, self.target.variants)
 
     def outcomes(self, case: str, row: record.Packed) -> dict[str, Outcome]:
         return record.unpack(row, self.target.variants)
@@ -193,19 +193,19 @@ CELLS: dict[str, tuple[str, str]] = {
 }
 
 
-def _made(place: tuple[str, str], *arguments: str) -> Any:
+def _make(place: tuple[str, str], *arguments: str) -> Any:
     module, name = place
     return getattr(import_module(module), name)(*arguments)
 
 
 def target_of(name: str) -> Target:
     """The target called so."""
-    return _made(TARGETS[name])  # type: ignore[no-any-return]
+    return _make(TARGETS[name])  # type: ignore[no-any-return]
 
 
 def cell_of(name: str) -> Cell:
     """The cell called ``SOURCE/TARGET``."""
-    return _made(CELLS[name], name)  # type: ignore[no-any-return]
+    return _make(CELLS[name], name)  # type: ignore[no-any-return]
 
 
 def outcomes(read: Callable[[], Sample], target: Target) -> dict[str, Outcome]:
@@ -222,7 +222,7 @@ def outcomes(read: Callable[[], Sample], target: Target) -> dict[str, Outcome]:
 
 
 def _outcome(sample: Sample, target: Target, variant: str) -> Outcome:
-    for feeds, wanted in sample.data:
+    for feeds, expected in sample.data:
         try:
             got = target.run(sample.graph, feeds, variant)
         except NotRun as error:
@@ -231,8 +231,8 @@ def _outcome(sample: Sample, target: Target, variant: str) -> Outcome:
             return Outcome.of(REFUSED, reason(error))
         except Exception as error:  # whatever a runtime says of a model that was not refused
             return Outcome.of(WRONG, f"{type(error).__name__}: {last_line(error)}")
-        got = [target.comparable(a, b) for a, b in zip(wanted, got, strict=False)]
-        if (how := sample.differs(wanted, got)) is not None:
+        got = [target.comparable(a, b) for a, b in zip(expected, got, strict=False)]
+        if (how := sample.differs(expected, got)) is not None:
             return Outcome.of(WRONG, how)
     return Outcome(RIGHT)
 

@@ -62,13 +62,13 @@ class Model:
 def names() -> list[str]:
     """Every model, the small ones first."""
     vision = sorted(networks.VISION, key=weight_of)
-    found = [*networks.LANGUAGE, *networks.ENCODERS]
-    found += [f"light/{n}" for n in light_models.LIGHT]
-    found += [f"int8/{n}/{how}" for n, how in QUANTIZED]
-    found += [n for n in vision if weight_of(n) == 0]
-    found += [f"relay/{n}" for n in relay_networks()]
-    found += [f"gluoncv/{n}" for n in zoo_names()]
-    return found + [n for n in vision if weight_of(n)]
+    models = [*networks.LANGUAGE, *networks.ENCODERS]
+    models += [f"light/{n}" for n in light_models.LIGHT]
+    models += [f"int8/{n}/{how}" for n, how in QUANTIZED]
+    models += [n for n in vision if weight_of(n) == 0]
+    models += [f"relay/{n}" for n in relay_networks()]
+    models += [f"gluoncv/{n}" for n in zoo_names()]
+    return models + [n for n in vision if weight_of(n)]
 
 
 def weight_of(name: str) -> int:
@@ -80,8 +80,8 @@ def weight_of(name: str) -> int:
 def relay_networks() -> list[str]:
     """Networks among the corpus of Relay modules, where it is here, and those TVM's passes made."""
     folder = Path(os.environ.get("SERDE_CORPUS", ""))
-    found = (n for n in relay_corpus.names() if n.startswith(RELAY))
-    return [n for n in found if (folder / n / "io.npz").is_file()]
+    modules = (n for n in relay_corpus.names() if n.startswith(RELAY))
+    return [n for n in modules if (folder / n / "io.npz").is_file()]
 
 
 def zoo_names() -> list[str]:
@@ -130,9 +130,9 @@ def quantized(name: str, how: str, folder: Path) -> Model:
     from serde.bridges.mxnet import run
 
     prefix, feeds = quantised(name, how, folder)
-    wanted = run(str(prefix), feeds)
+    truth = run(str(prefix), feeds)
     reads = {"": partial(serde.load, prefix, inputs=feeds)}
-    return Model(reads, {"": (feeds, wanted)}, largest_error, nudged(Sample(prefix, feeds), wanted))
+    return Model(reads, {"": (feeds, truth)}, largest_error, nudged(Sample(prefix, feeds), truth))
 
 
 def light(name: str, folder: Path) -> Model:
@@ -151,14 +151,14 @@ def relay_network(name: str) -> Model:
     params = folder / "params.bin"
     with np.load(folder / "io.npz") as arrays:
         feeds = {n[3:]: arrays[n] for n in arrays if n.startswith("in:")}
-        wanted = [arrays[n] for n in arrays if n.startswith("out:")]
+        truth = [arrays[n] for n in arrays if n.startswith("out:")]
     read = partial(serde.load, path, params=params if params.is_file() else None)
-    return Model({"": read}, {"": (feeds, wanted)}, largest_error)
+    return Model({"": read}, {"": (feeds, truth)}, largest_error)
 
 
 def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """A light model with random weights in place of those that its nodes make."""
-    draws, made = np.random.default_rng(0), []
+    draws, tensors = np.random.default_rng(0), []
     held = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     for node in list(model.graph.node):
         if node.op_type != "ConstantOfShape" or node.input[0] not in held:
@@ -167,9 +167,9 @@ def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         weight = draws.uniform(0.5, 1.5, shape)
         if len(shape) > 1:
             weight = draws.standard_normal(shape, np.float32) * math.sqrt(2 / math.prod(shape[1:]))
-        made.append(numpy_helper.from_array(weight.astype(np.float32), node.output[0]))
+        tensors.append(numpy_helper.from_array(weight.astype(np.float32), node.output[0]))
         model.graph.node.remove(node)
-    model.graph.initializer.extend(made)
+    model.graph.initializer.extend(tensors)
     return model
 
 
@@ -181,10 +181,10 @@ def zoo_network(name: str, folder: Path) -> Model:
     reads = {
         "": partial(serde.load, sample.prefix, inputs=sample.feeds, outputs=sample.outputs or None)
     }
-    wanted = live(sample, sample.feeds)
-    own = nudged(sample, wanted) if sample.rough else None
-    runs = {"": (sample.feeds, wanted)}
-    return Model(reads, runs, lambda got, wanted: difference(got, wanted, sample)[0], own)
+    truth = live(sample, sample.feeds)
+    own = nudged(sample, truth) if sample.rough else None
+    runs = {"": (sample.feeds, truth)}
+    return Model(reads, runs, lambda got, truth: difference(got, truth, sample)[0], own)
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,6 +192,6 @@ def _known(options: Mapping[str, Any]) -> dict[str, Any]:
     return {n: v for n, v in options.items() if n != "integers"}
 
 
-def largest_error(got: Sequence[Any], wanted: Sequence[Any]) -> float:
+def largest_error(got: Sequence[Any], expected: Sequence[Any]) -> float:
     """The largest difference of any output, in terms of its scale."""
-    return max(error(a, b) for a, b in zip(got, wanted, strict=True))
+    return max(error(a, b) for a, b in zip(got, expected, strict=True))

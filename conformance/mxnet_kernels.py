@@ -87,14 +87,14 @@ def attempt(number: int, turn: int, seed: int) -> Outcome:
     """What MXNet computes in this process, or why it does not."""
     case = case_of(number, turn, seed)
     try:
-        found, again = live(case), live(case)
+        outputs, again = live(case), live(case)
     except Exception as error:  # MXNet raises what it likes
         lines = [s for s in str(error).splitlines() if s.strip() and "[bt]" not in s]
-        said = STAMP.sub("", lines[-1]) if lines else type(error).__name__
-        return said.removeprefix("MXNetError: ")
-    if any(_differ(case, a, b) for a, b in zip(found, again, strict=True)):
+        message = STAMP.sub("", lines[-1]) if lines else type(error).__name__
+        return message.removeprefix("MXNetError: ")
+    if any(_differ(case, a, b) for a, b in zip(outputs, again, strict=True)):
         return NOISE
-    return found if sum(y.size for y in found) <= MOST else "too large"
+    return outputs if sum(y.size for y in outputs) <= MOST else "too large"
 
 
 class Kernels:
@@ -117,8 +117,8 @@ def compared(operators: Sequence[str] = (), each: int = 0, seed: int = 0) -> Ite
     with ThreadPoolExecutor(len(workers)) as pool:
         for case in chosen:
             name = " ".join(map(str, case))
-            found = pool.map(lambda worker, name=name: tried(worker, name), workers)
-            yield Result(case_of(*case), *judged(case_of(*case), *found))
+            outcomes = pool.map(lambda worker, name=name: tried(worker, name), workers)
+            yield Result(case_of(*case), *judged(case_of(*case), *outcomes))
     for worker in workers:
         worker.end()
 
@@ -133,7 +133,7 @@ def tried(worker: Worker, case: str) -> Outcome:
 
 def judged(case: Case, onednn: Outcome, plain: Outcome) -> tuple[str, str]:
     """What two outcomes of a case come to."""
-    if any(isinstance(found, str) and found == NOISE for found in (onednn, plain)):
+    if any(isinstance(outcome, str) and outcome == NOISE for outcome in (onednn, plain)):
         return (SAME if case.op in UNWRITTEN else NOISE), ""
     if isinstance(onednn, str) and isinstance(plain, str):
         return NEITHER, onednn
@@ -180,8 +180,8 @@ def page(results: Sequence[Result]) -> Iterator[str]:
     for (kind, op, why), cases in sorted(
         groups.items(), key=lambda g: (order.index(g[0][0]), g[0])
     ):
-        said = shorten(why.replace("|", "/"), SHOWN, placeholder=" …") or f"`{cases[0]}`"
-        yield f"| {TITLES[kind]} | `{op}` | {len(cases)} | {said} | {followed(kind, op)} |"
+        reason = shorten(why.replace("|", "/"), SHOWN, placeholder=" …") or f"`{cases[0]}`"
+        yield f"| {TITLES[kind]} | `{op}` | {len(cases)} | {reason} | {followed(kind, op)} |"
 
 
 def followed(kind: str, op: str) -> str:
@@ -197,17 +197,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("operators", nargs="*", metavar="OPERATOR")
     parser.add_argument("--each", type=int, default=0, help="random changes of each case (0)")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     counts: Counter[str] = Counter()
     results = []
-    for result in compared(given.operators, given.each, given.seed):
+    for result in compared(args.operators, args.each, args.seed):
         counts[result.kind] += 1
         results.append(result)
-        if (given.operators or given.each) and result.kind not in (SAME, NEITHER):
+        if (args.operators or args.each) and result.kind not in (SAME, NEITHER):
             print(f"{result.kind}: {result.case}: {result.why[:SHOWN]}", flush=True)
-    if given.operators or given.each:
+    if args.operators or args.each:
         print(dict(counts))
     else:
         PAGE.write_text("".join(f"{line}\n" for line in page(results)))

@@ -73,13 +73,13 @@ class ReadingReleases(Cell):
         return MXNetOperators().by_name
 
     def run(self, case: str) -> record.Packed:
-        asked = self.by_name[case]
+        test = self.by_name[case]
         try:
-            newest = live(asked)
+            newest = live(test)
         except Exception as error:  # whatever MXNet raises
             return str(Outcome.of(NOT_RUN, f"MXNet 1.9.1: {error}"))
-        found = {r: examine(worker(r), number_of(r), asked, newest) for r in self.variants}
-        return record.pack(found, self.variants)
+        outcomes = {r: examine(worker(r), number_of(r), test, newest) for r in self.variants}
+        return record.pack(outcomes, self.variants)
 
     def outcomes(self, case: str, row: record.Packed) -> dict[str, Outcome]:
         return record.unpack(row, self.variants)
@@ -87,8 +87,8 @@ class ReadingReleases(Cell):
     def make_failed_row(self, why: str) -> record.Packed:
         return str(Outcome.of(WRONG, why))
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return found or before  # the releases need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return rows or before  # the releases need not be here
 
 
 def name_in(op: str, number: int) -> str:
@@ -96,29 +96,29 @@ def name_in(op: str, number: int) -> str:
     return op.replace("_np_", "_npi_", 1) if number >= SECOND and op.startswith("_np_") else op
 
 
-def examine(asked: LiveWorker, number: int, case: Case, newest: list[Any]) -> Outcome:
+def examine(runner: LiveWorker, number: int, case: Case, newest: list[Any]) -> Outcome:
     """What becomes of one case."""
     op = name_in(case.op, number)
-    known = case.attrs if number >= PLAIN_BEFORE else known_attributes(asked, op, case)
+    known = case.attrs if number >= PLAIN_BEFORE else known_attributes(runner, op, case)
     attrs = {n: v for n, v in case.attrs.items() if n in known}
     of_release = case.but(release=number, op=op, attrs=attrs)
     text = _symbol_json(of_release, len(newest))
     feeds = {f"x{i}": x for i, x in enumerate(case.inputs)}
     try:
-        expected = asked.run([text, case.np_shape], feeds)
+        expected = runner.run([text, case.np_shape], feeds)
     except LiveError as error:
         return Outcome(NOT_RUN, ENDS if "ended" in str(error) else LACKS)
     apart = differ(case, newest, expected)
     if case.op not in changed_rules(number) and not apart:
         return Outcome(RIGHT, SAME)
-    found = judge(of_release, expected, apart)
-    if found.kind == WRONG and number < PLAIN_BEFORE and case.kernels != "plain":
+    outcome = judge(of_release, expected, apart)
+    if outcome.kind == WRONG and number < PLAIN_BEFORE and case.kernels != "plain":
         plain = judge(of_release.but(kernels="plain"), expected, apart)
         if plain.kind == RIGHT:
             return Outcome(RIGHT, PLAIN)
-    if found.kind == WRONG and case.op in UNDEFINED:
+    if outcome.kind == WRONG and case.op in UNDEFINED:
         return Outcome.of(NOT_RUN, UNDEFINED[case.op])
-    return found
+    return outcome
 
 
 def judge(case: Case, expected: list[Any], apart: str) -> Outcome:
@@ -134,18 +134,18 @@ def judge(case: Case, expected: list[Any], apart: str) -> Outcome:
     return Outcome.of(WRONG, how) if how else Outcome(RIGHT)
 
 
-def known_attributes(asked: LiveWorker, op: str, case: Case) -> Container[str]:
+def known_attributes(runner: LiveWorker, op: str, case: Case) -> Container[str]:
     """The attributes of a case that files of the release can have."""
-    entry = registered(asked).get(op)
+    entry = registered(runner).get(op)
     if entry is None or case.network is not None:
         return case.attrs
     return entry.get("attributes", {})  # type: ignore[no-any-return]
 
 
 @cache
-def registered(asked: LiveWorker) -> Mapping[str, Any]:
+def registered(runner: LiveWorker) -> Mapping[str, Any]:
     """The operators of a release, by all names."""
-    return by_name(asked.ask("registry"))
+    return by_name(runner.ask("registry"))
 
 
 def differ(case: Case, got: list[Any], expected: list[Any]) -> str:

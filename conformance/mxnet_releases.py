@@ -58,10 +58,10 @@ class ReleaseNetworks(Cell):
 
     def run(self, case: str) -> Packed:
         with tempfile.TemporaryDirectory() as folder:
-            path, given = make_model(case, Path(folder))
-            expected = run_model(onnx.load(path), given)
-            found = {r: run_in_release(r, path, given, expected) for r in COLUMNS}
-        return pack(found, COLUMNS)
+            path, inputs = make_model(case, Path(folder))
+            expected = run_model(onnx.load(path), inputs)
+            outcomes = {r: run_in_release(r, path, inputs, expected) for r in COLUMNS}
+        return pack(outcomes, COLUMNS)
 
     def outcomes(self, case: str, row: Packed) -> dict[str, Outcome]:
         return unpack(row, COLUMNS)
@@ -69,8 +69,8 @@ class ReleaseNetworks(Cell):
     def make_failed_row(self, why: str) -> Packed:
         return str(Outcome.of(WRONG, why))
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return found or before  # the releases need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return rows or before  # the releases need not be here
 
 
 def make_model(name: str, folder: Path) -> tuple[Path, Arrays]:
@@ -78,15 +78,15 @@ def make_model(name: str, folder: Path) -> tuple[Path, Arrays]:
     if name in LIGHT:
         path = model_path(name)
         return path, feeds(onnx.load(path))
-    made = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
-    given = networks.feeds(made, 2)
-    source, _ = networks.export(made, folder)
-    sizes: dict[str, Any] = {n: (x.shape, x.dtype) for n, x in given.items()}
+    network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
+    inputs = networks.feeds(network, 2)
+    source, _ = networks.export(network, folder)
+    sizes: dict[str, Any] = {n: (x.shape, x.dtype) for n, x in inputs.items()}
     serde.convert(source, folder / "m.onnx", inputs=sizes)
-    return folder / "m.onnx", given
+    return folder / "m.onnx", inputs
 
 
-def run_in_release(release: str, path: Path, given: Arrays, expected: Sequence[Any]) -> Outcome:
+def run_in_release(release: str, path: Path, inputs: Arrays, expected: Sequence[Any]) -> Outcome:
     """What becomes of a model in a release."""
     with tempfile.TemporaryDirectory() as folder:
         symbol, params = f"{folder}/m-symbol.json", f"{folder}/m-0000.params"
@@ -96,9 +96,9 @@ def run_in_release(release: str, path: Path, given: Arrays, expected: Sequence[A
             return Outcome.of(REFUSED, reason(error))
         try:
             if release == NEWEST:
-                got = run_symbol(Path(symbol).read_text(), networks.load_params(params), given)
+                got = run_symbol(Path(symbol).read_text(), networks.load_params(params), inputs)
             else:
-                got = worker(release).run([symbol, params], given, command="run_files")
+                got = worker(release).run([symbol, params], inputs, command="run_files")
         except LiveError as error:
             return Outcome.of(WRONG, error)
     return Outcome.judge_error(errors(got, expected), NEAR)
@@ -106,7 +106,7 @@ def run_in_release(release: str, path: Path, given: Arrays, expected: Sequence[A
 
 def page(
     nodes: Mapping[str, Packed], in_newest: Mapping[str, Packed], operators: Mapping[str, Packed],
-    found: Mapping[str, Packed], read: Mapping[str, Packed],
+    rows: Mapping[str, Packed], read: Mapping[str, Packed],
 ) -> Iterator[str]:  # fmt: skip
     """The lines of docs/results/mxnet-releases.md."""
     tests = by_release(nodes, WRITTEN) | {NEWEST: by_release(in_newest, ("",))[""]}
@@ -126,7 +126,7 @@ def page(
         for kind in RANK:
             yield count_row(f"{title}: {kind}", kind, [table.get(r) for r in COLUMNS])
     for name in (*NETWORKS, *LIGHT):
-        yield f"| {name} | {' | '.join(shown(o) for o in unpack(found[name], COLUMNS).values())} |"
+        yield f"| {name} | {' | '.join(shown(o) for o in unpack(rows[name], COLUMNS).values())} |"
     yield from explain_refusals(tests)
     yield from explain_wrong(own)
     yield from reading_lines(read)
@@ -134,11 +134,11 @@ def page(
 
 def by_release(rows: Mapping[str, Packed], variants: Sequence[str]) -> Tables:
     """The outcomes of every case by release."""
-    found: Tables = {v: {} for v in variants}
+    tables: Tables = {v: {} for v in variants}
     for case, row in rows.items():
         for variant, outcome in unpack(row, variants).items():
-            found[variant][case] = outcome
-    return found
+            tables[variant][case] = outcome
+    return tables
 
 
 def count_row(title: str, kind: str, tables: Sequence[Mapping[str, Outcome] | None]) -> str:
@@ -147,9 +147,9 @@ def count_row(title: str, kind: str, tables: Sequence[Mapping[str, Outcome] | No
     return f"| {title} | {' | '.join(counts)} |"
 
 
-def shown(found: Outcome) -> str:
+def shown(outcome: Outcome) -> str:
     """An outcome in a cell."""
-    return str(found)[:80].replace("|", "/")
+    return str(outcome)[:80].replace("|", "/")
 
 
 def explain_refusals(tests: Mapping[str, Mapping[str, Outcome]]) -> Iterator[str]:

@@ -49,10 +49,10 @@ class SecondNetworks(Cell):
     seconds = 600
 
     def cases(self) -> list[str]:
-        asked: list[str] = (
+        names: list[str] = (
             worker(SECOND).ask("call", MODULE, "names") if VARIABLE in os.environ else []
         )
-        return asked
+        return names
 
     def run(self, case: str) -> Row:
         with tempfile.TemporaryDirectory() as folder:
@@ -60,23 +60,23 @@ class SecondNetworks(Cell):
             with np.load(Path(folder, f"{case}.npz")) as held:
                 arrays = dict(held)
             feeds = {n[2:]: x for n, x in arrays.items() if n.startswith("x:")}
-            wanted = [arrays[n] for n in sorted(arrays) if n.startswith("y")]
+            expected = [arrays[n] for n in sorted(arrays) if n.startswith("y")]
             fixed: dict[str, Any] = {n: (x.shape, x.dtype) for n, x in feeds.items()}
-            found = {
-                f"opset {opset}": measure(Path(folder, case), fixed, feeds, wanted, opset)
+            row = {
+                f"opset {opset}": measure(Path(folder, case), fixed, feeds, expected, opset)
                 for opset in OPSETS
             }
             named: dict[str, Any] = {n: (name_batch(x), x.dtype) for n, x in feeds.items()}
-            found["named"] = measure(Path(folder, case), named, feeds, wanted, OPSETS[-1])
-            return found
+            row["named"] = measure(Path(folder, case), named, feeds, expected, OPSETS[-1])
+            return row
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         if "failed" in row:
             return {"": Outcome.of(WRONG, row["failed"])}
-        return {variant: outcome_of(found) for variant, found in row.items()}
+        return {variant: outcome_of(entry) for variant, entry in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return found or before  # MXNet 2.0 need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return rows or before  # MXNet 2.0 need not be here
 
 
 def name_batch(x: Array) -> tuple[int | str, ...]:
@@ -88,7 +88,7 @@ def name_batch(x: Array) -> tuple[int | str, ...]:
 
 
 def measure(
-    source: Path, inputs: Mapping[str, Any], feeds: Mapping[str, Array], wanted: list[Array],
+    source: Path, inputs: Mapping[str, Any], feeds: Mapping[str, Array], expected: list[Array],
     opset: int,
 ) -> Row:  # fmt: skip
     """What becomes of a network at an opset."""
@@ -99,22 +99,22 @@ def measure(
         return {"refused": str(error)}
     session = onnxruntime.InferenceSession(target)
     got = session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
-    pairs = zip(got, wanted, strict=True)
+    pairs = zip(got, expected, strict=True)
     return {"nodes": len(read_model(target).nodes), "error": max(differ(a, b) for a, b in pairs)}
 
 
-def differ(y: Array, wanted: Array) -> float:
+def differ(y: Array, expected: Array) -> float:
     """The largest difference in terms of the largest number; infinite for another shape."""
-    if (y.shape, y.dtype) != (wanted.shape, wanted.dtype) or not np.isfinite(y).all():
+    if (y.shape, y.dtype) != (expected.shape, expected.dtype) or not np.isfinite(y).all():
         return float("inf")
-    y, wanted = y.astype("float64"), wanted.astype("float64")
-    return float(np.abs(y - wanted).max(initial=0.0) / (np.abs(wanted).max(initial=0.0) or 1.0))
+    y, expected = y.astype("float64"), expected.astype("float64")
+    return float(np.abs(y - expected).max(initial=0.0) / (np.abs(expected).max(initial=0.0) or 1.0))
 
 
-def outcome_of(found: Row) -> Outcome:
-    if "refused" in found:
-        return Outcome.of(REFUSED, found["refused"])
-    return Outcome.judge_error(found["error"], TOLERANCE)
+def outcome_of(entry: Row) -> Outcome:
+    if "refused" in entry:
+        return Outcome.of(REFUSED, entry["refused"])
+    return Outcome.judge_error(entry["error"], TOLERANCE)
 
 
 def page(known: Mapping[str, Row]) -> Iterator[str]:
@@ -131,10 +131,10 @@ def page(known: Mapping[str, Row]) -> Iterator[str]:
     yield ""
 
 
-def cell(found: Row) -> str:
+def cell(entry: Row) -> str:
     """Nodes and error of one conversion, or why there is none."""
-    if "error" not in found:
-        why = " ".join(next(iter(found.values())).replace("|", "/").split())
+    if "error" not in entry:
+        why = " ".join(next(iter(entry.values())).replace("|", "/").split())
         return f"refused: {why.partition('converted: ')[2][:100] or why[:100]}"
-    text = f"{found['nodes']}, {found['error']:.0e}"
-    return text if found["error"] < TOLERANCE else f"**{text}**"
+    text = f"{entry['nodes']}, {entry['error']:.0e}"
+    return text if entry["error"] < TOLERANCE else f"**{text}**"

@@ -36,19 +36,19 @@ class Networks(Cell):
 
     def run(self, name: str) -> dict[str, Any]:
         network = build(name)
-        found: dict[str, Any] = {}
+        rows: dict[str, Any] = {}
         with tempfile.TemporaryDirectory() as folder:
             symbol, _ = export(network, folder)
             for mode in BATCHES:
                 ir, runs = loaded(network, symbol, mode), references(network, mode)
                 for opset in OPSETS:
                     try:
-                        made = outcome(ir, opset, mode, runs, Path(folder))
-                        row = {"nodes": made.nodes, "error": made.error}
-                        found[f"{mode} {opset}"] = row | {"needless": list(made.needless)}
+                        result = outcome(ir, opset, mode, runs, Path(folder))
+                        row = {"nodes": result.nodes, "error": result.error}
+                        rows[f"{mode} {opset}"] = row | {"needless": list(result.needless)}
                     except SerdeError as error:
-                        found[f"{mode} {opset}"] = {"failed": str(error)}
-        return found
+                        rows[f"{mode} {opset}"] = {"failed": str(error)}
+        return rows
 
     def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
         return outcomes_of(row, TOLERANCE)
@@ -58,15 +58,15 @@ def outcomes_of(row: dict[str, Any], bound: float) -> dict[str, Outcome]:
     """The outcomes of measured conversions."""
     if "failed" in row:
         return {"": Outcome.of(WRONG, row["failed"])}
-    return {variant: _outcome(found, bound) for variant, found in row.items()}
+    return {variant: _outcome(entry, bound) for variant, entry in row.items()}
 
 
-def _outcome(found: dict[str, Any], bound: float) -> Outcome:
-    if "failed" in found:
-        return Outcome.of(REFUSED, found["failed"])
-    if found.get("needless"):
-        return Outcome.of(WRONG, f"needless {', '.join(found['needless'])}")
-    return Outcome.judge_error(found["error"], bound)
+def _outcome(entry: dict[str, Any], bound: float) -> Outcome:
+    if "failed" in entry:
+        return Outcome.of(REFUSED, entry["failed"])
+    if entry.get("needless"):
+        return Outcome.of(WRONG, f"needless {', '.join(entry['needless'])}")
+    return Outcome.judge_error(entry["error"], bound)
 
 
 def page(known: Mapping[str, Any]) -> Iterator[str]:

@@ -49,8 +49,8 @@ class NodeTests(Source):
         return read(model)
 
     def sample(self, case: str) -> Sample:
-        found = self.prepared(case)
-        return sample_of(found, self.read(found.model))
+        test = self.prepared(case)
+        return sample_of(test, self.read(test.model))
 
 
 def read(model: onnx.ModelProto) -> Graph:
@@ -58,26 +58,26 @@ def read(model: onnx.ModelProto) -> Graph:
     return tidy(raise_to_ir(decode(model)))
 
 
-def sample_of(found: Case, graph: Any) -> Sample:
+def sample_of(case: Case, graph: Any) -> Sample:
     """A test with the graph of its model.
 
     A result is right too if it is what a runtime of ONNX computes for the test's own model.
     """
-    held = {t.name for t in found.model.graph.initializer}
-    names = [i.name for i in found.model.graph.input if i.name not in held]
-    if any(getattr(y, "dtype", None) == np.float16 for _, outs in found.data for y in outs):
-        found = replace(found, rtol=max(found.rtol, HALF))
+    held = {t.name for t in case.model.graph.initializer}
+    names = [i.name for i in case.model.graph.input if i.name not in held]
+    if any(getattr(y, "dtype", None) == np.float16 for _, outs in case.data for y in outs):
+        case = replace(case, rtol=max(case.rtol, HALF))
 
-    def differs(wanted: Any, got: Any) -> str | None:
-        how = difference(found, wanted, got)
-        if how is None or graph is found.model:
+    def differs(expected: Any, got: Any) -> str | None:
+        how = difference(case, expected, got)
+        if how is None or graph is case.model:
             return how
-        feeds = next(given for given, outputs in found.data if outputs is wanted)
-        own = (result for _, result in results(found.model, feeds))  # the runtimes of the test
-        same = (not isinstance(r, Exception) and difference(found, r, got) is None for r in own)
+        feeds = next(inputs for inputs, outputs in case.data if outputs is expected)
+        own = (result for _, result in results(case.model, feeds))  # the runtimes of the test
+        same = (not isinstance(r, Exception) and difference(case, r, got) is None for r in own)
         return None if any(same) else how
 
-    data = [(dict(zip(names, feeds, strict=True)), wanted) for feeds, wanted in found.data]
+    data = [(dict(zip(names, feeds, strict=True)), expected) for feeds, expected in case.data]
     return Sample(graph, data, differs)
 
 
@@ -146,7 +146,7 @@ def framework_page(
     title, importer, notes = FRAMEWORKS[target]
     columns = f"| serde | {importer} |"
     cases = [c for c in all_cases() if c.name in ours and c.name in theirs]
-    found = [[Outcome.parse(side[c.name]) for c in cases] for side in (ours, theirs)]
+    sides = [[Outcome.parse(side[c.name]) for c in cases] for side in (ours, theirs)]
     yield f"# ONNX's node tests in {title}\n"
     yield (
         f"Made by `python -m conformance.pages`: the {len(cases)} node tests of onnx "
@@ -155,16 +155,16 @@ def framework_page(
     )
     yield f"| {columns}\n|---|---|---|"
     for kind in KINDS:
-        yield f"| {kind} | " + " | ".join(str(_count(kind, side)) for side in found) + " |"
+        yield f"| {kind} | " + " | ".join(str(_count(kind, side)) for side in sides) + " |"
     yield "\n## By operator\n\nRight, of how many; what else there is in words.\n"
     yield f"| operator {columns}\n|---|---|---|"
     families: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
         families.setdefault(family(case), []).append(number)
     for op, numbers in sorted(families.items()):
-        yield f"| {op} | " + " | ".join(_cell([side[n] for n in numbers]) for side in found) + " |"
+        yield f"| {op} | " + " | ".join(_cell([side[n] for n in numbers]) for side in sides) + " |"
     yield "\n## Why serde refuses\n\n| tests | reason |\n|---|---|"
-    reasons = Counter(o.reason[:SHOWN] for o in found[0] if o.kind != RIGHT)
+    reasons = Counter(o.reason[:SHOWN] for o in sides[0] if o.kind != RIGHT)
     for why, count in reasons.most_common():
         yield f"| {count} | {why.replace('|', '/')} |"
     yield ""
@@ -176,14 +176,14 @@ def family(case: Case) -> str:
     return last if len(case.ops) == 1 else case.name.removeprefix("test_").split("_")[0]
 
 
-def _count(kind: str, found: Sequence[Outcome]) -> int:
-    return sum(o.kind == kind for o in found)
+def _count(kind: str, outcomes: Sequence[Outcome]) -> int:
+    return sum(o.kind == kind for o in outcomes)
 
 
-def _cell(found: Sequence[Outcome]) -> str:
+def _cell(outcomes: Sequence[Outcome]) -> str:
     """``12 of 14, 1 wrong``."""
-    rest = (f", {n} {kind}" for kind in (NOT_RUN, WRONG) if (n := _count(kind, found)))
-    return f"{_count(RIGHT, found)} of {len(found)}" + "".join(rest)
+    rest = (f", {n} {kind}" for kind in (NOT_RUN, WRONG) if (n := _count(kind, outcomes)))
+    return f"{_count(RIGHT, outcomes)} of {len(outcomes)}" + "".join(rest)
 
 
 def onnx_page(
@@ -203,7 +203,7 @@ def onnx_page(
     yield "| opset | " + " | ".join(f"{kind} ({len(of)})" for kind, of in kinds.items()) + " |"
     yield "|---" * (1 + len(kinds)) + "|"
     for opset in Onnx.variants:
-        cells = (_cell([found[opset] for found in of.values()]) for of in kinds.values())
+        cells = (_cell([outcomes[opset] for outcomes in of.values()]) for of in kinds.values())
         yield f"| {opset} | {' | '.join(cells)} |"
     yield "\n## The models that are not right, and why\n"
     for case, row in sorted(models.items()):

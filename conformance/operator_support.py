@@ -91,7 +91,7 @@ class Tried:
 
 def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]:
     """Node tests that are one node of the default domain at the opset."""
-    found = defaultdict(list)
+    by_op = defaultdict(list)
     for case in all_cases():
         case = frozen(case) or case
         if len(case.ops) != 1 or len(case.data) != 1 or case.is_random:
@@ -105,11 +105,11 @@ def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]
         arrays = all(isinstance(a, np.ndarray) and a.dtype != object and a.size for a in held)
         if len(nodes) == 1 and arrays and not any(a.HasField("g") for a in nodes[0].attribute):
             nodes[0].name = "node"
-            made = Case(case.name, model, case.data, 1e-3, 1e-6)
-            made = without_extras(made, opset) or made
+            new_case = Case(case.name, model, case.data, 1e-3, 1e-6)
+            new_case = without_extras(new_case, opset) or new_case
             held_apart = nodes[0].op_type in weighted
-            found[nodes[0].op_type].append(with_weights(made) if held_apart else made)
-    for op, cases in found.items():
+            by_op[nodes[0].op_type].append(with_weights(new_case) if held_apart else new_case)
+    for op, cases in by_op.items():
         step = max(1, len(cases) // CASES)
         yield from (Tried(c, op) for c in cases[::step][:CASES])
 
@@ -126,21 +126,21 @@ def without_extras(case: Case, opset: int) -> Case | None:
         return None
     del node.output[1:]
     del model.graph.output[1:]
-    ((feeds, wanted),) = case.data
-    return Case(case.name, model, [(feeds, wanted[:1])], case.rtol, case.atol)
+    ((feeds, expected),) = case.data
+    return Case(case.name, model, [(feeds, expected[:1])], case.rtol, case.atol)
 
 
 def with_weights(case: Case) -> Case:
     """The test with all operands but the first as constants of the model."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
-    ((feeds, wanted),) = case.data
-    given = dict(zip((i.name for i in model.graph.input), feeds, strict=True))
+    ((feeds, expected),) = case.data
+    inputs = dict(zip((i.name for i in model.graph.input), feeds, strict=True))
     first = model.graph.input[0]
-    held = [numpy_helper.from_array(a, n) for n, a in given.items() if n != first.name]
+    held = [numpy_helper.from_array(a, n) for n, a in inputs.items() if n != first.name]
     model.graph.initializer.extend(held)
     del model.graph.input[1:]
-    return Case(case.name, model, [(feeds[:1], wanted)], case.rtol, case.atol)
+    return Case(case.name, model, [(feeds[:1], expected)], case.rtol, case.atol)
 
 
 def retyped(
@@ -181,33 +181,33 @@ def outcome(
     consumer: Consumer, tried: Tried, tie: str = "", dtype: DType = DType.FLOAT32
 ) -> str | None:
     """What becomes of a test, or of it in a type; None where nobody tells what would be right."""
-    made = retyped(tried, tie, dtype, consumer.opset)
-    if made is None:
+    pair = retyped(tried, tie, dtype, consumer.opset)
+    if pair is None:
         return None
-    model, feeds = made
-    said = None
+    model, feeds = pair
+    reason = None
     with tempfile.TemporaryDirectory() as folder:
         onnx.save(model, f"{folder}/m.onnx")
         try:
             got = consumer.run(f"{folder}/m.onnx", feeds)
         except LiveError as error:
-            said = f"refused: {str(error).strip().splitlines()[-1][:100]}"
+            reason = f"refused: {str(error).strip().splitlines()[-1][:100]}"
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for _, truth in results(model, list(feeds.values())):
             if isinstance(truth, Exception):
                 continue
-            if said is not None and said.startswith("refused"):
+            if reason is not None and reason.startswith("refused"):
                 break
             half = any(y.dtype == np.float16 for y in truth)
             rtol, atol = (HALF, 2e-3) if half else (tried.case.rtol, 1e-6)
             how = difference(Case(tried.case.name, model, (), rtol, atol), truth, got)
             if how is None:
                 return "right"
-            said = said or f"wrong: {how}"
+            reason = reason or f"wrong: {how}"
         else:
-            return said
-    return said
+            return reason
+    return reason
 
 
 def measure_operator(consumer: Consumer, op: str, tries: list[Tried]) -> str | None:
@@ -216,22 +216,22 @@ def measure_operator(consumer: Consumer, op: str, tries: list[Tried]) -> str | N
     if op in EVERY:
         return op
     for tried in tries:
-        if (said := outcome(consumer, tried)) == "right":
+        if (reason := outcome(consumer, tried)) == "right":
             good.append(tried)
         else:
-            print(op, tried.case.name, said, sep="; ", flush=True)
+            print(op, tried.case.name, reason, sep="; ", flush=True)
     ties = {operator.input(i).tie: i for i in reversed(range(len(operator.inputs)))}
     for tie, index in ties.items():
         right = []
         for letter, dtype in sorted(LETTERS.items()):
             if f"tensor({_format_onnx_type(dtype)})" not in operator.raw.inputs[index].types:
                 continue
-            said = [s for t in good if (s := outcome(consumer, t, tie, dtype)) is not None]
+            status = [s for t in good if (s := outcome(consumer, t, tie, dtype)) is not None]
             lossy = dtype is DType.FLOAT16 and op in SUMS
-            if "right" in said and not lossy and not any(s.startswith("wrong") for s in said):
+            if "right" in status and not lossy and not any(s.startswith("wrong") for s in status):
                 right.append(letter)
-            if any(s != "right" for s in said):
-                print(op, tie, dtype.value, *(s for s in said if s != "right"), sep="; ")
+            if any(s != "right" for s in status):
+                print(op, tie, dtype.value, *(s for s in status if s != "right"), sep="; ")
         parts += [f"{tie}={','.join(right)}"] if right else []
     return " ".join(parts) if good else None
 

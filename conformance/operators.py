@@ -27,34 +27,34 @@ class MXNetOperators(Source):
     @cached_property
     def by_name(self) -> Mapping[str, mxnet_cases.Case]:
         """Every case; those alike in operator, shapes and attributes are numbered."""
-        found: dict[str, mxnet_cases.Case] = {}
+        cases: dict[str, mxnet_cases.Case] = {}
         for case in every_case():
             name, number = str(case), 2
-            while name in found:
+            while name in cases:
                 name, number = f"{case} #{number}", number + 1
-            found[name] = case
-        return found
+            cases[name] = case
+        return cases
 
     def cases(self) -> list[str]:
         return [*self.by_name]
 
     def sample(self, case: str) -> Sample:
-        found = self.by_name[case]
-        if is_inexact(found):
+        test = self.by_name[case]
+        if is_inexact(test):
             raise NotRun(REASON)
         try:
-            expected = found.oracle(found)
+            expected = test.oracle(test)
         except Exception as error:  # MXNet's errors are of its own class
             raise NotRun(f"MXNet: {error}") from error
-        graph = mxnet_cases._graph(mxnet_cases._symbol_json(found, len(expected)), found, "static")
-        feeds = {f"x{i}": x for i, x in enumerate(found.inputs)}
+        graph = mxnet_cases._graph(mxnet_cases._symbol_json(test, len(expected)), test, "static")
+        feeds = {f"x{i}": x for i, x in enumerate(test.inputs)}
 
-        def differs(wanted: Any, got: Any) -> str | None:
-            for a, b in zip(wanted, got, strict=True):
+        def differs(expected: Any, got: Any) -> str | None:
+            for a, b in zip(expected, got, strict=True):
                 if a.shape != b.shape or a.dtype != b.dtype:
                     return f"{b.dtype} {list(b.shape)}, not {a.dtype} {list(a.shape)}"
                 error = mxnet_cases._error(b, a)
-                if error > (found.tolerance or mxnet_cases._tolerance(a)):
+                if error > (test.tolerance or mxnet_cases._tolerance(a)):
                     return f"off by {error:.2g}"
             return None
 
@@ -75,9 +75,9 @@ class RelayOperators(Source):
             graph = running.graph_of(recorded, case, Path(folder))
         feeds = {v.name: recorded.feeds[v.name] for v in graph.inputs}
 
-        def differs(wanted: Any, got: Any) -> str | None:
+        def differs(expected: Any, got: Any) -> str | None:
             try:
-                running.assert_equal(got, wanted, EXPECTED[case].rows)
+                running.assert_equal(got, expected, EXPECTED[case].rows)
             except AssertionError as error:
                 return str(error).splitlines()[0]
             return None
@@ -91,16 +91,16 @@ EMPTY = "tensors without elements, and MXNet's have some"
 
 def mxnet_page(rows: Mapping[str, str]) -> Iterator[str]:
     """What becomes of all that the MXNet reader emits when it is written back."""
-    found = [(case, Outcome.parse(row)) for case, row in rows.items()]
-    counts = Counter(outcome.kind for _, outcome in found)
+    outcomes = [(case, Outcome.parse(row)) for case, row in rows.items()]
+    counts = Counter(outcome.kind for _, outcome in outcomes)
     yield "# MXNet's operators, written back\n"
-    yield f"Made by `python -m conformance.pages`: {len(found)} cases of the reading rules, from"
+    yield f"Made by `python -m conformance.pages`: {len(outcomes)} cases of the reading rules, from"
     yield "MXNet to the IR, back to MXNet, and run by MXNet 1.9.1 beside the original.\n"
     yield "| | cases |\n|---|---:|"
     yield from (f"| {kind} | {counts[kind]} |" for kind in RANK)
     yield "\n| what | cases | operators | why |\n|---|---:|---|---|"
     reasons: dict[tuple[str, str], list[str]] = {}
-    for case, (kind, why) in found:
+    for case, (kind, why) in outcomes:
         if kind != RIGHT:
             why = EMPTY if "without elements" in why else why
             reasons.setdefault((kind, why), []).append(case.partition("(")[0].split()[0])

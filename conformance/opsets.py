@@ -62,8 +62,8 @@ class Row:
     @property
     def mark(self) -> str:
         """The sign for the table: of a mixture, the one that promises least, and both."""
-        found = [m for kind, m in MARKS.items() if kind in self.kinds]
-        return "".join(found[-2:] if "refused" in self.kinds else found[-1:])
+        marks = [m for kind, m in MARKS.items() if kind in self.kinds]
+        return "".join(marks[-2:] if "refused" in self.kinds else marks[-1:])
 
 
 def subject(case: Case) -> str | None:
@@ -109,10 +109,10 @@ def tried(op: str, case: Case, opset: int, row: Row) -> None:
 def attempted(op: str, case: Case, opset: int, row: Row) -> tuple[str, set[str]]:
     """Whether a test is native, decomposed or refused, and why; a wrong result is noted."""
     try:
-        said, graph = lowered(case, opset)
+        new_case, graph = lowered(case, opset)
     except Unconvertible as error:
         return "refused", {p.reason for p in error.problems}
-    if (how := verdict(said, to_proto(graph))) != "right":
+    if (how := verdict(new_case, to_proto(graph))) != "right":
         nowhere = case.opset == opset or verdict(case, case.model) != "right"
         (row.unrun if nowhere and "cannot run" in how else row.wrong).append(f"{case.name}: {how}")
     return "native" if is_native(op, case, graph) else "decomposed", set()
@@ -146,11 +146,11 @@ class Opsets(Cell):
     @cached_property
     def tests(self) -> Mapping[str, list[tuple[Case, bool]]]:
         """The tests, by operator."""
-        found: dict[str, list[tuple[Case, bool]]] = defaultdict(list)
+        by_op: dict[str, list[tuple[Case, bool]]] = defaultdict(list)
         for op, case, own in subjects():
             if op is not None and schema.find(op) is not None:
-                found[op].append((case, own))
-        return found
+                by_op[op].append((case, own))
+        return by_op
 
     def cases(self) -> list[str]:
         return list(schema.names())
@@ -165,16 +165,16 @@ class Opsets(Cell):
             for opset, row in rows.items():
                 row.own &= own
                 tried(op, case, opset, row)
-        found: dict[str, list[int]] = defaultdict(list)
+        opsets: dict[str, list[int]] = defaultdict(list)
         for opset, row in rows.items():
             for reason in row.reasons:
-                found[reason.replace(f"ONNX opset {opset} has", "the opset has")].append(opset)
-        refused = [f"{span(v)}: {reason}" for reason, v in sorted(found.items())]
+                opsets[reason.replace(f"ONNX opset {opset} has", "the opset has")].append(opset)
+        refused = [f"{span(v)}: {reason}" for reason, v in sorted(opsets.items())]
         signs = " ".join(row.mark for row in rows.values())
         tested = not rows[TARGETS[0]].own
-        made: dict[str, Any] = {"tested": tested, "signs": signs, "refused": refused}
+        result: dict[str, Any] = {"tested": tested, "signs": signs, "refused": refused}
         wrong = [f"{opset}: {line}" for opset, row in rows.items() for line in row.wrong]
-        return made | {"wrong": wrong} if wrong else made
+        return result | {"wrong": wrong} if wrong else result
 
     def outcomes(self, case: str, row: dict[str, Any]) -> dict[str, Outcome]:
         if why := row.get("failed") or "; ".join(row.get("wrong", ())):

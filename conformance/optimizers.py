@@ -41,49 +41,49 @@ class Optimizers(Cell):
         if "failed" in row:
             return {"": Outcome.of(WRONG, row["failed"])}
         return {
-            f"{variant} {tool}".strip(): _outcome(found, tool)
-            for variant, found in row.items() for tool in TOOLS
+            f"{variant} {tool}".strip(): _outcome(entry, tool)
+            for variant, entry in row.items() for tool in TOOLS
         }  # fmt: skip
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}  # the libraries need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}  # the libraries need not be here
 
 
 def counted(read: Any, folder: Path) -> Row:
     """What each tool leaves of a model."""
-    path, made = folder / "written.onnx", folder / "optimized.onnx"
+    path, new_path = folder / "written.onnx", folder / "optimized.onnx"
     try:
         serde.save(read(**FOLDED), path, external_data="never")
     except SerdeError as problem:
         return {"refused": reason(problem)}
     before = operators(path)
-    found: Row = {"nodes": before.total()}
+    entry: Row = {"nodes": before.total()}
     for tool in TOOLS:
         try:
-            CONSUMERS.ask(tool, str(path), str(made))
+            CONSUMERS.ask(tool, str(path), str(new_path))
         except ConsumerError as problem:
-            found[tool] = f"failed: {last_line(problem)}"
+            entry[tool] = f"failed: {last_line(problem)}"
             continue
-        after = operators(made)
+        after = operators(new_path)
         if after.total() < before.total():
-            found[tool] = {op: n for op in before | after if (n := before[op] - after[op])}
-    return found
+            entry[tool] = {op: n for op in before | after if (n := before[op] - after[op])}
+    return entry
 
 
 def operators(path: Path) -> Counter[str]:
     """The nodes of a file by operator, those of its subgraphs too; constants are none."""
-    stack, found = [onnx.load(path).graph], Counter[str]()
+    stack, counts = [onnx.load(path).graph], Counter[str]()
     while stack:
         for node in stack.pop().node:
-            found[node.op_type] += node.op_type != "Constant"
+            counts[node.op_type] += node.op_type != "Constant"
             stack += [a.g for a in node.attribute if a.HasField("g")]
-    return +found
+    return +counts
 
 
-def _outcome(found: Row, tool: str) -> Outcome:
-    if "refused" in found:
-        return Outcome.of(REFUSED, found["refused"])
-    removed = found.get(tool)
+def _outcome(entry: Row, tool: str) -> Outcome:
+    if "refused" in entry:
+        return Outcome.of(REFUSED, entry["refused"])
+    removed = entry.get(tool)
     if not removed or isinstance(removed, str):
         return Outcome(RIGHT)
     return Outcome.of(WRONG, f"{tool} removes {shown(removed)}")
@@ -92,8 +92,8 @@ def _outcome(found: Row, tool: str) -> Outcome:
 def shown(removed: Mapping[str, int]) -> str:
     """``2 Transpose, 1 Reshape``, with what is made in their place."""
     gone = ", ".join(f"{n} {op}" for op, n in removed.items() if n > 0)
-    made = ", ".join(f"{-n} {op}" for op, n in removed.items() if n < 0)
-    return f"{gone} for {made}" if made else gone
+    new_ops = ", ".join(f"{-n} {op}" for op, n in removed.items() if n < 0)
+    return f"{gone} for {new_ops}" if new_ops else gone
 
 
 HEADER = """# Nodes that optimizers remove
@@ -114,15 +114,15 @@ def page(known: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
         yield f"## {title}\n"
         yield f"| model | nodes | {' | '.join(TOOLS)} |\n|---|---:|" + "---|" * len(TOOLS)
         for name in known:
-            for variant, found in known[name].items() if belongs(name) else ():
-                cells = (_cell(found.get(tool)) for tool in TOOLS)
+            for variant, entry in known[name].items() if belongs(name) else ():
+                cells = (_cell(entry.get(tool)) for tool in TOOLS)
                 label = f"{name.partition('/')[2] or name} {variant}".strip()
-                nodes = found.get("nodes", f"refused: {found.get('refused')}")
+                nodes = entry.get("nodes", f"refused: {entry.get('refused')}")
                 yield f"| {label} | {nodes} | {' | '.join(cells)} |"
         yield ""
 
 
-def _cell(found: Any) -> str:
-    if isinstance(found, str):
-        return found.replace("|", "/")[:100]
-    return f"**{shown(found)}**" if found else ""
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value.replace("|", "/")[:100]
+    return f"**{shown(value)}**" if value else ""

@@ -14,11 +14,11 @@ from serde.verification.source_runs import GRAPH_OPSET
 from .backend_files import find_violations, load_skeleton
 
 
-def is_legalized(found: Partitioned) -> bool:
+def is_legalized(split: Partitioned) -> bool:
     """Whether the backend gets any operators in place of others."""
-    is_other = found.backend.target.opset != GRAPH_OPSET
-    bodies = (b for p in found.parts for b in p.bodies.values())
-    return is_other or any(r.legalized for r in found.report.rows) or any(map(is_legalized, bodies))
+    is_other = split.backend.target.opset != GRAPH_OPSET
+    bodies = (b for p in split.parts for b in p.bodies.values())
+    return is_other or any(r.legalized for r in split.report.rows) or any(map(is_legalized, bodies))
 
 
 def difference(got: Any, expected: Any) -> float:
@@ -51,11 +51,11 @@ def has_same_bits(got: Any, expected: Any) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def check_parts(found: Partitioned) -> None:
+def check_parts(split: Partitioned) -> None:
     """Raise ValueError for parts out of order, or an operator that the backend does not take."""
-    known = {v.name for v in found.graph.inputs}
-    supports = found.backend.target.supports
-    for part in found.parts:
+    known = {v.name for v in split.graph.inputs}
+    supports = split.backend.target.supports
+    for part in split.parts:
         if late := {v.name for v in part.graph.inputs} - known:
             raise ValueError(f"{part.name} reads {min(late)!r} before it is computed")
         known |= {v.name for v in part.graph.outputs}
@@ -67,16 +67,16 @@ def check_parts(found: Partitioned) -> None:
             check_parts(body)
 
 
-def check_files(found: Partitioned, folder: Path) -> None:
+def check_files(split: Partitioned, folder: Path) -> None:
     """Raise ValueError for a file of a part with what its backend's description does not take."""
-    description = DESCRIPTIONS / f"{found.backend.name}.toml"
-    for part in found.accelerator_parts:
+    description = DESCRIPTIONS / f"{split.backend.name}.toml"
+    for part in split.accelerator_parts:
         path = folder / f"{part.name}.onnx"
         if description.exists():
             reasons = list(find_violations(path, description))
         else:
             model = load_skeleton(path)
             opsets = {o.domain: o.version for o in model.opset_import}
-            reasons = [] if opsets == {"": found.backend.target.opset} else [f"opsets {opsets}"]
+            reasons = [] if opsets == {"": split.backend.target.opset} else [f"opsets {opsets}"]
         if reasons:
             raise ValueError(f"{part.name}: {reasons[0]}")

@@ -68,67 +68,67 @@ class Model:
                 return
             try:
                 self.expected = {e: run_at(e, path, self.feeds) for e in (PLAIN, OPTIMIZED)}
-                whole = self.memory.load(lower_for(graph, WHOLE))
-                self.in_memory = whole(self.feeds)
+                run = self.memory.load(lower_for(graph, WHOLE))
+                self.in_memory = run(self.feeds)
             except Exception as error:  # whatever ONNX Runtime raises
                 self.failure = f"ONNX Runtime refuses the whole: {error}"[:300]
 
     def examine(self, backend: Backend) -> Row:
         """What becomes of the model for a backend; its files are checked."""
         try:
-            found = partition(self.graph, backend)
-            check_parts(found)
-            row = self.compare(found, {})
+            split = partition(self.graph, backend)
+            check_parts(split)
+            row = self.compare(split, {})
             with tempfile.TemporaryDirectory() as folder:
-                found.save(folder)
-                check_files(found, Path(folder))
-                if len(found.parts) > 1:  # a single one is as optimized as the whole
-                    row["optimized"] = self.compare_files(found, folder, OPTIMIZED)["error"]
+                split.save(folder)
+                check_files(split, Path(folder))
+                if len(split.parts) > 1:  # a single one is as optimized as the whole
+                    row["optimized"] = self.compare_files(split, folder, OPTIMIZED)["error"]
         except Exception as problem:
             return describe_failure(problem)
         return {
-            "parts": len(found.accelerator_parts), "of": len(found.parts),
-            "bytes": found.bytes_moved, "share": round(found.report.share_of_nodes, 4), **row,
+            "parts": len(split.accelerator_parts), "of": len(split.parts),
+            "bytes": split.bytes_moved, "share": round(split.report.share_of_nodes, 4), **row,
         }  # fmt: skip
 
-    def compare_files(self, found: Partitioned, folder: str, level: str) -> Row:
+    def compare_files(self, split: Partitioned, folder: str, level: str) -> Row:
         """The error of the parts in a folder."""
         load = partial(_load_part, level)
         hybrid = Hybrid(folder, {"accelerator": load, "remainder": load})
-        return self.judge_outputs(found, [*hybrid(self.feeds).values()], self.expected[level])
+        return self.judge_outputs(split, [*hybrid(self.feeds).values()], self.expected[level])
 
     def examine_list(self, number: int, known: dict[Any, Row]) -> Row:
         """What becomes of the model for a random list; ``known`` are the rows of parts run."""
         flow = "inside" if self.has_control_flow and number % 2 else "whole"
         try:
-            found = partition(self.graph, choose_operators(self.graph, number), control_flow=flow)
-            check_parts(found)
-            return {"parts": len(found.accelerator_parts), **self.compare(found, known)}
+            split = partition(self.graph, choose_operators(self.graph, number), control_flow=flow)
+            check_parts(split)
+            return {"parts": len(split.accelerator_parts), **self.compare(split, known)}
         except Exception as problem:
             return describe_failure(problem)
 
-    def compare(self, found: Partitioned, known: dict[Any, Row]) -> Row:
+    def compare(self, split: Partitioned, known: dict[Any, Row]) -> Row:
         """The error without optimizers of parts that share weights; of parts in ``known``, that."""
-        if any(p.kind == CONTROL for p in found.parts):  # which the hybrid runner runs
+        if any(p.kind == CONTROL for p in split.parts):  # which the hybrid runner runs
             with tempfile.TemporaryDirectory() as folder:
-                found.save(folder)
-                return self.compare_files(found, folder, PLAIN)
-        graphs = [p.legalized or lower_for(p.graph, WHOLE) for p in found.parts]
+                split.save(folder)
+                return self.compare_files(split, folder, PLAIN)
+        graphs = [p.legalized or lower_for(p.graph, WHOLE) for p in split.parts]
         loaded = [self.memory.load(graph) for graph in graphs]
         key = tuple(map(id, loaded))
         if key not in known:
             values: dict[str, Any] = dict(self.feeds)
-            for part, graph, run in zip(found.parts, graphs, loaded, strict=True):
+            for part, graph, run in zip(split.parts, graphs, loaded, strict=True):
                 inputs = zip(graph.inputs, part.graph.inputs, strict=True)
                 results = run({a.name: values[b.name] for a, b in inputs})
                 values.update(zip((v.name for v in part.graph.outputs), results, strict=True))
             outputs = [_to_array(values[v.name]) for v in self.graph.outputs]
             expected = list(map(_to_array, self.in_memory))
-            known[key] = self.judge_outputs(found, outputs, expected)
+            known[key] = self.judge_outputs(split, outputs, expected)
         return known[key]
 
     def judge_outputs(
-        self, found: Partitioned, outputs: Sequence[Any], expected: Sequence[Any]
+        self, split: Partitioned, outputs: Sequence[Any], expected: Sequence[Any]
     ) -> Row:
         """The error of parts, and whether bits are the same where nothing was legalized."""
         pairs = list(zip(outputs, expected, strict=True))
@@ -136,7 +136,7 @@ class Model:
         is_same = all(has_same_bits(a, b) for a, b in pairs)
         if self.has_halves:
             row["halves"] = True
-        if is_same or not (is_legalized(found) or self.has_halves):
+        if is_same or not (is_legalized(split) or self.has_halves):
             row["same bits" if is_same else "bits differ"] = True
         return row
 

@@ -77,24 +77,24 @@ class Partitions(Cell):
         return {**rows, **summarize_lists(lists)}
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
-        return {name: judge(found) for name, found in row.items()}
+        return {name: judge(entry) for name, entry in row.items()}
 
     def make_failed_row(self, why: str) -> Row:
         return {"": {"failed": why}}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}  # the corpus and the model zoo need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}  # the corpus and the model zoo need not be here
 
 
-def judge(found: Any) -> Outcome:
+def judge(entry: Any) -> Outcome:
     """The outcome of a model for one backend, or for all its lists."""
     for kind, key in ((WRONG, "failed"), (REFUSED, "refused"), (NOT_RUN, "not run")):
-        if key in found:
-            return Outcome.of(kind, found[key])
-    if found.get("bits differ"):
+        if key in entry:
+            return Outcome.of(kind, entry[key])
+    if entry.get("bits differ"):
         return Outcome.of(WRONG, "bits differ where nothing is legalized")
-    worst = max(found["error"], found.get("optimized", 0.0))
-    tolerance = HALF_TOLERANCE if found.get("halves") else TOLERANCE
+    worst = max(entry["error"], entry.get("optimized", 0.0))
+    tolerance = HALF_TOLERANCE if entry.get("halves") else TOLERANCE
     return Outcome(RIGHT) if worst <= tolerance else Outcome.of(WRONG, f"off by {worst:.0e}")
 
 
@@ -209,9 +209,9 @@ def _summarize(rows: Mapping[str, Row]) -> Iterator[str]:
     """How many models there are, and how many runs of each outcome."""
     kinds: dict[str, int] = {}
     for row in rows.values():
-        for name, found in row.items():
-            number = found.get("right", 0) if name == "lists" else 1
-            kind = judge(found).kind
+        for name, entry in row.items():
+            number = entry.get("right", 0) if name == "lists" else 1
+            kind = judge(entry).kind
             kinds[kind] = kinds.get(kind, 0) + number
     counts = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
     yield f"{len(rows)} models; {counts}.\n"
@@ -219,20 +219,20 @@ def _summarize(rows: Mapping[str, Row]) -> Iterator[str]:
 
 def _cells(row: Row, backends: Sequence[str]) -> Iterator[str]:
     for backend in backends:
-        found = row.get(backend, {})
-        shown = f"{found['parts']}, {found['share']:.0%}" if "parts" in found else ""
-        yield shown or (judge(found).kind if found else "-")
+        entry = row.get(backend, {})
+        shown = f"{entry['parts']}, {entry['share']:.0%}" if "parts" in entry else ""
+        yield shown or (judge(entry).kind if entry else "-")
     lists = row.get("lists", {})
     yield f"{lists.get('right', 0)} of {LISTS}"
     yield str(lists.get("same bits", "-"))
     for key in ("error", "optimized"):
-        errors = [found[key] for found in row.values() if key in found]
+        errors = [entry[key] for entry in row.values() if key in entry]
         yield f"{max(errors):.0e}" if errors else "-"
 
 
-def _sum_of(found: Sequence[Row]) -> Iterator[str]:
-    right = [r for r in found if judge(r).kind == RIGHT]
-    yield str(len(found))
+def _sum_of(entries: Sequence[Row]) -> Iterator[str]:
+    right = [r for r in entries if judge(r).kind == RIGHT]
+    yield str(len(entries))
     yield str(len(right))
     is_backend = all("share" in r for r in right)
     yield str(sum(r["share"] == 1 for r in right)) if is_backend else "-"
@@ -246,8 +246,8 @@ def _list_problems(rows: Mapping[str, Row]) -> Iterator[str]:
     """The outcomes that are not right, those of one reason in one line."""
     reasons: dict[str, list[str]] = {}
     for case, row in sorted(rows.items()):
-        for name, found in row.items():
-            outcome = judge(found)
+        for name, entry in row.items():
+            outcome = judge(entry)
             if outcome.kind != RIGHT:
                 at = f"`{case}` for {name}" if name else f"`{case}`"
                 reasons.setdefault(str(outcome), []).append(at)

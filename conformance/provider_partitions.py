@@ -56,20 +56,20 @@ class ProviderPartitions(Cell):
         if PYTHON not in os.environ:
             pytest.skip(f"{PYTHON} names no Python with onnxruntime-openvino")
         graph = prepare_graph(light_models.model_path(case))
-        found: Row = {}
+        row: Row = {}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             for seed, share in enumerate(SHARES):
                 serde.save(graph, path, opset=OPSET)
                 change_activations(path, share, seed)
-                found[f"{share:.0%}"] = compare(path)
-        return found
+                row[f"{share:.0%}"] = compare(path)
+        return row
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         return {name: _outcome(counts) for name, counts in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}
 
 
 def _outcome(counts: Any) -> Outcome:

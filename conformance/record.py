@@ -39,15 +39,15 @@ class Outcome(NamedTuple):
         return cls(kind, " ".join(str(reason).split())[:LONGEST])
 
     @classmethod
-    def judge_error(cls, found: float | str, bound: float) -> Outcome:
+    def judge_error(cls, error: float | str, bound: float) -> Outcome:
         """The outcome of an error below or above a bound, or of a text that says why there is none.
 
         What failed without being refused is wrong.
         """
-        if not isinstance(found, str):
-            return cls(RIGHT) if found < bound else cls(WRONG, f"off by {found:.0e} of scale")
-        kind, _, reason = found.partition(": ")
-        return cls.of(kind, reason) if kind in RANK else cls.of(WRONG, found)
+        if not isinstance(error, str):
+            return cls(RIGHT) if error < bound else cls(WRONG, f"off by {error:.0e} of scale")
+        kind, _, reason = error.partition(": ")
+        return cls.of(kind, reason) if kind in RANK else cls.of(WRONG, error)
 
 
 Outcomes = dict[str, dict[str, Outcome]]  # by case and variant
@@ -83,23 +83,23 @@ def rows(cell: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def write(cell: str, found: Mapping[str, Any]) -> None:
+def write(cell: str, entries: Mapping[str, Any]) -> None:
     """Write the rows of a cell, one case a line."""
     lines = (
-        f" {json.dumps(case, ensure_ascii=False)}: {json.dumps(found[case], ensure_ascii=False)}"
-        for case in sorted(found)
+        f" {json.dumps(case, ensure_ascii=False)}: {json.dumps(entries[case], ensure_ascii=False)}"
+        for case in sorted(entries)
     )
     path = path_of(cell)
     path.parent.mkdir(exist_ok=True)
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def pack(found: Mapping[str, Outcome], variants: Sequence[str]) -> Packed:
+def pack(outcomes: Mapping[str, Outcome], variants: Sequence[str]) -> Packed:
     """The row of outcomes by variant: one outcome, or variants by outcome."""
     by_outcome: dict[str, list[int]] = {}
-    for variant, outcome in found.items():
+    for variant, outcome in outcomes.items():
         by_outcome.setdefault(str(outcome), []).append(variants.index(variant))
-    if len(by_outcome) == 1 and len(found) == len(variants):
+    if len(by_outcome) == 1 and len(outcomes) == len(variants):
         return next(iter(by_outcome))
     return {text: _ranges(sorted(at), variants) for text, at in by_outcome.items()}
 
@@ -119,8 +119,8 @@ def unpack(held: Packed, variants: Sequence[str]) -> dict[str, Outcome]:
     """The outcomes of a row that ``pack`` made."""
     if isinstance(held, str):
         return dict.fromkeys(variants, Outcome.parse(held))
-    found = {v: Outcome.parse(text) for text, said in held.items() for v in _listed(said, variants)}
-    return {v: found[v] for v in variants if v in found}
+    row = {v: Outcome.parse(text) for text, span in held.items() for v in _listed(span, variants)}
+    return {v: row[v] for v in variants if v in row}
 
 
 def _listed(ranges: str, variants: Sequence[str]) -> Iterator[str]:
@@ -131,19 +131,19 @@ def _listed(ranges: str, variants: Sequence[str]) -> Iterator[str]:
 
 def differences(before: Outcomes, after: Outcomes) -> Iterator[Difference]:
     """The cases that came out otherwise; those that only one of the two has are left out."""
-    for case, found in after.items():
-        for variant, outcome in found.items():
+    for case, outcomes in after.items():
+        for variant, outcome in outcomes.items():
             old = before.get(case, {}).get(variant)
             if old is not None and old != outcome:
                 yield Difference(case, variant, old, outcome)
 
 
-def counts(found: Outcomes) -> dict[str, int]:
+def counts(outcomes: Outcomes) -> dict[str, int]:
     """How many outcomes of each kind there are."""
-    kinds = [outcome.kind for each in found.values() for outcome in each.values()]
+    kinds = [outcome.kind for each in outcomes.values() for outcome in each.values()]
     return {kind: kinds.count(kind) for kind in RANK}
 
 
-def worse(found: Iterable[Difference]) -> list[Difference]:
+def worse(changes: Iterable[Difference]) -> list[Difference]:
     """Those that are worse than before."""
-    return [d for d in found if d.is_worse]
+    return [d for d in changes if d.is_worse]

@@ -69,35 +69,35 @@ class RelaxModels(Cell):
     def make_failed_row(self, why: str) -> Result:
         return ["failed", why]
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}  # the corpus need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}  # the corpus need not be here
 
 
 def network(name: str) -> Result:
     """One of MXNet's networks, for one sample."""
     size = networks.smallest(name) if name in networks.VISION else None
     built = networks.build(name, size)
-    given = networks.feeds(built, 1)
-    wanted = networks.expected(built, given)
+    feeds = networks.feeds(built, 1)
+    expected = networks.expected(built, feeds)
     with tempfile.TemporaryDirectory() as folder:
         symbol, _ = networks.export(built, Path(folder))
-        got = in_relax(serde.load(symbol, inputs=given), given)
-    return judged(max(error(a, b) for a, b in zip(got, wanted, strict=True)))
+        got = in_relax(serde.load(symbol, inputs=feeds), feeds)
+    return judged(max(error(a, b) for a, b in zip(got, expected, strict=True)))
 
 
 def light(name: str) -> Result:
     """One of the light models."""
     path = light_models.model_path(name)
-    given = light_models.feeds(onnx.load(path))
-    got = in_relax(serde.load(path), given)
-    wanted = run_model(onnx.load(path), given)
-    return judged(max(error(a, b) for a, b in zip(got, wanted, strict=True)))
+    feeds = light_models.feeds(onnx.load(path))
+    got = in_relax(serde.load(path), feeds)
+    expected = run_model(onnx.load(path), feeds)
+    return judged(max(error(a, b) for a, b in zip(got, expected, strict=True)))
 
 
 def module(name: str) -> Result:
     """A module of the corpus, with numbers for its named sizes."""
-    case, graph, given = relay_corpus.load_static(name)
-    how = relay_corpus.difference(name, case.outputs, in_relax(graph, given))
+    case, graph, feeds = relay_corpus.load_static(name)
+    how = relay_corpus.difference(name, case.outputs, in_relax(graph, feeds))
     return ["right", 0.0] if how is None else ["wrong", how]
 
 
@@ -150,12 +150,12 @@ def page(known: Mapping[str, Result]) -> Iterator[str]:
     yield from operators()
 
 
-def cell(found: Result) -> str:
+def cell(result: Result) -> str:
     """An error, or what else became of a model."""
-    kind, said = found
-    if isinstance(said, float):
-        return f"{said:.0e}" if kind == "right" else f"**{said:.0e}**"
-    flat = " ".join(str(said).split()).replace("|", "/")
+    kind, detail = result
+    if isinstance(detail, float):
+        return f"{detail:.0e}" if kind == "right" else f"**{detail:.0e}**"
+    flat = " ".join(str(detail).split()).replace("|", "/")
     return f"{kind if kind == 'refused' else f'**{kind}**'}: {flat[:160]}"
 
 

@@ -56,24 +56,24 @@ def named(model: onnx.ModelProto, batch: bool) -> onnx.ModelProto:
     """The model with names for the sizes of its inputs that no constant fixes; or for the first
     size of the first input, and for that of others that begin with as many.
     """
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    shapes = [list(entry.type.tensor_type.shape.dim) for entry in made.graph.input]
-    fixed = {d for held in made.graph.initializer for d in held.static_shape}
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    shapes = [list(entry.type.tensor_type.shape.dim) for entry in copy.graph.input]
+    fixed = {d for held in copy.graph.initializer for d in held.static_shape}
     leading = shapes[0][0].dim_value if shapes and shapes[0] else 0
     for dims in shapes:
         for dim in dims[:1] if batch else dims:
             size = dim.dim_value
             if size > 1 and size not in fixed and (not batch or size == leading):
                 dim.dim_param = f"n{size}"
-    for entry in made.graph.output:
+    for entry in copy.graph.output:
         entry.type.tensor_type.ClearField("shape")
-    return made
+    return copy
 
 
 def is_right(tried: Tried, model: onnx.ModelProto) -> str | None:
     """What is not right of a test in another form, if anything."""
-    ((arrays, wanted),) = tried.case.data
+    ((arrays, expected),) = tried.case.data
     feeds = dict(zip((i.name for i in model.graph.input), arrays, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         onnx.save(model, f"{folder}/m.onnx")
@@ -81,7 +81,7 @@ def is_right(tried: Tried, model: onnx.ModelProto) -> str | None:
             got = run(f"{folder}/m.onnx", feeds)
         except RelaxError as error:
             return str(error).strip().splitlines()[-1][:100]
-    return difference(tried.case, wanted, got)
+    return difference(tried.case, expected, got)
 
 
 def measure_symbolic() -> None:
@@ -91,10 +91,10 @@ def measure_symbolic() -> None:
         if tried.op not in SUPPORTED or is_right(tried, tried.case.model) is not None:
             continue
         for batch in (True, False):
-            said = is_right(tried, named(tried.case.model, batch))
-            counts[tried.op][said is not None] += 1
-            if said is not None:
-                print(tried.op, tried.case.name, "batch" if batch else "all", said, sep="; ")
+            reason = is_right(tried, named(tried.case.model, batch))
+            counts[tried.op][reason is not None] += 1
+            if reason is not None:
+                print(tried.op, tried.case.name, "batch" if batch else "all", reason, sep="; ")
     right = " ".join(sorted(op for op, (good, bad) in counts.items() if good and not bad))
     lines = textwrap.fill(right, 96, initial_indent="    ", subsequent_indent="    ")
     text = SYMBOLIC_HEADER.format(tvm=RELAX.ask("version"), opset=OPSET, lines=lines)

@@ -86,22 +86,22 @@ def feeds(case: Any, graph: Graph) -> dict[str, Any]:
 def load_static(name: str) -> tuple[Any, Graph, dict[str, Any]]:
     """A module, its graph with numbers for the named sizes, and the corpus's inputs."""
     case, graph, _ = load(name)
-    given = feeds(case, graph)
+    inputs = feeds(case, graph)
     sizes = {
         dim: size
         for value in graph.inputs
-        for dim, size in zip(value.shape or (), given[value.name].shape, strict=False)
+        for dim, size in zip(value.shape or (), inputs[value.name].shape, strict=False)
         if isinstance(dim, str)
     }
-    return case, tidy(fix_dimensions(graph, sizes)) if sizes else graph, given
+    return case, tidy(fix_dimensions(graph, sizes)) if sizes else graph, inputs
 
 
-def difference(name: str, wanted: Sequence[Any], got: Sequence[Any]) -> str | None:
+def difference(name: str, expected: Sequence[Any], got: Sequence[Any]) -> str | None:
     """How results differ from what TVM computed of a module."""
-    if len(got) != len(wanted):
-        return f"{len(got)} outputs for {len(wanted)}"
+    if len(got) != len(expected):
+        return f"{len(got)} outputs for {len(expected)}"
     limit = LESS_EXACT.get(name, TOLERANCE)
-    for at, (a, b) in enumerate(zip(got, wanted, strict=True)):
+    for at, (a, b) in enumerate(zip(got, expected, strict=True)):
         rows = DEFINED.get(name, len(b) if b.ndim else 0) if at == 0 else None
         a, b = (a, b) if rows is None or not b.ndim else (a[:rows], b[:rows])
         if text := _differs(np.asarray(a), np.asarray(b), limit):
@@ -109,18 +109,18 @@ def difference(name: str, wanted: Sequence[Any], got: Sequence[Any]) -> str | No
     return None
 
 
-def _differs(found: Any, wanted: Any, limit: float) -> str:
-    """What is wrong with ``found``, empty where it is within ``limit`` of scale."""
-    kinds = {found.dtype.kind, wanted.dtype.kind}
-    is_float = wanted.dtype.kind in "fc"
-    if found.dtype != wanted.dtype if is_float else len(kinds) > 1 and "b" not in kinds:
-        return f"{found.dtype} for {wanted.dtype}"
-    if found.shape != wanted.shape:
-        return f"shape {found.shape} for {wanted.shape}"
-    if wanted.dtype.kind not in "f":
-        count = int((found != wanted).sum())
-        return f"{count} of {wanted.size} integers differ" if count else ""
-    a, b = found.astype(np.float64), wanted.astype(np.float64)
+def _differs(actual: Any, expected: Any, limit: float) -> str:
+    """What is wrong with ``actual``, empty where it is within ``limit`` of scale."""
+    kinds = {actual.dtype.kind, expected.dtype.kind}
+    is_float = expected.dtype.kind in "fc"
+    if actual.dtype != expected.dtype if is_float else len(kinds) > 1 and "b" not in kinds:
+        return f"{actual.dtype} for {expected.dtype}"
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape} for {expected.shape}"
+    if expected.dtype.kind not in "f":
+        count = int((actual != expected).sum())
+        return f"{count} of {expected.size} integers differ" if count else ""
+    a, b = actual.astype(np.float64), expected.astype(np.float64)
     special = ~np.isfinite(a) | ~np.isfinite(b)
     if not np.array_equal(a[special], b[special], equal_nan=True):
         return "infinite or no numbers differ"
@@ -138,9 +138,9 @@ class RelayCorpus(Source):
         return names()
 
     def sample(self, case: str) -> Sample:
-        found, graph, _ = load(case)
-        data = [(feeds(found, graph), found.outputs)]
-        return Sample(graph, data, lambda wanted, got: difference(case, wanted, got))
+        test, graph, _ = load(case)
+        data = [(feeds(test, graph), test.outputs)]
+        return Sample(graph, data, lambda expected, got: difference(case, expected, got))
 
 
 HEADER = f"""# The Relay corpus
@@ -158,19 +158,19 @@ computes in float32 (`pass-00-base`), ONNX Runtime by 2.8e-4.
 
 def page(rows: Mapping[str, Packed]) -> Iterator[str]:
     """The page of the corpus."""
-    found = {name: unpack(row, Onnx.variants) for name, row in rows.items()}
+    outcomes = {name: unpack(row, Onnx.variants) for name, row in rows.items()}
     yield HEADER.format(count=len(rows))
     yield f"| opset | {' | '.join(RANK)} |\n|---" + "|---" * len(RANK) + "|"
     for opset in OPSETS:
-        counts = (sum(o[opset].kind == kind for o in found.values()) for kind in RANK)
+        counts = (sum(o[opset].kind == kind for o in outcomes.values()) for kind in RANK)
         yield f"| {opset} | {' | '.join(map(str, counts))} |"
     for kind in (WRONG, NOT_RUN, REFUSED):
         reasons: dict[str, list[str]] = defaultdict(list)
         for name, row in rows.items():
             spans = {row: ""} if isinstance(row, str) else {w: f" ({at})" for w, at in row.items()}
-            for said, at in spans.items():
-                if said.startswith(kind) and said != RIGHT:
-                    reasons[said.removeprefix(f"{kind}: ")].append(f"`{name}`{at}")
+            for text, at in spans.items():
+                if text.startswith(kind) and text != RIGHT:
+                    reasons[text.removeprefix(f"{kind}: ")].append(f"`{name}`{at}")
         yield f"\n## {kind.capitalize()}\n"
         yield from (f"* {why}: {', '.join(some)}" for why, some in sorted(reasons.items()))
         yield from () if reasons else ("None.",)

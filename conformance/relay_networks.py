@@ -53,7 +53,7 @@ class RelayNetworks(Cell):
         return [n for names in KINDS.values() for n in names]
 
     def run(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        rows: dict[str, Any] = {}
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             write(name, folder)
@@ -62,12 +62,12 @@ class RelayNetworks(Cell):
                     ir = read(folder, stage, form)
                     for opset in OPSETS[form]:
                         try:
-                            made = outcome(ir, opset, folder)
-                            row: dict[str, Any] = {"nodes": made.nodes, "error": made.error}
+                            result = outcome(ir, opset, folder)
+                            row: dict[str, Any] = {"nodes": result.nodes, "error": result.error}
                         except SerdeError as error:
                             row = {"failed": str(error)}
-                        found[f"{stage} {form} {opset}"] = row
-        return found
+                        rows[f"{stage} {form} {opset}"] = row
+        return rows
 
     def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
         return outcomes_of(row, TOLERANCE)

@@ -70,8 +70,8 @@ class RoundTrips(Cell):
             if case.startswith(CORPUS):
                 return module_trip(case, Path(folder))
             if case in LIGHT:
-                made = from_onnx(model_path(case), Path(folder))
-                return dict(zip(("nodes", "error"), made, strict=True))
+                result = from_onnx(model_path(case), Path(folder))
+                return dict(zip(("nodes", "error"), result, strict=True))
             size = smallest(case) if case in VISION else None
             return there_and_back(case, Path(folder), size)._asdict()
 
@@ -81,26 +81,26 @@ class RoundTrips(Cell):
             return {"": Outcome.of(kind, why)}
         limit = LESS_EXACT.get(case.removeprefix(CORPUS), TOLERANCE)
         errors = {k: row[k] for k in ("first", "second", "third", "error") if k in row}
-        found = {k: Outcome.judge_error(error, limit) for k, error in errors.items()}
+        outcomes = {k: Outcome.judge_error(error, limit) for k, error in errors.items()}
         if renamed := row.get("renamed"):
-            found["names"] = Outcome.of(WRONG, f"renamed: {', '.join(renamed)}")
-        return found
+            outcomes["names"] = Outcome.of(WRONG, f"renamed: {', '.join(renamed)}")
+        return outcomes
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}  # the corpus need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}  # the corpus need not be here
 
 
 def module_trip(name: str, folder: Path) -> dict[str, Any]:
     """What became of one module of the corpus."""
     try:
         source = load(name, folder)
-        given = source.ir, source.weights, source.feeds, source.wanted
-        found = relay_trip(*given, folder, DEFINED.get(name.removeprefix(CORPUS)))
+        args = source.ir, source.weights, source.feeds, source.expected
+        result = relay_trip(*args, folder, DEFINED.get(name.removeprefix(CORPUS)))
     except NotRun:
         return {"refused": "nothing to compare with"}
     except SerdeError as error:
         return {"refused": reason(error)}
-    return dict(zip(("first", "third", "renamed"), found, strict=True))
+    return dict(zip(("first", "third", "renamed"), result, strict=True))
 
 
 def page(known: Mapping[str, Any]) -> Iterator[str]:
@@ -108,9 +108,9 @@ def page(known: Mapping[str, Any]) -> Iterator[str]:
     yield HEADER + MXNET
     for name in NETWORKS:
         if name in known:
-            found = Trip(**known[name])
-            errors = " | ".join(cell(e) for e in (found.first, found.second, found.third))
-            yield f"| {name} | {errors} | {names(found.renamed)} |"
+            trip = Trip(**known[name])
+            errors = " | ".join(cell(e) for e in (trip.first, trip.second, trip.third))
+            yield f"| {name} | {errors} | {names(trip.renamed)} |"
     yield MODELS
     for name in LIGHT:
         if name in known:

@@ -77,19 +77,19 @@ class Consumer(Target):
 
         model = to_proto(from_ir(graph, **get_profile(self.name).write_options()))
         held = {t.name for t in model.graph.initializer}
-        given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
+        inputs = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         self.rounds = not ROUNDING.isdisjoint(n.op_type for n in model.graph.node)
         with tempfile.TemporaryDirectory() as folder:
             onnx.save(model, f"{folder}/m.onnx")
-            return run(self.name, f"{folder}/m.onnx", given)
+            return run(self.name, f"{folder}/m.onnx", inputs)
 
-    def comparable(self, wanted: Any, got: Any) -> Any:
+    def comparable(self, expected: Any, got: Any) -> Any:
         """The expected integer for one next to it, where the model rounds."""
-        is_alike = (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
-        if not self.rounds or not is_alike or wanted.dtype.kind not in "iu":
+        is_alike = (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        if not self.rounds or not is_alike or expected.dtype.kind not in "iu":
             return got
-        apart = np.abs(got.astype(np.float64) - wanted.astype(np.float64))
-        return np.where(apart <= 1, wanted, got)
+        apart = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        return np.where(apart <= 1, expected, got)
 
 
 class OpenVINO(Consumer):
@@ -115,7 +115,7 @@ class Onnx2Torch(Consumer):
 
     name = "onnx2torch"
 
-    def comparable(self, wanted: Any, got: Any) -> Any:
+    def comparable(self, expected: Any, got: Any) -> Any:
         """PyTorch divides as the standard does."""
         return got
 
@@ -131,8 +131,8 @@ def _versions(model: onnx.ModelProto) -> Iterator[int]:
     stack = [model.graph]
     while stack:
         for node in stack.pop().node:
-            found = schema.find(node.op_type, opset) if not node.domain else None
-            yield found.since if found is not None else 0
+            operator = schema.find(node.op_type, opset) if not node.domain else None
+            yield operator.since if operator is not None else 0
             stack.extend(a.g for a in node.attribute if a.HasField("g"))
 
 
@@ -146,7 +146,7 @@ def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
     from onnx.reference import ReferenceEvaluator
 
     levels = ort.GraphOptimizationLevel
-    found = []
+    runs = []
     for level in (levels.ORT_ENABLE_ALL, levels.ORT_DISABLE_ALL):
         options = ort.SessionOptions()
         options.log_severity_level = 4
@@ -155,10 +155,10 @@ def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
         try:
             session = ort.InferenceSession(model.SerializeToString(), options)
             results = session.run(None, dict(feeds))
-            found.append([*map(_with_type, results, model.graph.output)])
+            runs.append([*map(_with_type, results, model.graph.output)])
         except Exception as error:  # its exceptions have no common base but this
-            found.append(error)
-    optimized, plain = found
+            runs.append(error)
+    optimized, plain = runs
     if isinstance(plain, Exception):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -245,8 +245,8 @@ class MXNet(Target):
         arrays = {**arrays}
         arrays |= {n: mx.nd.array(np.atleast_1d(a), dtype=a.dtype) for n, a in feeds.items()}
         if '"_while_loop"' in symbol.tojson():
-            made = mx.nd.CachedOp(symbol)(*(arrays[n] for n in symbol.list_inputs()))
-            return [y.asnumpy() for y in (made if isinstance(made, list) else [made])]
+            outputs = mx.nd.CachedOp(symbol)(*(arrays[n] for n in symbol.list_inputs()))
+            return [y.asnumpy() for y in (outputs if isinstance(outputs, list) else [outputs])]
         try:
             bound = symbol.bind(
                 mx.cpu(), {n: arrays[n] for n in symbol.list_arguments()}, grad_req="null",
@@ -258,9 +258,9 @@ class MXNet(Target):
                 raise NotRun(lacking) from error
             raise
 
-    def comparable(self, wanted: Any, got: Any) -> Any:
+    def comparable(self, expected: Any, got: Any) -> Any:
         """``(1,)`` where ONNX has no axes, and booleans where MXNet has floats."""
-        if getattr(wanted, "shape", None) == () and got.shape == (1,):
+        if getattr(expected, "shape", None) == () and got.shape == (1,):
             return got.reshape(())
         return got
 
@@ -292,11 +292,11 @@ class Relay(Target):
         from serde.formats.relay.encode import encode
         from serde.formats.relay.from_ir import from_ir as relay_from_ir
 
-        made = relay_from_ir(graph)
+        new_graph = relay_from_ir(graph)
         with tempfile.TemporaryDirectory() as folder:
-            path, *params = encode(made, Path(folder) / "m.json")
-            given = {v.name: feeds[v.name] for v in made.inputs}
-            return self.ask(folder, given, "run", ["json", Path(path).read_text()], *params)
+            path, *params = encode(new_graph, Path(folder) / "m.json")
+            inputs = {v.name: feeds[v.name] for v in new_graph.inputs}
+            return self.ask(folder, inputs, "run", ["json", Path(path).read_text()], *params)
 
     def ask(
         self, folder: str, feeds: Mapping[str, Any], request: str, model: Any, *more: str
@@ -306,8 +306,8 @@ class Relay(Target):
 
         np.savez(f"{folder}/in.npz", **feeds)
         ask(request, model, f"{folder}/in.npz", f"{folder}/out.npz", *more)
-        with np.load(f"{folder}/out.npz") as found:
-            return [found[f"arr_{i}"] for i in range(len(found.files))]
+        with np.load(f"{folder}/out.npz") as arrays:
+            return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
 
 
 class Relax(Target):
@@ -325,7 +325,7 @@ class Relax(Target):
         from tests.relax.relax_live import run
 
         held = {t.name for t in model.graph.initializer}
-        given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
+        inputs = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         with tempfile.TemporaryDirectory() as folder:
             onnx.save(model, f"{folder}/m.onnx")
-            return run(f"{folder}/m.onnx", given)
+            return run(f"{folder}/m.onnx", inputs)

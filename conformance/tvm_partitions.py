@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.networks import VISION, build, export, feeds, load_params, smallest
 from tests.relay.networks import TESTING
-from tests.relay.tvm_live import beside
+from tests.relay.tvm_live import run_script
 
 from .matrix import Cell
 from .record import NOT_RUN, RIGHT, WRONG, Outcome
@@ -40,14 +40,14 @@ class TvmPartitions(Cell):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             arguments = _export_gluon(plain, folder) if kind else _describe_testing(plain)
-            found = dict(beside(SCRIPT, folder, str(LISTS), *arguments))
-        return dict(found["row"])
+            answers = dict(run_script(SCRIPT, folder, str(LISTS), *arguments))
+        return dict(answers["row"])
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         return {name: _outcome(name, counts) for name, counts in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **rows}
 
 
 def _describe_testing(name: str) -> tuple[str, ...]:

@@ -36,14 +36,14 @@ def compare(module: Any, weights: Set[str], lists: int) -> dict[str, list[int | 
 
     graph = serde.load(module)
     operators = sorted({n.op for n in graph.nodes if not n.domain and n.op != "Identity"})
-    found: dict[str, list[int | None]] = {}
+    rows: dict[str, list[int | None]] = {}
     for seed in range(lists if len(graph.nodes) <= LARGE else FEW):
         rng = random.Random(seed)
         ops = rng.sample(operators, rng.randint(1, max(len(operators) - 1, 1)))
         register_codegen(Target(f"list {seed}", OPSET, {op: {} for op in ops}))
         name = SETTINGS.backend.name
-        found[name] = [*count_by_serde(module, weights), *limit_time(count_by_tvm, module, weights)]
-    return found
+        rows[name] = [*count_by_serde(module, weights), *limit_time(count_by_tvm, module, weights)]
+    return rows
 
 
 def count_by_serde(module: Any, weights: Set[str]) -> Counts:
@@ -108,15 +108,15 @@ def count_by_tvm(module: Any, weights: Set[str]) -> Counts:
     transform = relay.transform
     passes = [transform.AnnotateTarget("onnx"), transform.MergeCompilerRegions(),
               transform.PartitionGraph(), transform.InferType()]  # fmt: skip
-    found = tvm.transform.Sequential(passes)(module)
+    mod = tvm.transform.Sequential(passes)(module)
     called: list[Any] = []
     relay.analysis.post_order_visit(
-        found["main"].body, lambda e: called.append(e) if is_part(e) else None
+        mod["main"].body, lambda e: called.append(e) if is_part(e) else None
     )
     parts = moved = 0
     for call in called:
         visited: list[Any] = []
-        relay.analysis.post_order_visit(found[call.op].body, visited.append)
+        relay.analysis.post_order_visit(mod[call.op].body, visited.append)
         if any(isinstance(e, relay.Call) for e in visited):
             types = [a.checked_type for a in call.args if not is_weight(a, weights)]
             parts += 1
@@ -160,8 +160,8 @@ def bytes_of(type_: Any) -> int:
 
 def make_testing(name: str, options: str) -> tuple[Any, Set[str]]:
     """A network of ``tvm.relay.testing``, and the names of its weights."""
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(options).items()}
-    module, params = import_module(f"tvm.relay.testing.{name}").get_workload(**given)
+    kwargs = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(options).items()}
+    module, params = import_module(f"tvm.relay.testing.{name}").get_workload(**kwargs)
     return module, set(params)
 
 
@@ -174,8 +174,8 @@ def make_gluon(symbol: str, weights: str, shapes: str) -> tuple[Any, Set[str]]:
     sys.modules.setdefault("mxnet", _stand_in())
     with np.load(weights) as held:
         arrays = {n: Array(held[n]) for n in held.files}
-    given = {n: tuple(s) for n, s in json.loads(shapes).items()}
-    module, params = relay.frontend.from_mxnet(Symbol(symbol), given, arg_params=arrays)
+    sizes = {n: tuple(s) for n, s in json.loads(shapes).items()}
+    module, params = relay.frontend.from_mxnet(Symbol(symbol), sizes, arg_params=arrays)
     return module, set(params)
 
 

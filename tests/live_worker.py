@@ -38,15 +38,15 @@ class LiveWorker:
         self.framework, self.variable, self.script = framework, variable, script
         self.maker, self.obstacle, self.environment = maker, obstacle, environment
         self.part = part
-        self._found: subprocess.Popen[str] | str | None = None
+        self._process: subprocess.Popen[str] | str | None = None
 
-    def found(self) -> subprocess.Popen[str] | str:
+    def start(self) -> subprocess.Popen[str] | str:
         """The process, or the reason there is none."""
-        if self._found is None:
-            self._found = self._started()
-        return self._found
+        if self._process is None:
+            self._process = self._start_process()
+        return self._process
 
-    def _started(self) -> subprocess.Popen[str] | str:
+    def _start_process(self) -> subprocess.Popen[str] | str:
         place, none = os.environ.get(self.variable), f"no live {self.framework}"
         if not place and (why := self.obstacle()):
             return f"{none}: {why}"
@@ -67,7 +67,7 @@ class LiveWorker:
 
     def ask(self, command: str, *arguments: Any) -> Any:
         """What the process answers; skips the running test, with the reason, without one."""
-        worker = self.found()
+        worker = self.start()
         if isinstance(worker, str):
             pytest.skip(worker)
         assert worker.stdin is not None and worker.stdout is not None
@@ -78,7 +78,7 @@ class LiveWorker:
         except BrokenPipeError:  # it ended after its last answer
             line = ""
         if not line:
-            self._found = None  # the next question goes to another process
+            self._process = None  # the next question goes to another process
             code = worker.wait()
             how = f" by {signal.Signals(-code).name}" if code < 0 else ""
             raise LiveError(f"{self.framework} ended{how}")

@@ -30,10 +30,10 @@ def _mxnet_or_reason() -> ModuleType | str:
 
 def live_mxnet() -> ModuleType:
     """The ``mxnet`` module; skips the running test, with the reason, where it does not import."""
-    found = _mxnet_or_reason()
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
+    module = _mxnet_or_reason()
+    if isinstance(module, str):
+        pytest.skip(module)
+    return module
 
 
 def run_symbol(
@@ -51,14 +51,14 @@ def run_symbol(
     to training mode. Raises KeyError for an input nobody gave and a feed the symbol lacks.
     """
     mx = live_mxnet()
-    given = {**params, **feeds}
+    values = {**params, **feeds}
     with _shapes(np_shape):
         symbol = mx.sym.load_json(symbol_json)
         names = symbol.list_inputs()
-        unknown, missing = set(feeds) - set(names), set(names) - set(given)
+        unknown, missing = set(feeds) - set(names), set(names) - set(values)
         if unknown or missing:
             raise KeyError(f"not inputs: {sorted(unknown)}; not given: {sorted(missing)}")
-        arrays = {n: _to_mxnet(given[n]) for n in names}
+        arrays = {n: _to_mxnet(values[n]) for n in names}
         try:
             if not names:
                 raise mx.MXNetError

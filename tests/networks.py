@@ -152,10 +152,10 @@ def _calibrate(network: Network, generator: np.random.Generator) -> None:
 
 
 def _batch_norms(block: Any) -> list[Any]:
-    found: list[Any] = []
+    layers: list[Any] = []
     norm = live_mxnet().gluon.nn.BatchNorm
-    block.apply(lambda layer: found.append(layer) if isinstance(layer, norm) else None)
-    return found
+    block.apply(lambda layer: layers.append(layer) if isinstance(layer, norm) else None)
+    return layers
 
 
 def _vision(name: str, size: int | None = None) -> Network:

@@ -184,14 +184,14 @@ def _reference(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
     return list(ReferenceEvaluator(model).run(None, feeds))
 
 
-def difference(case: Case, wanted: Sequence[Any], got: Sequence[Any]) -> str | None:
+def difference(case: Case, expected: Sequence[Any], got: Sequence[Any]) -> str | None:
     """How the outputs differ, None if they are the same within the case's tolerance."""
-    if len(wanted) != len(got):
-        return f"{len(got)} outputs instead of {len(wanted)}"
-    for i, (a, b) in enumerate(zip(wanted, got, strict=True)):
-        said = _differs(a, b, case)
-        if said:
-            return f"output {i}: {said}"
+    if len(expected) != len(got):
+        return f"{len(got)} outputs instead of {len(expected)}"
+    for i, (a, b) in enumerate(zip(expected, got, strict=True)):
+        reason = _differs(a, b, case)
+        if reason:
+            return f"output {i}: {reason}"
     return None
 
 
@@ -232,10 +232,10 @@ def verdict(case: Case, model: onnx.ModelProto) -> str:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
         return f"invalid: {str(error).splitlines()[0]}"
-    for feeds, wanted in case.data:
+    for feeds, expected in case.data:
         faults: dict[str, str] = {}
         for runtime, got in results(model, feeds):  # the slow reference comes last, if at all
-            fault = _fault(case, wanted, got)
+            fault = _fault(case, expected, got)
             if fault is None:
                 break
             faults[runtime] = fault
@@ -246,10 +246,10 @@ def verdict(case: Case, model: onnx.ModelProto) -> str:
     return "right"
 
 
-def _fault(case: Case, wanted: Sequence[Any], got: Any) -> str | None:
+def _fault(case: Case, expected: Sequence[Any], got: Any) -> str | None:
     if isinstance(got, Exception):
         return f"cannot run it: {_first_line(got)}"
-    how = difference(case, wanted, got)
+    how = difference(case, expected, got)
     return None if how is None else f"differs: {how}"
 
 

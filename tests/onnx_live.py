@@ -87,8 +87,8 @@ def assert_agree(optimized: Sequence[Any], plain: Sequence[Any]) -> None:
         np.testing.assert_allclose(a, b, digits, atol, equal_nan=True, err_msg=WRONG)
 
 
-def error(y: np.ndarray, wanted: np.ndarray) -> float:
+def error(y: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference in terms of the largest number; infinite for another shape or type."""
-    if y.shape != wanted.shape or y.dtype != wanted.dtype or not np.isfinite(y).all():
+    if y.shape != expected.shape or y.dtype != expected.dtype or not np.isfinite(y).all():
         return float("inf")
-    return float(np.abs(y - wanted).max() / np.abs(wanted).max())
+    return float(np.abs(y - expected).max() / np.abs(expected).max())

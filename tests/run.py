@@ -63,7 +63,7 @@ LIVE = {  # the variable that names an environment, what makes it, and what for
 
 def live(bin_: Path) -> dict[str, str]:
     """Make the environments frameworks run in, unless there are any; how the tests find them."""
-    found = {}
+    variables = {}
     for variable, (script, name, framework) in LIVE.items():
         folder = bin_.parent.parent / name
         if variable in os.environ:
@@ -71,8 +71,8 @@ def live(bin_: Path) -> dict[str, str]:
         if run(bin_ / "python", ROOT / script, folder):
             print(f"{framework} could not be installed: the tests against it will be skipped")
         else:
-            found[variable] = str(folder)
-    return found
+            variables[variable] = str(folder)
+    return variables
 
 
 def install_browser() -> None:

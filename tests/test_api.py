@@ -35,9 +35,9 @@ class TestNames:
 
     def test_every_public_name_is_there_and_says_what_it_is(self):
         for name in serde.__all__:
-            found = getattr(serde, name)
+            member = getattr(serde, name)
             assert name in dir(serde)
-            assert name == "__version__" or inspect.getdoc(found)
+            assert name == "__version__" or inspect.getdoc(member)
         with pytest.raises(AttributeError, match="module 'serde' has no attribute 'nothing'"):
             serde.nothing
 
@@ -164,16 +164,16 @@ class TestConvert:
 
 class TestExport:
     @pytest.mark.parametrize(
-        ("given", "found"),
+        ("name", "target"),
         [("digits-symbol.json", "digits.onnx"), ("digits", "digits.onnx"), (".", ".onnx")],
     )
-    def test_a_file_beside_the_source(self, tmp_path, given, found, monkeypatch):
+    def test_a_file_beside_the_source(self, tmp_path, name, target, monkeypatch):
         folder = tmp_path / "model"
         shutil.copytree(DIGITS, folder)
-        source = folder if given == "." else folder / given
+        source = folder if name == "." else folder / name
         path = serde.export(source)
-        wanted = tmp_path / "model.onnx" if given == "." else folder / found
-        assert path == str(wanted) and wanted.is_file()
+        expected = tmp_path / "model.onnx" if name == "." else folder / target
+        assert path == str(expected) and expected.is_file()
 
     def test_the_source_is_not_written_over_unasked(self, source):
         before = Path(source).read_bytes()

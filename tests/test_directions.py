@@ -32,27 +32,27 @@ TRUTHS = """g (int32[2,3] i, float[2,3] x) => (bool[2,3] z, int32[2,3] y) {
 }"""
 
 
-def assert_all(found):
-    wrong = {d: e for d, e in found.items() if isinstance(e, str) or e >= TOLERANCE}
+def assert_all(errors):
+    wrong = {d: e for d, e in errors.items() if isinstance(e, str) or e >= TOLERANCE}
     assert not wrong
-    assert set(found) == set(DIRECTIONS)
+    assert set(errors) == set(DIRECTIONS)
 
 
 @pytest.mark.parametrize("name", ["gru", "bert_batch_dot_where"])
 def test_networks_of_mxnet(name, tmp_path):
     network = networks.build(name)
-    given = networks.feeds(network, 1)
-    wanted = networks.expected(network, given)
+    feeds = networks.feeds(network, 1)
+    expected = networks.expected(network, feeds)
     symbol, _ = networks.export(network, tmp_path)
-    ir = serde.load(symbol, inputs=given)
-    assert_all(dict(directions(ir, "mxnet", given, wanted, tmp_path)))
+    ir = serde.load(symbol, inputs=feeds)
+    assert_all(dict(directions(ir, "mxnet", feeds, expected, tmp_path)))
 
 
 def test_a_light_model(tmp_path):
     path = light_models.model_path("light_squeezenet")
-    given = light_models.feeds(onnx.load(path))
-    wanted = run_onnx(path, given, 0)
-    assert_all(dict(directions(serde.load(path), "onnx", given, wanted, tmp_path)))
+    feeds = light_models.feeds(onnx.load(path))
+    expected = run_onnx(path, feeds, 0)
+    assert_all(dict(directions(serde.load(path), "onnx", feeds, expected, tmp_path)))
 
 
 @pytest.mark.parametrize("name", ["cf-while-const", "cf-if-nested", "fe-onnx-lstm", "qnn-onnx-qop"])
@@ -63,27 +63,27 @@ def test_modules_of_tvm(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("body", "given"),
+    ("body", "feeds"),
     [
         *((NESTED, {"c": np.array(c), "d": np.array(d), "x": X}) for c, d in [(1, 1), (1, 0), (0, 1)]),
         (TRUTHS, {"i": np.int32([[0, 3, -2], [0, 0, 1]]), "x": X}),
     ],
 )  # fmt: skip
-def test_choices_in_choices_and_truths_of_integers(body, given, tmp_path):
-    given = {n: a.astype(bool) if n in "cd" else a for n, a in given.items()}
+def test_choices_in_choices_and_truths_of_integers(body, feeds, tmp_path):
+    feeds = {n: a.astype(bool) if n in "cd" else a for n, a in feeds.items()}
     model = model_of(body, 17, 8)
     onnx.save(model, tmp_path / "m.onnx")
     ir = serde.load(tmp_path / "m.onnx")
-    assert_all(dict(directions(ir, "onnx", given, run_model(model, given), tmp_path)))
+    assert_all(dict(directions(ir, "onnx", feeds, run_model(model, feeds), tmp_path)))
 
 
 def test_what_cannot_be_written_is_told_and_the_rest_runs(tmp_path):
     """MXNet has no integers of 16 bits that come in or go out."""
     model = model_of("g (int16[2] x) => (int16[2] y) { y = Neg (x) }", 17, 8)
     onnx.save(model, tmp_path / "m.onnx")
-    given = {"x": np.int16([3, -4])}
+    feeds = {"x": np.int16([3, -4])}
     ir = serde.load(tmp_path / "m.onnx")
-    found = dict(directions(ir, "onnx", given, [-given["x"]], tmp_path))
-    assert found["onnx → mxnet"].startswith("refused: input: int16")
-    assert found["mxnet → onnx"] == "no such model"
-    assert found["relay → relay"] == 0
+    errors = dict(directions(ir, "onnx", feeds, [-feeds["x"]], tmp_path))
+    assert errors["onnx → mxnet"].startswith("refused: input: int16")
+    assert errors["mxnet → onnx"] == "no such model"
+    assert errors["relay → relay"] == 0

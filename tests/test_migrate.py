@@ -80,46 +80,46 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(job, "run_child", run)
 
 
-def statuses(found):
-    return {Path(r.source).name: r.status for r in found.rows}
+def statuses(report):
+    return {Path(r.source).name: r.status for r in report.rows}
 
 
 def serde(*arguments):
-    found = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert "Traceback" not in found.output
-    return found.exit_code, found.output
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.output
 
 
 def test_a_folder_gives_a_row_for_each_model(zoo, tmp_path):
     out = tmp_path / "out"
     seen = []
-    found = migrate([zoo], out, to="mxnet", jobs=2, progress=lambda *a: seen.append(a))
+    report = migrate([zoo], out, to="mxnet", jobs=2, progress=lambda *a: seen.append(a))
     assert [(n, total) for _, n, total in seen] == [(n + 1, 5) for n in range(5)]
-    assert {os.path.relpath(r.source, zoo): r.status for r in found.rows} == {
+    assert {os.path.relpath(r.source, zoo): r.status for r in report.rows} == {
         "a.onnx": "converted", "sub/a.onnx": "converted", "mx/digits-symbol.json": "converted",
         "foo.onnx": "refused", "broken.onnx": "unreadable",
     }  # fmt: skip
-    assert not found.ok and found.counts == {"converted": 3, "refused": 1, "unreadable": 1}
-    assert [m[:3] for m in found.missing_operators] == [("Bar", 1, 1), ("Foo", 1, 2)]
+    assert not report.ok and report.counts == {"converted": 3, "refused": 1, "unreadable": 1}
+    assert [m[:3] for m in report.missing_operators] == [("Bar", 1, 1), ("Foo", 1, 2)]
     results = {str(p.relative_to(out)) for p in out.rglob("*-symbol.json")}
     assert results == {"a-symbol.json", "sub/a-symbol.json", "mx/digits-symbol.json"}
     read = json.loads((out / "migration.json").read_text())
-    assert read["counts"] == found.counts and len(read["models"]) == 5
+    assert read["counts"] == report.counts and len(read["models"]) == 5
     assert read["missing"][0]["op"] == "Bar"
     rows = list(csv.DictReader((out / "migration.csv").read_text().splitlines()))
-    assert sorted(r["status"] for r in rows) == sorted(r.status for r in found.rows)
+    assert sorted(r["status"] for r in rows) == sorted(r.status for r in report.rows)
     assert "Operators in the way" in (out / "migration.html").read_text()
 
 
 def test_options_of_reading_apply_where_they_exist(zoo, tmp_path, in_this_process):
-    found = migrate(
+    report = migrate(
         [zoo / "mx", zoo / "a.onnx"], tmp_path / "out", opset=11, kernels="plain", jobs=1
     )
-    assert found.ok
+    assert report.ok
     for name in ("digits", "a"):
         assert onnx.load(tmp_path / "out" / f"{name}.onnx").opset_import[0].version == 11
-    found = migrate([zoo / "a.onnx"], tmp_path / "out2", opset=99, jobs=1)
-    assert found.rows[0].status == "refused" and "opset" in found.rows[0].reason
+    report = migrate([zoo / "a.onnx"], tmp_path / "out2", opset=99, jobs=1)
+    assert report.rows[0].status == "refused" and "opset" in report.rows[0].reason
 
 
 def test_a_result_that_cannot_be_run_is_converted_and_not_verified(
@@ -129,8 +129,8 @@ def test_a_result_that_cannot_be_run_is_converted_and_not_verified(
         raise SerdeError("the runtime refuses these inputs")
 
     monkeypatch.setattr("serde.verification.compare_result", refuse)
-    found = migrate([zoo / "a.onnx"], tmp_path / "out", verify=True, jobs=1)
-    (row,) = found.rows
+    report = migrate([zoo / "a.onnx"], tmp_path / "out", verify=True, jobs=1)
+    (row,) = report.rows
     assert row.ok
     assert (row.status, row.reason) == (
         "converted", "not verified: the runtime refuses these inputs"
@@ -153,9 +153,9 @@ class TestOneOfMany:
         write(tmp_path / "in" / "good.onnx")
         write(tmp_path / "in" / f"{name}.onnx")
         seconds = 3 if name == "hang" else 60
-        found = migrate([tmp_path / "in"], tmp_path / "out", max_seconds=seconds, jobs=2)
-        assert statuses(found) == {"good.onnx": "converted", f"{name}.onnx": status}
-        assert next(r for r in found.rows if r.status == status).reason == reason
+        report = migrate([tmp_path / "in"], tmp_path / "out", max_seconds=seconds, jobs=2)
+        assert statuses(report) == {"good.onnx": "converted", f"{name}.onnx": status}
+        assert next(r for r in report.rows if r.status == status).reason == reason
 
     def test_of_200_models_20_are_broken(self, tmp_path, in_this_process):
         for n in range(200):
@@ -164,9 +164,9 @@ class TestOneOfMany:
             )
             if n % 20 == 1:
                 path.write_bytes(path.read_bytes()[:50])
-        found = migrate([tmp_path / "in"], tmp_path / "out", to="relay", jobs=1)
-        assert found.counts == {"converted": 180, "refused": 10, "unreadable": 10}
-        assert [m[:3] for m in found.missing_operators] == [("Bar", 10, 10), ("Foo", 10, 20)]
+        report = migrate([tmp_path / "in"], tmp_path / "out", to="relay", jobs=1)
+        assert report.counts == {"converted": 180, "refused": 10, "unreadable": 10}
+        assert [m[:3] for m in report.missing_operators] == [("Bar", 10, 10), ("Foo", 10, 20)]
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -180,10 +180,10 @@ class TestResuming:
         (out / "a-symbol.json").unlink()
         write(zoo / "sub" / "a.onnx", GOOD.replace("Softmax", "Relu"))
         seen = []
-        found = migrate(
+        report = migrate(
             [zoo], out, **arguments, progress=lambda row, n, total: seen.append(row.target)
         )
-        assert found.resumed == 3
+        assert report.resumed == 3
         assert {os.path.relpath(t, out) for t in seen} == {"a-symbol.json", "sub/a-symbol.json"}
         assert migrate([zoo], out, **arguments, write_epoch=2).resumed == 0
         assert migrate([zoo], out, **arguments, again=True).resumed == 0
@@ -251,8 +251,8 @@ class TestUrls:
         system.store.clear()
 
     def test_a_bucket_to_a_bucket(self, bucket):
-        found = migrate(["memory://bucket"], "memory://results/x", jobs=2, reports=True)
-        assert statuses(found) == {
+        report = migrate(["memory://bucket"], "memory://results/x", jobs=2, reports=True)
+        assert statuses(report) == {
             "a.onnx": "converted", "digits-symbol.json": "converted", "foo.onnx": "refused",
             "broken.onnx": "unreadable",
         }  # fmt: skip
@@ -262,14 +262,14 @@ class TestUrls:
         assert migrate(["memory://bucket"], "memory://results/x", jobs=2, reports=True).resumed == 5
 
     def test_a_glob_and_a_file(self, bucket, tmp_path):
-        found = migrate(["memory://bucket/*.onnx"], tmp_path / "out", jobs=1)
-        assert statuses(found).keys() == {"a.onnx", "foo.onnx", "broken.onnx"}
-        found = migrate(["memory://bucket/mx/digits-symbol.json"], tmp_path / "out2", jobs=1)
-        assert found.ok and (tmp_path / "out2" / "digits.onnx").exists()
+        report = migrate(["memory://bucket/*.onnx"], tmp_path / "out", jobs=1)
+        assert statuses(report).keys() == {"a.onnx", "foo.onnx", "broken.onnx"}
+        report = migrate(["memory://bucket/mx/digits-symbol.json"], tmp_path / "out2", jobs=1)
+        assert report.ok and (tmp_path / "out2" / "digits.onnx").exists()
 
     def test_file_urls(self, zoo, tmp_path):
-        found = migrate([f"file://{zoo}/mx"], f"file://{tmp_path}/out", jobs=1)
-        assert found.ok and (tmp_path / "out" / "digits.onnx").exists()
+        report = migrate([f"file://{zoo}/mx"], f"file://{tmp_path}/out", jobs=1)
+        assert report.ok and (tmp_path / "out" / "digits.onnx").exists()
 
     def test_a_missing_driver_is_named(self):
         with pytest.raises(MissingDependency, match="s3:// needs a driver .* pip install s3fs"):
@@ -333,12 +333,12 @@ class TestEngines:
                     break
                 time.sleep(0.1)
             address = json.loads(place.read_text())["address"]
-            found = migrate([zoo], tmp_path / "out", to="mxnet", dask=address)
+            report = migrate([zoo], tmp_path / "out", to="mxnet", dask=address)
         finally:
             for process in started:
                 process.kill()
                 process.wait()
-        assert found.counts == {"converted": 3, "refused": 1, "unreadable": 1}
+        assert report.counts == {"converted": 3, "refused": 1, "unreadable": 1}
 
 
 class TestCommand:

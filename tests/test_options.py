@@ -34,38 +34,38 @@ def here(tmp_path, monkeypatch):
 
 
 def command(*arguments):
-    found = CliRunner().invoke(main, [str(a) for a in arguments])
-    return found.exit_code, found.stdout, found.stderr
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("found", installed_formats(), ids=lambda f: f.name)
+@pytest.mark.parametrize("form", installed_formats(), ids=lambda f: f.name)
 class TestDeclarations:
-    def test_every_own_option_reaches_a_function(self, found):
+    def test_every_own_option_reaches_a_function(self, form):
         reached = {
-            n for stage in STAGES if getattr(found, stage) for n in list_parameters(found, stage)
+            n for stage in STAGES if getattr(form, stage) for n in list_parameters(form, stage)
         }
-        assert found.own_options() - {"profile"} <= reached  # which api.convert reads
+        assert form.own_options() - {"profile"} <= reached  # which api.convert reads
 
-    def test_every_keyword_is_declared(self, found):
+    def test_every_keyword_is_declared(self, form):
         for stage, classes in STAGES.items():
-            function = getattr(found, stage)
-            made = getattr(function, "value", function)
-            keywords = [p.name for p in inspect.signature(made).parameters.values()
+            function = getattr(form, stage)
+            target = getattr(function, "value", function)
+            keywords = [p.name for p in inspect.signature(target).parameters.values()
                         if p.default is not p.empty]  # fmt: skip
-            assert set(keywords) <= list_options(getattr(found, classes)).keys(), stage
+            assert set(keywords) <= list_options(getattr(form, classes)).keys(), stage
 
-    def test_types_can_be_told(self, found):
-        for classes in (found.read_options, found.write_options):
+    def test_types_can_be_told(self, form):
+        for classes in (form.read_options, form.write_options):
             assert get_type_hints(classes).keys() == list_options(classes).keys()
 
 
 def test_one_name_is_declared_once():
     """Of several formats, or for reading and writing: the command has one option for it."""
-    found = {}
+    options = {}
     for each in installed_formats():
         for classes in (each.read_options, each.write_options):
             for name, declaration in list_options(classes).items():
-                assert found.setdefault(name, declaration) is declaration, name
+                assert options.setdefault(name, declaration) is declaration, name
 
 
 class TestOldNames:
@@ -95,10 +95,10 @@ class TestOldNames:
     def test_integers_of_python(self):
         with pytest.warns(
             DeprecationWarning, match="integers='counted' is now integers='exact'"
-        ) as told:
+        ) as record:
             report = serde.convert("digits", "d.onnx", integers="counted")
         assert report.options["integers"] == "exact"
-        assert [Path(w.filename).name for w in told] == [Path(__file__).name]
+        assert [Path(w.filename).name for w in record] == [Path(__file__).name]
         with pytest.raises(serde.UsageError, match="integers='odd' is not one of exact, qdq"):
             serde.convert("digits", "d.onnx", integers="odd")
 
@@ -116,25 +116,25 @@ class TestOldNames:
         with pytest.warns(
             DeprecationWarning, match=r"Format\(claims=…\) is now Format\(matches=…\)"
         ):
-            found = Format(name="old", suffixes=(".old",), claims=matches, decode=id, to_ir=id)
-        assert found.matches is matches
+            form = Format(name="old", suffixes=(".old",), claims=matches, decode=id, to_ir=id)
+        assert form.matches is matches
         with pytest.warns(DeprecationWarning, match="Format.claims is now Format.matches"):
-            assert found.claims is matches
+            assert form.claims is matches
 
     def test_options_of_a_format(self):
-        given = {"decode": frozenset({"speed"}), "encode": frozenset({"size"})}
+        by_stage = {"decode": frozenset({"speed"}), "encode": frozenset({"size"})}
 
         def decode(path, **options):
             return options
 
         with pytest.warns(DeprecationWarning, match=r"Format\(options=…\) is now"):
-            found = Format("old", (".old",), id, decode, id, id, id, options=given)
-        assert found.own_options() == {"speed", "size"}
+            form = Format("old", (".old",), id, decode, id, id, id, options=by_stage)
+        assert form.own_options() == {"speed", "size"}
         options = {"speed": 9, "size": 3, "outputs": ["y"]}
-        assert select_options(found, "decode", options) == {"speed": 9}
-        assert found.decode("p", speed=9) == {"speed": 9}
-        assert select_options(found, "to_ir", options) == {} and select_options(
-            found, "encode", options
+        assert select_options(form, "decode", options) == {"speed": 9}
+        assert form.decode("p", speed=9) == {"speed": 9}
+        assert select_options(form, "to_ir", options) == {} and select_options(
+            form, "encode", options
         ) == {"size": 3}
 
 
@@ -157,8 +157,8 @@ class TestOwnOptions:
             seen.append((scale, way))
             return onnx_format.decode(path)
 
-        made = replace(onnx_format, decode=decode, read_options=ScaledRead)
-        monkeypatch.setattr(plugins, "_load", lambda group, name: made)
+        form = replace(onnx_format, decode=decode, read_options=ScaledRead)
+        monkeypatch.setattr(plugins, "_load", lambda group, name: form)
         monkeypatch.setattr(plugins, "format_names", lambda: ["onnx"])
         onnx.save(model_of("g (float[2] x) => (float[2] y) { y = Neg(x) }"), "a.onnx")
         return seen
@@ -191,13 +191,13 @@ class TestOwnOptions:
         from serde.cli.options import add_read_options
 
         @add_read_options()
-        def body(**given):
+        def body(**options):
             pass
 
-        found = {p.name: p for p in Command("c", params=body.__click_params__).params}
-        assert found["scale"].opts == ["--scale"] and found["scale"].help == "A factor."
-        assert found["scale"].formats == ("onnx",) and found["inputs"].formats == ()
-        assert [*found["way"].type.choices] == ["up", "down"]
+        params = {p.name: p for p in Command("c", params=body.__click_params__).params}
+        assert params["scale"].opts == ["--scale"] and params["scale"].help == "A factor."
+        assert params["scale"].formats == ("onnx",) and params["inputs"].formats == ()
+        assert [*params["way"].type.choices] == ["up", "down"]
 
 
 def test_a_result_is_saved_with_new_names():

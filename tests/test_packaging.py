@@ -96,8 +96,8 @@ def install(folder, *what):
 def test_the_least_versions_suffice(tmp_path):
     """Each package of the oldest version that is allowed; those of tests are the newest."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"]["verify"]]
-    least = [r.partition(";")[0].strip().replace(">=", "==") for r in asked if "python_" not in r]
+    specs = [*project["dependencies"], *project["optional-dependencies"]["verify"]]
+    least = [r.partition(";")[0].strip().replace(">=", "==") for r in specs if "python_" not in r]
     source = tmp_path / "source"
     source.mkdir()
     build(copy_sources(source), tmp_path, "--wheel")
@@ -113,8 +113,8 @@ def test_the_least_versions_suffice(tmp_path):
 def test_the_stub_has_the_public_names():
     """Type checkers do not follow ``__getattr__``: ``serde/__init__.pyi`` tells what is where."""
     stub = (ROOT / "serde" / "__init__.pyi").read_text()
-    found = re.findall(r"^from (\S+) import (\w+) as (\w+)$", stub, re.MULTILINE)
-    assert found == sorted((module, name, name) for name, module in serde._PUBLIC.items())
+    imports = re.findall(r"^from (\S+) import (\w+) as (\w+)$", stub, re.MULTILINE)
+    assert imports == sorted((module, name, name) for name, module in serde._PUBLIC.items())
     assert set(re.findall(r"^(\w+): ", stub, re.MULTILINE)) == {"__version__"}
 
 
@@ -153,8 +153,8 @@ def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
     scripts = install(tmp_path / "venv", wheel)
     work = tmp_path / "work"
     work.mkdir()
-    made = shutil.ignore_patterns("*.onnx")  # where the example was run
-    model = shutil.copytree(ROOT / "examples" / "digits", work / "digits", ignore=made)
+    ignore = shutil.ignore_patterns("*.onnx")  # where the example was run
+    model = shutil.copytree(ROOT / "examples" / "digits", work / "digits", ignore=ignore)
     serde_ = scripts / "serde"
     assert run(serde_, "--version", cwd=work).split()[-1] == serde.__version__
     for target in ("a.onnx", "a.relay", "a-symbol.json", "relax.onnx --profile relax"):

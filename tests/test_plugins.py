@@ -84,22 +84,22 @@ def test_two_plugins_of_one_name_are_refused(monkeypatch):
 @pytest.mark.parametrize("name", ["generic", "relax"])
 def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
     target = Entry(name, None, "one:TARGET")
-    found = plugins._entries
+    entries = plugins._entries
     mine = {"serde.targets": {name: target}}
-    monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or found(group))
+    monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or entries(group))
     with pytest.raises(UsageError, match=f"target is called '{name}', as a profile of serde's own"):
         pipeline.get_profile(name)
     assert pipeline.get_profile("tensorrt") is pipeline.PROFILES["tensorrt"]
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("a.onnx", "short"), ("a.v2.onnx", "long"), ("a-symbol.json", "json")]
+    ("name", "expected"), [("a.onnx", "short"), ("a.v2.onnx", "long"), ("a-symbol.json", "json")]
 )
-def test_the_longest_suffix_tells_what_to_write(with_formats, name, found):
+def test_the_longest_suffix_tells_what_to_write(with_formats, name, expected):
     with_formats(
         a_format("short", (".onnx",)), a_format("long", (".v2.onnx",)), a_format("json", (".json",))
     )
-    assert plugins.format_for_writing(Path(name)).name == found
+    assert plugins.format_for_writing(Path(name)).name == expected
 
 
 def test_a_suffix_nobody_writes_is_refused_with_those_known(with_formats):

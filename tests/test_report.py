@@ -14,32 +14,32 @@ from tests.onnx_live import ir_of
 
 
 def report():
-    made = Report("a", "b.onnx", "mxnet", "onnx")
-    made.describe(ir_of(
+    entry = Report("a", "b.onnx", "mxnet", "onnx")
+    entry.describe(ir_of(
         "g (float[N,2] x) => (float[N,2] y) <float[2] w = {1, 2}>"
         "{ a = Add(x, w)\n b = Neg(a)\n y = Neg(b) }"
     ))  # fmt: skip
-    return made
+    return entry
 
 
 def test_a_report_describes_the_result():
-    made = report()
-    assert made.inputs == [{"name": "x", "dtype": "float32", "shape": "(N, 2)"}]
-    assert made.outputs == [{"name": "y", "dtype": "float32", "shape": "(N, 2)"}]
-    assert made.operators == {"Neg": 2, "Add": 1} and list(made.operators) == ["Neg", "Add"]
-    assert (made.parameters, made.weight_bytes, made.ok) == (2, 8, True)
+    entry = report()
+    assert entry.inputs == [{"name": "x", "dtype": "float32", "shape": "(N, 2)"}]
+    assert entry.outputs == [{"name": "y", "dtype": "float32", "shape": "(N, 2)"}]
+    assert entry.operators == {"Neg": 2, "Add": 1} and list(entry.operators) == ["Neg", "Add"]
+    assert (entry.parameters, entry.weight_bytes, entry.ok) == (2, 8, True)
 
 
 def test_a_report_is_not_ok_with_problems_or_wrong_numbers():
-    made = report()
-    made.problems = [Problem("Foo", {}, "no rule", ("a",))]
-    assert not made.ok
-    made = report()
+    entry = report()
+    entry.problems = [Problem("Foo", {}, "no rule", ("a",))]
+    assert not entry.ok
+    entry = report()
     bad = OutputComparison("y", (1,), "float32", 1, 1, 1, 0, 0, False)
-    made.verification = Verification(True, "mxnet", "random", [bad])
-    assert not made.ok
-    made.verification = Verification(False, "", "random", statement="could not be run")
-    assert made.ok
+    entry.verification = Verification(True, "mxnet", "random", [bad])
+    assert not entry.ok
+    entry.verification = Verification(False, "", "random", statement="could not be run")
+    assert entry.ok
 
 
 def strict(text):
@@ -50,15 +50,15 @@ def strict(text):
 def test_a_report_is_strict_json(tmp_path):
     import numpy as np
 
-    made = report()
-    made.problems = [Problem("Foo", {"k": (1, 2), "t": Tensor.of(np.zeros(2))}, "why", ("a", "b"))]
+    entry = report()
+    entry.problems = [Problem("Foo", {"k": (1, 2), "t": Tensor.of(np.zeros(2))}, "why", ("a", "b"))]
     nan = float("nan")
     bad = OutputComparison(
         "y", (1,), "float32", nan, nan, nan, nan, float("inf"), False, "NaN elsewhere"
     )
-    made.verification = Verification(True, "mxnet", "random", [bad])
+    entry.verification = Verification(True, "mxnet", "random", [bad])
     path = tmp_path / "report.json"
-    made.save(path)
+    entry.save(path)
     read = strict(path.read_text())
     assert read["ok"] is False and read["operators"] == {"Neg": 2, "Add": 1}
     assert read["problems"][0]["op"] == "Foo" and read["problems"][0]["names"] == ["a", "b"]

@@ -77,9 +77,9 @@ class TestLayout:
     def test_an_edge_goes_around_the_nodes_it_passes(self):
         outline = make_outline(ir_of(RESIDUAL))
         layout = place_nodes(outline)
-        beside = [e for e in layout.edges if e.x1 == e.x2 and e.y2 - e.y1 == HEIGHT]
-        assert len(beside) == 3  # of the ranks of b, c and d
-        for edge in beside:
+        edges = [e for e in layout.edges if e.x1 == e.x2 and e.y2 - e.y1 == HEIGHT]
+        assert len(edges) == 3  # of the ranks of b, c and d
+        for edge in edges:
             for (x, y), width in zip(layout.centers, layout.widths, strict=True):
                 if edge.y1 <= y <= edge.y2:
                     assert abs(edge.x1 - x) > width / 2
@@ -115,8 +115,8 @@ def test_a_picture_marks_refused_layers_and_escapes_names():
 
 
 def test_the_page_has_what_the_report_has():
-    found = serde.check(DIGITS)
-    page = found.to_html()
+    report = serde.check(DIGITS)
+    page = report.to_html()
     for text in ("Convolution", "BatchNormalization", "softmax_output", "(N, 1, H, W)"):
         assert text in page
     assert 'class="badge good">convertible' in page
@@ -171,11 +171,11 @@ class TestJson:
 
 
 def test_the_histogram_counts_by_share_of_the_tolerance():
-    wanted = np.float32([8, 8, 8, 8, 8])
-    found = compare("y", wanted + np.float32([0, 0, 1e-6, 5e-4, 1]), wanted)
-    assert sum(found.histogram) == 5 and found.histogram[0] == 2 and found.histogram[-1] == 1
-    assert [at for at, n in enumerate(found.histogram) if n] == [0, 8, 17, 22]
-    picture = draw_histogram(found.histogram)
+    expected = np.float32([8, 8, 8, 8, 8])
+    result = compare("y", expected + np.float32([0, 0, 1e-6, 5e-4, 1]), expected)
+    assert sum(result.histogram) == 5 and result.histogram[0] == 2 and result.histogram[-1] == 1
+    assert [at for at, n in enumerate(result.histogram) if n] == [0, 8, 17, 22]
+    picture = draw_histogram(result.histogram)
     assert picture.count('class="over"') == 5 and "equal: 2 of 5" in picture
 
 

@@ -86,7 +86,7 @@ def assert_ensemble(compute: Any, name: str) -> None:
     model = random_ensemble(rng, **CASES[name])
     x = (rng.integers(-4, 9, (50, FEATURES)) / 2).astype(np.float32)
     x[rng.random(x.shape) < 0.1] = np.nan
-    (wanted,) = run_model(model, {"X": x})
+    (expected,) = run_model(model, {"X": x})
     (got,) = compute(model, x)
-    assert len(np.unique(wanted)) > 5
-    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    assert len(np.unique(expected)) > 5
+    np.testing.assert_allclose(got, expected, atol=1e-6)

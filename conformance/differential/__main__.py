@@ -34,23 +34,23 @@ def main() -> int:
     parser.add_argument("--rerun", action="store_true")
     parser.add_argument("--most", type=int, default=10**9, help=argparse.SUPPRESS)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    directions = given.direction or list(FILES)
-    if given.child:
-        end = time.time() + given.seconds
-        seeds = range(given.first, given.first + given.most)
-        run_seeds(seeds, directions, given.child, end)
+    args = parser.parse_args()
+    directions = args.direction or list(FILES)
+    if args.child:
+        end = time.time() + args.seconds
+        seeds = range(args.first, args.first + args.most)
+        run_seeds(seeds, directions, args.child, end)
         return 0
-    if given.show is not None:
-        return show_smallest(given.show, directions)
-    if given.rerun:
+    if args.show is not None:
+        return show_smallest(args.show, directions)
+    if args.rerun:
         return rerun()
     counts, bad = {d: Count() for d in directions}, 0
-    for run in supervise(given.first, given.seconds, directions):
+    for run in supervise(args.first, args.seconds, directions):
         for name, count in run.counts.items():
             counts.setdefault(name, Count()).join(count)
         bad += len(run.differences)
-        if given.record:
+        if args.record:
             add_to_record(run)
     for name, count in counts.items():
         print(f"{name}: {count.row()}")
@@ -60,13 +60,13 @@ def main() -> int:
 def rerun() -> int:
     """Run again, a seed in a process, what the record has as different."""
     outcomes: dict[str, str] = {}
-    found = open_differences()
-    for seed in dict.fromkeys(int(name.partition(" ")[0]) for name in found):
-        names = [name for name in found if name.startswith(f"{seed} ")]
+    entries = open_differences()
+    for seed in dict.fromkeys(int(name.partition(" ")[0]) for name in entries):
+        names = [name for name in entries if name.startswith(f"{seed} ")]
         chosen = [d for d in DIRECTIONS if f"{seed} {d}" in names] or list(FILES)
         run = run_child(seed, 600, chosen, 1)
         for name in names:
-            outcomes[name] = outcome_of(run, name, found[name]["model"])
+            outcomes[name] = outcome_of(run, name, entries[name]["model"])
             print(f"{name}: {outcomes[name]}", flush=True)
     settle(outcomes)
     return int(bool(open_differences()))
@@ -93,9 +93,9 @@ def show_smallest(seed: int, directions: list[str]) -> int:
         direction, how = outcome.direction, outcome.why.split(":")[0]
 
         def fails(candidate, direction=direction, how=how):  # type: ignore[no-untyped-def]
-            found = send(candidate, [direction])
+            runs = send(candidate, [direction])
             exact = how.endswith("Error") or how == "cannot run"
-            return any(o.kind == "differs" and (not exact or o.why.startswith(how)) for o in found)
+            return any(o.kind == "differs" and (not exact or o.why.startswith(how)) for o in runs)
 
         print(f"{direction}: {outcome.why}\n{show(shrink(program, outcome.output, fails))}")
     return int(bool(bad))

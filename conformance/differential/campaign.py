@@ -74,14 +74,14 @@ class Run:
     model: str = ""  # the hash of the last program's
     differences: dict[str, dict[str, str]] = field(default_factory=dict)  # by seed and direction
 
-    def add(self, direction: str, told: dict[str, Any]) -> None:
+    def add(self, direction: str, entry: dict[str, Any]) -> None:
         """Count what became of a program in a direction."""
         count = self.counts.setdefault(direction, Count())
-        count.seconds += told["seconds"]
-        count.add(told["kind"], told["nodes"], told["why"])
-        if told["kind"] in ("differs", "crashed"):
-            found = {"why": told["why"][:200], "model": self.model}
-            self.differences[f"{told['seed']} {direction}"] = found
+        count.seconds += entry["seconds"]
+        count.add(entry["kind"], entry["nodes"], entry["why"])
+        if entry["kind"] in ("differs", "crashed"):
+            difference = {"why": entry["why"][:200], "model": self.model}
+            self.differences[f"{entry['seed']} {direction}"] = difference
 
 
 def simplify(reason: str, kind: str) -> str:
@@ -149,8 +149,8 @@ def run_child(seed: int, seconds: float, directions: list[str], most: int = 10**
         place = collect(Path(log.name), run)
     if code:
         print(f"seed {run.last}: the process ended with {code}, {place}", flush=True)
-        told = {"seed": run.last, "kind": "crashed", "why": f"the process ended with {code}"}
-        run.add(place, told | {"nodes": 0, "seconds": 0.0})
+        entry = {"seed": run.last, "kind": "crashed", "why": f"the process ended with {code}"}
+        run.add(place, entry | {"nodes": 0, "seconds": 0.0})
     return run
 
 
@@ -158,14 +158,14 @@ def collect(log: Path, run: Run) -> str:
     """Add what a child told; the direction that it went last, or where it was before any."""
     place = GENERATING
     for line in log.read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
-        if "begin" in told:
-            run.last, place, run.model = told["begin"], GENERATING, ""
-        elif "program" in told:
+        entry = json.loads(line)
+        if "begin" in entry:
+            run.last, place, run.model = entry["begin"], GENERATING, ""
+        elif "program" in entry:
             run.programs += 1
-            run.model = told["model"]
-        elif "at" in told:
-            place = told["at"]
+            run.model = entry["model"]
+        elif "at" in entry:
+            place = entry["at"]
         else:
-            run.add(told["direction"], told)
+            run.add(entry["direction"], entry)
     return place

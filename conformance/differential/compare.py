@@ -61,30 +61,30 @@ def as_returned(value: Array) -> Array:
     return value if is_fed(value) else value.astype(np.float32)
 
 
-def differing(wanted: Array, got: Array, dtype: DType) -> Array | str | None:
+def differing(expected: Array, got: Array, dtype: DType) -> Array | str | None:
     """Where two arrays differ, or how else; None if they are the same."""
-    if isinstance(wanted, list) or isinstance(got, list):
-        if not isinstance(wanted, list) or not isinstance(got, list) or len(got) != len(wanted):
+    if isinstance(expected, list) or isinstance(got, list):
+        if not isinstance(expected, list) or not isinstance(got, list) or len(got) != len(expected):
             return "another number of tensors"
-        found = (differing(a, b, dtype) for a, b in zip(wanted, got, strict=True))
-        return next((f for f in found if f is not None), None)
+        diffs = (differing(a, b, dtype) for a, b in zip(expected, got, strict=True))
+        return next((f for f in diffs if f is not None), None)
     got = np.asarray(got)
-    if wanted.shape != got.shape:
-        return f"shape {got.shape} instead of {wanted.shape}"
-    if wanted.dtype != got.dtype and not {wanted.dtype.kind, got.dtype.kind} <= set("OUS"):
-        return f"{got.dtype} instead of {wanted.dtype}"
+    if expected.shape != got.shape:
+        return f"shape {got.shape} instead of {expected.shape}"
+    if expected.dtype != got.dtype and not {expected.dtype.kind, got.dtype.kind} <= set("OUS"):
+        return f"{got.dtype} instead of {expected.dtype}"
     if dtype not in TOLERANCES:  # those of fewer bits are returned as floats
-        apart = wanted.astype(str) != got.astype(str) if dtype.kind == "S" else wanted != got
+        apart = expected.astype(str) != got.astype(str) if dtype.kind == "S" else expected != got
         return apart if apart.any() else None
     with np.errstate(all="ignore"):
-        a, b = wanted.astype(np.float64), got.astype(np.float64)
+        a, b = expected.astype(np.float64), got.astype(np.float64)
         tolerance = TOLERANCES[dtype]
         scale = np.abs(a[np.isfinite(a)]).max(initial=0)
         close = np.isclose(
             b, a, rtol=tolerance, atol=0.1 * tolerance * scale + 1e-30, equal_nan=True
         )
         # a result at the end of the range may round to infinity
-        top = float(np.finfo(np.float32).max) if wanted.dtype.itemsize > 2 else 65504.0
+        top = float(np.finfo(np.float32).max) if expected.dtype.itemsize > 2 else 65504.0
         near = (np.abs(a) > 0.99 * top) & (np.abs(b) > 0.99 * top) & (np.sign(a) == np.sign(b))
     apart = ~(close | near)
     return apart if apart.any() else None
@@ -100,9 +100,9 @@ def perturb(value: Array, rng: np.random.Generator, unit: float = 0.0) -> Array:
     with np.errstate(all="ignore"):
         noise = NOISE[dtype_of(value)]
         errors = noise * rng.uniform(-1, 1, (2, *value.shape))
-        made = value.astype(np.float64) * (1 + errors[0]) + 0.05 * unit * errors[1]
-        lost = (np.abs(made) <= 0.05 * unit * noise) & (rng.random(value.shape) < 0.5)
-        return np.asarray(np.where(lost, 0.0, made).astype(value.dtype))
+        result = value.astype(np.float64) * (1 + errors[0]) + 0.05 * unit * errors[1]
+        lost = (np.abs(result) <= 0.05 * unit * noise) & (rng.random(value.shape) < 0.5)
+        return np.asarray(np.where(lost, 0.0, result).astype(value.dtype))
 
 
 def unit_of(op: str, operands: Iterable[Array], results: Iterable[Array]) -> float:
@@ -116,42 +116,42 @@ def unit_of(op: str, operands: Iterable[Array], results: Iterable[Array]) -> flo
 def run_with_noise(program: Program, values: dict[str, Array], seed: int) -> dict[str, Array]:
     """All values where every step rounds otherwise."""
     rng = np.random.default_rng(seed)
-    made = {n: values[n] for n in (*program.dims, *program.constants)}
+    new_values = {n: values[n] for n in (*program.dims, *program.constants)}
     for step in program.steps:
-        run_noisy_step(rng, step, made, program.opset)
-    return made
+        run_noisy_step(rng, step, new_values, program.opset)
+    return new_values
 
 
 def run_noisy_step(
-    rng: np.random.Generator, step: Step, made: dict[str, Array], opset: int
+    rng: np.random.Generator, step: Step, values: dict[str, Array], opset: int
 ) -> None:
     """Compute a step with errors in its result, and in the operands of one that adds up."""
     if step.bodies:
-        operands = [made[n] if n else None for n in step.inputs]
-        results = run_bodies(step, operands, made, opset, partial(run_noisy_step, rng))
-        made.update(zip(step.outputs, results, strict=False))
+        operands = [values[n] if n else None for n in step.inputs]
+        results = run_bodies(step, operands, values, opset, partial(run_noisy_step, rng))
+        values.update(zip(step.outputs, results, strict=False))
         return
-    exact = {n: made[n] for n in step.inputs if n}
-    if step.op in SUMS or (step.op == "QuantizeLinear" and is_half(made[step.inputs[0]])):
-        made.update({n: perturb(a, rng) for n, a in exact.items()})
-    if step.op == "Resize" and made[step.inputs[0]].dtype.kind in "iu":
-        run_noisy_resize(rng, step, made, opset)
+    exact = {n: values[n] for n in step.inputs if n}
+    if step.op in SUMS or (step.op == "QuantizeLinear" and is_half(values[step.inputs[0]])):
+        values.update({n: perturb(a, rng) for n, a in exact.items()})
+    if step.op == "Resize" and values[step.inputs[0]].dtype.kind in "iu":
+        run_noisy_resize(rng, step, values, opset)
         return
     if step.op == "Unique":
-        made[step.inputs[0]] = merge_near(rng, made[step.inputs[0]])
-    run_step(step, made, opset)
-    if step.op == "Equal" and is_float(made[step.inputs[0]]):
-        made[step.outputs[0]] ^= find_near(rng, *(made[n] for n in step.inputs))
-    made.update(exact)
+        values[step.inputs[0]] = merge_near(rng, values[step.inputs[0]])
+    run_step(step, values, opset)
+    if step.op == "Equal" and is_float(values[step.inputs[0]]):
+        values[step.outputs[0]] ^= find_near(rng, *(values[n] for n in step.inputs))
+    values.update(exact)
     outputs = [n for n in step.outputs if n]
     if step.op.startswith("QLinear"):  # a quotient at the middle is rounded up or down
         for name in outputs:
-            made[name] = made[name] ^ rng.integers(0, 2, made[name].shape, made[name].dtype)
+            values[name] = values[name] ^ rng.integers(0, 2, values[name].shape, values[name].dtype)
     if step.op not in EXACT:
-        unit = unit_of(step.op, exact.values(), (made[n] for n in outputs))
-        made.update({n: perturb(made[n], rng, unit) for n in outputs})
+        unit = unit_of(step.op, exact.values(), (values[n] for n in outputs))
+        values.update({n: perturb(values[n], rng, unit) for n in outputs})
     if step.op in ZEROS or step.op not in EXACT:
-        made.update({n: turn_zeros(made[n], rng) for n in outputs})
+        values.update({n: turn_zeros(values[n], rng) for n in outputs})
 
 
 def turn_zeros(value: Array, rng: np.random.Generator) -> Array:
@@ -189,54 +189,54 @@ def is_half(x: Array) -> bool:
 
 
 def run_noisy_resize(
-    rng: np.random.Generator, step: Step, made: dict[str, Array], opset: int
+    rng: np.random.Generator, step: Step, values: dict[str, Array], opset: int
 ) -> None:
     """Resize integers as floats with errors, which are cut off in the end."""
-    x, y = made[step.inputs[0]], step.outputs[0]
-    made[step.inputs[0]] = x.astype(np.float32)
-    run_step(replace(step, session=None), made, opset)
-    made[step.inputs[0]] = x
+    x, y = values[step.inputs[0]], step.outputs[0]
+    values[step.inputs[0]] = x.astype(np.float32)
+    run_step(replace(step, session=None), values, opset)
+    values[step.inputs[0]] = x
     ends = np.iinfo(x.dtype)
-    exact = perturb(made[y], rng, max(1.0, magnitude(x)))
-    made[y] = np.trunc(exact).clip(ends.min, ends.max).astype(x.dtype)
+    exact = perturb(values[y], rng, max(1.0, magnitude(x)))
+    values[y] = np.trunc(exact).clip(ends.min, ends.max).astype(x.dtype)
 
 
 def is_unstable(
     program: Program, values: dict[str, Array], output: str, apart: Array | str, got: Array
 ) -> bool:
     """Whether a difference is within what errors of rounding make of the graph itself."""
-    wanted = values[output]
+    expected = values[output]
     spread: Any = 0.0
     for seed in range(RUNS):
         try:
             noisy = run_with_noise(program, values, seed)[output]
         except Rejected:
             return True  # a hair's breadth from being undefined
-        if isinstance(wanted, list) or noisy.shape != wanted.shape:
-            if differing(wanted, noisy, dtype_of(wanted)) is not None:
+        if isinstance(expected, list) or noisy.shape != expected.shape:
+            if differing(expected, noisy, dtype_of(expected)) is not None:
                 return True  # which elements there are depends on rounding
             continue
         if isinstance(apart, str):
             continue
         with np.errstate(all="ignore"):
-            off = np.abs(noisy.astype(np.float64) - wanted.astype(np.float64))
-            same = (noisy == wanted) | ((noisy != noisy) & (wanted != wanted))
+            off = np.abs(noisy.astype(np.float64) - expected.astype(np.float64))
+            same = (noisy == expected) | ((noisy != noisy) & (expected != expected))
             spread = np.fmax(spread, np.where(same, 0.0, np.where(np.isnan(off), np.inf, off)))
-    if isinstance(apart, str) or isinstance(wanted, list) or dtype_of(wanted).kind == "S":
+    if isinstance(apart, str) or isinstance(expected, list) or dtype_of(expected).kind == "S":
         return False
     with np.errstate(all="ignore"):
-        off = np.abs(np.asarray(got).astype(np.float64) - wanted.astype(np.float64))
-        excused = (spread == np.inf) | (off <= (20 if is_float(wanted) else 2) * spread)
+        off = np.abs(np.asarray(got).astype(np.float64) - expected.astype(np.float64))
+        excused = (spread == np.inf) | (off <= (20 if is_float(expected) else 2) * spread)
     return bool((excused | ~apart).all())
 
 
-def describe(wanted: Array, got: Array, apart: Array | str) -> str:
+def describe(expected: Array, got: Array, apart: Array | str) -> str:
     """A difference in one line."""
     if isinstance(apart, str):
         return apart
-    if isinstance(wanted, list):
+    if isinstance(expected, list):
         return "other elements of a sequence"
-    a, b = wanted[apart].ravel()[:3], np.asarray(got)[apart].ravel()[:3]
+    a, b = expected[apart].ravel()[:3], np.asarray(got)[apart].ravel()[:3]
     return f"{int(apart.sum())} of {apart.size}: {b.tolist()} instead of {a.tolist()}"
 
 
@@ -246,11 +246,11 @@ def compare(
     """``right``, ``unstable`` or ``differs``, with the output and how it differs."""
     kind = "right", "", ""
     for name in program.outputs:
-        wanted, got = as_returned(values[name]), results[name]
-        apart = differing(wanted, got, dtype_of(values[name]))
+        expected, got = as_returned(values[name]), results[name]
+        apart = differing(expected, got, dtype_of(values[name]))
         if apart is None:
             continue
         if not is_unstable(program, values, name, apart, got):
-            return "differs", name, describe(wanted, got, apart)
-        kind = "unstable", name, describe(wanted, got, apart)
+            return "differs", name, describe(expected, got, apart)
+        kind = "unstable", name, describe(expected, got, apart)
     return kind

@@ -91,15 +91,15 @@ class File:
             raise CannotRun(str(error)) from error
 
     def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
-        given = {name: feeds[name] for name in self.types if name in feeds}
+        inputs = {name: feeds[name] for name in self.types if name in feeds}
         if self.session is not None:
-            found = self.attempt(lambda: self.session.run(None, given))
+            outputs = self.attempt(lambda: self.session.run(None, inputs))
             if self.trains:  # ONNX Runtime writes the statistics over its initializers
                 self.session = session_of(self.model)
-            if found is not None:
-                return list(found)
+            if outputs is not None:
+                return list(outputs)
         try:
-            return run_by_node(self.model, given)
+            return run_by_node(self.model, inputs)
         except Rejected as error:
             raise NotRun(str(error)) from error
 
@@ -175,16 +175,16 @@ def lower_feeds(file: File, feeds: Mapping[str, Array]) -> dict[str, Array]:
 
 def lift(results: list[Array], values: Any, program: Program) -> list[Array]:
     """Results of MXNet as ONNX has them: scalars, and booleans."""
-    made = []
+    outputs = []
     for name, got in zip(program.outputs, results, strict=True):
-        wanted = values[name]
-        if not isinstance(wanted, list) and isinstance(got, np.ndarray):
-            if wanted.ndim == 0 and got.shape == (1,):
+        expected = values[name]
+        if not isinstance(expected, list) and isinstance(got, np.ndarray):
+            if expected.ndim == 0 and got.shape == (1,):
                 got = got.reshape(())
-            if wanted.dtype == bool and got.dtype != bool:
+            if expected.dtype == bool and got.dtype != bool:
                 got = got.astype(bool)
-        made.append(got)
-    return made
+        outputs.append(got)
+    return outputs
 
 
 def for_relax(trip: Trip) -> Iterator[Results]:
@@ -234,9 +234,9 @@ def in_relay(trip: Trip) -> Iterator[Results]:
     held = [v.name for v in read(path, from_format="relay")[0].inputs]
 
     def run(feeds: dict[str, Array]) -> list[Array]:
-        given = {n: a for n, a in feeds.items() if n in held}
+        inputs = {n: a for n, a in feeds.items() if n in held}
         try:
-            return run_network(path, params if params.exists() else None, given, SECONDS)
+            return run_network(path, params if params.exists() else None, inputs, SECONDS)
         except TvmError as error:
             if str(error).startswith("TVM takes"):
                 raise NotRun(str(error)) from error
@@ -254,9 +254,9 @@ def in_relax(trip: Trip) -> Iterator[Results]:
     names = {i.name for i in onnx.load(path).graph.input}
 
     def compute(feeds: dict[str, Array]) -> list[Array]:
-        given = {n: a for n, a in feeds.items() if n in names}
+        inputs = {n: a for n, a in feeds.items() if n in names}
         try:
-            return run_within(SECONDS, str(path), given)
+            return run_within(SECONDS, str(path), inputs)
         except RelaxError as error:  # the importer lacks operators, and says so
             raise NotRun(matrix.last_line(error)) from error
 

@@ -43,8 +43,8 @@ def fits(x: Array, dtype: DType) -> bool:
         ends = range_of(dtype)
         if not is_finite(x):
             return False
-        whole = np.trunc(x.astype(np.float64))
-        return bool((whole >= ends[0]).all() and (whole <= ends[1]).all())
+        integers = np.trunc(x.astype(np.float64))
+        return bool((integers >= ends[0]).all() and (integers <= ends[1]).all())
     return dtype.bits > 8 or dtype.kind == "b" or is_finite(x)
 
 

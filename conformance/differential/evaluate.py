@@ -36,11 +36,11 @@ class Rejected(Exception):
 @cache
 def options() -> Any:
     """Sessions of one thread without optimizers."""
-    made = onnxruntime.SessionOptions()
-    made.log_severity_level = 4
-    made.intra_op_num_threads = made.inter_op_num_threads = 1
-    made.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return made
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return settings
 
 
 def session_of(model: onnx.ModelProto) -> Any:
@@ -62,10 +62,10 @@ class Runner:
         few: bool = False,
     ) -> None:  # fmt: skip
         self.names = sorted(names)
-        found = schema.find(node.op_type, opset)
-        if found is None:
+        operator = schema.find(node.op_type, opset)
+        if operator is None:
             raise Rejected(f"opset {opset} has no {node.op_type}")
-        version = min(opset, NEWEST) if found.since <= NEWEST else opset
+        version = min(opset, NEWEST) if operator.since <= NEWEST else opset
         model = self.model(node, values, version)
         self.session: Any = None
         error: Exception | None = None
@@ -111,8 +111,8 @@ class Runner:
             try:
                 if self.session is not None:
                     return list(self.session.run(None, feeds))
-                found = self.reference.run(None, feeds)
-                return [y if isinstance(y, list) else plain_array(y) for y in found]
+                outputs = self.reference.run(None, feeds)
+                return [y if isinstance(y, list) else plain_array(y) for y in outputs]
             except Exception as error:  # a runtime raises what it likes
                 raise Rejected(f"{type(error).__name__}: {error}") from None
 
@@ -137,12 +137,12 @@ def run_by_node(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Arra
 
 def find_captured(node: onnx.NodeProto) -> set[str]:
     """The names that the bodies of a node read."""
-    found: set[str] = set()
+    names: set[str] = set()
     for attribute in node.attribute:
         for inner in attribute.g.node:
-            found |= {*inner.input, *find_captured(inner)}
-        found |= {o.name for o in attribute.g.output}
-    return found
+            names |= {*inner.input, *find_captured(inner)}
+        names |= {o.name for o in attribute.g.output}
+    return names
 
 
 def run_step(step: Step, values: dict[str, Array], opset: int, few: bool = False) -> None:
@@ -193,8 +193,8 @@ def run_bodies(
     """
     compute = run or run_step
 
-    def call(body: Body, given: Sequence[Array]) -> list[Array]:
-        inner = {**values, **body.constants, **dict(zip(body.inputs, given, strict=True))}
+    def call(body: Body, args: Sequence[Array]) -> list[Array]:
+        inner = {**values, **body.constants, **dict(zip(body.inputs, args, strict=True))}
         for inside in body.steps:
             compute(inside, inner, opset)
         return [inner[n] for n in body.outputs]

@@ -138,10 +138,10 @@ class Generator:
 
     def types(self, op: str, place: int = 0) -> set[DType]:
         """The element types that an operator takes in a place, of those that are drawn."""
-        found = schema.find(op, self.opset)
-        if found is None:
+        operator = schema.find(op, self.opset)
+        if operator is None:
             raise Rejected(f"opset {self.opset} has no {op}")
-        types = set(found.input(place).types) & self.weights.keys()
+        types = set(operator.input(place).types) & self.weights.keys()
         if not types:
             raise Rejected("no type")
         return types
@@ -204,9 +204,9 @@ class Generator:
 
     def broadcastable(self, shape: Sequence[int]) -> tuple[int, ...]:
         """A shape that broadcasts with another."""
-        made = [d if self.chance(0.7) else 1 for d in shape]
-        cut = self.rng.randint(0, len(made)) if self.chance(0.3) else 0
-        return tuple(made[cut:])
+        dims = [d if self.chance(0.7) else 1 for d in shape]
+        cut = self.rng.randint(0, len(dims)) if self.chance(0.3) else 0
+        return tuple(dims[cut:])
 
     def axis(self, rank: int) -> int:
         """An axis, counted from the front or the back."""
@@ -259,19 +259,19 @@ class Generator:
 
     def grow(self, makers: Sequence[Maker], count: int) -> None:
         """Add nodes of random makers until there are so many, or too many were rejected."""
-        wanted = len(self.steps) + count
+        total = len(self.steps) + count
         for _ in range(count * 4):
-            if len(self.steps) >= wanted:
+            if len(self.steps) >= total:
                 return
             self.attempt(self.rng.choice(makers))
 
     def finish(self) -> Program:
         """The program: what nothing reads is an output, and some of the rest."""
         program = self.program
-        made = [n for s in program.steps for n in s.outputs]
+        names = [n for s in program.steps for n in s.outputs]
         read = {n for s in program.steps for n in names_read(s)}
         share = self.choice((0.0, 0.1, 0.5))
-        program.outputs = [n for n in made if n not in read or self.chance(share)]
+        program.outputs = [n for n in names if n not in read or self.chance(share)]
         used = read | set(program.outputs)
         program.dims = {n: d for n, d in program.dims.items() if n in used}
         program.constants = {n: a for n, a in program.constants.items() if n in used}

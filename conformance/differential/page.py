@@ -97,8 +97,8 @@ def state_lines(
     resolved: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
     """How much was run, and what became of the differences."""
-    programs, found = count_programs(spans), len(open_now) + len(resolved)
-    yield STATE.rstrip().format(graphs=graphs, programs=programs, found=found, open=len(open_now))
+    programs, total = count_programs(spans), len(open_now) + len(resolved)
+    yield STATE.rstrip().format(graphs=graphs, programs=programs, found=total, open=len(open_now))
     now = Counter(one["is"] for one in resolved.values())
     yield from (f"| {kind} | {count:,} |" for kind, count in now.most_common())
     if open_now:

@@ -131,16 +131,16 @@ def make_model(program: Program, outputs: Iterable[str] | None = None) -> onnx.M
     values = program.data[0]
     names = list(program.outputs if outputs is None else outputs)
     nodes = [make_node(s, values) for s in program.steps]
-    given = []
+    infos = []
     for name in names:
         if is_fed(values[name]):
-            given.append(info(name, values[name]))
+            infos.append(info(name, values[name]))
             continue
         nodes.append(helper.make_node("Cast", [name], [f"{name}_f"], to=TensorProto.FLOAT))
-        given.append(helper.make_tensor_value_info(f"{name}_f", TensorProto.FLOAT, None))
+        infos.append(helper.make_tensor_value_info(f"{name}_f", TensorProto.FLOAT, None))
     inputs = [info(n, values[n], dims) for n, dims in program.dims.items()]
     constants = [tensor(n, a) for n, a in program.constants.items()]
-    graph = helper.make_graph(nodes, "differential", inputs, given, constants)
+    graph = helper.make_graph(nodes, "differential", inputs, infos, constants)
     version = IR_VERSIONS[program.opset]
     return helper.make_model(
         graph, ir_version=version, opset_imports=[helper.make_opsetid("", program.opset)]
@@ -157,8 +157,8 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 def names_read(step: Step) -> set[str]:
     """The values that a step and its bodies read, without those that are the bodies' own."""
-    found = {n for n in step.inputs if n}
+    names = {n for n in step.inputs if n}
     for body in step.bodies.values():
         own = {*body.inputs, *body.constants, *(n for s in body.steps for n in s.outputs)}
-        found |= {*body.outputs, *(n for s in body.steps for n in names_read(s))} - own
-    return found
+        names |= {*body.outputs, *(n for s in body.steps for n in names_read(s))} - own
+    return names

@@ -33,12 +33,12 @@ def draw_integers(
         return rng.integers(-top if low else 0, top, shape).astype(dtype.numpy)
     wide = rng.random() < 0.15
     high = min(100, 2 ** (dtype.bits - 2)) if wide else 7
-    made = rng.integers(-high if low and wide else low, high, shape).astype(dtype.numpy)
-    if extreme and made.size:
+    array = rng.integers(-high if low and wide else low, high, shape).astype(dtype.numpy)
+    if extreme and array.size:
         ends = np.iinfo(dtype.numpy)
         pool = np.array([ends.min, ends.max, ends.max - 1, ends.max // 2], dtype.numpy)
-        made = np.where(rng.random(shape) < 0.3, rng.choice(pool, shape), made)
-    return np.asarray(made.astype(dtype.numpy))
+        array = np.where(rng.random(shape) < 0.3, rng.choice(pool, shape), array)
+    return np.asarray(array.astype(dtype.numpy))
 
 
 def draw_floats(
@@ -47,19 +47,19 @@ def draw_floats(
     """Normal, small round or positive numbers, and the extremes of the type."""
     kind = rng.random()
     if kind < 0.6:
-        made = rng.standard_normal(shape)
+        array = rng.standard_normal(shape)
     elif kind < 0.8:
-        made = rng.choice(PLAIN, shape)
+        array = rng.choice(PLAIN, shape)
     elif kind < 0.9:
-        made = rng.random(shape)
+        array = rng.random(shape)
     else:
-        made = rng.standard_normal(shape) * 30
+        array = rng.standard_normal(shape) * 30
     with np.errstate(all="ignore"):
-        made = np.asarray(made).astype(dtype.numpy)
-        if extreme and made.size:
+        array = np.asarray(array).astype(dtype.numpy)
+        if extreme and array.size:
             pool = extremes(dtype)
-            made = np.where(rng.random(shape) < 0.3, rng.choice(pool, shape), made)
-        return np.asarray(made.astype(dtype.numpy))
+            array = np.where(rng.random(shape) < 0.3, rng.choice(pool, shape), array)
+        return np.asarray(array.astype(dtype.numpy))
 
 
 def extremes(dtype: DType) -> Any:

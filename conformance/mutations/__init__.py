@@ -89,8 +89,8 @@ class Mutations(Cell):
             return {"": Outcome.of(kind, why)}
         return {"": Outcome.of(WRONG if kind in BAD else NOT_RUN, f"{kind}: {why}")}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        counts = Counter(kind for kind, _ in found.values())
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        counts = Counter(kind for kind, _ in rows.values())
         judged = {RIGHT, REFUSED, "rejected", "ended", *BAD}
         return {
             "right": counts[RIGHT],

@@ -171,11 +171,11 @@ def outcome(case: Case) -> tuple[str, str]:
     return "right", ""
 
 
-def as_near(y: Array, wanted: Array) -> bool:
+def as_near(y: Array, expected: Array) -> bool:
     """Whether numbers are the same but for next to nothing."""
-    if (y.shape, y.dtype) != (wanted.shape, wanted.dtype) or y.dtype.kind != "f":
+    if (y.shape, y.dtype) != (expected.shape, expected.dtype) or y.dtype.kind != "f":
         return False
-    return bool(np.allclose(y, wanted, rtol=0, atol=ATOL, equal_nan=True))
+    return bool(np.allclose(y, expected, rtol=0, atol=ATOL, equal_nan=True))
 
 
 class MXNetMutations(Mutations):

@@ -127,13 +127,13 @@ def typed(value: onnx.ValueInfoProto, x: Any) -> onnx.ValueInfoProto:
 @cache
 def spoken() -> dict[tuple[str, str], list[bytes]]:
     """The texts that attributes have in the node tests, by operator and name."""
-    found: dict[tuple[str, str], list[bytes]] = defaultdict(list)
+    strings: dict[tuple[str, str], list[bytes]] = defaultdict(list)
     for case in all_cases():
         for node in case.model.graph.node:
             for a in node.attribute:
-                if a.type == ATTRIBUTE.STRING and a.s not in found[node.op_type, a.name]:
-                    found[node.op_type, a.name].append(a.s)
-    return found
+                if a.type == ATTRIBUTE.STRING and a.s not in strings[node.op_type, a.name]:
+                    strings[node.op_type, a.name].append(a.s)
+    return strings
 
 
 def attributes(op: str, domain: str) -> dict[str, Any]:
@@ -143,13 +143,13 @@ def attributes(op: str, domain: str) -> dict[str, Any]:
     except onnx.defs.SchemaError:
         return {}
     kinds = onnx.defs.OpSchema.AttrType
-    found: dict[str, Any] = {}
+    attrs: dict[str, Any] = {}
     for name, about in schema.attributes.items():
         if about.type in (kinds.INT, kinds.FLOAT, kinds.INTS, kinds.FLOATS):
-            found[name] = about.type.name
+            attrs[name] = about.type.name
         elif about.type == kinds.STRING and spoken()[op, name]:
-            found[name] = spoken()[op, name]
-    return found
+            attrs[name] = spoken()[op, name]
+    return attrs
 
 
 def some(kind: Any, now: onnx.AttributeProto | None, rng: random.Random) -> Any:
@@ -193,10 +193,10 @@ class OnnxMutations(Mutations):
         return Change(case, rng)
 
     def outcome(self, change: Change) -> tuple[str, str]:
-        found = next(onnxruntime_results(change.model, change.feeds), None)
-        if found is None:
+        result = next(onnxruntime_results(change.model, change.feeds), None)
+        if result is None:
             return "rejected", "a newer opset"
-        _, expected = found
+        _, expected = result
         if isinstance(expected, Exception):
             return "rejected", str(expected)[:80]
         if sum(y.size for y in expected if isinstance(y, np.ndarray)) > MOST:
@@ -224,19 +224,19 @@ def at_opset(case: Case, opset: int, plain: Case) -> tuple[str, str]:
         return "refused", str(error)
     except Exception as error:  # which no conversion is to raise
         return "error", f"{opset}: {type(error).__name__}: {error}"
-    feeds, wanted = case.data[0]
-    said, other = [], None
+    feeds, expected = case.data[0]
+    reasons, other = [], None
     for runtime, got in results(model, feeds):
         if isinstance(got, Exception):
-            said.append(f"{runtime} cannot run it: {str(got)[:300]}")
-        elif (how := difference(case, wanted, got)) is None:
+            reasons.append(f"{runtime} cannot run it: {str(got)[:300]}")
+        elif (how := difference(case, expected, got)) is None:
             return "right", ""
         else:
             other = referred(plain) if other is None else other
             if not isinstance(other, Exception) and difference(case, other, got) is None:
                 return "disputed", how
-            said.append(f"{runtime}: {how}")
-    return "wrong", f"{opset}: {'; '.join(said)}\n{onnx.printer.to_text(model)[:1500]}"
+            reasons.append(f"{runtime}: {how}")
+    return "wrong", f"{opset}: {'; '.join(reasons)}\n{onnx.printer.to_text(model)[:1500]}"
 
 
 def by_target(framework: Target, case: Case, plain: Case) -> tuple[str, str]:

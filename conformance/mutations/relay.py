@@ -48,16 +48,16 @@ class Change:
 
 def changed(name: str, case: Case, rng: random.Random) -> Change:
     """The case with other contents, and up to three other numbers or sizes."""
-    expression, given = case.expression, list(case.inputs)
+    expression, inputs = case.expression, list(case.inputs)
     for _ in range(rng.randrange(4)):
-        found = list(LITERAL.finditer(expression))
-        if found and rng.random() < 0.7:
-            at = rng.choice(found)
+        matches = list(LITERAL.finditer(expression))
+        if matches and rng.random() < 0.7:
+            at = rng.choice(matches)
             expression = expression[: at.start()] + other(at.group(), rng) + expression[at.end() :]
-        elif given:
-            at_input = rng.randrange(len(given))
-            given[at_input] = resized(given[at_input], rng)
-    return Change(name, expression, tuple(given), case.rows)
+        elif inputs:
+            at_input = rng.randrange(len(inputs))
+            inputs[at_input] = resized(inputs[at_input], rng)
+    return Change(name, expression, tuple(inputs), case.rows)
 
 
 def other(literal: str, rng: random.Random) -> str:

@@ -60,8 +60,8 @@ class Zoo(Cell):
     def make_failed_row(self, why: str) -> Row:
         return {"stopped": why}
 
-    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return found or before  # the libraries need not be here
+    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+        return rows or before  # the libraries need not be here
 
 
 def examined(library: str, name: str) -> Row:

@@ -69,20 +69,20 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
     drawn = drawing(sample.prefix)
     runs = [(sample.feeds, live(sample, sample.feeds))]
     strict = replace(sample, rough=False)
-    found: dict[str, Any] = {"static": _ours(strict, sample.feeds, runs, folder, drawn)}
+    row: dict[str, Any] = {"static": _ours(strict, sample.feeds, runs, folder, drawn)}
     if sample.rough:
-        found["own"] = nudged(sample, runs[0][1])
-        found["qdq"] = _ours(sample, sample.feeds, runs, folder, drawn, integers="qdq")
+        row["own"] = nudged(sample, runs[0][1])
+        row["qdq"] = _ours(sample, sample.feeds, runs, folder, drawn, integers="qdq")
     for more in sample.larger:
         try:
             runs.append((more.feeds, live(sample, more.feeds)))
         except SerdeError:
             continue  # the network takes no such sizes
-        found["named"] = _ours(strict, more.shapes, runs, folder, drawn)
-        found["sizes"] = {n: list(s) for n, s in more.shapes.items()}
+        row["named"] = _ours(strict, more.shapes, runs, folder, drawn)
+        row["sizes"] = {n: list(s) for n, s in more.shapes.items()}
         break
-    yield found
-    yield {**found, "theirs": _theirs(sample, runs[0][1], folder)}
+    yield row
+    yield {**row, "theirs": _theirs(sample, runs[0][1], folder)}
 
 
 def nudged(sample: Sample, expected: Sequence[Array]) -> float:
@@ -102,16 +102,16 @@ def _ours(
     path = folder / "ours.onnx"
     for old in folder.glob("ours.onnx*"):
         old.unlink()
-    given = {
+    specs = {
         name: shape if isinstance(shape, np.ndarray) else (tuple(shape), sample.feeds[name].dtype)
         for name, shape in inputs.items()
     }
     prefix, outputs, random = sample.prefix, sample.outputs, "refuse"
     if drawn is not None:
-        prefix, outputs, random = drawn.whole, (*drawn.shown, *drawn.drawn), "input"
+        prefix, outputs, random = drawn.prefix, (*drawn.shown, *drawn.drawn), "input"
     try:
         options |= {"random": random}
-        serde.convert(prefix, path, inputs=given, outputs=outputs or None, **options)
+        serde.convert(prefix, path, inputs=specs, outputs=outputs or None, **options)
     except SerdeError as error:
         return {"refused": str(error)[:1000]}
     nodes = len(read_model(path).nodes)
@@ -194,41 +194,41 @@ def matched(got: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
     last = np.abs(expected[1] - expected[1].min(1, keepdims=True)) <= ROUNDING
     last &= (expected[1] > 0) & (last.sum(1, keepdims=True) > 1)
     last = last.reshape(last.shape[:2])
-    for y, wanted in zip(placed[2:], expected[2:], strict=True):
-        y[last] = wanted[last]
+    for y, reference in zip(placed[2:], expected[2:], strict=True):
+        y[last] = reference[last]
     return placed
 
 
 def _partners(
-    classes: Array, scores: Array, boxes: Array, theirs: Array, wanted: Array, places: Array
+    classes: Array, scores: Array, boxes: Array, theirs: Array, expected: Array, places: Array
 ) -> list[int]:
-    free, found = list(range(len(scores))), []
-    for of, score, box in zip(theirs, wanted, places, strict=True):
+    free, indices = list(range(len(scores))), []
+    for of, score, box in zip(theirs, expected, places, strict=True):
         alike = [i for i in free if abs(scores[i] - score).max() <= ROUNDING and classes[i] == of]
         best = min(alike or free, key=lambda i: np.abs(boxes[i] - box).sum())
         free.remove(best)
-        found.append(best)
-    return found
+        indices.append(best)
+    return indices
 
 
-def spread(y: Array, wanted: Array) -> float:
+def spread(y: Array, expected: Array) -> float:
     """The root of the mean square of the difference in terms of that of the output."""
-    if y.shape != wanted.shape or y.dtype != wanted.dtype:
+    if y.shape != expected.shape or y.dtype != expected.dtype:
         return float("inf")
-    y, wanted = y.astype("float64"), wanted.astype("float64")
-    return float(np.sqrt(np.mean((y - wanted) ** 2) / np.mean(wanted**2)))
+    y, expected = y.astype("float64"), expected.astype("float64")
+    return float(np.sqrt(np.mean((y - expected) ** 2) / np.mean(expected**2)))
 
 
-def scaled(y: Array, wanted: Array) -> float:
+def scaled(y: Array, expected: Array) -> float:
     """The largest difference in terms of the largest number; infinite for another shape."""
-    if y.shape != wanted.shape or y.dtype != wanted.dtype:
+    if y.shape != expected.shape or y.dtype != expected.dtype:
         return float("inf")
-    if not wanted.size:
+    if not expected.size:
         return 0.0
-    y, wanted = y.astype("float64"), wanted.astype("float64")
-    if not np.isfinite(wanted).all():
+    y, expected = y.astype("float64"), expected.astype("float64")
+    if not np.isfinite(expected).all():
         return float("nan")
-    return float(np.abs(y - wanted).max() / (np.abs(wanted).max() or 1.0))
+    return float(np.abs(y - expected).max() / (np.abs(expected).max() or 1.0))
 
 
 def main(library: str, name: str, folder: str) -> None:
@@ -238,8 +238,8 @@ def main(library: str, name: str, folder: str) -> None:
     import_mxnet()
     place = Path(folder)
     sample = import_module(f"conformance.zoo.{library}").sample(name, place)
-    for found in examine(sample, place):
-        print(json.dumps(found), flush=True)
+    for row in examine(sample, place):
+        print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Drawing(NamedTuple):
     as inputs.
     """
 
-    whole: Path
+    prefix: Path
     shown: tuple[str, ...]
     drawn: tuple[str, ...]
     rest: Path
@@ -47,8 +47,8 @@ def drawing(prefix: Path) -> Drawing | None:
     for at, node in enumerate(graph["nodes"]):
         if node["op"] != "null":
             node["name"] += f"_{at}"
-    whole = written(prefix, "whole", graph)
-    symbol = mx.sym.load(f"{whole}-symbol.json")
+    stem = written(prefix, "whole", graph)
+    symbol = mx.sym.load(f"{stem}-symbol.json")
     internals, shown = symbol.get_internals(), symbol.list_outputs()
     for at in places:
         node = graph["nodes"][at]
@@ -60,7 +60,7 @@ def drawing(prefix: Path) -> Drawing | None:
         graph["nodes"][at] = {"op": "null", "name": f"{node['name']}_output", "inputs": []}
     graph["arg_nodes"] = [i for i, node in enumerate(graph["nodes"]) if node["op"] == "null"]
     drawn = tuple(graph["nodes"][i]["name"] for i in places)
-    return Drawing(whole, tuple(shown), drawn, written(prefix, "rest", graph))
+    return Drawing(stem, tuple(shown), drawn, written(prefix, "rest", graph))
 
 
 def written(prefix: Path, name: str, graph: Any) -> Path:
@@ -74,14 +74,14 @@ def written(prefix: Path, name: str, graph: Any) -> Path:
 def noise(session: onnxruntime.InferenceSession, feeds: Arrays) -> Arrays:
     """Noise for the inputs a conversion has besides, whatever they call the batch."""
     batch = len(next(iter(feeds.values())))
-    made = {}
+    arrays = {}
     for needed in session.get_inputs():
         if needed.name not in feeds:
             dims = [d if isinstance(d, int) else counted(d, batch) for d in needed.shape]
             generator = np.random.default_rng(zlib.crc32(needed.name.encode()))
             kind = generator.random if "uniform" in needed.name else generator.standard_normal
-            made[needed.name] = kind(dims).astype("float32")
-    return made
+            arrays[needed.name] = kind(dims).astype("float32")
+    return arrays
 
 
 def counted(size: str, batch: int) -> int:

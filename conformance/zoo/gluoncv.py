@@ -152,8 +152,8 @@ def quantised(
 def segments(raw: Mapping[str, Any]) -> int:
     """How many images of a clip a network takes the mean of: its batch is a multiple of that."""
     shapes = (n["attrs"]["shape"] for n in raw["nodes"] if n["op"] == "Reshape")
-    found = [re.fullmatch(r"\(-1, (\d+), \d+\)", s) for s in shapes]
-    return int(found[-1][1]) if found and found[-1] else 1
+    matches = [re.fullmatch(r"\(-1, (\d+), \d+\)", s) for s in shapes]
+    return int(matches[-1][1]) if matches and matches[-1] else 1
 
 
 def before_nms(raw: Mapping[str, Any]) -> tuple[str, ...]:
@@ -168,15 +168,15 @@ def dense_weights(
 ) -> dict[str, tuple[int, int]]:
     """The shapes of the weights of fused dense layers, which MXNet does not infer."""
     nodes, internals = raw["nodes"], symbol.get_internals()
-    found: dict[str, tuple[int, int]] = {}
+    shapes: dict[str, tuple[int, int]] = {}
     for node in nodes:
         if node["op"] != "_sg_mkldnn_fully_connected":
             continue
         into, weight = (nodes[link[0]]["name"] for link in node["inputs"][:2])
-        _, (given,), _ = internals[f"{into}_output"].infer_shape(data=shape, **found)
+        _, (out_shape,), _ = internals[f"{into}_output"].infer_shape(data=shape, **shapes)
         layer = next(n for n in node["subgraphs"][0]["nodes"] if n["op"] == "FullyConnected")
-        found[weight] = (int(layer["attrs"]["num_hidden"]), math.prod(given[1:]))
-    return found
+        shapes[weight] = (int(layer["attrs"]["num_hidden"]), math.prod(out_shape[1:]))
+    return shapes
 
 
 def drawn(name: str, shape: tuple[int, ...], generator: np.random.Generator) -> Any:
@@ -260,14 +260,14 @@ def calibrate(block: Any, inputs: list[Any], generator: np.random.Generator) -> 
     deformable = (cnn.DeformableConvolution, cnn.ModulatedDeformableConvolution)
     linear = (nn.conv_layers._Conv, nn.Dense, *deformable)
 
-    def scale(layer: Any, given: tuple[Any, ...]) -> None:
-        spread = float(layer.forward(*given).asnumpy().std())
+    def scale(layer: Any, inputs: tuple[Any, ...]) -> None:
+        spread = float(layer.forward(*inputs).asnumpy().std())
         is_deformable = isinstance(layer, deformable)
         weight = layer.deformable_conv_weight if is_deformable else layer.weight
         weight.set_data(weight.data() / max(spread, 1e-6))
 
-    def set_statistics(layer: Any, given: tuple[Any, ...]) -> None:
-        x = given[0].asnumpy()
+    def set_statistics(layer: Any, inputs: tuple[Any, ...]) -> None:
+        x = inputs[0].asnumpy()
         means = x.mean() + x.std() * generator.normal(0, 0.3, layer.running_mean.shape)
         layer.running_mean.set_data(mx.nd.array(means))
         layer.running_var.set_data(max(x.var(), 1e-6) * layer.running_var.data())

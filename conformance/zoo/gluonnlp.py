@@ -36,8 +36,8 @@ def transformer(name: str, layers: int, *inputs: str, **options: Any) -> Made:
 
     kind = bert.bert_hparams
     kind[name]["num_layers"] = layers
-    made = getattr(bert, name)
-    block, _ = made(dataset_name=None, vocab=vocabulary(), pretrained=False, **options)
+    factory = getattr(bert, name)
+    block, _ = factory(dataset_name=None, vocab=vocabulary(), pretrained=False, **options)
     shapes = {"tokens": ("N", "T"), "types": ("N", "T"), "length": ("N",), "places": ("N", 3)}
     return block, {i: shapes[i] for i in inputs}
 
@@ -168,8 +168,8 @@ def sample(name: str, folder: Path) -> Sample:
     sizes = [{"N": 1, "T": LENGTH, "S": MORE}, {"N": 2, "T": MORE, "S": LENGTH}]
     names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
     feeds = [
-        {n: drawn(i, s, given, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
-        for given in sizes
+        {n: drawn(i, s, dims, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
+        for dims in sizes
     ]
     block.hybridize()
     block(*(mx.nd.array(x) for x in feeds[0].values()))

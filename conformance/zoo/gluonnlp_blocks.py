@@ -15,8 +15,8 @@ def around(inner: Any, forward: Callable[..., Any]) -> Any:
     class Around(gluon.HybridBlock):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            whole = isinstance(inner, gluon.HybridBlock)
-            for child in [inner] if whole else inner._children.values():
+            is_hybrid = isinstance(inner, gluon.HybridBlock)
+            for child in [inner] if is_hybrid else inner._children.values():
                 self.register_child(child)
 
         def hybrid_forward(self, F: Any, *tensors: Any) -> Any:
@@ -33,8 +33,8 @@ def decoded(decoder: Any, F: Any, vectors: Any, memory: Any) -> Any:
 def decoded_step(decoder: Any, F: Any, vector: Any, before: Any, memory: Any) -> Any:
     """One step of a decoder that remembers the vectors it was given."""
     gluon = import_mxnet().gluon
-    given = F.concat(before, F.expand_dims(vector, axis=1), dim=1)
-    step, states, _ = gluon.HybridBlock.forward(decoder, given, [memory, None])
+    vectors = F.concat(before, F.expand_dims(vector, axis=1), dim=1)
+    step, states, _ = gluon.HybridBlock.forward(decoder, vectors, [memory, None])
     return step, states[0]
 
 

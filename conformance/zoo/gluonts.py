@@ -22,14 +22,14 @@ DAILY: Mapping[str, Any] = {"freq": "D", "prediction_length": AHEAD}
 
 def feed_forward(module: Any) -> tuple[Any, Shapes]:
     """It gives the parameters of a distribution, and leaves the samples to others."""
-    made = module.simple_feedforward.SimpleFeedForwardEstimator
-    estimator = made(**DAILY, context_length=PAST, sampling=False)
+    factory = module.simple_feedforward.SimpleFeedForwardEstimator
+    estimator = factory(**DAILY, context_length=PAST, sampling=False)
     return estimator, {"past_target": ("N", PAST)}
 
 
 def sampling_feed_forward(module: Any) -> tuple[Any, Shapes]:
-    made = module.simple_feedforward.SimpleFeedForwardEstimator
-    return made(**DAILY, context_length=PAST), {"past_target": ("N", PAST)}
+    factory = module.simple_feedforward.SimpleFeedForwardEstimator
+    return factory(**DAILY, context_length=PAST), {"past_target": ("N", PAST)}
 
 
 def n_beats(module: Any) -> tuple[Any, Shapes]:
@@ -57,8 +57,8 @@ def forking(name: str) -> Callable[[Any], tuple[Any, Shapes]]:
 
 
 def fusion(module: Any) -> tuple[Any, Shapes]:
-    made = module.tft.TemporalFusionTransformerEstimator
-    estimator = made(**DAILY, context_length=PAST)
+    factory = module.tft.TemporalFusionTransformerEstimator
+    estimator = factory(**DAILY, context_length=PAST)
     return estimator, {
         "past_target": ("N", PAST), "past_observed_values": ("N", PAST),
         "past_feat_dynamic_real": ("N", PAST, 1), "past_feat_dynamic_cat": ("N", PAST, 1),
@@ -141,7 +141,7 @@ def prediction_network(estimator: Any) -> Any:
     for kind in type(estimator).__mro__:
         module = sys.modules[kind.__module__]
         if hasattr(module, "copy_parameters"):  # there are none yet
-            module.copy_parameters = lambda *given, **options: None
+            module.copy_parameters = lambda *args, **options: None
     return estimator.create_predictor(Chain([]), estimator.create_training_network()).prediction_net
 
 
@@ -169,7 +169,7 @@ def sample(name: str, folder: Path) -> Sample:
     prefix = folder / "prediction_net"
     block.export(str(prefix))
     read = set(mx.sym.load(f"{prefix}-symbol.json").list_inputs())
-    one, more = ({n: x for n, x in given.items() if n in read} for given in feeds)
+    one, more = ({n: x for n, x in arrays.items() if n in read} for arrays in feeds)
     named = {n: s for n, s in zip(names, shapes.values(), strict=True) if n in read}
     return Sample(prefix, one, [Run(more, named)])
 

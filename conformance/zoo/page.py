@@ -40,9 +40,9 @@ def verdict(row: Row) -> str:
     """``right``, ``wrong``, ``refused``, ``failed`` or ``not run``, with the reason."""
     if "stopped" in row:
         return f"not run: {row['stopped']}"
-    said = [of(row[way]) for way in ("static", "named") if way in row]
-    said += [of(row["qdq"], row["own"])] if "qdq" in row else []
-    return next((s for s in said if s != "right"), "right")
+    texts = [of(row[way]) for way in ("static", "named") if way in row]
+    texts += [of(row["qdq"], row["own"])] if "qdq" in row else []
+    return next((s for s in texts if s != "right"), "right")
 
 
 def of(outcome: Row, bound: float = TOLERANCE) -> str:
@@ -70,8 +70,8 @@ def summary(rows: Mapping[str, Row]) -> str:
     """How many there are of each kind."""
     ours = Counter(verdict(r).partition(":")[0] for r in rows.values())
     theirs = Counter(of(r["theirs"]).partition(":")[0] for r in rows.values() if "theirs" in r)
-    said = (", ".join(f"{n} {what}" for what, n in each.most_common()) for each in (ours, theirs))
-    return "Of {} networks: {}. MXNet's own exporter: {}.".format(len(rows), *said)
+    texts = (", ".join(f"{n} {what}" for what, n in each.most_common()) for each in (ours, theirs))
+    return "Of {} networks: {}. MXNet's own exporter: {}.".format(len(rows), *texts)
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -87,16 +87,16 @@ def cells(row: Row) -> tuple[str, ...]:
     return fixed, named, nodes, cell(theirs), str(theirs.get("nodes", ""))
 
 
-def sizes(given: Mapping[str, Any]) -> str:
+def sizes(shapes: Mapping[str, Any]) -> str:
     """The names of the sizes that differed."""
-    names = dict.fromkeys(d for s in given.values() for d in s if isinstance(d, str))
+    names = dict.fromkeys(d for s in shapes.values() for d in s if isinstance(d, str))
     return f" ({', '.join(names)})"
 
 
 def cell(outcome: Row, bound: float = TOLERANCE) -> str:
     """An error, marked where it is not as it should be."""
-    said = of(outcome, bound)
-    return f"{outcome['error']:.0e}" if said == "right" else f"**{shortened(said)}**"
+    text = of(outcome, bound)
+    return f"{outcome['error']:.0e}" if text == "right" else f"**{shortened(text)}**"
 
 
 def shortened(text: str) -> str:

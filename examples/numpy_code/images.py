@@ -17,8 +17,8 @@ def resize(image, height, width):
     return left + (right - left) * column_weights[:, None]
 
 
-def _neighbours(size, wanted):
-    places = (np.arange(wanted) + 0.5) * (size / wanted) - 0.5
+def _neighbours(size, new_size):
+    places = (np.arange(new_size) + 0.5) * (size / new_size) - 0.5
     places = np.clip(places, 0, size - 1)
     first = np.floor(places).astype(np.int64)
     second = np.minimum(first + 1, size - 1)

@@ -521,15 +521,15 @@ module = mx.mod.Module(again, data_names=["data"], label_names=None)
 module.bind([("data", (4, 3))], for_training=False)
 module.set_params(args, auxs)
 module.forward(mx.io.DataBatch([data]))
-wanted = module.get_outputs()[0].asnumpy()
+expected = module.get_outputs()[0].asnumpy()
 net = onnx_mxnet.import_to_gluon(path, ctx=mx.cpu())
-np.testing.assert_allclose(net(data).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+np.testing.assert_allclose(net(data).asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 import onnx, onnxruntime
 assert onnx.load("older.onnx").opset_import[0].version == 12
 for name in ("old.onnx", "older.onnx", "new.onnx"):
     (y,) = onnxruntime.InferenceSession(name).run(None, {"data": data.asnumpy()})
-    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 """
 
 

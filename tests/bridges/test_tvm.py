@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.relay.tvm_live import beside
+from tests.relay.tvm_live import run_script
 
 CLOSE = 1e-5
 
@@ -15,7 +15,7 @@ CLOSE = 1e-5
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     script = Path(__file__).with_name("tvm_script.py")
-    return dict(beside(script, tmp_path_factory.mktemp("tvm")))
+    return dict(run_script(script, tmp_path_factory.mktemp("tvm")))
 
 
 @pytest.mark.parametrize(

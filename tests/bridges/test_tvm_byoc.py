@@ -11,7 +11,7 @@ import pytest
 
 from serde.bridges import tvm
 from serde.errors import MissingDependency
-from tests.relay.tvm_live import beside
+from tests.relay.tvm_live import run_script
 
 CLOSE = 1e-5
 
@@ -19,7 +19,7 @@ CLOSE = 1e-5
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     script = Path(__file__).with_name("tvm_byoc_script.py")
-    return dict(beside(script, tmp_path_factory.mktemp("tvm")))
+    return dict(run_script(script, tmp_path_factory.mktemp("tvm")))
 
 
 def test_parts_run_in_the_graph_executor(results):

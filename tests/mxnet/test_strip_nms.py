@@ -15,11 +15,11 @@ NMS = "_contrib_box_nms"
 
 def detector(folder, *nodes, heads):
     """A symbol of nodes ``(op, name, links, attrs)`` behind the input ``x``."""
-    made = [
+    entries = [
         {"op": op, "name": name, "inputs": [[*link, 0] for link in links], "attrs": attrs}
         for op, name, links, attrs in nodes
     ]
-    text = {"nodes": [{"op": "null", "name": "x", "inputs": []}, *made], "heads": heads}
+    text = {"nodes": [{"op": "null", "name": "x", "inputs": []}, *entries], "heads": heads}
     path = folder / "net-symbol.json"
     path.write_text(json.dumps(text))
     return path

@@ -55,8 +55,8 @@ def aged(change: Callable[[dict[str, Any], dict[str, Any]], None], version: int 
 
 def attr(one: dict[str, Any], raw: dict[str, Any]) -> None:
     """0.9 to 0.11: attributes under ``attr``, annotations without underscores were still read."""
-    given = one.pop("attrs", {})
-    one["attr"] = {k.strip("_") if k.startswith("__") else k: v for k, v in given.items()}
+    attrs = one.pop("attrs", {})
+    one["attr"] = {k.strip("_") if k.startswith("__") else k: v for k, v in attrs.items()}
 
 
 OLD = {"elemwise_add": "_Plus", "add_n": "ElementWiseSum", "_mul_scalar": "_MulScalar",
@@ -65,11 +65,11 @@ OLD = {"elemwise_add": "_Plus", "add_n": "ElementWiseSum", "_mul_scalar": "_MulS
 
 def param(one: dict[str, Any], raw: dict[str, Any]) -> None:
     """0.8: ``param`` beside annotations in ``attr``, pairs for entries, no auxiliary variables."""
-    given = one.pop("attrs", {})
+    attrs = one.pop("attrs", {})
     one["op"] = OLD.get(one["op"], one["op"])
-    one["attr"] = {k.strip("_"): v for k, v in given.items() if k.startswith("__")}
+    one["attr"] = {k.strip("_"): v for k, v in attrs.items() if k.startswith("__")}
     one["attr"] |= {"weight_lr_mult": "2.0"} if one["op"] == "Convolution" else {}
-    one["param"] = {k: v for k, v in given.items() if not k.startswith("__")}
+    one["param"] = {k: v for k, v in attrs.items() if not k.startswith("__")}
     one["param"] |= {"axis": "-1"} if one["op"] == "argmax" else {}
     one["backward_source_id"] = -1
     own = {"BatchNorm": 3, "IdentityAttachKLSparseReg": 1}.get(one["op"])
@@ -99,10 +99,10 @@ def test_one_model_in_every_age_gives_one_graph(age: str) -> None:
 @pytest.mark.parametrize("age", AGES)
 def test_ages_read_as_mxnet_upgrades_them(age: str) -> None:
     symbol = live_mxnet().sym.load_json(AGES[age])
-    found = parse_symbol(AGES[age]).graph
-    assert str(found) == str(parse_symbol(symbol.tojson()).graph)
-    assert [v.name for v in found.inputs] == symbol.list_inputs()
-    assert [v.name for v in found.outputs] == symbol.list_outputs()
+    graph = parse_symbol(AGES[age]).graph
+    assert str(graph) == str(parse_symbol(symbol.tojson()).graph)
+    assert [v.name for v in graph.inputs] == symbol.list_inputs()
+    assert [v.name for v in graph.outputs] == symbol.list_outputs()
 
 
 def test_the_printed_graph() -> None:
@@ -141,7 +141,7 @@ def test_auxiliary_variables_are_made_before_09(version, count) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
+    ("attrs", "read"),
     [
         ({"lr_mult": "2"}, {"__lr_mult__": "2"}),
         ({"__profiler_scope__": "a"}, {"__profiler_scope__": "a"}),
@@ -150,13 +150,13 @@ def test_auxiliary_variables_are_made_before_09(version, count) -> None:
         ({"num_hidden": 3, "flatten": False}, {"num_hidden": "3", "flatten": "false"}),
     ],
 )
-def test_annotations(given, read) -> None:
-    one = {**node("FullyConnected", "y", [0]), "attrs": given}
+def test_annotations(attrs, read) -> None:
+    one = {**node("FullyConnected", "y", [0]), "attrs": attrs}
     assert parse_symbol(symbol([variable("x"), one])).graph.nodes[0].attrs == read
 
 
 @pytest.mark.parametrize(
-    ("attrs", "np_shape", "said"),
+    ("attrs", "np_shape", "expected"),
     [
         ({}, 0, Declared()),
         ({"__shape__": "(0, 3, 224, 224)"}, 0, Declared((None, 3, 224, 224))),
@@ -168,9 +168,9 @@ def test_annotations(given, read) -> None:
         ({"__dtype__": "12"}, 0, Declared(None, DType.BFLOAT16)),
     ],
 )
-def test_what_variables_say(attrs, np_shape, said) -> None:
+def test_what_variables_say(attrs, np_shape, expected) -> None:
     text = symbol([variable("x", **attrs), node("relu", "y", [0])], is_np_shape=np_shape)
-    assert parse_symbol(text).variables["x"] == said
+    assert parse_symbol(text).variables["x"] == expected
 
 
 def test_only_what_the_heads_need_is_read_in_the_order_of_mxnet() -> None:
@@ -180,9 +180,9 @@ def test_only_what_the_heads_need_is_read_in_the_order_of_mxnet() -> None:
         node("elemwise_add", "inner", [1, 0]),
         node("elemwise_add", "outer", [4, 0]),
     ]
-    found = parse_symbol(symbol(nodes)).graph
-    assert [v.name for v in found.inputs] == ["a", "b"]
-    assert [n.name for n in found.nodes] == ["inner", "outer"]
+    graph = parse_symbol(symbol(nodes)).graph
+    assert [v.name for v in graph.inputs] == ["a", "b"]
+    assert [n.name for n in graph.nodes] == ["inner", "outer"]
     assert live_mxnet().sym.load_json(symbol(nodes)).list_inputs() == ["a", "b"]
 
 
@@ -193,8 +193,8 @@ def test_nodes_may_come_in_any_order() -> None:
 
 def test_variables_of_one_name_are_one() -> None:
     nodes = [*variables("x", "x"), node("elemwise_add", "y", [0, 1])]
-    found = parse_symbol(symbol(nodes)).graph
-    assert len(found.inputs) == 1 and found.nodes[0].inputs == (found.inputs[0],) * 2
+    graph = parse_symbol(symbol(nodes)).graph
+    assert len(graph.inputs) == 1 and graph.nodes[0].inputs == (graph.inputs[0],) * 2
 
 
 def test_subgraphs_are_of_the_age_of_what_is_around_them() -> None:
@@ -202,8 +202,8 @@ def test_subgraphs_are_of_the_age_of_what_is_around_them() -> None:
     inner = json.loads(symbol([variable("a"), node("argmax", "b", [0], axis=-1)], version=None))
     loop = {**node("_foreach", "loop", [0], num_args=2), "subgraphs": [inner]}
     for version, kept in ((10901, {"axis": "-1"}), (None, {})):
-        found = parse_symbol(symbol([variable("x"), loop], version=version)).graph.nodes[0]
-        (body,) = found.graphs()
+        layer = parse_symbol(symbol([variable("x"), loop], version=version)).graph.nodes[0]
+        (body,) = layer.graphs()
         assert dict(body.nodes[0].attrs) == kept
         assert str(body).startswith("graph symbol(%a: ?[?])")
 
@@ -274,11 +274,11 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("says", FAULTS)
-def test_faults(says: str) -> None:
+@pytest.mark.parametrize("reason", FAULTS)
+def test_faults(reason: str) -> None:
     with pytest.raises(MalformedFile) as caught:
-        parse_symbol(FAULTS[says], "model-symbol.json")
-    assert says in str(caught.value) and "model-symbol.json" in str(caught.value)
+        parse_symbol(FAULTS[reason], "model-symbol.json")
+    assert reason in str(caught.value) and "model-symbol.json" in str(caught.value)
 
 
 def test_nodes_without_names_get_their_operator_and_position() -> None:

@@ -37,7 +37,7 @@ def test_cases_come_back(part):
 @pytest.mark.parametrize("op", ALL_OF)
 def test_all_cases_of_an_operator_come_back(op):
     live_mxnet()
-    found = {str(c): rewritten(c) for c in every_case() if c.op == op}
-    assert found and all(
-        kind == RIGHT or "without elements" in why for kind, why in found.values()
-    ), found
+    outcomes = {str(c): rewritten(c) for c in every_case() if c.op == op}
+    assert outcomes and all(
+        kind == RIGHT or "without elements" in why for kind, why in outcomes.values()
+    ), outcomes

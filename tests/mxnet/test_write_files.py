@@ -44,13 +44,13 @@ g (string[2] words, float[2,3] x) => (string[2] a, string[2] b, float[2,3] y)
 @pytest.fixture
 def model(tmp_path):
     """A small network as a file, with its weights."""
-    made = model_of(CONVOLUTION)
+    proto = model_of(CONVOLUTION)
     generator = np.random.default_rng(0)
     for name, shape in WEIGHTS.items():
         array = generator.uniform(0.5, 1, shape).astype(np.float32)
-        made.graph.initializer.append(numpy_helper.from_array(array, name))
+        proto.graph.initializer.append(numpy_helper.from_array(array, name))
     path = tmp_path / "model.onnx"
-    onnx.save(made, path)
+    onnx.save(proto, path)
     return path
 
 
@@ -69,8 +69,8 @@ def test_the_command_writes_what_mxnet_loads(model, tmp_path):
     executor = symbol.bind(
         mx.cpu(), {"data": mx.nd.array(data), **arguments}, aux_states=states, grad_req="null"
     )
-    (wanted,) = run_model(onnx.load(model), {"data": data})
-    np.testing.assert_allclose(executor.forward()[0].asnumpy(), wanted, atol=1e-5)
+    (expected,) = run_model(onnx.load(model), {"data": data})
+    np.testing.assert_allclose(executor.forward()[0].asnumpy(), expected, atol=1e-5)
 
 
 def test_mxnet_is_not_needed(model, tmp_path):
@@ -98,11 +98,11 @@ def test_all_that_cannot_be_said_is_listed(tmp_path):
 
 def test_large_weights_are_not_taken_in(tmp_path):
     """A weight of 256 MiB goes from file to file."""
-    made = model_of("g (float[N,8192] x) => (float[N,8192] y) { y = MatMul (x, w) }")
+    proto = model_of("g (float[N,8192] x) => (float[N,8192] y) { y = MatMul (x, w) }")
     weight = numpy_helper.from_array(np.zeros((8192, 8192), np.float32), "w")
-    made.graph.initializer.append(weight)
+    proto.graph.initializer.append(weight)
     path = tmp_path / "model.onnx"
-    onnx.save(made, path)
+    onnx.save(proto, path)
     code = (
         "import serde\n"
         f"serde.convert({str(path)!r}, {str(tmp_path / 'm-symbol.json')!r})\n"

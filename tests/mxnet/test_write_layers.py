@@ -23,8 +23,8 @@ HOW = ("constants", "inputs", "computed")  # what the operands behind the first 
 
 def normal(dtype, *shape, positive=False):
     """Seeded numbers; positive ones are no less than 0.1."""
-    found = np.random.default_rng(sum(shape)).standard_normal(shape)
-    return (np.abs(found) + 0.1 if positive else found).astype(dtype)
+    array = np.random.default_rng(sum(shape)).standard_normal(shape)
+    return (np.abs(array) + 0.1 if positive else array).astype(dtype)
 
 
 def model(op, operands, how, attrs):
@@ -58,26 +58,28 @@ def frames(axes):
         yield {**windows, "pads": pads[pad], "group": group}
 
 
-def written(made, feeds):
+def written(proto, feeds):
     """What MXNet computes with the symbol that a model becomes."""
-    text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(proto))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     return run_symbol(text, held, feeds)[0]
 
 
-def agree(op, operands, how="constants", wanted=None, **attrs):
+def agree(op, operands, how="constants", expected=None, **attrs):
     """Compare MXNet with ONNX Runtime, which computes in float32: it lacks other kernels."""
     live_mxnet()
-    made = model(op, operands, how, attrs)
+    proto = model(op, operands, how, attrs)
     feeds = {f"x{i}": a for i, a in enumerate(operands[: 1 if how == "constants" else None])}
-    if wanted is None:
+    if expected is None:
         there = {n: a.astype("float32") for n, a in feeds.items()}
-        (wanted,) = run_model(model(op, [a.astype("float32") for a in operands], how, attrs), there)
-    got = written(made, feeds)
+        (expected,) = run_model(
+            model(op, [a.astype("float32") for a in operands], how, attrs), there
+        )
+    got = written(proto, feeds)
     kind = operands[0].dtype.name
-    assert got.dtype == kind and got.shape == wanted.shape
-    limit = TOLERANCE[kind] * max(np.abs(wanted).max(), 1)
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=limit)
+    assert got.dtype == kind and got.shape == expected.shape
+    limit = TOLERANCE[kind] * max(np.abs(expected).max(), 1)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=limit)
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -104,9 +106,9 @@ def test_transposed_convolutions(axes, dtype, how):
 
 def test_transposed_convolutions_of_volumes_of_doubles_are_refused():
     operands = [normal("float64", 1, 2, 3, 3, 3), normal("float64", 2, 2, 2, 2, 2)]
-    made = model("ConvTranspose", operands, "constants", {})
+    proto = model("ConvTranspose", operands, "constants", {})
     with pytest.raises(Unconvertible, match="of volumes in float64, for which MXNet has no kernel"):
-        from_ir(raise_to_ir(decode(made)))
+        from_ir(raise_to_ir(decode(proto)))
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -118,7 +120,7 @@ def test_batch_normalization(rank, dtype, how):
     for kinds in {(dtype,) * 4, ("float32",) * 4, (dtype, dtype, "float32", "float32")}:
         operands = [normal(kind, count, positive=i == 3) for i, kind in enumerate(kinds)]
         agree("BatchNormalization", [normal(dtype, *shape), *operands], how, epsilon=1e-3,
-              wanted=normalized(normal(dtype, *shape), operands, how, 1e-3))  # fmt: skip
+              expected=normalized(normal(dtype, *shape), operands, how, 1e-3))  # fmt: skip
 
 
 def normalized(x, operands, how, epsilon):
@@ -139,8 +141,8 @@ def test_instance_normalization(rank, dtype, how):
     factor = 2 if how == "computed" else 1
     y = (wide - wide.mean(axes, keepdims=True)) / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
     columns = (4, *(1,) * (rank - 2))
-    wanted = y * (factor * scale).reshape(columns) + (factor * bias).reshape(columns)
-    agree("InstanceNormalization", [x, scale, bias], how, wanted)
+    expected = y * (factor * scale).reshape(columns) + (factor * bias).reshape(columns)
+    agree("InstanceNormalization", [x, scale, bias], how, expected)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
@@ -151,8 +153,8 @@ def test_local_response_normalization(rank, dtype, size):
     squares = x.astype("float64") ** 2
     spans = [(max(0, c - (size - 1) // 2), c + size // 2 + 1) for c in range(4)]
     sums = np.stack([squares[:, low:high].sum(1) for low, high in spans], 1)
-    wanted = x / (1.3 + 0.7 / size * sums) ** 0.6
-    agree("LRN", [x], wanted=wanted, size=size, alpha=0.7, beta=0.6, bias=1.3)
+    expected = x / (1.3 + 0.7 / size * sums) ** 0.6
+    agree("LRN", [x], expected=expected, size=size, alpha=0.7, beta=0.6, bias=1.3)
 
 
 @pytest.mark.parametrize("ceil_mode", [0, 1])

@@ -30,11 +30,11 @@ from tests.mxnet_live import live_mxnet
 from tests.tree_ensembles import CASES, assert_ensemble
 
 
-def in_mxnet(made, x=X):
+def in_mxnet(model, x=X):
     """What a block made of a model computes."""
     nd = live_mxnet().nd
-    found = serde.bridges.mxnet.to_block(made)(nd.array(x))
-    return [y.asnumpy() for y in (found if isinstance(found, (list, tuple)) else [found])]
+    outputs = serde.bridges.mxnet.to_block(model)(nd.array(x))
+    return [y.asnumpy() for y in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -91,11 +91,11 @@ def test_maps_of_scores_are_left_out_on_request():
     """The exporter ends a classifier with maps unless it is told not to."""
     skl2onnx = pytest.importorskip("skl2onnx")
     model = LogisticRegression().fit(X, LABELS)
-    made = skl2onnx.to_onnx(model, X[:1])
+    onnx_model = skl2onnx.to_onnx(model, X[:1])
     with pytest.raises(serde.Unconvertible, match=r"zipmap=False.*--outputs probabilities"):
-        in_mxnet(made)
+        in_mxnet(onnx_model)
     nd = live_mxnet().nd
-    block = serde.bridges.mxnet.to_block(made, outputs=["label", "probabilities"])
+    block = serde.bridges.mxnet.to_block(onnx_model, outputs=["label", "probabilities"])
     labels, shares = block(nd.array(X))
     np.testing.assert_array_equal(labels.asnumpy(), model.predict(X))
     np.testing.assert_allclose(shares.asnumpy(), model.predict_proba(X), atol=2e-5)
@@ -104,8 +104,8 @@ def test_maps_of_scores_are_left_out_on_request():
 def test_maps_as_columns():
     skl2onnx = pytest.importorskip("skl2onnx")
     model = LogisticRegression().fit(X, LABELS)
-    made = skl2onnx.to_onnx(model, X[:1], options={id(model): {"zipmap": "columns"}})
-    labels, *shares = in_mxnet(made)
+    onnx_model = skl2onnx.to_onnx(model, X[:1], options={id(model): {"zipmap": "columns"}})
+    labels, *shares = in_mxnet(onnx_model)
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_allclose(np.stack(shares, 1).squeeze(), model.predict_proba(X), atol=2e-5)
 

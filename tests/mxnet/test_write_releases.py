@@ -61,23 +61,23 @@ WAYS = {
 }
 
 
-def written(body, asked):
-    graph = from_ir(raise_to_ir(decode(model_of(body))), mxnet=asked)
-    return encode_live(graph, asked)
+def written(body, release):
+    graph = from_ir(raise_to_ir(decode(model_of(body))), mxnet=release)
+    return encode_live(graph, release)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_release_has_otherwise(way):
     """Each form is right in the newest release, too."""
     body, x, form, having = WAYS[way]
-    for asked in KNOWN:
-        text, arrays = written(body, asked)
+    for release in KNOWN:
+        text, arrays = written(body, release)
         number = json.loads(text)["attrs"]["mxnet_version"][1]
-        assert number == int(asked[0]) * 10000 + int(asked[2]) * 100
-        assert (form in text) == (asked in having), asked
+        assert number == int(release[0]) * 10000 + int(release[2]) * 100
+        assert (form in text) == (release in having), release
         held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
-        wanted = run_model(model_of(body), {"x": x})
-        for a, b in zip(run_symbol(text, held, {"x": x}), wanted, strict=True):
+        expected = run_model(model_of(body), {"x": x})
+        for a, b in zip(run_symbol(text, held, {"x": x}), expected, strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_allclose(a, b, rtol=1e-5)
 
@@ -95,21 +95,21 @@ def test_what_a_release_lacks_is_refused_by_name():
 def test_the_command_takes_a_release(tmp_path):
     source, target = tmp_path / "m.onnx", tmp_path / "m-symbol.json"
     source.write_bytes(model_of(LACKING).SerializeToString())
-    asked = CliRunner().invoke(main, ["check", str(source), "--to", "mxnet", "--mxnet", "1.5"])
-    assert asked.exit_code == 1 and "_npx_nonzero" in asked.output
+    result = CliRunner().invoke(main, ["check", str(source), "--to", "mxnet", "--mxnet", "1.5"])
+    assert result.exit_code == 1 and "_npx_nonzero" in result.output
     done = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--mxnet", "1.6.0"])
     assert done.exit_code == 0, done.output
     assert json.loads(target.read_text())["attrs"] == {"mxnet_version": ["int", 10600]}
 
 
-@pytest.mark.parametrize("asked", ["1.1", "2.1", "1", "1.x", ""])
-def test_other_releases_are_refused(asked, tmp_path):
+@pytest.mark.parametrize("release", ["1.1", "2.1", "1", "1.x", ""])
+def test_other_releases_are_refused(release, tmp_path):
     with pytest.raises(UsageError, match=r"1\.2, 1\.3, 1\.4, 1\.5, 1\.6, 1\.7, 1\.8, 1\.9, 2\.0"):
-        get_release(asked)
+        get_release(release)
     source = tmp_path / "m.onnx"
     source.write_bytes(model_of(GELU).SerializeToString())
     with pytest.raises(UsageError, match=r"symbols are written for"):
-        serde.check(source, to="mxnet", mxnet=asked)
+        serde.check(source, to="mxnet", mxnet=release)
 
 
 def test_builds_of_a_release_are_that_release():
@@ -119,8 +119,8 @@ def test_builds_of_a_release_are_that_release():
 
 
 def test_what_came_is_in_the_registry():
-    found = json.loads(FILE.read_text())
-    has = things(found, {n: entry.get("aliases", ()) for n, entry in found.items()})
+    entries = json.loads(FILE.read_text())
+    has = things(entries, {n: entry.get("aliases", ()) for n, entry in entries.items()})
     assert {*chain.from_iterable(map(str.split, (*BROUGHT.values(), REMOVED)))} <= has
 
 

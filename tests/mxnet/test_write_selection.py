@@ -52,11 +52,11 @@ RANDOM = np.random.default_rng(0)
 def check(body, **feeds):
     text, arrays = encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
-    wanted = run_model(model_of(body), feeds)
-    for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):
+    expected = run_model(model_of(body), feeds)
+    for a, b in zip(run_symbol(text, held, feeds), expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
-    return wanted
+    return expected
 
 
 @pytest.mark.parametrize("largest", [0, 1])
@@ -72,20 +72,20 @@ def test_one_element_is_the_best():
     check(body, x=np.float32([[3, 1, 2]]))
 
 
-@pytest.mark.parametrize(("asked", "kind", "shape", "why"), [
+@pytest.mark.parametrize(("release", "kind", "shape", "why"), [
     ("1.2", "int64", "3,36", "MXNet 1.2 sorts no int64"),
     ("1.2", "float", "3,5000", "MXNet 1.2 sorts float32 only, which cannot order 5000 places"),
     ("1.5", "float", "3,N", "came with 1.6"),
 ])  # fmt: skip
-def test_what_an_older_release_cannot_order(asked, kind, shape, why):
+def test_what_an_older_release_cannot_order(release, kind, shape, why):
     body = TOP.format(kind=kind, shape=shape, axis=1, count=5, largest=1)
     with pytest.raises(Unconvertible, match=why):
-        from_ir(raise_to_ir(decode(model_of(body))), mxnet=asked)
+        from_ir(raise_to_ir(decode(model_of(body))), mxnet=release)
 
 
 def test_places_of_what_is_not_zero():
-    (found,) = check(FOUND, x=np.float32([[0, 1, 2, 0], [0] * 4, [np.nan, 0, 0, -3]]))
-    assert found.shape == (2, 4)
+    (indices,) = check(FOUND, x=np.float32([[0, 1, 2, 0], [0] * 4, [np.nan, 0, 0, -3]]))
+    assert indices.shape == (2, 4)
 
 
 def test_as_many_columns_as_a_condition_has():
@@ -126,8 +126,8 @@ def test_as_many_of_the_best_as_the_run_asks_for(count):
 def test_boxes_that_are_not_suppressed(most, least, center):
     how = {"most": most, "least": least, "center": center}
     body = SUPPRESSED.format(operands="", chosen="most, overlap, least", **how)
-    (found,) = check(body, **boxes_and_scores())
-    assert 6 <= len(found) < 180
+    (indices,) = check(body, **boxes_and_scores())
+    assert 6 <= len(indices) < 180
 
 
 @pytest.mark.parametrize("chosen", ["most", "most, overlap", "most, , least"])
@@ -151,10 +151,10 @@ def test_the_older_executor_takes_found_and_computed_together():
     feeds = {n: np.float32([v]) for n, v in (("first", 2), ("last", 11), ("step", 3))}
     text, arrays = encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
     symbol = mx.sym.load_json(text)
-    given = {n.partition(":")[2]: t.load() for n, t in arrays.items()} | feeds
-    given = {n: mx.nd.array(given[n], dtype=given[n].dtype) for n in symbol.list_arguments()}
-    found = symbol.bind(mx.cpu(), given, grad_req="null").forward(is_train=False)
-    for a, b in zip(found, run_model(model_of(body), feeds), strict=True):
+    args = {n.partition(":")[2]: t.load() for n, t in arrays.items()} | feeds
+    args = {n: mx.nd.array(args[n], dtype=args[n].dtype) for n in symbol.list_arguments()}
+    outputs = symbol.bind(mx.cpu(), args, grad_req="null").forward(is_train=False)
+    for a, b in zip(outputs, run_model(model_of(body), feeds), strict=True):
         np.testing.assert_array_equal(a.asnumpy(), b)
 
 

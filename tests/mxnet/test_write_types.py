@@ -31,25 +31,25 @@ def numbers(dtype, shape, seed=0):
     if dtype == "bool":
         return generator.random(shape) < 0.5
     if dtype in FLOATS:
-        found = generator.standard_normal(shape).astype(dtype)
-        flat = found.reshape(-1)
+        values = generator.standard_normal(shape).astype(dtype)
+        flat = values.reshape(-1)
         ends = [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 1.5, -2.5]
         flat[: len(ends)] = ends[: flat.size]
-        return found
+        return values
     info = np.iinfo(dtype)
-    found = generator.integers(max(info.min, -9), 9, shape).astype(dtype)
-    flat = found.reshape(-1)
+    values = generator.integers(max(info.min, -9), 9, shape).astype(dtype)
+    flat = values.reshape(-1)
     ends = [info.max, info.min, info.max - 1, 0, 1]
     flat[: len(ends)] = ends[: flat.size]
-    return found
+    return values
 
 
 def tame(dtype, shape, seed=0):
     """Small numbers without zero."""
-    found = numbers(dtype, shape, seed)
+    values = numbers(dtype, shape, seed)
     if dtype == "bool":
-        return found
-    flat = np.random.default_rng(seed).integers(1, 7, found.shape)
+        return values
+    flat = np.random.default_rng(seed).integers(1, 7, values.shape)
     return (flat * (1 if dtype[0] == "u" else np.where(flat % 2, 1, -1))).astype(dtype)
 
 
@@ -84,136 +84,136 @@ REDUCED = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 @cache
 def cases():
     """Operator, feeds, constants and attributes, by a name."""
-    found = {}
+    table = {}
     for dtype in TYPES:
         x = numbers(dtype, (2, 3, 4))
         for op in UNARY:
-            found[f"{op} {dtype}"] = (op, {"x": x}, {}, {})
+            table[f"{op} {dtype}"] = (op, {"x": x}, {}, {})
         for op in USUAL:
-            found[f"{op} {dtype}"] = (op, {"x": tame(dtype, (2, 3, 4))}, {}, {})
+            table[f"{op} {dtype}"] = (op, {"x": tame(dtype, (2, 3, 4))}, {}, {})
         for op in BINARY:
             divides = op in ("Div", "Mod", "Pow")
             b = (tame if divides else numbers)(dtype, (3, 1), 1)
             a = tame(dtype, (2, 3, 4)) if divides else x
-            found[f"{op} {dtype}"] = (op, {"x": a, "b": b}, {}, {})
-            found[f"{op} {dtype} const"] = (op, {"x": a}, {"b": b.reshape(-1)[:1]}, {})
-            found[f"{op} {dtype} first"] = (
+            table[f"{op} {dtype}"] = (op, {"x": a, "b": b}, {}, {})
+            table[f"{op} {dtype} const"] = (op, {"x": a}, {"b": b.reshape(-1)[:1]}, {})
+            table[f"{op} {dtype} first"] = (
                 (op, {"b": b}, {}, {}) if 0 else (op, {"b": b, "x": a}, {}, {})
             )
         for kind in REDUCED:
             op = f"Reduce{kind}"
             of = tame(dtype, (2, 3, 4)) if kind == "SumSquare" else x  # ORT's do not wrap around
-            found[f"{op} {dtype}"] = (op, {"x": of}, {"axes": np.int64([1])}, {"keepdims": 0})
-            found[f"{op} {dtype} all"] = (op, {"x": tame(dtype, (2, 3))}, {}, {"keepdims": 0})
+            table[f"{op} {dtype}"] = (op, {"x": of}, {"axes": np.int64([1])}, {"keepdims": 0})
+            table[f"{op} {dtype} all"] = (op, {"x": tame(dtype, (2, 3))}, {}, {"keepdims": 0})
         for other in TYPES:
             value = numbers(dtype, (2, 3, 4)) if dtype == "bool" or other in FLOATS else (
                 tame(dtype, (2, 3, 4)))  # fmt: skip
             to = int(helper.np_dtype_to_tensor_dtype(np.dtype(other)))
-            found[f"Cast {dtype} {other}"] = ("Cast", {"x": value}, {}, {"to": to})
+            table[f"Cast {dtype} {other}"] = ("Cast", {"x": value}, {}, {"to": to})
         bounds = np.sort(tame(dtype, (2,), 3))
-        found[f"Clip {dtype}"] = ("Clip", {"x": x}, dict(zip(("l", "h"), bounds, strict=True)), {})
-        found[f"Clip {dtype} low"] = ("Clip", {"x": x}, {"l": bounds[0]}, {})
+        table[f"Clip {dtype}"] = ("Clip", {"x": x}, dict(zip(("l", "h"), bounds, strict=True)), {})
+        table[f"Clip {dtype} low"] = ("Clip", {"x": x}, {"l": bounds[0]}, {})
         index = np.int64([[0, -1], [2, 1]])
-        found[f"Gather {dtype}"] = ("Gather", {"x": x}, {"i": index}, {"axis": 1})
-        found[f"Gather {dtype} fed"] = ("Gather", {"x": x, "i": index}, {}, {"axis": 1})
-        found[f"GatherElements {dtype}"] = (
+        table[f"Gather {dtype}"] = ("Gather", {"x": x}, {"i": index}, {"axis": 1})
+        table[f"Gather {dtype} fed"] = ("Gather", {"x": x, "i": index}, {}, {"axis": 1})
+        table[f"GatherElements {dtype}"] = (
             "GatherElements",
             {"x": x, "i": np.int64([[[0, 1, 1, -1]]] * 2)},
             {},
             {"axis": 1},
         )
-        found[f"GatherND {dtype}"] = (
+        table[f"GatherND {dtype}"] = (
             "GatherND",
             {"x": x, "i": np.int64([[0, 1], [-1, 2]])},
             {},
             {},
         )
-        found[f"ScatterND {dtype}"] = (
+        table[f"ScatterND {dtype}"] = (
             "ScatterND",
             {"x": x, "i": np.int64([[0, 1], [-1, 2]]), "u": numbers(dtype, (2, 4), 5)},
             {},
             {},
         )
-        found[f"ScatterElements {dtype}"] = (
+        table[f"ScatterElements {dtype}"] = (
             "ScatterElements",
             {"x": x, "i": np.int64([[[0, 2, 1, -1]]]), "u": numbers(dtype, (1, 1, 4), 5)},
             {},
             {"axis": 1},
         )
-        found[f"Where {dtype}"] = (
+        table[f"Where {dtype}"] = (
             "Where",
             {"c": numbers("bool", (2, 1, 4)), "x": x, "b": numbers(dtype, (3, 1), 1)},
             {},
             {},
         )
-        found[f"Concat {dtype}"] = ("Concat", {"x": x, "b": x[:, :1]}, {}, {"axis": 1})
-        found[f"Pad {dtype}"] = ("Pad", {"x": x}, {"p": np.int64([1, 0, 0, 0, -1, 2])}, {})
-        found[f"Pad {dtype} edge"] = (
+        table[f"Concat {dtype}"] = ("Concat", {"x": x, "b": x[:, :1]}, {}, {"axis": 1})
+        table[f"Pad {dtype}"] = ("Pad", {"x": x}, {"p": np.int64([1, 0, 0, 0, -1, 2])}, {})
+        table[f"Pad {dtype} edge"] = (
             "Pad",
             {"x": x},
             {"p": np.int64([0, 0, 1, 0, 1, 2])},
             {"mode": "edge"},
         )
-        found[f"Slice {dtype}"] = (
+        table[f"Slice {dtype}"] = (
             "Slice",
             {"x": x},
             {"s": np.int64([-1]), "e": np.int64([-9]), "a": np.int64([2]), "t": np.int64([-2])},
             {},
         )
-        found[f"Tile {dtype}"] = ("Tile", {"x": x}, {"r": np.int64([2, 1, 3])}, {})
-        found[f"Expand {dtype}"] = ("Expand", {"x": x[:, :1]}, {"s": np.int64([5, 2, 3, 1])}, {})
-        found[f"CumSum {dtype}"] = (
+        table[f"Tile {dtype}"] = ("Tile", {"x": x}, {"r": np.int64([2, 1, 3])}, {})
+        table[f"Expand {dtype}"] = ("Expand", {"x": x[:, :1]}, {"s": np.int64([5, 2, 3, 1])}, {})
+        table[f"CumSum {dtype}"] = (
             "CumSum",
             {"x": tame(dtype, (2, 3))},
             {"a": np.int64(1)},
             {"exclusive": 1, "reverse": 1},
         )
-        found[f"ArgMax {dtype}"] = ("ArgMax", {"x": tame(dtype, (2, 5))}, {}, {"axis": 1})
-        found[f"ArgMin {dtype}"] = (
+        table[f"ArgMax {dtype}"] = ("ArgMax", {"x": tame(dtype, (2, 5))}, {}, {"axis": 1})
+        table[f"ArgMin {dtype}"] = (
             "ArgMin",
             {"x": tame(dtype, (2, 5))},
             {},
             {"axis": 1, "select_last_index": 1},
         )
-        found[f"OneHot {dtype}"] = (
+        table[f"OneHot {dtype}"] = (
             "OneHot",
             {"x": np.int64([0, 3, -1, 9])},
             {"d": np.int64(4), "v": tame(dtype, (2,))},
             {},
         )
-        found[f"MatMul {dtype}"] = (
+        table[f"MatMul {dtype}"] = (
             "MatMul",
             {"x": tame(dtype, (2, 3, 4)), "b": tame(dtype, (4, 2))},
             {},
             {},
         )
-        found[f"MatMul {dtype} vector"] = (
+        table[f"MatMul {dtype} vector"] = (
             "MatMul",
             {"x": tame(dtype, (4,)), "b": tame(dtype, (5, 4, 2))},
             {},
             {},
         )
-        found[f"Gemm {dtype}"] = (
+        table[f"Gemm {dtype}"] = (
             "Gemm",
             {"x": tame(dtype, (3, 4)), "b": tame(dtype, (2, 4)), "c": tame(dtype, (3, 1))},
             {},
             {"transB": 1},
         )
-        found[f"Mean {dtype}"] = ("Mean", {"x": x, "b": numbers(dtype, (3, 1), 1)}, {}, {})
-        found[f"MaxPool {dtype}"] = (
+        table[f"Mean {dtype}"] = ("Mean", {"x": x, "b": numbers(dtype, (3, 1), 1)}, {}, {})
+        table[f"MaxPool {dtype}"] = (
             "MaxPool",
             {"x": tame(dtype, (1, 2, 5))},
             {},
             {"kernel_shape": [2], "pads": [1, 0]},
         )
-        found[f"Resize {dtype}"] = (
+        table[f"Resize {dtype}"] = (
             "Resize",
             {"x": tame(dtype, (1, 2, 2, 3))},
             {"roi": None, "s": np.float32([1, 1, 2, 2])},
             {"mode": "nearest"},
         )
-        found[f"Split {dtype}"] = ("Split", {"x": x}, {"s": np.int64([1, 2])}, {"axis": 1})
-    return found
+        table[f"Split {dtype}"] = ("Split", {"x": x}, {"s": np.int64([1, 2])}, {"axis": 1})
+    return table
 
 
 OPERATORS = sorted({name.split()[0] for name in cases()})
@@ -235,29 +235,29 @@ def type_of(array):
 
 def outcome(kind, feeds, held, attrs):
     """``right`` or ``refused``; raises where the numbers are others, or MXNet cannot run them."""
-    made = model(kind, feeds, held, attrs)
+    net = model(kind, feeds, held, attrs)
     if kind == "Split":
-        made.graph.node[0].output.append("z")
-    found = [v for _, v in results(made, list(feeds.values())) if not isinstance(v, Exception)]
-    if not found:
+        net.graph.node[0].output.append("z")
+    runs = [v for _, v in results(net, list(feeds.values())) if not isinstance(v, Exception)]
+    if not runs:
         return "unknown"
     try:
-        text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
+        text, arrays = encode_live(from_ir(raise_to_ir(decode(net))))
     except SerdeError:
         return "refused"
     read = set(live_mxnet().sym.load_json(text).list_inputs())
-    given = {n: np.atleast_1d(a) for n, a in feeds.items() if n in read}
-    got = run_symbol(text, {n.partition(":")[2]: t.load() for n, t in arrays.items()}, given)
-    differing = [how for wanted in found if (how := difference(got, wanted))]
-    if len(differing) == len(found):  # runtimes differ where numbers overflow, and at infinity
+    inputs = {n: np.atleast_1d(a) for n, a in feeds.items() if n in read}
+    got = run_symbol(text, {n.partition(":")[2]: t.load() for n, t in arrays.items()}, inputs)
+    differing = [how for expected in runs if (how := difference(got, expected))]
+    if len(differing) == len(runs):  # runtimes differ where numbers overflow, and at infinity
         raise AssertionError(differing[0])
     return "right"
 
 
-def difference(got, wanted):
+def difference(got, expected):
     """How the outputs differ; None if they are the same."""
     try:
-        for a, b in zip(got, map(np.asarray, wanted), strict=True):
+        for a, b in zip(got, map(np.asarray, expected), strict=True):
             assert (a.shape, a.dtype) == (b.shape or (1,), b.dtype)
             close = CLOSE.get(str(b.dtype), 0)
             np.testing.assert_allclose(a, b.reshape(a.shape), rtol=close, atol=close)
@@ -269,34 +269,34 @@ def difference(got, wanted):
 @pytest.mark.parametrize("op", OPERATORS)
 def test_every_type_is_right_or_refused(op):
     live_mxnet()
-    said, wrong = set(), []
+    outcomes, wrong = set(), []
     for name, (kind, feeds, held, attrs) in cases().items():
         if kind != op or not is_valid(kind, feeds):
             continue
         try:
-            said.add(outcome(kind, feeds, held, attrs))
+            outcomes.add(outcome(kind, feeds, held, attrs))
         except Exception as error:  # MXNet's own, too
             wrong.append(f"{name}: {' '.join(str(error).split())[:200]}")
     assert wrong == []
-    assert "right" in said
+    assert "right" in outcomes
 
 
 def test_regions_of_images():
     image = np.random.default_rng(0).standard_normal((1, 2, 9, 9), np.float32)
     regions = {"r": np.float32([[0, 0, 0, 6, 6], [0, 1, 2, 8, 7]])}
     attrs = {"pooled_shape": [3, 2], "spatial_scale": 0.7}
-    made = model("MaxRoiPool", {"x": image}, regions, attrs, opset=21)
-    text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
+    net = model("MaxRoiPool", {"x": image}, regions, attrs, opset=21)
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(net))))
     params = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
-    assert difference(run_symbol(text, params, {"x": image}), run_model(made, {"x": image})) is None
+    assert difference(run_symbol(text, params, {"x": image}), run_model(net, {"x": image})) is None
 
 
 def test_samples_are_drawn_by_their_chances():
-    made = model(
+    net = model(
         "Multinomial", {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))}, {},
         {"sample_size": 2000, "dtype": 7},
     )  # fmt: skip
-    text, _ = encode_live(from_ir(raise_to_ir(decode(made))))
+    text, _ = encode_live(from_ir(raise_to_ir(decode(net))))
     (drawn,) = run_symbol(text, {}, {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))})
     assert drawn.shape == (2, 2000) and drawn.dtype == np.int64
     assert 0.85 < drawn[0].mean() < 0.95 and drawn[1].max() == 0
@@ -329,9 +329,9 @@ def test_integers_mxnet_lacks_inside_a_model(kind, op):
     info = np.iinfo(kind)
     ends = [info.max, info.min, info.max - 1, info.max, 300, 5, 77, info.max // 2]
     feeds = {"x": np.array(ends), "y": np.array([3, 1, info.max, info.max, 299, 70, 7, 3])}
-    made = model_of(body)
-    text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
+    net = model_of(body)
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(net))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
-    wanted = onnx.reference.ReferenceEvaluator(made).run(None, feeds)
-    for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):
+    expected = onnx.reference.ReferenceEvaluator(net).run(None, feeds)
+    for a, b in zip(run_symbol(text, held, feeds), expected, strict=True):
         np.testing.assert_array_equal(a, b)

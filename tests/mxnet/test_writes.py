@@ -46,15 +46,15 @@ def test_node_tests_are_right_or_refused(tmp_path, part):
             continue
         held = {t.name for t in case.model.graph.initializer}
         names = [i.name for i in case.model.graph.input if i.name not in held]
-        feeds, wanted = case.data[0]
+        feeds, expected = case.data[0]
         read = set(live_mxnet().sym.load_json(text).list_inputs())
-        given = {n: f for n, f in zip(names, feeds, strict=True) if n in read}
+        inputs = {n: f for n, f in zip(names, feeds, strict=True) if n in read}
         try:
-            got = run_symbol(text, params, given)
+            got = run_symbol(text, params, inputs)
         except Exception as error:
             assert HARDWARE in str(error), case.name
             continue
-        for a, b in zip(got, wanted, strict=True):
+        for a, b in zip(got, expected, strict=True):
             assert (a.shape, a.dtype) == (b.shape or (1,), b.dtype), case.name
             close = {"rtol": max(case.rtol, 1e-3), "atol": max(case.atol, 1e-5)}
             np.testing.assert_allclose(a, b, **close, err_msg=case.name)
@@ -68,7 +68,7 @@ def test_networks_come_back(tmp_path, name):
     size = networks.smallest(name) if name in networks.VISION else None
     network = networks.build(name, size)
     feeds = networks.feeds(network, 2)
-    wanted = networks.expected(network, feeds)
+    expected = networks.expected(network, feeds)
     symbol, _ = networks.export(network, tmp_path)
     source = decode(symbol)
     graph = tidy(FORMAT.to_ir(with_inputs(source, feeds)))
@@ -76,7 +76,7 @@ def test_networks_come_back(tmp_path, name):
     again = live_mxnet().sym.load_json(text)
     assert again.list_outputs() == [v.name for v in source.outputs]
     assert set(feeds) <= set(again.list_arguments())
-    for a, b in zip(run_symbol(text, params, feeds), wanted, strict=True):
+    for a, b in zip(run_symbol(text, params, feeds), expected, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-4 * np.abs(b).max())
 
 

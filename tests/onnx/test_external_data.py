@@ -64,11 +64,11 @@ def computed(path):
 
 def entries(path):
     """What the model says of each initializer that is not in it."""
-    found = {}
+    locations = {}
     for tensor in onnx.load(path, load_external_data=False).graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
-            found[tensor.name] = {e.key: e.value for e in tensor.external_data}
-    return found
+            locations[tensor.name] = {e.key: e.value for e in tensor.external_data}
+    return locations
 
 
 def names(folder):
@@ -102,9 +102,9 @@ def test_a_mode_nobody_knows_is_refused(source, tmp_path):
 
 def test_the_sidecar_is_aligned_and_holds_nothing_else(source, tmp_path):
     serde.convert(source, tmp_path / "t.onnx", external_data="always")
-    found = entries(tmp_path / "t.onnx")
-    assert {e["location"] for e in found.values()} == {"t.onnx.data"}
-    spans = sorted((int(e["offset"]), int(e["length"])) for e in found.values())
+    locations = entries(tmp_path / "t.onnx")
+    assert {e["location"] for e in locations.values()} == {"t.onnx.data"}
+    spans = sorted((int(e["offset"]), int(e["length"])) for e in locations.values())
     assert all(offset % (4096 if size >= 4096 else 64) == 0 for offset, size in spans)
     assert sum(spans[-1]) == (tmp_path / "t.onnx.data").stat().st_size
     for (start, size), (following, _) in itertools.pairwise(spans):
@@ -131,21 +131,21 @@ def test_a_model_converted_in_place_is_whole(source, mode):
 
 def test_weights_of_the_same_bytes_stay_of_the_same_bytes(tmp_path):
     """Tied embeddings: two names, one place."""
-    made = helper.make_graph(
+    graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("MatMul", ["h", "b"], ["y"])],
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 64])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 64])],
         [TensorProto(name=n, data_type=1, dims=[64, 64], data_location=1) for n in "ab"],
     )  # fmt: skip
-    for tensor in made.initializer:
+    for tensor in graph.initializer:
         tensor.external_data.add(key="location", value="w")
     (tmp_path / "w").write_bytes(WEIGHTS["big"].tobytes())
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "tied.onnx")
     serde.convert(tmp_path / "tied.onnx", tmp_path / "t.onnx", external_data="always", opset=13)
-    found = entries(tmp_path / "t.onnx")
-    assert found["a"] == found["b"]
+    locations = entries(tmp_path / "t.onnx")
+    assert locations["a"] == locations["b"]
     assert (tmp_path / "t.onnx.data").stat().st_size == WEIGHTS["big"].nbytes
     np.testing.assert_array_equal(computed(tmp_path / "t.onnx"), computed(tmp_path / "tied.onnx"))
 
@@ -168,8 +168,8 @@ def test_mxnet_weights_are_referred_to_where_they_are(tmp_path):
         shutil.copy(DIGITS / name, tmp_path)
     report = serde.convert(tmp_path, tmp_path / "d.onnx", external_data="reference")
     assert [Path(f).name for f in report.files] == ["d.onnx"]
-    found = entries(tmp_path / "d.onnx")
-    assert found["fc1_weight"]["location"] == "digits-0010.params"
+    locations = entries(tmp_path / "d.onnx")
+    assert locations["fc1_weight"]["location"] == "digits-0010.params"
     assert (tmp_path / "d.onnx").stat().st_size < 12_000
     test = np.load(DIGITS / "test.npz", allow_pickle=False)
     session = onnxruntime.InferenceSession(os.fspath(tmp_path / "d.onnx"))
@@ -232,9 +232,9 @@ def test_a_sidecar_onnx_wrote_is_read(tmp_path):
         loaded, location="weights.bin", size_threshold=0
     )
     onnx.save(loaded, tmp_path / "m.onnx")
-    found = {v.name: v.tensor for v in read_model(tmp_path / "m.onnx").constants()}
-    assert all(t.where is not None for t in found.values())
-    np.testing.assert_array_equal(found["tiny"].load(), WEIGHTS["tiny"])
+    tensors = {v.name: v.tensor for v in read_model(tmp_path / "m.onnx").constants()}
+    assert all(t.where is not None for t in tensors.values())
+    np.testing.assert_array_equal(tensors["tiny"].load(), WEIGHTS["tiny"])
     serde.convert(tmp_path / "m.onnx", tmp_path / "t.onnx", external_data="never")
     np.testing.assert_array_equal(computed(tmp_path / "t.onnx"), computed(tmp_path / "m.onnx"))
 
@@ -288,11 +288,11 @@ def test_a_file_of_the_source_is_not_replaced_by_the_result(source, tmp_path):
     serde.convert(source, tmp_path / "s.onnx", external_data="always")
     weights = tmp_path / "weights.onnx"  # as any file may be called
     (tmp_path / "s.onnx.data").rename(weights)
-    made = onnx.load(tmp_path / "s.onnx", load_external_data=False)
-    for tensor in made.graph.initializer:
+    model = onnx.load(tmp_path / "s.onnx", load_external_data=False)
+    for tensor in model.graph.initializer:
         for entry in tensor.external_data:
             entry.value = "weights.onnx" if entry.key == "location" else entry.value
-    (tmp_path / "s.onnx").write_bytes(made.SerializeToString())
+    (tmp_path / "s.onnx").write_bytes(model.SerializeToString())
     (tmp_path / "link.onnx").symlink_to(weights)
     before = weights.read_bytes()
     for target in (weights, tmp_path / "link.onnx"):

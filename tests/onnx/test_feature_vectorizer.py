@@ -57,12 +57,12 @@ def run(path, feeds):
 @pytest.mark.parametrize(("shapes", "widths"), CASES)
 def test_onnx(shapes, widths, named, tmp_path):
     source = write(tmp_path / "source.onnx", shapes, widths, named)
-    wanted = run(source, feeds_of(shapes))
+    expected = run(source, feeds_of(shapes))
     for target in TARGETS:
         if named and "profile" in target:
             continue  # it asks for static sizes
         serde.convert(source, tmp_path / "m.onnx", **target)
-        np.testing.assert_array_equal(run(tmp_path / "m.onnx", feeds_of(shapes)), wanted)
+        np.testing.assert_array_equal(run(tmp_path / "m.onnx", feeds_of(shapes)), expected)
 
 
 @pytest.mark.parametrize("form", ["mxnet", "relay"])

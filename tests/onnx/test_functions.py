@@ -49,8 +49,8 @@ def test_functions_compute_the_same(tmp_path, feeds, body, opset, kept):
     serde.convert(source, target, opset=opset)
     assert len(onnx.load(target).functions) == kept
     onnx.checker.check_model(target, full_check=True)
-    for got, wanted in zip(outputs(target, feeds), outputs(source, feeds), strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    for got, expected in zip(outputs(target, feeds), outputs(source, feeds), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 def test_a_function_that_calls_itself_is_refused(tmp_path):

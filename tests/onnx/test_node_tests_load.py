@@ -39,11 +39,11 @@ def faults(case: Case, opsets: tuple[int, ...]) -> Iterator[str]:
 
 def _is_right(case: Case, model, runtime: str) -> str | None:
     """What is wrong with what a runtime makes of a model, None if nothing is."""
-    for feeds, wanted in case.data:
+    for feeds, expected in case.data:
         got = dict(onnxruntime_results(model, feeds)).get(runtime, NotImplementedError("not run"))
         if isinstance(got, Exception):
             return str(got)[:200] or type(got).__name__
-        if (how := difference(case, wanted, got)) is not None:
+        if (how := difference(case, expected, got)) is not None:
             return how
     return None
 
@@ -58,5 +58,5 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_results_load_as_their_sources_do(case: Case) -> None:
     for form in (case, frozen(case)):
-        found = [] if form is None else list(faults(form, OPSETS))
-        assert not found, "\n".join(found)
+        problems = [] if form is None else list(faults(form, OPSETS))
+        assert not problems, "\n".join(problems)

@@ -86,8 +86,8 @@ def test_what_is_written_for_a_form_is_right(name: str, opset: int) -> None:
     model = written(body, opset)
     feeds = feeds_of(model, shapes)
     (y,) = run_model(model, feeds)
-    (wanted,) = reference(body, feeds)
-    np.testing.assert_allclose(y, wanted, 1e-4, 1e-5)
+    (expected,) = reference(body, feeds)
+    np.testing.assert_allclose(y, expected, 1e-4, 1e-5)
 
 
 def reference(body: str, feeds, opset: int = 21) -> list[np.ndarray]:
@@ -123,16 +123,16 @@ def test_zeros_before_a_pool_stay(pool: str, sizes: str, opset: int) -> None:
     assert not any(is_fused(model, n) for n in model.graph.node)
     assert ("Pad" not in {n.op_type for n in model.graph.node}) == POOLS[pool]
     feeds = feeds_of(model, [(1, 2, 6, 5)])
-    (wanted,) = run_at(PLAIN, model_of(body, 17, 8), feeds)
-    np.testing.assert_allclose(run_model(model, feeds)[0], wanted, 1e-5)
+    (expected,) = run_at(PLAIN, model_of(body, 17, 8), feeds)
+    np.testing.assert_allclose(run_model(model, feeds)[0], expected, 1e-5)
 
 
 def is_fused(model: onnx.ModelProto, pool: onnx.NodeProto) -> bool:
     """Whether a Pad of zeros stands before a pool in the form that ONNX Runtime fuses."""
-    made = {n.output[0]: n for n in model.graph.node}
-    pad = made.get(pool.input[0])
+    producers = {n.output[0]: n for n in model.graph.node}
+    pad = producers.get(pool.input[0])
     if pad is not None and pad.op_type == "Cast":
-        pad = made.get(pad.input[0])
+        pad = producers.get(pad.input[0])
     attrs = {a.name: onnx.helper.get_attribute_value(a) for a in pool.attribute}
     if pool.op_type not in ("MaxPool", "AveragePool") or pad is None or pad.op_type != "Pad":
         return False
@@ -195,13 +195,13 @@ def test_dequantized_elements_move_as_integers(
         f" d = DequantizeLinear(q, s, z) m = {move} n = Transpose(m) y = Sin(n) r = Sin(d) }}"
     )
     model = written(body, opset)
-    made = [n.op_type for n in model.graph.node]
-    moved = made.index(move.split("<")[0].split("(")[0])
+    ops = [n.op_type for n in model.graph.node]
+    moved = ops.index(move.split("<")[0].split("(")[0])
     is_moved = kind == "int8" and opset >= 21
-    assert ("DequantizeLinear" in made[moved:]) == is_moved
+    assert ("DequantizeLinear" in ops[moved:]) == is_moved
     x = np.random.default_rng(0).standard_normal((1, 3, 4)).astype("f")
-    for found, wanted in zip(run_model(model, {"x": x}), reference(body, {"x": x}), strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-6)
+    for actual, expected in zip(run_model(model, {"x": x}), reference(body, {"x": x}), strict=True):
+        np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 def test_integers_of_scales_by_channel_stay_in_place() -> None:
@@ -269,8 +269,8 @@ def test_products_with_a_vector(nodes: str, a, b, kind: str, opset: int) -> None
     rng = np.random.default_rng(0)
     dtype = {"float": "f4", "double": "f8", "int32": "i4"}[kind]
     feeds = {n: (9 * rng.standard_normal(s)).astype(dtype) for n, s in (("a", a), ("b", b))}
-    (wanted,) = run_at(PLAIN, model_of(body, 17, 8), feeds)
-    np.testing.assert_allclose(run_model(written(body, opset), feeds)[0], wanted, 1e-4, 1e-4)
+    (expected,) = run_at(PLAIN, model_of(body, 17, 8), feeds)
+    np.testing.assert_allclose(run_model(written(body, opset), feeds)[0], expected, 1e-4, 1e-4)
 
 
 RESIZES = {  # a Resize, the values of its operands by opset 18's axes or without them
@@ -300,8 +300,8 @@ def test_resized_images_with_channels_last(name, batch, channels, opset) -> None
     source = model_of(body, opset)
     model = to_proto(from_ir(raise_to_ir(decoded(body, opset)), opset))
     feeds = feeds_of(model, [(2 if batch == "2" else 1, 4, 3, channels)])
-    (wanted,) = run_at(PLAIN, source, feeds)
-    np.testing.assert_allclose(run_model(model, feeds)[0], wanted, 1e-4, 1e-5)
+    (expected,) = run_at(PLAIN, source, feeds)
+    np.testing.assert_allclose(run_model(model, feeds)[0], expected, 1e-4, 1e-5)
 
 
 def test_models_without_such_forms_stay_as_they_are() -> None:

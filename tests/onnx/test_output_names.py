@@ -67,8 +67,8 @@ def check_onnx(path: Path, names: list[str], results: list[np.ndarray]) -> None:
         settings.log_severity_level, settings.graph_optimization_level = 4, level
         session = onnxruntime.InferenceSession(str(path), settings)
         assert [o.name for o in session.get_outputs()] == names
-        found = session.run(None, {i.name: FEEDS[i.name] for i in session.get_inputs()})
-        for a, b in zip(found, results, strict=True):
+        outputs = session.run(None, {i.name: FEEDS[i.name] for i in session.get_inputs()})
+        for a, b in zip(outputs, results, strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -89,8 +89,8 @@ def test_other_formats_and_back(name, form, tmp_path):
     body, results = MODELS[name]
     path = tmp_path / directions.FILES[form]
     serde.convert(write(body, tmp_path), path)
-    found = directions.RUN[form](path, FEEDS, 100)
-    for a, b in zip(found, results.values(), strict=True):
+    outputs = directions.RUN[form](path, FEEDS, 100)
+    for a, b in zip(outputs, results.values(), strict=True):
         np.testing.assert_array_equal(a, b)
     inputs = {"x": (2,)} if form == "mxnet" else None
     if form == "mxnet" and "branch" in name:
@@ -114,8 +114,8 @@ def test_an_output_twice_in_other_formats(name, form, tmp_path):
     body, names, result = TWICE[name]
     path = tmp_path / directions.FILES[form]
     serde.convert(write(body, tmp_path), path)
-    for found in directions.RUN[form](path, FEEDS, 100):
-        np.testing.assert_array_equal(found, result)
+    for output in directions.RUN[form](path, FEEDS, 100):
+        np.testing.assert_array_equal(output, result)
     serde.convert(path, tmp_path / "back.onnx", inputs={"x": (2,)} if form == "mxnet" else None)
     back = [o.name.removesuffix("_output") for o in onnx.load(tmp_path / "back.onnx").graph.output]
     assert back == names
@@ -134,18 +134,18 @@ def test_an_mxnet_variable_is_an_output_of_its_name(tmp_path):
     serde.convert(tmp_path / "m-symbol.json", tmp_path / "m.onnx", inputs={"data": (2,)})
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
     assert [o.name for o in session.get_outputs()] == ["data", "act_output", "data"]
-    for found, result in zip(session.run(None, {"data": X}), (X, [0, 2], X), strict=True):
-        np.testing.assert_array_equal(found, result)
+    for output, result in zip(session.run(None, {"data": X}), (X, [0, 2], X), strict=True):
+        np.testing.assert_array_equal(output, result)
 
 
 @pytest.mark.parametrize(
-    ("told", "names"),
+    ("attrs", "names"),
     [(', output_tensor_names=["x", "y"]', ["x", "y"]), ("", ["output_0", "output_1"])],
 )
-def test_a_relay_parameter_is_an_output(told, names, tmp_path):
+def test_a_relay_parameter_is_an_output(attrs, names, tmp_path):
     text = (
         '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]'
-        f"{told}) {{\n  %0 = nn.relu(%x);\n  (%x, %0)\n}}\n"
+        f"{attrs}) {{\n  %0 = nn.relu(%x);\n  (%x, %0)\n}}\n"
     )
     (tmp_path / "m.relay").write_text(text)
     serde.convert(tmp_path / "m.relay", tmp_path / "m.onnx")

@@ -30,10 +30,10 @@ def model(nodes, tensors=(), shape=IMAGE, opset=7, ir=3, listed=True, domain="")
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph(nodes, "g", inputs, [output], list(tensors))
     imports = [helper.make_opsetid(domain, opset)] if opset else []
-    made = helper.make_model(graph, ir_version=ir)
-    del made.opset_import[:]
-    made.opset_import.extend(imports)
-    return made
+    proto = helper.make_model(graph, ir_version=ir)
+    del proto.opset_import[:]
+    proto.opset_import.extend(imports)
+    return proto
 
 
 SLOPE, SCALE = np.float32([0.1, 0.2, 0.3, 0.4]), [f32(4) for _ in range(3)]
@@ -57,8 +57,8 @@ node = helper.make_node
 
 def chosen(op, name):
     """An If whose branches read a value of the graph around them."""
-    made = helper.make_tensor_value_info("o", TensorProto.FLOAT, None)
-    body = helper.make_graph([node(op, [name], ["o"])], "body", [], [made])
+    output = helper.make_tensor_value_info("o", TensorProto.FLOAT, None)
+    body = helper.make_graph([node(op, [name], ["o"])], "body", [], [output])
     return node("If", ["c"], ["y"], then_branch=body, else_branch=body)
 
 
@@ -129,10 +129,10 @@ CASES = {  # name: model, what it means, what is said
 
 @pytest.mark.parametrize("name", CASES)
 def test_repair(tmp_path, name):
-    broken, meant, said = CASES[name]
+    broken, meant, change = CASES[name]
     onnx.save(broken, tmp_path / "old.onnx")
     changes = repair(tmp_path / "old.onnx", tmp_path / "new.onnx")
-    assert any(said in line for line in changes), changes
+    assert any(change in line for line in changes), changes
     onnx.checker.check_model(tmp_path / "new.onnx", full_check=True)
     x = f32(*IMAGE)
     (got,) = onnxruntime.InferenceSession(tmp_path / "new.onnx").run(None, {"x": x})

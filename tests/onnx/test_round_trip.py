@@ -159,9 +159,9 @@ class TestSources:
 
     def test_every_node_of_a_conversion_says_which_layer_it_was(self, tmp_path):
         model = self.converted(tmp_path)
-        found = {n.name: {p.key: p.value for p in n.metadata_props} for n in model.graph.node}
-        assert found["conv1"] == {"serde.source": "mxnet Convolution conv1"}
-        assert all("serde.source" in props for props in found.values())
+        metadata = {n.name: {p.key: p.value for p in n.metadata_props} for n in model.graph.node}
+        assert metadata["conv1"] == {"serde.source": "mxnet Convolution conv1"}
+        assert all("serde.source" in props for props in metadata.values())
 
     def test_the_sources_are_read_back_and_written_again(self, tmp_path):
         first = self.converted(tmp_path)

@@ -34,8 +34,8 @@ def external(location, offset=None, length=None, dims=(4,), **more):
     """A tensor of floats whose data are said to lie at ``location``."""
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims)
     tensor.data_location = TensorProto.EXTERNAL
-    given = {"location": location, "offset": offset, "length": length, **more}
-    for key, value in given.items():
+    entries = {"location": location, "offset": offset, "length": length, **more}
+    for key, value in entries.items():
         if value is not None:
             tensor.external_data.add(key=key, value=str(value))
     return tensor
@@ -54,8 +54,8 @@ def model_with(tensor, place="initializer"):
         node.attribute.add(name="all", type=onnx.AttributeProto.TENSORS).tensors.append(tensor)
         model.graph.node.append(node)
     elif place == "subgraph":
-        read, made = helper.make_node("Identity", ["w"], ["i"]), helper.make_tensor_value_info
-        inner = helper.make_graph([read], "b", [], [made("i", 1, [4])], [tensor])
+        read, make_info = helper.make_node("Identity", ["w"], ["i"]), helper.make_tensor_value_info
+        inner = helper.make_graph([read], "b", [], [make_info("i", 1, [4])], [tensor])
         node = helper.make_node("If", ["c"], ["z"], then_branch=inner, else_branch=inner)
         model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
         model.graph.node.append(node)
@@ -243,11 +243,11 @@ class TestRule3PathsStayInTheModelsFolder:
         real = os.path.realpath
 
         def resolve_then_swap(path, **options):
-            found = real(path, **options)
+            full_path = real(path, **options)
             if str(path).endswith("sub/weights") and not (folder / name).is_symlink():
                 (folder / name).rename(folder / "gone")
                 (folder / name).symlink_to(folder.parent if name == "sub" else "../../weights")
-            return found
+            return full_path
 
         monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
         refused("external data in 'sub/weights'", model, folder)
@@ -601,25 +601,23 @@ class TestWhatIsNoModelAtAll:
         refused(why, content, folder)
 
     def test_a_model_cut_short_anywhere_is_refused_or_whole(self, folder):
-        whole = model_with(
-            numpy_helper.from_array(np.zeros(4, np.float32), "w")
-        ).SerializeToString()
-        for length in range(1, len(whole)):
+        data = model_with(numpy_helper.from_array(np.zeros(4, np.float32), "w")).SerializeToString()
+        for length in range(1, len(data)):
             try:
-                load(whole[:length], folder)
+                load(data[:length], folder)
             except MalformedFile:
                 continue
         with pytest.raises(MalformedFile):
-            load(whole[: len(whole) // 2], folder)
+            load(data[: len(data) // 2], folder)
 
     def test_a_flipped_bit_raises_nothing_but_our_errors(self, folder):
-        whole = bytearray(
+        data = bytearray(
             model_with(numpy_helper.from_array(np.zeros(4, np.float32), "w")).SerializeToString()
         )
-        for at in range(len(whole)):
+        for at in range(len(data)):
             for bit in (0, 3, 7):
-                whole[at] ^= 1 << bit
-                (folder / "m.onnx").write_bytes(whole)
+                data[at] ^= 1 << bit
+                (folder / "m.onnx").write_bytes(data)
                 with contextlib.suppress(SerdeError):
                     serde.load(folder / "m.onnx")
-                whole[at] ^= 1 << bit
+                data[at] ^= 1 << bit

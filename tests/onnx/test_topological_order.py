@@ -59,10 +59,10 @@ MODELS = {
 }  # fmt: skip
 
 
-def run(made: onnx.ModelProto) -> np.ndarray:
+def run(proto: onnx.ModelProto) -> np.ndarray:
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
-    session = onnxruntime.InferenceSession(made.SerializeToString(), settings)
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), settings)
     feeds = {"x": X, "go": np.array(True)}
     return session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})[0]
 
@@ -70,13 +70,13 @@ def run(made: onnx.ModelProto) -> np.ndarray:
 @pytest.mark.parametrize("opset", [9, 11, 13, 17, 21])
 @pytest.mark.parametrize("name", MODELS)
 def test_nodes_are_sorted(name, opset, tmp_path):
-    made = model(*MODELS[name])
-    wanted = run(made)
-    onnx.save(made, tmp_path / "source.onnx")
+    proto = model(*MODELS[name])
+    expected = run(proto)
+    onnx.save(proto, tmp_path / "source.onnx")
     serde.convert(tmp_path / "source.onnx", tmp_path / "m.onnx", opset=opset)
     done = onnx.load(tmp_path / "m.onnx")
     onnx.checker.check_model(done, full_check=True)
-    np.testing.assert_array_equal(run(done), wanted)
+    np.testing.assert_array_equal(run(done), expected)
 
 
 def test_a_branch_is_sorted(tmp_path):
@@ -92,12 +92,12 @@ def test_a_branch_is_sorted(tmp_path):
 @pytest.mark.parametrize("form", ["mxnet", "relay"])
 @pytest.mark.parametrize("name", ["backwards", "one late", "read by a branch"])
 def test_other_formats(name, form, tmp_path):
-    made = model(*MODELS[name])
-    onnx.save(made, tmp_path / "source.onnx")
+    proto = model(*MODELS[name])
+    onnx.save(proto, tmp_path / "source.onnx")
     path = tmp_path / directions.FILES[form]
     serde.convert(tmp_path / "source.onnx", path)
     (y,) = directions.RUN[form](path, {"x": X, "go": np.array(True)}, 100)
-    np.testing.assert_allclose(y, run(made), rtol=1e-6)
+    np.testing.assert_allclose(y, run(proto), rtol=1e-6)
 
 
 def test_nodes_in_order_stay_where_they_are():
@@ -112,11 +112,11 @@ def test_sorting_moves_as_little_as_it_can():
 
 
 def test_a_function_is_sorted(tmp_path):
-    made = model(helper.make_node("f", ["x"], ["y"], domain="own"))
-    made.opset_import.append(helper.make_opsetid("own", 1))
+    proto = model(helper.make_node("f", ["x"], ["y"], domain="own"))
+    proto.opset_import.append(helper.make_opsetid("own", 1))
     opsets = [helper.make_opsetid("", 17)]
-    made.functions.append(helper.make_function("own", "f", ["x"], ["y"], [Y, B, A], opsets))
-    onnx.save(made, tmp_path / "source.onnx")
+    proto.functions.append(helper.make_function("own", "f", ["x"], ["y"], [Y, B, A], opsets))
+    onnx.save(proto, tmp_path / "source.onnx")
     serde.convert(tmp_path / "source.onnx", tmp_path / "m.onnx", opset=17)
     done = onnx.load(tmp_path / "m.onnx")
     np.testing.assert_allclose(run(done), np.exp(X.clip(0)) + X.clip(0), rtol=1e-6)

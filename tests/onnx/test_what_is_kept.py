@@ -20,59 +20,59 @@ def model():
     )  # fmt: skip
 
 
-def converted(given, tmp_path, **options):
-    """The model written from ``given``, and the notes of the conversion."""
-    onnx.save(given, tmp_path / "a.onnx")
+def converted(proto, tmp_path, **options):
+    """The model written from ``proto``, and the notes of the conversion."""
+    onnx.save(proto, tmp_path / "a.onnx")
     report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", **options)
     return onnx.load(tmp_path / "b.onnx"), report.notes
 
 
 class TestDocumentation:
     def documented(self):
-        given = model()
-        given.doc_string, given.graph.doc_string = "of the model", "of the graph"
-        for node in given.graph.node:
+        proto = model()
+        proto.doc_string, proto.graph.doc_string = "of the model", "of the graph"
+        for node in proto.graph.node:
             node.doc_string = f"of {node.op_type}\nline 2"
-        return given
+        return proto
 
     @pytest.mark.parametrize("opset", [7, 17, 28])
     def test_that_of_model_graph_and_nodes_stays(self, tmp_path, opset):
-        made, notes = converted(self.documented(), tmp_path, opset=opset)
-        assert (made.doc_string, made.graph.doc_string) == ("of the model", "of the graph")
-        assert [n.doc_string for n in made.graph.node] == ["of Add\nline 2", "of Selu\nline 2"]
-        assert notes == [] and not made.metadata_props
+        result, notes = converted(self.documented(), tmp_path, opset=opset)
+        assert (result.doc_string, result.graph.doc_string) == ("of the model", "of the graph")
+        assert [n.doc_string for n in result.graph.node] == ["of Add\nline 2", "of Selu\nline 2"]
+        assert notes == [] and not result.metadata_props
 
     def test_every_node_that_one_becomes_has_it(self, tmp_path):
-        given = model()
-        node = given.graph.node[1]
+        proto = model()
+        node = proto.graph.node[1]
         node.op_type, node.doc_string = "HardSwish", "of a layer"
-        made, _ = converted(given, tmp_path, opset=13)
-        docs = [n.doc_string for n in made.graph.node]
+        result, _ = converted(proto, tmp_path, opset=13)
+        docs = [n.doc_string for n in result.graph.node]
         assert docs[0] == "" and set(docs[1:]) == {"of a layer"} and len(docs) > 2
 
     def test_it_is_read_back_with_the_sources_of_another_format(self):
-        given = model()
-        node = given.graph.node[0]
+        proto = model()
+        node = proto.graph.node[0]
         node.doc_string = "of a layer"
         node.metadata_props.add(key="serde.source", value="mxnet relu layer0")
-        (source,) = decode(given).nodes[0].sources
+        (source,) = decode(proto).nodes[0].sources
         assert (source.format, source.name, source.doc) == ("mxnet", "layer0", "of a layer")
 
     def test_that_of_values_is_told(self, tmp_path):
-        given = model()
-        given.graph.input[0].doc_string = "pixels"
-        assert converted(given, tmp_path)[1] == ["not kept: documentation of values"]
+        proto = model()
+        proto.graph.input[0].doc_string = "pixels"
+        assert converted(proto, tmp_path)[1] == ["not kept: documentation of values"]
 
 
-def annotated(given):
+def annotated(proto):
     for name in ("h", "x", "y", "w"):
-        given.graph.quantization_annotation.add(tensor_name=name)
+        proto.graph.quantization_annotation.add(tensor_name=name)
 
 
-def with_metadata(given):
-    given.graph.metadata_props.add(key="a", value="b")
-    given.graph.node[0].metadata_props.add(key="namespace", value="b")
-    given.graph.output[0].metadata_props.add(key="a", value="b")
+def with_metadata(proto):
+    proto.graph.metadata_props.add(key="a", value="b")
+    proto.graph.node[0].metadata_props.add(key="namespace", value="b")
+    proto.graph.output[0].metadata_props.add(key="a", value="b")
 
 
 NOTES = {
@@ -101,55 +101,55 @@ NOTES = {
 
 @pytest.mark.parametrize(("change", "note"), NOTES.values(), ids=NOTES)
 def test_what_is_not_kept_is_told(tmp_path, change, note):
-    given = model()
-    change(given)
-    made, notes = converted(given, tmp_path)
+    proto = model()
+    change(proto)
+    result, notes = converted(proto, tmp_path)
     assert notes == [note]
     x = np.float32([-1, 3])
-    np.testing.assert_array_equal(run_model(made, {"x": x})[0], run_model(model(), {"x": x})[0])
+    np.testing.assert_array_equal(run_model(result, {"x": x})[0], run_model(model(), {"x": x})[0])
     assert serde.check(tmp_path / "a.onnx").notes == [note]
 
 
 def test_before_ir_version_4_every_initializer_is_an_input_and_nothing_is_told(tmp_path):
-    given = model_of("g (float[2] x) => (float[2] y) { y = Add(x, w) }", 8, 3)
-    given.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [2], [1, 2]))
-    given.graph.input.append(helper.make_tensor_value_info("w", 1, [2]))
-    assert converted(given, tmp_path)[1] == []
+    proto = model_of("g (float[2] x) => (float[2] y) { y = Add(x, w) }", 8, 3)
+    proto.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [2], [1, 2]))
+    proto.graph.input.append(helper.make_tensor_value_info("w", 1, [2]))
+    assert converted(proto, tmp_path)[1] == []
 
 
 class TestOverloadsOfFunctions:
     def name_is_original(self):
-        made = model_of("g (float[2] x) => (float[2] y) { h = Relu(x) y = Relu(h) }")
-        for node, overload in zip(made.graph.node, ("", "twice"), strict=True):
+        proto = model_of("g (float[2] x) => (float[2] y) { h = Relu(x) y = Relu(h) }")
+        for node, overload in zip(proto.graph.node, ("", "twice"), strict=True):
             node.op_type, node.domain, node.overload = "F", "local", overload
-        made.opset_import.add(domain="local", version=1)
+        proto.opset_import.add(domain="local", version=1)
         opset = [helper.make_opsetid("", 21)]
         for overload, op in (("", "Exp"), ("twice", "Neg")):
             body = [helper.make_node(op, ["a"], ["b"])]
-            made.functions.append(helper.make_function("local", "F", ["a"], ["b"], body, opset))
-            made.functions[-1].overload = overload
-        return made
+            proto.functions.append(helper.make_function("local", "F", ["a"], ["b"], body, opset))
+            proto.functions[-1].overload = overload
+        return proto
 
     @pytest.mark.parametrize("opset", [17, 7])
     def test_each_is_called_where_it_is_meant(self, tmp_path, opset):
-        made, _ = converted(self.name_is_original(), tmp_path, opset=opset)
+        result, _ = converted(self.name_is_original(), tmp_path, opset=opset)
         x = np.float32([0.5, 2])
-        np.testing.assert_allclose(run_model(made, {"x": x})[0], -np.exp(x), rtol=1e-6)
-        assert len(made.functions) == (2 if opset == 17 else 0)
+        np.testing.assert_allclose(run_model(result, {"x": x})[0], -np.exp(x), rtol=1e-6)
+        assert len(result.functions) == (2 if opset == 17 else 0)
 
     def test_a_name_that_is_taken_is_left_alone(self, tmp_path):
-        given = self.name_is_original()
+        proto = self.name_is_original()
         body = [helper.make_node("Abs", ["a"], ["b"])]
         other = helper.make_function(
             "local", "F_twice", ["a"], ["b"], body, [helper.make_opsetid("", 21)]
         )
-        given.functions.append(other)
-        made, _ = converted(given, tmp_path)
+        proto.functions.append(other)
+        result, _ = converted(proto, tmp_path)
         x = np.float32([0.5, 2])
-        np.testing.assert_allclose(run_model(made, {"x": x})[0], -np.exp(x), rtol=1e-6)
+        np.testing.assert_allclose(run_model(result, {"x": x})[0], -np.exp(x), rtol=1e-6)
 
     def test_two_of_one_name_are_refused(self):
-        given = self.name_is_original()
-        given.functions[1].overload = ""
+        proto = self.name_is_original()
+        proto.functions[1].overload = ""
         with pytest.raises(MalformedFile, match="function 'F' is defined twice"):
-            decode(given)
+            decode(proto)

@@ -20,6 +20,6 @@ SMALL = [c for c in CELL.cases() if not c.startswith("light/") and c not in NO_R
 
 @pytest.mark.parametrize("case", [*SMALL, *QUICK])
 def test_model(case) -> None:
-    found = CELL.outcomes(case, CELL.run(case))
+    table = CELL.outcomes(case, CELL.run(case))
     lowest = REFUSED if case.startswith(NEEDS_NEWER) else RIGHT
-    assert {v: o.kind for v, o in found.items()} == {"7": lowest, "13": RIGHT, "21": RIGHT}, found
+    assert {v: o.kind for v, o in table.items()} == {"7": lowest, "13": RIGHT, "21": RIGHT}, table

@@ -28,10 +28,10 @@ def test_only_parts_of_the_same_axis_that_nothing_else_reads(tmp_path):
     model = parser.parse_model(text)
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx")
-    made = onnx.load(tmp_path / "b.onnx")
-    assert [len(n.input) for n in made.graph.node if n.op_type == "Concat"] == [3, 3, 4]
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert [len(n.input) for n in new_model.graph.node if n.op_type == "Concat"] == [3, 3, 4]
     feeds = {"x": np.random.default_rng(0).normal(size=(2, 2)).astype(np.float32)}
-    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+    for a, b in zip(run_model(model, feeds), run_model(new_model, feeds), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -42,7 +42,7 @@ def test_doubled_operands_are_not_written_out(tmp_path):
     g (float[1] x) => (float[1048576] y19) {{ {" ".join(lines)} }}"""
     onnx.save(parser.parse_model(text), tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx")
-    made = onnx.load(tmp_path / "b.onnx")
-    assert sum(len(n.input) for n in made.graph.node) < 256
-    (y,) = run_model(made, {"x": np.float32([3])})
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert sum(len(n.input) for n in new_model.graph.node) < 256
+    (y,) = run_model(new_model, {"x": np.float32([3])})
     assert y.shape == (1 << 20,) and (y == 3).all()

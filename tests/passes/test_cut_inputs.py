@@ -57,7 +57,7 @@ def test_bad_specs_are_refused(text, why):
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("spec", "expected"),
     [
         ((1, 3), ((1, 3), None)),
         (["N", None], (("N", None), None)),
@@ -81,12 +81,12 @@ def test_bad_specs_are_refused(text, why):
         ((0, 3), ((0, 3), None)),
     ],
 )
-def test_specs_of_the_api(given, found):
-    assert spec_of("data", given) == found
+def test_specs_of_the_api(spec, expected):
+    assert spec_of("data", spec) == expected
 
 
 @pytest.mark.parametrize(
-    "given",
+    "spec",
     [
         None,
         3,
@@ -100,9 +100,9 @@ def test_specs_of_the_api(given, found):
         ("None", 3),
     ],
 )
-def test_bad_specs_of_the_api_are_refused(given):
+def test_bad_specs_of_the_api_are_refused(spec):
     with pytest.raises(UsageError, match="input 'data'"):
-        spec_of("data", given)
+        spec_of("data", spec)
 
 
 BODY = """
@@ -134,15 +134,15 @@ class TestWithInputs:
         assert with_inputs(graph, {"s": (3,)}).inputs[0].container == ("sequence",)
 
     @pytest.mark.parametrize(
-        ("given", "why"),
+        ("specs", "why"),
         [
             ({"data": (1,)}, "the model has no input 'data'; it has 'x', 'z'"),
             ({"x": (1, 2, 3)}, "input 'x' has 2 dimensions in the model, 3 here"),
         ],
     )
-    def test_what_does_not_fit_is_refused(self, given, why):
+    def test_what_does_not_fit_is_refused(self, specs, why):
         with pytest.raises(UsageError, match=why):
-            with_inputs(decoded(BODY), given)
+            with_inputs(decoded(BODY), specs)
 
 
 class TestCut:

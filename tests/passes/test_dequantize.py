@@ -79,8 +79,8 @@ def test_a_range_that_ends_at_0_is_kept(name, is_known):
     assert len(clips) == (bounds is not None)
     for clip in clips:
         low, high = (None if v is None else float(v.array()) for v in clip.inputs[1:])
-        wanted = bounds if is_known else tuple(b if b == 0 else None for b in bounds)
-        assert (low, high) == pytest.approx(wanted)
+        expected = bounds if is_known else tuple(b if b == 0 else None for b in bounds)
+        assert (low, high) == pytest.approx(expected)
 
 
 def test_a_relu_that_a_quantizer_left_out(tmp_path):
@@ -97,6 +97,6 @@ def test_a_relu_that_a_quantizer_left_out(tmp_path):
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", dequantize=True)
     feeds = {"x": np.random.default_rng(0).uniform(-6, 6, (40, 3)).astype(np.float32)}
-    (wanted,) = ReferenceEvaluator(model).run(None, feeds)
+    (expected,) = ReferenceEvaluator(model).run(None, feeds)
     (got,) = run_model(onnx.load(tmp_path / "b.onnx"), feeds)
-    assert np.abs(got - wanted).max() < 0.05
+    assert np.abs(got - expected).max() < 0.05

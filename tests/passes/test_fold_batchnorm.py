@@ -44,10 +44,10 @@ def test_layers(name, tmp_path):
     )
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
-    made = onnx.load(tmp_path / "b.onnx")
-    assert ("BatchNormalization" in {n.op_type for n in made.graph.node}) is not is_folded
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert ("BatchNormalization" in {n.op_type for n in new_model.graph.node}) is not is_folded
     feeds = {"x": draws.normal(size=data).astype(np.float32)}
-    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+    for a, b in zip(run_model(model, feeds), run_model(new_model, feeds), strict=True):
         assert error(b, a) < 1e-6
 
 
@@ -64,10 +64,10 @@ def test_shared_weights_keep_their_own(tmp_path):
     model.graph.initializer.extend(from_array(a.astype(np.float32), n) for n, a in held.items())
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
-    made = onnx.load(tmp_path / "b.onnx")
-    assert [n.op_type for n in made.graph.node] == ["Conv", "Conv"]
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert [n.op_type for n in new_model.graph.node] == ["Conv", "Conv"]
     feeds = {"x": draws.normal(size=(2, 4, 6)).astype(np.float32)}
-    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+    for a, b in zip(run_model(model, feeds), run_model(new_model, feeds), strict=True):
         assert error(b, a) < 1e-6
 
 
@@ -80,10 +80,10 @@ def test_two_in_a_row(tmp_path):
     model.graph.initializer.extend(from_array(a.astype(np.float32), n) for n, a in held.items())
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
-    made = onnx.load(tmp_path / "b.onnx")
-    assert [n.op_type for n in made.graph.node] == ["Conv"]
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert [n.op_type for n in new_model.graph.node] == ["Conv"]
     feeds = {"x": draws.normal(size=(2, 3, 4)).astype(np.float32)}
-    assert error(run_model(made, feeds)[0], run_model(model, feeds)[0]) < 1e-6
+    assert error(run_model(new_model, feeds)[0], run_model(model, feeds)[0]) < 1e-6
 
 
 CHAINS = {  # what follows the layer, the shapes of the constants, and the nodes that are left
@@ -99,7 +99,7 @@ CHAINS = {  # what follows the layer, the shapes of the constants, and the nodes
 @pytest.mark.parametrize("layer", ["Conv(x, w)", "Conv(x, w, b)"])
 @pytest.mark.parametrize("name", CHAINS)
 def test_products_and_sums_behind_a_layer(name, layer, tmp_path):
-    body, shape, wanted = CHAINS[name]
+    body, shape, ops = CHAINS[name]
     model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
     g (float[N,3,6,6] x) => (float[N,5,4,4] y) {{ a = {layer} {body} }}""")
     draws = np.random.default_rng(1)
@@ -111,8 +111,8 @@ def test_products_and_sums_behind_a_layer(name, layer, tmp_path):
     )
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
-    made = onnx.load(tmp_path / "b.onnx")
-    assert sorted(n.op_type for n in made.graph.node) == sorted(wanted.split())
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert sorted(n.op_type for n in new_model.graph.node) == sorted(ops.split())
     feeds = {"x": draws.normal(size=(2, 3, 6, 6)).astype(np.float32)}
-    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+    for a, b in zip(run_model(model, feeds), run_model(new_model, feeds), strict=True):
         assert error(b, a) < 1e-6

@@ -27,19 +27,19 @@ CHAINS = {  # nodes, shapes of the constants, and how many products are left
 def test_chains(name, dtype, tmp_path):
     nodes, a, b, left = CHAINS[name]
     draws = np.random.default_rng(0)
-    made = convert_chain(nodes, draws.normal(size=a), draws.normal(size=b), dtype, tmp_path)
+    model = convert_chain(nodes, draws.normal(size=a), draws.normal(size=b), dtype, tmp_path)
     source = onnx.load(tmp_path / "a.onnx")
-    assert [n.op_type for n in made.graph.node].count("Mul") == left
+    assert [n.op_type for n in model.graph.node].count("Mul") == left
     feeds = {"x": draws.normal(scale=9, size=(2, 3, 4)).astype(dtype)}
-    for before, after in zip(run_model(source, feeds), run_model(made, feeds), strict=True):
+    for before, after in zip(run_model(source, feeds), run_model(model, feeds), strict=True):
         assert error(after, before) < 1e-6
 
 
 @pytest.mark.parametrize("factors", [(1e30, 1e30), (1e-30, 1e-30), (0.0, 1.0), (np.inf, 1.0)])
 def test_factors_without_a_normal_product_stay(factors, tmp_path):
     a, b = (np.asarray([f]) for f in factors)
-    made = convert_chain("t = Mul(x, a) y = Mul(t, b)", a, b, np.float32, tmp_path)
-    assert [n.op_type for n in made.graph.node] == ["Mul", "Mul"]
+    model = convert_chain("t = Mul(x, a) y = Mul(t, b)", a, b, np.float32, tmp_path)
+    assert [n.op_type for n in model.graph.node] == ["Mul", "Mul"]
 
 
 def convert_chain(nodes, a, b, dtype, folder):

@@ -190,10 +190,10 @@ def made_of(signature, body, tmp_path, **options):
 @pytest.mark.parametrize("name", CASES)
 def test_fewer_nodes(name, tmp_path):
     signature, body, ops = CASES[name]
-    model, feeds, made = made_of(signature, body, tmp_path)
-    assert sorted(n.op_type for n in made.graph.node) == sorted(ops.split())
-    for got, wanted in zip(run_model(made, feeds), run_model(model, feeds), strict=True):
-        assert got.shape == wanted.shape and error(got, wanted) < 1e-6
+    model, feeds, new_model = made_of(signature, body, tmp_path)
+    assert sorted(n.op_type for n in new_model.graph.node) == sorted(ops.split())
+    for got, expected in zip(run_model(new_model, feeds), run_model(model, feeds), strict=True):
+        assert got.shape == expected.shape and error(got, expected) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_fewer_nodes(name, tmp_path):
 )  # fmt: skip
 def test_factors_by_channel(body, ops, tmp_path):
     signature = "(float[2,3,4,5] x) => (float[2,C,4,5] y)"
-    model, feeds, made = made_of(signature, body, tmp_path, fold_batchnorm=True)
-    assert [n.op_type for n in made.graph.node] == ops.split()
-    (got,), (wanted,) = run_model(made, feeds), run_model(model, feeds)
-    assert error(got, wanted) < 1e-6
+    model, feeds, new_model = made_of(signature, body, tmp_path, fold_batchnorm=True)
+    assert [n.op_type for n in new_model.graph.node] == ops.split()
+    (got,), (expected,) = run_model(new_model, feeds), run_model(model, feeds)
+    assert error(got, expected) < 1e-6

@@ -34,8 +34,8 @@ def test_axes_are_named_after_the_first_layer(taken, tmp_path):
         [second] "{name}" = Squeeze<axes = [0]>(a)
     }}"""
     read = convert_text(text, tmp_path, opset=17)
-    wanted = ["first/axes_1" if taken else "first/axes"]
-    assert read["first"] == read["second"] == wanted
+    expected = ["first/axes_1" if taken else "first/axes"]
+    assert read["first"] == read["second"] == expected
 
 
 def test_names_of_the_source_stay(tmp_path):

@@ -177,9 +177,9 @@ class TestMergeRepeats:
         from serde.spec.inference import type_proto
 
         g = OnnxBuilder("g")
-        made = [g.Optional(type=type_proto(F32, (2,))) for _ in range(2)]
-        g.OptionalHasElement(made[0])
-        g.OptionalHasElement(made[1])
+        values = [g.Optional(type=type_proto(F32, (2,))) for _ in range(2)]
+        g.OptionalHasElement(values[0])
+        g.OptionalHasElement(values[1])
         assert len(merge_repeats(g.build([n.outputs[0] for n in g.nodes[2:]])).nodes) == 4
 
 

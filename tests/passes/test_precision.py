@@ -45,7 +45,7 @@ def network(tmp_path):
 
 def converted(network, **options):
     """What is made of the model, verified, and how far its outputs are off."""
-    path, feeds, wanted = network
+    path, feeds, expected = network
     report = serde.convert(path, path.with_name("b.onnx"), verify=True, **options)
     assert report.ok
     model = onnx.load(path.with_name("b.onnx"))
@@ -58,7 +58,7 @@ def converted(network, **options):
             ),
         }
     got = run_model(model, feeds)
-    return model, max(error(a.astype(b.dtype), b) for a, b in zip(got, wanted, strict=True)), got
+    return model, max(error(a.astype(b.dtype), b) for a, b in zip(got, expected, strict=True)), got
 
 
 def test_half_precision(network):
@@ -88,8 +88,8 @@ def test_operators_that_are_kept(network):
 def test_weights(kind, bound, network):
     model, off, _ = converted(network, weights=kind)
     assert 0 < off < bound
-    made = Counter(n.op_type for n in model.graph.node)
-    assert made["DequantizeLinear" if kind == "int8" else "Cast"] == 3
+    counts = Counter(n.op_type for n in model.graph.node)
+    assert counts["DequantizeLinear" if kind == "int8" else "Cast"] == 3
 
 
 def test_numbers_beyond_the_range(tmp_path):

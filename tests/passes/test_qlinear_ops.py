@@ -69,19 +69,19 @@ def model(
         [helper.make_tensor_value_info("q", DTYPES[dtype], None)],
         [numpy_helper.from_array(np.asarray(v), n) for n, v in held.items()],
     )  # fmt: skip
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     info = np.iinfo(dtype)
-    return made, RANDOM.integers(info.min, info.max + 1, shape).astype(dtype)
+    return proto, RANDOM.integers(info.min, info.max + 1, shape).astype(dtype)
 
 
-def lowered(made, opset, folder):
-    onnx.save(made, folder / "given.onnx")
+def lowered(proto, opset, folder):
+    onnx.save(proto, folder / "given.onnx")
     serde.convert(folder / "given.onnx", folder / "made.onnx", opset=opset)
     return onnx.load(folder / "made.onnx")
 
 
-def run(made, x: Array) -> Array:
-    session = onnxruntime.InferenceSession(made.SerializeToString())
+def run(proto, x: Array) -> Array:
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
     return session.run(None, {"x": x})[0]
 
 
@@ -92,12 +92,12 @@ def run(made, x: Array) -> Array:
 )
 def test_kernel(kind, bias, dtype, opset, tmp_path) -> None:
     for relu in (False, True):
-        made, x = model(kind, dtype, bias, relu)
-        result = lowered(made, opset, tmp_path)
+        proto, x = model(kind, dtype, bias, relu)
+        result = lowered(proto, opset, tmp_path)
         ops = {node.op_type for node in result.graph.node}
         assert ("QLinearMatMul" if kind == "MatMul" else "QLinearConv") in ops
         assert not ops & {"Conv", "MatMul", "Gemm", "QuantizeLinear", "DequantizeLinear"}
-        np.testing.assert_array_equal(run(result, x), run(made, x))
+        np.testing.assert_array_equal(run(result, x), run(proto, x))
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def test_kernel(kind, bias, dtype, opset, tmp_path) -> None:
 )
 def test_what_is_none_stays(kind, changes, tmp_path) -> None:
     """A bias in another unit, and a multiple of a product."""
-    made, _ = model(kind, **changes)
-    assert kind in {node.op_type for node in lowered(made, 11, tmp_path).graph.node}
+    proto, _ = model(kind, **changes)
+    assert kind in {node.op_type for node in lowered(proto, 11, tmp_path).graph.node}
 
 
 def test_scales_have_axes_from_opset_13_on(tmp_path) -> None:
-    made, x = model("Conv")
-    result = lowered(made, 13, tmp_path)
+    proto, x = model("Conv")
+    result = lowered(proto, 13, tmp_path)
     assert "QLinearConv" not in {node.op_type for node in result.graph.node}
-    np.testing.assert_array_equal(run(result, x), run(made, x))
+    np.testing.assert_array_equal(run(result, x), run(proto, x))
 
 
 @pytest.mark.parametrize("opset", [10, 13, 21])
@@ -122,20 +122,20 @@ def test_scales_have_axes_from_opset_13_on(tmp_path) -> None:
 @pytest.mark.parametrize("kind", PRODUCTS)
 def test_units_of_one(kind, by_channel, opset, tmp_path) -> None:
     """The optimizers have nothing left to do."""
-    made, x = model(kind, bias=kind != "MatMul", scales=(1, 1), by_channel=by_channel)
-    result = lowered(made, opset, tmp_path)
+    proto, x = model(kind, bias=kind != "MatMul", scales=(1, 1), by_channel=by_channel)
+    result = lowered(proto, opset, tmp_path)
     ops = {node.op_type for node in result.graph.node}
     assert ("QLinearMatMul" if kind == "MatMul" else "QLinearConv") in ops
     assert not ops & {"Conv", "MatMul", "Gemm", "QuantizeLinear", "DequantizeLinear"}
-    expected = run(made, x)
+    expected = run(proto, x)
     for level in LEVELS:
         np.testing.assert_array_equal(run_at(level, result, {"x": x})[0], expected, level)
 
 
 @pytest.mark.parametrize("scales", [(1, 0.21), (0.037, 1)])
 def test_other_units_stay(scales, tmp_path) -> None:
-    made, _ = model("Conv", scales=scales)
-    ops = {node.op_type for node in lowered(made, 17, tmp_path).graph.node}
+    proto, _ = model("Conv", scales=scales)
+    ops = {node.op_type for node in lowered(proto, 17, tmp_path).graph.node}
     assert "QLinearConv" not in ops
 
 
@@ -144,8 +144,8 @@ def test_other_units_stay(scales, tmp_path) -> None:
     [("tensorrt", {"dtype": "int8", "zero": 0}), ("openvino", {}), ("npu-static", {})],
 )
 def test_profiles_that_read_pairs_keep_them(profile, form, tmp_path) -> None:
-    made, _ = model("Conv", scales=(1, 1), **form)
-    onnx.save(made, tmp_path / "given.onnx")
+    proto, _ = model("Conv", scales=(1, 1), **form)
+    onnx.save(proto, tmp_path / "given.onnx")
     serde.convert(tmp_path / "given.onnx", tmp_path / "made.onnx", profile=profile)
     ops = {node.op_type for node in onnx.load(tmp_path / "made.onnx").graph.node}
     assert {"DequantizeLinear", "Conv", "QuantizeLinear"} <= ops and "QLinearConv" not in ops

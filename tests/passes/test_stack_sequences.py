@@ -36,10 +36,10 @@ X = np.random.default_rng(3).standard_normal((2, 3), np.float32)
 def model(join, rank=3, turn=APPEND, size=2, first="empty", count="count"):
     """A loop over a list, and what is read of it."""
     shape = ",".join("abc"[:rank])
-    said = {"SIZE": size, "SHAPE": shape, "TURN": turn, "JOIN": join, "FIRST": first,
-            "COUNT": count}  # fmt: skip
+    fields = {"SIZE": size, "SHAPE": shape, "TURN": turn, "JOIN": join, "FIRST": first,
+              "COUNT": count}  # fmt: skip
     text = TEXT
-    for word, meant in said.items():
+    for word, meant in fields.items():
         text = text.replace(word, str(meant))
     return model_of(text)
 
@@ -48,9 +48,9 @@ def assert_same(source, folder, *counts):
     """The converted model computes what its source does."""
     for count in counts:
         feeds = {"x": X, "count": np.array(count)}
-        (wanted,) = run_model(source, feeds)
+        (expected,) = run_model(source, feeds)
         (got,) = run_model(onnx.load(folder / "m.onnx"), feeds)
-        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(got, expected)
 
 
 def has_lists(folder):
@@ -88,9 +88,9 @@ def test_elements_of_unknown_size_are_stacked_but_not_joined(tmp_path):
 
 OTHERS = {
     "put in front": {"turn": "at = Constant <value_int = 0> ()"
-                             " after = SequenceInsert (before, s2, at)"},
+                     " after = SequenceInsert (before, s2, at)"},
     "read in the loop": {"turn": "n = SequenceLength (before) f = Cast <to = 1> (n)"
-                                 " t = Add (s2, f) after = SequenceInsert (before, t)"},
+                         " t = Add (s2, f) after = SequenceInsert (before, t)"},
     "read otherwise": {"join": "y = SequenceAt (list, zero)"},
     "not empty at first": {"first": "filled"},
 }  # fmt: skip

@@ -26,7 +26,7 @@ output y
 X = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
 
 
-def wanted(x):
+def compute(x):
     h = np.maximum(x @ np.float32([[1, 2], [3, 4], [5, 6]]) + np.float32([0.5, -0.5]), 0)
     return np.concatenate([h * np.float32(0.25), h], axis=1)
 
@@ -75,7 +75,7 @@ def test_there_and_back_by_the_command_line(python, tmp_path):
     assert out.returncode == 0 and "m.toy (toy) → m.onnx" in out.stdout, out.stderr
     onnx.checker.check_model(str(tmp_path / "m.onnx"), full_check=True)
     (y,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": X})
-    np.testing.assert_allclose(y, wanted(X), rtol=1e-5)
+    np.testing.assert_allclose(y, compute(X), rtol=1e-5)
     sources = {n.name: n.metadata_props[0].value for n in onnx.load(tmp_path / "m.onnx").graph.node}
     assert sources["s"] == "toy scale s"
 

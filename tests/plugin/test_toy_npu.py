@@ -66,7 +66,7 @@ def assert_supported(model):
     codes = {n: t.elem_type for n, t in types.items()}
     codes |= {i.name: i.data_type for i in graph.initializer}
     supported = {
-        op: {tie: {d.numpy for d in found} for tie, found in ties.items()}
+        op: {tie: {d.numpy for d in dtypes} for tie, dtypes in ties.items()}
         for op, ties in NPU["SUPPORTED"].items()
     }
     for node in graph.node:
@@ -164,12 +164,12 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_it_gets_its_own_operators_and_the_same_numbers(name, tmp_path):
     model, expected, tolerance = CASES[name]
-    made = to_proto(legalize_model(model, tmp_path))
-    onnx.checker.check_model(made, full_check=True)
-    assert_supported(made)
-    assert expected <= {n.op_type for n in made.graph.node}
+    new_model = to_proto(legalize_model(model, tmp_path))
+    onnx.checker.check_model(new_model, full_check=True)
+    assert_supported(new_model)
+    assert expected <= {n.op_type for n in new_model.graph.node}
     feeds = feeds_of(model)
-    for a, b in zip(run_model(made, feeds), run_model(model, feeds), strict=True):
+    for a, b in zip(run_model(new_model, feeds), run_model(model, feeds), strict=True):
         assert a.dtype == b.dtype and np.abs(b).max() > 0
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max())
 
@@ -239,9 +239,9 @@ def test_what_it_cannot_take_is_refused_by_layer(name, tmp_path):
     with pytest.raises(Unconvertible) as error:
         legalize_model(model_of(body, 17, 8), tmp_path)
     assert error.value.stage == "ir → toy-npu"
-    found = [str(p).partition(". Attributes")[0] for p in error.value.problems]
-    assert len(found) == len(reasons)
-    assert all(a.startswith(b) for a, b in zip(found, reasons, strict=True)), found
+    messages = [str(p).partition(". Attributes")[0] for p in error.value.problems]
+    assert len(messages) == len(reasons)
+    assert all(a.startswith(b) for a, b in zip(messages, reasons, strict=True)), messages
 
 
 def test_sequences_are_refused_where_there_are_only_tensors():
@@ -330,6 +330,6 @@ def test_the_sentence_about_python_is_so(site, tmp_path):
     subprocess.run(
         [sys.executable, "-c", f"import serde; {call}"], cwd=tmp_path, env=env, check=True
     )
-    made = onnx.load(tmp_path / "model-npu.onnx")
-    assert_supported(made)
+    new_model = onnx.load(tmp_path / "model-npu.onnx")
+    assert_supported(new_model)
     assert load(str(tmp_path / "model-npu.onnx")).inputs[0].shape == (5, 2, 4)

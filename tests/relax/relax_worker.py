@@ -22,8 +22,8 @@ def run(path, inputs, outputs):
     """Run a model by TVM's importer on the arrays of one file; write its outputs to another."""
     names, machine = compiled(Path(path).read_bytes())
     with np.load(inputs) as feeds:
-        given = [tvm.runtime.tensor(feeds[name]) for name in names]
-    np.savez(outputs, *flat(machine["main"](*given)))
+        args = [tvm.runtime.tensor(feeds[name]) for name in names]
+    np.savez(outputs, *flat(machine["main"](*args)))
 
 
 def run_within(limited, inputs, outputs):

@@ -41,11 +41,11 @@ def test_small_regions(form, tmp_path):
         "r": np.float32(REGIONS), "b": np.array([0, 1, 1]),
     }  # fmt: skip
     if "max" in form:
-        (wanted,) = run_model(onnx.load(tmp_path / "b.onnx"), feeds)  # the runtime's own is another
+        (expected,) = run_model(onnx.load(tmp_path / "b.onnx"), feeds)  # the runtime's own differs
     else:
-        (wanted,) = run_model(model, feeds)
+        (expected,) = run_model(model, feeds)
     (got,) = run(str(tmp_path / "b.onnx"), feeds)
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_samples_that_depend_on_computed_regions_are_refused(tmp_path):

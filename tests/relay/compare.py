@@ -26,11 +26,11 @@ def difference(a: ast.Module, b: ast.Module, digits: float = 0.0, types: bool = 
         return f"types {sorted(set(a.types) ^ set(b.types))}"
     comparison = _Comparison(digits, types)
     for name, left in a.types.items():
-        if found := comparison.definition(left, b.types[name]):
-            return f"type {name}: {found}"
+        if diff := comparison.definition(left, b.types[name]):
+            return f"type {name}: {diff}"
     for name, function in a.functions.items():
-        if found := comparison.expr(function, b.functions[name]):
-            return f"@{name}: {found}"
+        if diff := comparison.expr(function, b.functions[name]):
+            return f"@{name}: {diff}"
     return None
 
 
@@ -64,8 +64,8 @@ class _Comparison:
                     return f"{_show(x)} is shared otherwise"
                 if met:
                     continue
-            if found := self.node(x, y):
-                return f"{found} in {_show(x)} and {_show(y)}"
+            if diff := self.node(x, y):
+                return f"{diff} in {_show(x)} and {_show(y)}"
             stack.extend(zip(operands(x), operands(y), strict=True))
         return None
 

@@ -39,14 +39,14 @@ def default(source: str) -> Any:
         return ""
     if source.startswith("NullValue"):
         return None
-    if found := re.fullmatch(r"DataType::(\w+)\((\d+)(, 1)?\)", source):
-        return found[1].lower() + found[2]
+    if match := re.fullmatch(r"DataType::(\w+)\((\d+)(, 1)?\)", source):
+        return match[1].lower() + match[2]
     if source.startswith("Map<"):
         return {}
-    if found := re.fullmatch(r"(?:Bool)?\(?(true|false)\)?", source):
-        return found[1] == "true"
-    if found := re.fullmatch(r"Array<\w+>\(\{(.*)\}\)", source):
-        return [int(i) for i in found[1].split(",") if i.strip()]
+    if match := re.fullmatch(r"(?:Bool)?\(?(true|false)\)?", source):
+        return match[1] == "true"
+    if match := re.fullmatch(r"Array<\w+>\(\{(.*)\}\)", source):
+        return [int(i) for i in match[1].split(",") if i.strip()]
     return json.loads(source)
 
 

@@ -99,10 +99,10 @@ def outcome(ir: Graph, opset: int, folder: Path) -> Outcome:
         settings.log_severity_level = 4
         settings.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(str(path), settings)
-        with np.load(folder / "in.npz") as given:
+        with np.load(folder / "in.npz") as inputs:
             names = [i.name for i in session.get_inputs()]
-            arrays = (given[n] for n in given.files)
+            arrays = (inputs[n] for n in inputs.files)
             got = session.run(None, dict(zip(names, arrays, strict=True)))
-    with np.load(folder / "out.npz") as wanted:
-        pairs = zip(got, (wanted[n] for n in wanted.files), strict=True)
+    with np.load(folder / "out.npz") as outputs:
+        pairs = zip(got, (outputs[n] for n in outputs.files), strict=True)
         return Outcome(nodes, max(error(y, w) for y, w in pairs))

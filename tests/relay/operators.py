@@ -54,11 +54,11 @@ softmax of as many likewise. What is converted is then nearer to the exact numbe
 @cache
 def cases() -> Counter[str]:
     """How many recorded cases hold each operator."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name in names(ARCHIVE):
         nodes = json.loads(recorded(ARCHIVE, name).json)["nodes"]
-        found.update({n["repr_str"] for n in nodes if n["type_key"] == "Op"})
-    return found
+        counts.update({n["repr_str"] for n in nodes if n["type_key"] == "Op"})
+    return counts
 
 
 def operators() -> list[str]:
@@ -89,23 +89,23 @@ def class_of(op: str) -> tuple[str, str]:
 def lines() -> Iterator[str]:
     """The document."""
     yield PREAMBLE
-    found = {op: class_of(op) for op in operators()}
-    yield f"| class | of {len(found)} |"
+    classes = {op: class_of(op) for op in operators()}
+    yield f"| class | of {len(classes)} |"
     yield "|---|---|"
     for name, what in CLASSES.items():
-        if count := sum(c == name for c, _ in found.values()):
+        if count := sum(c == name for c, _ in classes.values()):
             yield f"| {what} | {count} |"
     for name, what in CLASSES.items():
-        members = {op: why for op, (c, why) in found.items() if c == name}
+        members = {op: why for op, (c, why) in classes.items() if c == name}
         if not members:
             continue
         yield f"\n## {what}\n"
-        told = any(members.values())
-        yield "| operator | cases |" + (" |" if told else "")
-        yield "|---|---|" + ("---|" if told else "")
+        has_reason = any(members.values())
+        yield "| operator | cases |" + (" |" if has_reason else "")
+        yield "|---|---|" + ("---|" if has_reason else "")
         for op, why in members.items():
-            yield f"| `{op}` | {cases()[op] or ''} |" + (f" {why} |" if told else "")
-    older = sorted(set(reads.rules) - set(found) - {"if", "while"})
+            yield f"| `{op}` | {cases()[op] or ''} |" + (f" {why} |" if has_reason else "")
+    older = sorted(set(reads.rules) - set(classes) - {"if", "while"})
     yield "\n## Operators of older releases\n"
     yield "Read in files of releases that had them: " + ", ".join(f"`{op}`" for op in older) + "."
 

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def there_and_back(
-    ir: Graph, weights: Collection[str], feeds: Mapping[str, Array], wanted: Sequence[Array],
+    ir: Graph, weights: Collection[str], feeds: Mapping[str, Array], expected: Sequence[Array],
     folder: Path, rows: int | None = None,
 ) -> tuple[Found, Found, list[str]]:  # fmt: skip
     """The errors of both ONNX models, and what is called differently the second time.
@@ -31,7 +31,7 @@ def there_and_back(
     held = second.with_suffix(".params")
     back = serde.load(second, format="relay", **({"params": held} if held.exists() else {}))
     serde.save(back, third)
-    errors = (error_of(run_onnx(p, feeds, 0), wanted, rows) for p in (first, third))
+    errors = (error_of(run_onnx(p, feeds, 0), expected, rows) for p in (first, third))
     models = (onnx.load(p, load_external_data=False) for p in (first, third))
     return *errors, list(renamed(*models, weights))
 

@@ -83,14 +83,14 @@ def run(graph: Graph, feeds: dict[str, np.ndarray], opset: int, folder: Path) ->
 
 
 def assert_equal(
-    found: list[np.ndarray], wanted: list[np.ndarray], rows: int | None = None
+    actual: list[np.ndarray], expected: list[np.ndarray], rows: int | None = None
 ) -> None:
     """Numbers within 1e-4 of scale (a digit of it for float16), integers and shapes the same.
 
     Behind so many leading ``rows`` TVM leaves the first output undefined.
     """
-    assert len(found) == len(wanted)
-    for at, (a, b) in enumerate(zip(found, wanted, strict=True)):
+    assert len(actual) == len(expected)
+    for at, (a, b) in enumerate(zip(actual, expected, strict=True)):
         assert a.shape == b.shape
         assert a.dtype == b.dtype
         if rows is not None and at == 0:
@@ -101,7 +101,7 @@ def assert_equal(
         a, b = (np.asarray(v, np.float64) for v in (a, b))
         finite = b[np.isfinite(b)]
         scale = float(np.abs(finite).max(initial=0)) or 1.0
-        share = HALF if wanted[at].dtype == np.float16 else TOLERANCE
+        share = HALF if expected[at].dtype == np.float16 else TOLERANCE
         np.testing.assert_allclose(a, b, rtol=0, atol=scale * share)
 
 

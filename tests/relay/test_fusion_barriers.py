@@ -42,8 +42,8 @@ def test_computed_scalars_beside_dynamic_sizes(name: str, tmp_path: Path) -> Non
     (got,) = tvm_live.run(
         "json", Path(path).read_text(), {v.name: feeds[v.name] for v in graph.inputs}
     )
-    (wanted,) = run_model(model, feeds)
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    (expected,) = run_model(model, feeds)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 def test_one_hot_of_a_computed_depth(tmp_path: Path) -> None:
@@ -70,6 +70,6 @@ def test_results_of_unknown_shape_are_dynamic() -> None:
         Node("broadcast_to", (wide,), (full,), {"shape": (1, 3)}),
         Node("concatenate", (state, full), (grown,)),
     )
-    found = add_fusion_barriers(Graph("g", (v, state), (grown,), nodes))
+    graph = add_fusion_barriers(Graph("g", (v, state), (grown,), nodes))
     stop = "annotation.stop_fusion"
-    assert [n.op for n in found.nodes][:3] == ["expand_dims", stop, "broadcast_to"]
+    assert [n.op for n in graph.nodes][:3] == ["expand_dims", stop, "broadcast_to"]

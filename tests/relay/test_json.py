@@ -286,9 +286,9 @@ def test_every_element_type():
     fields = tuple(ast.Constant(Tensor.of(a)) for a in (*arrays, np.zeros((0, 2), np.int8)))
     module = ast.Module({"main": ast.Function((), ast.Tuple(fields))})
     again = parse_json(to_json(module)).functions["main"].body.fields
-    for field, found in zip(fields, again, strict=True):
-        np.testing.assert_array_equal(field.tensor.load(), found.tensor.load())
-        assert field.tensor.dtype is found.tensor.dtype
+    for field, constant in zip(fields, again, strict=True):
+        np.testing.assert_array_equal(field.tensor.load(), constant.tensor.load())
+        assert field.tensor.dtype is constant.tensor.dtype
 
 
 def test_the_root_is_the_first_node():

@@ -48,7 +48,7 @@ def model(path: Path) -> None:
 
 
 def test_a_live_module_runs(tmp_path):
-    worker = tvm_live.TVM.found()
+    worker = tvm_live.TVM.start()
     if isinstance(worker, str):
         pytest.skip(worker)
     path, feed = tmp_path / "m.onnx", tmp_path / "x.npy"
@@ -61,8 +61,8 @@ def test_a_live_module_runs(tmp_path):
         [folder / "v/bin/python", "-c", SCRIPT, here, path, feed], text=True, check=True,
         capture_output=True, env=tvm_live.environment(folder), timeout=300,
     )  # fmt: skip
-    names, found = json.loads(done.stdout.splitlines()[-1])
+    names, output = json.loads(done.stdout.splitlines()[-1])
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    (wanted,) = session.run(None, {"x": x})
+    (expected,) = session.run(None, {"x": x})
     assert names == ["layer.weight"]
-    np.testing.assert_allclose(found, wanted.ravel(), rtol=1e-5)
+    np.testing.assert_allclose(output, expected.ravel(), rtol=1e-5)

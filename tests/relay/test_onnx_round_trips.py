@@ -75,8 +75,8 @@ def test_forms_that_come_back(tmp_path, node, form):
 def test_the_largest_uint64_comes_back(tmp_path, op):
     ir = ir_of(f"g (uint64[4] x) => (uint64[1] y) {{ y = {op} (x) }}")
     x = np.array([2**64 - 2, 2**63, 6, 3], np.uint64)
-    (found,) = run_onnx(again(ir, tmp_path, "json"), {"x": x})
-    assert found == [x.max() if op == "ReduceMax" else x.min()]
+    (output,) = run_onnx(again(ir, tmp_path, "json"), {"x": x})
+    assert output == [x.max() if op == "ReduceMax" else x.min()]
 
 
 def test_scales_of_an_axis_come_back(tmp_path):

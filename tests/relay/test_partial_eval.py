@@ -48,10 +48,10 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, tmp_path: Path) -> None:
-    text, wanted = PROGRAMS[name]
+    text, expected = PROGRAMS[name]
     feeds = {"c": np.array(False)} if "%c" in text else {}
-    (found,) = numbers(text, tmp_path, **feeds)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    (actual,) = numbers(text, tmp_path, **feeds)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 TAIL = f"""def @f(%k: int32, %a: {V}) {{
@@ -62,8 +62,8 @@ def @main(%x: {V}, %n: int32) {{ @f(%n, %x) }}"""
 
 @pytest.mark.parametrize(("n", "factor"), [(0, 1), (2, 4), (3, -1), (5, -4)])
 def test_recursion_with_two_ends(n: int, factor: int, tmp_path: Path) -> None:
-    (found,) = numbers(TAIL, tmp_path, n=np.int32(n))
-    np.testing.assert_allclose(found, factor * X)
+    (actual,) = numbers(TAIL, tmp_path, n=np.int32(n))
+    np.testing.assert_allclose(actual, factor * X)
 
 
 LINEAR = f"""def @f(%k: int32, %a: {V}) {{
@@ -77,8 +77,8 @@ def test_recursion_that_goes_on_with_its_result(n: int, tmp_path: Path) -> None:
     def f(k: int, a: np.ndarray) -> np.ndarray:
         return f(k - 1, a + a) - a if k > 0 else a
 
-    (found,) = numbers(LINEAR, tmp_path, n=np.int32(n))
-    np.testing.assert_allclose(found, f(n, X), rtol=1e-6)
+    (actual,) = numbers(LINEAR, tmp_path, n=np.int32(n))
+    np.testing.assert_allclose(actual, f(n, X), rtol=1e-6)
 
 
 REFUSED = {
@@ -139,8 +139,8 @@ def test_functions_that_end_in_each_other(n: int, tmp_path: Path) -> None:
     def c(n: int, x: np.ndarray) -> np.ndarray:
         return a(n - 1, np.exp(x)) if n else np.exp(x)
 
-    (found,) = numbers(MUTUAL, tmp_path, n=np.int32(n))
-    np.testing.assert_allclose(found, a(n, X), rtol=1e-6)
+    (actual,) = numbers(MUTUAL, tmp_path, n=np.int32(n))
+    np.testing.assert_allclose(actual, a(n, X), rtol=1e-6)
 
 
 SEVERAL = f"""def @main(%x: {V}, %f: fn ({V}) -> {V}, %r: ref({V})) {{

@@ -65,8 +65,8 @@ def graph(text: str) -> Graph:
     return tidy(to_ir(module_graph(parse_text('#[version = "0.0.5"]\n' + text))))
 
 
-def written(made: Graph, path: Path, **options: object) -> onnx.ModelProto:
-    serde.save(made, path, **{"opset": 17, **options})
+def written(ir: Graph, path: Path, **options: object) -> onnx.ModelProto:
+    serde.save(ir, path, **{"opset": 17, **options})
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     return model
@@ -80,16 +80,16 @@ def numbers(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, again: bool, tmp_path: Path) -> None:
-    text, functions, wanted = PROGRAMS[name]
+    text, functions, expected = PROGRAMS[name]
     path = tmp_path / "m.onnx"
     model = written(graph(text), path)
     assert [f.name for f in model.functions] == functions
     if again:  # the file is read as any other
         written(serde.load(path), tmp_path / "n.onnx", opset=21)
         path = tmp_path / "n.onnx"
-    found = numbers(path, {"x": X, "n": np.array(2, np.int32)})
-    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    for a, b in zip(found, wanted, strict=True):
+    actual = numbers(path, {"x": X, "n": np.array(2, np.int32)})
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
@@ -102,11 +102,11 @@ def test_parameters_keep_their_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"functions": "inline"}, {"opset": 13}])
 def test_inlined(options: dict[str, object], tmp_path: Path) -> None:
-    text, _, wanted = PROGRAMS["calls within calls"]
+    text, _, expected = PROGRAMS["calls within calls"]
     model = written(graph(text), tmp_path / "m.onnx", **options)
     assert not model.functions
-    (found,) = numbers(tmp_path / "m.onnx", {"x": X})
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    (actual,) = numbers(tmp_path / "m.onnx", {"x": X})
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_refuses_what_is_no_choice(tmp_path: Path) -> None:

@@ -42,11 +42,11 @@ def test_reads_and_writes_as_tvm(tmp_path):
 
 def test_elements_stay_in_the_file(tmp_path):
     write_params({n: Tensor.of(a) for n, a in ARRAYS.items()}, tmp_path / "p")
-    found = read_params(tmp_path / "p")
+    tensors = read_params(tmp_path / "p")
     for name, array in ARRAYS.items():
-        np.testing.assert_array_equal(found[name].load(), array)
-        assert found[name].load().dtype == array.dtype
-    where = found["a"].where
+        np.testing.assert_array_equal(tensors[name].load(), array)
+        assert tensors[name].load().dtype == array.dtype
+    where = tensors["a"].where
     assert where is not None and where.nbytes == 24
     raw = (tmp_path / "p").read_bytes()[where.offset : where.offset + 24]
     assert raw == ARRAYS["a"].tobytes()
@@ -62,14 +62,14 @@ def test_npz(save, tmp_path):
         "a/b.c": np.zeros((0, 3)),
     }
     save(tmp_path / "p.npz", **arrays)
-    found = read_params(tmp_path / "p.npz")
-    assert set(found) == set(arrays)
+    tensors = read_params(tmp_path / "p.npz")
+    assert set(tensors) == set(arrays)
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name].load(), array)
-        assert found[name].shape == np.shape(array)
+        np.testing.assert_array_equal(tensors[name].load(), array)
+        assert tensors[name].shape == np.shape(array)
     stored = save is np.savez
-    assert (found["float32"].where is not None) == stored
-    assert found["columns"].where is None and found["swapped"].where is None
+    assert (tensors["float32"].where is not None) == stored
+    assert tensors["columns"].where is None and tensors["swapped"].where is None
 
 
 def word(*values):

@@ -139,10 +139,10 @@ def test_type_is_read_and_printed(type_):
 
 def test_types_tvm_prints_and_does_not_read():
     """They are read, and left out where they are only annotations."""
-    found = parse_text(f"{HEADER}def @main(%x: ref(int8)) -> ref(int8) {{ %x }}")
-    assert found.functions["main"].ret_type == ast.RefType(ast.TensorType((), "int8"))
-    assert print_text(found) == f"{HEADER}def @main(%x) {{\n  %x\n}}\n"
-    assert "%x: ref(int8)" in print_text(found, like_tvm=True)
+    module = parse_text(f"{HEADER}def @main(%x: ref(int8)) -> ref(int8) {{ %x }}")
+    assert module.functions["main"].ret_type == ast.RefType(ast.TensorType((), "int8"))
+    assert print_text(module) == f"{HEADER}def @main(%x) {{\n  %x\n}}\n"
+    assert "%x: ref(int8)" in print_text(module, like_tvm=True)
 
 
 @pytest.mark.parametrize(

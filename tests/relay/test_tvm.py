@@ -120,9 +120,9 @@ def test_old_files_made_by_hand_are_files_to_tvm(name, release):
 
 
 def test_operators_are_those_registered():
-    found = ask("ops")
-    assert {n: registry.attrs_key(n) or "" for n in found} == found
-    assert len(found) > 300
+    ops = ask("ops")
+    assert {n: registry.attrs_key(n) or "" for n in ops} == ops
+    assert len(ops) > 300
 
 
 CTYPES = {"i": "int", "b": "bool", "d": "double", "s": "str", "t": "DataType"}
@@ -155,18 +155,18 @@ def format_default(field):
 def test_attributes_are_those_declared(part):
     keys = sorted({registry.attrs_key(op) for op in ask("ops")} - {None, "DictAttrs"})
     for key in keys[part::4]:
-        told = dict(ask("fields", filled(key)))
+        types = dict(ask("fields", filled(key)))
         if key == "relay.attrs.SimulatedQuantizeAttrs":  # two structures share this name
             continue
-        assert list(told) == list(registry.fields(key))
-        for name, type_ in told.items():
+        assert list(types) == list(registry.fields(key))
+        for name, type_ in types.items():
             field = registry.fields(key)[name]
-            ctype, given, default = type_.partition(", default=")
+            ctype, sep, default = type_.partition(", default=")
             assert CTYPES.get(field.kind, "") in ctype, (key, name)
             if field.kind == "v" or "Float" in default or "." in default:
                 continue
-            assert bool(given) == (field.default is not registry.REQUIRED), (key, name)
-            assert not given or default == format_default(field), (key, name)
+            assert bool(sep) == (field.default is not registry.REQUIRED), (key, name)
+            assert not sep or default == format_default(field), (key, name)
     assert len(keys) > 120
 
 

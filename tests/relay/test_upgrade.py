@@ -115,14 +115,14 @@ def converted(parameters: str, body: str, tvm: str = "0.17"):
 
 def feeds_of(graph) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    made = {}
+    feeds = {}
     for value in graph.inputs:
         kind = value.dtype.numpy
-        whole = kind.kind in "iu"
-        made[value.name] = (
-            rng.integers(0, 3, value.shape) if whole else rng.random(value.shape)
+        is_integer = kind.kind in "iu"
+        feeds[value.name] = (
+            rng.integers(0, 3, value.shape) if is_integer else rng.random(value.shape)
         ).astype(kind)
-    return made
+    return feeds
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -130,9 +130,9 @@ def test_means_what_it_meant(name):
     parameters, tvm, then, now = FORMS[name]
     old, new = converted(parameters, then, tvm), converted(parameters, now)
     feeds = feeds_of(new)
-    wanted = run_model(to_proto(new), feeds)
-    assert any(y.any() for y in wanted)
-    for a, b in zip(run_model(to_proto(old), feeds), wanted, strict=True):
+    expected = run_model(to_proto(new), feeds)
+    assert any(y.any() for y in expected)
+    for a, b in zip(run_model(to_proto(old), feeds), expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -141,7 +141,7 @@ KERNEL = "%x: Tensor[(1, 3, 4, 4), float32], %w: Tensor[(3, 3, 2, 2), float32]"
 
 
 @pytest.mark.parametrize(
-    ("parameters", "body", "says"),
+    ("parameters", "body", "reason"),
     [
         (SQUARE, "nn.batch_matmul(%x, %y)", "tvm='0.17'"),
         (SQUARE.replace(" 3", " ?"), "nn.batch_matmul(%x, %y)", "TVM up to 0.7 transposed"),
@@ -150,10 +150,10 @@ KERNEL = "%x: Tensor[(1, 3, 4, 4), float32], %w: Tensor[(3, 3, 2, 2), float32]"
         (ROWS, "vision.non_max_suppression(%x, %n)", "vision.non_max_suppression"),
     ],
 )
-def test_what_nothing_tells_is_refused(parameters, body, says):
+def test_what_nothing_tells_is_refused(parameters, body, reason):
     with pytest.raises(Unconvertible) as caught:
         converted(parameters, body, "")
-    assert says in str(caught.value)
+    assert reason in str(caught.value)
 
 
 def test_the_release_may_be_given(tmp_path):

@@ -102,12 +102,12 @@ def test_sequences_whose_contents_are_static(name):
     graph = from_ir(tidy(ir_of(body, 17)))
     module, _ = to_module(graph)
     feeds = {"x": f32(4, 6)}
-    (got,), (wanted,) = (
+    (got,), (expected,) = (
         run("json", to_json(module), feeds),
         run_model(model_of(body, 17, 8), feeds),
     )
-    assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

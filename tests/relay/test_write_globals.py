@@ -23,21 +23,21 @@ def computed(path, names, folder):
     np.savez(folder / "in.npz", **{n: FEEDS[n] for n in names})
     kind = "json" if path.suffix == ".json" else "text"
     ask("run", [kind, path.read_text()], f"{folder}/in.npz", f"{folder}/out.npz")
-    with np.load(folder / "out.npz") as found:
-        return [found[f"arr_{i}"] for i in range(len(found.files))]
+    with np.load(folder / "out.npz") as arrays:
+        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
 
 
 @pytest.mark.parametrize("form", ["relay", "json"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_globals_stay_and_compute_the_same(name, form, tmp_path):
-    text, functions, wanted = PROGRAMS[name]
-    made = from_ir(graph(text))
+    text, functions, expected = PROGRAMS[name]
+    new_graph = from_ir(graph(text))
     path = tmp_path / f"m.{form}"
-    encode(made, path)
+    encode(new_graph, path)
     assert set(read_module(path).functions) == {"main", *functions}
-    found = computed(path, [v.name for v in made.inputs], tmp_path)
-    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-    for a, b in zip(found, wanted, strict=True):
+    actual = computed(path, [v.name for v in new_graph.inputs], tmp_path)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
@@ -77,11 +77,11 @@ def test_functions_of_onnx_that_take_attributes(tmp_path):
     path = tmp_path / "m.json"
     serde.convert(tmp_path / "m.onnx", path, functions="keep")
     assert sorted(read_module(path).functions) == ["main", "main_1", "main_2"]
-    (found,) = computed(path, ["x"], tmp_path)
-    wanted = X
+    (actual,) = computed(path, ["x"], tmp_path)
+    expected = X
     for by in (0.5, 0.25, 0.5):
-        wanted = -np.where(wanted < 0, wanted * by, wanted)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        expected = -np.where(expected < 0, expected * by, expected)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
     serde.convert(tmp_path / "m.onnx", path)
     assert list(read_module(path).functions) == ["main"]
 

@@ -34,12 +34,12 @@ def test_what_is_not_so(size):
     x, z = rng.integers(-1, 2, (2, 3, 4)).astype(np.float32)
     x[rng.random(x.shape) < 0.4] = np.nan
     feeds = {"x": x, "z": z, "c": rng.integers(0, 2, (3, 4)).astype(bool)}
-    made = model_of(BODY.format(n=size))
-    graph = from_ir(tidy(raise_to_ir(decode(made))))
+    model = model_of(BODY.format(n=size))
+    graph = from_ir(tidy(raise_to_ir(decode(model))))
     module, weights = to_module(graph)
-    found = run("json", to_json(module), {**feeds, **{n: t.load() for n, t in weights.items()}})
-    for got, wanted in zip(found, run_model(made, feeds), strict=True):
-        np.testing.assert_array_equal(got, wanted)
+    outputs = run("json", to_json(module), {**feeds, **{n: t.load() for n, t in weights.items()}})
+    for got, expected in zip(outputs, run_model(model, feeds), strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_whole_numbers_are_turned_round():

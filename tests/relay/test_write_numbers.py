@@ -205,9 +205,9 @@ def model_of(calls: list[Call], known: bool = True) -> tuple[Any, dict[str, np.n
         for k, array in enumerate(one.held):
             names.append("" if array is None else f"w{at}_{k}")
             held += [] if array is None else [numpy_helper.from_array(array, names[-1])]
-        made = [f"y{at}_{k}" for k in range(one.outputs)]
-        nodes.append(helper.make_node(one.op, names, made, **one.attrs))
-        outputs += [helper.make_empty_tensor_value_info(name) for name in made]
+        results = [f"y{at}_{k}" for k in range(one.outputs)]
+        nodes.append(helper.make_node(one.op, names, results, **one.attrs))
+        outputs += [helper.make_empty_tensor_value_info(name) for name in results]
     graph = helper.make_graph(nodes, "g", inputs, outputs, held)
     opset = helper.make_opsetid("", 21)
     return helper.make_model(graph, opset_imports=[opset], ir_version=10), feeds
@@ -281,8 +281,8 @@ def test_numbers(family):
 def test_products_of_bytes_stay_so():
     """In operators of their own, where sizes are known."""
     graph = from_ir(tidy(raise_to_ir(decode(model_of(FAMILIES["quantized"])[0]))))
-    found = Counter(n.op for n in graph.nodes if n.op.startswith("qnn."))
-    assert found == {"qnn.conv2d": 3, "qnn.dense": 3, "qnn.batch_matmul": 1, "qnn.dequantize": 3}
+    counts = Counter(n.op for n in graph.nodes if n.op.startswith("qnn."))
+    assert counts == {"qnn.conv2d": 3, "qnn.dense": 3, "qnn.batch_matmul": 1, "qnn.dequantize": 3}
 
 
 def test_numbers_where_all_sizes_are_open():
@@ -305,13 +305,13 @@ def compare(calls, model, feeds, tolerance=2e-5):
     """What TVM makes of the model against what ONNX Runtime does."""
     graph = from_ir(tidy(raise_to_ir(decode(model))))
     module, weights = to_module(graph)
-    given = {v.name: feeds[v.name] for v in graph.inputs}
-    found = run("json", to_json(module), given | {n: t.load() for n, t in weights.items()})
+    inputs = {v.name: feeds[v.name] for v in graph.inputs}
+    outputs = run("json", to_json(module), inputs | {n: t.load() for n, t in weights.items()})
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])  # fmt: skip
     names = [o.name for o in session.get_outputs()]
-    for name, got, wanted in zip(names, found, session.run(None, feeds), strict=True):
+    for name, got, expected in zip(names, outputs, session.run(None, feeds), strict=True):
         op = calls[int(name[1:].partition("_")[0])].op
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype), f"{name} of {op}"
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype), f"{name} of {op}"
         np.testing.assert_allclose(
-            got, wanted, rtol=tolerance, atol=tolerance, err_msg=f"{name} of {op}"
+            got, expected, rtol=tolerance, atol=tolerance, err_msg=f"{name} of {op}"
         )

@@ -28,9 +28,9 @@ from tests.relay.tvm_live import run
 from tests.tree_ensembles import CASES, assert_ensemble
 
 
-def in_relay(made, x=X):
+def in_relay(model, x=X):
     """What TVM computes for all samples, whose number is told."""
-    graph = serde.load(made, inputs={"X": x})
+    graph = serde.load(model, inputs={"X": x})
     module, weights = to_module(from_ir(graph))
     return run("json", to_json(module), {"X": x, **{n: t.load() for n, t in weights.items()}})
 

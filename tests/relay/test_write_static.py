@@ -22,10 +22,10 @@ REGIONS = np.float32([
 
 def computed(graph, feeds):
     """What TVM's graph executor computes."""
-    made = from_ir(tidy(graph))
-    module, weights = to_module(made)
-    given = {v.name: feeds[v.name] for v in made.inputs}
-    return run_static("json", to_json(module), given | {n: t.load() for n, t in weights.items()})
+    new_graph = from_ir(tidy(graph))
+    module, weights = to_module(new_graph)
+    inputs = {v.name: feeds[v.name] for v in new_graph.inputs}
+    return run_static("json", to_json(module), inputs | {n: t.load() for n, t in weights.items()})
 
 
 @pytest.mark.parametrize("images", [1, 3])
@@ -44,8 +44,8 @@ def test_regions_of_any_size(images, scale, mode, pooling):
         "b": RNG.integers(0, images, count),
     }  # fmt: skip
     (got,) = computed(ir_of(body, 16), feeds)
-    (wanted,) = run_model(model_of(body, 16, 8), feeds)
-    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+    (expected,) = run_model(model_of(body, 16, 8), feeds)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
 def boxes(*shape):
@@ -92,8 +92,8 @@ def softmaxed(*shape):
     ids=str,
 )  # fmt: skip
 def test_suppression_that_marks_boxes(one):
-    wanted = one.oracle(one)
+    expected = one.oracle(one)
     feeds = {f"x{i}": a for i, a in enumerate(one.inputs)}
-    got = computed(_graph(_symbol_json(one, len(wanted)), one, "static"), feeds)
-    for a, b in zip(got, wanted, strict=True):
+    got = computed(_graph(_symbol_json(one, len(expected)), one, "static"), feeds)
+    for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)

@@ -30,8 +30,8 @@ def computed(graph, folder, form, feeds):
     kind = "json" if form == "json" else "text"
     params = files[1] if len(files) > 1 else None
     ask("run", [kind, path.read_text()], f"{folder}/in.npz", f"{folder}/out.npz", params)
-    with np.load(folder / "out.npz") as found:
-        return [found[f"arr_{i}"] for i in range(len(found.files))]
+    with np.load(folder / "out.npz") as arrays:
+        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -42,11 +42,11 @@ def test_node_tests_are_right_or_refused(tmp_path, part):
             graph = calls(case)
         except SerdeError:
             continue
-        feeds, wanted = case.data[0]
+        feeds, expected = case.data[0]
         names = [i.name for i in case.model.graph.input]
-        given = dict(zip(names, feeds, strict=False))
-        given = {v.name: given[v.name] for v in graph.inputs}
-        got = computed(graph, tmp_path, "json" if at % 2 else "relay", given)
-        assert difference(case, wanted, got) is None, case.name
+        inputs = dict(zip(names, feeds, strict=False))
+        inputs = {v.name: inputs[v.name] for v in graph.inputs}
+        got = computed(graph, tmp_path, "json" if at % 2 else "relay", inputs)
+        assert difference(case, expected, got) is None, case.name
         right += 1
     assert right >= 5

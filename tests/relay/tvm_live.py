@@ -68,7 +68,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def beside(script: Path, folder: Path, *arguments: str) -> list[Any]:
+def run_script(script: Path, folder: Path, *arguments: str) -> list[Any]:
     """The lines of JSON that ``script`` prints when this Python runs it with TVM at hand, in
     ``folder``, with the folder of TVM's packages before the arguments; skips the running test, with the reason, where TVM's Python is another.
     """

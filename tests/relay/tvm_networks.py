@@ -32,12 +32,12 @@ def testing(module, options, folder):
     """A network of ``tvm.relay.testing``, with weights drawn from its name."""
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     workload = importlib.import_module(f"tvm.relay.testing.{module}").get_workload
-    found, params = workload(**options)
-    found = _with_logits(found)
+    mod, params = workload(**options)
+    mod = _with_logits(mod)
     generator = np.random.default_rng(zlib.crc32(f"{module}{options}".encode()))
     drawn = {n: _drawn(n, p.numpy(), generator) for n, p in params.items()}
-    free = [p for p in found["main"].params if p.name_hint not in drawn]
-    _write(found, drawn, [_input(p.checked_type, generator) for p in free], Path(folder))
+    free = [p for p in mod["main"].params if p.name_hint not in drawn]
+    _write(mod, drawn, [_input(p.checked_type, generator) for p in free], Path(folder))
 
 
 def _with_logits(module):
@@ -89,21 +89,21 @@ def _anything(*args, **options):
 
 def _stand_in():
     """A module in MXNet's place: the frontend only asks whether a symbol is one."""
-    made = types.ModuleType("mxnet")
-    made.sym = types.SimpleNamespace(Symbol=Symbol, FullyConnected=_anything, var=_anything)
-    made.base = types.SimpleNamespace(MXNetError=OSError)
-    return made
+    module = types.ModuleType("mxnet")
+    module.sym = types.SimpleNamespace(Symbol=Symbol, FullyConnected=_anything, var=_anything)
+    module.base = types.SimpleNamespace(MXNetError=OSError)
+    return module
 
 
 def gluon(symbol, weights, inputs, folder, computes):
     """A network MXNet exported; ``weights`` and ``inputs`` are archives of NumPy's."""
     sys.modules.setdefault("mxnet", _stand_in())
-    with np.load(weights) as held, np.load(inputs) as given:
-        feeds, params = dict(given), {n: Array(held[n]) for n in held.files}
+    with np.load(weights) as held, np.load(inputs) as arrays:
+        feeds, params = dict(arrays), {n: Array(held[n]) for n in held.files}
     shapes = {n: x.shape for n, x in feeds.items()}
-    found, params = relay.frontend.from_mxnet(Symbol(symbol), shapes, arg_params=params)
-    free = [p.name_hint for p in found["main"].params if p.name_hint not in params]
-    _write(found, {n: p.numpy() for n, p in params.items()}, [feeds[n] for n in free], Path(folder),
+    mod, params = relay.frontend.from_mxnet(Symbol(symbol), shapes, arg_params=params)
+    free = [p.name_hint for p in mod["main"].params if p.name_hint not in params]
+    _write(mod, {n: p.numpy() for n, p in params.items()}, [feeds[n] for n in free], Path(folder),
            computes)  # fmt: skip
 
 

@@ -61,11 +61,11 @@ def built(module):
     names = [p.name_hint for p in module["main"].params]
 
     def run(arrays):
-        made = graph_executor.GraphModule(library["default"](tvm.cpu()))
+        executor = graph_executor.GraphModule(library["default"](tvm.cpu()))
         for name, array in zip(names, arrays, strict=True):
-            made.set_input(name, array)
-        made.run()
-        return [np.array(made.get_output(i).numpy()) for i in range(made.get_num_outputs())]
+            executor.set_input(name, array)
+        executor.run()
+        return [np.array(executor.get_output(i).numpy()) for i in range(executor.get_num_outputs())]
 
     return run
 

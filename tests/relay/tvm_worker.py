@@ -21,8 +21,8 @@ FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm
 
 
 def module(form, text, typed=True):
-    found = FORMS[form](text)
-    return relay.transform.InferType()(found) if typed and form == "json" else found
+    mod = FORMS[form](text)
+    return relay.transform.InferType()(mod) if typed and form == "json" else mod
 
 
 def same(a, b):
@@ -48,19 +48,19 @@ def run(a, inputs, outputs, params=None):
 
     ``params`` is a parameter file, for parameters of ``main`` that are not among the arrays.
     """
-    found = module(*a)
+    mod = module(*a)
     if params:
         held = relay.load_param_dict(Path(params).read_bytes())
-        found["main"] = relay.build_module.bind_params_by_name(found["main"], held)
+        mod["main"] = relay.build_module.bind_params_by_name(mod["main"], held)
     feeds = np.load(inputs)
-    np.savez(outputs, *computed(found, feeds))
+    np.savez(outputs, *computed(mod, feeds))
 
 
 def run_static(a, inputs, outputs):
     """The same by the graph executor, which ``relay.build`` compiles static shapes for."""
-    found, feeds = module(*a), np.load(inputs)
-    names = [p.name_hint for p in found["main"].params]
-    np.savez(outputs, *built(found)([feeds[n] for n in names]))
+    mod, feeds = module(*a), np.load(inputs)
+    names = [p.name_hint for p in mod["main"].params]
+    np.savez(outputs, *built(mod)([feeds[n] for n in names]))
 
 
 def run_network(files, inputs, outputs):
@@ -75,11 +75,11 @@ def run_network(files, inputs, outputs):
     np.savez(outputs, *execute(module("json", Path(path).read_text()), arrays, seconds))
 
 
-def computed(found, feeds):
+def computed(mod, feeds):
     """What ``main`` gives for arrays by name, flattened."""
-    names = [p.name_hint for p in found["main"].params]
+    names = [p.name_hint for p in mod["main"].params]
     with tvm.transform.PassContext(opt_level=1):
-        executor = relay.create_executor("vm", mod=found, device=tvm.cpu(), target="llvm")
+        executor = relay.create_executor("vm", mod=mod, device=tvm.cpu(), target="llvm")
         result = executor.evaluate()(*(tvm.nd.array(feeds[n]) for n in names))
     return [y.numpy() for y in flat(result)]
 
@@ -100,19 +100,19 @@ def run_onnx(path, inputs, outputs, package):
     feeds = np.load(inputs)
     model = onnx.load(path)
     shapes = {n: feeds[n].shape for n in feeds.files}
-    found, held = relay.frontend.from_onnx(model, shape=shapes)
-    found["main"] = relay.build_module.bind_params_by_name(found["main"], held)
-    np.savez(outputs, *computed(relay.transform.InferType()(found), feeds))
+    mod, held = relay.frontend.from_onnx(model, shape=shapes)
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], held)
+    np.savez(outputs, *computed(relay.transform.InferType()(mod), feeds))
 
 
 def build(a, folder):
     """Compile a module to everything TVM makes of one."""
-    found, folder = module(*a), Path(folder)
-    library = relay.build(found, target="llvm")
+    mod, folder = module(*a), Path(folder)
+    library = relay.build(mod, target="llvm")
     library.export_library(str(folder / "lib.so"))
     (folder / "graph.json").write_text(library.get_graph_json())
     (folder / "p.params").write_bytes(relay.save_param_dict(library.get_params()))
-    code, _ = relay.vm.compile(found, target="llvm").save()
+    code, _ = relay.vm.compile(mod, target="llvm").save()
     (folder / "vm.ro").write_bytes(bytes(code))
 
 

@@ -35,10 +35,10 @@ def table(*nodes: dict[str, Any], tvm: str = "0.17.0", root: int = 1, blobs: Any
 
 def node(key: str, items: Any = None, /, **attrs: Any) -> dict[str, Any]:
     """One node; numbers are those of other nodes."""
-    found: dict[str, Any] = {"type_key": key}
+    entry: dict[str, Any] = {"type_key": key}
     if attrs:
-        found["attrs"] = {k: str(v) for k, v in attrs.items()}
-    return found if items is None else found | {"data": list(items)}
+        entry["attrs"] = {k: str(v) for k, v in attrs.items()}
+    return entry if items is None else entry | {"data": list(items)}
 
 
 def string(text: str) -> dict[str, Any]:

@@ -30,44 +30,44 @@ def parse(kind, raw):
 
 
 def table(**options):
-    made = RuleTable("toy → ir", parse=parse, hidden=lambda n: n.startswith("__"), **options)
+    registry = RuleTable("toy → ir", parse=parse, hidden=lambda n: n.startswith("__"), **options)
 
-    @made("Conv", ignore=("workspace",), only={"layout": ("NCHW", "None")})
+    @registry("Conv", ignore=("workspace",), only={"layout": ("NCHW", "None")})
     def read_conv(
         g, x, w, b=None, *, kernel: Ints, stride=(1, 1), num_group=1, eps=1e-3, bias=True
     ):
         return g.Relu(x)
 
-    made.rename({"abs": "Abs", "neg": "Neg"})
-    made("split", "chunk")(lambda g, x, *, n=2: g.Split(x, num_outputs=n, outputs=n))
-    made("stack")(lambda g, *xs, axis=0: g.Concat(*xs, axis=axis))
-    return made
+    registry.rename({"abs": "Abs", "neg": "Neg"})
+    registry("split", "chunk")(lambda g, x, *, n=2: g.Split(x, num_outputs=n, outputs=n))
+    registry("stack")(lambda g, *xs, axis=0: g.Concat(*xs, axis=axis))
+    return registry
 
 
 def graph_of(*nodes, outputs=None, inputs=None):
     """``nodes`` as (op, operands, outputs, attributes) by names; what nothing makes is an input."""
-    values, made = {}, []
+    values, toy_nodes = {}, []
     for op, operands, results, attrs in nodes:
         ins = tuple(values.setdefault(n, Value(n, F32, ("N", 4))) for n in operands.split())
         outs = tuple(values.setdefault(n, Value(n)) for n in results.split())
-        made.append(Node(op, ins, outs, attrs, "toy", results.split()[0],
-                         (Source("toy", op, results.split()[0]),)))  # fmt: skip
-    computed = {v for n in made for v in n.outputs}
+        toy_nodes.append(Node(op, ins, outs, attrs, "toy", results.split()[0],
+                              (Source("toy", op, results.split()[0]),)))  # fmt: skip
+    computed = {v for n in toy_nodes for v in n.outputs}
     ends = (outputs or nodes[-1][2]).split()
     heads = tuple(v for v in values.values() if v not in computed)
-    return Graph("g", heads, tuple(values[n] for n in ends), tuple(made), "toy")
+    return Graph("g", heads, tuple(values[n] for n in ends), tuple(toy_nodes), "toy")
 
 
-def bound(given, made=None):
-    made = made or table()
-    return made.bind(made.rules["Conv"], "Conv", given)
+def bound(attrs, registry=None):
+    registry = registry or table()
+    return registry.bind(registry.rules["Conv"], "Conv", attrs)
 
 
 class TestBinding:
     def test_attributes_are_parsed_to_the_type_of_their_default_or_annotation(self):
-        given = {"kernel": "(3,3)", "stride": "(2, 2)", "num_group": "4", "eps": "0.5",
+        attrs = {"kernel": "(3,3)", "stride": "(2, 2)", "num_group": "4", "eps": "0.5",
                  "bias": "True"}  # fmt: skip
-        assert bound(given) == {
+        assert bound(attrs) == {
             "kernel": (3, 3), "stride": (2, 2), "num_group": 4, "eps": 0.5, "bias": True,
         }  # fmt: skip
 
@@ -85,18 +85,18 @@ class TestBinding:
             bound({"kernel": "(3,)", "zoom": "1", "dilate": "2"})
 
     def test_a_lenient_operator_may_have_any(self):
-        made = table(lenient={"Conv"})
-        assert bound({"kernel": "(3,)", "zoom": "1"}, made) == {"kernel": (3,)}
-        assert bound({"kernel": "(3,)", "zoom": "1"}, made.merge({})) == {"kernel": (3,)}
+        registry = table(lenient={"Conv"})
+        assert bound({"kernel": "(3,)", "zoom": "1"}, registry) == {"kernel": (3,)}
+        assert bound({"kernel": "(3,)", "zoom": "1"}, registry.merge({})) == {"kernel": (3,)}
 
     def test_ignored_and_hidden_attributes_are_not(self):
         assert bound({"kernel": "(3,)", "workspace": "9", "__lr_mult__": "1"}) == {"kernel": (3,)}
 
     def test_an_undeclared_attribute_at_its_default_says_nothing(self):
-        made = table(defaults=lambda op: {"dilate": "1"})
-        assert bound({"kernel": "(3,)", "dilate": "1"}, made) == {"kernel": (3,)}
+        registry = table(defaults=lambda op: {"dilate": "1"})
+        assert bound({"kernel": "(3,)", "dilate": "1"}, registry) == {"kernel": (3,)}
         with pytest.raises(UnsupportedAttribute, match="dilate=2 is not supported"):
-            bound({"kernel": "(3,)", "dilate": "2"}, made)
+            bound({"kernel": "(3,)", "dilate": "2"}, registry)
 
     def test_only_supported_values_pass(self):
         assert bound({"kernel": "(3,)", "layout": "NCHW"}) == {"kernel": (3,)}
@@ -112,18 +112,18 @@ class TestBinding:
 
 class TestRegistration:
     def test_an_operator_has_one_rule(self):
-        made = table()
+        registry = table()
         with pytest.raises(ValueError, match="toy → ir: abs already has a rule"):
-            made.rename({"abs": "Sign"})
+            registry.rename({"abs": "Sign"})
 
     def test_a_table_is_extended_in_a_copy(self):
-        made = table()
-        more = made.extend({"abs": lambda g, x: g.Sign(x), "new": lambda g, x: g.Exp(x)})
+        registry = table()
+        more = registry.extend({"abs": lambda g, x: g.Sign(x), "new": lambda g, x: g.Exp(x)})
         graph = graph_of(("abs", "x", "y", {}), ("new", "y", "z", {}))
         assert [n.op for n in more.rewrite(graph, OnnxBuilder("g")).nodes] == ["Sign", "Exp"]
-        assert "new" not in made and "new" in more
+        assert "new" not in registry and "new" in more
         with pytest.raises(Unconvertible):
-            made.rewrite(graph, OnnxBuilder("g"))
+            registry.rewrite(graph, OnnxBuilder("g"))
 
     def test_rules_cannot_be_changed_from_outside(self):
         with pytest.raises(TypeError):
@@ -131,9 +131,9 @@ class TestRegistration:
 
 
 class TestRewriting:
-    def problems(self, *nodes, made=None, **options):
+    def problems(self, *nodes, registry=None, **options):
         with pytest.raises(Unconvertible) as caught:
-            (made or table()).rewrite(graph_of(*nodes, **options), OnnxBuilder("g"))
+            (registry or table()).rewrite(graph_of(*nodes, **options), OnnxBuilder("g"))
         assert caught.value.stage == "toy → ir"
         return [(p.op, dict(p.attrs), p.count, p.names, p.reason) for p in caught.value.problems]
 
@@ -196,9 +196,9 @@ class TestRewriting:
         ]
 
     def test_a_mistake_in_a_rule_is_reported_with_its_node(self):
-        made = table()
-        made("broken")(lambda g, x: 1 / 0)
-        assert [p[4] for p in self.problems(("broken", "x", "y", {}), made=made)] == [
+        registry = table()
+        registry("broken")(lambda g, x: 1 / 0)
+        assert [p[4] for p in self.problems(("broken", "x", "y", {}), registry=registry)] == [
             "fails with ZeroDivisionError: division by zero. Its operands may not fit it: float32 (N, 4)"
         ]
 
@@ -209,11 +209,11 @@ class TestRewriting:
             table().rewrite(graph, OnnxBuilder("g"))
 
     def test_results_take_the_names_and_missing_types_of_what_they_stand_for(self):
-        made = table()
-        made("opaque")(lambda g, x: g.foreign("toy", "Opaque", [x], {}))
+        registry = table()
+        registry("opaque")(lambda g, x: g.foreign("toy", "Opaque", [x], {}))
         graph = graph_of(("opaque", "x", "y", {}), ("split", "x", "p q", {"n": "2"}))
         graph.nodes[0].outputs[0].dtype = F32
-        done = made.rewrite(graph, OnnxBuilder("g"))
+        done = registry.rewrite(graph, OnnxBuilder("g"))
         assert [(v.name, v.dtype) for n in done.nodes for v in n.outputs] == [
             ("y", F32), ("p", F32), ("q", F32),
         ]  # fmt: skip
@@ -225,10 +225,10 @@ class TestRewriting:
         assert [(v.name, v.shape) for v in done.inputs] == [("x", ("N", 4))]
 
     def test_a_fallback_takes_what_has_no_rule(self):
-        made = RuleTable("copy", fallback=keep)
-        made("abs")(lambda b, x: b.absolute(x))
+        registry = RuleTable("copy", fallback=keep)
+        registry("abs")(lambda b, x: b.absolute(x))
         graph = graph_of(("abs", "x", "y", {}), ("Foo", "y", "z", {"k": "1"}))
-        ops = [n.op for n in made.rewrite(graph, Builder("g")).nodes]
+        ops = [n.op for n in registry.rewrite(graph, Builder("g")).nodes]
         assert ops == ["abs", "Foo"]  # rules of a table with a fallback are of its own domain
         own = RuleTable("copy")
         own("abs")(lambda b, x: b.absolute(x))
@@ -250,22 +250,22 @@ class TestRewriting:
 
     def test_a_very_deep_graph_is_no_recursion(self):
         nodes = [("abs", f"v{i}", f"v{i + 1}", {}) for i in range(3000)]
-        made = RuleTable("t")
-        made.rename({"abs": "absolute"})
-        assert len(made.rewrite(graph_of(*nodes), Builder("g")).nodes) == 3000
+        registry = RuleTable("t")
+        registry.rename({"abs": "absolute"})
+        assert len(registry.rewrite(graph_of(*nodes), Builder("g")).nodes) == 3000
 
 
 class TestHints:
     x, y = Value("x", F32, (2,)), Value("y")
 
     def rules(self):
-        made = table()
+        registry = table()
 
-        @made("scale")
+        @registry("scale")
         def read_scale(g, x, *, by: int = 2, exact: Hint[bool] = False):
             return g.Neg(x) if exact else g.Relu(x)
 
-        return made
+        return registry
 
     def convert_ops(self, table, attrs):
         node = Node("scale", (self.x,), (self.y,), attrs, "toy", "a")
@@ -287,15 +287,15 @@ class TestHints:
 
 
 def test_a_refusal_is_told_without_running_the_rule():
-    made = table()
+    registry = table()
     x = Value("x")
     for op, attrs, kind in [
         ("abs", {}, None),
         ("Foo", {}, UnsupportedOp),
         ("abs", {"a": 1}, UnsupportedAttribute),
     ]:
-        found = made.refusal(Node(op, (x,), (Value("y"),), attrs, "toy"))
-        assert (type(found) if found else None) is kind
+        refusal = registry.refusal(Node(op, (x,), (Value("y"),), attrs, "toy"))
+        assert (type(refusal) if refusal else None) is kind
 
 
 def test_require_refuses_in_the_users_words():

@@ -39,8 +39,8 @@ X = np.arange(24, dtype="float32").reshape(2, 4, 3)
 
 
 def assert_the_same(text: str, feeds: Mapping[str, np.ndarray], opset: int) -> None:
-    wanted = run_model(model_of(text, 17, 8), feeds)
-    for a, b in zip(run(ir_of(text, 17), feeds, opset), wanted, strict=True):
+    expected = run_model(model_of(text, 17, 8), feeds)
+    for a, b in zip(run(ir_of(text, 17), feeds, opset), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 

@@ -67,9 +67,9 @@ IMPLIED = [  # operator, shapes of inputs, of constants, attributes given, attri
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "shapes", "consts", "given", "written"), IMPLIED)
-def test_implied_attributes_are_written_out(op, shapes, consts, given, written):
-    node = emitted(op, shapes, given, consts)
+@pytest.mark.parametrize(("op", "shapes", "consts", "attrs", "written"), IMPLIED)
+def test_implied_attributes_are_written_out(op, shapes, consts, attrs, written):
+    node = emitted(op, shapes, attrs, consts)
     assert {n: node.attrs.get(n) for n in written} == written
     missing = schema.operator(op).defaults.keys() - node.attrs.keys()
     assert missing <= {"auto_pad"}
@@ -77,8 +77,8 @@ def test_implied_attributes_are_written_out(op, shapes, consts, given, written):
 
 def test_every_implied_rule_and_every_axis_is_of_an_operator_the_ir_has_or_had():
     for op in {*canonicalize.IMPLIED, *canonicalize.AXIS, *canonicalize.AXES}:
-        found = [v for v in range(1, IR_OPSET + 1) if schema.find(op, v)]
-        assert found, op
+        opsets = [v for v in range(1, IR_OPSET + 1) if schema.find(op, v)]
+        assert opsets, op
     for op in canonicalize.AXIS:
         versions = [o for v in range(1, IR_OPSET + 1) if (o := schema.find(op, v))]
         assert any("axis" in o.attributes for o in versions), op
@@ -168,10 +168,10 @@ def test_explicit_windows_compute_what_implied_ones_do(body):
     feeds = {v.name: rng.standard_normal(v.static_shape, np.float32) for v in source.inputs}
     model = model_of(body, 17)
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    (wanted,) = run_model(model, feeds)
+    (expected,) = run_model(model, feeds)
     ir = raise_to_ir(source)
     larger = "[2,3,3,2]" in body and "output_shape" not in body
     assert ("pads" in ir.nodes[0].attrs) is not larger
     (got,) = run(ir, feeds, 17)
-    assert got.shape == ir.outputs[0].shape == wanted.shape
-    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    assert got.shape == ir.outputs[0].shape == expected.shape
+    np.testing.assert_allclose(got, expected, atol=1e-5)

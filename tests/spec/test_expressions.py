@@ -41,15 +41,15 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "wanted"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("make", "reference"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("static", [True, False], ids=["static", "named"])
-def test_an_idiom_computes_what_numpy_does(make, wanted, static):
+def test_an_idiom_computes_what_numpy_does(make, reference, static):
     g = OnnxBuilder("g")
     x = g.input("x", F32, (2, 3, 4) if static else ("N", "C", "W"))
     y = g.input("y", F32, (1, 2, 3) if static else ("A", "B", "D"))
     graph = tidy(g.build([g.emit_identity(make(g, x, y))]))
     (got,) = run(graph, {"x": ARRAY, "y": LIKE})
-    expected = wanted(ARRAY, LIKE)
+    expected = reference(ARRAY, LIKE)
     np.testing.assert_array_equal(got, expected)
     assert got.dtype == expected.dtype
     if static:  # what is known needs no shape arithmetic

@@ -93,12 +93,12 @@ def reference(op, operands, attrs):
 @pytest.mark.parametrize(("op", "operands", "attrs"), ROWS)
 def test_the_fast_table_computes_what_the_reference_does(op, operands, attrs):
     with np.errstate(all="ignore"):
-        wanted = reference(op, operands, attrs)
+        expected = reference(op, operands, attrs)
     (got,) = folding.evaluate(op, IR_OPSET, tuple(map(held, operands)), attrs, 1)
     got = np.asarray(got)
-    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
-    same = wanted.dtype.kind in "iub"  # numpy compares no NaN of bfloat16
-    np.testing.assert_array_equal(*(a if same else a.astype(float) for a in (got, wanted)))
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    same = expected.dtype.kind in "iub"  # numpy compares no NaN of bfloat16
+    np.testing.assert_array_equal(*(a if same else a.astype(float) for a in (got, expected)))
 
 
 def test_every_fast_operator_has_cases():
@@ -114,10 +114,10 @@ def test_a_slice_backwards_from_beyond_the_front_begins_at_the_front(start, end)
     {{ y = Slice(x, s, e, a, b) }}"""
     model = model_of(body)
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    (wanted,) = run_model(model, {"x": ints(1, 2, 3)})
+    (expected,) = run_model(model, {"x": ints(1, 2, 3)})
     g = OnnxBuilder("g")
     got = g.Slice(g.const([1, 2, 3]), [start], [end], [0], [-1])
-    assert got.array().tolist() == wanted.tolist() and got.shape == wanted.shape
+    assert got.array().tolist() == expected.tolist() and got.shape == expected.shape
 
 
 def test_one_hot_chooses():
@@ -125,9 +125,9 @@ def test_one_hot_chooses():
     body = "g (float[4] i, float d, float[2] v) => (float[4,4] y) { y = OneHot(i, d, v) }"
     index = np.array([1, 5, -1, -0.4], np.float32)
     operands = index, np.array(4, np.float32), np.array([0, np.inf], np.float32)
-    (wanted,) = run_model(model_of(body), dict(zip("idv", operands, strict=True)))
+    (expected,) = run_model(model_of(body), dict(zip("idv", operands, strict=True)))
     g = OnnxBuilder("g")
-    np.testing.assert_array_equal(g.OneHot(*map(g.const, operands)).array(), wanted)
+    np.testing.assert_array_equal(g.OneHot(*map(g.const, operands)).array(), expected)
 
 
 def test_integers_divided_by_zero_are_refused():
@@ -172,9 +172,9 @@ def counting(array):
 def test_a_weight_is_arranged_when_it_is_written_not_before():
     weight, loads = counting(floats(80, 60))
     g = OnnxBuilder("g")
-    made = g.Reshape(g.Transpose(g.const(weight, name="w"), perm=(1, 0)), [-1])
-    assert (made.shape, made.dtype, g.nodes, loads) == ((4800,), F32, [], [])
-    np.testing.assert_array_equal(made.array(), weight.load().T.ravel())
+    value = g.Reshape(g.Transpose(g.const(weight, name="w"), perm=(1, 0)), [-1])
+    assert (value.shape, value.dtype, g.nodes, loads) == ((4800,), F32, [], [])
+    np.testing.assert_array_equal(value.array(), weight.load().T.ravel())
 
 
 LAZY = {  # operands behind the weight, and attributes, of operators computed when written
@@ -201,9 +201,9 @@ def test_lazy_values_are_what_the_reference_computes(op):
               "Where": [w, w]}.get(op) or [*(operands or ())]  # fmt: skip
     if op == "Where":
         w = g.const(floats(80, 60) > 0)
-    made = g[op](w, *others, outputs=2 if op == "Split" else 1, **attrs)
+    outputs = g[op](w, *others, outputs=2 if op == "Split" else 1, **attrs)
     assert g.nodes == [] and not loads
-    first = made[0] if op == "Split" else made
+    first = outputs[0] if op == "Split" else outputs
     arrays = [v.array() if isinstance(v, Value) else v for v in (w, *others)]
     kinds = [a if isinstance(a, np.ndarray) else np.asarray(a, np.int64 if isinstance(a, list)
              else np.float32) for a in arrays]  # fmt: skip
@@ -211,10 +211,10 @@ def test_lazy_values_are_what_the_reference_computes(op):
         node = helper.make_node(
             op, list("abc")[: len(kinds)], ["o", "p"][: 1 + (op == "Split")], **attrs
         )
-        wanted = ReferenceEvaluator(node, opsets={"": IR_OPSET}).run(
+        expected = ReferenceEvaluator(node, opsets={"": IR_OPSET}).run(
             None, dict(zip("abc", kinds, strict=False))
         )[0]
-    np.testing.assert_allclose(first.array(), wanted, rtol=1e-6)
+    np.testing.assert_allclose(first.array(), expected, rtol=1e-6)
     assert (first.array().dtype, first.array().shape) == (first.dtype.numpy, first.shape)
 
 
@@ -232,8 +232,8 @@ def test_lazy_values_are_what_the_reference_computes(op):
 )
 def test_nothing_is_folded_that_makes_a_model_larger(make, why):
     g = OnnxBuilder("g")
-    made = make(g, g.const(floats(80, 60)))
-    assert made.tensor is None and g.nodes, why
+    value = make(g, g.const(floats(80, 60)))
+    assert value.tensor is None and g.nodes, why
 
 
 @pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear"])
@@ -278,17 +278,17 @@ def test_constants_of_old_forms_fold_to_the_same_numbers(opset, node):
     body = f"g () => (float[] y) <float[1,2] w = {{3, 4}}> {{ y = {node} }}"
     model = model_of(body, opset)
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    (wanted,) = run_model(model, {})
+    (expected,) = run_model(model, {})
     (node,) = raise_to_ir(decoded(body, opset)).nodes
     assert node.op == "Identity"
-    np.testing.assert_allclose(node.inputs[0].array(), wanted, rtol=1e-6)
+    np.testing.assert_allclose(node.inputs[0].array(), expected, rtol=1e-6)
 
 
 def test_a_squeeze_of_an_old_opset_keeps_the_axes_that_it_does_not_name():
     """As lowering emits it: onnx.reference drops every axis of size 1 at opset 11."""
     weight = OnnxBuilder("g").const(np.zeros((4, 1, 1, 1), np.float32))
-    (made,) = folding.evaluate("Squeeze", 11, (weight,), {"axes": (1,)}, 1)
-    assert made.shape == (4, 1, 1)
+    (tensor,) = folding.evaluate("Squeeze", 11, (weight,), {"axes": (1,)}, 1)
+    assert tensor.shape == (4, 1, 1)
 
 
 def test_a_result_of_another_shape_than_inferred_is_no_constant(monkeypatch):
@@ -300,9 +300,9 @@ def test_a_result_of_another_shape_than_inferred_is_no_constant(monkeypatch):
 def test_a_lazy_value_of_another_type_than_inferred_is_refused(monkeypatch):
     operand = Value("w", F32, (4800,), Tensor.of(floats(4800)))
     wrong = (inference.Type(DType.INT32, (4800,)),)
-    (made,) = folding.fold("Neg", IR_OPSET, (operand,), {}, wrong)
+    (tensor,) = folding.fold("Neg", IR_OPSET, (operand,), {}, wrong)
     with pytest.raises(ConversionError, match=r"Neg of constants gave float32\[4800\]"):
-        made.load()
+        tensor.load()
 
 
 def test_booleans_as_strings_are_left_to_the_runtime():

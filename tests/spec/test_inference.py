@@ -112,12 +112,10 @@ def test_containers_keep_what_is_in_them():
 
 
 def test_a_repeated_layer_is_asked_about_once(monkeypatch):
-    asked = []
+    ops = []
     ask = inference._infer_with_onnx
     monkeypatch.setattr(inference, "_memo", {})
-    monkeypatch.setattr(
-        inference, "_infer_with_onnx", lambda *a: asked.append(a[0].name) or ask(*a)
-    )
+    monkeypatch.setattr(inference, "_infer_with_onnx", lambda *a: ops.append(a[0].name) or ask(*a))
     g = OnnxBuilder("g")
     x = g.input("x", F32, ("N", 3))
     for _ in range(5):
@@ -125,14 +123,14 @@ def test_a_repeated_layer_is_asked_about_once(monkeypatch):
     g.LeakyRelu(x, alpha=0.25)  # other attributes
     g.LeakyRelu(g.input("y", F32, ("M", 3)), alpha=0.5)  # another shape
     g.LeakyRelu(g.input("z", DType.FLOAT64, ("N", 3)), alpha=0.5)  # another type
-    assert asked == ["LeakyRelu"] * 4
+    assert ops == ["LeakyRelu"] * 4
     w = [g.const(np.full(5000, n, np.float32)) for n in range(2)]
     for each in w:
         g.Gather(each, g.input("i", I64, ("K",)))  # weights are told apart by type alone
-    assert asked[4:] == ["Gather"]
+    assert ops[4:] == ["Gather"]
     for count in ([2], [3]):
         g.Expand(x, g.Concat(count, [1, 1], axis=0))  # small integers by contents
-    assert asked.count("Expand") == 2
+    assert ops.count("Expand") == 2
 
 
 def test_the_memo_is_bounded(monkeypatch):
@@ -165,14 +163,14 @@ def test_a_spelled_shape_keeps_what_is_known_of_it(op, operands, shape):
 
 
 @pytest.mark.parametrize(
-    ("shape", "rest", "found"),
+    ("shape", "rest", "expected"),
     [(("N", 0, 3), [-1, 0], ("N", 0, 3)), (("N", 4, 3), [-1, 0], ("N", 4, 3)),
      (("N", 0), [-1, 2], ("N", 0, 2)), (("N", "M"), [-1, 2], ("N", "M/2", 2))],
 )  # fmt: skip
-def test_what_is_left_over(shape, rest, found):
+def test_what_is_left_over(shape, rest, expected):
     g = OnnxBuilder("g")
     x = g.input("x", F32, shape)
-    assert g.Reshape(x, g.Concat(g.Shape(x, start=0, end=1), rest, axis=0)).shape == found
+    assert g.Reshape(x, g.Concat(g.Shape(x, start=0, end=1), rest, axis=0)).shape == expected
 
 
 def test_an_operand_of_unknown_type_makes_a_result_of_unknown_type():
@@ -194,8 +192,8 @@ def test_a_tensor_attribute_takes_part():
     g = OnnxBuilder("g")
     n = g.Shape(g.input("x", F32, ("N",)))
     value = Tensor.of(np.array([7], np.int16))
-    made = g.ConstantOfShape(n, value=value)
-    assert (made.dtype, made.shape) == (DType.INT16, ("N",))
+    output = g.ConstantOfShape(n, value=value)
+    assert (output.dtype, output.shape) == (DType.INT16, ("N",))
 
 
 @pytest.mark.parametrize(
@@ -237,13 +235,13 @@ def test_comparisons_that_onnx_infers_no_shape_of(op, opset):
     """onnx's own inference returns none before opset 16, where they are functions."""
     operator = schema.operator(op, opset)
     x, y = Value("x", DType.FLOAT32, ("N", 6)), Value("y", DType.FLOAT32, (4, "N", 1))
-    (found,) = inference.infer(operator, opset, (x, y), {}, 1)
-    assert (found.dtype, found.shape) == (DType.BOOL, (4, "N", 6))
+    (output,) = inference.infer(operator, opset, (x, y), {}, 1)
+    assert (output.dtype, output.shape) == (DType.BOOL, (4, "N", 6))
 
 
 @pytest.mark.parametrize("opset", [12, 15, 16])
 def test_small_integers_of_two_axes_are_folded_in_their_shape(opset):
     g = OnnxBuilder("g", opset)
     table = g.const(np.arange(6).reshape(2, 3))
-    found = g.LessOrEqual(table, g.const(np.int64(2)))
-    assert found.array().tolist() == [[True, True, True], [False, False, False]]
+    mask = g.LessOrEqual(table, g.const(np.int64(2)))
+    assert mask.array().tolist() == [[True, True, True], [False, False, False]]

@@ -141,9 +141,9 @@ def test_what_fits_is_taken(name):
     emit(name, named=True)
 
 
-@pytest.mark.parametrize(("name", "at", "operand", "says"), CONTRADICTORY)
-def test_contradictions_are_refused(name, at, operand, says):
-    with pytest.raises(ConversionError, match=re.escape(says)):
+@pytest.mark.parametrize(("name", "at", "operand", "reason"), CONTRADICTORY)
+def test_contradictions_are_refused(name, at, operand, reason):
+    with pytest.raises(ConversionError, match=re.escape(reason)):
         emit(name, {at: operand})
 
 
@@ -198,8 +198,8 @@ def test_a_wrong_number_of_channels_given_for_an_onnx_model(target, tmp_path):
 
 
 def test_a_wrong_number_of_channels_given_for_an_mxnet_model(tmp_path):
-    said = r"conv1 \(Convolution\): the weight has 1 input channels, and the data have 3: "
-    with pytest.raises(UsageError, match=f"{said}--input data=1,1,8,8"):
+    message = r"conv1 \(Convolution\): the weight has 1 input channels, and the data have 3: "
+    with pytest.raises(UsageError, match=f"{message}--input data=1,1,8,8"):
         serde.convert(
             DIGITS / "digits-symbol.json", tmp_path / "m.onnx", inputs={"data": (1, 3, 8, 8)}
         )

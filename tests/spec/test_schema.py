@@ -31,11 +31,11 @@ def test_every_element_type_of_onnx_is_known_and_no_other():
 def test_every_type_a_schema_names_is_understood():
     for op in schema.names(IR_OPSET):
         raw = schema.operator(op).raw
-        for formal, told in zip(raw.inputs, schema.operator(op).inputs, strict=True):
+        for formal, operand in zip(raw.inputs, schema.operator(op).inputs, strict=True):
             allowed = {t for c in raw.type_constraints if c.type_param_str == formal.type_str
                        for t in c.allowed_type_strs} or {formal.type_str}  # fmt: skip
             tensors = {t for t in allowed if t.startswith("tensor(") and "float6" not in t}
-            assert len(told.types) >= len(tensors), (op, formal.name)
+            assert len(operand.types) >= len(tensors), (op, formal.name)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_an_onnx_that_is_too_old_is_named():
         "try: serde.load('x.onnx')\n"
         "except serde.MissingDependency as error: print(error)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert re.fullmatch(
-        r"onnx \S+ knows opsets up to 21, and serde needs 28: pip install -U onnx\n", found.stdout
+        r"onnx \S+ knows opsets up to 21, and serde needs 28: pip install -U onnx\n", process.stdout
     )

@@ -18,8 +18,8 @@ def nodes_of(make, shape=("N", 3, 8)):
     """The operators emitted by ``make(g, x)``; 'x' alone when it gave ``x`` back."""
     g = OnnxBuilder("g")
     x = g.input("x", F32, shape)
-    made = make(g, x)
-    return "x" if made is x and not g.nodes else " ".join(n.op for n in g.nodes)
+    value = make(g, x)
+    return "x" if value is x and not g.nodes else " ".join(n.op for n in g.nodes)
 
 
 def size(g, x, axis):
@@ -134,8 +134,8 @@ def test_nothing_is_concluded_of_a_value_of_unknown_rank(op):
     }.get(op, {})  # fmt: skip
     g = OnnxBuilder("g")
     x = g.input("x", F32, None)
-    made = g[op](x, *operands, **attrs)
-    assert (made is x) == (op in ("Identity", "Concat"))
+    value = g[op](x, *operands, **attrs)
+    assert (value is x) == (op in ("Identity", "Concat"))
 
 
 def test_transposes_in_a_row_become_one():
@@ -176,7 +176,7 @@ def test_a_reshape_takes_an_unsqueeze_in_where_it_says_all(shape, ops):
 
 
 @pytest.mark.parametrize(
-    ("shape", "wanted", "spelled"),
+    ("shape", "parts", "spelled"),
     [  # a shape made of sizes of x, and the constant that says the same
         (("N", 3, 8), lambda g, x: (batch(g, x), [-1]), (0, -1)),
         (("N", 3, 8), lambda g, x: (batch(g, x), [24]), (0, 24)),
@@ -187,9 +187,9 @@ def test_a_reshape_takes_an_unsqueeze_in_where_it_says_all(shape, ops):
         (("N", 3, 8), lambda g, x: ([-1], g.Mul(batch(g, x), [2]), [12]), None),
     ],
 )
-def test_a_shape_known_in_part_is_spelled_as_a_constant(shape, wanted, spelled):
+def test_a_shape_known_in_part_is_spelled_as_a_constant(shape, parts, spelled):
     g = OnnxBuilder("g")
     x = g.input("x", F32, shape)
-    g.Reshape(x, g.Concat(*wanted(g, x), axis=0))
+    g.Reshape(x, g.Concat(*parts(g, x), axis=0))
     constant = g.nodes[-1].inputs[1]
     assert (constant.ints() if constant.tensor is not None else None) == spelled

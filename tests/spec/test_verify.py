@@ -51,8 +51,8 @@ def shadowing(graph):
 
 
 def constant_node(graph):
-    made = value("k")
-    node = Node("Constant", (), (made,), {"value_float": 1.0})
+    constant = value("k")
+    node = Node("Constant", (), (constant,), {"value_float": 1.0})
     return replace(graph, nodes=(node, *graph.nodes))
 
 

@@ -50,31 +50,31 @@ def chain(path, op="Sigmoid", scale=1.0, rename=()):
 
 
 def test_equal_models_agree_in_every_layer(tmp_path):
-    found = compare_models(chain(tmp_path / "a.onnx"), chain(tmp_path / "b.onnx"))
-    assert found.ok and found.layers.first is None
-    assert [x.value for x in found.layers.layers] == ["a", "b", "c", "y"]
-    assert str(found.layers) == "4 layers compared: all agree"
+    check = compare_models(chain(tmp_path / "a.onnx"), chain(tmp_path / "b.onnx"))
+    assert check.ok and check.layers.first is None
+    assert [x.value for x in check.layers.layers] == ["a", "b", "c", "y"]
+    assert str(check.layers) == "4 layers compared: all agree"
 
 
 def test_the_first_layer_that_differs_is_named(tmp_path):
-    found = compare_models(chain(tmp_path / "a.onnx"), chain(tmp_path / "b.onnx", "Softplus"))
-    assert not found.ok and found.layers.first == 2
-    layer = found.layers.layers[2]
+    check = compare_models(chain(tmp_path / "a.onnx"), chain(tmp_path / "b.onnx", "Softplus"))
+    assert not check.ok and check.layers.first == 2
+    layer = check.layers.layers[2]
     assert (layer.op, layer.layer, layer.outcome.passed) == ("Sigmoid", "layer_c", False)
     worst = layer.outcome.worst
     assert worst.value == pytest.approx(np.log1p(np.exp(0)), rel=2) and worst.expected < 1
-    text = str(found.layers)
+    text = str(check.layers)
     assert text.startswith("the first layer that differs is 'layer_c' (Sigmoid)")
     assert "element [" in text and "'layer_b' before it agrees; 2 of 4 layers differ" in text
 
 
 def test_layers_match_by_the_names_of_nodes_where_values_have_others(tmp_path):
     names = {"a": "t1", "b": "t2", "c": "t3"}
-    found = compare_models(
+    check = compare_models(
         chain(tmp_path / "a.onnx"), chain(tmp_path / "b.onnx", "Softplus", rename=names)
     )
-    assert [(x.value, x.other) for x in found.layers.layers][:3] == [*names.items()]
-    assert found.layers.first == 2
+    assert [(x.value, x.other) for x in check.layers.layers][:3] == [*names.items()]
+    assert check.layers.first == 2
 
 
 def test_layers_match_by_recorded_source(tmp_path):
@@ -95,8 +95,8 @@ def test_layers_match_by_recorded_source(tmp_path):
 def test_a_fault_in_a_weight_is_found_against_live_mxnet(tmp_path):
     live_mxnet()
     target = tmp_path / "d.onnx"
-    found = serde.convert(DIGITS, target, verify="layers").verification
-    assert found.ok and len(found.layers.layers) == 12 and found.layers.first is None
+    check = serde.convert(DIGITS, target, verify="layers").verification
+    assert check.ok and len(check.layers.layers) == 12 and check.layers.first is None
     model = onnx.load(target)
     (node,) = (n for n in model.graph.node if n.name == "bn2")
     for held in model.graph.initializer:
@@ -105,8 +105,8 @@ def test_a_fault_in_a_weight_is_found_against_live_mxnet(tmp_path):
             array[3] *= 1.5
             held.CopyFrom(onnx.numpy_helper.from_array(array, held.name))
     onnx.save(model, target)
-    found = compare_models(DIGITS, target)
-    first = found.layers.layers[found.layers.first]
+    check = compare_models(DIGITS, target)
+    first = check.layers.layers[check.layers.first]
     assert (first.op, first.layer) == ("BatchNorm", "bn2") and first.outcome.worst.index[1] == 3
 
 
@@ -127,18 +127,18 @@ def test_ties_are_compared_as_sets_with_a_note(tmp_path, monkeypatch):
     run = layers_module._run_both
 
     def swap(first, second, part, feeds, result):
-        for match, got, wanted in run(first, second, part, feeds, result):
-            yield match, got[:, [1, 0, 2]] if match.value.name == "i" else got, wanted
+        for match, got, expected in run(first, second, part, feeds, result):
+            yield match, got[:, [1, 0, 2]] if match.value.name == "i" else got, expected
 
     monkeypatch.setattr(layers_module, "_run_both", swap)
     x[1] = x[0]
-    found = compare_models(*paths, data={"x": x}).layers
-    (tied,) = (x for x in found.layers if x.value == "i")
+    layers = compare_models(*paths, data={"x": x}).layers
+    (tied,) = (x for x in layers.layers if x.value == "i")
     assert tied.outcome.passed and tied.outcome.reason == "equals stand in another order"
-    assert found.first is None
+    assert layers.first is None
     x[1] = np.float32([7, 3, 2, 1, 0, 0, 0, 0])  # no ties: the order is wrong
-    found = compare_models(*paths, data={"x": x}).layers
-    assert found.layers[found.first].value == "i"
+    layers = compare_models(*paths, data={"x": x}).layers
+    assert layers.layers[layers.first].value == "i"
 
 
 def test_values_behind_an_operator():
@@ -155,16 +155,16 @@ class TestInputs:
         for name, n in (("a", "N"), ("b", 3)):
             onnx.save(model_of(body.format(n=n), 17, 8), tmp_path / f"{name}.onnx")
         for pair in (("a", "b"), ("b", "a")):
-            found = compare_models(*(tmp_path / f"{n}.onnx" for n in pair))
-            assert found.ok and found.outputs[0].shape == (3, 4)
+            check = compare_models(*(tmp_path / f"{n}.onnx" for n in pair))
+            assert check.ok and check.outputs[0].shape == (3, 4)
 
     def test_other_names_pair_by_place_and_outputs_by_name(self, tmp_path):
         onnx.save(model_of("g (float[2] x, float[2] z) => (float[2] p, float[2] q) "
                            "{ p = Relu(x)\n q = Neg(z) }", 17, 8), tmp_path / "a.onnx")  # fmt: skip
         onnx.save(model_of("g (float[2] x1, float[2] z1) => (float[2] q, float[2] p) "
                            "{ p = Relu(x1)\n q = Neg(z1) }", 17, 8), tmp_path / "b.onnx")  # fmt: skip
-        found = compare_models(tmp_path / "a.onnx", tmp_path / "b.onnx")
-        assert found.ok and [o.name for o in found.outputs] == ["q", "p"]
+        check = compare_models(tmp_path / "a.onnx", tmp_path / "b.onnx")
+        assert check.ok and [o.name for o in check.outputs] == ["q", "p"]
 
     @pytest.mark.parametrize(
         ("other", "reason"),
@@ -205,9 +205,9 @@ def test_a_model_without_its_framework_runs_as_onnx_with_a_note(tmp_path, monkey
             lambda name: without if name == "relay" else running(name),
         )
     for pair in (("d.onnx", "d.relay"), ("d.relay", "d.onnx")):
-        found = compare_models(*(tmp_path / n for n in pair))
-        assert found.done and found.ok
-        assert "d.relay: what runs relay models is not installed" in found.not_compared[0]
+        check = compare_models(*(tmp_path / n for n in pair))
+        assert check.done and check.ok
+        assert "d.relay: what runs relay models is not installed" in check.not_compared[0]
 
 
 def test_a_runtime_of_whole_modules_is_given_shorter_ones(tmp_path, monkeypatch):
@@ -225,19 +225,19 @@ def test_a_runtime_of_whole_modules_is_given_shorter_ones(tmp_path, monkeypatch)
         monkeypatch.setattr(
             f"serde.verification.{module}.get_runtime_bridge", lambda name: standing_in
         )
-    found = compare_models(tmp_path / "d.relay", tmp_path / "d.relay")
-    assert found.layers.statement.startswith("not compared: the result has replaced its source")
+    check = compare_models(tmp_path / "d.relay", tmp_path / "d.relay")
+    assert check.layers.statement.startswith("not compared: the result has replaced its source")
     shutil.copy(tmp_path / "d.relay", tmp_path / "e.relay")
     shutil.copy(tmp_path / "d.params", tmp_path / "e.params")
-    found = compare_models(tmp_path / "d.relay", tmp_path / "e.relay")
-    assert found.ok and found.layers.first is None and len(found.layers.layers) >= 12
+    check = compare_models(tmp_path / "d.relay", tmp_path / "e.relay")
+    assert check.ok and check.layers.first is None and len(check.layers.layers) >= 12
 
 
 class TestCommand:
     def serde(self, *arguments):
-        found = CliRunner().invoke(main, [str(a) for a in arguments])
-        assert "Traceback" not in found.output
-        return found.exit_code, found.output
+        result = CliRunner().invoke(main, [str(a) for a in arguments])
+        assert "Traceback" not in result.output
+        return result.exit_code, result.output
 
     @pytest.mark.parametrize("suffix", ["html", "md", "json"])
     def test_compare_and_its_report(self, tmp_path, suffix):

@@ -26,7 +26,7 @@ def f32(*numbers):
 
 
 @pytest.mark.parametrize(
-    ("got", "wanted", "passed", "reason"),
+    ("got", "expected", "passed", "reason"),
     [
         (f32(1, 2), f32(1, 2), True, ""),
         (f32(1, 2.0001), f32(1, 2), True, ""),
@@ -57,8 +57,8 @@ def f32(*numbers):
         (np.array([1.5], ml_dtypes.bfloat16), np.array([1.5], ml_dtypes.bfloat16), True, ""),
     ],
 )
-def test_two_outputs_compared(got, wanted, passed, reason):
-    shown = compare("y", got, wanted)
+def test_two_outputs_compared(got, expected, passed, reason):
+    shown = compare("y", got, expected)
     assert shown.passed is passed and shown.reason.startswith(reason)
 
 
@@ -84,27 +84,27 @@ def written(path, numbers=None, body=BODY):
 
 def test_a_conversion_is_verified_on_seeded_inputs(tmp_path):
     source = written(tmp_path / "a.onnx")
-    found = serde.convert(source, tmp_path / "b.onnx", opset=13, verify=True).verification
-    assert (found.done, found.ok, found.source) == (True, True, "onnx")
-    assert found.inputs == "random inputs, seed 0"
-    assert [(o.name, o.max_abs) for o in found.outputs] == [("y", 0), ("z", 0)]
+    check = serde.convert(source, tmp_path / "b.onnx", opset=13, verify=True).verification
+    assert (check.done, check.ok, check.source) == (True, True, "onnx")
+    assert check.inputs == "random inputs, seed 0"
+    assert [(o.name, o.max_abs) for o in check.outputs] == [("y", 0), ("z", 0)]
 
 
 def test_an_injected_error_is_found(tmp_path):
     source = written(tmp_path / "a.onnx")
     other = written(tmp_path / "b.onnx", [n + (n == 4) * 0.01 for n in range(27)])
-    found = serde.verify(source, other, data={"x": np.float32([[1, 2, 3]]), "i": np.arange(9)})
-    assert not found.ok and [o.passed for o in found.outputs] == [True, False]
-    assert found.outputs[1].reason == "off by 0.01"
-    assert found.inputs == "the inputs given"
+    check = serde.verify(source, other, data={"x": np.float32([[1, 2, 3]]), "i": np.arange(9)})
+    assert not check.ok and [o.passed for o in check.outputs] == [True, False]
+    assert check.outputs[1].reason == "off by 0.01"
+    assert check.inputs == "the inputs given"
 
 
 def test_a_number_that_is_none_is_found(tmp_path):
     body = "g (float[2] x) => (float[2] y) {{ y = {0}(x) }}"
     source = written(tmp_path / "a.onnx", ["Sqrt"], body)
     other = written(tmp_path / "b.onnx", ["Abs"], body)
-    found = serde.verify(source, other, data={"x": f32(1, -1)})
-    assert found.outputs[0].reason.startswith("NaN or infinity")
+    check = serde.verify(source, other, data={"x": f32(1, -1)})
+    assert check.outputs[0].reason.startswith("NaN or infinity")
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_other_types_and_shapes_are_found(tmp_path, body, reason):
         model_of("g (float[2] x) => (float[2] y) { y = Identity(x) }", 17, 8), tmp_path / "a.onnx"
     )
     onnx.save(model_of(body, 17, 8), tmp_path / "b.onnx")
-    found = serde.verify(str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"))
-    assert found.outputs[0].reason.startswith(reason)
+    check = serde.verify(str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"))
+    assert check.outputs[0].reason.startswith(reason)
 
 
 class TestGivenArrays:
@@ -138,16 +138,16 @@ class TestGivenArrays:
     def test_expected_outputs_by_name(self, paths, tmp_path):
         np.savez(tmp_path / "in.npz", **self.feeds)
         np.savez(tmp_path / "out.npz", **self.right)
-        found = serde.convert(
+        check = serde.convert(
             *paths, data=tmp_path / "in.npz", expected=str(tmp_path / "out.npz")
         ).verification
-        assert (found.ok, found.source) == (True, "the outputs given")
+        assert (check.ok, check.source) == (True, "the outputs given")
 
     def test_expected_outputs_in_order(self, paths):
-        found = serde.convert(
+        check = serde.convert(
             *paths, data=self.feeds, expected={"first": self.right["y"], "second": self.right["z"]}
         ).verification
-        assert found.ok and len(found.outputs) == 2
+        assert check.ok and len(check.outputs) == 2
 
     def test_wrong_expected_outputs_fail(self, paths):
         wrong = {**self.right, "z": self.right["z"] + 1}
@@ -155,7 +155,7 @@ class TestGivenArrays:
         assert not report.ok and not report.verification.ok
 
     @pytest.mark.parametrize(
-        ("given", "why"),
+        ("options", "why"),
         [
             ({"expected": {"y": f32(1)}}, "expected outputs are called 'y', the model's 'y', 'z'"),
             (
@@ -164,9 +164,9 @@ class TestGivenArrays:
             ),
         ],
     )
-    def test_what_does_not_fit_the_model_is_refused(self, paths, given, why):
+    def test_what_does_not_fit_the_model_is_refused(self, paths, options, why):
         with pytest.raises(UsageError, match=why):
-            serde.convert(*paths, **{"data": self.feeds, **given})
+            serde.convert(*paths, **{"data": self.feeds, **options})
 
     @pytest.mark.parametrize("content", [b"", b"PK\3\4 nothing", b"no archive"])
     def test_what_is_no_npz_is_refused(self, paths, tmp_path, content):
@@ -183,11 +183,11 @@ class TestGivenArrays:
         onnx.save(
             model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }", 17, 8), tmp_path / "a.onnx"
         )
-        found = serde.convert(
+        check = serde.convert(
             str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"),
             data={"arr_0": f32(1, -1)}, expected={"expected": f32(1, 0)},
         ).verification  # fmt: skip
-        assert found.ok
+        assert check.ok
 
 
 def test_a_source_that_cannot_run_here_is_said_so(tmp_path, monkeypatch):
@@ -205,9 +205,9 @@ def test_a_source_that_cannot_run_here_is_said_so(tmp_path, monkeypatch):
         sys.modules["serde.verification.source_runs"], "bridge_for",
         lambda thing: type(bridge)("x", (), "onnx", None, absent),
     )  # fmt: skip
-    found = verify_conversion(Source(), target, graph=graph)
-    assert (found.done, found.ok, found.outputs) == (False, True, [])
-    assert found.statement == (
+    check = verify_conversion(Source(), target, graph=graph)
+    assert (check.done, check.ok, check.outputs) == (False, True, [])
+    assert check.statement == (
         "not compared: the source could not be run. pip install the-runtime. "
         "Its outputs can be given instead: --expected out.npz with --data in.npz"
     )
@@ -282,8 +282,8 @@ class TestInputSets:
     def test_a_fault_is_found(self, name, tmp_path):
         right, wrong, reason = self.FAULTS[name]
         paths = saved(tmp_path / "a.onnx", right), saved(tmp_path / "b.onnx", wrong)
-        found = serde.verify(*paths)
-        assert not found.ok and reason in found.outputs[0].reason
+        check = serde.verify(*paths)
+        assert not check.ok and reason in check.outputs[0].reason
         assert serde.verify(paths[0], paths[0]).ok
 
     def test_a_pooling_that_loses_zeros(self, tmp_path):
@@ -298,9 +298,9 @@ class TestInputSets:
             tmp_path / "b.onnx",
             g + "{ y = MaxPool<kernel_shape=[8,8], strides=[4,4], pads=[0,0,4,4]>(x) }",
         )
-        found = serde.verify(source, result)
-        assert found.outputs[0].reason.endswith("on negative inputs")
-        assert found.sets[:2] == ["normal", "negative"]
+        check = serde.verify(source, result)
+        assert check.outputs[0].reason.endswith("on negative inputs")
+        assert check.sets[:2] == ["normal", "negative"]
 
     def names_of(self, body):
         graph = ir_of(body)
@@ -338,15 +338,15 @@ class TestInputSets:
     def test_a_slow_model_runs_on_normal_inputs_alone(self, tmp_path, monkeypatch):
         monkeypatch.setattr(compare_runtimes, "EXTRA_SECONDS", -1.0)
         source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
-        found = serde.verify(source, source)
-        assert found.ok and found.sets == ["normal"]
-        (line,) = found.not_compared
+        check = serde.verify(source, source)
+        assert check.ok and check.sets == ["normal"]
+        (line,) = check.not_compared
         assert line.startswith("negative, zero, equal, special, large, infinite inputs: the source")
 
     def test_given_data_are_the_only_ones(self, tmp_path):
         source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
-        found = serde.verify(source, source, data={"x": np.zeros((1, 4), np.float32)})
-        assert (found.sets, found.inputs) == (["normal"], "the inputs given")
+        check = serde.verify(source, source, data={"x": np.zeros((1, 4), np.float32)})
+        assert (check.sets, check.inputs) == (["normal"], "the inputs given")
 
     def test_what_the_source_itself_does_not_hold_still_is_not_compared(self, tmp_path):
         """Sines of large numbers depend on their last digits."""
@@ -359,8 +359,8 @@ class TestInputSets:
             many + "<float k = {10.001}, float h = {100}> { b = Mul(x, k)\n a = Mul(b, h)\n"
             "y = Sin(a) }",
         )
-        found = serde.verify(source, other)
-        assert any("y on large inputs: the source itself changes" in n for n in found.not_compared)
+        check = serde.verify(source, other)
+        assert any("y on large inputs: the source itself changes" in n for n in check.not_compared)
 
 
 class TestSettings:
@@ -378,9 +378,9 @@ class TestSettings:
             return lambda feeds: [y + is_broken for y in run(feeds)]
 
         monkeypatch.setattr(compare_runtimes, "prepare", breaking)
-        found = serde.verify(source, target)
-        assert not found.ok and found.outputs[0].reason == f"off by 1 {broken}".strip()
-        assert found.settings == ["by default", "without ONNX Runtime's optimiser"]
+        check = serde.verify(source, target)
+        assert not check.ok and check.outputs[0].reason == f"off by 1 {broken}".strip()
+        assert check.settings == ["by default", "without ONNX Runtime's optimiser"]
 
     def test_the_runtime_is_told(self, tmp_path, monkeypatch):
         levels = []
@@ -446,18 +446,18 @@ class TestTies:
     def test_indices_of_equal_numbers(self, tmp_path):
         paths = saved(tmp_path / "a.onnx", self.BACKWARDS), saved(tmp_path / "b.onnx", self.SORT)
         for data in (None, {"x": self.DATA}):
-            found = serde.verify(*paths, data=data)
-            assert found.ok
-        assert found.outputs[1].reason == "equals stand in another order"
+            check = serde.verify(*paths, data=data)
+            assert check.ok
+        assert check.outputs[1].reason == "equals stand in another order"
 
     @pytest.mark.parametrize("wrong", [[0, 2, 5, 3, 1, 1], [0, 2, 5, 1, 3, 4], [0, 2, 5, 3, 1, 9]])
     def test_other_indices_are_wrong(self, wrong, tmp_path):
         target = saved(tmp_path / "b.onnx", self.SORT)
         expected = {"v": np.float32([3, 3, 3, 2, 1, 1]), "i": np.int64(wrong)}
-        found = verify_conversion(
+        check = verify_conversion(
             target, target, graph=serde.load(target), data={"x": self.DATA}, expected=expected
         )
-        assert [o.passed for o in found.outputs] == [True, False]
+        assert [o.passed for o in check.outputs] == [True, False]
 
     # Rows of a detector: class, score, place. Sorted by scores; some are equal.
     ROWS = np.float32([[0, 0.9, 5], [1, 0.8, 2], [0, 0.8, 7], [2, 0.8, 1], [1, 0.3, 4]])
@@ -471,30 +471,30 @@ class TestTies:
     def test_rows_by_their_scores(self, order, passed, columns):
         from serde.verification.ties import count_new_rows
 
-        wanted = [self.ROWS[None, :, c] for c in columns]
+        expected = [self.ROWS[None, :, c] for c in columns]
         got = [self.ROWS[None, order][:, :, c] for c in columns]
         for at in range(len(columns)):
-            assert count_new_rows(at, got, wanted) == (0 if passed else None)
+            assert count_new_rows(at, got, expected) == (0 if passed else None)
 
-    @pytest.mark.parametrize(("others", "found"), [(0, 0), (1, 1), (4, 4), (30, None)])
-    def test_rows_that_others_suppress(self, others, found):
+    @pytest.mark.parametrize(("others", "count"), [(0, 0), (1, 1), (4, 4), (30, None)])
+    def test_rows_that_others_suppress(self, others, count):
         """Two boxes of a score change places, and ``others`` of 600 rows are of another class."""
         from serde.verification.ties import count_new_rows
 
         rng = np.random.default_rng(0)
-        wanted = rng.uniform(0, 1, (1, 600, 4)).astype(np.float32)
-        wanted[..., 0] = -np.sort(-wanted[..., 0], 1)
-        wanted[0, 7, 0] = wanted[0, 8, 0]
-        got = wanted.copy()
-        got[0, [7, 8]] = wanted[0, [8, 7]]
+        expected = rng.uniform(0, 1, (1, 600, 4)).astype(np.float32)
+        expected[..., 0] = -np.sort(-expected[..., 0], 1)
+        expected[0, 7, 0] = expected[0, 8, 0]
+        got = expected.copy()
+        got[0, [7, 8]] = expected[0, [8, 7]]
         got[0, 100 : 100 + others, 1] = -1
-        assert count_new_rows(0, [got], [wanted]) == found
-        last = wanted[:, :10], got[:, :10]  # as of a detector that sorts its best rows only
-        behind = [np.concatenate([x, wanted[:, :9]], 1) for x in last]
+        assert count_new_rows(0, [got], [expected]) == count
+        last = expected[:, :10], got[:, :10]  # as of a detector that sorts its best rows only
+        behind = [np.concatenate([x, expected[:, :9]], 1) for x in last]
         if others == 0:
             assert count_new_rows(0, behind[1:], behind[:1]) == 0
-        got[0, [7, 8]] = wanted[0, [7, 8]]  # in the source's order, the classes are wrong
-        assert count_new_rows(0, [got], [wanted]) == (None if others else 0)
+        got[0, [7, 8]] = expected[0, [7, 8]]  # in the source's order, the classes are wrong
+        assert count_new_rows(0, [got], [expected]) == (None if others else 0)
 
     def test_boxes_of_equal_scores(self, tmp_path):
         body = ("g (float[1,3,4] boxes, float[1,1,3] scores) => (int64[M,3] y)"
@@ -504,10 +504,10 @@ class TestTies:
         feeds = {"boxes": boxes, "scores": np.float32([[[0.5, 0.9, 0.5]]])}
         for last, passed in (([0, 2], True), ([2, 0], True), ([2, 2], False)):
             expected = {"y": np.int64([[0, 0, 1], *([0, 0, i] for i in last)])}
-            found = verify_conversion(
+            check = verify_conversion(
                 target, target, graph=serde.load(target), data=feeds, expected=expected
             )
-            assert found.ok is passed
+            assert check.ok is passed
 
 
 def zeros(*shape):
@@ -579,5 +579,5 @@ class TestQuantizedNeighbours:
 
     def test_a_wrong_result_is_found_beside_them(self, tmp_path):
         wrong = self.source(tmp_path, self.BODY.replace("s = {0.05}", "s = {0.06}"), "b.onnx")
-        found = serde.verify(self.source(tmp_path), wrong)
-        assert not found.ok
+        check = serde.verify(self.source(tmp_path), wrong)
+        assert not check.ok

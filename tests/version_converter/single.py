@@ -65,9 +65,9 @@ class Single:
             shape = [f"d{i}_{j}" for j in range(a.ndim)] if named else a.shape
             kind = helper.np_dtype_to_tensor_dtype(a.dtype)
             inputs.append(helper.make_tensor_value_info(name, kind, shape))
-        made = [f"y{i}" for i in range(self.outputs)]
-        node = helper.make_node(self.op, names, made, **self.attrs)
-        blank = [helper.make_empty_tensor_value_info(n) for n in made]
+        outputs = [f"y{i}" for i in range(self.outputs)]
+        node = helper.make_node(self.op, names, outputs, **self.attrs)
+        blank = [helper.make_empty_tensor_value_info(n) for n in outputs]
         graph = helper.make_graph([node], "one", inputs, blank, held)
         return helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10
@@ -76,14 +76,14 @@ class Single:
     def case(self, form: str) -> Case:
         """The model with what a runtime computes for it, ONNX Runtime before onnx.reference."""
         model = self.model(form)
-        said = (r for _, r in results(model, self.feeds))
-        wanted = next((r for r in said if not isinstance(r, Exception)), None)
-        assert wanted is not None, f"nothing runs {self.id}"
-        for info, array in zip(model.graph.output, wanted, strict=True):
+        runs = (r for _, r in results(model, self.feeds))
+        expected = next((r for r in runs if not isinstance(r, Exception)), None)
+        assert expected is not None, f"nothing runs {self.id}"
+        for info, array in zip(model.graph.output, expected, strict=True):
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
             shape = [f"o{j}" for j in range(array.ndim)] if form != STATIC else array.shape
             info.type.CopyFrom(helper.make_tensor_type_proto(kind, shape))
-        return Case(self.op, model, [(self.feeds, wanted)], self.tolerance, self.tolerance)
+        return Case(self.op, model, [(self.feeds, expected)], self.tolerance, self.tolerance)
 
     def at(self, opset: int, form: str) -> Graph:
         """The operator written at ``opset``."""
@@ -95,5 +95,5 @@ class Single:
             case = self.case(form)
             ir = raise_to_ir(decode(case.model))
             for opset in targets:
-                said = verdict(case, to_proto(from_ir(ir, opset)))
-                assert said == "right", f"{form}, at {opset}: {said}"
+                reason = verdict(case, to_proto(from_ir(ir, opset)))
+                assert reason == "right", f"{form}, at {opset}: {reason}"

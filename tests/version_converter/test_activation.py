@@ -24,6 +24,6 @@ NODES = (
 @pytest.mark.parametrize("node", NODES)
 def test_decomposed_activations(node, opset):
     body = f"g (float[7] x) => (float[7] y) {{ y = {node} }}"
-    (wanted,) = run_model(model_of(body), {"x": X})
+    (expected,) = run_model(model_of(body), {"x": X})
     (got,) = run_model(to_proto(from_ir(ir_of(body), opset)), {"x": X})
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)

@@ -33,7 +33,7 @@ def test_integers_within_bytes(bits: int, signed: bool) -> None:
     codes = {(2, True): 26, (2, False): 25, (4, True): 22, (4, False): 21}
     half = 1 << (bits - 1)
     x = np.arange(-half, half) if signed else np.arange(2 * half)
-    wanted = x % (2 * half) if signed else (x + half) % (2 * half) - half
+    expected = x % (2 * half) if signed else (x + half) % (2 * half) - half
     graph = ir_of(
         f"g (float[N] x) => (float[M] y) {{ a = Cast<to = {codes[bits, signed]}>(x)"
         f" b = BitCast<to = {codes[bits, not signed]}>(a) y = Cast<to = 1>(b) }}", 26,
@@ -41,7 +41,7 @@ def test_integers_within_bytes(bits: int, signed: bool) -> None:
     for opset in (7, 12, 18, 20):
         proto = to_proto(lower_to(graph, opset))
         ((_, got), *_) = results(proto, [x.astype(np.float32)])
-        np.testing.assert_array_equal(got[0], wanted, err_msg=f"at {opset}")
+        np.testing.assert_array_equal(got[0], expected, err_msg=f"at {opset}")
 
 
 @pytest.mark.parametrize(("old", "new"), [(np.float32, np.int32), (np.uint16, np.float16)])

@@ -16,12 +16,12 @@ ints = np.int64
 
 
 def reductions() -> list[Single]:
-    found = []
+    cases = []
     for kind in REDUCTIONS.split():
         op = f"Reduce{kind}"
-        found += [Single(op, (POSITIVE, ints([-1, 0])), {"keepdims": k}) for k in (0, 1)]
-        found += [Single(op, (POSITIVE, ints([])), {"noop_with_empty_axes": n}) for n in (0, 1)]
-    return found
+        cases += [Single(op, (POSITIVE, ints([-1, 0])), {"keepdims": k}) for k in (0, 1)]
+        cases += [Single(op, (POSITIVE, ints([])), {"noop_with_empty_axes": n}) for n in (0, 1)]
+    return cases
 
 
 def running() -> list[Single]:

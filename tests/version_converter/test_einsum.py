@@ -80,10 +80,10 @@ def draw_case(random: np.random.Generator) -> tuple[str, list[tuple[int, ...]]]:
 
 
 def check(graph: Graph, equation: str, feeds: dict[str, np.ndarray]) -> None:
-    wanted = np.einsum(equation, *feeds.values())
+    expected = np.einsum(equation, *feeds.values())
     (y,) = run_model(to_proto(graph), feeds)
-    assert y.shape == wanted.shape
-    np.testing.assert_allclose(y, wanted, atol=1e-5, rtol=1e-5)
+    assert y.shape == expected.shape
+    np.testing.assert_allclose(y, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["static", "named"])
@@ -115,9 +115,11 @@ def test_other_formats(equation, form, tmp_path):
     feeds, path = feeds_of(shapes), tmp_path / directions.FILES[form]
     serde.save(ir_of(equation, shapes, False), path)
     (y,) = directions.RUN[form](path, feeds, 100)
-    wanted = np.einsum(equation, *feeds.values())
-    assert y.shape == wanted.shape or (form == "mxnet" and y.shape == (1,) and wanted.shape == ())
-    np.testing.assert_allclose(y.reshape(wanted.shape), wanted, atol=1e-5, rtol=1e-5)
+    expected = np.einsum(equation, *feeds.values())
+    assert y.shape == expected.shape or (
+        form == "mxnet" and y.shape == (1,) and expected.shape == ()
+    )
+    np.testing.assert_allclose(y.reshape(expected.shape), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("equation", CASES)
@@ -132,11 +134,11 @@ def test_no_axis_of_one_is_left_to_broadcast(equation):
         for labels, shape in zip(terms, shapes, strict=True):
             for label, size in zip(labels, shape, strict=True):
                 sizes.setdefault(label, set()).add(size)
-        assert all(len(found) == 1 for found in sizes.values())
+        assert all(len(dims) == 1 for dims in sizes.values())
 
 
 @pytest.mark.parametrize(
-    ("equation", "shapes", "says"),
+    ("equation", "shapes", "reason"),
     [
         ("ij,jk->ik", [(3, 2), (4, 2)], "axis 'j' has the size 2 in input 0 and 4 in input 1"),
         ("ii->i", [(1, 3)], "axes 'i' of input 0 have the sizes 1 and 3"),
@@ -144,8 +146,8 @@ def test_no_axis_of_one_is_left_to_broadcast(equation):
         ("ij->ij", [(2,)], "is not for operands of rank 1"),
     ],
 )
-def test_sizes_that_differ_are_refused(equation, shapes, says):
-    with pytest.raises(Unconvertible, match=says):
+def test_sizes_that_differ_are_refused(equation, shapes, reason):
+    with pytest.raises(Unconvertible, match=reason):
         ir_of(equation, shapes, False)
 
 

@@ -20,8 +20,8 @@ def graph_of(op: str, operands: Sequence[Any], attrs: Mapping[str, Any], outputs
     """A graph of one operator, its operands inputs of these types."""
     g = OnnxBuilder("one")
     inputs = [None if o is None else g.input(f"x{i}", *o) for i, o in enumerate(operands)]
-    made = g[op](*inputs, outputs=outputs, **attrs)
-    return g.build(made if isinstance(made, tuple) else [made])
+    values = g[op](*inputs, outputs=outputs, **attrs)
+    return g.build(values if isinstance(values, tuple) else [values])
 
 
 CASES: list[tuple[str, int, Sequence[Operand | None], Mapping[str, Any], int]] = [

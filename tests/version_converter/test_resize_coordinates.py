@@ -45,25 +45,25 @@ def test_grid_of_one_layer(padding: str, align: int) -> None:
     flat = RNG.uniform(-1.7, 1.7, (1, 3, 7, 2)).astype(np.float32)
     grid = np.concatenate([flat, np.zeros((1, 3, 7, 1), np.float32)], 3)
     how = {"mode": "cubic", "padding_mode": padding, "align_corners": align}
-    ((_, wanted), *_) = results(Single("GridSample", (x, flat), how).model(STATIC), [x, flat])
+    ((_, expected), *_) = results(Single("GridSample", (x, flat), how).model(STATIC), [x, flat])
     volume, layer = x[:, :, None], grid[:, None]
     ir = raise_to_ir(decode(Single("GridSample", (volume, layer), how).model(STATIC)))
     ((_, got), *_) = results(to_proto(lower_to(ir, 19)), [volume, layer])
-    np.testing.assert_allclose(got[0][:, :, 0], wanted[0], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(got[0][:, :, 0], expected[0], rtol=1e-4, atol=1e-4)
 
 
 def resizes() -> list[dict[str, Any]]:
-    found = []
+    options = []
     for mode, how, smooth, outside in product(MODES, COORDINATES, (0, 1), (0, 1)):
         odd = (mode == "nearest" and smooth) or (outside and mode != "cubic")
         if odd or (smooth and how not in COORDINATES[:3:2]):
             continue
-        found += [
+        options += [
             {"mode": mode, "coordinate_transformation_mode": how, "antialias": smooth,
              "exclude_outside": outside, "nearest_mode": nearest, "extrapolation_value": 9.5}
             for nearest in (NEAREST if mode == "nearest" and how == "half_pixel" else NEAREST[:1])
         ]  # fmt: skip
-    return found
+    return options
 
 
 TARGETS = [(np.float32([1, 1, 0.6, 1.5]), None), (None, np.int64([1, 2, 3, 11])),
@@ -119,13 +119,13 @@ def test_resize_counts_axes_from_the_back(axes: list[int], how: dict[str, str]) 
     x = RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)
     operands, front = (x, None, None, np.int64([7, 6])), [a % 4 for a in axes]
     from_front = Single("Resize", operands, {**how, "axes": front}, (3,)).model(STATIC)
-    *_, (_, wanted) = results(from_front, [x])
+    *_, (_, expected) = results(from_front, [x])
     for held in ((), (3,)):
-        given = Single("Resize", operands, {**how, "axes": axes}, held)
-        ir = raise_to_ir(decode(given.model(BY_NAME)))
+        layer = Single("Resize", operands, {**how, "axes": axes}, held)
+        ir = raise_to_ir(decode(layer.model(BY_NAME)))
         for opset in (7, 12, 17, 26):
-            ((_, got), *_) = results(to_proto(lower_to(ir, opset)), given.feeds)
-            np.testing.assert_allclose(got[0], wanted[0], rtol=1e-5, err_msg=f"at {opset}")
+            ((_, got), *_) = results(to_proto(lower_to(ir, opset)), layer.feeds)
+            np.testing.assert_allclose(got[0], expected[0], rtol=1e-5, err_msg=f"at {opset}")
 
 
 def test_resize_to_sizes_of_unknown_number() -> None:

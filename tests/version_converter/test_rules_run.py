@@ -36,8 +36,8 @@ SETTLED = 21  # where a graph that was raised again is run
 @cache
 def cases_of(op: str) -> tuple[Case, ...]:
     """Node tests about ``op``."""
-    wanted = MADE_OF.get(op, op)
-    return tuple(c for c in all_cases() if subject(c) == wanted)
+    base_op = MADE_OF.get(op, op)
+    return tuple(c for c in all_cases() if subject(c) == base_op)
 
 
 def rules() -> list[tuple[int, str]]:
@@ -89,13 +89,13 @@ def survives(version: int, op: str, case: Case) -> bool:
     """Whether a test goes through a rule; its numbers have to hold if it does."""
     with watched(downgrades[version], op) as calls:
         try:
-            said, graph = lowered(case, version - 1)
+            new_case, graph = lowered(case, version - 1)
         except Unconvertible:
             return False
     if not calls:
         return False
-    assert verdict(said, to_proto(graph)) == "right", case.name
-    assert verdict(said, again(graph)) == "right", case.name
+    assert verdict(new_case, to_proto(graph)) == "right", case.name
+    assert verdict(new_case, again(graph)) == "right", case.name
     return True
 
 
@@ -113,8 +113,8 @@ def test_cast_like_of_bodies() -> None:
     """In the IR CastLike is Cast; what asks for it is the body of a newer operator."""
     case = cases_of("Swish")[0]
     with watched(downgrades[15], "CastLike") as calls:
-        said, graph = lowered(case, 14)
-    assert calls and verdict(said, to_proto(graph)) == "right"
+        new_case, graph = lowered(case, 14)
+    assert calls and verdict(new_case, to_proto(graph)) == "right"
 
 
 @pytest.mark.parametrize("start, end", [(0, 1), (1, None), (-2, -1), (-1, None), (1, 3)])
@@ -125,9 +125,9 @@ def test_shape_of_named_sizes(start: int, end: int | None) -> None:
     with watched(downgrades[15], "Shape") as calls:
         graph = lower_to(ir_of(text, 15), 14)
     x = np.zeros((2, 3, 4), np.float32)
-    wanted = list(x.shape)[slice(start, end)]
-    for made in (graph, lower_to(raise_to_ir(graph), SETTLED)):
-        assert calls and run_model(to_proto(made), {"x": x})[0].tolist() == wanted
+    expected = list(x.shape)[slice(start, end)]
+    for variant in (graph, lower_to(raise_to_ir(graph), SETTLED)):
+        assert calls and run_model(to_proto(variant), {"x": x})[0].tolist() == expected
 
 
 def test_every_rule_upward_is_reached() -> None:

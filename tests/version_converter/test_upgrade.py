@@ -31,13 +31,13 @@ ONES = np.ones(3, np.float32)
 
 @dataclass(frozen=True)
 class Old:
-    """One node of an old opset; ``wanted`` None asks ONNX Runtime what the old form gives."""
+    """One node of an old opset; ``expected`` None asks ONNX Runtime what the old form gives."""
 
     op: str
     opset: int
     inputs: Sequence[Any]
     attrs: dict[str, Any] = field(default_factory=dict)
-    wanted: Any = None
+    expected: Any = None
     outputs: int = 1
     held: Sequence[int] = ()  # inputs that are constants
 
@@ -172,15 +172,15 @@ def run(model: onnx.ModelProto, feeds: list[np.ndarray]) -> list[Any]:
 def test_old_form(case: Old) -> None:
     model, feeds = model_of(case)
     got = run(to_proto(lower_to(raise_to_ir(decode(model)), WRITTEN)), feeds)
-    wanted = case.wanted
-    if wanted is None:
+    expected = case.expected
+    if expected is None:
         for output, value in zip(model.graph.output, got, strict=True):
             kind = helper.np_dtype_to_tensor_dtype(value.dtype)
             output.type.CopyFrom(helper.make_tensor_type_proto(kind, None))
         model.opset_import[0].version = max(7, case.opset)
-        wanted = run(model, feeds)
-    for a, b in zip(wanted if (isinstance(wanted, (tuple, list)) and case.outputs > 1) or
-                    case.wanted is None else [wanted], got, strict=True):  # fmt: skip
+        expected = run(model, feeds)
+    for a, b in zip(expected if (isinstance(expected, (tuple, list)) and case.outputs > 1) or
+                    case.expected is None else [expected], got, strict=True):  # fmt: skip
         assert np.shape(a) == b.shape
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)
 
@@ -225,15 +225,15 @@ def test_normalized_at_an_unknown_rank(op: str, opset: int, axis: int, written: 
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("case", "says"), [
+@pytest.mark.parametrize(("case", "reason"), [
     (Old("ReduceSum", 19, (X,), {"axes": [0]}),
      r"ReduceSum has no axes=\(0,\) at opset 19; opset 12 is the last that has it"),
     (Old("Squeeze", 13, (M[None],), {"axes": [0]}), "at opset 13; opset 12 is the last"),
     (Old("Pad", 11, (M, np.int64([0, 0, 0, 0])), {"pads": [1, 1, 1, 1]}), "opset 10 is the last"),
 ])  # fmt: skip
-def test_attribute_of_another_opset(case: Old, says: str) -> None:
+def test_attribute_of_another_opset(case: Old, reason: str) -> None:
     model, _ = model_of(case)
-    with pytest.raises(SerdeError, match=says):
+    with pytest.raises(SerdeError, match=reason):
         raise_to_ir(decode(model))
 
 

@@ -36,11 +36,11 @@ UPWARD = {
 @cache
 def history() -> dict[str, dict[int, Any]]:
     """The schemas of the default domain: by operator, by version."""
-    found: dict[str, dict[int, Any]] = defaultdict(dict)
+    schemas: dict[str, dict[int, Any]] = defaultdict(dict)
     for schema in defs.get_all_schemas_with_history():
         if schema.domain == "":
-            found[schema.name][schema.since_version] = schema
-    return found
+            schemas[schema.name][schema.since_version] = schema
+    return schemas
 
 
 def attributes(schema: Any) -> dict[str, Any]:
@@ -56,25 +56,25 @@ def attributes(schema: Any) -> dict[str, Any]:
 
 def changes(old: Any, new: Any) -> set[str]:
     """What of the signature changed: ``inputs``, ``outputs``, ``attributes``, ``additions``."""
-    found = {"deprecated"} if new.deprecated else set()
+    parts = {"deprecated"} if new.deprecated else set()
     for side in ("inputs", "outputs"):
         formals = [[(f.option, f.min_arity) for f in getattr(s, side)] for s in (old, new)]
         if formals[0] != formals[1]:
-            found.add(side)
+            parts.add(side)
     before, after = attributes(old), attributes(new)
     if any(after.get(name) != value for name, value in before.items()):
-        found.add("attributes")
+        parts.add("attributes")
     if after.keys() - before.keys():
-        found.add("additions")  # whose default means what was: the builder adds and drops them
-    return found
+        parts.add("additions")  # whose default means what was: the builder adds and drops them
+    return parts
 
 
 def real_changes() -> list[tuple[str, int, frozenset[str]]]:
     return [
-        (op, after, frozenset(found))
+        (op, after, frozenset(parts))
         for op, versions in sorted(history().items())
         for before, after in pairwise(sorted(versions))
-        if not versions[before].deprecated and (found := changes(versions[before], versions[after]))
+        if not versions[before].deprecated and (parts := changes(versions[before], versions[after]))
     ]
 
 

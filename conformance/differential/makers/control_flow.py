@@ -21,9 +21,9 @@ def body(g: Generator) -> Iterator[Body]:
     """A body that grows; what it computes is not seen outside."""
     if len(g.bodies) >= DEPTH:
         raise Rejected("too deep")
-    made, seen = Body(), len(g.visible)
-    g.bodies.append(made)
-    yield made
+    inner, seen = Body(), len(g.visible)
+    g.bodies.append(inner)
+    yield inner
     g.bodies.pop()
     outer = g.bodies[-1].constants if g.bodies else {}
     kept = [n for n in g.visible[seen:] if n in g.program.dims or n in g.program.constants
@@ -63,10 +63,10 @@ def make_if(g: Generator) -> None:
     condition = flag(g)
     with body(g) as first:
         grow(g)
-        made = tensors(g)
-        if not made:
+        choices = tensors(g)
+        if not choices:
             raise Rejected("nothing")
-        first.outputs = g.rng.sample(made, min(len(made), g.choice((1, 1, 2))))
+        first.outputs = g.rng.sample(choices, min(len(choices), g.choice((1, 1, 2))))
     types = [(g.dtype(n), g.of(n).shape) for n in first.outputs]
     with body(g) as second:
         grow(g)
@@ -138,10 +138,10 @@ def make_scan(g: Generator) -> None:
         for name in names[: len(states)]:
             result = fit(g, g.dtype(name), g.of(name).shape)
             kept.append(g.emit("Identity", [result]) if result in kept else result)
-        made = [n for n in tensors(g) if n not in kept]
-        if not made:
-            made = [g.emit("Identity", [names[-1]])]
-        scanned = [g.choice(made)]
+        choices = [n for n in tensors(g) if n not in kept]
+        if not choices:
+            choices = [g.emit("Identity", [names[-1]])]
+        scanned = [g.choice(choices)]
         inside.outputs = [*kept, *scanned]
     attrs = {"scan_input_axes": [axis] if axis else None,
              "scan_input_directions": None if backwards is None else [backwards],

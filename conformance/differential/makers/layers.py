@@ -97,8 +97,8 @@ def make_conv(g: Generator) -> None:
     if g.chance(0.6):
         operands.append(g.leaf(g.dtype(x), (filters,)))
     attrs = window(g, len(kernel))
-    given = kernel if g.chance(0.6) else None
-    g.emit("Conv", operands, group=groups, kernel_shape=given, **attrs)
+    sizes = kernel if g.chance(0.6) else None
+    g.emit("Conv", operands, group=groups, kernel_shape=sizes, **attrs)
 
 
 def make_conv_transpose(g: Generator) -> None:
@@ -197,8 +197,8 @@ def make_recurrent(op: str, g: Generator) -> None:
     operands = [g.like(dtype, (length, batch, size)), *weights]
     operands.append(g.leaf(dtype, (ways, 2 * gates)) if g.chance(0.5) else "")
     lengths = g.chance(0.3) and length > 0
-    made = g.numbers.integers(1, length + 1, (batch,)).astype(np.int32) if lengths else None
-    operands.append("" if made is None else g.hold(made))
+    seq_lens = g.numbers.integers(1, length + 1, (batch,)).astype(np.int32) if lengths else None
+    operands.append("" if seq_lens is None else g.hold(seq_lens))
     operands.append(g.leaf(dtype, (ways, batch, hidden)) if g.chance(0.5) else "")
     if op == "LSTM" and g.chance(0.5):
         operands.append(g.leaf(dtype, (ways, batch, hidden)))

@@ -146,8 +146,8 @@ def indices(g: Generator, size: int, shape: tuple[int, ...]) -> str:
     if size == 0 and prod(shape):
         raise Rejected("no index into nothing")
     low = -size if g.chance(0.4) else 0
-    made = g.numbers.integers(low, max(size, low + 1), shape)
-    return g.hold(made.astype(g.choice(INDEX)))
+    array = g.numbers.integers(low, max(size, low + 1), shape)
+    return g.hold(array.astype(g.choice(INDEX)))
 
 
 def make_gather(g: Generator) -> None:
@@ -170,8 +170,8 @@ def rows(g: Generator, shape: tuple[int, ...], lead: tuple[int, ...], last: int)
     if 0 in shape[:last]:
         raise Rejected("no index into nothing")
     columns = [g.numbers.integers(-d if g.chance(0.3) else 0, d, lead) for d in shape[:last]]
-    made = np.stack(columns, -1) if columns else np.zeros((*lead, 0))
-    return g.hold(made.astype(np.int64))
+    array = np.stack(columns, -1) if columns else np.zeros((*lead, 0))
+    return g.hold(array.astype(np.int64))
 
 
 def make_gather_nd(g: Generator) -> None:

@@ -16,8 +16,8 @@ BYTES = (DType.UINT8, DType.INT8)
 
 def scale(g: Generator, dtype: DType, shape: tuple[int, ...]) -> str:
     """Positive scales."""
-    made = g.numbers.choice([0.0125, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0], shape)
-    return g.hold(np.asarray(made).astype(dtype.numpy), True if g.chance(0.8) else None)
+    array = g.numbers.choice([0.0125, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0], shape)
+    return g.hold(np.asarray(array).astype(dtype.numpy), True if g.chance(0.8) else None)
 
 
 def layout(g: Generator, name: str) -> tuple[tuple[int, ...], dict[str, int | None]]:

@@ -141,7 +141,7 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _key_of(job: Job) -> str:
     """What a row is known by: another source, other options or another serde give another."""
-    held = [__version__, job.source.path, job.source.stamp, job.source.beside, job.target,
+    held = [__version__, job.source.path, job.source.stamp, job.source.siblings, job.target,
             job.to_format, job.verify, sorted(job.options.items())]  # fmt: skip
     return hashlib.sha256(json.dumps(held).encode()).hexdigest()
 

@@ -130,7 +130,7 @@ def _fetch(source: ModelSource, folder: str) -> str:
         return source.path
     os.makedirs(folder)
     system, path = open_filesystem(source.path)
-    for name in (path, *(open_filesystem(url)[1] for url in source.beside)):
+    for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
         system.get_file(name, os.path.join(folder, name.rpartition("/")[2]))
     return os.path.join(folder, path.rpartition("/")[2])
 

@@ -26,13 +26,13 @@ DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "ad
 class ModelSource:
     """A model to convert: where it is, and its name below what the user gave.
 
-    ``beside`` are the files of its folder that may belong to it, of a URL only.
+    ``siblings`` are the files of its folder that may belong to it, of a URL only.
     """
 
     path: str
     relative: str
     stamp: str = ""
-    beside: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
 
     @property
     def is_remote(self) -> bool:

@@ -51,7 +51,7 @@ def clipped(d: Draw) -> Call:
 def spaced(d: Draw) -> Call:
     x = d.array("if")
     y = d.array("if", shape=d.like(x.shape))
-    return call(np.linspace, x, y, d.whole(0, 5), endpoint=d.flag(), axis=d.pick(0, -1))
+    return call(np.linspace, x, y, d.integer(0, 5), endpoint=d.flag(), axis=d.pick(0, -1))
 
 
 def diagonal(function: Any, *axes: Any) -> Any:
@@ -60,7 +60,7 @@ def diagonal(function: Any, *axes: Any) -> Any:
     def case(d: Draw) -> Call:
         x = d.array(rank=(1, 3))
         places = [d.axis(x), d.axis(x)] if axes else []
-        return call(function, x, d.whole(-3, 3), *places)
+        return call(function, x, d.integer(-3, 3), *places)
 
     return case
 
@@ -86,14 +86,14 @@ CASES: dict[str, Any] = {
     "np.ix_": lambda d: call(np.ix_, d.array("i", rank=(1, 2)), d.array("i", rank=(1, 1))),
     "np.linspace": spaced,
     "np.arange": lambda d: call(lambda x, a, s: np.arange(a, x.shape[0], s),
-                                d.array(rank=(1, 2)), d.whole(-2, 2), d.pick(1, 2)),
-    "np.triu": lambda d: call(np.triu, d.array(rank=(1, 3)), d.whole(-3, 3)),
-    "np.tril": lambda d: call(np.tril, d.array(rank=(1, 3)), d.whole(-3, 3)),
+                                d.array(rank=(1, 2)), d.integer(-2, 2), d.pick(1, 2)),
+    "np.triu": lambda d: call(np.triu, d.array(rank=(1, 3)), d.integer(-3, 3)),
+    "np.tril": lambda d: call(np.tril, d.array(rank=(1, 3)), d.integer(-3, 3)),
     "np.diagonal": diagonal(np.diagonal, 1, 2),
-    "np.linalg.diagonal": lambda d: call(np.linalg.diagonal, d.array(), offset=d.whole(-2, 2)),
+    "np.linalg.diagonal": lambda d: call(np.linalg.diagonal, d.array(), offset=d.integer(-2, 2)),
     "np.diag": diagonal(np.diag),
     "np.trace": diagonal(np.trace, 1, 2),
-    "np.linalg.trace": lambda d: call(np.linalg.trace, d.array("iuf"), offset=d.whole(-2, 2)),
+    "np.linalg.trace": lambda d: call(np.linalg.trace, d.array("iuf"), offset=d.integer(-2, 2)),
     "np.vander": lambda d: call(np.vander, d.array("if", rank=(1, 1), low=-4, high=4),
                                 d.pick(None, 3), d.flag()),
     "np.real": lambda d: call(np.real, d.array()),

@@ -73,23 +73,23 @@ class Draw:
         """True or False."""
         return self.pick(False, True)
 
-    def whole(self, low: int, high: int) -> int:
+    def integer(self, low: int, high: int) -> int:
         """An integer, both bounds included."""
         return self.data.draw(st.integers(low, high))
 
     def shape(self, low: int = 0, high: int = 3, least: int = 1) -> tuple[int, ...]:
         """A shape of ``low`` to ``high`` axes."""
-        return tuple(self.whole(least, 4) for _ in range(self.whole(low, high)))
+        return tuple(self.integer(least, 4) for _ in range(self.integer(low, high)))
 
     def like(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """A shape that broadcasts with another: sizes of 1, and axes left out or added."""
-        sizes = tuple(1 if self.whole(0, 3) == 0 else n for n in shape)
+        sizes = tuple(1 if self.integer(0, 3) == 0 else n for n in shape)
         return self.pick(sizes, sizes, shape, sizes[1:], (2, *sizes))
 
     def numbers(self, shape: tuple[int, ...], dtype: Any, low: int = -40, high: int = 40) -> Any:
         """An array of multiples of 1/8, or of integers from ``low`` to ``high``."""
         kind = np.dtype(dtype)
-        rng = np.random.default_rng(self.whole(0, 999))
+        rng = np.random.default_rng(self.integer(0, 999))
         if kind.kind == "b":
             return rng.integers(0, 2, shape).astype(bool)
         if kind.kind == "f":
@@ -108,7 +108,7 @@ class Draw:
         """An array; the first of a call is traced, of the others some are."""
         sizes = self.shape(*rank, least=least) if shape is None else shape
         array = np.asarray(self.numbers(sizes, dtype or self.dtype(kinds), low, high))
-        if self.operands and not traced and self.whole(0, 2) == 0:
+        if self.operands and not traced and self.integer(0, 2) == 0:
             return array
         self.operands.append(Operand(len(self.operands), array))
         return self.operands[-1]

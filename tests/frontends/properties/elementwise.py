@@ -26,7 +26,7 @@ def of_two(ufunc: Any) -> Any:
 
     def case(d: Draw) -> Call:
         x = d.array()
-        if d.whole(0, 4) == 0:
+        if d.integer(0, 4) == 0:
             return call(ufunc, x, d.pick(2, 2.5, True))
         return call(ufunc, x, d.array(shape=d.like(x.shape), low=low, high=high))
 
@@ -41,7 +41,7 @@ def select_dtype(d: Draw) -> Call:
 
 CASES: dict[str, Any] = {
     **{f"np.{n}": (of_one if getattr(np, n).nin == 1 else of_two)(getattr(np, n)) for n in UFUNCS},
-    "np.matmul": lambda d: call(np.matmul, d.array(shape=(2, 3, 4)[d.whole(0, 2) :]),
+    "np.matmul": lambda d: call(np.matmul, d.array(shape=(2, 3, 4)[d.integer(0, 2) :]),
                                 d.array(shape=d.pick((4,), (4, 2), (2, 4, 1), (3, 2)))),
     "np.add(dtype=)": select_dtype,
     "np.add.reduce": lambda d: call(

@@ -65,7 +65,7 @@ def matrices(function: Any, kinds: str = "if", **more: Any) -> Any:
         return function(x + np.eye(x.shape[-1]).astype(x.dtype) * 30, *args, **options)
 
     def case(d: Draw) -> Call:
-        size = d.whole(1, 4)
+        size = d.integer(1, 4)
         options = {k: d.pick(*v) for k, v in more.items()}
         x = d.array(kinds, shape=(*d.shape(0, 2), size, size), low=-8, high=8)
         return call(apply, x, *options.values())

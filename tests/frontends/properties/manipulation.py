@@ -15,7 +15,7 @@ def joined(function: Any, low: int = 1, high: int = 3, axis: bool = False) -> An
     def case(d: Draw) -> Call:
         x = d.array(rank=(low, high))
         others = [
-            d.array(shape=d.pick(x.shape, x.shape, x.shape, (2,))) for _ in range(d.whole(0, 2))
+            d.array(shape=d.pick(x.shape, x.shape, x.shape, (2,))) for _ in range(d.integer(0, 2))
         ]
         options = {"axis": d.axis(x, extra=function is np.stack)} if axis else {}
         return call(function, [x, *others], **options)
@@ -45,7 +45,7 @@ def repeated(d: Draw) -> Call:
     x = d.array(rank=(1, 2))
     at = d.axis(x, none=True)
     size = x.size if at is None else x.shape[at] if -x.ndim <= at < x.ndim else 1
-    counts = d.pick(0, 2, [d.whole(0, 2) for _ in range(size)], [1, 2])
+    counts = d.pick(0, 2, [d.integer(0, 2) for _ in range(size)], [1, 2])
     return call(np.repeat, x, counts, at)
 
 
@@ -94,7 +94,7 @@ CASES: dict[str, Any] = {
     "np.flip": lambda d: call(np.flip, (x := d.array()), d.axes(x)),
     "np.flipud": lambda d: call(np.flipud, d.array()),
     "np.fliplr": lambda d: call(np.fliplr, d.array()),
-    "np.rot90": lambda d: call(np.rot90, (x := d.array()), d.whole(-5, 5), d.pick(
+    "np.rot90": lambda d: call(np.rot90, (x := d.array()), d.integer(-5, 5), d.pick(
         (0, 1), (1, 0), (0, -1), (d.axis(x), d.axis(x)))),
     "np.roll": rolled,
     "np.copy": lambda d: call(np.copy, d.array()),
@@ -117,6 +117,6 @@ CASES: dict[str, Any] = {
     "np.delete": lambda d: call(np.delete, (x := d.array(rank=(1, 3), least=2)), d.pick(
         0, -1, [0, 1], slice(0, 1), 9), d.axis(x, none=True)),
     "np.lib.stride_tricks.sliding_window_view": lambda d: call(
-        np.lib.stride_tricks.sliding_window_view, (x := d.array(rank=(1, 3))), d.whole(1, 3),
+        np.lib.stride_tricks.sliding_window_view, (x := d.array(rank=(1, 3))), d.integer(1, 3),
         d.axis(x)),
 }  # fmt: skip

@@ -48,7 +48,7 @@ def averaged(d: Draw) -> Call:
     x = d.array("iuf", rank=(1, 3))
     if d.flag():
         return call(np.average, x, d.axes(x))
-    at = d.whole(0, x.ndim - 1)
+    at = d.integer(0, x.ndim - 1)
     return call(np.average, x, at, d.array("f", shape=x.shape[at : at + 1], low=1))
 
 

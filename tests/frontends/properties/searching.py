@@ -35,9 +35,9 @@ def take(d: Draw) -> Call:
 
 def take_along(d: Draw) -> Call:
     x = d.array(rank=(1, 3))
-    at = d.whole(-x.ndim, x.ndim - 1)
+    at = d.integer(-x.ndim, x.ndim - 1)
     shape = list(x.shape)
-    shape[at] = d.whole(1, 5)
+    shape[at] = d.integer(1, 5)
     index = d.array("i", shape=tuple(shape), low=-x.shape[at], high=x.shape[at] - 1)
     return call(np.take_along_axis, x, index, d.pick(at, at, at, x.ndim))
 

@@ -44,20 +44,20 @@ class Case:
 
     def model(self, named: bool = False) -> onnx.ModelProto:
         names = ["" if v is None else f"x{i}" for i, v in enumerate(self.operands)]
-        given = [(i, n, v) for (i, v), n in zip(enumerate(self.operands), names) if v is not None]  # noqa: B905
+        arrays = [(i, n, v) for (i, v), n in zip(enumerate(self.operands), names) if v is not None]  # noqa: B905
         inputs = [
             helper.make_tensor_value_info(
                 n, helper.np_dtype_to_tensor_dtype(v.dtype),
                 [f"d{i}_{k}" for k in range(v.ndim)] if named and i not in self.sized else v.shape,
             )
-            for i, n, v in given if i not in self.fixed
+            for i, n, v in arrays if i not in self.fixed
         ]  # fmt: skip
-        weights = [numpy_helper.from_array(v, n) for i, n, v in given if i in self.fixed]
-        made = [n.strip() for n in self.outputs]
+        weights = [numpy_helper.from_array(v, n) for i, n, v in arrays if i in self.fixed]
+        outputs = [n.strip() for n in self.outputs]
         node = helper.make_node(
-            self.op, names, made, name="layer", domain=self.domain, **self.attrs
+            self.op, names, outputs, name="layer", domain=self.domain, **self.attrs
         )
-        ends = [onnx.ValueInfoProto(name=n) for n in made if n]
+        ends = [onnx.ValueInfoProto(name=n) for n in outputs if n]
         graph = helper.make_graph([node], "g", inputs, ends, weights)
         domains = {"": self.opset, self.domain: 1 if self.domain else self.opset}
         imports = [helper.make_opsetid(*d) for d in domains.items()]
@@ -94,17 +94,17 @@ def check(case: Case, folder: Any) -> None:
     expected = run(case.model(), case.feeds)
     for named in (False, True):
         for opset in OPSETS:
-            found = converted(case.model(named), folder, opset)
-            assert not any(n.domain for n in found.graph.node)
+            model = converted(case.model(named), folder, opset)
+            assert not any(n.domain for n in model.graph.node)
             for level in LEVELS:
                 off = case.most_off if level == "plain" else 0
-                compare(run(found, case.feeds, level), expected, case.tolerance, off)
+                compare(run(model, case.feeds, level), expected, case.tolerance, off)
 
 
-def compare(found: Sequence[Any], expected: Sequence[Any], tolerance: float, off: int = 0) -> None:
+def compare(actual: Sequence[Any], expected: Sequence[Any], tolerance: float, off: int = 0) -> None:
     """Types and shapes are the same; integers but for ``off``, floats but for the tolerance."""
-    assert [(a.dtype, a.shape) for a in found] == [(a.dtype, a.shape) for a in expected]
-    for a, b in zip(found, expected, strict=True):
+    assert [(a.dtype, a.shape) for a in actual] == [(a.dtype, a.shape) for a in expected]
+    for a, b in zip(actual, expected, strict=True):
         if b.dtype.kind in "iub":
             wide = np.int64 if b.dtype.kind in "iu" else np.int8
             assert np.abs(a.astype(wide) - b.astype(wide)).max(initial=0) <= off

@@ -129,8 +129,8 @@ def test_packed_queries_keys_and_values(bias, tmp_path):
     apart = several(*parts, bias)
     packed = np.stack([p.reshape(B, S, N, -1) for p in parts], axis=3)
     joined = several(packed, None, None, bias)
-    found = converted(joined.model(), tmp_path, 17)
-    compare(run(found, joined.feeds), run(apart.model(), apart.feeds), 2e-6)
+    model = converted(joined.model(), tmp_path, 17)
+    compare(run(model, joined.feeds), run(apart.model(), apart.feeds), 2e-6)
 
 
 def test_packed_keys_and_values(tmp_path):
@@ -140,14 +140,14 @@ def test_packed_keys_and_values(tmp_path):
     compare(run(converted(joined.model(), tmp_path, 17), joined.feeds), expected, 2e-6)
 
 
-@pytest.mark.parametrize(("case", "says"), [
+@pytest.mark.parametrize(("case", "reason"), [
     (attention(do_rotary=1), "do_rotary=1"),
     (attention(past_present_share_buffer=1), "past_present_share_buffer=1"),
     (attention(mask(B, 1, S, S)), "a mask of 4 dimensions"),
     (several(q, k, v, None, None, None, *heads, ints([3])), "past_sequence_length"),
     (rotary((2, 3, 5, 8), [2], is_packed_batching=1), "is_packed_batching=1"),
 ])  # fmt: skip
-def test_refusals(case, says, tmp_path):
+def test_refusals(case, reason, tmp_path):
     message = refusal(case, tmp_path)
     assert f"com.microsoft:{case.op}" in message
-    assert says in message and "--keep-domain com.microsoft" in message and ".. " not in message
+    assert reason in message and "--keep-domain com.microsoft" in message and ".. " not in message

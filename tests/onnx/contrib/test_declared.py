@@ -29,8 +29,8 @@ def sigmoid(x):
 
 def convolved(x, w, b=None):
     """A convolution by single pixels, of channels that are last."""
-    found = np.einsum("nhwc,mc->nhwm", x, w[:, :, 0, 0])
-    return found if b is None else found + b
+    y = np.einsum("nhwc,mc->nhwm", x, w[:, :, 0, 0])
+    return y if b is None else y + b
 
 
 def group_normalized(x, gamma, beta, groups):
@@ -93,7 +93,7 @@ CASES = [
 def test_operators(case, expected, tmp_path):
     for named in (False, True):
         for opset in OPSETS:
-            found = converted(case.model(named), tmp_path, opset)
-            assert not any(n.domain for n in found.graph.node)
+            model = converted(case.model(named), tmp_path, opset)
+            assert not any(n.domain for n in model.graph.node)
             typed = [e if e.dtype.kind in "iub" else e.astype(f32) for e in expected]
-            compare(run(found, case.feeds), typed, 4e-6)
+            compare(run(model, case.feeds), typed, 4e-6)

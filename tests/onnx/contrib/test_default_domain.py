@@ -74,9 +74,9 @@ def model_of(case: Case) -> onnx.ModelProto:
         for n, a in zip(names, operands, strict=True)
         if a.dtype.kind != "i"
     ]
-    made = [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)]
-    node = helper.make_node(op, names, [v.name for v in made], name="layer", **attrs)
-    graph = helper.make_graph([node], "g", inputs, made, held)
+    infos = [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)]
+    node = helper.make_node(op, names, [v.name for v in infos], name="layer", **attrs)
+    graph = helper.make_graph([node], "g", inputs, infos, held)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
@@ -97,19 +97,19 @@ def name_of(case: Case) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_onnx(case, tmp_path):
-    wanted = run(model_of(case), case)
+    expected = run(model_of(case), case)
     onnx.save(model_of(case), tmp_path / "source.onnx")
     options = [{"opset": v} for v in WRITTEN] + [{"profile": "relax"}]
-    for given in options:
-        if given.get("profile") and case[0].startswith("Scatter"):
+    for kwargs in options:
+        if kwargs.get("profile") and case[0].startswith("Scatter"):
             continue
-        report = serde.convert(tmp_path / "source.onnx", tmp_path / "m.onnx", **given)
+        report = serde.convert(tmp_path / "source.onnx", tmp_path / "m.onnx", **kwargs)
         assert any(case[0] in note and "ONNX Runtime" in note for note in report.notes)
-        made = onnx.load(tmp_path / "m.onnx")
+        model = onnx.load(tmp_path / "m.onnx")
         # onnx cannot infer through the body that it gives this operator from opset 13 on
-        is_inferred = made.opset_import[0].version < 13 or case[0] != "MeanVarianceNormalization"
-        onnx.checker.check_model(made, full_check=is_inferred)
-        for a, b in zip(run(made, case), wanted, strict=True):
+        is_inferred = model.opset_import[0].version < 13 or case[0] != "MeanVarianceNormalization"
+        onnx.checker.check_model(model, full_check=is_inferred)
+        for a, b in zip(run(model, case), expected, strict=True):
             assert a.shape == b.shape and a.dtype == b.dtype
             np.testing.assert_allclose(a, b, atol=2e-5, rtol=2e-5)
 
@@ -120,8 +120,8 @@ def test_other_formats(case, form, tmp_path):
     onnx.save(model_of(case), tmp_path / "source.onnx")
     path = tmp_path / directions.FILES[form]
     serde.convert(tmp_path / "source.onnx", path)
-    found = directions.RUN[form](path, feeds_of(case), 100)
-    for a, b in zip(found, run(model_of(case), case), strict=True):
+    outputs = directions.RUN[form](path, feeds_of(case), 100)
+    for a, b in zip(outputs, run(model_of(case), case), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-5, rtol=2e-5)
 
 
@@ -136,7 +136,7 @@ def test_opsets_are_those_whose_standard_lacks_the_operator(op):
 
 
 @pytest.mark.parametrize(
-    ("case", "says"),
+    ("case", "reason"),
     [
         (("GroupNormalization", 17, [X, GROUPS, GROUPS], {"num_groups": 2}, 1), "opset 21 is"),
         (
@@ -154,8 +154,8 @@ def test_opsets_are_those_whose_standard_lacks_the_operator(op):
     ],
     ids=lambda v: v[0] if isinstance(v, tuple) else "",
 )
-def test_refused(case, says):
-    with pytest.raises(Unconvertible, match=says):
+def test_refused(case, reason):
+    with pytest.raises(Unconvertible, match=reason):
         to_ir(decode(model_of(case)))
 
 
@@ -175,6 +175,6 @@ def test_in_a_branch_and_a_function(tmp_path):
     h = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w
     centred = h - h.mean(-1, keepdims=True)
     layer = centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * w
-    for c, wanted in ((True, layer), (False, -h)):
+    for c, expected in ((True, layer), (False, -h)):
         (y,) = session.run(None, {"x": x, "c": np.array(c)})
-        np.testing.assert_allclose(y, wanted, atol=1e-5, rtol=1e-5)
+        np.testing.assert_allclose(y, expected, atol=1e-5, rtol=1e-5)

@@ -38,11 +38,11 @@ def convert(model, folder, target="m.onnx", **options):
 @pytest.mark.parametrize("op", ["Foo", "Relu"])
 def test_a_node_is_carried_along_and_its_neighbours_convert(op, tmp_path):
     report, path = convert(foreign(op), tmp_path, opset=17)
-    made = onnx.load(path)
-    node = made.graph.node[0]
+    model = onnx.load(path)
+    node = model.graph.node[0]
     assert (node.domain, node.op_type, node.attribute[0].i) == (ACME, op, 3)
-    assert {o.domain: o.version for o in made.opset_import} == {"": 17, ACME: 7}
-    assert made.graph.node[1].op_type == "Softmax" and made.graph.node[1].attribute[0].i == 1
+    assert {o.domain: o.version for o in model.opset_import} == {"": 17, ACME: 7}
+    assert model.graph.node[1].op_type == "Softmax" and model.graph.node[1].attribute[0].i == 1
     assert report.operators[f"{ACME}:{op}"] == 1
 
 
@@ -75,11 +75,11 @@ def test_a_type_is_not_needed_where_nothing_changes(tmp_path):
     assert [n.op_type for n in onnx.load(path).graph.node] == ["Foo", "Relu"]
 
 
-@pytest.mark.parametrize(("given", "shape"), [((5, 4), (5, 4)), (("N", 4), ("N", 4)),
+@pytest.mark.parametrize(("sizes", "shape"), [((5, 4), (5, 4)), (("N", 4), ("N", 4)),
                                               (("N", 6), (None, None))])  # fmt: skip
-def test_declared_sizes_follow_those_of_the_inputs(given, shape, tmp_path):
+def test_declared_sizes_follow_those_of_the_inputs(sizes, shape, tmp_path):
     onnx.save(foreign(opset=17), tmp_path / "m.onnx")
-    graph = api.load(tmp_path / "m.onnx", inputs={"x": given})
+    graph = api.load(tmp_path / "m.onnx", inputs={"x": sizes})
     assert graph.nodes[0].outputs[0].shape == shape
 
 
@@ -88,9 +88,9 @@ GELU = Case("BiasGelu", [np.ones((2, 3), np.float32), np.ones(3, np.float32)])
 
 def test_a_domain_can_be_kept(tmp_path):
     _, path = convert(GELU.model(), tmp_path, keep_domain=["com.microsoft"], opset=19)
-    made = onnx.load(path)
-    assert [(n.domain, n.op_type) for n in made.graph.node] == [("com.microsoft", "BiasGelu")]
-    assert [d.dim_value for d in made.graph.output[0].type.tensor_type.shape.dim] == [2, 3]
+    model = onnx.load(path)
+    assert [(n.domain, n.op_type) for n in model.graph.node] == [("com.microsoft", "BiasGelu")]
+    assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [2, 3]
     compare(run(str(path), GELU.feeds), run(GELU.model(), GELU.feeds), 0)
 
 
@@ -122,8 +122,8 @@ def test_a_function_of_the_model_is_not_the_runtimes(tmp_path):
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, functions=[own], opset_imports=imports, ir_version=8)
     _, path = convert(model, tmp_path, functions="inline")
-    (found,) = run(str(path), {"x": np.float32([1, 2, 3])})
-    assert found.tolist() == [-1, -2, -3]
+    (output,) = run(str(path), {"x": np.float32([1, 2, 3])})
+    assert output.tolist() == [-1, -2, -3]
     _, path = convert(model, tmp_path, functions="keep")
     kept = onnx.load(path)
     assert [n.op_type for n in (*kept.graph.node, *kept.functions[0].node)] == ["Gelu", "Neg"]
@@ -151,8 +151,8 @@ def test_inside_a_function_and_a_subgraph_it_is_read_too(tmp_path):
     for way in ("keep", "inline"):
         _, path = convert(model, tmp_path, functions=way)
         for condition in (True, False):
-            given = {**feeds, "c": np.array(condition)}
-            compare(run(str(path), given), run(model, given), 1e-6)
+            arrays = {**feeds, "c": np.array(condition)}
+            compare(run(str(path), arrays), run(model, arrays), 1e-6)
         assert b"com.microsoft" not in path.read_bytes()
 
 

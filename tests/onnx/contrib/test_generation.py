@@ -60,10 +60,10 @@ def test_operators(case, tmp_path):
     check(case, tmp_path)
 
 
-@pytest.mark.parametrize(("case", "says"), [
+@pytest.mark.parametrize(("case", "reason"), [
     (grouped(1, 1, 7, [7], 8, k_quant_type="PER_TENSOR"), "k_quant_type=PER_TENSOR"),
     (grouped(1, 5, qk_output=1), "qk_output=1"),
     (grouped(1, 5, None, None, None, None, None, None, np.ones(1, f32)), "k_scale"),
 ])  # fmt: skip
-def test_refusals(case, says, tmp_path):
-    assert says in refusal(case, tmp_path)
+def test_refusals(case, reason, tmp_path):
+    assert reason in refusal(case, tmp_path)

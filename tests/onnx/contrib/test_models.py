@@ -26,9 +26,9 @@ class Net:
 
     def __call__(self, op, *inputs, outputs=1, **attrs):
         names = [v if isinstance(v, str) else self.weight(v) for v in inputs]
-        made = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(op, names, made, name=made[0], **attrs))
-        return made[0] if outputs == 1 else made
+        results = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, names, results, name=results[0], **attrs))
+        return results[0] if outputs == 1 else results
 
     def weight(self, array):
         name = f"w{len(self.weights)}"
@@ -36,9 +36,9 @@ class Net:
         return name
 
     def model(self, inputs, output, opset=17):
-        given = [helper.make_tensor_value_info(*i) for i in inputs]
+        infos = [helper.make_tensor_value_info(*i) for i in inputs]
         end = helper.make_tensor_value_info(output, 1, None)
-        graph = helper.make_graph(self.nodes, "net", given, [end], self.weights)
+        graph = helper.make_graph(self.nodes, "net", infos, [end], self.weights)
         imports = [helper.make_opsetid("", opset)]
         return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
@@ -147,10 +147,10 @@ def check(model, feeds, folder, tolerance, targets=()):
     expected = run(model, feeds)
     for opset in OPSETS:
         api.convert(folder / "m.onnx", folder / "c.onnx", opset=opset)
-        made = onnx.load(folder / "c.onnx")
-        assert not any(n.domain for n in made.graph.node)
+        new_model = onnx.load(folder / "c.onnx")
+        assert not any(n.domain for n in new_model.graph.node)
         for level in ("optimized", "plain"):
-            compare(run(made, feeds, level), expected, tolerance)
+            compare(run(new_model, feeds, level), expected, tolerance)
     for target in targets:
         shapes = {n: v.shape for n, v in feeds.items()}
         api.convert(folder / "m.onnx", folder / target, inputs=shapes)

@@ -179,7 +179,7 @@ def test_operators(case, tmp_path):
     check(case, tmp_path)
 
 
-@pytest.mark.parametrize(("case", "says"), [
+@pytest.mark.parametrize(("case", "reason"), [
     (Case("FusedConv", [floats(1, 1, 3, 3), floats(1, 1, 1, 1)], {"activation": "Acme"}),
      "activation='Acme'"),
     (Case("CDist", [floats(2, 2), floats(2, 2)], {"metric": "hamming"}), "metric='hamming'"),
@@ -189,6 +189,6 @@ def test_operators(case, tmp_path):
      "packed weights have to be constants"),
     (Case("Gelu", [floats(2)], {"tuned": 1}), "tuned=1"),
 ])  # fmt: skip
-def test_refusals(case, says, tmp_path):
+def test_refusals(case, reason, tmp_path):
     message = refusal(case, tmp_path)
-    assert f"com.microsoft:{case.op} ×1 ('layer')" in message and says in message
+    assert f"com.microsoft:{case.op} ×1 ('layer')" in message and reason in message

@@ -79,9 +79,9 @@ def build(expression: str, arrays: dict[str, np.ndarray], naming: str = "static"
         for n, shape in named(arrays, naming).items()
     }  # fmt: skip
     scope = {"R": relay, "c": lambda v, d="float32": relay.const(np.array(v, d), d), "w": weights}
-    made = eval(expression, {**scope, **variables})  # the cases are this repository's own
-    made = made.astuple() if isinstance(made, relay.expr.TupleWrapper) else made
-    function = relay.Function(list(variables.values()), made)
+    body = eval(expression, {**scope, **variables})  # the cases are this repository's own
+    body = body.astuple() if isinstance(body, relay.expr.TupleWrapper) else body
+    function = relay.Function(list(variables.values()), body)
     return relay.transform.InferType()(tvm.IRModule.from_expr(function))
 
 
@@ -114,12 +114,12 @@ def record(
 
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
-    found = computed(build(oracle, arrays) if oracle else module, arrays)
+    outputs = computed(build(oracle, arrays) if oracle else module, arrays)
     place = folder / folder_name(name)
     place.mkdir(parents=True, exist_ok=True)
     (place / "module.json").write_text(tvm.ir.save_json(module))
     held = {f"in:{n}": v for n, v in arrays.items()}
-    np.savez(place / "io.npz", **held, **{f"out:{i}": v for i, v in enumerate(found)})
+    np.savez(place / "io.npz", **held, **{f"out:{i}": v for i, v in enumerate(outputs)})
 
 
 def live(
@@ -134,9 +134,9 @@ def live(
 
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
-    found = computed(build(oracle, arrays) if oracle else module, arrays)
+    outputs = computed(build(oracle, arrays) if oracle else module, arrays)
     held = {f"in:{n}": v for n, v in arrays.items()}
-    np.savez(file, **held, **{f"out:{i}": v for i, v in enumerate(found)})
+    np.savez(file, **held, **{f"out:{i}": v for i, v in enumerate(outputs)})
     forms: dict[str, str | None] = {"static": tvm.ir.save_json(module)}
     for naming in ("batch", "any"):
         if named(arrays, naming) == named(arrays, "static"):

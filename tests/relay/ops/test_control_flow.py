@@ -37,7 +37,7 @@ def scanned():
         [helper.make_node("Add", ["s", "p"], ["t"]), helper.make_node("Add", ["t", "q"], ["u"]),
          helper.make_node("Identity", ["t"], ["v"])],
         "b", [info("s", [2]), info("p", [2]), info("q", [2])], [info("t", [2]), info("u", [2]),
-                                                                  info("v", [2])],
+                                                                info("v", [2])],
     )  # fmt: skip
     node = helper.make_node(
         "Scan", ["s0", "x", "y"], ["s1", "us", "vs"], body=body, num_scan_inputs=2,
@@ -61,8 +61,8 @@ def gathered():
 
 
 def built(nodes, inputs, outputs):
-    made = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    graph = helper.make_graph(nodes, "g", inputs, made)
+    infos = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph(nodes, "g", inputs, infos)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
@@ -70,12 +70,12 @@ def check(model, feeds, op="while"):
     graph = from_ir(tidy(raise_to_ir(decode(model))))
     assert any(n.op == op for n in graph.nodes)
     module, weights = to_module(graph)
-    given = {v.name: feeds[v.name] for v in graph.inputs}
-    found = run("json", to_json(module), given | {n: t.load() for n, t in weights.items()})
+    inputs = {v.name: feeds[v.name] for v in graph.inputs}
+    outputs = run("json", to_json(module), inputs | {n: t.load() for n, t in weights.items()})
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])  # fmt: skip
-    for got, wanted in zip(found, session.run(None, feeds), strict=True):
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    for got, expected in zip(outputs, session.run(None, feeds), strict=True):
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_recurrent_layers_of_an_open_length():
@@ -130,11 +130,11 @@ def test_rows_of_a_given_shape_join_an_open_number():
 
 def test_products_over_sizes_told_beside_open_ones():
     """TVM takes no size from a computed shape, and wants to know over how much it sums."""
-    made = [
+    nodes = [
         helper.make_node("Shape", ["x"], ["n"], end=1),
         helper.make_node("Concat", ["n", "rest"], ["shape"], axis=0),
         helper.make_node("ConstantOfShape", ["shape"], ["filled"], value=HALF),
         helper.make_node("MatMul", ["filled", "x"], ["y"]),
     ]
     rest = helper.make_node("Constant", [], ["rest"], value_ints=[4, 2])
-    check(built([rest, *made], [info("x", ["N", 2, 3])], ["y"]), {"x": f32(5, 2, 3)}, "dyn.full")
+    check(built([rest, *nodes], [info("x", ["N", 2, 3])], ["y"]), {"x": f32(5, 2, 3)}, "dyn.full")

@@ -29,26 +29,26 @@ PRODUCTS = [  # L is a name of size 1, which is broadcast
 
 def computed(graph, feeds):
     """What TVM computes."""
-    made = from_ir(tidy(graph))
-    module, weights = to_module(made)
-    given = {v.name: feeds[v.name] for v in made.inputs}
-    return run("json", to_json(module), given | {n: t.load() for n, t in weights.items()})
+    new_graph = from_ir(tidy(graph))
+    module, weights = to_module(new_graph)
+    inputs = {v.name: feeds[v.name] for v in new_graph.inputs}
+    return run("json", to_json(module), inputs | {n: t.load() for n, t in weights.items()})
 
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_stacks_of_named_sizes(half):
     pairs = PRODUCTS[half::2]
     ends = [f"float[{a}] a{i}, float[{b}] b{i}" for i, (a, b) in enumerate(pairs)]
-    made = "".join(f"y{i} = MatMul(a{i}, b{i})" for i in range(len(pairs)))
+    nodes = "".join(f"y{i} = MatMul(a{i}, b{i})" for i in range(len(pairs)))
     names = ", ".join(f"y{i}" for i in range(len(pairs)))
-    body = f"g ({', '.join(ends)}) => ({names}) {{ {made} }}"
+    body = f"g ({', '.join(ends)}) => ({names}) {{ {nodes} }}"
     feeds = {
         f"{letter}{i}": RNG.normal(size=parse_shape(text)).astype("float32")
         for i, pair in enumerate(pairs)
         for letter, text in zip("ab", pair, strict=True)
     }
-    found, wanted = computed(ir_of(body, 16), feeds), run_model(model_of(body, 16, 8), feeds)
-    for pair, a, b in zip(pairs, found, wanted, strict=True):
+    actual, expected = computed(ir_of(body, 16), feeds), run_model(model_of(body, 16, 8), feeds)
+    for pair, a, b in zip(pairs, actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5, err_msg=str(pair))
 
 
@@ -61,5 +61,5 @@ def parse_shape(text):
 def test_attention_to_a_cache(case, tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(case.model(), path)
-    found = computed(serde.load(path), case.feeds)
-    cases.compare(found, cases.run(case.model(), case.feeds), 1e-5)
+    outputs = computed(serde.load(path), case.feeds)
+    cases.compare(outputs, cases.run(case.model(), case.feeds), 1e-5)

@@ -73,8 +73,8 @@ def test_computes_what_tvm_does(name: str, tmp_path: Path) -> None:
 
 def reason_to_refuse(name: str) -> str:
     """Why a case is refused where sizes are unknown."""
-    found = [why for why, names in FIXED.items() if any(fnmatch(name, n) for n in names.split())]
-    return found[0] if found else ""
+    reasons = [why for why, names in FIXED.items() if any(fnmatch(name, n) for n in names.split())]
+    return reasons[0] if reasons else ""
 
 
 def check_types(graph: Graph, outputs: list[np.ndarray]) -> None:
@@ -82,8 +82,8 @@ def check_types(graph: Graph, outputs: list[np.ndarray]) -> None:
     for value, array in zip(graph.outputs, outputs, strict=True):
         assert value.dtype is not None and value.dtype.numpy == array.dtype, f"{value}\n{graph}"
         assert value.shape is not None and len(value.shape) == array.ndim, f"{value}\n{graph}"
-        for said, size in zip(value.shape, array.shape, strict=True):
-            assert not isinstance(said, int) or said == size, f"{array.shape}\n{graph}"
+        for dim, size in zip(value.shape, array.shape, strict=True):
+            assert not isinstance(dim, int) or dim == size, f"{array.shape}\n{graph}"
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_halves_are_added_up_more_precisely_than_by_tvm(expression, shapes, exac
     """As docs/reference/relay-operators.md says; when it fails, results may be compared more closely."""
     sizes = [",".join(map(str, s)) + ":float16" for s in shapes]
     forms = ask("live", "halves", expression, sizes, "", str(tmp_path / "io.npz"))
-    feeds, given = fed_and_given(tmp_path / "io.npz")
-    theirs = given[0].astype("float64")
+    feeds, outputs = fed_and_given(tmp_path / "io.npz")
+    theirs = outputs[0].astype("float64")
     graph = tidy(to_ir(module_graph(parse_json(forms["static"], "halves"))))
     (ours,) = run_model(to_proto(from_ir(graph, 17)), feeds)
     true = exact(*(v.astype("float64") for v in feeds.values()))

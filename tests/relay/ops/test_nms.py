@@ -26,7 +26,7 @@ SIZES = {"B": 2, "C": 3, "N": 24}
 NATIVE = "vision.all_class_non_max_suppression"
 
 
-def given(seed):
+def draw_feeds(seed):
     """Boxes on a grid, with all overlaps, corners in any order; scores that are often the same."""
     rng = np.random.default_rng(seed)
     boxes = rng.integers(0, 5, (2, 24, 4)).astype(np.float32)
@@ -52,8 +52,8 @@ def model(sizes="B,N", classes="C,N", center=0, named=(), **operands):
     return model_of(f"{head}=>{rest}")
 
 
-def in_relay(made, feeds):
-    graph = from_ir(tidy(raise_to_ir(decode(made))))
+def in_relay(proto, feeds):
+    graph = from_ir(tidy(raise_to_ir(decode(proto))))
     module, weights = to_module(graph)
     text = to_json(module)
     taken = {v.name: feeds[v.name] for v in graph.inputs}
@@ -73,19 +73,19 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_as_onnx_runtime(name):
-    made = model(**CASES[name])
+    proto = model(**CASES[name])
     for most in (0, 6) if name == "limits" else (6,):
-        feeds = {**given(len(name)), "most": np.array([most]), "least": np.float32([-0.25])}
-        (wanted,) = run_model(made, feeds)
-        text, (got,) = in_relay(made, feeds)
+        feeds = {**draw_feeds(len(name)), "most": np.array([most]), "least": np.float32([-0.25])}
+        (expected,) = run_model(proto, feeds)
+        text, (got,) = in_relay(proto, feeds)
         assert NATIVE in text
-        assert got.dtype == wanted.dtype
-        np.testing.assert_array_equal(got, wanted)
-        assert (len(wanted) > 6) == bool(most)
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+        assert (len(expected) > 6) == bool(most)
 
 
 def test_a_limit_of_nothing():
-    text, (got,) = in_relay(model(most=0, overlap=0.5, least=0.0), given(0))
+    text, (got,) = in_relay(model(most=0, overlap=0.5, least=0.0), draw_feeds(0))
     assert NATIVE not in text
     assert got.shape == (0, 3)
 
@@ -100,17 +100,17 @@ def test_a_detector_of_mxnet(tmp_path, attrs):
     scores = mx.sym.transpose(heads[1], axes=(0, 2, 3, 1)).reshape((0, -1, 3))
     probable = mx.sym.softmax(mx.sym.transpose(scores, axes=(0, 2, 1)), axis=1)
     anchors = mx.sym.contrib.MultiBoxPrior(x, **kept)
-    found = mx.sym.contrib.MultiBoxDetection(
+    symbol = mx.sym.contrib.MultiBoxDetection(
         probable, moves, anchors, nms_threshold=0.3, threshold=0.3, **attrs
     )
     rng = np.random.default_rng(8)
-    names = found.list_arguments()[1:]
-    shapes = dict(zip(found.list_arguments(), found.infer_shape(x=(2, 5, 4, 4))[0], strict=True))
+    names = symbol.list_arguments()[1:]
+    shapes = dict(zip(symbol.list_arguments(), symbol.infer_shape(x=(2, 5, 4, 4))[0], strict=True))
     params = {n: rng.normal(0, 0.6, shapes[n]).astype(np.float32) for n in names}
     feeds = {"x": rng.normal(size=(2, 5, 4, 4)).astype(np.float32)}
-    (wanted,) = run_symbol(found.tojson(), params, feeds)
+    (expected,) = run_symbol(symbol.tojson(), params, feeds)
     path = tmp_path / "ssd-symbol.json"
-    path.write_text(found.tojson())
+    path.write_text(symbol.tojson())
     mx.nd.save(
         f"{tmp_path}/ssd-0000.params", {f"arg:{n}": mx.nd.array(a) for n, a in params.items()}
     )
@@ -118,5 +118,5 @@ def test_a_detector_of_mxnet(tmp_path, attrs):
     text = to_json(module)
     assert NATIVE in text
     (got,) = run("json", text, {**feeds, **{n: t.load() for n, t in weights.items()}})
-    assert 3 < (wanted[..., 0] >= 0).sum() < (wanted[..., 1] >= 0).sum()
-    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    assert 3 < (expected[..., 0] >= 0).sum() < (expected[..., 1] >= 0).sum()
+    np.testing.assert_allclose(got, expected, atol=1e-5)

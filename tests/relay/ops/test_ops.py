@@ -28,10 +28,10 @@ REFUSED = {op for ops in REASONS.values() for op in ops.split()}
 
 
 def check(name: str, opset: int, folder: Path) -> None:
-    case, found = EXPECTED[name], recorded(ARCHIVE, name)
-    graph = graph_of(found, name, folder)
-    got = run(graph, found.feeds, max(opset, case.since), folder)
-    assert_equal(got, found.outputs, case.rows)
+    case, record = EXPECTED[name], recorded(ARCHIVE, name)
+    graph = graph_of(record, name, folder)
+    got = run(graph, record.feeds, max(opset, case.since), folder)
+    assert_equal(got, record.outputs, case.rows)
 
 
 @pytest.mark.parametrize("name", names(ARCHIVE))

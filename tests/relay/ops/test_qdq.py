@@ -98,24 +98,24 @@ PATTERNS = {  # an expression, its input, and the operators it becomes
 }  # fmt: skip
 
 
-def assert_near(found, wanted) -> None:
+def assert_near(actual, expected) -> None:
     """Integers but one apart, reals within 1e-4 of scale."""
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         assert a.shape == b.shape
         assert a.dtype == b.dtype
         a, b = (np.asarray(v, np.float64) for v in (a, b))
         scale = np.abs(b).max(initial=0) or 1.0
-        atol = 1.0 if wanted[0].dtype.kind in "iu" else 1e-4 * scale
+        atol = 1.0 if expected[0].dtype.kind in "iu" else 1e-4 * scale
         np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("opset", [11, 17])
 @pytest.mark.parametrize("name", sorted(set(QUANTIZED) & set(names(ARCHIVE))))
 def test_operator(name: str, opset: int, tmp_path: Path) -> None:
-    case, found = QUANTIZED[name], recorded(ARCHIVE, name)
-    module = module_graph(parse_json(found.json, name), None, name)
+    case, record = QUANTIZED[name], recorded(ARCHIVE, name)
+    module = module_graph(parse_json(record.json, name), None, name)
     graph = tidy(to_ir(module, integers="qdq"))
-    assert_near(run(graph, found.feeds, max(opset, case.since), tmp_path), found.outputs)
+    assert_near(run(graph, record.feeds, max(opset, case.since), tmp_path), record.outputs)
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -125,7 +125,7 @@ def test_pattern(name: str, tmp_path: Path) -> None:
     text = ask("live", "case", expression, [shape], "", file)["static"]
     feeds, outputs = fed_and_given(file)
     graph = tidy(to_ir(module_graph(parse_json(text, name), None, name), integers="qdq"))
-    found = Counter(n.op for n in graph.nodes if n.op != "Cast")
-    assert operators is None or found == Counter(operators)
+    counts = Counter(n.op for n in graph.nodes if n.op != "Cast")
+    assert operators is None or counts == Counter(operators)
     for opset in (11, 17, 21):
         assert_near(run(graph, feeds, opset, tmp_path), outputs)
