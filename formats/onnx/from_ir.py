@@ -16,7 +16,7 @@ from serde.passes.merge_slices import merge_slices
 from serde.passes.name_constants import name_constants
 from serde.passes.narrow_operands import narrow_operands
 from serde.plugins import get_target
-from serde.rewrite.outline import KEEP, Keep, outline_calls
+from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
 from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, least_ir_version
@@ -42,14 +42,15 @@ def from_ir(
     importer into Relax gets right; the name of a plug-in's target, to what that takes.
     """
     require_opset(opset, LOWEST_WRITTEN)
+    if functions not in KEEP:
+        raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
+    version = least_ir_version(opset) if ir_version is None else ir_version
+    kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
+    graph = forget_calls(graph, kept)
     for step in STEPS:
         graph = step(graph)
     if importer is not None:
         return name_constants(_for_importer(graph, opset, importer))
-    if functions not in KEEP:
-        raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
-    version = least_ir_version(opset) if ir_version is None else ir_version
-    kept = functions if version >= FUNCTIONS_IR else "inline"
     decomposed |= operators_without_kernel(opset)
     lowered = lower_to(graph, opset, kept != "inline", decomposed, integer_kernels)
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)

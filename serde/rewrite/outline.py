@@ -40,6 +40,25 @@ def outline_calls(
     return replace(done, functions=(*graph.functions, *funcs), imports=imports)
 
 
+def forget_calls(graph: Graph, keep: Keep) -> Graph:
+    """``graph`` without the calls that ``outline_calls`` leaves as nodes: passes cross these."""
+    if keep == "all" or not any(s.calls for n in graph.all_nodes() for s in n.sources):
+        return graph
+    return replace(graph, nodes=tuple(_forget_calls(n, keep) for n in graph.nodes))
+
+
+def _forget_calls(node: Node, keep: Keep) -> Node:
+    sources = []
+    for source in node.sources:
+        calls = () if keep == "inline" else tuple(c for c in source.calls if not c.fused)
+        sources.append(replace(source, calls=calls) if calls != source.calls else source)
+    attrs = node.attrs
+    if node.graphs():
+        bodies = {k: forget_calls(v, keep) for k, v in attrs.items() if isinstance(v, Graph)}
+        attrs = {**attrs, **bodies}
+    return replace(node, attrs=attrs, sources=tuple(sources))
+
+
 class _Outlining:
     def __init__(self, keep: Keep, domain: str | None) -> None:
         self.keep, self.domain = keep, domain

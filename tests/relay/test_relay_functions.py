@@ -128,3 +128,12 @@ def test_partitions_and_fusions(name: str, keep: str, first: str | None, tmp_pat
     model = written(graph_of(case, name, tmp_path), tmp_path / "m.onnx", functions=keep)
     assert [f.name for f in model.functions][:1] == ([first] if first else [])
     assert_equal(numbers(tmp_path / "m.onnx", case.feeds), case.outputs)
+
+
+def test_layers_are_merged_across_the_functions_of_a_fusion(tmp_path: Path) -> None:
+    case = recorded(ARCHIVE, "pass-FuseOps0")
+    model = written(graph_of(case, "pass-FuseOps0", tmp_path), tmp_path / "m.onnx")
+    assert "Gemm" in {n.op_type for n in model.graph.node}
+    kept = written(graph_of(case, "pass-FuseOps0", tmp_path), tmp_path / "a.onnx", functions="all")
+    bodies = [[n.op_type for n in f.node] for f in kept.functions]
+    assert ["MatMul"] in bodies and not any("Gemm" in ops for ops in bodies)

@@ -1,4 +1,4 @@
-"""BitCast at opsets without it."""
+"""BitCast and BitShift at opsets without them."""
 
 from __future__ import annotations
 
@@ -49,3 +49,16 @@ def test_floats_are_refused(old: type, new: type) -> None:
     to = helper.np_dtype_to_tensor_dtype(np.dtype(new))
     with pytest.raises(Unconvertible, match="NaNs differ in bits.*opset 26 is the lowest"):
         Single("BitCast", (np.zeros(3, old),), {"to": to}).at(25, STATIC)
+
+
+@pytest.mark.parametrize(("shift", "count"), [(3, 1), (30, 1), (31, 2), (40, 2)])
+def test_shifts_by_constants_divide_once_where_one_power_has_room(shift: int, count: int) -> None:
+    graph = ir_of(
+        f"g (int32[3] x) => (int32[3] y) {{ n = Constant<value_int = {shift}>() "
+        'k = Cast<to = 6>(n) y = BitShift<direction = "RIGHT">(x, k) }', 28,
+    )  # fmt: skip
+    proto = to_proto(lower_to(graph, 17))
+    assert [n.op_type for n in proto.graph.node].count("Div") == count
+    x = np.array([-(2**31), -5, 2**31 - 1], np.int32)
+    ((_, got), *_) = results(proto, [x])
+    np.testing.assert_array_equal(got[0], x.astype(np.int64) >> shift)

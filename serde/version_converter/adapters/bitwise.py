@@ -82,14 +82,16 @@ def shift_by_table(g, x: Value, y: Value, *, direction: str):
     count = shift_count(g, y, bits)
     near = g.Min(count, bits - 2)
     far = g.Sub(count, near)
-    first, second = powers(g, near, bits - 2, kind), powers(g, far, 2, kind)
+    steps = [powers(g, near, bits - 2, kind)]
+    if far.tensor is None or far.array().any():
+        steps.append(powers(g, far, 2, kind))
     if direction == "LEFT":
-        return g.Mul(g.Mul(x, first), second)
+        return reduce(g.Mul, steps, x)
     if kind.kind == "u":
-        return g.Div(g.Div(x, first), second)
+        return reduce(g.Div, steps, x)
     negative = g.Less(x, 0)
     size = g.Where(negative, g.Sub(g.const(-1, kind), x), x)
-    moved = g.Div(g.Div(size, first), second)
+    moved = reduce(g.Div, steps, size)
     return g.Where(negative, g.Sub(g.const(-1, kind), moved), moved)
 
 
