@@ -39,7 +39,7 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
     )  # fmt: skip
     profile: str | None = option(
         "What the consumer asks for: generic, tensorrt, openvino, tract, mnn, onnx2torch, "
-        "relax, npu-static, or a plug-in's target.",
+        "coreml, qnn, relax, npu-static, or a plug-in's target.",
         "`relax` is described below; [consumers.md](../how-to/consumers.md) and "
         "[add-a-target.md](../how-to/add-a-target.md) are about others.",
         metavar="NAME",

@@ -62,6 +62,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "tract": Profile(21, functions="inline", importer="tract", reading={**QDQ, **FOLDED}),
         "mnn": Profile(functions="inline", importer="mnn", reading={**QDQ, **FOLDED}),
         "onnx2torch": Profile(functions="inline", importer="onnx2torch", reading=QDQ),
+        "coreml": Profile(21, functions="inline", importer="coreml", reading={**QDQ, **FOLDED}),
+        "qnn": Profile(20, functions="inline", importer="qnn", reading={**QDQ, **FOLDED}),
         "relax": Profile(functions="inline", importer="relax"),
         "npu-static": Profile(
             13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline", reading=FOLDED

@@ -8,10 +8,15 @@ from serde.ir.graph import Graph
 from serde.legalize.target import Target
 
 CONSUMERS = frozenset({"mnn", "onnx2torch", "openvino", "tensorrt", "tract"})
+DESCRIBED = frozenset({"coreml", "qnn"})  # in files of serde.backends, by documentation
 
 
 def get_consumer(name: str) -> Target | None:
     """The target of a consumer, None where none has this name."""
+    if name in DESCRIBED:
+        from serde.backends.description import get_backend
+
+        return get_backend(name).target
     if name not in CONSUMERS:
         return None
     module = import_module(f"{__name__}.{name}.target")
