@@ -1,8 +1,10 @@
 """Speed of converted networks in ONNX Runtime: ``python -m benchmarks.latency [NETWORK …]``.
 
-Each network's export by serde, its export by MXNet itself where it makes one, and the network in
-MXNet run in turn in one process, on one sample; the table of benchmarks.md holds medians.
-``LIBRARY/NETWORK`` names one of ``conformance.zoo``, whose libraries ``--packages`` finds.
+Each network's export by serde, the same after onnxslim, its export by MXNet, that of the same
+network by PyTorch, and the network in MXNet run in turn in one process, with one thread; the table
+of benchmarks.md holds medians. The rows of networks that are not measured stay. ``$SERDE_ZOO``,
+``$SERDE_CONSUMERS`` (for onnxslim) and ``$SERDE_TORCH`` name folders, as for ``tests`` and
+``conformance``; the last with torchvision and onnxscript as well. What is missing is left out.
 """
 
 from __future__ import annotations
@@ -10,165 +12,223 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
+import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from itertools import cycle, permutations
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Failed, publish, python, table, workplace
+from benchmarks.measure import DOCUMENT, Failed, publish, python, table, workplace
 
 NETWORKS = (
-    "resnet18_v2", "resnet50_v2", "mobilenet1.0", "mobilenetv2_1.0", "densenet121", "inceptionv3",
-    "vgg11_bn", "gluonnlp/standard_lstm_lm_200", "gluonnlp/bert_12_768_12",
-    "gluoncv/ssd_512_mobilenet1.0_voc", "gluoncv/mobilenet1.0_int8", "gluoncv/vgg16_ucf101_int8",
+    "alexnet", *(f"densenet{n}" for n in (121, 161, 169, 201)), "inceptionv3",
+    *(f"mobilenet{v}{m}" for v in ("", "v2_") for m in ("1.0", "0.75", "0.5", "0.25")),
+    *(f"resnet{n}_v{v}" for v in (1, 2) for n in (18, 34, 50, 101, 152)),
+    "squeezenet1.0", "squeezenet1.1",
+    *(f"vgg{n}{bn}" for n in (11, 13, 16, 19) for bn in ("", "_bn")),
+    "lstm", "gru", "bert_batch_dot", "bert_interleaved",
+    "gluonnlp/standard_lstm_lm_200", "gluonnlp/awd_lstm_lm_600", "gluonnlp/bert_12_768_12",
+    "gluonnlp/distilbert_6_768_12", "gluonnlp/transformer_en_de_512 encoder",
+    "gluoncv/resnet18_v1b", "gluoncv/resnet50_v1b", "gluoncv/mobilenetv3_small",
+    "gluoncv/ssd_512_mobilenet1.0_voc", "gluoncv/ssd_300_vgg16_atrous_voc",
+    "gluoncv/yolo3_mobilenet1.0_voc", "gluoncv/yolo3_darknet53_voc",
+    "gluoncv/center_net_resnet18_v1b_voc", "gluoncv/fcn_resnet50_ade",
+    "gluoncv/deeplab_resnet50_ade", "gluoncv/simple_pose_resnet18_v1b",
+    "gluoncv/mobilenet1.0_int8", "gluoncv/vgg16_ucf101_int8",
     "gluoncv/inceptionv3_kinetics400_int8", "gluoncv/resnet18_v1b_kinetics400_int8",
     "gluoncv/resnet50_v1_int8", "gluoncv/simple_pose_resnet18_v1b_int8",
 )  # fmt: skip
-WARMING = 5  # rounds that are not counted
+TITLE = "Speed of the results"
+WARMING = 3  # rounds that are not counted
+LEAST, MOST = 15, 80  # rounds
+RUN = 4e-3  # seconds that each way runs at least in a round
 CLOSE = 1e-4  # of the outputs' scale
-Outputs = list[np.ndarray[Any, Any]]
+COLUMNS = {  # by heading: the ways that a column shows the fastest of
+    "a second session": ("again",), "onnxslim": ("onnxslim",),
+    "MXNet's export": ("MXNet's export",), "PyTorch's": ("traced", "dynamo"),
+    "MXNet": ("MXNet",),
+}  # fmt: skip
+Times = list[tuple[float, float]]  # milliseconds of the clock and of the processor
 
 
-def exported(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """The prefix of a network that MXNet exported, and one sample for it."""
-    library, _, rest = name.rpartition("/")
-    if library:
-        sample = import_module(f"conformance.zoo.{library}").sample(rest, folder)
-        return sample.prefix, dict(sample.feeds)
-    from serde.bridges.mxnet import import_mxnet
-    from tests import networks
-
-    network = networks.build(name)
-    feeds = networks.feeds(network, 1)
-    network.block.hybridize()
-    # Running sets gamma to 1 where it is fixed: MXNet's exporter takes what is stored.
-    network.block(*map(import_mxnet().nd.array, feeds.values()))
-    network.block.export(str(folder / name))
-    return folder / name, feeds
-
-
-def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
-    """Milliseconds of each way of running a network, one list a way, and their agreement."""
-    import onnxruntime
-
-    import serde
-    from conformance import mxnet_exporter
-    from serde.bridges.mxnet import import_mxnet
-
-    mxnet = import_mxnet()
-    prefix, feeds = exported(name, folder)
-    ours, theirs = str(folder / "ours.onnx"), str(folder / "theirs.onnx")
-    serde.convert(prefix, ours, inputs=feeds)
-
-    def session(path: str) -> Callable[[], Outputs]:
-        runner = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        inputs = {i.name: feeds[i.name] for i in runner.get_inputs()}
-        return lambda: list(runner.run(None, inputs))
-
-    files = (f"{prefix}-symbol.json", [*feeds], f"{prefix}-0000.params")
-    block = mxnet.gluon.SymbolBlock.imports(*files)
-    block.hybridize(static_alloc=True, static_shape=True)
-    tensors = [mxnet.nd.array(x) for x in feeds.values()]
-
-    def native() -> Outputs:
-        result = block(*tensors)
-        return [y.asnumpy() for y in (result if isinstance(result, list | tuple) else [result])]
-
-    ways = {"ours": session(ours), "mxnet": native}
-    try:
-        mxnet_exporter.export(str(prefix), theirs, feeds)
-        ways["theirs"] = session(theirs)
-    except Exception as error:  # whatever MXNet's exporter and ONNX Runtime raise
-        print(f"{name}: MXNet's exporter: {str(error)[:200]}", file=sys.stderr)
-    return {**timed(ways, rounds), **agreement(ways)}
-
-
-def timed(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of each round; orders change, as a way's threads wait busily into the next."""
-    times: dict[str, list[float]] = {way: [] for way in ways}
-    orders = cycle(permutations(ways))
-    for number, order in zip(range(WARMING + rounds), orders, strict=False):
-        for way in order:
-            start = time.perf_counter()
-            ways[way]()
-            if number >= WARMING:
-                times[way].append((time.perf_counter() - start) * 1e3)
-    return times
-
-
-def agreement(ways: Mapping[str, Callable[[], Outputs]]) -> dict[str, float]:
-    """How far the exports' results are from MXNet's, as a share of their scale."""
+def measure(folder: Path, seconds: float) -> dict[str, Any]:
+    """The times of each way of running a network, and how far its results are from MXNet's."""
+    from benchmarks.latency_models import AGAIN, MXNET, SAME, SERDE, run_mxnet
     from conformance.zoo.compare import scaled
+    from serde.bridges.onnxruntime import prepare
 
-    expected = ways["mxnet"]()
-    return {
-        f"{way} off": max(scaled(y, w) for y, w in zip(ways[way](), expected, strict=True))
-        for way in ways
-    }
-
-
-def median(numbers: list[float]) -> float:
-    """The middle one."""
-    return sorted(numbers)[len(numbers) // 2]
-
-
-def row(name: str, result: Mapping[str, Any]) -> tuple[str, ...]:
-    """A line of the table."""
-    if result["ours off"] >= CLOSE:
-        sys.exit(f"{name}: serde's export is off by {result['ours off']:.1e}")
-    times, ratios = [f"{median(result['ours']):.1f}"], []
-    for way in ("theirs", "mxnet"):
-        if way not in result:
-            times.append("refused")
-            ratios.append("")
+    with np.load(folder / "feeds.npz") as file:
+        feeds = dict(file)
+    paths = json.loads((folder / "ways.json").read_text())["ways"]
+    runs = {MXNET: run_mxnet(paths.pop(MXNET), feeds)}
+    expected, off, reasons = runs[MXNET](), {}, {}
+    for way, path in {**paths, AGAIN: paths[SERDE]}.items():
+        if path == SAME:
             continue
-        wrong = "" if result[f"{way} off"] < CLOSE else " (and wrong)"
-        times.append(f"{median(result[way]):.1f}{wrong}")
-        pairs = zip(result["ours"], result[way], strict=True)
-        ratios.append(f"{median([mine / other for mine, other in pairs]):.2g}")
-    return (name, *times, *ratios)
+        try:
+            session = prepare(path, threads=1)
+            pairs = zip(session(feeds), expected, strict=True)
+            off[way] = max(scaled(y.reshape(w.shape), w) for y, w in pairs)
+            runs[way] = lambda session=session: session(feeds)
+        except Exception as error:  # an export that does not run, or gives other shapes
+            reasons[way] = str(error).strip().splitlines()[-1][:200]
+    return {"times": time_rounds(runs, seconds), "off": off, "reasons": reasons}
+
+
+def time_rounds(runs: Mapping[str, Any], seconds: float) -> dict[str, Times]:
+    """The times of each round, in which all run in an order of its own."""
+    draws, names = random.Random(0), list(runs)
+    found: dict[str, Times] = {name: [] for name in names}
+    repeats = {name: max(1, round(RUN / least_seconds(runs[name]))) for name in names}
+    start = time.perf_counter()
+    for number in range(WARMING + MOST):
+        if number >= WARMING + LEAST and time.perf_counter() - start > seconds:
+            break
+        draws.shuffle(names)
+        for name in names:
+            run, count = runs[name], repeats[name]
+            before = time.perf_counter(), time.process_time()
+            for _ in range(count):
+                run()
+            after = time.perf_counter(), time.process_time()
+            clock, processor = ((b - a) * 1e3 / count for a, b in zip(before, after, strict=True))
+            found[name].append((clock, processor))
+    return {name: times[WARMING:] for name, times in found.items()}
+
+
+def least_seconds(run: Any) -> float:
+    """The time of the fastest of three runs."""
+    found = []
+    for _ in range(3):
+        start = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def row(name: str, tries: Sequence[Mapping[str, Any]], made: Mapping[str, Any]) -> list[str]:
+    """A line of the table, of several processes."""
+    off, reasons = tries[0]["off"], {**made["reasons"], **tries[0]["reasons"]}
+    if off["serde"] >= CLOSE:
+        sys.exit(f"{name}: serde's export is off by {off['serde']:.1e}")
+    for way, why in reasons.items():
+        print(f"{name}: {way}: {why}", file=sys.stderr)
+    ours = [t["times"]["serde"] for t in tries]
+    cells = [name, f"{statistics.median(c for times in ours for c, _ in times):.2f}"]
+    for ways in COLUMNS.values():
+        ratios = {
+            way: compare(ours, [t["times"][way] for t in tries])
+            for way in ways if way in tries[0]["times"]
+        }  # fmt: skip
+        if not ratios:
+            cells.append("same" if made["ways"].get(ways[0]) == "same" else "–")
+            continue
+        way = max(ratios, key=lambda way: ratios[way])
+        wrong = " (wrong)" if off.get(way, 0) >= CLOSE else ""
+        cells.append("{:.2f} ({:.2f})".format(*ratios[way]) + wrong)
+    return cells
+
+
+def compare(ours: Iterable[Times], others: Iterable[Times]) -> tuple[float, float]:
+    """The median of rounds' ratios of clock and of processor, and of that the processes' median."""
+    ratios = []
+    for mine, theirs in zip(ours, others, strict=True):
+        pairs = list(zip(mine, theirs, strict=True))
+        ratios.append([statistics.median(m[at] / t[at] for m, t in pairs) for at in range(2)])
+    clock, processor = (statistics.median(r[at] for r in ratios) for at in range(2))
+    return clock, processor
 
 
 def main() -> int:
-    """Measure each network in a process of its own."""
+    """Measure each network in processes of its own."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.latency")
     parser.add_argument("networks", nargs="*", default=NETWORKS, metavar="NETWORK")
-    parser.add_argument("--rounds", type=int, default=60, help="runs of each (60)")
+    parser.add_argument("--seconds", type=float, default=10, help="of runs in a process (10)")
+    parser.add_argument("--processes", type=int, default=3, help="for each network (3)")
     parser.add_argument("--folder", help="where models are written (the system's own)")
-    parser.add_argument("--packages", metavar="FOLDER", help="where the zoo's libraries are")
-    parser.add_argument("--inside", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.packages:
-        os.environ["PYTHONPATH"] = os.path.abspath(args.packages)
-    if args.inside:
-        print(json.dumps(measure(args.networks[0], Path(args.inside), args.rounds)))
+    parser.add_argument("--inside", choices=("make", "measure"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inside:
+        name, folder = given.networks
+        if given.inside == "make":
+            from benchmarks.latency_models import make_files
+
+            make_files(name, Path(folder))
+        else:
+            print(json.dumps(measure(Path(folder), given.seconds)))
         return 0
-    rows = []
-    with workplace(args.folder) as folder:
-        for name in args.networks:
-            place = folder / name.replace("/", "_")
-            place.mkdir()
-            options = ("--rounds", str(args.rounds), "--inside", place)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if zoo := os.environ.get("SERDE_ZOO"):
+        os.environ["PYTHONPATH"] = os.path.abspath(zoo)
+    rows = read_rows()
+    with workplace(given.folder) as parent:
+        for number, name in enumerate(given.networks):
             try:
-                text = python("-m", "benchmarks.latency", name, *options).printed
+                rows[name] = measure_network(name, parent / str(number), given)
             except Failed as reason:
-                print(f"{name}: {reason}")
+                print(f"{name}: {reason}", flush=True)
                 continue
-            rows.append(row(name, json.loads(text.splitlines()[-1])))
-            print(rows[-1], flush=True)
-    head = ("network", "serde, ms", "MXNet's export, ms", "MXNet, ms", "to its export", "to MXNet")
-    text = (
-        f"One sample, {args.rounds} rounds in which each way runs once, in changing order; "
-        "medians of the times and of the rounds' ratios. Both exports run in ONNX Runtime (serde's "
-        "of opset 17, MXNet's of opset 13), with its own settings."
-    )
-    publish("Speed of the results", f"{text}\n\n{table(head, rows)}")
+            print(*rows[name], sep=" | ", flush=True)
+            publish_rows(rows, given)
     return 0
+
+
+def measure_network(name: str, folder: Path, given: argparse.Namespace) -> list[str]:
+    """The row of one network, whose files are removed."""
+    folder.mkdir()
+    try:
+        command = ("-m", "benchmarks.latency", name, folder, "--inside")
+        python(*command, "make")
+        seconds = ("--seconds", str(given.seconds))
+        said = [python(*command, "measure", *seconds).printed for _ in range(given.processes)]
+        tries = [json.loads(text.splitlines()[-1]) for text in said]
+        return row(name, tries, json.loads((folder / "ways.json").read_text()))
+    finally:
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def read_rows() -> dict[str, list[str]]:
+    """The rows of the table that is published."""
+    text = DOCUMENT.read_text(encoding="utf-8").partition(f"## {TITLE}\n")[2].partition("\n## ")[0]
+    lines = [line.strip("|\n ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    if not lines or len(lines[0]) != 2 + len(COLUMNS):
+        return {}
+    return {name: [name, *cells] for name, *cells in lines[2:]}
+
+
+def publish_rows(rows: Mapping[str, list[str]], given: argparse.Namespace) -> None:
+    """Write the section, with the networks in their order."""
+    order = {name: at for at, name in enumerate(NETWORKS)}
+    listed = sorted(rows.values(), key=lambda cells: order.get(cells[0], len(order)))
+    head = ("network", "serde, ms", *(f"to {heading}" for heading in COLUMNS))
+    text = (
+        "The time of serde's export (opset 17, default options) in ONNX Runtime, and its ratio to "
+        "that of others: a second session of the same file, which tells the noise; the file after "
+        "onnxslim (*same*: it has the same nodes); the export of MXNet itself (opset 13); the "
+        "export of torchvision's network with the same weights by the faster of PyTorch's two "
+        "exporters (opset 17 and 20); MXNet. One sample, one thread. All run in one process, in "
+        f"{LEAST} to {MOST} rounds in which each runs once (fast ones for {RUN * 1e3:.0f} ms), in "
+        "changing order. The median of the rounds' ratios, and of that the median of "
+        f"{given.processes} processes; in brackets that of the processor's time. *–*: there is no "
+        "such export, or it does not run; *wrong*: its numbers are not MXNet's."
+    )
+    publish(TITLE, f"{text}\n\n{summarize(listed)}\n\n{table(head, listed)}")
+
+
+def summarize(rows: Sequence[Sequence[str]]) -> str:
+    """How many networks each column has, and the largest ratio."""
+    parts = []
+    for at, heading in enumerate(COLUMNS, 2):
+        found = [float(cells[at].split()[0]) for cells in rows if cells[at][:1].isdigit()]
+        same = sum(cells[at] == "same" for cells in rows)
+        said = f"{heading}: {max(found):.2f} of {len(found)}" if found else f"{heading}: none"
+        parts.append(said + (f", and {same} the same" if same else ""))
+    return f"{len(rows)} networks. The largest ratios: {'; '.join(parts)}."
 
 
 if __name__ == "__main__":

@@ -1,0 +1,133 @@
+"""The files of one network that ``benchmarks.latency`` runs, and what runs them.
+
+``LIBRARY/NETWORK`` names one of ``conformance.zoo``, whose libraries are in ``$SERDE_ZOO``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import serde
+from serde.bridges.mxnet import import_mxnet
+from tests.consumers.consumers_live import CONSUMERS
+from tests.consumers.torch_live import TORCH
+from tests.live_worker import LiveError
+
+Array = np.ndarray[Any, Any]
+Run = Callable[[], list[Array]]
+SERDE, AGAIN, MXNET, THEIRS, SLIM = "serde", "again", "MXNet", "MXNet's export", "onnxslim"
+TORCH_WAYS = ("traced", "dynamo")
+SAME = "same"  # said of a file whose nodes onnxslim leaves as they are
+SCRIPT = Path(__file__).with_name("torch_networks.py")
+
+
+def make_files(name: str, folder: Path) -> None:
+    """Write each export of a network, a sample, and in ``ways.json`` where the files are.
+
+    In place of a file that there is none of stands the reason, under ``reasons``.
+    """
+    prefix, feeds, arrays = export_network(name, folder)
+    np.savez(folder / "feeds.npz", **feeds)
+    ours = folder / "serde.onnx"
+    serde.convert(prefix, ours, inputs=feeds)
+    ways, reasons = {MXNET: str(prefix), SERDE: str(ours)}, {}
+    for way, make in (
+        (SLIM, lambda: slim(ours, folder / "slim.onnx")),
+        (THEIRS, lambda: export_by_mxnet(prefix, folder / "theirs.onnx", feeds)),
+        ("torch", lambda: export_by_torch(name, arrays, feeds, folder)),
+    ):
+        try:
+            found = make()
+            ways |= found if isinstance(found, dict) else {way: found}
+        except Exception as error:  # whatever the exporters raise
+            reasons[way] = str(error).strip().splitlines()[-1][:200]
+    (folder / "ways.json").write_text(json.dumps({"ways": ways, "reasons": reasons}))
+
+
+def export_network(name: str, folder: Path) -> tuple[Path, dict[str, Array], list[Array]]:
+    """The prefix of a network that MXNet exported, a sample for it, and its parameters in order.
+
+    Networks of ``conformance.zoo`` come with the parameters of the file, in its order.
+    """
+    library, _, rest = name.rpartition("/")
+    mxnet = import_mxnet()
+    if library:
+        sample = import_module(f"conformance.zoo.{library}").sample(rest, folder)
+        arrays = mxnet.nd.load(f"{sample.prefix}-0000.params")
+        return sample.prefix, dict(sample.feeds), [a.asnumpy() for a in arrays.values()]
+    from tests import networks
+
+    network = networks.build(name)
+    feeds = networks.feeds(network, 1)
+    network.block.hybridize()
+    # Running sets gamma to 1 where it is fixed: MXNet's exporter takes what is stored.
+    network.block(*map(mxnet.nd.array, feeds.values()))
+    network.block.export(str(folder / name))
+    parameters = network.block.collect_params().values()
+    return folder / name, feeds, [p.data().asnumpy() for p in parameters]
+
+
+def slim(path: Path, target: Path) -> str:
+    """The file that onnxslim makes of one, or ``SAME`` if it has the same nodes."""
+    CONSUMERS.ask("onnxslim", str(path), str(target))
+    return SAME if count_forms(path) == count_forms(target) else str(target)
+
+
+def count_forms(path: Path) -> Counter[tuple[str, ...]]:
+    """How many nodes of a file have the same operator and attributes; constants are none."""
+    nodes = onnx.load(path, load_external_data=False).graph.node
+    forms = ((n.op_type, *sorted(str(a) for a in n.attribute)) for n in nodes)
+    return Counter(form for form in forms if form[0] != "Constant")
+
+
+def export_by_mxnet(prefix: Path, target: Path, feeds: dict[str, Array]) -> str:
+    """The file of MXNet's own exporter."""
+    from conformance import mxnet_exporter
+
+    mxnet_exporter.export(str(prefix), str(target), feeds)
+    return str(target)
+
+
+def export_by_torch(
+    name: str, arrays: list[Array], feeds: dict[str, Array], folder: Path
+) -> dict[str, str]:
+    """The file of each of PyTorch's exporters for torchvision's network, with these weights."""
+    place = os.environ.get(TORCH.variable)
+    if not place:
+        raise LiveError(f"no PyTorch: {TORCH.variable} names no folder made by {TORCH.maker}")
+    outputs = run_mxnet(folder / name.rpartition("/")[2], feeds)()
+    if len(feeds) > 1 or len(outputs) > 1:
+        raise LiveError("no network of torchvision")
+    numbered = {str(i): a for i, a in enumerate(arrays)}
+    sample = next(iter(feeds.values()))
+    np.savez(folder / "torch.npz", input=sample, output=outputs[0], **numbered)
+    command = [f"{place}/v/bin/python", SCRIPT, name, folder / "torch.npz", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LiveError(done.stderr)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def run_mxnet(prefix: Path | str, feeds: dict[str, Array]) -> Run:
+    """The network in MXNet, as a function."""
+    mxnet = import_mxnet()
+    files = (f"{prefix}-symbol.json", [*feeds], f"{prefix}-0000.params")
+    block = mxnet.gluon.SymbolBlock.imports(*files)
+    block.hybridize(static_alloc=True, static_shape=True)
+    tensors = [mxnet.nd.array(x) for x in feeds.values()]
+
+    def run() -> list[Array]:
+        result = block(*tensors)
+        return [y.asnumpy() for y in (result if isinstance(result, list | tuple) else [result])]
+
+    return run
