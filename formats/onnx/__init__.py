@@ -55,6 +55,12 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
         "Write products of integers as QLinearConv and QLinearMatMul.", kind="object"
     )
     importer: str | None = option("What the file is legalized for.", kind="object")
+    int8_weights: bool | None = option(
+        "Write weights of integer products as int8, where they are uint8.",
+        "ONNX Runtime has faster kernels for uint8 by int8 on processors with VNNI instructions. "
+        "On x86 processors without, these saturate: outputs may be wrong there. See "
+        "[quantized-models.md](../how-to/quantized-models.md).", kind="flag",
+    )  # fmt: skip
 
 
 def matches(path: Path) -> bool:

@@ -10,6 +10,7 @@ from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, re
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.fold_bias import fold_bias
 from serde.passes.fold_pads import fold_pads
+from serde.passes.int8_weights import use_int8_weights
 from serde.passes.linear_layers import make_gemms
 from serde.passes.merge_reshapes import merge_reshapes
 from serde.passes.merge_slices import merge_slices
@@ -34,11 +35,13 @@ def from_ir(
     functions: Keep = "keep",
     integer_kernels: bool = True,
     importer: str | None = None,
+    int8_weights: bool = False,
 ) -> Graph:
     """Lower the IR to ``opset``; functions are kept where the file's IR version has them.
 
     ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
-    ``QLinearMatMul``, which every runtime computes alike. ``importer="relax"`` keeps to what TVM's
+    ``QLinearMatMul``, which every runtime computes alike; ``int8_weights`` writes weights of these
+    and of integer products as int8 in place of uint8. ``importer="relax"`` keeps to what TVM's
     importer into Relax gets right; the name of a plug-in's target, to what that takes.
     """
     require_opset(opset, LOWEST_WRITTEN)
@@ -50,9 +53,11 @@ def from_ir(
     for step in STEPS:
         graph = step(graph)
     if importer is not None:
-        return name_constants(_for_importer(graph, opset, importer))
+        legal = _for_importer(graph, opset, importer)
+        return name_constants(use_int8_weights(legal) if int8_weights else legal)
     decomposed |= operators_without_kernel(opset)
     lowered = lower_to(graph, opset, kept != "inline", decomposed, integer_kernels)
+    lowered = use_int8_weights(lowered) if int8_weights else lowered
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
 

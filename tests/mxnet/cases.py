@@ -248,9 +248,11 @@ def converted(case: Case, outputs: int, opset: int) -> dict[str, list[Array]]:
     return {level: run_at(level, model, feeds) for level in LEVELS}
 
 
-def write(case: Case, outputs: int, opset: int) -> tuple[ModelProto, dict[str, Array]]:
+def write(
+    case: Case, outputs: int, opset: int, **options: Any
+) -> tuple[ModelProto, dict[str, Array]]:
     """The model of a case with sizes that are numbers, and its inputs."""
-    graph = from_ir(_graph(_symbol_json(case, outputs), case, "static"), opset)
+    graph = from_ir(_graph(_symbol_json(case, outputs), case, "static"), opset, **options)
     return to_proto(graph), _feeds(graph, case)
 
 

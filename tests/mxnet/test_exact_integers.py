@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.ir.graph import DType
 from tests.mxnet.cases import OPSETS, case, converted, f32, i8, i32, of, u8, write
-from tests.mxnet.int8 import LAYERS, skip_inexact
+from tests.mxnet.int8 import LAYERS, needs_exact_int8, skip_inexact
 from tests.mxnet.ops.test_attention import integers
 from tests.mxnet.ops.test_quantization import HIGH, TOP, ZERO, add, enlarged, pooled, resized
 from tests.mxnet.ops.test_quantized_matmul import (
@@ -221,3 +221,19 @@ def test_products_are_exact_on_every_processor(layer):
             np.testing.assert_allclose(
                 got, reference, rtol=1e-5, atol=1e-5 * np.abs(reference).max()
             )
+
+
+@needs_exact_int8
+@pytest.mark.parametrize("layer", PRODUCTS, ids=str)
+def test_int8_weights_make_the_same_products(layer):
+    """Those of uint8 by int8, which ONNX Runtime adds up exactly where there is VNNI."""
+    model, feeds = write(layer, 1, 21)
+    signed, _ = write(layer, 1, 21, int8_weights=True)
+    types = {i.name: i.data_type for i in signed.graph.initializer}
+    places = {"MatMulInteger": 1, "QLinearConv": 3, "QLinearMatMul": 3}
+    weights = [n.input[places[n.op_type]] for n in signed.graph.node if n.op_type in places]
+    assert {types[w] for w in weights if w in types} <= {TensorProto.INT8}
+    for level in LEVELS:
+        expected = run_at(level, model, feeds)
+        for got, reference in zip(run_at(level, signed, feeds), expected, strict=True):
+            np.testing.assert_array_equal(got, reference, level)
