@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.measure import (
     Cost,
     Failed,
-    interleaved,
+    interleave,
     into_cache,
     publish,
     python,
@@ -71,7 +71,7 @@ def compare(weights: Path, source: Path, modes: list[str], repeats: int, *option
         mode: converting(source, target, "--external-data", MODES[mode], *options) for mode in modes
     }
     into_cache(source, weights)
-    costs = interleaved(ways, repeats)
+    costs = interleave(ways, repeats)
     remove(target, target.with_name(f"{target.name}.data"), folder / "copy")
     base = costs["`cp`"].seconds
     return table(
@@ -202,7 +202,7 @@ def exporter(folder: Path, repeats: int) -> None:
             place / "model-symbol.json", place / "converted.onnx", "--input", f"data={shape}"
         ),
     }
-    costs = interleaved(ways, 1)
+    costs = interleave(ways, 1)
     rows = table(
         ("way", "time, s", "peak memory, MB"),
         ((n, f"{c.seconds:.1f}", f"{c.memory:,.0f}") for n, c in costs.items()),

@@ -58,7 +58,7 @@ Times = list[tuple[float, float]]  # milliseconds of the clock and of the proces
 def measure(folder: Path, seconds: float) -> dict[str, Any]:
     """The times of each way of running a network, and how far its results are from MXNet's."""
     from benchmarks.latency_models import AGAIN, MXNET, SAME, SERDE, run_mxnet
-    from conformance.zoo.compare import scaled
+    from conformance.zoo.compare import scale_error
     from serde.bridges.onnxruntime import prepare
 
     with np.load(folder / "feeds.npz") as file:
@@ -72,7 +72,7 @@ def measure(folder: Path, seconds: float) -> dict[str, Any]:
         try:
             session = prepare(path, threads=1)
             pairs = zip(session(feeds), expected, strict=True)
-            off[way] = max(scaled(y.reshape(w.shape), w) for y, w in pairs)
+            off[way] = max(scale_error(y.reshape(w.shape), w) for y, w in pairs)
             runs[way] = lambda session=session: session(feeds)
         except Exception as error:  # an export that does not run, or gives other shapes
             reasons[way] = str(error).strip().splitlines()[-1][:200]

@@ -84,7 +84,7 @@ def best(costs: Sequence[Cost]) -> Cost:
     )
 
 
-def interleaved(ways: Mapping[str, Callable[[], Cost]], repeats: int) -> dict[str, Cost]:
+def interleave(ways: Mapping[str, Callable[[], Cost]], repeats: int) -> dict[str, Cost]:
     """Run several ways of doing one thing in turn; the best of each.
 
     What earlier runs wrote is on the disk before the next begins.

@@ -148,14 +148,14 @@ def lets(length: int) -> ast.Module:
 def measure(label: str, module: ast.Module) -> Iterator[str]:
     """A row for each form: how long writing, reading and evaluating take."""
     for form, write, parse in (("text", print_text, parse_text), ("JSON", to_json, parse_json)):
-        text, writing = timed(write, module)
-        tree, reading = timed(parse, text)
-        graph, evaluating = timed(module_graph, tree)
+        text, writing = time_call(write, module)
+        tree, reading = time_call(parse, text)
+        graph, evaluating = time_call(module_graph, tree)
         seconds = f"{writing:.2f} | {reading:.2f} | {evaluating:.2f}"
         yield f"| {label} | {form} | {len(text) / 1e6:.1f} | {len(graph.nodes):,} | {seconds} |"
 
 
-def timed(do: Callable[..., Any], argument: Any) -> tuple[Any, float]:
+def time_call(do: Callable[..., Any], argument: Any) -> tuple[Any, float]:
     """What ``do`` gives, and the processor's seconds it took."""
     started = time.process_time()
     result = do(argument)

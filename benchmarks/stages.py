@@ -18,7 +18,7 @@ from typing import Any
 from serde import api
 
 
-def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
+def time_call(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
     """Processor seconds a call takes, and its result."""
     start = time.process_time()
     result = function(*arguments, **options)
@@ -28,11 +28,11 @@ def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
 def stages(source: str, target: str, opset: int, inputs: Any) -> dict[str, float]:
     """Processor seconds by stage."""
     into = {"opset": opset} if opset else {}
-    read, _ = timed(api.read, source, inputs=inputs)
-    load, graph = timed(api.load, source, inputs=inputs)
-    write, _ = timed(api.save, graph, target, **into)
+    read, _ = time_call(api.read, source, inputs=inputs)
+    load, graph = time_call(api.load, source, inputs=inputs)
+    write, _ = time_call(api.save, graph, target, **into)
     del graph
-    together, _ = timed(api.convert, source, target, inputs=inputs, **into)
+    together, _ = time_call(api.convert, source, target, inputs=inputs, **into)
     return {"read": read, "fold": load - read, "write": write, "together": together}
 
 

@@ -74,7 +74,7 @@ def main(
         counts = ", ".join(f"{n} {kind}" for kind, n in record.counts(after).items())
         print(f"{name}: {counts} in {time.perf_counter() - start:.0f} s", flush=True)
         if revision is None and (is_update or not words):
-            new_rows = cell.recorded(before, rows)
+            new_rows = cell.make_record(before, rows)
             record.write(name, {**before, **new_rows} if words else new_rows)
             _progress(name).unlink(missing_ok=True)
     sys.exit(1 if worse else 0)

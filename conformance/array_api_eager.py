@@ -189,7 +189,7 @@ def _has_array(thing: Any) -> bool:
 
 
 def _wrap(function: Any) -> Any:
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         if function.__name__ in PLAIN:
             result = function(*_map(args, _numbers), **_map(kwargs, _numbers))
             return Array(result) if isinstance(result, np.ndarray) else result
@@ -198,9 +198,9 @@ def _wrap(function: Any) -> Any:
         result = function(*args, **kwargs)
         return _map(result, lambda t: Array(t) if isinstance(t, (np.ndarray, np.generic)) else t)
 
-    wrapped.__name__ = function.__name__
-    wrapped.__signature__ = _signature(function)  # type: ignore[attr-defined]
-    return wrapped
+    wrapper.__name__ = function.__name__
+    wrapper.__signature__ = _signature(function)  # type: ignore[attr-defined]
+    return wrapper
 
 
 def _signature(function: Any) -> Any:

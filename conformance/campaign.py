@@ -53,7 +53,7 @@ def kinds(home: Path) -> dict[str, Kind]:
     by_name: dict[str, Kind] = {}
     for reader in parsing.PARSERS:
         seeds = samples.of(reader)
-        make = partial(mutations.mutated, reader, seeds)
+        make = partial(mutations.mutate, reader, seeds)
         by_name[f"parse {reader}"] = make, partial(parse, reader), attempts.PARSED_PER_SECOND
     for reader in grammar.MAKERS:
         run = partial(attempts.attempt, reader, folder=home)

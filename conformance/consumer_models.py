@@ -40,7 +40,7 @@ class ConsumerModels(Cell):
             for consumer in (c for c in TITLES if is_here(c)):
                 for variant in model.reads:
                     key = f"{consumer} {variant}".strip()
-                    row[key] = tried(model, variant, consumer, bound_of(case), Path(place))
+                    row[key] = run_consumer(model, variant, consumer, bound_of(case), Path(place))
         return row
 
     def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
@@ -48,7 +48,7 @@ class ConsumerModels(Cell):
             return {"": Outcome.of(WRONG, row["failed"])}
         return {key: _outcome(result) for key, result in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         """With what libraries and runtimes that are not here gave before."""
         merged = {case: merge(before.get(case, {}), row) for case, row in rows.items()}
         return {**before, **merged}
@@ -83,7 +83,7 @@ def bound_of(case: str) -> float:
     return DETECTIONS if case.startswith("gluoncv/") else TOLERANCE
 
 
-def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path) -> Result:
+def run_consumer(model: Model, variant: str, consumer: str, bound: float, folder: Path) -> Result:
     """Write a model for a consumer and run it."""
     path, (feeds, expected) = folder / f"{consumer}.onnx", model.runs[variant]
     profile = get_profile(consumer)

@@ -19,7 +19,7 @@ from serde.formats.relay.io.params import read_params
 from serde.ir.graph import Graph
 from tests import light_models
 from tests.directions import DIRECTIONS, TOLERANCE, directions, reason, run_onnx
-from tests.networks import ENCODERS, LANGUAGE, VISION, build, expected, export, feeds, smallest
+from tests.networks import ENCODERS, LANGUAGE, VISION, build, compute, export, feeds, smallest
 from tests.relay import networks as relay_networks
 from tests.relay.networks import TESTING
 
@@ -112,7 +112,7 @@ class Directions(Cell):
             return {"": Outcome.of(NOT_RUN if "to compare" in why else REFUSED, why)}
         return {d: outcome(case, d, error) for d, error in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}  # the corpus and the libraries need not be here
 
 
@@ -130,7 +130,7 @@ def load(name: str, folder: Path) -> Source:
         return Source(serde.load(path), "onnx", inputs, run_onnx(path, inputs, SECONDS))
     network = build(name, smallest(name) if name in VISION else None)
     inputs = feeds(network, 1)
-    outputs = expected(network, inputs)
+    outputs = compute(network, inputs)
     symbol, _ = export(network, folder)
     return Source(serde.load(symbol, inputs=inputs), "mxnet", inputs, outputs)
 

@@ -19,7 +19,7 @@ class ImportFailed(SerdeError):
     """The importer, or the framework with what it made, raised an error."""
 
 
-def imported(run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+def run_importer(run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     """What an importer's result computes; whatever it raises counts as a refusal."""
     try:
         return run()
@@ -45,7 +45,7 @@ class MXNetImporter(MXNet):
                 symbol, arguments, states = import_model(f"{folder}/m.onnx")
             return self.bind(symbol, {**arguments, **states}, feeds)
 
-        return imported(run)
+        return run_importer(run)
 
 
 class RelayImporter(Relay):
@@ -57,7 +57,7 @@ class RelayImporter(Relay):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/m.onnx"
             onnx.save(graph, path)
-            return imported(lambda: self.ask(folder, feeds, "run_onnx", path, onnx.__path__[0]))
+            return run_importer(lambda: self.ask(folder, feeds, "run_onnx", path, onnx.__path__[0]))
 
 
 class RelaxImporter(Relax):
@@ -66,4 +66,4 @@ class RelaxImporter(Relax):
     name = "relax-importer"
 
     def run(self, graph: Any, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        return imported(lambda: self.run_model(graph, feeds))
+        return run_importer(lambda: self.run_model(graph, feeds))

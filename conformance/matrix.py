@@ -89,7 +89,7 @@ class Cell(ABC):
         """The row of a case that raised an error, ended its process or took too long."""
         return {"failed": why}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         """The rows to record after a whole run."""
         return rows
 

@@ -23,11 +23,11 @@ import serde
 from serde.ir.graph import Graph
 from tests import light_models, networks
 from tests.mxnet.test_quantised_networks import CASES as QUANTIZED
-from tests.mxnet.test_quantised_networks import quantised
+from tests.mxnet.test_quantised_networks import quantise_network
 from tests.onnx_live import error, run_model
 
 from . import relay_corpus
-from .zoo.compare import Sample, difference, live, nudged
+from .zoo.compare import Sample, difference, live, perturb
 
 Arrays = Mapping[str, Any]
 GLUONCV = tuple(
@@ -102,7 +102,7 @@ def open_model(name: str, folder: Path) -> Model:
     if kind == "light":
         return light(rest, folder)
     if kind == "int8":
-        return quantized(*rest.split("/"), folder)
+        return load_quantized(*rest.split("/"), folder)
     if kind == "relay":
         return relay_network(rest)
     if kind == "gluoncv":
@@ -115,7 +115,7 @@ def network(name: str, folder: Path) -> Model:
     size = networks.smallest(name) if name in networks.VISION else None
     built = networks.build(name, size)
     one, two = networks.feeds(built, 1), networks.feeds(built, 2)
-    runs = {"": (one, networks.expected(built, one)), NAMED: (two, networks.expected(built, two))}
+    runs = {"": (one, networks.compute(built, one)), NAMED: (two, networks.compute(built, two))}
     symbol, _ = networks.export(built, folder)
     shapes = {n: (s, one[n].dtype) for n, s in networks.shapes(built).items()}
     reads = {
@@ -125,14 +125,14 @@ def network(name: str, folder: Path) -> Model:
     return Model(reads, runs, largest_error)
 
 
-def quantized(name: str, how: str, folder: Path) -> Model:
+def load_quantized(name: str, how: str, folder: Path) -> Model:
     """A network that MXNet quantized."""
     from serde.bridges.mxnet import run
 
-    prefix, feeds = quantised(name, how, folder)
+    prefix, feeds = quantise_network(name, how, folder)
     truth = run(str(prefix), feeds)
     reads = {"": partial(serde.load, prefix, inputs=feeds)}
-    return Model(reads, {"": (feeds, truth)}, largest_error, nudged(Sample(prefix, feeds), truth))
+    return Model(reads, {"": (feeds, truth)}, largest_error, perturb(Sample(prefix, feeds), truth))
 
 
 def light(name: str, folder: Path) -> Model:
@@ -140,7 +140,7 @@ def light(name: str, folder: Path) -> Model:
     proto = with_weights(onnx.load(light_models.model_path(name)))
     path, feeds = folder / f"{name}.onnx", light_models.feeds(proto)
     onnx.save(proto, path)
-    reads = {"": lambda **options: serde.load(path, **_known(options))}
+    reads = {"": lambda **options: serde.load(path, **_drop_integers(options))}
     return Model(reads, {"": (feeds, run_model(proto, feeds))}, largest_error)
 
 
@@ -182,12 +182,12 @@ def zoo_network(name: str, folder: Path) -> Model:
         "": partial(serde.load, sample.prefix, inputs=sample.feeds, outputs=sample.outputs or None)
     }
     truth = live(sample, sample.feeds)
-    own = nudged(sample, truth) if sample.rough else None
+    own = perturb(sample, truth) if sample.rough else None
     runs = {"": (sample.feeds, truth)}
     return Model(reads, runs, lambda got, truth: difference(got, truth, sample)[0], own)
 
 
-def _known(options: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_integers(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options for sources without integer layers of MXNet."""
     return {n: v for n, v in options.items() if n != "integers"}
 

@@ -28,7 +28,7 @@ from tests.mxnet.cases import Case, _error, _tolerance, live
 from tests.mxnet.rewriting import every_case
 
 from .mutations import Array
-from .mutations.mxnet import REGISTRY, changed
+from .mutations.mxnet import REGISTRY, mutate
 from .worker import Ended, Worker
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "mxnet-kernels.md"
@@ -70,7 +70,7 @@ def case_of(number: int, turn: int, seed: int) -> Case:
     if not turn:
         return case
     about = _registry().get(case.op, {}).get("attributes", {})
-    return changed(case, about, random.Random(f"{seed} {number} {turn}"))
+    return mutate(case, about, random.Random(f"{seed} {number} {turn}"))
 
 
 @cache
@@ -105,7 +105,7 @@ class Kernels:
         return attempt(*map(int, case.split()))
 
 
-def compared(operators: Sequence[str] = (), each: int = 0, seed: int = 0) -> Iterator[Result]:
+def compare(operators: Sequence[str] = (), each: int = 0, seed: int = 0) -> Iterator[Result]:
     """Every case, and ``each`` random changes of it, by both kinds of kernels."""
     workers = [Worker(Kernels, SECONDS, {**QUIET, **kernels}) for kernels in ({}, OFF)]
     chosen = [
@@ -117,13 +117,13 @@ def compared(operators: Sequence[str] = (), each: int = 0, seed: int = 0) -> Ite
     with ThreadPoolExecutor(len(workers)) as pool:
         for case in chosen:
             name = " ".join(map(str, case))
-            outcomes = pool.map(lambda worker, name=name: tried(worker, name), workers)
-            yield Result(case_of(*case), *judged(case_of(*case), *outcomes))
+            outcomes = pool.map(lambda worker, name=name: run_worker(worker, name), workers)
+            yield Result(case_of(*case), *judge(case_of(*case), *outcomes))
     for worker in workers:
         worker.end()
 
 
-def tried(worker: Worker, case: str) -> Outcome:
+def run_worker(worker: Worker, case: str) -> Outcome:
     """What a worker makes of a case, or how it ended."""
     try:
         return worker.run(case)  # type: ignore[no-any-return]
@@ -131,7 +131,7 @@ def tried(worker: Worker, case: str) -> Outcome:
         return str(error)
 
 
-def judged(case: Case, onednn: Outcome, plain: Outcome) -> tuple[str, str]:
+def judge(case: Case, onednn: Outcome, plain: Outcome) -> tuple[str, str]:
     """What two outcomes of a case come to."""
     if any(isinstance(outcome, str) and outcome == NOISE for outcome in (onednn, plain)):
         return (SAME if case.op in UNWRITTEN else NOISE), ""
@@ -181,10 +181,10 @@ def page(results: Sequence[Result]) -> Iterator[str]:
         groups.items(), key=lambda g: (order.index(g[0][0]), g[0])
     ):
         reason = shorten(why.replace("|", "/"), SHOWN, placeholder=" …") or f"`{cases[0]}`"
-        yield f"| {TITLES[kind]} | `{op}` | {len(cases)} | {reason} | {followed(kind, op)} |"
+        yield f"| {TITLES[kind]} | `{op}` | {len(cases)} | {reason} | {rules_follow(kind, op)} |"
 
 
-def followed(kind: str, op: str) -> str:
+def rules_follow(kind: str, op: str) -> str:
     """Which kernels the rules follow."""
     if kind == DIFFER:
         return "oneDNN, or plain on request" if op in plain_kernels else "oneDNN"
@@ -202,7 +202,7 @@ def main(arguments: Sequence[str]) -> int:
     np.seterr(all="ignore")
     counts: Counter[str] = Counter()
     results = []
-    for result in compared(args.operators, args.each, args.seed):
+    for result in compare(args.operators, args.each, args.seed):
         counts[result.kind] += 1
         results.append(result)
         if (args.operators or args.each) and result.kind not in (SAME, NEITHER):

@@ -16,7 +16,7 @@ from typing import Any
 from serde.errors import SerdeError
 from serde.formats.mxnet.rules import SECOND, changed_rules
 from tests.live_worker import LiveError, LiveWorker
-from tests.mxnet.cases import Case, _error, _symbol_json, _tolerance, converted, live
+from tests.mxnet.cases import Case, _error, _symbol_json, _tolerance, convert_and_run, live
 from tests.mxnet.make_releases import by_name
 from tests.mxnet.releases_live import READ, VARIABLE, number_of, worker
 
@@ -87,7 +87,7 @@ class ReadingReleases(Cell):
     def make_failed_row(self, why: str) -> record.Packed:
         return str(Outcome.of(WRONG, why))
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return rows or before  # the releases need not be here
 
 
@@ -124,7 +124,7 @@ def examine(runner: LiveWorker, number: int, case: Case, newest: list[Any]) -> O
 def judge(case: Case, expected: list[Any], apart: str) -> Outcome:
     """What becomes of a case that is read as a file of its release."""
     try:
-        runs = converted(case, len(expected), OPSET)
+        runs = convert_and_run(case, len(expected), OPSET)
     except SerdeError as error:
         return Outcome.of(REFUSED, f"{str(error).splitlines()[-1]} ({apart})")
     except Exception as error:  # ONNX Runtime's have no common base but this
@@ -136,14 +136,14 @@ def judge(case: Case, expected: list[Any], apart: str) -> Outcome:
 
 def known_attributes(runner: LiveWorker, op: str, case: Case) -> Container[str]:
     """The attributes of a case that files of the release can have."""
-    entry = registered(runner).get(op)
+    entry = ask_registry(runner).get(op)
     if entry is None or case.network is not None:
         return case.attrs
     return entry.get("attributes", {})  # type: ignore[no-any-return]
 
 
 @cache
-def registered(runner: LiveWorker) -> Mapping[str, Any]:
+def ask_registry(runner: LiveWorker) -> Mapping[str, Any]:
     """The operators of a release, by all names."""
     return by_name(runner.ask("registry"))
 

@@ -69,7 +69,7 @@ class ReleaseNetworks(Cell):
     def make_failed_row(self, why: str) -> Packed:
         return str(Outcome.of(WRONG, why))
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return rows or before  # the releases need not be here
 
 
@@ -126,7 +126,7 @@ def page(
         for kind in RANK:
             yield count_row(f"{title}: {kind}", kind, [table.get(r) for r in COLUMNS])
     for name in (*NETWORKS, *LIGHT):
-        yield f"| {name} | {' | '.join(shown(o) for o in unpack(rows[name], COLUMNS).values())} |"
+        yield f"| {name} | {' | '.join(show(o) for o in unpack(rows[name], COLUMNS).values())} |"
     yield from explain_refusals(tests)
     yield from explain_wrong(own)
     yield from reading_lines(read)
@@ -147,7 +147,7 @@ def count_row(title: str, kind: str, tables: Sequence[Mapping[str, Outcome] | No
     return f"| {title} | {' | '.join(counts)} |"
 
 
-def shown(outcome: Outcome) -> str:
+def show(outcome: Outcome) -> str:
     """An outcome in a cell."""
     return str(outcome)[:80].replace("|", "/")
 

@@ -75,7 +75,7 @@ class SecondNetworks(Cell):
             return {"": Outcome.of(WRONG, row["failed"])}
         return {variant: outcome_of(entry) for variant, entry in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return rows or before  # MXNet 2.0 need not be here
 
 

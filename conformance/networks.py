@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import SerdeError
-from tests.mxnet.network_runs import BATCHES, TOLERANCE, loaded, outcome, references
+from tests.mxnet.network_runs import BATCHES, TOLERANCE, load_ir, outcome, references
 from tests.networks import ENCODERS, LANGUAGE, VISION, build, export
 
 from .matrix import Cell
@@ -40,7 +40,7 @@ class Networks(Cell):
         with tempfile.TemporaryDirectory() as folder:
             symbol, _ = export(network, folder)
             for mode in BATCHES:
-                ir, runs = loaded(network, symbol, mode), references(network, mode)
+                ir, runs = load_ir(network, symbol, mode), references(network, mode)
                 for opset in OPSETS:
                     try:
                         result = outcome(ir, opset, mode, runs, Path(folder))

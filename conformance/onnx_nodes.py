@@ -17,7 +17,7 @@ from serde.ir.graph import Graph
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.model_cases import light_model, light_names, small_models
-from tests.node_cases import Case, all_cases, difference, frozen, results
+from tests.node_cases import Case, all_cases, difference, freeze, results
 
 from . import record
 from .matrix import Sample, Source
@@ -40,7 +40,7 @@ class NodeTests(Source):
     def cases(self) -> list[str]:
         return [*self.by_name]
 
-    def prepared(self, case: str) -> Case:
+    def prepare(self, case: str) -> Case:
         """The test as it is run."""
         return self.by_name[case]
 
@@ -49,7 +49,7 @@ class NodeTests(Source):
         return read(model)
 
     def sample(self, case: str) -> Sample:
-        test = self.prepared(case)
+        test = self.prepare(case)
         return sample_of(test, self.read(test.model))
 
 
@@ -86,8 +86,8 @@ class ConstantNodeTests(NodeTests):
 
     name = "onnx-nodes-constant"
 
-    def prepared(self, case: str) -> Case:
-        return frozen(self.by_name[case]) or self.by_name[case]
+    def prepare(self, case: str) -> Case:
+        return freeze(self.by_name[case]) or self.by_name[case]
 
 
 class NodeTestFiles(ConstantNodeTests):
@@ -111,7 +111,7 @@ class Models(NodeTests):
     def cases(self) -> list[str]:
         return [*self.by_name, *(f"light/{name}" for name in light_names())]
 
-    def prepared(self, case: str) -> Case:
+    def prepare(self, case: str) -> Case:
         kind, _, name = case.partition("/")
         return light_model(name) if kind == "light" else self.by_name[case]
 

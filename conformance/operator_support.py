@@ -27,7 +27,7 @@ from serde.ir.graph import DType
 from serde.legalize.convert import lower_to, raise_to_ir
 from serde.spec import schema
 from tests.live_worker import LiveError
-from tests.node_cases import Case, all_cases, difference, frozen, results
+from tests.node_cases import Case, all_cases, difference, freeze, results
 
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
@@ -93,7 +93,7 @@ def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]
     """Node tests that are one node of the default domain at the opset."""
     by_op = defaultdict(list)
     for case in all_cases():
-        case = frozen(case) or case
+        case = freeze(case) or case
         if len(case.ops) != 1 or len(case.data) != 1 or case.is_random:
             continue
         try:
@@ -143,7 +143,7 @@ def with_weights(case: Case) -> Case:
     return Case(case.name, model, [(feeds[:1], expected)], case.rtol, case.atol)
 
 
-def retyped(
+def retype(
     tried: Tried, tie: str, dtype: DType, opset: int
 ) -> tuple[onnx.ModelProto, dict[str, Any]] | None:
     """The test with another type for a type variable; None where the test has no such operand."""
@@ -181,7 +181,7 @@ def outcome(
     consumer: Consumer, tried: Tried, tie: str = "", dtype: DType = DType.FLOAT32
 ) -> str | None:
     """What becomes of a test, or of it in a type; None where nobody tells what would be right."""
-    pair = retyped(tried, tie, dtype, consumer.opset)
+    pair = retype(tried, tie, dtype, consumer.opset)
     if pair is None:
         return None
     model, feeds = pair

@@ -70,7 +70,7 @@ class RelayOperators(Source):
         return list(running.names(ARCHIVE))
 
     def sample(self, case: str) -> Sample:
-        recorded = running.recorded(ARCHIVE, case)
+        recorded = running.read_module(ARCHIVE, case)
         with tempfile.TemporaryDirectory() as folder:
             graph = running.graph_of(recorded, case, Path(folder))
         feeds = {v.name: recorded.feeds[v.name] for v in graph.inputs}

@@ -22,7 +22,7 @@ from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
 from serde.spec import schema
 from tests.legalize.sequence_cases import cases_of
-from tests.node_cases import Case, all_cases, frozen, verdict
+from tests.node_cases import Case, all_cases, freeze, verdict
 
 from .matrix import Cell
 from .record import REFUSED, RIGHT, WRONG, Outcome
@@ -88,28 +88,28 @@ def is_native(op: str, case: Case, graph: Graph) -> bool:
     return has is not None and ops <= {op, old, "Identity", "Cast"}
 
 
-def lowered(case: Case, opset: int) -> tuple[Case, Graph]:
+def lower(case: Case, opset: int) -> tuple[Case, Graph]:
     """The case at ``opset``."""
     return case, lower_to(raise_to_ir(decode(case.model)), opset)
 
 
-def tried(op: str, case: Case, opset: int, row: Row) -> None:
+def try_case(op: str, case: Case, opset: int, row: Row) -> None:
     """Lower and run one test, and note in ``row`` what came of it.
 
     What its operands become when they are held constant, as models have them, decides the sign.
     """
-    kind, reasons = attempted(op, case, opset, row)
-    fixed = frozen(case) if kind != "native" else None
+    kind, reasons = attempt(op, case, opset, row)
+    fixed = freeze(case) if kind != "native" else None
     if fixed is not None:
-        kind, reasons = attempted(op, fixed, opset, row)
+        kind, reasons = attempt(op, fixed, opset, row)
     row.kinds.add(kind)
     row.reasons.update(reasons)
 
 
-def attempted(op: str, case: Case, opset: int, row: Row) -> tuple[str, set[str]]:
+def attempt(op: str, case: Case, opset: int, row: Row) -> tuple[str, set[str]]:
     """Whether a test is native, decomposed or refused, and why; a wrong result is noted."""
     try:
-        new_case, graph = lowered(case, opset)
+        new_case, graph = lower(case, opset)
     except Unconvertible as error:
         return "refused", {p.reason for p in error.problems}
     if (how := verdict(new_case, to_proto(graph))) != "right":
@@ -164,7 +164,7 @@ class Opsets(Cell):
         for case, own in tests:
             for opset, row in rows.items():
                 row.own &= own
-                tried(op, case, opset, row)
+                try_case(op, case, opset, row)
         opsets: dict[str, list[int]] = defaultdict(list)
         for opset, row in rows.items():
             for reason in row.reasons:

@@ -35,7 +35,7 @@ class Optimizers(Cell):
     def run(self, case: str) -> Row:
         with tempfile.TemporaryDirectory() as place:
             model = open_model(case, Path(place))
-            return {v: counted(model.reads[v], Path(place)) for v in model.reads}
+            return {v: count_nodes(model.reads[v], Path(place)) for v in model.reads}
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         if "failed" in row:
@@ -45,11 +45,11 @@ class Optimizers(Cell):
             for variant, entry in row.items() for tool in TOOLS
         }  # fmt: skip
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}  # the libraries need not be here
 
 
-def counted(read: Any, folder: Path) -> Row:
+def count_nodes(read: Any, folder: Path) -> Row:
     """What each tool leaves of a model."""
     path, new_path = folder / "written.onnx", folder / "optimized.onnx"
     try:
@@ -86,10 +86,10 @@ def _outcome(entry: Row, tool: str) -> Outcome:
     removed = entry.get(tool)
     if not removed or isinstance(removed, str):
         return Outcome(RIGHT)
-    return Outcome.of(WRONG, f"{tool} removes {shown(removed)}")
+    return Outcome.of(WRONG, f"{tool} removes {show(removed)}")
 
 
-def shown(removed: Mapping[str, int]) -> str:
+def show(removed: Mapping[str, int]) -> str:
     """``2 Transpose, 1 Reshape``, with what is made in their place."""
     gone = ", ".join(f"{n} {op}" for op, n in removed.items() if n > 0)
     new_ops = ", ".join(f"{-n} {op}" for op, n in removed.items() if n < 0)
@@ -125,4 +125,4 @@ def page(known: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
 def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value.replace("|", "/")[:100]
-    return f"**{shown(value)}**" if value else ""
+    return f"**{show(value)}**" if value else ""

@@ -82,7 +82,7 @@ class Partitions(Cell):
     def make_failed_row(self, why: str) -> Row:
         return {"": {"failed": why}}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}  # the corpus and the model zoo need not be here
 
 

@@ -68,7 +68,7 @@ class ProviderPartitions(Cell):
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         return {name: _outcome(counts) for name, counts in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}
 
 

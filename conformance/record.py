@@ -119,11 +119,11 @@ def unpack(held: Packed, variants: Sequence[str]) -> dict[str, Outcome]:
     """The outcomes of a row that ``pack`` made."""
     if isinstance(held, str):
         return dict.fromkeys(variants, Outcome.parse(held))
-    row = {v: Outcome.parse(text) for text, span in held.items() for v in _listed(span, variants)}
+    row = {v: Outcome.parse(text) for text, span in held.items() for v in _expand(span, variants)}
     return {v: row[v] for v in variants if v in row}
 
 
-def _listed(ranges: str, variants: Sequence[str]) -> Iterator[str]:
+def _expand(ranges: str, variants: Sequence[str]) -> Iterator[str]:
     for run in ranges.split(", "):
         first, _, last = (run, "", run) if run in variants else run.partition("-")
         yield from variants[variants.index(first) : variants.index(last) + 1]

@@ -69,7 +69,7 @@ class RelaxModels(Cell):
     def make_failed_row(self, why: str) -> Result:
         return ["failed", why]
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}  # the corpus need not be here
 
 
@@ -78,11 +78,11 @@ def network(name: str) -> Result:
     size = networks.smallest(name) if name in networks.VISION else None
     built = networks.build(name, size)
     feeds = networks.feeds(built, 1)
-    expected = networks.expected(built, feeds)
+    expected = networks.compute(built, feeds)
     with tempfile.TemporaryDirectory() as folder:
         symbol, _ = networks.export(built, Path(folder))
         got = in_relax(serde.load(symbol, inputs=feeds), feeds)
-    return judged(max(error(a, b) for a, b in zip(got, expected, strict=True)))
+    return judge(max(error(a, b) for a, b in zip(got, expected, strict=True)))
 
 
 def light(name: str) -> Result:
@@ -91,7 +91,7 @@ def light(name: str) -> Result:
     feeds = light_models.feeds(onnx.load(path))
     got = in_relax(serde.load(path), feeds)
     expected = run_model(onnx.load(path), feeds)
-    return judged(max(error(a, b) for a, b in zip(got, expected, strict=True)))
+    return judge(max(error(a, b) for a, b in zip(got, expected, strict=True)))
 
 
 def module(name: str) -> Result:
@@ -101,7 +101,7 @@ def module(name: str) -> Result:
     return ["right", 0.0] if how is None else ["wrong", how]
 
 
-def judged(worst: float) -> Result:
+def judge(worst: float) -> Result:
     """An error, and whether it is small enough."""
     return ["right" if worst < TOLERANCE else "wrong", worst]
 

@@ -52,7 +52,7 @@ SYMBOLIC = frozenset(
 '''
 
 
-def named(model: onnx.ModelProto, batch: bool) -> onnx.ModelProto:
+def name_sizes(model: onnx.ModelProto, batch: bool) -> onnx.ModelProto:
     """The model with names for the sizes of its inputs that no constant fixes; or for the first
     size of the first input, and for that of others that begin with as many.
     """
@@ -91,7 +91,7 @@ def measure_symbolic() -> None:
         if tried.op not in SUPPORTED or is_right(tried, tried.case.model) is not None:
             continue
         for batch in (True, False):
-            reason = is_right(tried, named(tried.case.model, batch))
+            reason = is_right(tried, name_sizes(tried.case.model, batch))
             counts[tried.op][reason is not None] += 1
             if reason is not None:
                 print(tried.op, tried.case.name, "batch" if batch else "all", reason, sep="; ")

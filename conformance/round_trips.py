@@ -86,7 +86,7 @@ class RoundTrips(Cell):
             outcomes["names"] = Outcome.of(WRONG, f"renamed: {', '.join(renamed)}")
         return outcomes
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}  # the corpus need not be here
 
 

@@ -46,7 +46,7 @@ class TvmPartitions(Cell):
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         return {name: _outcome(name, counts) for name, counts in row.items()}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**before, **rows}
 
 

@@ -70,13 +70,13 @@ CURVES = {
 }
 
 
-def fitted(steps, labels=LABELS):
+def fit(steps, labels=LABELS):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few steps
         return make_pipeline(*steps).fit(X, labels)
 
 
-def exported(model, samples=None):
+def export(model, samples=None):
     skl2onnx = pytest.importorskip("skl2onnx")
     mapped = hasattr(model, "predict_proba") or isinstance(model, SVC)
     options = {id(model): {"zipmap": False}} if mapped else None
@@ -87,15 +87,15 @@ def exported(model, samples=None):
 
 def assert_classes(compute, model):
     """``compute`` gives the labels and the shares that scikit-learn does."""
-    labels, shares = compute(exported(model))
+    labels, shares = compute(export(model))
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_allclose(shares, model.predict_proba(X), atol=2e-5)
 
 
 def assert_numbers(compute, name):
     """``compute`` gives the numbers of a regressor."""
-    model = fitted(REGRESSORS[name], SAMPLES[:, 1] * 2 - SAMPLES[:, 3])
-    (got,) = compute(exported(model))
+    model = fit(REGRESSORS[name], SAMPLES[:, 1] * 2 - SAMPLES[:, 3])
+    (got,) = compute(export(model))
     np.testing.assert_allclose(got.ravel(), model.predict(X), atol=2e-5)
 
 
@@ -104,7 +104,7 @@ def assert_machine(compute, name, classes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of shares
         model = MACHINES[name].fit(X, np.minimum(LABELS, classes - 1))
-    labels, scores = compute(exported(model))
+    labels, scores = compute(export(model))
     np.testing.assert_array_equal(labels, model.predict(X))
     if name.startswith("shares"):
         np.testing.assert_allclose(scores, model.predict_proba(X), atol=5e-5)
@@ -117,14 +117,14 @@ def assert_machine(compute, name, classes):
 def assert_curve(compute, name):
     """``compute`` gives the numbers of a support vector regression."""
     model = CURVES[name].fit(X, SAMPLES[:, 1])
-    (got,) = compute(exported(model))
+    (got,) = compute(export(model))
     np.testing.assert_allclose(got.ravel(), model.predict(X), atol=1e-4)
 
 
 def assert_strangers(compute):
     """``compute`` tells what is unlike the others."""
     model = OneClassSVM(nu=0.2).fit(X)
-    labels, scores = compute(exported(model))
+    labels, scores = compute(export(model))
     np.testing.assert_array_equal(labels.ravel(), model.predict(X))
     np.testing.assert_allclose(scores.ravel(), model.decision_function(X), atol=1e-4)
 
@@ -132,7 +132,7 @@ def assert_strangers(compute):
 def assert_scores(compute):
     """``compute`` gives the labels and scores of a machine without probabilities."""
     model = LinearSVC().fit(X, LABELS)
-    labels, scores = compute(exported(model))
+    labels, scores = compute(export(model))
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_allclose(scores, model.decision_function(X), atol=2e-5)
 
@@ -140,6 +140,6 @@ def assert_scores(compute):
 def assert_clusters(compute):
     """``compute`` gives the nearest of some centres, and how far all of them are."""
     model = KMeans(3, random_state=0, n_init=1).fit(X)
-    labels, distances = compute(exported(model))
+    labels, distances = compute(export(model))
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_allclose(distances, model.transform(X), atol=2e-3)  # a root of a difference

@@ -21,10 +21,10 @@ LIGHT = "light"
 @cache
 def small_models() -> tuple[Case, ...]:
     """The models of every kind that bring their data."""
-    return tuple(case for kind in SMALL for case in _stored(kind))
+    return tuple(case for kind in SMALL for case in _load_cases(kind))
 
 
-def _stored(kind: str) -> Iterator[Case]:
+def _load_cases(kind: str) -> Iterator[Case]:
     from onnx.backend.test.loader import load_model_tests
 
     with warnings.catch_warnings():

@@ -92,7 +92,7 @@ def export(network: Network, folder: Path | str) -> tuple[Path, Path]:
     ignores it, and overwrites it with ones whenever the block runs.
     """
     network.block.hybridize()
-    expected(network, feeds(network, 1))  # a block can be exported once it has run hybridized
+    compute(network, feeds(network, 1))  # a block can be exported once it has run hybridized
     for layer in _batch_norms(network.block):
         if layer._kwargs["fix_gamma"]:
             layer.gamma.set_data(live_mxnet().nd.full(layer.gamma.shape, 1.5))
@@ -101,7 +101,7 @@ def export(network: Network, folder: Path | str) -> tuple[Path, Path]:
     return path.with_name(f"{path.name}-symbol.json"), path.with_name(f"{path.name}-0000.params")
 
 
-def expected(network: Network, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def compute(network: Network, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """What the network computes in inference mode."""
     nd = live_mxnet().nd
     result = network.block(*(nd.array(feeds[n], dtype=feeds[n].dtype) for n in network.inputs))
@@ -146,7 +146,7 @@ def _calibrate(network: Network, generator: np.random.Generator) -> None:
 
     hooks = [n.register_forward_pre_hook(set_statistics) for n in _batch_norms(network.block)]
     if hooks:
-        expected(network, feeds(network, 1))
+        compute(network, feeds(network, 1))
     for hook in hooks:
         hook.detach()
 
@@ -248,10 +248,10 @@ def _attention(form: str, masking: str) -> Any:
                 [params[f"{name}_{part}"] for part in ("weight", "bias")]
                 for name in ("query", "key", "value")
             )
-            attend = self.interleaved if interleaved else self.batch_dot
+            attend = self.attend_interleaved if interleaved else self.batch_dot
             return self.output(attend(F, x, mask, q, k, v))
 
-        def interleaved(self, F: Any, x: Any, mask: Any, *projections: Any) -> Any:
+        def attend_interleaved(self, F: Any, x: Any, mask: Any, *projections: Any) -> Any:
             weights = [F.reshape(w, (HEADS, -1, 0), reverse=True) for w, _ in projections]
             weight = F.reshape(F.concat(*weights, dim=-2), (-1, 0), reverse=True)
             biases = [F.reshape(b, (HEADS, -1)) for _, b in projections]

@@ -80,7 +80,7 @@ def _arrays(value: Any) -> Any:
     return [_arrays(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def frozen(case: Case) -> Case | None:
+def freeze(case: Case) -> Case | None:
     """The case with its small integer and scalar operands held as constants.
 
     Bounds, axes and sizes come as inputs in the node tests; in models they are nearly always
@@ -111,7 +111,7 @@ def frozen(case: Case) -> Case | None:
     return Case(case.name, model, data, case.rtol, case.atol)
 
 
-def converted(model: onnx.ModelProto, opset: int | None = None) -> onnx.ModelProto:
+def convert(model: onnx.ModelProto, opset: int | None = None) -> onnx.ModelProto:
     """The model read, raised, lowered to ``opset`` (its own, if None) and written."""
     graph = decode(model)
     own = max(graph.opset, LOWEST_WRITTEN)  # a model of other domains only imports no default one
@@ -121,18 +121,18 @@ def converted(model: onnx.ModelProto, opset: int | None = None) -> onnx.ModelPro
 def results(model: onnx.ModelProto, feeds: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """What each runtime makes of the model: its name with the outputs, or with the error."""
     yield from onnxruntime_results(model, feeds)
-    yield "onnx.reference", _attempt(_reference, model, _named(model, feeds))
+    yield "onnx.reference", _attempt(_reference, model, _name_feeds(model, feeds))
 
 
 def onnxruntime_results(model: onnx.ModelProto, feeds: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """What ONNX Runtime makes of the model, as users run it and without its optimizers."""
     if (fit := _for_onnxruntime(model)) is not None:
-        data, named = fit.SerializeToString(), _named(model, feeds)
+        data, named = fit.SerializeToString(), _name_feeds(model, feeds)
         for runtime, level in ((ONNX_RUNTIME, OPTIMIZED), (UNOPTIMIZED, PLAIN)):
             yield runtime, _attempt(partial(run_at, level), data, named)
 
 
-def _named(model: onnx.ModelProto, feeds: Sequence[Any]) -> dict[str, Any]:
+def _name_feeds(model: onnx.ModelProto, feeds: Sequence[Any]) -> dict[str, Any]:
     held = {t.name for t in model.graph.initializer}  # inputs as well before IR version 4
     names = [i.name for i in model.graph.input if i.name not in held]
     return dict(zip(names, feeds, strict=True))

@@ -34,14 +34,14 @@ def model_of(body: str, opset: int = OPSET, ir_version: int = 10) -> onnx.ModelP
     return parser.parse_model(f'<ir_version: {ir_version}, opset_import: ["" : {opset}]>\n{body}')
 
 
-def decoded(body: str, opset: int = OPSET) -> Graph:
+def decode_text(body: str, opset: int = OPSET) -> Graph:
     """The graph ``body`` spells, at its own opset."""
     return decode(model_of(body, opset))
 
 
 def ir_of(body: str, opset: int = OPSET) -> Graph:
     """The graph ``body`` spells, raised to the IR."""
-    return raise_to_ir(decoded(body, opset))
+    return raise_to_ir(decode_text(body, opset))
 
 
 def run(graph: Graph, feeds: Mapping[str, np.ndarray], opset: int = OPSET) -> list[np.ndarray]:

@@ -89,12 +89,12 @@ class TestLoadAndSave:
 
         onnx_format = get_format("onnx")
 
-        def broken(graph):
+        def spoil(graph):
             return replace(onnx_format.to_ir(graph), opset=3)
 
         monkeypatch.setattr(
             pipeline, "format_of",
-            lambda path: Format("onnx", (".onnx",), onnx_format.matches, onnx_format.decode, broken),
+            lambda path: Format("onnx", (".onnx",), onnx_format.matches, onnx_format.decode, spoil),
         )  # fmt: skip
         with pytest.raises(InvalidGraph):
             serde.load(source)

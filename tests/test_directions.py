@@ -12,7 +12,7 @@ import serde
 from tests import light_models, networks
 from tests.directions import DIRECTIONS, TOLERANCE, directions, run_onnx
 from tests.onnx_live import model_of, run_model
-from tests.relay.running import graph_of, recorded
+from tests.relay.running import graph_of, read_module
 
 CORPUS = Path(__file__).parent / "relay" / "corpus.zip"
 X = np.float32([[2, -1, 0.3], [1, 4, -7]])
@@ -42,7 +42,7 @@ def assert_all(errors):
 def test_networks_of_mxnet(name, tmp_path):
     network = networks.build(name)
     feeds = networks.feeds(network, 1)
-    expected = networks.expected(network, feeds)
+    expected = networks.compute(network, feeds)
     symbol, _ = networks.export(network, tmp_path)
     ir = serde.load(symbol, inputs=feeds)
     assert_all(dict(directions(ir, "mxnet", feeds, expected, tmp_path)))
@@ -57,7 +57,7 @@ def test_a_light_model(tmp_path):
 
 @pytest.mark.parametrize("name", ["cf-while-const", "cf-if-nested", "fe-onnx-lstm", "qnn-onnx-qop"])
 def test_modules_of_tvm(name, tmp_path):
-    case = recorded(CORPUS, name)
+    case = read_module(CORPUS, name)
     ir = graph_of(case, name, tmp_path)
     assert_all(dict(directions(ir, "relay", case.feeds, case.outputs, tmp_path)))
 

@@ -60,7 +60,7 @@ class Mutations(Cell):
         """The cases to change."""
 
     @abstractmethod
-    def changed(self, name: str, case: Any, rng: random.Random) -> Any:
+    def mutate(self, name: str, case: Any, rng: random.Random) -> Any:
         """A case with changes."""
 
     @abstractmethod
@@ -73,7 +73,7 @@ class Mutations(Cell):
     def run(self, case: str) -> list[str]:
         seed, turn, name = case.split(" ", 2)
         rng = random.Random(f"{seed} {name} {turn}")
-        change = self.changed(name, self.originals()[name], rng)
+        change = self.mutate(name, self.originals()[name], rng)
         kind, why = self.outcome(change)
         return [kind, f"{change}: {why}"[:3000] if kind in BAD else why[:300]]
 
@@ -89,7 +89,7 @@ class Mutations(Cell):
             return {"": Outcome.of(kind, why)}
         return {"": Outcome.of(WRONG if kind in BAD else NOT_RUN, f"{kind}: {why}")}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         counts = Counter(kind for kind, _ in rows.values())
         judged = {RIGHT, REFUSED, "rejected", "ended", *BAD}
         return {
@@ -110,7 +110,7 @@ def page() -> Iterator[str]:
     yield ""
 
 
-def renewed(x: Array, rng: random.Random) -> Array:
+def renew(x: Array, rng: random.Random) -> Array:
     """Other numbers in the range of those there are: floats with equals and halves among them."""
     generator = np.random.default_rng(rng.randrange(2**32))
     if x.dtype.kind not in "fiub" or not x.size or x.dtype == bool:
@@ -131,6 +131,6 @@ def other_sizes(shape: tuple[int, ...], rng: random.Random) -> list[int]:
     return [rng.choice(SIZES) if rng.random() < 0.5 else n for n in shape]
 
 
-def reshaped(x: Array, shape: list[int]) -> Array:
+def reshape(x: Array, shape: list[int]) -> Array:
     """The elements in another shape, repeated or cut off."""
     return np.resize(x, shape) if x.size else np.zeros(shape, x.dtype)

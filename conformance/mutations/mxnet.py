@@ -33,7 +33,7 @@ from tests.mxnet.cases import (
 from tests.mxnet.rewriting import every_case
 from tests.onnx_live import LEVELS
 
-from . import FLOATS, INTEGERS, Array, Mutations, other_sizes, renewed, reshaped
+from . import FLOATS, INTEGERS, Array, Mutations, other_sizes, renew, reshape
 
 REGISTRY = Path(__file__).parents[2] / "tests" / "data" / "mxnet_registry.json"
 OPSET = 17
@@ -59,7 +59,7 @@ ATOL = 2e-6  # of single numbers, where all are next to nothing
 MOST = 5000  # elements of a result: attributes may ask for huge ones
 
 
-def changed(case: Case, about: Mapping[str, str], rng: random.Random) -> Case:
+def mutate(case: Case, about: Mapping[str, str], rng: random.Random) -> Case:
     """The case with one to three changes."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         ways = [other_numbers, other_type, other_shape]
@@ -108,7 +108,7 @@ def other_numbers(case: Case, about: Mapping[str, str], rng: random.Random) -> C
         shuffled = np.random.default_rng(rng.randrange(2**32)).permutation
         inputs = [shuffled(np.arange(x.size)).reshape(x.shape).astype(x.dtype) for x in case.inputs]
         return case.but(inputs=tuple(inputs), printed="")
-    return case.but(inputs=tuple(renewed(x, rng) for x in case.inputs), printed="")
+    return case.but(inputs=tuple(renew(x, rng) for x in case.inputs), printed="")
 
 
 def other_type(case: Case, about: Mapping[str, str], rng: random.Random) -> Case:
@@ -127,7 +127,7 @@ def other_shape(case: Case, about: Mapping[str, str], rng: random.Random) -> Cas
         return case
     old = rng.choice(case.inputs).shape
     new = other_sizes(old, rng)
-    inputs = tuple(reshaped(x, new) if x.shape == old else x for x in case.inputs)
+    inputs = tuple(reshape(x, new) if x.shape == old else x for x in case.inputs)
     return case.but(inputs=inputs, printed="")
 
 
@@ -195,8 +195,8 @@ class MXNetMutations(Mutations):
     def originals(self) -> Mapping[str, Case]:
         return self.by_number
 
-    def changed(self, name: str, case: Case, rng: random.Random) -> Case:
-        return changed(case, self.attributes.get(case.op, {}), rng)
+    def mutate(self, name: str, case: Case, rng: random.Random) -> Case:
+        return mutate(case, self.attributes.get(case.op, {}), rng)
 
     def outcome(self, change: Case) -> tuple[str, str]:
         return outcome(change)

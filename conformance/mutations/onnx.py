@@ -27,14 +27,14 @@ from tests.node_cases import (
     _attempt,
     _reference,
     all_cases,
-    converted,
+    convert,
     difference,
-    frozen,
+    freeze,
     onnxruntime_results,
     results,
 )
 
-from . import FLOATS, INTEGERS, Mutations, other_sizes, renewed, reshaped
+from . import FLOATS, INTEGERS, Mutations, other_sizes, renew, reshape
 
 OPSETS = (7, 11, 17)
 MOST = 5000  # elements of a result: attributes may ask for huge ones
@@ -59,14 +59,14 @@ class Change:
         for _ in range(rng.choice((1, 1, 2, 3))):
             rng.choice((self.numbers, self.shape, self.attribute, self.attribute))(rng)
         for value, x in zip(self.model.graph.input, self.feeds, strict=True):
-            value.CopyFrom(typed(value, x))
+            value.CopyFrom(declare(value, x))
         for value in self.model.graph.output:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
 
     def numbers(self, rng: random.Random) -> None:
         """Other numbers in the same ranges."""
-        self.feeds = [renewed(x, rng) if isinstance(x, np.ndarray) else x for x in self.feeds]
+        self.feeds = [renew(x, rng) if isinstance(x, np.ndarray) else x for x in self.feeds]
 
     def shape(self, rng: random.Random) -> None:
         """Another shape for all inputs of one shape."""
@@ -76,7 +76,7 @@ class Change:
         old = rng.choice(arrays).shape
         new = other_sizes(old, rng)
         self.feeds = [
-            reshaped(x, new) if isinstance(x, np.ndarray) and x.shape == old else x
+            reshape(x, new) if isinstance(x, np.ndarray) and x.shape == old else x
             for x in self.feeds
         ]
 
@@ -100,7 +100,7 @@ class Change:
 
     def __str__(self) -> str:
         nodes = (
-            f"{n.op_type}({', '.join(f'{a.name}={shown(a)}' for a in n.attribute)})"
+            f"{n.op_type}({', '.join(f'{a.name}={show(a)}' for a in n.attribute)})"
             for n in self.model.graph.node[:4]
         )
         shapes = (
@@ -109,14 +109,14 @@ class Change:
         return f"{self.case.name} {' '.join(nodes)} {' '.join(shapes)}"
 
 
-def shown(attribute: onnx.AttributeProto) -> str:
+def show(attribute: onnx.AttributeProto) -> str:
     """The value of an attribute, as text."""
     if attribute.type in (ATTRIBUTE.GRAPH, ATTRIBUTE.TENSOR):
         return "…"
     return str(onnx.helper.get_attribute_value(attribute))
 
 
-def typed(value: onnx.ValueInfoProto, x: Any) -> onnx.ValueInfoProto:
+def declare(value: onnx.ValueInfoProto, x: Any) -> onnx.ValueInfoProto:
     """The declaration of an input, with the shape it has now."""
     if not isinstance(x, np.ndarray) or not value.type.HasField("tensor_type"):
         return value
@@ -125,7 +125,7 @@ def typed(value: onnx.ValueInfoProto, x: Any) -> onnx.ValueInfoProto:
 
 
 @cache
-def spoken() -> dict[tuple[str, str], list[bytes]]:
+def list_texts() -> dict[tuple[str, str], list[bytes]]:
     """The texts that attributes have in the node tests, by operator and name."""
     strings: dict[tuple[str, str], list[bytes]] = defaultdict(list)
     for case in all_cases():
@@ -147,8 +147,8 @@ def attributes(op: str, domain: str) -> dict[str, Any]:
     for name, about in schema.attributes.items():
         if about.type in (kinds.INT, kinds.FLOAT, kinds.INTS, kinds.FLOATS):
             attrs[name] = about.type.name
-        elif about.type == kinds.STRING and spoken()[op, name]:
-            attrs[name] = spoken()[op, name]
+        elif about.type == kinds.STRING and list_texts()[op, name]:
+            attrs[name] = list_texts()[op, name]
     return attrs
 
 
@@ -189,7 +189,7 @@ class OnnxMutations(Mutations):
     def originals(self) -> Mapping[str, Case]:
         return self.tests
 
-    def changed(self, name: str, case: Case, rng: random.Random) -> Change:
+    def mutate(self, name: str, case: Case, rng: random.Random) -> Change:
         return Change(case, rng)
 
     def outcome(self, change: Change) -> tuple[str, str]:
@@ -202,7 +202,7 @@ class OnnxMutations(Mutations):
         if sum(y.size for y in expected if isinstance(y, np.ndarray)) > MOST:
             return "rejected", "too large"
         case = Case(change.case.name, change.model, [(change.feeds, expected)], 1e-3, 1e-5)
-        held = frozen(case) or case
+        held = freeze(case) or case
         if self.framework is not None:
             return by_target(self.framework, held, case)
         rng = random.Random(str(change))
@@ -210,7 +210,7 @@ class OnnxMutations(Mutations):
         return at_opset(rng.choice((case, held)), opset, case)
 
 
-def referred(case: Case) -> Any:
+def run_reference(case: Case) -> Any:
     """What onnx.reference makes of a model itself."""
     names = [i.name for i in case.model.graph.input]
     return _attempt(_reference, case.model, dict(zip(names, case.data[0][0], strict=True)))
@@ -219,7 +219,7 @@ def referred(case: Case) -> Any:
 def at_opset(case: Case, opset: int, plain: Case) -> tuple[str, str]:
     """What becomes of a model lowered to an opset."""
     try:
-        model = converted(case.model, opset)
+        model = convert(case.model, opset)
     except SerdeError as error:
         return "refused", str(error)
     except Exception as error:  # which no conversion is to raise
@@ -232,7 +232,7 @@ def at_opset(case: Case, opset: int, plain: Case) -> tuple[str, str]:
         elif (how := difference(case, expected, got)) is None:
             return "right", ""
         else:
-            other = referred(plain) if other is None else other
+            other = run_reference(plain) if other is None else other
             if not isinstance(other, Exception) and difference(case, other, got) is None:
                 return "disputed", how
             reasons.append(f"{runtime}: {how}")
@@ -242,7 +242,7 @@ def at_opset(case: Case, opset: int, plain: Case) -> tuple[str, str]:
 def by_target(framework: Target, case: Case, plain: Case) -> tuple[str, str]:
     """What becomes of a model in a framework."""
     kind, why = in_framework(framework, case)
-    if kind == WRONG and not isinstance(other := referred(plain), Exception):
+    if kind == WRONG and not isinstance(other := run_reference(plain), Exception):
         again = in_framework(framework, replace(case, data=[(case.data[0][0], other)]))
         return ("disputed" if again.kind == RIGHT else WRONG), why
     return ("rejected" if kind == NOT_RUN else kind), why

@@ -46,7 +46,7 @@ class Change:
         return f"{self.name}: {self.expression} of {' '.join(self.inputs)}"
 
 
-def changed(name: str, case: Case, rng: random.Random) -> Change:
+def mutate(name: str, case: Case, rng: random.Random) -> Change:
     """The case with other contents, and up to three other numbers or sizes."""
     expression, inputs = case.expression, list(case.inputs)
     for _ in range(rng.randrange(4)):
@@ -56,7 +56,7 @@ def changed(name: str, case: Case, rng: random.Random) -> Change:
             expression = expression[: at.start()] + other(at.group(), rng) + expression[at.end() :]
         elif inputs:
             at_input = rng.randrange(len(inputs))
-            inputs[at_input] = resized(inputs[at_input], rng)
+            inputs[at_input] = resize(inputs[at_input], rng)
     return Change(name, expression, tuple(inputs), case.rows)
 
 
@@ -67,7 +67,7 @@ def other(literal: str, rng: random.Random) -> str:
     return str(rng.choice(FLOATS if "." in literal else INTEGERS))
 
 
-def resized(spec: str, rng: random.Random) -> str:
+def resize(spec: str, rng: random.Random) -> str:
     """The specification of an input with another size."""
     dims, *rest = spec.split(":")
     if not dims or not dims[0].isdigit():
@@ -88,11 +88,11 @@ def outcome(change: Change) -> tuple[str, str]:
         feeds, expected = fed_and_given(file)
     if sum(y.size for y in expected) > MOST:
         return "rejected", "too large"
-    kinds = [compared(text, change, feeds, expected) for text in forms.values() if text]
+    kinds = [compare_form(text, change, feeds, expected) for text in forms.values() if text]
     return next((k for k in kinds if k[0] not in ("right", "refused")), kinds[0])
 
 
-def compared(
+def compare_form(
     text: str, change: Change, feeds: Mapping[str, Array], expected: list[Array]
 ) -> tuple[str, str]:
     """What becomes of one form of a module."""
@@ -125,8 +125,8 @@ class RelayMutations(Mutations):
     def originals(self) -> Mapping[str, Case]:
         return {n: case for n, case in CASES.items() if not case.slow and not case.oracle}
 
-    def changed(self, name: str, case: Case, rng: random.Random) -> Change:
-        return changed(f"{name}#{rng.randrange(1 << 32)}", case, rng)
+    def mutate(self, name: str, case: Case, rng: random.Random) -> Change:
+        return mutate(f"{name}#{rng.randrange(1 << 32)}", case, rng)
 
     def outcome(self, change: Change) -> tuple[str, str]:
         return outcome(change)

@@ -49,7 +49,7 @@ class Zoo(Cell):
         return module.names() if module is not None else []
 
     def run(self, case: str) -> Row:
-        return examined(self.library, case)
+        return examine(self.library, case)
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         from .page import verdict
@@ -60,22 +60,22 @@ class Zoo(Cell):
     def make_failed_row(self, why: str) -> Row:
         return {"stopped": why}
 
-    def recorded(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         return rows or before  # the libraries need not be here
 
 
-def examined(library: str, name: str) -> Row:
+def examine(library: str, name: str) -> Row:
     """What a process of its own found of one network, or how it ended.
 
     What MXNet cannot run with oneDNN, it is asked to run without.
     """
-    row = tried(library, name)
+    row = run_once(library, name)
     if "IsDefaultData" in row.get("stopped", ""):
-        row = tried(library, name, {"MXNET_MKLDNN_ENABLED": "0"})
+        row = run_once(library, name, {"MXNET_MKLDNN_ENABLED": "0"})
     return row
 
 
-def tried(library: str, name: str, settings: Mapping[str, str] = {}) -> Row:
+def run_once(library: str, name: str, settings: Mapping[str, str] = {}) -> Row:
     """One attempt."""
     start = time.perf_counter()
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), os.environ["SERDE_ZOO"])))
@@ -87,14 +87,14 @@ def tried(library: str, name: str, settings: Mapping[str, str] = {}) -> Row:
                 preexec_fn=limit_memory, env={**os.environ, "PYTHONPATH": path, **settings},
             )  # fmt: skip
         except subprocess.TimeoutExpired as late:
-            return ended(late.stdout, f"after {SECONDS} s")
+            return salvage(late.stdout, f"after {SECONDS} s")
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return ended(done.stdout, lines[-1][:300])
+        return salvage(done.stdout, lines[-1][:300])
     return {**json.loads(done.stdout.splitlines()[-1]), "seconds": time.perf_counter() - start}
 
 
-def ended(printed: bytes | str | None, how: str) -> Row:
+def salvage(printed: bytes | str | None, how: str) -> Row:
     """What a process found before it ended like this: in MXNet's exporter, if it got so far."""
     text = printed.decode() if isinstance(printed, bytes) else printed or ""
     results = [line for line in text.splitlines() if line.startswith("{")]

@@ -71,7 +71,7 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
     strict = replace(sample, rough=False)
     row: dict[str, Any] = {"static": _ours(strict, sample.feeds, runs, folder, drawn)}
     if sample.rough:
-        row["own"] = nudged(sample, runs[0][1])
+        row["own"] = perturb(sample, runs[0][1])
         row["qdq"] = _ours(sample, sample.feeds, runs, folder, drawn, integers="qdq")
     for more in sample.larger:
         try:
@@ -85,7 +85,7 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
     yield {**row, "theirs": _theirs(sample, runs[0][1], folder)}
 
 
-def nudged(sample: Sample, expected: Sequence[Array]) -> float:
+def perturb(sample: Sample, expected: Sequence[Array]) -> float:
     """How far MXNet is from itself when each input is changed a little."""
     generator = np.random.default_rng(0)
     feeds = {
@@ -168,18 +168,18 @@ def difference(
 ) -> tuple[float, list[int]]:
     """The largest difference in terms of the scale of its output, and how much was compared.
 
-    Detections are compared row by row; see ``matched``.
+    Detections are compared row by row; see ``align_rows``.
     """
     if len(got) != len(expected):
         return float("inf"), []
     if sample.detects:
-        got = matched(got, expected)
-    measure = spread if sample.rough else scaled
+        got = align_rows(got, expected)
+    measure = spread if sample.rough else scale_error
     worst = max(measure(y, w) for y, w in zip(got, expected, strict=True))
     return worst, [int(np.sum(w != -1)) if sample.detects else w.size for w in expected]
 
 
-def matched(got: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
+def align_rows(got: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
     """The detections, each in the place of the one it stands for: of those whose scores are the
     same but for rounding, the one of that class with the nearest box.
 
@@ -219,7 +219,7 @@ def spread(y: Array, expected: Array) -> float:
     return float(np.sqrt(np.mean((y - expected) ** 2) / np.mean(expected**2)))
 
 
-def scaled(y: Array, expected: Array) -> float:
+def scale_error(y: Array, expected: Array) -> float:
     """The largest difference in terms of the largest number; infinite for another shape."""
     if y.shape != expected.shape or y.dtype != expected.dtype:
         return float("inf")

@@ -47,7 +47,7 @@ def drawing(prefix: Path) -> Drawing | None:
     for at, node in enumerate(graph["nodes"]):
         if node["op"] != "null":
             node["name"] += f"_{at}"
-    stem = written(prefix, "whole", graph)
+    stem = write_model(prefix, "whole", graph)
     symbol = mx.sym.load(f"{stem}-symbol.json")
     internals, shown = symbol.get_internals(), symbol.list_outputs()
     for at in places:
@@ -60,10 +60,10 @@ def drawing(prefix: Path) -> Drawing | None:
         graph["nodes"][at] = {"op": "null", "name": f"{node['name']}_output", "inputs": []}
     graph["arg_nodes"] = [i for i, node in enumerate(graph["nodes"]) if node["op"] == "null"]
     drawn = tuple(graph["nodes"][i]["name"] for i in places)
-    return Drawing(stem, tuple(shown), drawn, written(prefix, "rest", graph))
+    return Drawing(stem, tuple(shown), drawn, write_model(prefix, "rest", graph))
 
 
-def written(prefix: Path, name: str, graph: Any) -> Path:
+def write_model(prefix: Path, name: str, graph: Any) -> Path:
     """The prefix under which a symbol and the parameters of another stand."""
     path = prefix.with_name(f"{prefix.name}_{name}")
     Path(f"{path}-symbol.json").write_text(json.dumps(graph))
@@ -77,13 +77,13 @@ def noise(session: onnxruntime.InferenceSession, feeds: Arrays) -> Arrays:
     arrays = {}
     for needed in session.get_inputs():
         if needed.name not in feeds:
-            dims = [d if isinstance(d, int) else counted(d, batch) for d in needed.shape]
+            dims = [d if isinstance(d, int) else eval_size(d, batch) for d in needed.shape]
             generator = np.random.default_rng(zlib.crc32(needed.name.encode()))
             kind = generator.random if "uniform" in needed.name else generator.standard_normal
             arrays[needed.name] = kind(dims).astype("float32")
     return arrays
 
 
-def counted(size: str, batch: int) -> int:
+def eval_size(size: str, batch: int) -> int:
     """A size that is a product of the batch, called N, and numbers."""
     return math.prod(batch if factor == "N" else int(factor) for factor in size.split("*"))

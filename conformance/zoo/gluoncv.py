@@ -71,7 +71,7 @@ def sample(name: str, folder: Path) -> Sample:
     generator = np.random.default_rng(zlib.crc32(name.encode()))
     shape = next(s for pattern, s in SIZES.items() if re.match(pattern, name))
     if name.endswith("_int8"):
-        return quantised(name, folder, shape, generator)
+        return sample_quantised(name, folder, shape, generator)
     image = generator.standard_normal((1, *shape), np.float32)
     with warnings.catch_warnings(), mx.name.NameManager():
         warnings.simplefilter("ignore")
@@ -82,13 +82,13 @@ def sample(name: str, folder: Path) -> Sample:
     arrays = [mx.nd.array(x) for x in feeds.values()]
     with as_of_old():
         settle(block, arrays, generator)
-        stand_in = exported(block, arrays, folder / f"{name}_old") if "fpn" in name else None
-    prefix = exported(block, arrays, folder / name)
+        stand_in = export_block(block, arrays, folder / f"{name}_old") if "fpn" in name else None
+    prefix = export_block(block, arrays, folder / name)
     more = list(larger(shape, generator)) if "data" in feeds else []
     return Sample(prefix, feeds, more, bool(DETECTORS.match(name)), stand_in=stand_in)
 
 
-def exported(block: Any, arrays: list[Any], prefix: Path) -> Path:
+def export_block(block: Any, arrays: list[Any], prefix: Path) -> Path:
     """Write the symbol and the parameters of a block, made anew."""
     block.hybridize(static_alloc=False)
     block(*arrays)
@@ -112,7 +112,7 @@ def as_of_old() -> Iterator[None]:
         place["box_encode"] = encode
 
 
-def shipped(name: str) -> str:
+def read_shipped(name: str) -> str:
     """A symbol of integers that comes with GluonCV."""
     import gluoncv
     from gluoncv.model_zoo.quantized import quantized
@@ -123,12 +123,12 @@ def shipped(name: str) -> str:
     return path.read_text() if path.is_file() else get_compressed_model(name, packed)
 
 
-def quantised(
+def sample_quantised(
     name: str, folder: Path, image: tuple[int, ...], generator: np.random.Generator
 ) -> Sample:
     """A symbol that ships with GluonCV, parameters for it, and as many images as it takes."""
     mx = import_mxnet()
-    text = shipped(name)
+    text = read_shipped(name)
     symbol, raw = mx.sym.load_json(text), json.loads(text)
     images = segments(raw)
     data = generator.standard_normal((images, *image), np.float32)
@@ -140,7 +140,7 @@ def quantised(
         ("aux", symbol.list_auxiliary_states(), states),
     ):
         for n, size in zip(names, sizes, strict=True):
-            array = drawn(n, size, generator)
+            array = draw_param(n, size, generator)
             arrays[f"{kind}:{n}"] = generator.uniform(10, 200, size) if array is None else array
     del arrays["arg:data"]
     (folder / f"{name}-symbol.json").write_text(text)
@@ -179,7 +179,7 @@ def dense_weights(
     return shapes
 
 
-def drawn(name: str, shape: tuple[int, ...], generator: np.random.Generator) -> Any:
+def draw_param(name: str, shape: tuple[int, ...], generator: np.random.Generator) -> Any:
     """Random numbers for a parameter, or None for what is none of the usual ones.
 
     Deformable convolutions look a part of a pixel off. By whole pixels of a rough image, layer upon
@@ -244,7 +244,7 @@ def settle(block: Any, inputs: list[Any], generator: np.random.Generator) -> Non
     block.initialize(mx.init.Zero())
     block(*inputs)
     for name, param in block.collect_params().items():
-        values = drawn(name, param.shape, generator)  # He et al. 2015
+        values = draw_param(name, param.shape, generator)  # He et al. 2015
         if values is not None:  # not anchors and the like
             param.set_data(mx.nd.array(values))
     calibrate(block, inputs, generator)

@@ -67,7 +67,7 @@ def encoder_decoder(part: str) -> Made:
     if part == "encoder":
         return encoder, vectors
     if part == "decoder":
-        return blocks.around(decoder, blocks.decoded), vectors | memory
+        return blocks.around(decoder, blocks.decode), vectors | memory
     step = blocks.around(step, blocks.decoded_step)
     return step, {"vector": ("N", UNITS)} | vectors | memory
 
@@ -78,16 +78,16 @@ def translator() -> Made:
 
     words = vocabulary()
     block = NMTModel(words, words, *coders(), embed_size=UNITS, share_embed=True, tie_weights=True)
-    block = blocks.around(block, blocks.translated)
+    block = blocks.around(block, blocks.translate)
     return block, {"tokens": ("N", "T"), "target": ("N", "S"), "length": ("N",), "ends": ("N",)}
 
 
-def projected(name: str) -> Made:
+def projected_lstm(name: str) -> Made:
     """A language model of LSTM cells with projections, whose states are inputs."""
     from gluonnlp.model import language_model
 
     block, _ = getattr(language_model, name)(vocab=vocabulary())
-    block = blocks.around(block, blocks.unrolled(LENGTH))
+    block = blocks.around(block, blocks.unroll(LENGTH))
     return block, {"tokens": (LENGTH, "N"), "hidden": ("N", UNITS), "cell": ("N", 2048)}
 
 
@@ -97,7 +97,7 @@ def of_letters(name: str) -> Made:
 
     block, _ = getattr(elmo, name)()
     cell, hidden = (int(n) for n in name.partition("_2x")[2].split("_")[:2])
-    block = blocks.around(block, blocks.embedded)
+    block = blocks.around(block, blocks.embed)
     return block, {
         "letters": ("N", "T", 50), "hidden": ("N", hidden), "cell": ("N", cell)
     }  # fmt: skip
@@ -140,7 +140,7 @@ NETWORKS: Mapping[str, Callable[[], Made]] = {
     "transformer_en_de_512 decoder": partial(encoder_decoder, "decoder"),
     "transformer_en_de_512 decoder, one step": partial(encoder_decoder, "step"),
     "transformer_en_de_512": translator,
-    "big_rnn_lm_2048_512": partial(projected, "big_rnn_lm_2048_512"),
+    "big_rnn_lm_2048_512": partial(projected_lstm, "big_rnn_lm_2048_512"),
     **{
         name: partial(of_letters, name)
         for name in (
@@ -168,7 +168,7 @@ def sample(name: str, folder: Path) -> Sample:
     sizes = [{"N": 1, "T": LENGTH, "S": MORE}, {"N": 2, "T": MORE, "S": LENGTH}]
     names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
     feeds = [
-        {n: drawn(i, s, dims, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
+        {n: draw(i, s, dims, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
         for dims in sizes
     ]
     block.hybridize()
@@ -179,7 +179,7 @@ def sample(name: str, folder: Path) -> Sample:
     return Sample(prefix, feeds[0], [Run(feeds[1], named)])
 
 
-def drawn(
+def draw(
     name: str, shape: Sequence[int | str], sizes: Mapping[str, int], generator: np.random.Generator
 ) -> np.ndarray[Any, Any]:
     """An input of that name."""

@@ -25,7 +25,7 @@ def around(inner: Any, forward: Callable[..., Any]) -> Any:
     return Around()
 
 
-def decoded(decoder: Any, F: Any, vectors: Any, memory: Any) -> Any:
+def decode(decoder: Any, F: Any, vectors: Any, memory: Any) -> Any:
     """A whole sequence, without masks."""
     return decoder(vectors, [memory, None])[0]
 
@@ -38,7 +38,7 @@ def decoded_step(decoder: Any, F: Any, vector: Any, before: Any, memory: Any) ->
     return step, states[0]
 
 
-def translated(model: Any, F: Any, source: Any, target: Any, lengths: Any, ends: Any) -> Any:
+def translate(model: Any, F: Any, source: Any, target: Any, lengths: Any, ends: Any) -> Any:
     """The scores of a target sequence's next words, both sequences padded."""
     memory, _ = model.encoder(model.src_embed(source), None, lengths)
     steps = F.contrib.arange_like(memory, axis=1)
@@ -47,7 +47,7 @@ def translated(model: Any, F: Any, source: Any, target: Any, lengths: Any, ends:
     return model.tgt_proj(outputs)
 
 
-def unrolled(length: int) -> Callable[..., Any]:
+def unroll(length: int) -> Callable[..., Any]:
     """A language model of cells, for sequences of one length, and its first states."""
 
     def forward(model: Any, F: Any, tokens: Any, hidden: Any, cell: Any) -> Any:
@@ -62,7 +62,7 @@ def unrolled(length: int) -> Callable[..., Any]:
     return forward
 
 
-def embedded(model: Any, F: Any, letters: Any, hidden: Any, cell: Any) -> Any:
+def embed(model: Any, F: Any, letters: Any, hidden: Any, cell: Any) -> Any:
     """ELMo's layers, which all begin with the same states; with a mask it makes no symbol."""
     begin = [[[hidden, cell] for _ in range(model._num_layers)] for _ in range(2)]
     layers, states = model(letters, begin)

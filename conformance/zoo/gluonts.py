@@ -161,7 +161,7 @@ def sample(name: str, folder: Path) -> Sample:
     block.initialize(mx.init.Normal(0.2))
     names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
     feeds = [
-        {n: drawn(i, s, batch, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
+        {n: draw(i, s, batch, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
         for batch in (1, 3)
     ]
     block.hybridize()
@@ -174,7 +174,7 @@ def sample(name: str, folder: Path) -> Sample:
     return Sample(prefix, one, [Run(more, named)])
 
 
-def drawn(
+def draw(
     name: str, shape: Sequence[int | str], batch: int, generator: np.random.Generator
 ) -> np.ndarray[Any, Any]:
     """An input of that name: categories are all the first, what was observed is most of it."""

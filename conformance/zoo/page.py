@@ -77,7 +77,7 @@ def summary(rows: Mapping[str, Row]) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """One network's line."""
     if "stopped" in row:
-        return (shortened(row["stopped"]), "", "", "", "")
+        return (shorten(row["stopped"]), "", "", "", "")
     static, theirs = row["static"], row["theirs"]
     named = cell(row["named"]) + sizes(row["sizes"]) if "named" in row else "takes one size only"
     nodes = str(static.get("nodes", ""))
@@ -96,10 +96,10 @@ def sizes(shapes: Mapping[str, Any]) -> str:
 def cell(outcome: Row, bound: float = TOLERANCE) -> str:
     """An error, marked where it is not as it should be."""
     text = of(outcome, bound)
-    return f"{outcome['error']:.0e}" if text == "right" else f"**{shortened(text)}**"
+    return f"{outcome['error']:.0e}" if text == "right" else f"**{shorten(text)}**"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The beginning of a text, on one line, as a table takes it."""
     line = " ".join(text.replace("|", "/").split())
     return line if len(line) < 80 else f"{line[:77]}…"

@@ -76,7 +76,7 @@ def module_of(path: str) -> str:
 MODULES = {module_of(p): p for p in sources()}
 
 
-def imported(path: str, statement: ast.stmt) -> Iterator[str]:
+def imports_of(path: str, statement: ast.stmt) -> Iterator[str]:
     """The modules a statement imports, in full."""
     if isinstance(statement, ast.Import):
         yield from (a.name for a in statement.names)
@@ -98,13 +98,13 @@ def for_types_only(statement: ast.stmt) -> bool:
 
 def at_import(path: str) -> set[str]:
     """What is imported with the module itself."""
-    return {m for s in tree(path).body if not for_types_only(s) for m in imported(path, s)}
+    return {m for s in tree(path).body if not for_types_only(s) for m in imports_of(path, s)}
 
 
 @cache
 def anywhere(path: str) -> frozenset[str]:
     """What the module imports at any time."""
-    return frozenset(m for s in nodes(path) if isinstance(s, ast.stmt) for m in imported(path, s))
+    return frozenset(m for s in nodes(path) if isinstance(s, ast.stmt) for m in imports_of(path, s))
 
 
 def layer(module: str) -> int:
@@ -181,7 +181,7 @@ def circles(pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         ahead.setdefault(module, set()).add(other)
 
     @cache
-    def reached(start: str) -> frozenset[str]:
+    def reach(start: str) -> frozenset[str]:
         modules: set[str] = set()
         waiting = [start]
         while waiting:
@@ -190,7 +190,7 @@ def circles(pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
                 waiting.append(other)
         return frozenset(modules)
 
-    return {(module, other) for module, other in pairs if module in reached(other)}
+    return {(module, other) for module, other in pairs if module in reach(other)}
 
 
 def test_no_module_is_imported_in_a_circle():
@@ -431,7 +431,7 @@ def is_literal(expression: ast.expr) -> bool:
 def test_rules_charge_the_arrays_that_they_make():
     """They use ``serde.ir.arrays``, or charge before several of NumPy's in one function."""
 
-    def uncharged(path):
+    def find_uncharged(path):
         functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef)]
         return [
             f"{function.name}: {ast.unparse(n)}"
@@ -442,7 +442,7 @@ def test_rules_charge_the_arrays_that_they_make():
             and n.args and not is_literal(n.args[0])
         ]  # fmt: skip
 
-    assert offenders(uncharged, [p for p in sources() if p.startswith(RULES)]) == {}
+    assert offenders(find_uncharged, [p for p in sources() if p.startswith(RULES)]) == {}
 
 
 def test_nothing_talks_to_the_network():

@@ -69,7 +69,7 @@ def expected(mx, net):
     return net(mx.nd.array(X)).asnumpy()
 
 
-def computed(path, feeds=None):
+def run_onnx(path, feeds=None):
     session = onnxruntime.InferenceSession(os.fspath(path))
     return session.run(None, feeds or {"data": X})
 
@@ -99,12 +99,12 @@ FORMS = {
 def test_a_symbol_with_its_parameters_in_any_form(mx, symbol, arrays, expected, form, tmp_path):
     path = serde.export(symbol, form(mx, arrays), "onnx", tmp_path / "m.onnx",
                         inputs={"data": ("N", 3, 8, 8)})  # fmt: skip
-    np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(run_onnx(path)[0], expected, rtol=1e-5)
 
 
 def test_a_symbol_with_a_file_of_parameters(symbol, exported, expected, tmp_path):
     serde.convert(symbol, tmp_path / "m.onnx", params=exported[1])
-    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(run_onnx(tmp_path / "m.onnx")[0], expected, rtol=1e-5)
 
 
 def test_a_live_symbol_gives_what_its_file_does(symbol, arrays, exported, tmp_path):
@@ -120,7 +120,7 @@ def test_a_live_symbol_gives_what_its_file_does(symbol, arrays, exported, tmp_pa
 def test_a_hybridized_block(net, expected, tmp_path):
     report = serde.convert(net, tmp_path / "m.onnx", inputs={"data": X}, verify=True)
     assert report.verification.ok and report.verification.source == "mxnet"
-    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(run_onnx(tmp_path / "m.onnx")[0], expected, rtol=1e-5)
 
 
 def test_a_block_that_has_not_run_is_refused(mx):
@@ -157,11 +157,11 @@ class TestFacade:
 
     def test_export_and_import(self, mx, symbol, arrays, expected, tmp_path):
         path = mx.serde.export(symbol, arrays, "onnx", str(tmp_path / "m.onnx"))
-        np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
+        np.testing.assert_allclose(run_onnx(path)[0], expected, rtol=1e-5)
         again, params = mx.serde.import_(path, other_format="onnx")
         assert again.list_outputs() == symbol.list_outputs()
         assert mx.serde.export(again, params, "onnx", path) == path
-        np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
+        np.testing.assert_allclose(run_onnx(path)[0], expected, rtol=1e-5)
         graph = mx.serde.import_(path, other_format="onnx", to="graph")
         assert [v.name for v in graph.inputs] == ["data"]
 
@@ -198,7 +198,7 @@ class TestExportModel:
         source = (symbol, arrays) if live else exported
         path = str(tmp_path / "m.onnx")
         assert bridge.export_model(*source, [(2, 3, 8, 8)], np.float32, path) == path
-        np.testing.assert_allclose(computed(path)[0], expected, rtol=1e-5)
+        np.testing.assert_allclose(run_onnx(path)[0], expected, rtol=1e-5)
         assert shapes_of(path) == {"data": [2, 3, 8, 8]}
 
     def test_shapes_follow_the_order_of_the_data_inputs(self, mx, tmp_path):
@@ -227,7 +227,7 @@ class TestExportModel:
         net = mx.sym.relu(mx.sym.Variable("data"))
         bridge.export_model(net, {}, [(2, 3, 8, 8)], np.float32, path, **options)
         assert shapes_of(path)["data"] == expected
-        np.testing.assert_array_equal(computed(path)[0], np.maximum(X, 0))
+        np.testing.assert_array_equal(run_onnx(path)[0], np.maximum(X, 0))
 
     @pytest.mark.parametrize(
         ("shapes", "options", "expected"),

@@ -12,7 +12,7 @@ import serde
 from serde.bridges import int8_products
 from serde.bridges import onnxruntime as bridge
 from serde.errors import MissingDependency, SerdeError
-from tests.onnx_live import decoded, model_of
+from tests.onnx_live import decode_text, model_of
 
 BODY = """g (float[N,3] x, float[N,3] unused) => (float[N,3] y, float[N,3] z)
 { y = Relu(x)
@@ -63,7 +63,7 @@ INTEGERS = {  # nodes, and whether they multiply integers
 @pytest.mark.parametrize("is_exact", [True, False])
 def test_inexact_integer_products(name, is_exact, monkeypatch):
     body, multiplies = INTEGERS[name]
-    graph = decoded(
+    graph = decode_text(
         "g (uint8[N,4] q, int8[4,4] w, float[4,4] v, float s) => (float[M,K] y) { " + body + " }",
         17,
     )

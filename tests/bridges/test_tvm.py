@@ -19,20 +19,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["exported", "exported_arrays", "exported_bound", "exported_function"]
+    "name", ["export", "exported_arrays", "exported_bound", "exported_function"]
 )
 def test_exports(results: dict[str, Any], name: str) -> None:
     assert results[name] < CLOSE
 
 
 def test_checks(results: dict[str, Any]) -> None:
-    assert results["checked"] == [True, "relay", {"MatMul": 1, "Relu": 1}]
-    (reason,) = results["refused"]
+    assert results["check"] == [True, "relay", {"MatMul": 1, "Relu": 1}]
+    (reason,) = results["refuse"]
     assert "random numbers" in reason
 
 
 def test_inspects(results: dict[str, Any]) -> None:
-    assert results["inspected"] == ["relay", ["nn.dense", "nn.relu"], ["x"]]
+    assert results["inspect"] == ["relay", ["nn.dense", "nn.relu"], ["x"]]
 
 
 def test_verifies(results: dict[str, Any]) -> None:

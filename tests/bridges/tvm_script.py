@@ -42,7 +42,7 @@ def ran(path):
     return float(np.abs(actual - np.maximum(X @ WEIGHT.T, 0)).max())
 
 
-def exported():
+def export():
     return ran(serde.export(MODULE, PARAMS, "onnx", "exported.onnx"))
 
 
@@ -59,40 +59,40 @@ def exported_function():
     return ran(serde.export(model(), PARAMS, path="function.onnx"))
 
 
-def checked():
+def check():
     report = serde.check(MODULE, params=PARAMS)
     return [report.ok, report.source_format, report.operators]
 
 
-def refused():
+def refuse():
     key = relay.var("key", shape=(10,), dtype="uint64")
     drawn = relay.Function([key], relay.TupleGetItem(relay.random.threefry_split(key), 0))
     return [str(p.reason) for p in serde.check(drawn).problems]
 
 
-def inspected():
+def inspect():
     graph, name = serde.api.read(MODULE, params=PARAMS)
     return [name, [n.op for n in graph.nodes], [v.name for v in graph.inputs]]
 
 
-def verified(*source, **options):
+def verify(*source, **options):
     report = serde.convert(*source, "verified.onnx", verify=True, **options)
     return [report.verification.source, report.ok]
 
 
 def verified_live():
-    return verified(MODULE, params=PARAMS)
+    return verify(MODULE, params=PARAMS)
 
 
 def verified_files():
-    saved("m.relay", MODULE.astext(show_meta_data=True))
-    saved("m.json", tvm.ir.save_json(MODULE))
+    write_text("m.relay", MODULE.astext(show_meta_data=True))
+    write_text("m.json", tvm.ir.save_json(MODULE))
     with open("m.params", "wb") as file:
         file.write(relay.save_param_dict(PARAMS))
-    return [verified(name, params="m.params") for name in ("m.relay", "m.json")]
+    return [verify(name, params="m.params") for name in ("m.relay", "m.json")]
 
 
-def saved(name, text):
+def write_text(name, text):
     with open(name, "w") as file:
         file.write(text)
 
@@ -101,16 +101,16 @@ def verified_names():
     """Parameters of one name, text TVM itself does not read, a tuple, another function."""
     two = [relay.var("data", shape=(2, 3)), relay.var("data", shape=(2, 3))]
     text = '#[version = "0.0.5"]\ndef @main(%a.b: Tensor[(2, 3), float32]) { tanh(%a.b) }'
-    saved("odd.relay", text)
+    write_text("odd.relay", text)
     pair = relay.var("p", relay.TupleType([relay.TensorType((2, 3)), relay.TensorType((2, 3))]))
     fields = [relay.TupleGetItem(pair, at) for at in (0, 1)]
     several = tvm.IRModule.from_expr(relay.Function([two[0]], relay.exp(two[0])))
     several[tvm.ir.GlobalVar("other")] = relay.Function([two[1]], relay.tanh(two[1]))
     return [
-        verified(relay.Function(two, relay.subtract(*two))),
-        verified("odd.relay"),
-        verified(relay.Function([pair], relay.subtract(*fields))),
-        verified(several, entry="other"),
+        verify(relay.Function(two, relay.subtract(*two))),
+        verify("odd.relay"),
+        verify(relay.Function([pair], relay.subtract(*fields))),
+        verify(several, entry="other"),
     ]
 
 
@@ -129,7 +129,7 @@ def commands():
 
 
 CASES = (
-    exported, exported_arrays, exported_bound, exported_function, checked, refused, inspected,
+    export, exported_arrays, exported_bound, exported_function, check, refuse, inspect,
     verified_live, verified_files, verified_names, commands,
 )  # fmt: skip
 

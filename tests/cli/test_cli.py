@@ -42,7 +42,7 @@ def serde(*arguments):
     return result.exit_code, result.stdout, result.stderr
 
 
-def written():
+def list_files():
     return sorted(p.name for p in Path().iterdir() if not p.name.startswith(("digits", "test")))
 
 
@@ -72,7 +72,7 @@ class TestConvert:
     @pytest.mark.parametrize("source", ["digits-symbol.json", "digits", "."])
     def test_a_file_a_prefix_and_a_folder(self, source):
         code, out, err = serde("convert", source, "-o", "d.onnx")
-        assert (code, err, written()) == (DONE, "", ["d.onnx"])
+        assert (code, err, list_files()) == (DONE, "", ["d.onnx"])
         assert out.startswith(f"{source} (mxnet) → d.onnx in ")
         assert "input  data: float32 (N, 1, H, W)" in out
         assert "output softmax_output: float32 (N, 10)" in out
@@ -122,7 +122,7 @@ class TestConvert:
 
     def test_a_profile(self):
         code, _, err = serde("convert", ".", "-o", "d.onnx", "--profile", "npu-static")
-        assert code == USAGE and "static shapes only" in err and written() == []
+        assert code == USAGE and "static shapes only" in err and list_files() == []
         code, *_ = serde("convert", ".", "-o", "d.onnx", "--profile", "npu-static",
                          "--input", "data=1,1,8,8")  # fmt: skip
         assert code == DONE and onnx.load("d.onnx").opset_import[0].version == 13
@@ -169,7 +169,7 @@ class TestConvert:
     )  # fmt: skip
     def test_external_data(self, mode, files):
         assert serde("convert", ".", "-o", "d.onnx", "--external-data", mode)[0] == DONE
-        assert written() == files
+        assert list_files() == files
 
     def test_formats_by_name(self):
         shutil.copy("digits-symbol.json", "strange.name")
@@ -214,7 +214,7 @@ class TestConvert:
         Path("d.onnx").write_bytes(b"before")
         code, *_ = serde("convert", unknown_operators(), "-o", "d.onnx", "--input", "data=1,2")
         assert code == FAILED and Path("d.onnx").read_bytes() == b"before"
-        assert written() == ["d.onnx", "odd-symbol.json"]
+        assert list_files() == ["d.onnx", "odd-symbol.json"]
 
 
 class TestVerify:
@@ -288,7 +288,7 @@ class TestCheck:
             "  LRN ×1 ('lrn'): unknown attribute new_attribute; the operator takes alpha, beta, knorm, "
             "nsize. Attributes: new_attribute=7, nsize=5",
         ])  # fmt: skip
-        assert written() == ["odd-symbol.json"]
+        assert list_files() == ["odd-symbol.json"]
 
     def test_the_same_as_json(self):
         code, out, _ = serde("check", unknown_operators(), "--json", "--input", "data=1,4,2,2")
@@ -303,7 +303,7 @@ class TestCheck:
     def test_a_model_that_converts(self):
         code, out, _ = serde("check", ".")
         assert code == DONE and out.startswith(".: everything converts to onnx\n")
-        assert "Conv ×2" in out and written() == []
+        assert "Conv ×2" in out and list_files() == []
 
     def test_an_opset_that_cannot_say_it(self):
         onnx.save(model_of("g (string[N] x) => (string[N] y) { y = StringConcat(x, x) }"), "a.onnx")
@@ -339,7 +339,7 @@ class TestInspect:
 
     def test_nothing_is_written(self):
         serde("inspect", ".")
-        assert written() == []
+        assert list_files() == []
 
 
 class TestOthers:
@@ -413,7 +413,7 @@ class TestIsolation:
     def test_it_does_what_it_does_otherwise(self):
         proc = self.run("convert", ".", "-o", "d.onnx", "--isolate")
         assert (proc.returncode, proc.stderr) == (DONE, "") and "→ d.onnx" in proc.stdout
-        assert written() == ["d.onnx"]
+        assert list_files() == ["d.onnx"]
 
     def test_exit_codes_come_through(self):
         assert self.run("inspect", "nothing", "--isolate").returncode == UNREADABLE
@@ -437,7 +437,7 @@ class TestIsolation:
     def test_time_is_limited(self):
         proc = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-seconds", "0")
         assert proc.returncode in (USAGE, UNREADABLE) and "Traceback" not in proc.stderr
-        assert written() == []
+        assert list_files() == []
 
 
 class TestExitCodes:
@@ -468,7 +468,7 @@ class TestExitCodes:
     def test_two_for_usage(self, arguments):
         Path("folder.onnx").mkdir()
         code, out, err = serde(*arguments)
-        assert (code, out) == (USAGE, "") and err and written() == ["folder.onnx"]
+        assert (code, out) == (USAGE, "") and err and list_files() == ["folder.onnx"]
 
     UNREAD = {
         "nothing there": (None, "there is no such file, folder or prefix"),
@@ -485,7 +485,7 @@ class TestExitCodes:
             Path("m.json").write_bytes(content)
         code, out, err = serde("convert", "m.json", "-o", "d.onnx")
         assert (code, out) == (UNREADABLE, "") and why in err and err.startswith("serde: ")
-        assert "d.onnx" not in written()
+        assert "d.onnx" not in list_files()
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
     def test_three_for_what_may_not_be_read(self):
@@ -563,4 +563,4 @@ def test_an_interruption_leaves_nothing(here):
     )
     proc = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert proc.returncode == FAILED and proc.stderr.strip() == "Aborted!"
-    assert written() == [] and not list(Path().glob(".*.part"))
+    assert list_files() == [] and not list(Path().glob(".*.part"))

@@ -29,7 +29,7 @@ def check_network(name: str, consumer: str, folder: Path) -> None:
     """The consumer computes what MXNet does for one of its networks, with a named batch."""
     network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
     feeds = networks.feeds(network, 2)
-    expected = networks.expected(network, feeds)
+    expected = networks.compute(network, feeds)
     symbol, _ = networks.export(network, folder)
     shapes = {n: (s, feeds[n].dtype) for n, s in networks.shapes(network).items()}
     serde.convert(symbol, folder / "m.onnx", inputs=shapes, profile=consumer)

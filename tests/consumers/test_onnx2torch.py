@@ -41,7 +41,7 @@ def test_networks(name, tmp_path):
     check_network(name, "onnx2torch", tmp_path)
 
 
-def converted(text: str, folder: Path) -> onnx.ModelProto:
+def convert_text(text: str, folder: Path) -> onnx.ModelProto:
     """A model in text form, which is written for onnx2torch as ``b.onnx``."""
     model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
     onnx.save(model, folder / "a.onnx")
@@ -57,7 +57,7 @@ def test_equal_elements_are_ranked_by_their_places(largest, tmp_path):
     x = np.random.default_rng(0).choice(np.asarray(edges, np.float32), (4, 300))
     text = f"""(float[4,300] x) => (float[4,200] v, int64[4,200] i) {{
     k = Constant<value_ints = [200]>() v, i = TopK<largest = {largest}>(x, k) }}"""
-    expected = run_model(converted(text, tmp_path), {"x": x})
+    expected = run_model(convert_text(text, tmp_path), {"x": x})
     got = run("onnx2torch", str(tmp_path / "b.onnx"), {"x": x})
     assert all((a == b).all() for a, b in zip(got, expected, strict=True))
 
@@ -72,8 +72,8 @@ def test_slope_as_long_as_the_last_axis_and_the_channels(tmp_path):
 def test_channels_of_an_even_window(tmp_path):
     """ONNX Runtime has odd windows only."""
     x = np.random.default_rng(0).standard_normal((1, 7, 2, 2), np.float32)
-    converted("(float[1,7,2,2] x) => (float[1,7,2,2] y) { y = LRN<size = 4, alpha = 2.0>(x) }",
-              tmp_path)  # fmt: skip
+    convert_text("(float[1,7,2,2] x) => (float[1,7,2,2] y) { y = LRN<size = 4, alpha = 2.0>(x) }",
+                 tmp_path)  # fmt: skip
     (y,) = run("onnx2torch", str(tmp_path / "b.onnx"), {"x": x})
     around = [(x[:, max(0, c - 1) : c + 3] ** 2).sum(1) for c in range(7)]
     assert error(y, x / (1 + 2 / 4 * np.stack(around, 1)) ** np.float32(0.75)) < 1e-6
@@ -101,7 +101,7 @@ def test_pools_of_constants(pads, tmp_path):
 def test_ranges_that_end_before_they_start(tmp_path):
     text = """(int64[2] x) => (int64[N] y) { n = ReduceSum<keepdims = 0>(x)
     zero = Constant<value_int = 0>() one = Constant<value_int = 1>() y = Range(zero, n, one) }"""
-    converted(text, tmp_path)
+    convert_text(text, tmp_path)
     for number in (3, -3):
         (y,) = run("onnx2torch", str(tmp_path / "b.onnx"), {"x": np.asarray([number, 0])})
         assert y.tolist() == list(range(number))
@@ -111,7 +111,7 @@ def test_outputs_are_in_the_order_of_the_file(tmp_path):
     """onnx2torch returns what a node computes as one output."""
     text = """(float[2,6] x) => (float[2,3] b, float[2,6] r, float[2,3] a) {
     a, b = Split<axis = 1>(x) r = Neg(x) }"""
-    converted(text, tmp_path)
+    convert_text(text, tmp_path)
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
     b, r, a = run("onnx2torch", str(tmp_path / "b.onnx"), {"x": x})
     assert (a == x[:, :3]).all() and (b == x[:, 3:]).all() and (r == -x).all()

@@ -19,7 +19,7 @@ from tests.consumers.checks import (
 )
 from tests.consumers.consumers_live import CONSUMERS
 from tests.mxnet.int8 import needs_exact_int8
-from tests.mxnet.test_quantised_networks import quantised
+from tests.mxnet.test_quantised_networks import quantise_network
 from tests.onnx_live import error, run_model
 
 # One test for each thing that OpenVINO lacks or gets wrong, and the profile writes otherwise.
@@ -50,7 +50,7 @@ def test_networks(name, tmp_path):
 @needs_exact_int8
 def test_integers_are_those_of_onnx_runtime(tmp_path):
     """As near to MXNet as the same file is in ONNX Runtime."""
-    prefix, feeds = quantised("resnet18_v1", "calibrated", tmp_path)
+    prefix, feeds = quantise_network("resnet18_v1", "calibrated", tmp_path)
     (expected,) = run_mxnet(str(prefix), feeds)
     path = tmp_path / "m.onnx"
     serde.convert(prefix, path, inputs=feeds, profile="openvino")

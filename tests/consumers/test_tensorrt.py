@@ -10,7 +10,7 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.bridges.mxnet import run as run_mxnet
-from tests.mxnet.test_quantised_networks import quantised
+from tests.mxnet.test_quantised_networks import quantise_network
 from tests.onnx_live import PLAIN, error, run_at, run_model
 
 
@@ -23,7 +23,7 @@ def model_of(signature: str, body: str, **held) -> onnx.ModelProto:
 
 
 def test_integer_layers_are_signed_and_symmetric(tmp_path):
-    prefix, feeds = quantised("resnet18_v1", "calibrated", tmp_path)
+    prefix, feeds = quantise_network("resnet18_v1", "calibrated", tmp_path)
     (expected,) = run_mxnet(str(prefix), feeds)
     serde.convert(prefix, tmp_path / "m.onnx", inputs=feeds, profile="tensorrt")
     graph = onnx.load(tmp_path / "m.onnx").graph

@@ -25,7 +25,7 @@ OPS = sorted({s.name for s in defs.get_all_schemas_with_history() if s.domain ==
 LARGEST = 1 << 16  # bytes; what grows beyond is cut off
 
 
-def mutated(reader: str, seeds: Sequence[bytes], random: Random) -> bytes:
+def mutate(reader: str, seeds: Sequence[bytes], random: Random) -> bytes:
     """One of ``seeds``, damaged up to four times in ways that suit ``reader``."""
     data = random.choice(seeds)
     for _ in range(random.randint(1, 4)):

@@ -45,9 +45,7 @@ def test_a_seed_makes_the_same_input_again():
     for reader in grammar.MAKERS:
         assert grammar.make(reader, Random(7)) == grammar.make(reader, Random(7))
     seeds = samples.of("onnx")
-    assert mutations.mutated("onnx", seeds, Random(7)) == mutations.mutated(
-        "onnx", seeds, Random(7)
-    )
+    assert mutations.mutate("onnx", seeds, Random(7)) == mutations.mutate("onnx", seeds, Random(7))
 
 
 def test_what_is_out_of_proportion_is_a_finding(tmp_path, monkeypatch):

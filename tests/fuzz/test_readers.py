@@ -30,7 +30,7 @@ def test_damaged_files_are_converted_or_refused(reader, tmp_path):
     )  # fmt: skip
     @given(st.integers(0, 2**32))
     def run(seed):
-        data = mutations.mutated(reader, samples.of(reader), Random(seed))
+        data = mutations.mutate(reader, samples.of(reader), Random(seed))
         with attempts.limited_memory():
             attempts.attempt(reader, data, tmp_path)
 

@@ -10,7 +10,7 @@ from serde.ir.builder import Builder, Names, normalize_attribute
 from serde.ir.graph import EMPTY, DType, Node, Source, Tensor, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decoded
+from tests.onnx_live import decode_text
 
 F32, I64 = DType.FLOAT32, DType.INT64
 
@@ -254,7 +254,7 @@ class TestNamesThroughRules:
     table("Shape2")(lambda g, x: g.Shape(x))
     table("Twice")(lambda g, x: (r := g.Relu(x), r))
 
-    def rewritten(self, nodes, outputs, shape=("N", 2)):
+    def rewrite(self, nodes, outputs, shape=("N", 2)):
         """``nodes`` as (op, input, outputs…) over an input ``x``."""
         values = {"x": Value("x", F32, shape)}
         body = []
@@ -267,7 +267,7 @@ class TestNamesThroughRules:
         return str(self.table.rewrite(graph, OnnxBuilder("g"))).splitlines()[1:]
 
     def test_a_rule_that_passes_its_input_through_does_not_rename_it(self):
-        assert self.rewritten([("Two", "x", "a"), ("Pass", "a", "b"), ("Two", "b", "c")], "c") == [
+        assert self.rewrite([("Two", "x", "a"), ("Pass", "a", "b"), ("Two", "b", "c")], "c") == [
             "  %node_a/Relu: float32[N,2] = Relu(%x)",
             "  %a: float32[N,2] = Neg(%node_a/Relu)",
             "  %node_c/Relu: float32[N,2] = Relu(%a)",
@@ -276,27 +276,27 @@ class TestNamesThroughRules:
         ]
 
     def test_an_output_keeps_its_name_where_a_rule_passes_its_input_through(self):
-        assert self.rewritten([("Two", "x", "a"), ("Pass", "a", "b")], "b") == [
+        assert self.rewrite([("Two", "x", "a"), ("Pass", "a", "b")], "b") == [
             "  %node_a/Relu: float32[N,2] = Relu(%x)",
             "  %b: float32[N,2] = Neg(%node_a/Relu)",
             "  return %b",
         ]
 
     def test_an_output_that_is_an_input_gets_an_identity(self):
-        assert self.rewritten([("Pass", "x", "y")], "y") == [
+        assert self.rewrite([("Pass", "x", "y")], "y") == [
             "  %y: float32[N,2] = Identity(%x)",
             "  return %y",
         ]
 
     def test_an_output_that_is_a_constant_gets_an_identity(self):
-        assert self.rewritten([("Shape2", "x", "y")], "y", (3, 2)) == [
+        assert self.rewrite([("Shape2", "x", "y")], "y", (3, 2)) == [
             "  %y: int64[2] = Identity([3, 2])",
             "  return %y",
         ]
 
     def test_outputs_that_share_a_value_get_names_of_their_own(self):
         nodes = [("Two", "x", "a"), ("Pass", "a", "b"), ("Twice", "a", "c", "d")]
-        assert self.rewritten(nodes, "abcd") == [
+        assert self.rewrite(nodes, "abcd") == [
             "  %node_a/Relu: float32[N,2] = Relu(%x)",
             "  %a: float32[N,2] = Neg(%node_a/Relu)",
             "  %c: float32[N,2] = Relu(%a)",
@@ -307,7 +307,7 @@ class TestNamesThroughRules:
 
     def test_a_name_of_the_source_is_not_taken_by_a_value_in_between(self):
         nodes = [("Two", "x", "a"), ("Two", "a", "node_a/Relu")]
-        assert self.rewritten(nodes, ["node_a/Relu"])[:3] == [
+        assert self.rewrite(nodes, ["node_a/Relu"])[:3] == [
             "  %node_a/Relu_1: float32[N,2] = Relu(%x)",
             "  %a: float32[N,2] = Neg(%node_a/Relu_1)",
             "  %node_node_a/Relu/Relu: float32[N,2] = Relu(%a)",
@@ -317,7 +317,7 @@ class TestNamesThroughRules:
 def test_rewriting_leaves_the_source_graph_as_it_was():
     from serde.legalize.convert import lower_to, raise_to_ir
 
-    source = decoded(
+    source = decode_text(
         "g (float[N,3] x) => (float[N,3] y, float[N,3] z)"
         "{ a = Relu(x)\n y = Dropout(a)\n z = Identity(a) }",
         opset=12,

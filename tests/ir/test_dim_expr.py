@@ -182,7 +182,7 @@ class Computed:
     def outer(self, sign, a, b):
         return self.arithmetic(sign, a[:, None], b[None, :]).reshape(-1)
 
-    def stacked(self, a, b):
+    def stack(self, a, b):
         return np.stack([a, b], axis=1).reshape(-1)
 
     def flat(self, s):
@@ -229,7 +229,7 @@ class Emitted:
     def outer(self, sign, a, b):
         return self.flat(self.arithmetic(sign, self.column(a), self.g.Unsqueeze(b, [0])))
 
-    def stacked(self, a, b):
+    def stack(self, a, b):
         return self.flat(self.g.Concat(self.column(a), self.column(b), axis=1))
 
     def flat(self, s):
@@ -246,7 +246,7 @@ PAIRED = {  # operators of two vectors: which lengths go together, and the lengt
     "concat": (lambda n, m: n + m < 20, lambda n, m: n + m),
     "arithmetic": (lambda n, m: m in (n, 1), lambda n, m: n),
     "outer": (lambda n, m: n * m < 20, lambda n, m: n * m),
-    "stacked": (lambda n, m: n == m, lambda n, m: n + m),
+    "stack": (lambda n, m: n == m, lambda n, m: n + m),
 }
 
 
@@ -260,7 +260,7 @@ def program(draw):
         if n > 9:
             continue
         kind = draw(st.sampled_from(
-            "gather slice concat constant arithmetic outer stacked divide column flat total "
+            "gather slice concat constant arithmetic outer stack divide column flat total "
             "narrow".split()
         ))  # fmt: skip
         small = st.integers(0, 4)
@@ -319,17 +319,17 @@ def size_of(dim, of):
     """The number an expression of sizes comes to."""
     if dim is None or isinstance(dim, int):
         return dim
-    return _computed(ast.parse(dim, mode="eval").body, of)
+    return _evaluate(ast.parse(dim, mode="eval").body, of)
 
 
-def _computed(tree, of):
+def _evaluate(tree, of):
     if isinstance(tree, ast.Constant):
         return tree.value
     if isinstance(tree, ast.Name):
         return of[tree.id]
     if isinstance(tree, ast.UnaryOp):
-        return -_computed(tree.operand, of)
-    a, b = _computed(tree.left, of), _computed(tree.right, of)
+        return -_evaluate(tree.operand, of)
+    a, b = _evaluate(tree.left, of), _evaluate(tree.right, of)
     return int(a / b) if isinstance(tree.op, ast.Div) else OPERATORS[type(tree.op)](a, b)
 
 

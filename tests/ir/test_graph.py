@@ -8,7 +8,7 @@ import pytest
 
 from serde.errors import ConversionError
 from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value, show_shape
-from tests.onnx_live import decoded, ir_of
+from tests.onnx_live import decode_text, ir_of
 
 BITS = {
     "INT2": 2,
@@ -133,7 +133,7 @@ g (float[N,2] x, bool c) => (float[N,2] y)
 
 
 def test_constants_and_uses_look_into_subgraphs():
-    graph = decoded(NESTED)
+    graph = decode_text(NESTED)
     assert [v.name for v in graph.constants()] == ["w"]
     by_name = {v.name: n for v, n in graph.uses().items()}
     assert by_name == {"x": 1, "w": 2, "a": 2, "c": 1, "u": 1, "v": 1, "y": 1}

@@ -24,7 +24,7 @@ FLOATS = [
 INTEGERS = [d for d in BORN if d.kind in "iu"]
 
 
-def computed(graph: Graph, opset: int, *feeds: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def run_graph(graph: Graph, opset: int, *feeds: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What a runtime makes of the graph at ``opset``."""
     outcomes = [r for _, r in results(to_proto(lower_to(graph, opset)), feeds)]
     return next(np.asarray(r[0]) for r in outcomes if not isinstance(r, Exception))
@@ -69,7 +69,7 @@ def test_cast_and_back(dtype: DType, saturate: int) -> None:
         expected, x = expected[:-1], x[:-1]
         graph.inputs[0].shape = x.shape
     for opset in (7, BORN[dtype] - 1):
-        np.testing.assert_array_equal(computed(graph, opset, x), expected)
+        np.testing.assert_array_equal(run_graph(graph, opset, x), expected)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.value)
@@ -81,10 +81,10 @@ def test_integers_keep_their_low_bits(dtype: DType) -> None:
     count = 1 << dtype.bits
     half = count // 2 if dtype.kind == "i" else 0
     for opset in (7, 20):
-        np.testing.assert_array_equal(computed(graph, opset, x), (x + half) % count - half)
+        np.testing.assert_array_equal(run_graph(graph, opset, x), (x + half) % count - half)
 
 
-def quantized(dtype: DType, block: int, scales: DType = DType.FLOAT32) -> tuple[Graph, Any]:
+def make_product(dtype: DType, block: int, scales: DType = DType.FLOAT32) -> tuple[Graph, Any]:
     """A product with weights held in ``dtype``, by columns or in blocks of rows."""
     w = weights(dtype, (32, 8))
     scale = np.abs(weights(scales, (32 // block, 8) if block else (8,)))
@@ -106,18 +106,18 @@ def quantized(dtype: DType, block: int, scales: DType = DType.FLOAT32) -> tuple[
 )
 def test_weights(dtype: DType, block: int) -> None:
     """Quantised weights of a language model go to opsets without their type, or without blocks."""
-    graph, wide = quantized(dtype, block)
+    graph, wide = make_product(dtype, block)
     x = RNG.standard_normal((3, 32, 8)).astype(np.float32)
     for opset in (7, 10, 13, 19, BORN[dtype] - 1):
-        np.testing.assert_allclose(computed(graph, opset, x), x * wide, rtol=1e-6)
+        np.testing.assert_allclose(run_graph(graph, opset, x), x * wide, rtol=1e-6)
 
 
 def test_scales_that_are_exponents() -> None:
     """As the microscaling formats have them: blocks of float4 or float8, powers of two as scales."""
-    graph, wide = quantized(DType.FLOAT4E2M1, 8, DType.FLOAT8E8M0)
+    graph, wide = make_product(DType.FLOAT4E2M1, 8, DType.FLOAT8E8M0)
     x = RNG.standard_normal((3, 32, 8)).astype(np.float32)
     for opset in (7, 17, 23):
-        np.testing.assert_allclose(computed(graph, opset, x), x * wide, rtol=1e-6)
+        np.testing.assert_allclose(run_graph(graph, opset, x), x * wide, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_quantised_on_the_way(dtype: DType) -> None:
     moved = g.Reshape(g.Transpose(there, perm=(1, 0)), [3, 8])
     graph = g.build([g.DequantizeLinear(moved, 0.25, zero)])
     data = RNG.standard_normal((4, 6)).astype(np.float32) * 3
-    expected = computed(graph, 21, data)
+    expected = run_graph(graph, 21, data)
     for opset in (7, 12, 18):
-        np.testing.assert_array_equal(computed(graph, opset, data), expected)
+        np.testing.assert_array_equal(run_graph(graph, opset, data), expected)
 
 
 def test_half_weights_are_widened() -> None:
@@ -144,7 +144,7 @@ def test_half_weights_are_widened() -> None:
     x = g.input("x", DType.FLOAT32, ("N", 6))
     graph = g.build([g.MatMul(x, g.Cast(g.const(Tensor.of(w)), to=1))])
     data = RNG.standard_normal((2, 6)).astype(np.float32)
-    got = computed(graph, 12, data)
+    got = run_graph(graph, 12, data)
     np.testing.assert_allclose(got, data @ w.astype(np.float32), rtol=1e-5, atol=1e-5)
 
 
@@ -161,7 +161,7 @@ def test_through_branches() -> None:
     then, other = (branch(g, f"b{i}", v) for i, v in enumerate(held))
     graph = g.build([g.Cast(g.If(flag, then_branch=then, else_branch=other), to=1)])
     for i, flag_ in enumerate((True, False)):
-        got = computed(graph, 11, np.array(flag_))
+        got = run_graph(graph, 11, np.array(flag_))
         np.testing.assert_array_equal(got, held[i].array().astype(np.float32))
 
 

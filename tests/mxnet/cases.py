@@ -1,6 +1,6 @@
 """Operator cases: one MXNet operator, run live and through serde, compared.
 
-A table is a list of ``case(op, *inputs, **attributes)`` and ``refused(…, says=…)``. Each case is
+A table is a list of ``case(op, *inputs, **attributes)`` and ``refuses(…, says=…)``. Each case is
 converted with static shapes, with a named batch and with every size named, lowered to each of
 ``OPSETS``, run in ONNX Runtime with and without its optimizers, and compared with live MXNet in
 shape, type and numbers.
@@ -139,7 +139,7 @@ def case(op: str, /, *inputs: Array, **attrs: Any) -> Case:
     return Case(op, inputs, {k: str(v) for k, v in attrs.items()}, params)
 
 
-def refused(op: str, /, *inputs: Array, says: str, **attrs: Any) -> Refusal:
+def refuses(op: str, /, *inputs: Array, says: str, **attrs: Any) -> Refusal:
     """A case that must be refused with a message that contains ``says``."""
     return Refusal(case(op, *inputs, **attrs), says)
 
@@ -242,7 +242,7 @@ def check(case: Case) -> None:
     assert bool(case.fixed) == bool(refusals), f"converts with named sizes: {case.fixed}"
 
 
-def converted(case: Case, outputs: int, opset: int) -> dict[str, list[Array]]:
+def convert_and_run(case: Case, outputs: int, opset: int) -> dict[str, list[Array]]:
     """What serde's conversion computes in ONNX Runtime, with and without its optimizers."""
     model, feeds = write(case, outputs, opset)
     return {level: run_at(level, model, feeds) for level in LEVELS}
@@ -288,7 +288,7 @@ def _graph(text: str, case: Case, naming: str) -> Graph:
     """The IR of a symbol, with the parameters as constants and sizes named as asked."""
     graph = decode_symbol(parse_symbol(text), None, "case")
     values = {v.name: v for v in graph.inputs}
-    shapes = _named(case, naming)
+    shapes = _name_sizes(case, naming)
     bound, inputs = {}, {}
     for i, array in enumerate(case.inputs):
         value = values.get(f"x{i}")
@@ -305,11 +305,11 @@ def _graph(text: str, case: Case, naming: str) -> Graph:
 
 def _namings(case: Case) -> list[str]:
     """The ways to name sizes that differ from one another."""
-    shapes = {naming: tuple(_named(case, naming)) for naming in NAMINGS}
+    shapes = {naming: tuple(_name_sizes(case, naming)) for naming in NAMINGS}
     return [n for i, n in enumerate(NAMINGS) if shapes[n] not in [shapes[m] for m in NAMINGS[:i]]]
 
 
-def _named(case: Case, naming: str) -> list[Shape]:
+def _name_sizes(case: Case, naming: str) -> list[Shape]:
     """The shapes of the inputs; sizes above 1 are named, alike where they are equal."""
     if naming == "static":
         return [x.shape for x in case.inputs]

@@ -74,14 +74,14 @@ def segmentation(s: Any) -> Any:
     )
 
 
-def embedded(s: Any, *names: str) -> list[Any]:
+def embed(s: Any, *names: str) -> list[Any]:
     """Inputs through one layer that they share."""
     weight, bias = s.var("w_weight"), s.var("w_bias")
     return [s.FullyConnected(s.var(n), weight, bias, num_hidden=4) for n in names]
 
 
 def siamese(s: Any) -> Any:
-    a, b = embedded(s, "a", "b")
+    a, b = embed(s, "a", "b")
     distance = s.sum(s.square(a - b), axis=1)
     label = s.var("label")
     loss = label * distance + (1 - label) * s.maximum(1 - distance, 0)
@@ -89,7 +89,7 @@ def siamese(s: Any) -> Any:
 
 
 def triplet(s: Any) -> Any:
-    a, same, other = embedded(s, "anchor", "same", "other")
+    a, same, other = embed(s, "anchor", "same", "other")
     loss = s.sum(s.square(a - same), axis=1) - s.sum(s.square(a - other), axis=1) + 1
     return s.Group([s.BlockGrad(a, name="x"), s.MakeLoss(s.maximum(loss, 0), name="loss")])
 
@@ -153,7 +153,7 @@ def autoencoder(s: Any) -> Any:
     return s.LinearRegressionOutput(dense(s, code, 7, "out"), x, name="same")
 
 
-def conditioned(s: Any) -> Any:
+def generator(s: Any) -> Any:
     """A generator that reads its label to compute, with a head that does not."""
     x, label = s.var("data"), s.Reshape(s.var("label"), shape=(-1, 1))
     product = s.broadcast_mul(dense(s, x, 5, "fc"), label, name="made")
@@ -223,7 +223,7 @@ NETWORKS = {
     "lone_margin": Trained(lambda s: margin(s, s.var("label"))[1], {**ROW, "label": (3,)}, {}),
     "detector": Trained(detector, {"data": (2, 3, 16, 16)}, {"label": (2, 1, 5)}, (0, 3)),
     "autoencoder": Trained(autoencoder, ROW, {}),
-    "conditioned": Trained(conditioned, {**ROW, "label": (3,)}, {}),
+    "conditioned": Trained(generator, {**ROW, "label": (3,)}, {}),
     "lone_loss": Trained(lone_loss, {**ROW, "label": (3,)}, {}),
     "lone_ctc": Trained(lone_ctc, {"data": (5, 2, 7), "label": (2, 3)}, {}),
     "outer_losses": Trained(outer_losses, {"a": (3, 7), "b": (2, 4)}, {}),

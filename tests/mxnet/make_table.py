@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 @cache
-def tested(folder: str) -> tuple[Counter[str], Counter[str]]:
+def count_cases(folder: str) -> tuple[Counter[str], Counter[str]]:
     """How many configurations of each operator are compared, and how many must be refused."""
     compared, refused = Counter[str](), Counter[str]()
     for path in sorted(Path(__file__).parent.glob(f"{folder}/test_*.py")):
@@ -73,7 +73,7 @@ def tested(folder: str) -> tuple[Counter[str], Counter[str]]:
 
 def row(name: str, folder: str = "ops") -> Row:
     """What becomes of one operator, with the cases of a folder."""
-    compared, refused = tested(folder)
+    compared, refused = count_cases(folder)
     counts = compared[name], refused[name]
     if name in reads or (folder != "ops" and name in changed_rules(SECOND)):
         kind = FORM if name in INFERENCE_FORMS else CONVERTED

@@ -15,7 +15,7 @@ import onnxruntime
 import serde
 from serde.formats.onnx.reader import read_model
 from serde.ir.graph import Graph
-from tests.networks import Network, expected, feeds, shapes
+from tests.networks import Network, compute, feeds, shapes
 from tests.onnx_live import error
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ class Outcome:
     needless: tuple[str, ...]
 
 
-def loaded(network: Network, symbol: Path | str, mode: str) -> Graph:
+def load_ir(network: Network, symbol: Path | str, mode: str) -> Graph:
     """The IR of an exported network, for one sample or with the samples' number named."""
     one = feeds(network, 1)
     inputs = {n: (s, one[n].dtype) for n, s in shapes(network).items()}
@@ -47,7 +47,7 @@ def loaded(network: Network, symbol: Path | str, mode: str) -> Graph:
 def references(network: Network, mode: str) -> Runs:
     """Inputs, and what MXNet computes for them."""
     every = (feeds(network, batch) for batch in BATCHES[mode])
-    return [(arrays, expected(network, arrays)) for arrays in every]
+    return [(arrays, compute(network, arrays)) for arrays in every]
 
 
 def outcome(ir: Graph, opset: int, mode: str, runs: Runs, folder: Path) -> Outcome:

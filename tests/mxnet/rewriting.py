@@ -25,7 +25,7 @@ def every_case() -> list[Case]:
     return all_cases
 
 
-def rewritten(case: Case) -> tuple[str, str]:
+def rewrite(case: Case) -> tuple[str, str]:
     """What becomes of a case written back, and why."""
     expected = case.oracle(case)
     graph = _graph(_symbol_json(case, len(expected)), case, "static")

@@ -34,7 +34,7 @@ def there_and_back(name: str, folder: Path, size: int | None = None) -> Trip:
     """Take the network of that name there and back twice."""
     network = networks.build(name, size)
     inputs = networks.feeds(network, 2)
-    expected = networks.expected(network, inputs)
+    expected = networks.compute(network, inputs)
     source, params = networks.export(network, folder)
     shapes = {n: (s, inputs[n].dtype) for n, s in networks.shapes(network).items()}
     paths = [folder / n for n in ("1.onnx", "2-symbol.json", "3.onnx")]

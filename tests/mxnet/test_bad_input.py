@@ -64,7 +64,7 @@ def frugal() -> Iterator[None]:
     assert seconds < SECONDS and peak < BYTES, f"{seconds:.1f} s, {peak} bytes"
 
 
-def flipped(data: bytes, at: int, bits: int = 0xFF) -> bytes:
+def flip_byte(data: bytes, at: int, bits: int = 0xFF) -> bytes:
     return data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :]
 
 
@@ -83,7 +83,7 @@ def json_with(**fields: Any) -> str:
     return json.dumps({**json.loads(SYMBOL), **fields})
 
 
-def rewired(index: int, *links: Any) -> str:
+def rewire(index: int, *links: Any) -> str:
     nodes = json.loads(SYMBOL)["nodes"]
     nodes[index]["inputs"] = [list(link) for link in links]
     return json_with(nodes=nodes)
@@ -101,16 +101,16 @@ BAD: dict[str, tuple[str | bytes, bytes | None, str]] = {
     "symbol LFS": (LFS, PARAMS, "m-symbol.json: a Git LFS pointer"),
     "symbol HTML": (HTML, PARAMS, "m-symbol.json: an HTML or XML page"),
     "symbol truncated": (SYMBOL[:500], PARAMS, "line 1 column"),
-    "symbol flipped": (flipped(SYMBOL.encode(), 2), PARAMS, "m-symbol.json"),
+    "symbol flipped": (flip_byte(SYMBOL.encode(), 2), PARAMS, "m-symbol.json"),
     "symbol of parameters": (PARAMS, PARAMS, "m-symbol.json: MXNet's parameters, not symbol JSON"),
     "symbol of ONNX": (b"\x08\x08\x12\x05serde", PARAMS, "an ONNX model, not symbol JSON"),
     "symbol of zip": (NPZ, PARAMS, "a zip archive, not symbol JSON"),
     "symbol too deep": ('{"nodes": ' + "[" * 100_000, PARAMS, "it nests too deep"),
     "symbol of nothing": ("{}", PARAMS, "$: not symbol JSON: it has no list of nodes"),
-    "a cycle": (rewired(CONV, (8, 0), (1, 0), (2, 0)), PARAMS, "a cycle"),
-    "a node that is not": (rewired(CONV, (99, 0), (1, 0), (2, 0)), PARAMS, "reads node 99"),
+    "a cycle": (rewire(CONV, (8, 0), (1, 0), (2, 0)), PARAMS, "a cycle"),
+    "a node that is not": (rewire(CONV, (99, 0), (1, 0), (2, 0)), PARAMS, "reads node 99"),
     "an output that is not": (
-        rewired(CONV, (0, 0), (1, 7), (2, 0)), PARAMS, "$.nodes[1]: a variable has one output",
+        rewire(CONV, (0, 0), (1, 7), (2, 0)), PARAMS, "$.nodes[1]: a variable has one output",
     ),
     "outputs without end": (json_with(heads=[[CONV, 1 << 40, 0]]), PARAMS, "is read"),
     "params empty": (SYMBOL, b"", "m-0001.params: the file is empty"),
@@ -121,8 +121,8 @@ BAD: dict[str, tuple[str | bytes, bytes | None, str]] = {
     "params of a symbol": (SYMBOL, SYMBOL.encode(), "symbol JSON, not MXNet's parameters"),
     "params of ONNX": (SYMBOL, b"\x08\x08\x12\x05serde", "an ONNX model, not MXNet's parameters"),
     "params of text": (SYMBOL, b"weights", "it does not begin with 0x112"),
-    "params flipped": (SYMBOL, flipped(PARAMS, 24), "array 0 begins with"),
-    "params count": (SYMBOL, flipped(PARAMS, 20), "claims 1095216660488 arrays"),
+    "params flipped": (SYMBOL, flip_byte(PARAMS, 24), "array 0 begins with"),
+    "params count": (SYMBOL, flip_byte(PARAMS, 20), "claims 1095216660488 arrays"),
     "a shape too large": (SYMBOL, with_array(huge(1 << 30, 1 << 20)), "needs 4503599627370496"),
     "a shape beyond numbers": (SYMBOL, with_array(huge(*[1 << 62] * 9)), "claims an array of"),
     "sparse too large": (SYMBOL, with_array(sparse_claim(1 << 40, 4)), "--max-growth allows more"),
@@ -162,7 +162,7 @@ def model(tmp_path: Path) -> Callable[..., Path]:
     return lay_out
 
 
-def unchanged(folder: Path) -> bool:
+def is_unchanged(folder: Path) -> bool:
     """Whether the older result is as it was, and nothing new is beside it."""
     known = {"m-symbol.json", "m-0001.params", "out.onnx"}
     left = {p.name for p in folder.iterdir()} - known
@@ -171,7 +171,7 @@ def unchanged(folder: Path) -> bool:
 
 def test_the_network_itself_is_good(model, tmp_path: Path) -> None:
     serde.convert(model(SYMBOL, PARAMS), tmp_path / "out.onnx")
-    assert not unchanged(tmp_path)
+    assert not is_unchanged(tmp_path)
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -183,7 +183,7 @@ def test_bad(case: str, model, tmp_path: Path) -> None:
     assert isinstance(caught.value, MalformedFile)
     message = str(caught.value)
     assert reason in message and (str(tmp_path) in message)
-    assert unchanged(tmp_path)
+    assert is_unchanged(tmp_path)
 
 
 @pytest.mark.parametrize("case", ["symbol HTML", "params truncated", "missing", "a cycle"])
@@ -196,7 +196,7 @@ def test_the_command_line_says_the_same(case: str, model, tmp_path: Path) -> Non
         [*command, "-o", str(tmp_path / "out.onnx")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 3 and reason in done.stderr and "Traceback" not in done.stderr
-    assert unchanged(tmp_path)
+    assert is_unchanged(tmp_path)
 
 
 def test_an_onnx_file_called_mxnets(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_outputs_that_cannot_be(name: str, model, tmp_path: Path) -> None:
     with frugal(), pytest.raises(UsageError):
         serde.convert(prefix, tmp_path / name, to_format="onnx")
     (tmp_path / "folder").rmdir()
-    assert unchanged(tmp_path)
+    assert is_unchanged(tmp_path)
 
 
 def bomb(header: bytes) -> bytes:
@@ -268,11 +268,11 @@ damage = st.lists(
 )  # fmt: skip
 
 
-def damaged(data: bytes, steps: list[tuple[str, int, int]]) -> bytes:
+def spoil(data: bytes, steps: list[tuple[str, int, int]]) -> bytes:
     for kind, at, value in steps:
         at %= len(data) or 1
         if kind == "flip" and data:
-            data = flipped(data, at, value)
+            data = flip_byte(data, at, value)
         elif kind == "zero":
             data = data[:at] + bytes(8) + data[at + 8 :]
         elif kind == "insert":
@@ -308,7 +308,7 @@ def test_damaged_parameters(layout: str, tmp_path_factory) -> None:
     @examples
     @given(damage)
     def run(steps: list[tuple[str, int, int]]) -> None:
-        data = damaged(LAYOUTS[layout], steps)
+        data = spoil(LAYOUTS[layout], steps)
         path.write_bytes(data)
         attempt(lambda: [t.load() for t in read_params(path).tensors])
         attempt(lambda: [t.load() for t in parse_params(data, "memory").tensors])
@@ -328,7 +328,7 @@ def test_damaged_symbols(tmp_path_factory) -> None:
     @examples
     @given(damage)
     def run(steps: list[tuple[str, int, int]]) -> None:
-        convert(folder, damaged(SYMBOL.encode(), steps))
+        convert(folder, spoil(SYMBOL.encode(), steps))
 
     run()
 
@@ -389,7 +389,7 @@ def test_damaged_archives(mode: str, tmp_path_factory) -> None:
     @examples
     @given(damage)
     def run(steps: list[tuple[str, int, int]]) -> None:
-        path.write_bytes(damaged(out.getvalue(), steps))
+        path.write_bytes(spoil(out.getvalue(), steps))
         attempt(lambda: serde.load(path))
 
     run()

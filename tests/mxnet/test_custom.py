@@ -94,11 +94,11 @@ def test_a_rule_of_a_plugin(model, monkeypatch):
     def get_entries(group):
         return entries if group == "serde.rules.mxnet" else own(group)
 
-    def loaded(group, name):
+    def load_rule(group, name):
         return entries[name].load() if group == "serde.rules.mxnet" else load(group, name)
 
     monkeypatch.setattr(plugins, "_entries", get_entries)
-    monkeypatch.setattr(plugins, "_load", loaded)
+    monkeypatch.setattr(plugins, "_load", load_rule)
     assert ops(serde.load(custom(model), inputs=INPUT)) == ["Relu", "Mul", "Tanh"]
 
 

@@ -24,12 +24,12 @@ IMAGES = {"data": (1, 2, 8, 8)}
 OTHER = written.chain(("Activation", {"act_type": "relu"}))
 
 
-def numbered(epoch: int) -> bytes:
+def dump(epoch: int) -> bytes:
     """Parameters that tell their epoch."""
     return params_bytes({**ARRAYS, "convolution0_bias": np.full(4, epoch, "float32")})
 
 
-ONE = numbered(1)
+ONE = dump(1)
 # Files by name; what is asked of them: the symbol and the epoch found.
 FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, int | None]]] = {
     "symbol": ({"m-symbol.json": SYMBOL, "m-0001.params": ONE}, "m-symbol.json", {}, ("m", 1)),
@@ -37,34 +37,34 @@ FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, i
     "folder": ({"m-symbol.json": SYMBOL, "m-0001.params": ONE}, "", {}, ("m", 1)),
     "params": ({"m-symbol.json": SYMBOL, "m-0001.params": ONE}, "m-0001.params", {}, ("m", 1)),
     "last epoch": (
-        {"m-symbol.json": SYMBOL, "m-0002.params": numbered(2), "m-0010.params": numbered(10),
-         "m-12345.params": numbered(12345)}, "m", {}, ("m", 12345),
+        {"m-symbol.json": SYMBOL, "m-0002.params": dump(2), "m-0010.params": dump(10),
+         "m-12345.params": dump(12345)}, "m", {}, ("m", 12345),
     ),
     "an epoch": (
-        {"m-symbol.json": SYMBOL, "m-0002.params": numbered(2), "m-0010.params": numbered(10)},
+        {"m-symbol.json": SYMBOL, "m-0002.params": dump(2), "m-0010.params": dump(10)},
         "m", {"epoch": 2}, ("m", 2),
     ),
     "an epoch in a folder": (
-        {"m-symbol.json": SYMBOL, "m-0002.params": numbered(2), "m-0010.params": numbered(10)},
+        {"m-symbol.json": SYMBOL, "m-0002.params": dump(2), "m-0010.params": dump(10)},
         "", {"epoch": 2}, ("m", 2),
     ),
     "that epoch's file": (
-        {"m-symbol.json": SYMBOL, "m-0002.params": numbered(2), "m-0010.params": numbered(10)},
+        {"m-symbol.json": SYMBOL, "m-0002.params": dump(2), "m-0010.params": dump(10)},
         "m-0002.params", {}, ("m", 2),
     ),
     "no epoch": ({"m-symbol.json": SYMBOL, "m.params": ONE}, "m", {}, ("m", 1)),
     "named": (
-        {"m-symbol.json": SYMBOL, "m-0001.params": ONE, "x.bin": numbered(7)}, "m",
+        {"m-symbol.json": SYMBOL, "m-0001.params": ONE, "x.bin": dump(7)}, "m",
         {"params": "x.bin"}, ("m", 7),
     ),
     "no params": ({"m-symbol.json": SYMBOL}, "m", {}, ("m", None)),
     "two models": (
         {"a-symbol.json": SYMBOL, "a-0001.params": ONE, "b-symbol.json": OTHER,
-         "b-0003.params": numbered(3)}, "b", {}, ("b", 3),
+         "b-0003.params": dump(3)}, "b", {}, ("b", 3),
     ),
     "a longer prefix": (
         {"m-symbol.json": SYMBOL, "m-0001.params": ONE, "m-fine-symbol.json": OTHER,
-         "m-fine-0009.params": numbered(9)}, "m", {}, ("m", 1),
+         "m-fine-0009.params": dump(9)}, "m", {}, ("m", 1),
     ),
     "odd names": (
         {"net.json": SYMBOL, "weights.bin": ONE, "config.json": '{"a": 1}', "x.txt": "hello"},
@@ -74,27 +74,27 @@ FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, i
         {"m-symbol.json": SYMBOL, "m-1.params": ONE}, "m", {}, ("m", 1),
     ),
     "epochs of two digits": (
-        {"m-symbol.json": SYMBOL, "m-02.params": numbered(2), "m-10.params": numbered(10)},
+        {"m-symbol.json": SYMBOL, "m-02.params": dump(2), "m-10.params": dump(10)},
         "m", {}, ("m", 10),
     ),
     "an epoch of two digits": (
-        {"m-symbol.json": SYMBOL, "m-02.params": numbered(2), "m-0010.params": numbered(10)},
+        {"m-symbol.json": SYMBOL, "m-02.params": dump(2), "m-0010.params": dump(10)},
         "m", {"epoch": 2}, ("m", 2),
     ),
     "an epoch of five digits": (
-        {"m-symbol.json": SYMBOL, "m-9999.params": ONE, "m-10000.params": numbered(3)},
+        {"m-symbol.json": SYMBOL, "m-9999.params": ONE, "m-10000.params": dump(3)},
         "m", {}, ("m", 3),
     ),
     "a prefix that ends in a number": (
         {"net-50-symbol.json": SYMBOL, "net-50.params": ONE, "net-symbol.json": OTHER,
-         "net-0001.params": numbered(9)}, "net-50", {}, ("net-50", 1),
+         "net-0001.params": dump(9)}, "net-50", {}, ("net-50", 1),
     ),
     "a prefix that ends in a number, with an epoch": (
-        {"net-50-symbol.json": SYMBOL, "net-50-3.params": numbered(3)}, "net-50", {},
+        {"net-50-symbol.json": SYMBOL, "net-50-3.params": dump(3)}, "net-50", {},
         ("net-50", 3),
     ),
     "that short epoch's file": (
-        {"m-symbol.json": SYMBOL, "m-1.params": ONE, "m-2.params": numbered(2)}, "m-1.params", {},
+        {"m-symbol.json": SYMBOL, "m-1.params": ONE, "m-2.params": dump(2)}, "m-1.params", {},
         ("m", 1),
     ),
     "another prefix": ({"s-symbol.json": SYMBOL, "w-0001.params": ONE}, "s", {}, ("s", 1)),
@@ -102,18 +102,18 @@ FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, i
         {"m-symbol.json": SYMBOL, "m-0001.params": ONE, "m/notes.txt": "hello"}, "m", {}, ("m", 1),
     ),
     "GluonTS": (
-        {"prediction_net-symbol.json": SYMBOL, "prediction_net-0000.params": numbered(0),
+        {"prediction_net-symbol.json": SYMBOL, "prediction_net-0000.params": dump(0),
          "parameters.json": '{"nodes_of_mine": 1}', "type.txt": "gluonts", "version.json": "{}",
          "prediction_net-in_out_format.json": '{"in_format": [0], "out_format": [[0, 0], 0]}',
          "input_transform.json": '{"args": []}'}, "", {}, ("prediction_net", 0),
     ),
     "SageMaker": (
-        {"model_algo_1-symbol.json": SYMBOL, "model_algo_1-0000.params": numbered(0),
+        {"model_algo_1-symbol.json": SYMBOL, "model_algo_1-0000.params": dump(0),
          "model-shapes.json": '[{"shape": [1, 3], "name": "data"}]', "hyperparams.json": "{}"},
         "", {}, ("model_algo_1", 0),
     ),
     "InsightFace": (
-        {"model-symbol.json": SYMBOL, "model-0000.params": numbered(0), "log": "x", "_SUCCESS": ""},
+        {"model-symbol.json": SYMBOL, "model-0000.params": dump(0), "log": "x", "_SUCCESS": ""},
         "", {}, ("model", 0),
     ),
     "MXNet 2": (
@@ -347,7 +347,7 @@ class TestLaterEpochs:
     def source(self, tmp_path: Path) -> Path:
         (tmp_path / "from").mkdir()
         (tmp_path / "to").mkdir()
-        return lay_out(tmp_path / "from", {"s-symbol.json": SYMBOL, "s-0001.params": numbered(9)})
+        return lay_out(tmp_path / "from", {"s-symbol.json": SYMBOL, "s-0001.params": dump(9)})
 
     @pytest.mark.parametrize("name", IN_THE_WAY)
     def test_one_is_refused_before_the_source_is_read(self, name: str, tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ class TestLaterEpochs:
         assert params is not None and Path(params.path).name == f"m-{epoch:04d}.params"
 
     def test_in_place(self, tmp_path: Path) -> None:
-        folder = lay_out(tmp_path / "to", {"m-symbol.json": SYMBOL, "m-0010.params": numbered(9)})
+        folder = lay_out(tmp_path / "to", {"m-symbol.json": SYMBOL, "m-0010.params": dump(9)})
         before = {p.name: p.read_bytes() for p in folder.iterdir()}
         symbol = folder / "m-symbol.json"
         with pytest.raises(UsageError, match="m-0010.params lies beside"):

@@ -11,10 +11,10 @@ from onnx.reference import ReferenceEvaluator
 
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.ir.graph import DType
-from tests.mxnet.cases import OPSETS, case, converted, f32, i8, i32, of, u8, write
+from tests.mxnet.cases import OPSETS, case, convert_and_run, f32, i8, i32, of, u8, write
 from tests.mxnet.int8 import LAYERS, needs_exact_int8, skip_inexact
 from tests.mxnet.ops.test_attention import integers
-from tests.mxnet.ops.test_quantization import HIGH, TOP, ZERO, add, enlarged, pooled, resized
+from tests.mxnet.ops.test_quantization import HIGH, TOP, ZERO, add, enlarge, pool, resize
 from tests.mxnet.ops.test_quantized_matmul import (
     BIASED,
     CALIBRATED,
@@ -112,20 +112,20 @@ CASES = [
         case("_contrib_quantized_elemwise_mul", Q, P, LOW, HIGH, *RANGE, **attrs)
         for attrs in ({}, ENDS, {"enable_float_output": True})
     ),
-    *(pooled(u8(4, 600, 12, 18, low=0, high=255), size) for size in ((2, 3), (6, 6), (1,), ())),
+    *(pool(u8(4, 600, 12, 18, low=0, high=255), size) for size in ((2, 3), (6, 6), (1,), ())),
     *(
-        enlarged(u8(2, 64, 9, 7, low=0, high=255), *window, bias=bias)
+        enlarge(u8(2, 64, 9, 7, low=0, high=255), *window, bias=bias)
         for window in ((4, 2, 1), (3, 1, 1), (5, 2, 2, 1), (8, 4, 2))
         for bias in (False, True)
     ),
-    enlarged(u8(1, 512, 16, 12, low=0, high=255), 4, 2, 1, filters=256),
+    enlarge(u8(1, 512, 16, 12, low=0, high=255), 4, 2, 1, filters=256),
     *(
-        resized(u8(2, 60, size, 30, low=0, high=255), height=47, width=80, align_corners=corners)
+        resize(u8(2, 60, size, 30, low=0, high=255), height=47, width=80, align_corners=corners)
         for size in (1, 2, 31)
         for corners in (True, False)
     ),
-    resized(u8(2, 60, 30, 31, low=0, high=255), height=10, width=1),
-    resized(
+    resize(u8(2, 60, 30, 31, low=0, high=255), height=10, width=1),
+    resize(
         u8(2, 60, 30, 31, low=0, high=255), mode="odd_scale", scale_height=2.0, scale_width=0.5
     ),
     *(conv([BIASED], x, **CALIBRATED) for x in IMAGES),
@@ -181,7 +181,7 @@ def test_integers_are_those_of_mxnet(quantised, opset):
         pytest.skip("oneDNN adds up the channels in another order without AVX-512")
     skip_inexact(quantised)
     expected = quantised.oracle(quantised)
-    outputs = converted(quantised, len(expected), opset)
+    outputs = convert_and_run(quantised, len(expected), opset)
     for level in (OPTIMIZED,) if quantised.op == "Deconvolution" else LEVELS:
         for got, reference in zip(outputs[level], expected, strict=True):
             assert got.dtype == reference.dtype

@@ -21,7 +21,7 @@ Shapes = dict[str, tuple[int, ...]]
 RNG = np.random.default_rng(11)
 
 
-def normalized(s: Any) -> Any:
+def normalize(s: Any) -> Any:
     states = (s.var("mean"), s.var("var"))
     return s.BatchNorm(s.var("x"), s.var("gamma"), s.var("beta"), *states, fix_gamma=True)
 
@@ -42,7 +42,7 @@ def several(s: Any) -> Any:
 CHANNELS = dict.fromkeys(("gamma", "beta", "mean", "var"), (3,))
 # What reads its operands in part, and the shapes of these.
 MODELS: dict[str, tuple[Callable[[Any], Any], Shapes]] = {
-    "gamma": (normalized, {"x": (2, 3, 4), **CHANNELS}),
+    "gamma": (normalize, {"x": (2, 3, 4), **CHANNELS}),
     "arange_like": (lambda s: s.contrib.arange_like(s.var("x"), axis=1), {"x": (2, 3)}),
     "ones_like": (of_one("ones_like"), {"x": (2, 3)}),
     "zeros_like": (of_one("zeros_like"), {"x": (4,)}),

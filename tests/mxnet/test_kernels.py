@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.mxnet_kernels import DIFFER, HEAD, PAGE, compared, page
+from conformance.mxnet_kernels import DIFFER, HEAD, PAGE, compare, page
 from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet_live import live_mxnet
 
@@ -10,7 +10,7 @@ from tests.mxnet_live import live_mxnet
 def test_the_page_is_what_mxnet_computes():
     """Run ``python -m conformance.mxnet_kernels`` after a change of cases."""
     live_mxnet()
-    results = list(compared())
+    results = list(compare())
     assert {r.case.op for r in results if r.kind == DIFFER} == set(plain_kernels.rules)
     assert rows(PAGE.read_text().splitlines()) == rows(list(page(results)))
 

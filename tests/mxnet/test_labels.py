@@ -153,14 +153,14 @@ MORE = [*HEAD, variable("more_weight"), variable("more_bias"), variable("second"
 FC = {"fc_weight": np.ones((5, 7), "float32"), "fc_bias": np.ones(5, "float32")}
 
 
-def saved(folder, text: str, arrays: Arrays) -> str:
+def save_model(folder, text: str, arrays: Arrays) -> str:
     (folder / "m-symbol.json").write_text(text)
     (folder / "m-0000.params").write_bytes(params_bytes({f"arg:{n}": a for n, a in arrays.items()}))
     return str(folder / "m-symbol.json")
 
 
 def test_operators_that_only_labels_go_through_are_not_judged(tmp_path) -> None:
-    graph = serde.load(saved(tmp_path, symbol(HEAD), FC))
+    graph = serde.load(save_model(tmp_path, symbol(HEAD), FC))
     assert [(v.name, v.shape) for v in graph.inputs] == [("data", ("N", 7))]
     assert [n.op for n in graph.nodes] == ["Gemm", "Softmax"]
 
@@ -169,7 +169,7 @@ def test_a_loss_of_ones_own(tmp_path) -> None:
     """A custom operator that reads the label of a layer is a loss, unless a rule reads it."""
     centers = node("Custom", "centers", [3, 4], op_type="center_loss")
     both = [*HEAD[:5], node("SoftmaxOutput", "softmax", [3, 4]), centers]
-    path = saved(tmp_path, symbol(both, 5, 6), FC)
+    path = save_model(tmp_path, symbol(both, 5, 6), FC)
     graph = serde.load(path)
     assert [v.name for v in graph.outputs] == ["softmax_output"]
     assert [v.name for v in graph.inputs] == ["data"]
@@ -180,7 +180,7 @@ def test_a_loss_of_ones_own(tmp_path) -> None:
     assert [n.op for n in graph.nodes] == ["Gemm", "Softmax", "center_loss"]
     sizes = [*HEAD[:4], variable("sizes"), node("Custom", "boxes", [3, 4], op_type="boxes")]
     with pytest.raises(SerdeError, match="Custom"):  # nothing tells that this is a loss
-        serde.load(saved(tmp_path, symbol(sizes, 3, 5), FC), inputs={"sizes": (2,)})
+        serde.load(save_model(tmp_path, symbol(sizes, 3, 5), FC), inputs={"sizes": (2,)})
 
 
 # Arrays of a layer that the named output does not depend on: none, and some of another shape.
@@ -189,7 +189,7 @@ WRONG = {"more_weight": np.ones((9, 9), "float32"), "more_bias": np.ones(9, "flo
 
 @pytest.mark.parametrize("arrays", [{}, WRONG], ids=["missing", "misshapen"])
 def test_outputs_are_cut_before_anything_is_judged(arrays, tmp_path) -> None:
-    path = saved(tmp_path, symbol(MORE, 6, 11), {**FC, **arrays})
+    path = save_model(tmp_path, symbol(MORE, 6, 11), {**FC, **arrays})
     with pytest.raises(SerdeError):
         serde.load(path)
     graph = serde.load(path, outputs=["fc"])
@@ -208,7 +208,7 @@ def test_statistics_of_a_penalty() -> None:
 
 def test_sizes_of_inputs_that_are_cut_off(tmp_path) -> None:
     """They are accepted with a note: a training script passes all of them."""
-    path = saved(tmp_path, symbol(MORE, 6, 11), FC)
+    path = save_model(tmp_path, symbol(MORE, 6, 11), FC)
     inputs = {"data": ("B", 7), "softmax_label": ("L",), "second": ("M", 2), "other_label": (3,)}
     graph = serde.load(path, outputs=["fc"], inputs=inputs, static={"B": 3, "L": 4, "M": 5})
     assert [(v.name, v.shape) for v in graph.inputs] == [("data", (3, 7))]
@@ -238,7 +238,7 @@ def test_the_plug_in_for_ctc(tmp_path) -> None:
     nodes = [*HEAD[:5], node("Reshape", "row", [4], shape="(-1,)"),
              node("Cast", "whole", [5], dtype="int32"),
              node("WarpCTC", "ctc", [3, 6], label_length=4, input_length=2)]  # fmt: skip
-    graph = serde.load(saved(tmp_path, symbol(nodes), FC))
+    graph = serde.load(save_model(tmp_path, symbol(nodes), FC))
     assert [(v.name, v.shape) for v in graph.inputs] == [("data", ("N", 7))]
     assert [n.op for n in graph.nodes] == ["Gemm", "Softmax"]
     assert any(note.startswith("WarpCTC ×1 ('ctc')") for note in graph.notes)
@@ -252,7 +252,7 @@ def test_a_detector_of_the_time_before_mxnet_had_its_operators(tmp_path) -> None
     old = sym.tojson().replace('"_contrib_MultiBox', '"MultiBox')
     assert old.count('"MultiBox') == 3
     path = str(tmp_path / "m.onnx")
-    serde.convert(saved(tmp_path, old, params), path, inputs=net.inputs)
+    serde.convert(save_model(tmp_path, old, params), path, inputs=net.inputs)
     got = onnxruntime.InferenceSession(path).run(None, {"data": feeds["data"]})
     expected = run_symbol(sym.tojson(), params, feeds)
     for y, at in zip(got, net.outputs or (), strict=True):
@@ -267,7 +267,7 @@ def test_an_unbound_label_of_a_saved_training_symbol(tmp_path) -> None:
     for entry in old["nodes"]:
         entry["param"] = entry.pop("attrs", {})
     del old["attrs"]
-    graph = serde.load(saved(tmp_path, json.dumps(old), FC))
+    graph = serde.load(save_model(tmp_path, json.dumps(old), FC))
     assert [v.name for v in graph.inputs] == ["data"]
 
 

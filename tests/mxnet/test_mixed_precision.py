@@ -59,7 +59,7 @@ def symbol_and_arrays(net):
     )
 
 
-def saved(prefix, symbol, arguments, states, casts):
+def save_model(prefix, symbol, arguments, states, casts):
     """Write a symbol and its arrays as Module and Gluon do."""
     symbol.save(f"{prefix}-symbol.json", remove_amp_cast=not casts)
     arrays = {f"arg:{n}": x for n, x in arguments.items()}
@@ -74,7 +74,7 @@ def convolution_types(prefix, opset=17):
     return {n.inputs[1].dtype for n in graph.nodes if n.op == "Conv"}
 
 
-def computed(path):
+def run_onnx(path):
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 4
     return onnxruntime.InferenceSession(path, settings).run(None, {"data": X})[0]
@@ -95,12 +95,12 @@ def test_amp_of_halves(trained, narrow, batch, tmp_path):
     parts = amp.convert_model(
         *symbol_and_arrays(net), target_dtype="float16", cast_optional_params=narrow
     )
-    prefix = saved(tmp_path / "net", *parts, casts=True)
+    prefix = save_model(tmp_path / "net", *parts, casts=True)
     assert convolution_types(prefix) == {DType.FLOAT16}
     for opset in OPSETS:
         target = str(tmp_path / "net.onnx")
         serde.convert(prefix, target, inputs={"data": (batch, *X.shape[1:])}, opset=opset)
-        assert off(computed(target), expected) < HALF
+        assert off(run_onnx(target), expected) < HALF
 
 
 @UNDECIDED
@@ -117,7 +117,7 @@ def test_amp_of_a_block(trained, kept, tmp_path):
     block.export(str(tmp_path / "net"), remove_amp_cast=not kept)
     assert convolution_types(tmp_path / "net") == {DType.FLOAT16 if kept else DType.FLOAT32}
     serde.convert(tmp_path / "net", tmp_path / "net.onnx", inputs={"data": X.shape})
-    assert off(computed(str(tmp_path / "net.onnx")), expected) < (HALF if kept else 1e-5)
+    assert off(run_onnx(str(tmp_path / "net.onnx")), expected) < (HALF if kept else 1e-5)
 
 
 @UNDECIDED
@@ -151,7 +151,7 @@ def test_a_network_cast_to_halves(trained, tmp_path):
     net, expected = trained
     symbol, arguments, states = symbol_and_arrays(net)
     halves = [{n: x.astype("float16") for n, x in part.items()} for part in (arguments, states)]
-    prefix = saved(tmp_path / "net", symbol, *halves, casts=True)
+    prefix = save_model(tmp_path / "net", symbol, *halves, casts=True)
     target = str(tmp_path / "net.onnx")
     serde.convert(prefix, target, inputs={"data": (X.shape, "float16")})
     (y,) = onnxruntime.InferenceSession(target).run(None, {"data": X.astype("float16")})
@@ -170,7 +170,7 @@ def test_weights_of_int8(tmp_path):
     weight = mx.sym.broadcast_mul(mx.sym.Cast(mx.sym.var("weight"), "float32"), mx.sym.var("scale"))
     y = mx.sym.FullyConnected(mx.sym.var("data"), weight, num_hidden=64, no_bias=True)
     held = {n: mx.nd.array(x, dtype=x.dtype) for n, x in arrays.items()}
-    prefix = saved(tmp_path / "net", y, held, {}, casts=True)
+    prefix = save_model(tmp_path / "net", y, held, {}, casts=True)
     data = generator.standard_normal((3, 80)).astype("float32")
     (expected,) = run(str(prefix), {"data": data})
     for opset in OPSETS:
@@ -196,9 +196,9 @@ def test_a_network_that_mxnet_quantised(trained, fused, tmp_path):
         quantized_dtype="auto" if fused else "int8", logger=None,
         excluded_op_names=unable if fused else [*unable, "Convolution"],
     )  # fmt: skip
-    prefix = saved(tmp_path / "net", *quantised, casts=True)
+    prefix = save_model(tmp_path / "net", *quantised, casts=True)
     (expected,) = run(str(prefix), {"data": X})
     target = str(tmp_path / "net.onnx")
     serde.convert(prefix, target, inputs={"data": ("N", *X.shape[1:])})
     assert TensorProto.INT8 in {t.data_type for t in onnx.load(target).graph.initializer}
-    assert off(computed(target), expected) < 1e-2
+    assert off(run_onnx(target), expected) < 1e-2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mxnet.network_runs import TOLERANCE, loaded, outcome, references
+from tests.mxnet.network_runs import TOLERANCE, load_ir, outcome, references
 from tests.networks import ENCODERS, LANGUAGE, VISION, build, export, smallest
 
 OPSETS = (11, 13, 17, 21)
@@ -22,7 +22,7 @@ def test_network(name: str, tmp_path: Path) -> None:
     network = build(name, smallest(name)) if name in VISION else build(name)
     symbol, _ = export(network, tmp_path)
     for mode in ("static", "named"):
-        ir = loaded(network, symbol, mode)
+        ir = load_ir(network, symbol, mode)
         runs = references(network, mode)
         for opset in OPSETS:
             result = outcome(ir, opset, mode, runs, tmp_path)

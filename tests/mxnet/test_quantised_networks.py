@@ -28,7 +28,7 @@ CASES = (  # MXNet cannot run BatchNorm of integers without calibration
 )  # fmt: skip
 
 
-def quantised(name, how, folder):
+def quantise_network(name, how, folder):
     """The prefix of a network's files, and inputs."""
     mx = live_mxnet()
     from mxnet.contrib.quantization import quantize_model
@@ -59,7 +59,7 @@ def quantised(name, how, folder):
 @pytest.mark.parametrize("name, how", CASES, ids=[" ".join(case) for case in CASES])
 def test_a_network_that_mxnet_quantised(name, how, tmp_path) -> None:
     """All its integers are MXNet's, so that nothing is left but what the last sums round."""
-    prefix, feeds = quantised(name, how, tmp_path)
+    prefix, feeds = quantise_network(name, how, tmp_path)
     ops = {node["op"] for node in json.loads((tmp_path / "q-symbol.json").read_text())["nodes"]}
     assert "_sg_mkldnn_conv" in ops
     (expected,) = run(str(prefix), feeds)

@@ -89,7 +89,7 @@ UNSET: list[tuple[str, dict[str, Any], tuple[int, ...]]] = [
 ]  # fmt: skip
 
 
-def converted(op: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> str:
+def convert_node(op: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> str:
     text = symbol([variable("data"), node(op, "y", [0], **attrs)], **FLAGS)
     graph = decode_symbol(parse_symbol(text), None, "m")
     return str(to_ir(with_inputs(graph, {"data": shape})))
@@ -98,13 +98,13 @@ def converted(op: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> str:
 @pytest.mark.parametrize(("op", "attrs", "shape"), UNSET, ids=str)
 def test_attributes_that_are_none_are_not_given(op, attrs, shape) -> None:
     non_none = {n: v for n, v in attrs.items() if v != "None"}
-    assert converted(op, attrs, shape) == converted(op, non_none, shape)
+    assert convert_node(op, attrs, shape) == convert_node(op, non_none, shape)
 
 
 @pytest.mark.parametrize("attrs", [{"num_outputs": "None"}, {"num_outputs": 3, "new": "1"}])
 def test_what_is_required_or_unknown_is_refused(attrs) -> None:
     with pytest.raises(Unconvertible):
-        converted("SliceChannel", attrs, (2, 3))
+        convert_node("SliceChannel", attrs, (2, 3))
 
 
 def test_a_model_without_parameters(tmp_path: Path) -> None:

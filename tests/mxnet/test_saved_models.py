@@ -16,7 +16,7 @@ GENERATOR = np.random.default_rng(5)
 X = GENERATOR.standard_normal((2, 3, 6, 6)).astype("float32")
 
 
-def computed(source, target, **options):
+def convert_and_run(source, target, **options):
     """What the conversion of a model for a batch of any size gives for ``X``, by output."""
     serde.convert(source, target, inputs={"data": ("N", *X.shape[1:])}, **options)
     session = onnxruntime.InferenceSession(str(target))
@@ -67,7 +67,7 @@ def checkpoint(request, tmp_path_factory):
 
 def test_a_checkpoint_of_a_module(checkpoint, tmp_path):
     prefix, live = checkpoint
-    got = computed(prefix, tmp_path / "trained.onnx")
+    got = convert_and_run(prefix, tmp_path / "trained.onnx")
     assert [*got] == ["prob_output", "scores_output"]
     for name, y in got.items():
         np.testing.assert_allclose(y, live(name), rtol=1e-4, atol=1e-6)
@@ -76,7 +76,7 @@ def test_a_checkpoint_of_a_module(checkpoint, tmp_path):
 @pytest.mark.parametrize("internal", ["relu", "norm_output", "dense", "conv_output"])
 def test_cut_at_an_internal(checkpoint, internal, tmp_path):
     prefix, live = checkpoint
-    ((name, y),) = computed(prefix, tmp_path / "part.onnx", outputs=[internal]).items()
+    ((name, y),) = convert_and_run(prefix, tmp_path / "part.onnx", outputs=[internal]).items()
     assert name == internal.removesuffix("_output") + "_output"
     np.testing.assert_allclose(y, live(name), rtol=1e-4, atol=1e-5)
 
@@ -91,7 +91,7 @@ def test_a_model_of_sagemaker(checkpoint, tmp_path):
         shapes = tmp_path / "model-shapes.json"
         shapes.write_text('[{"shape": [2, 3, 6, 6], "name": "data"}]')
         packed.add(shapes, shapes.name)
-    got = computed(archive, tmp_path / "trained.onnx")
+    got = convert_and_run(archive, tmp_path / "trained.onnx")
     np.testing.assert_allclose(got["prob_output"], live("prob_output"), rtol=1e-4, atol=1e-6)
 
 
@@ -122,6 +122,6 @@ def test_saved_parameters_with_the_symbol_of_another_block(tmp_path):
     net.save_parameters(str(tmp_path / "net.params"))
     symbol, options = tmp_path / "other-symbol.json", {"params": tmp_path / "net.params"}
     with pytest.raises(SerdeError, match="--match-params"):
-        computed(symbol, tmp_path / "net.onnx", **options)
-    (y,) = computed(symbol, tmp_path / "net.onnx", match_params=True, **options).values()
+        convert_and_run(symbol, tmp_path / "net.onnx", **options)
+    (y,) = convert_and_run(symbol, tmp_path / "net.onnx", match_params=True, **options).values()
     np.testing.assert_allclose(y, net(mx.nd.array(X)).asnumpy(), rtol=1e-4, atol=1e-5)

@@ -110,7 +110,7 @@ def name_shapes(shapes: list[Shape]) -> dict[str, Shape]:
     return {f"x{i}": shape for i, shape in enumerate(shapes)}
 
 
-def converted(text: str, shapes: list[Shape]) -> Any:
+def convert_text(text: str, shapes: list[Shape]) -> Any:
     return to_ir(with_inputs(decode_symbol(parse_symbol(text), None, "m"), name_shapes(shapes)))
 
 
@@ -127,7 +127,7 @@ def infers(text: str, shapes: list[Shape], np_shape: bool = False) -> bool:
 def test_what_mxnet_refuses(op, shapes, attrs, message) -> None:
     text = symbol_of(op, len(shapes), attrs)
     with pytest.raises(SerdeError) as caught:
-        converted(text, shapes)
+        convert_text(text, shapes)
     assert message in str(caught.value)
     assert not infers(text, shapes)
 
@@ -137,13 +137,13 @@ def test_what_mxnet_takes(op, shapes, attrs) -> None:
     text = symbol_of(op, len(shapes), attrs)
     mx = live_mxnet()
     _, out_shapes, _ = mx.sym.load_json(text).infer_shape(**name_shapes(shapes))
-    assert converted(text, shapes).outputs[0].shape == out_shapes[0]
+    assert convert_text(text, shapes).outputs[0].shape == out_shapes[0]
 
 
 def test_numpy_shapes_may_be_empty() -> None:
     text = symbol_of("slice", 1, {"begin": "(2,)", "end": "(2,)"}, is_np_shape=1)
     assert infers(text, [(3, 4)], np_shape=True)
-    assert converted(text, [(3, 4)]).outputs[0].shape == (0, 4)
+    assert convert_text(text, [(3, 4)]).outputs[0].shape == (0, 4)
 
 
 def test_numpy_shapes_of_a_part_may_be_empty() -> None:

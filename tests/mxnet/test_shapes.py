@@ -36,7 +36,7 @@ def weights(shapes: dict[str, tuple[int, ...]], number: int = 0, dtype: str = "f
     return {n.format(number): np.ones(s, dtype) for n, s in shapes.items()}
 
 
-def completed(text: str, arrays: Any = None, **inputs: Any) -> str:
+def infer_inputs(text: str, arrays: Any = None, **inputs: Any) -> str:
     """The inputs of a symbol, but for labels, as they are printed."""
     symbol = parse_symbol(text)
     graph = bind_params(
@@ -86,7 +86,7 @@ def calls(text: str) -> list[tuple[str, dict[str, str]]]:
 def test_before_a_convolution(before: str) -> None:
     text = chain(*calls(before), CONV, params={"Convolution": ("weight", "bias")})
     arrays = weights(CONV_WEIGHTS, len(calls(before)))
-    assert completed(text, arrays) == f"data: {BEFORE_CONVOLUTION[before]}"
+    assert infer_inputs(text, arrays) == f"data: {BEFORE_CONVOLUTION[before]}"
 
 
 def attrs_of(call: tuple[str, dict[str, Any]], **more: Any) -> tuple[str, dict[str, Any]]:
@@ -135,7 +135,7 @@ def test_told(operators, shapes, expected) -> None:
     }
     number = next((ops.index(op) for op in bound), 0)
     text = chain(*operators, params=bound)
-    assert completed(text, weights(shapes, number)) == f"data: {expected}"
+    assert infer_inputs(text, weights(shapes, number)) == f"data: {expected}"
 
 
 IMAGES = "N,3,224,224"
@@ -169,7 +169,7 @@ def asked_for(example: str, name: str = "data") -> str:
 @pytest.mark.parametrize(("operators", "example"), NOT_TOLD, ids=str)
 def test_not_told(operators, example) -> None:
     with pytest.raises(UsageError) as caught:
-        completed(chain(*operators, params={}))
+        infer_inputs(chain(*operators, params={}))
     assert str(caught.value) == asked_for(example)
 
 
@@ -198,10 +198,10 @@ def test_guesses_that_contradict_a_node_are_dropped(operators, shapes, example) 
             held[f"{op.lower()}{number}_{kind}"] = np.ones(shape, "float32")
     text = chain(*operators, params={op: kinds[op] for op in shapes})
     if not example:
-        assert completed(text, held) == "data: float32[?,?,?]"
+        assert infer_inputs(text, held) == "data: float32[?,?,?]"
         return
     with pytest.raises(UsageError) as caught:
-        completed(text, held)
+        infer_inputs(text, held)
     assert str(caught.value) == asked_for(example)
 
 
@@ -225,10 +225,10 @@ def test_guesses_of_what_is_broadcast(op, shape, example) -> None:
     held = {"c": np.ones(shape), "w": np.ones((5, 12)), "b": np.ones(5)}
     held = {n: a.astype("float32") for n, a in held.items()}
     if example is None:
-        assert completed(symbol(nodes), held).startswith("x: float32[N,")
+        assert infer_inputs(symbol(nodes), held).startswith("x: float32[N,")
         return
     with pytest.raises(UsageError) as caught:
-        completed(symbol(nodes), held)
+        infer_inputs(symbol(nodes), held)
     assert str(caught.value) == asked_for(example, "x")
 
 
@@ -245,7 +245,7 @@ NAMED = [
 @pytest.mark.parametrize(("name", "example"), NAMED)
 def test_examples_by_name(name: str, example: str) -> None:
     with pytest.raises(UsageError) as caught:
-        completed(symbol([variable(name), node("relu", "y", [0])]))
+        infer_inputs(symbol([variable(name), node("relu", "y", [0])]))
     assert str(caught.value) == asked_for(example, name)
 
 
@@ -276,14 +276,14 @@ BESIDE = [
 @pytest.mark.parametrize(("text", "arrays", "inputs", "expected"), BESIDE, ids=str)
 def test_beside_another(text, arrays, inputs, expected) -> None:
     held = {n: np.ones(s, "float32") for n, s in arrays.items()}
-    assert completed(text, held, **inputs) == expected
+    assert infer_inputs(text, held, **inputs) == expected
 
 
 def test_states_of_a_recurrent_layer() -> None:
     nodes = [variable(n) for n in ("data", "flat", "h", "c")]
     nodes.append(node("RNN", "rnn", [0, 1, 2, 3], **LSTM[1]))
     held = {"flat": np.ones(LSTM_SIZE, "float16")}
-    assert completed(symbol(nodes), held) == (
+    assert infer_inputs(symbol(nodes), held) == (
         "data: float16[T,N,6], h: float16[4,N2,5], c: float16[4,N3,5]"
     )
 
@@ -301,7 +301,7 @@ def test_a_projected_lstm_is_as_mxnet_infers_it(layers, both, small) -> None:
     arg_shapes = dict(zip(net.list_arguments(), shapes, strict=True))
     (states, _, state), (_, _, cell) = arg_shapes["rnn0_state"], arg_shapes["rnn0_state_cell"]
     held = {"rnn0_parameters": np.ones(arg_shapes["rnn0_parameters"], "float32")}
-    assert completed(text, held) == (
+    assert infer_inputs(text, held) == (
         f"data: float32[T,N,7], rnn0_state: float32[{states},N2,{state}], "
         f"rnn0_state_cell: float32[{states},N3,{cell}]"
     )
@@ -312,7 +312,7 @@ def test_the_type_is_that_of_the_weights(dtype: str) -> None:
     operators = [("BatchNorm", {}), RELU, ("Pooling", {"kernel": "(1, 1)"}), CONV]
     held = weights(CONV_WEIGHTS, 3, dtype)
     held |= {f"batchnorm0_{p}": np.ones(3, "float32") for p in ("gamma", "beta")}
-    assert completed(chain(*operators, params={
+    assert infer_inputs(chain(*operators, params={
         "Convolution": ("weight", "bias"), "BatchNorm": ("gamma", "beta")
     }), held) == f"data: {dtype}[N,3,H,W]"  # fmt: skip
 
@@ -321,10 +321,10 @@ def test_types_end_at_casts_and_tables() -> None:
     held = weights(CONV_WEIGHTS, 1, "float16")
     for op in ("Cast", "amp_cast"):
         text = chain((op, {"dtype": "float16"}), CONV, params={"Convolution": ("weight", "bias")})
-        assert completed(text, held) == "data: float32[N,3,H,W]"
+        assert infer_inputs(text, held) == "data: float32[N,3,H,W]"
     held = {"embedding0_weight": np.ones((9, 6), "float16")}
     text = chain(EMBEDDING, LSTM, params={"Embedding": ("weight",)})
-    assert completed(text, held) == "data: float32[T,N]"
+    assert infer_inputs(text, held) == "data: float32[T,N]"
 
 
 SAID = [
@@ -342,7 +342,7 @@ def test_what_the_node_says_comes_first(attrs, expected) -> None:
     nodes = [variable("data", **attrs), variable("w"), variable("b")]
     nodes.append(node(CONV[0], "c", [0, 1, 2], **CONV[1]))
     held = {"w": np.ones((4, 3, 3, 3), "float32"), "b": np.ones(4, "float32")}
-    assert completed(symbol(nodes), held) == f"data: {expected}"
+    assert infer_inputs(symbol(nodes), held) == f"data: {expected}"
 
 
 GIVEN = [
@@ -357,19 +357,19 @@ GIVEN = [
 @pytest.mark.parametrize(("data", "expected"), GIVEN, ids=str)
 def test_what_callers_give_comes_before_all(data, expected) -> None:
     text = chain(CONV, params={"Convolution": ("weight", "bias")})
-    assert completed(text, weights(CONV_WEIGHTS), data=data) == f"data: {expected}"
+    assert infer_inputs(text, weights(CONV_WEIGHTS), data=data) == f"data: {expected}"
 
 
 def test_names_of_callers_are_not_used_again() -> None:
     text = two("elemwise_add", CONV)
-    assert completed(text, mean=("N", 3, "W", "H")) == (
+    assert infer_inputs(text, mean=("N", 3, "W", "H")) == (
         "data: float32[N2,3,W2,H2], mean: float32[N,3,W,H]"
     )
 
 
 def test_several_inputs_are_asked_for_at_once() -> None:
     with pytest.raises(UsageError, match="the shape of 'data', 'mean' cannot be inferred"):
-        completed(two("broadcast_add"))
+        infer_inputs(two("broadcast_add"))
 
 
 def test_labels_are_no_inputs_of_the_result() -> None:
@@ -387,13 +387,13 @@ def test_labels_that_are_read_otherwise_are_inputs() -> None:
         node("relu", "r", [1]),
     ]
     with pytest.raises(UsageError, match="the shape of 'y' cannot"):
-        completed(symbol(nodes, 2, 3), x=(2, 3))
+        infer_inputs(symbol(nodes, 2, 3), x=(2, 3))
 
 
 def test_long_chains() -> None:
     operators = [*(RELU for _ in range(2000)), CONV]
     text = chain(*operators, params={"Convolution": ("weight", "bias")})
-    assert completed(text, weights(CONV_WEIGHTS, 2000)) == "data: float32[N,3,H,W]"
+    assert infer_inputs(text, weights(CONV_WEIGHTS, 2000)) == "data: float32[N,3,H,W]"
 
 
 def count_evaluations(text: str, arrays: Any) -> tuple[int, int]:

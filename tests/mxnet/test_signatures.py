@@ -109,7 +109,7 @@ RULES = [
 IDS = [name if where is REGISTERED else f"{name} of 2.0" for name, _, where in RULES]
 
 
-def stated(where: dict[str, Any], name: str, attribute: str) -> tuple[bool, str | None]:
+def find_default(where: dict[str, Any], name: str, attribute: str) -> tuple[bool, str | None]:
     """Whether an attribute is required, and its default as a text."""
     text = where[name].get("attributes", {})[attribute]
     if (name, attribute) in UNDOCUMENTED:
@@ -163,12 +163,12 @@ def test_defaults(name: str, rule: Rule, where: dict[str, Any]) -> None:
     for attribute, declared in rule.attributes.items():
         if declared.kind is Body:
             continue
-        required, text = stated(where, name, attribute)
+        required, text = find_default(where, name, attribute)
         assert declared.is_required == required, attribute
         if not required and text is not None:
             assert same(declared.default, parse(declared.kind, text)), attribute
     for attribute, allowed in rule.only.items():
-        required, text = stated(where, name, attribute)
+        required, text = find_default(where, name, attribute)
         if not required and text is not None:
             assert same(allowed[0], parse(type(allowed[0]), text)), attribute
 

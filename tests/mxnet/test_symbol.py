@@ -42,7 +42,7 @@ TODAY = symbol(
 )
 
 
-def aged(change: Callable[[dict[str, Any], dict[str, Any]], None], version: int | None) -> str:
+def downgrade(change: Callable[[dict[str, Any], dict[str, Any]], None], version: int | None) -> str:
     """Today's JSON with every node and the graph changed, and another version."""
     raw = json.loads(TODAY)
     raw["attrs"] = {"mxnet_version": ["int", version]}
@@ -85,9 +85,9 @@ def attr_and_axis(one: dict[str, Any], raw: dict[str, Any]) -> None:
 
 AGES = {
     "1.9": TODAY,
-    "0.11": aged(attr, 1100),
-    "0.9.4": aged(attr_and_axis, 904),
-    "0.8": aged(param, None),
+    "0.11": downgrade(attr, 1100),
+    "0.9.4": downgrade(attr_and_axis, 904),
+    "0.8": downgrade(param, None),
 }
 
 
@@ -217,11 +217,11 @@ def test_deep_models_are_walked_without_recursion() -> None:
 X, RELU = variable("x"), node("relu", "y", [0])
 
 
-def changed(**fields: Any) -> str:
+def alter(**fields: Any) -> str:
     return json.dumps({**json.loads(symbol([X, RELU])), **fields})
 
 
-def nested(depth: int) -> dict[str, Any]:
+def nest(depth: int) -> dict[str, Any]:
     body = json.loads(symbol([X, RELU]))
     for _ in range(depth):
         body = json.loads(symbol([X, {**RELU, "subgraphs": [body]}]))
@@ -237,40 +237,40 @@ FAULTS = {
     "a zip archive, not symbol JSON": b"PK\3\4" + b"\0" * 30,
     "line 1 column 2: not symbol JSON": "{",
     "not symbol JSON: it has no list of nodes": "[1, 2]",
-    "no list of nodes": changed(nodes={}),
+    "no list of nodes": alter(nodes={}),
     "an object has one key twice": '{"nodes": [], "nodes": []}',
     "it nests too deep": '{"nodes": ' + "[" * 200_000,
     "not symbol JSON: Exceeds the limit": '{"nodes": [' + "1" * 5000 + "]}",
     "not symbol JSON: 'utf": b"{\xff\xff\xff\xff",
-    "$.nodes[1]: a node is not an object": changed(nodes=[X, 7]),
-    "$.nodes[1]: a node has no op": changed(nodes=[X, {"name": "y"}]),
-    "$.nodes[1]: a node has no name": changed(nodes=[X, {"op": "relu", "name": 7}]),
-    "name '\\ud800' is no text": changed(nodes=[{**X, "name": "\ud800"}, RELU]),
-    "a graph that TVM compiled": changed(nodes=[X, {**RELU, "op": "tvm_op"}], arg_nodes=[0]),
-    "attrs is not an object": changed(nodes=[X, {**RELU, "attrs": [1]}]),
-    "subgraphs is not a list": changed(nodes=[X, {**RELU, "subgraphs": {"a": 1}}]),
-    ".inputs: 0 is not a [node, output] pair": changed(nodes=[X, {**RELU, "inputs": [0]}]),
-    "[True, 0] is not": changed(nodes=[X, {**RELU, "inputs": [[True, 0]]}]),
-    "[-1, 0, 0] is not": changed(nodes=[X, {**RELU, "inputs": [[-1, 0, 0]]}]),
-    "[0] is not": changed(nodes=[X, {**RELU, "inputs": [[0]]}]),
-    "$.nodes[1].inputs: reads node 2, and there are 2": changed(nodes=[X, node("relu", "y", [2])]),
-    "$.nodes[1]: 'y' reads 'y', which depends on it: a cycle": changed(
+    "$.nodes[1]: a node is not an object": alter(nodes=[X, 7]),
+    "$.nodes[1]: a node has no op": alter(nodes=[X, {"name": "y"}]),
+    "$.nodes[1]: a node has no name": alter(nodes=[X, {"op": "relu", "name": 7}]),
+    "name '\\ud800' is no text": alter(nodes=[{**X, "name": "\ud800"}, RELU]),
+    "a graph that TVM compiled": alter(nodes=[X, {**RELU, "op": "tvm_op"}], arg_nodes=[0]),
+    "attrs is not an object": alter(nodes=[X, {**RELU, "attrs": [1]}]),
+    "subgraphs is not a list": alter(nodes=[X, {**RELU, "subgraphs": {"a": 1}}]),
+    ".inputs: 0 is not a [node, output] pair": alter(nodes=[X, {**RELU, "inputs": [0]}]),
+    "[True, 0] is not": alter(nodes=[X, {**RELU, "inputs": [[True, 0]]}]),
+    "[-1, 0, 0] is not": alter(nodes=[X, {**RELU, "inputs": [[-1, 0, 0]]}]),
+    "[0] is not": alter(nodes=[X, {**RELU, "inputs": [[0]]}]),
+    "$.nodes[1].inputs: reads node 2, and there are 2": alter(nodes=[X, node("relu", "y", [2])]),
+    "$.nodes[1]: 'y' reads 'y', which depends on it: a cycle": alter(
         nodes=[X, node("relu", "y", [1])]
     ),
-    "'y' reads 'z', which depends on it": changed(
+    "'y' reads 'z', which depends on it": alter(
         nodes=[X, node("relu", "z", [2]), node("relu", "y", [1])], heads=[[1, 0, 0]]
     ),
-    "$.nodes[0]: a variable has one output": changed(nodes=[X, node("relu", "y", [(0, 1)])]),
-    "output 300000 of node 1 is read": changed(heads=[[1, 300_000, 0]]),
-    "$.heads: reads node 9": changed(heads=[[9, 0, 0]]),
-    "$.heads: the symbol has no outputs": changed(heads=[]),
-    "$.heads: is not a list": changed(heads=None),
-    "mxnet_version is not ['int', number]": changed(attrs={"mxnet_version": "1.9"}),
-    "is_np_shape is not": changed(attrs={"is_np_shape": ["int", True]}),
-    "__shape__ or __dtype__: 'abc' is not": changed(
+    "$.nodes[0]: a variable has one output": alter(nodes=[X, node("relu", "y", [(0, 1)])]),
+    "output 300000 of node 1 is read": alter(heads=[[1, 300_000, 0]]),
+    "$.heads: reads node 9": alter(heads=[[9, 0, 0]]),
+    "$.heads: the symbol has no outputs": alter(heads=[]),
+    "$.heads: is not a list": alter(heads=None),
+    "mxnet_version is not ['int', number]": alter(attrs={"mxnet_version": "1.9"}),
+    "is_np_shape is not": alter(attrs={"is_np_shape": ["int", True]}),
+    "__shape__ or __dtype__: 'abc' is not": alter(
         nodes=[variable("x", __shape__="abc"), RELU]
     ),
-    "subgraphs nest more than 16 deep": json.dumps(nested(18)),
+    "subgraphs nest more than 16 deep": json.dumps(nest(18)),
 }  # fmt: skip
 
 

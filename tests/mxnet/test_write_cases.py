@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.mxnet.int8 import is_inexact
-from tests.mxnet.rewriting import FAILS, REFUSED, RIGHT, WRONG, every_case, rewritten
+from tests.mxnet.rewriting import FAILS, REFUSED, RIGHT, WRONG, every_case, rewrite
 from tests.mxnet_live import live_mxnet
 
 EACH, PARTS = 24, 4
@@ -27,7 +27,7 @@ def test_cases_come_back(part):
     for case in every_case()[part::PARTS][::EACH]:
         if is_inexact(case):
             continue
-        kind, why = rewritten(case)
+        kind, why = rewrite(case)
         outcomes[kind] += 1
         assert kind not in (WRONG, FAILS), f"{case}: {why}"
         assert kind == RIGHT or any(reason in why for reason in KNOWN), f"{case}: {why}"
@@ -37,7 +37,7 @@ def test_cases_come_back(part):
 @pytest.mark.parametrize("op", ALL_OF)
 def test_all_cases_of_an_operator_come_back(op):
     live_mxnet()
-    outcomes = {str(c): rewritten(c) for c in every_case() if c.op == op}
+    outcomes = {str(c): rewrite(c) for c in every_case() if c.op == op}
     assert outcomes and all(
         kind == RIGHT or "without elements" in why for kind, why in outcomes.values()
     ), outcomes

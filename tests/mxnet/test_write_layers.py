@@ -58,7 +58,7 @@ def frames(axes):
         yield {**windows, "pads": pads[pad], "group": group}
 
 
-def written(proto, feeds):
+def run_in_mxnet(proto, feeds):
     """What MXNet computes with the symbol that a model becomes."""
     text, arrays = encode_live(from_ir(raise_to_ir(decode(proto))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
@@ -75,7 +75,7 @@ def agree(op, operands, how="constants", expected=None, **attrs):
         (expected,) = run_model(
             model(op, [a.astype("float32") for a in operands], how, attrs), there
         )
-    got = written(proto, feeds)
+    got = run_in_mxnet(proto, feeds)
     kind = operands[0].dtype.name
     assert got.dtype == kind and got.shape == expected.shape
     limit = TOLERANCE[kind] * max(np.abs(expected).max(), 1)
@@ -120,10 +120,10 @@ def test_batch_normalization(rank, dtype, how):
     for kinds in {(dtype,) * 4, ("float32",) * 4, (dtype, dtype, "float32", "float32")}:
         operands = [normal(kind, count, positive=i == 3) for i, kind in enumerate(kinds)]
         agree("BatchNormalization", [normal(dtype, *shape), *operands], how, epsilon=1e-3,
-              expected=normalized(normal(dtype, *shape), operands, how, 1e-3))  # fmt: skip
+              expected=normalize(normal(dtype, *shape), operands, how, 1e-3))  # fmt: skip
 
 
-def normalized(x, operands, how, epsilon):
+def normalize(x, operands, how, epsilon):
     """A BatchNormalization by NumPy: ONNX Runtime takes no mixture of types everywhere."""
     behind = (1,) * (x.ndim - 2)
     wide = [a.astype("float64") * (2 if how == "computed" else 1) for a in operands]

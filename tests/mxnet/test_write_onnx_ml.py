@@ -23,8 +23,8 @@ from tests.learned_models import (
     assert_numbers,
     assert_scores,
     assert_strangers,
-    exported,
-    fitted,
+    export,
+    fit,
 )
 from tests.mxnet_live import live_mxnet
 from tests.tree_ensembles import CASES, assert_ensemble
@@ -39,14 +39,14 @@ def in_mxnet(model, x=X):
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classes(name):
-    assert_classes(in_mxnet, fitted(CLASSIFIERS[name]))
+    assert_classes(in_mxnet, fit(CLASSIFIERS[name]))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", FORESTS)
 def test_forests(name, classes):
     """Two classes have one score or two, which become shares in several ways."""
-    assert_classes(in_mxnet, fitted(FORESTS[name], np.minimum(LABELS, classes - 1)))
+    assert_classes(in_mxnet, fit(FORESTS[name], np.minimum(LABELS, classes - 1)))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -84,7 +84,7 @@ def test_clusters():
 
 def test_what_has_no_rule_is_told():
     with pytest.raises(serde.Unconvertible, match="OneHotEncoder"):
-        in_mxnet(exported(OneHotEncoder().fit(np.round(X))))
+        in_mxnet(export(OneHotEncoder().fit(np.round(X))))
 
 
 def test_maps_of_scores_are_left_out_on_request():
@@ -113,4 +113,4 @@ def test_maps_as_columns():
 def test_labels_that_are_words_are_refused():
     names = np.array(["setosa", "versicolor", "virginica"])[LABELS]
     with pytest.raises(serde.Unconvertible, match="object elements"):
-        in_mxnet(exported(LogisticRegression().fit(X, names)))
+        in_mxnet(export(LogisticRegression().fit(X, names)))

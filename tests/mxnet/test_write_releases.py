@@ -61,7 +61,7 @@ WAYS = {
 }
 
 
-def written(body, release):
+def write_symbol(body, release):
     graph = from_ir(raise_to_ir(decode(model_of(body))), mxnet=release)
     return encode_live(graph, release)
 
@@ -71,7 +71,7 @@ def test_what_a_release_has_otherwise(way):
     """Each form is right in the newest release, too."""
     body, x, form, having = WAYS[way]
     for release in KNOWN:
-        text, arrays = written(body, release)
+        text, arrays = write_symbol(body, release)
         number = json.loads(text)["attrs"]["mxnet_version"][1]
         assert number == int(release[0]) * 10000 + int(release[2]) * 100
         assert (form in text) == (release in having), release
@@ -84,12 +84,12 @@ def test_what_a_release_has_otherwise(way):
 
 def test_what_a_release_lacks_is_refused_by_name():
     with pytest.raises(Unconvertible) as caught:
-        written(LACKING, "1.5")
+        write_symbol(LACKING, "1.5")
     assert [(p.op, p.reason) for p in caught.value.problems] == [
         ("output", "booleans, which no tensor of MXNet 1.5 holds"),
         ("NonZero", "MXNet 1.5 has no operator _npx_nonzero, which came with 1.6"),
     ]
-    assert written(LACKING, "1.6.0")
+    assert write_symbol(LACKING, "1.6.0")
 
 
 def test_the_command_takes_a_release(tmp_path):

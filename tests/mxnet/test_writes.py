@@ -18,14 +18,14 @@ from serde.passes import tidy
 from serde.passes.cut_inputs import with_inputs
 from tests import networks
 from tests.mxnet_live import live_mxnet, run_symbol
-from tests.node_cases import all_cases, frozen
+from tests.node_cases import all_cases, freeze
 
 EACH = 6  # every sixth node test: all of them take two minutes
 NETWORKS = ["squeezenet1.0", "resnet18_v2", "mobilenetv2_0.25", "lstm_bidirectional", "gru_states"]
 HARDWARE = "FP16 gemm on cpu not implemented"
 
 
-def written(graph, folder):
+def write_symbol(graph, folder):
     """Write an IR graph to files; the symbol's text and the arrays."""
     text, params = encode(from_ir(graph), folder / "m-symbol.json")
     return Path(text).read_text(), networks.load_params(params)
@@ -38,9 +38,9 @@ def test_node_tests_are_right_or_refused(tmp_path, part):
     for case in all_cases()[part::4][::EACH]:
         if case.is_random:
             continue
-        case = frozen(case) or case
+        case = freeze(case) or case
         try:
-            text, params = written(tidy(raise_to_ir(decode_model(case.model))), tmp_path)
+            text, params = write_symbol(tidy(raise_to_ir(decode_model(case.model))), tmp_path)
         except SerdeError:
             outcomes["refused"] += 1
             continue
@@ -68,11 +68,11 @@ def test_networks_come_back(tmp_path, name):
     size = networks.smallest(name) if name in networks.VISION else None
     network = networks.build(name, size)
     feeds = networks.feeds(network, 2)
-    expected = networks.expected(network, feeds)
+    expected = networks.compute(network, feeds)
     symbol, _ = networks.export(network, tmp_path)
     source = decode(symbol)
     graph = tidy(FORMAT.to_ir(with_inputs(source, feeds)))
-    text, params = written(graph, tmp_path)
+    text, params = write_symbol(graph, tmp_path)
     again = live_mxnet().sym.load_json(text)
     assert again.list_outputs() == [v.name for v in source.outputs]
     assert set(feeds) <= set(again.list_arguments())
@@ -84,7 +84,7 @@ def test_statistics_are_auxiliary_states(tmp_path):
     network = networks.build("resnet18_v2", 32)
     symbol, _ = networks.export(network, tmp_path)
     graph = tidy(FORMAT.to_ir(with_inputs(decode(symbol), networks.feeds(network, 1))))
-    text, _ = written(graph, tmp_path)
+    text, _ = write_symbol(graph, tmp_path)
     states = live_mxnet().sym.load_json(text).list_auxiliary_states()
     assert states
     assert all(n.endswith(("running_mean", "running_var")) for n in states)
@@ -93,5 +93,5 @@ def test_statistics_are_auxiliary_states(tmp_path):
 def test_what_mxnet_cannot_say_is_listed(tmp_path):
     case = next(c for c in all_cases() if c.name == "test_image_decoder_decode_png_rgb")
     with pytest.raises(SerdeError, match="ImageDecoder"):
-        written(raise_to_ir(decode_model(case.model)), tmp_path)
+        write_symbol(raise_to_ir(decode_model(case.model)), tmp_path)
     assert not list(tmp_path.iterdir())

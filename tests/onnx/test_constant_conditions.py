@@ -11,7 +11,7 @@ import serde
 from serde.ir.graph import Graph
 from serde.passes import drop_dead
 from tests import directions
-from tests.onnx_live import decoded, ir_of, model_of
+from tests.onnx_live import decode_text, ir_of, model_of
 
 X = np.random.default_rng(0).standard_normal((1, 4)).astype(np.float32)
 # What TorchScript writes for ``x.squeeze(0)``: a branch for each of the ranks it may give.
@@ -114,4 +114,4 @@ def test_a_size_by_name_that_may_be_one_stays_open(tmp_path):
 def test_a_condition_that_is_computed_stays():
     text = "g (float[1,4] x, bool c) => (float[m] y) <int64[1] ax = {0}> { " + SQUEEZE + " }"
     assert "If" in operators(ir_of(text, 16))
-    assert decoded(text, 16).nodes[0].op == "If"
+    assert decode_text(text, 16).nodes[0].op == "If"

@@ -58,7 +58,7 @@ def source(tmp_path):
     return path
 
 
-def computed(path):
+def run_onnx(path):
     return onnxruntime.InferenceSession(os.fspath(path)).run(None, {"x": X})[0]
 
 
@@ -91,7 +91,7 @@ def test_modes(source, tmp_path, mode, files, outside):
     assert names(tmp_path) == sorted(["source.onnx", *files])
     assert sorted(Path(f).name for f in report.files) == files
     assert sorted(e["location"] for e in entries(target).values()) == outside
-    np.testing.assert_allclose(computed(target), computed(source), rtol=1e-6)
+    np.testing.assert_allclose(run_onnx(target), run_onnx(source), rtol=1e-6)
     onnx.checker.check_model(os.fspath(target), full_check=True)
 
 
@@ -122,11 +122,11 @@ def test_what_is_read_from_a_sidecar_is_where_it_lies(source, tmp_path):
 @pytest.mark.parametrize("mode", ["never", "always", "reference"])
 def test_a_model_converted_in_place_is_whole(source, mode):
     """What is replaced cannot be referred to."""
-    before = computed(source)
+    before = run_onnx(source)
     serde.convert(source, source, external_data=mode)
-    np.testing.assert_allclose(computed(source), before, rtol=1e-6)
+    np.testing.assert_allclose(run_onnx(source), before, rtol=1e-6)
     serde.convert(source, source, external_data=mode, opset=13)
-    np.testing.assert_allclose(computed(source), before, rtol=1e-6)
+    np.testing.assert_allclose(run_onnx(source), before, rtol=1e-6)
 
 
 def test_weights_of_the_same_bytes_stay_of_the_same_bytes(tmp_path):
@@ -147,7 +147,7 @@ def test_weights_of_the_same_bytes_stay_of_the_same_bytes(tmp_path):
     locations = entries(tmp_path / "t.onnx")
     assert locations["a"] == locations["b"]
     assert (tmp_path / "t.onnx.data").stat().st_size == WEIGHTS["big"].nbytes
-    np.testing.assert_array_equal(computed(tmp_path / "t.onnx"), computed(tmp_path / "tied.onnx"))
+    np.testing.assert_array_equal(run_onnx(tmp_path / "t.onnx"), run_onnx(tmp_path / "tied.onnx"))
 
 
 def test_references_may_cross_into_folders_below_but_not_outside(source, tmp_path):
@@ -156,7 +156,7 @@ def test_references_may_cross_into_folders_below_but_not_outside(source, tmp_pat
     shutil.move(source, inner)
     serde.convert(inner, tmp_path / "t.onnx", external_data="reference")
     assert entries(tmp_path / "t.onnx")["big"]["location"] == "deep/inner.onnx"
-    np.testing.assert_allclose(computed(tmp_path / "t.onnx"), computed(inner), rtol=1e-6)
+    np.testing.assert_allclose(run_onnx(tmp_path / "t.onnx"), run_onnx(inner), rtol=1e-6)
     (tmp_path / "other").mkdir()
     with pytest.raises(UsageError, match="outside the folder of .*: write the model beside them"):
         serde.convert(inner, tmp_path / "other" / "t.onnx", external_data="reference")
@@ -236,7 +236,7 @@ def test_a_sidecar_onnx_wrote_is_read(tmp_path):
     assert all(t.where is not None for t in tensors.values())
     np.testing.assert_array_equal(tensors["tiny"].load(), WEIGHTS["tiny"])
     serde.convert(tmp_path / "m.onnx", tmp_path / "t.onnx", external_data="never")
-    np.testing.assert_array_equal(computed(tmp_path / "t.onnx"), computed(tmp_path / "m.onnx"))
+    np.testing.assert_array_equal(run_onnx(tmp_path / "t.onnx"), run_onnx(tmp_path / "m.onnx"))
 
 
 def test_a_failure_leaves_the_old_model_and_its_sidecar(source, tmp_path, monkeypatch):
@@ -313,7 +313,7 @@ def test_copied_weights_do_not_depend_on_their_files(source, tmp_path):
         np.testing.assert_array_equal(value.array(), kept[value.name])
     serde.save(graph, tmp_path / "t.onnx")
     np.testing.assert_allclose(
-        computed(tmp_path / "t.onnx"), computed(tmp_path / "source.onnx"), rtol=1e-6
+        run_onnx(tmp_path / "t.onnx"), run_onnx(tmp_path / "source.onnx"), rtol=1e-6
     )
 
 

@@ -13,9 +13,9 @@ from tests.node_cases import (
     UNOPTIMIZED,
     Case,
     all_cases,
-    converted,
+    convert,
     difference,
-    frozen,
+    freeze,
     onnxruntime_results,
 )
 
@@ -29,7 +29,7 @@ def faults(case: Case, opsets: tuple[int, ...]) -> Iterator[str]:
     right = [r for r in (ONNX_RUNTIME, UNOPTIMIZED) if _is_right(case, case.model, r) is None]
     for opset in opsets if right else ():
         try:
-            model = converted(case.model, opset)
+            model = convert(case.model, opset)
         except SerdeError:
             continue
         for runtime in right:
@@ -57,6 +57,6 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_results_load_as_their_sources_do(case: Case) -> None:
-    for form in (case, frozen(case)):
+    for form in (case, freeze(case)):
         problems = [] if form is None else list(faults(form, OPSETS))
         assert not problems, "\n".join(problems)

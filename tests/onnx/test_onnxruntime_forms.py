@@ -14,7 +14,7 @@ from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
-from tests.onnx_live import LEVELS, OPTIMIZED, PLAIN, decoded, model_of, run_at, run_model
+from tests.onnx_live import LEVELS, OPTIMIZED, PLAIN, decode_text, model_of, run_at, run_model
 
 RELEASE = onnxruntime.__version__
 IS_RECENT = tuple(map(int, RELEASE.split(".")[:2])) >= (1, 27)
@@ -60,8 +60,8 @@ def feeds_of(model: onnx.ModelProto, shapes, seed: int = 0) -> dict[str, np.ndar
     return {n: -rng.uniform(1, 2, s).astype("f") for n, s in zip(names, shapes, strict=True)}
 
 
-def written(body: str, opset: int) -> onnx.ModelProto:
-    return to_proto(from_ir(raise_to_ir(decoded(body, 17)), opset))
+def convert(body: str, opset: int) -> onnx.ModelProto:
+    return to_proto(from_ir(raise_to_ir(decode_text(body, 17)), opset))
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -83,7 +83,7 @@ def test_a_form_is_wrong_in_the_releases_that_are_declared(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_what_is_written_for_a_form_is_right(name: str, opset: int) -> None:
     body, shapes = REPRODUCTIONS[name]
-    model = written(body, opset)
+    model = convert(body, opset)
     feeds = feeds_of(model, shapes)
     (y,) = run_model(model, feeds)
     (expected,) = reference(body, feeds)
@@ -119,7 +119,7 @@ def test_zeros_before_a_pool_stay(pool: str, sizes: str, opset: int) -> None:
         f"g (float[{SIZES[sizes]}] x) => (float[a,b,c,d] y) <{PAD}>"
         f" {{ t = Pad(x, p, z) y = {pool}(t) }}"
     )
-    model = written(body, opset)
+    model = convert(body, opset)
     assert not any(is_fused(model, n) for n in model.graph.node)
     assert ("Pad" not in {n.op_type for n in model.graph.node}) == POOLS[pool]
     feeds = feeds_of(model, [(1, 2, 6, 5)])
@@ -151,7 +151,7 @@ def test_zeros_are_seen_through_a_cast(opset: int) -> None:
         " <int64[8] p = {0,0,1,1,0,0,1,1}, float16 z = {0}>"
         " { t = Pad(x, p, z) u = Cast<to=1>(t) y = MaxPool<kernel_shape=[3,3]>(u) }"
     )
-    model = written(body, opset)
+    model = convert(body, opset)
     assert not any(is_fused(model, n) for n in model.graph.node)
     x = -np.random.default_rng(0).uniform(1, 2, (1, 2, 6, 5)).astype("float16")
     (y,) = run_model(model, {"x": x})
@@ -164,7 +164,7 @@ def test_pads_of_a_maximum_of_numbers_above_zero_are_its_own(opset: int) -> None
         f"g (float[N,2,6,5] x) => (float[a,b,c,d] y) <{PAD}> {{ r = Relu(x) t = Pad(r, p, z)"
         " y = MaxPool<kernel_shape=[3,3], strides=[2,2]>(t) }"
     )
-    model = written(body, opset)
+    model = convert(body, opset)
     assert [n.op_type for n in model.graph.node] == ["Relu", "MaxPool"]
     x = np.random.default_rng(0).standard_normal((1, 2, 6, 5)).astype("f")
     (y,) = run_model(model, {"x": x})
@@ -194,7 +194,7 @@ def test_dequantized_elements_move_as_integers(
         f"g (float[{sizes}] x) => (float y, float r) <{held}> {{ q = QuantizeLinear(x, s, z)"
         f" d = DequantizeLinear(q, s, z) m = {move} n = Transpose(m) y = Sin(n) r = Sin(d) }}"
     )
-    model = written(body, opset)
+    model = convert(body, opset)
     ops = [n.op_type for n in model.graph.node]
     moved = ops.index(move.split("<")[0].split("(")[0])
     is_moved = kind == "int8" and opset >= 21
@@ -209,7 +209,7 @@ def test_integers_of_scales_by_channel_stay_in_place() -> None:
         "g (int8[2,3] x) => (float[3,2] y) <float[2] s = {0.1, 0.2}, int8[2] z = {1, 2}>"
         " { d = DequantizeLinear<axis=0>(x, s, z) y = Transpose<perm=[1,0]>(d) }"
     )
-    model = written(body, 21)
+    model = convert(body, 21)
     assert [n.op_type for n in model.graph.node] == ["DequantizeLinear", "Transpose"]
     x = np.int8([[1, 2, 3], [-4, -5, 6]])
     np.testing.assert_allclose(run_model(model, {"x": x})[0], reference(body, {"x": x})[0])
@@ -228,15 +228,15 @@ REACHING = [  # pads that reach the kernel
 @pytest.mark.parametrize("pool", REACHING)
 def test_pads_that_reach_the_kernel(pool: str, size: str, opset: int) -> None:
     body = f"g (float[1,2,{size}] x) => (float[a,b,c] y) {{ y = {pool}(x) }}"
-    model = written(body, opset)
+    model = convert(body, opset)
     feeds = feeds_of(model, [(1, 2, 5)])
     (y,) = run_model(model, feeds)
     op, attrs = pool.split("<")[0], onnx.parser.parse_node(f"y = {pool}(x)").attribute
     values = {a.name: onnx.helper.get_attribute_value(a) for a in attrs}
-    np.testing.assert_allclose(y, pooled(feeds["x"], op, **values), 1e-5)
+    np.testing.assert_allclose(y, pool_along(feeds["x"], op, **values), 1e-5)
 
 
-def pooled(x, op, kernel_shape, pads, strides=(1,), **_) -> np.ndarray:
+def pool_along(x, op, kernel_shape, pads, strides=(1,), **_) -> np.ndarray:
     """What a pool with the elements of its pads counted computes along one axis."""
     fill = np.finfo("f").min if op == "MaxPool" else 0.0
     x = np.pad(x, ((0, 0), (0, 0), tuple(pads)), constant_values=fill)
@@ -270,7 +270,7 @@ def test_products_with_a_vector(nodes: str, a, b, kind: str, opset: int) -> None
     dtype = {"float": "f4", "double": "f8", "int32": "i4"}[kind]
     feeds = {n: (9 * rng.standard_normal(s)).astype(dtype) for n, s in (("a", a), ("b", b))}
     (expected,) = run_at(PLAIN, model_of(body, 17, 8), feeds)
-    np.testing.assert_allclose(run_model(written(body, opset), feeds)[0], expected, 1e-4, 1e-4)
+    np.testing.assert_allclose(run_model(convert(body, opset), feeds)[0], expected, 1e-4, 1e-4)
 
 
 RESIZES = {  # a Resize, the values of its operands by opset 18's axes or without them
@@ -298,7 +298,7 @@ def test_resized_images_with_channels_last(name, batch, channels, opset) -> None
         f" r = Resize<{attrs}>(t,,,s) y = Transpose<perm=[0,2,3,1]>(r) }}"
     )
     source = model_of(body, opset)
-    model = to_proto(from_ir(raise_to_ir(decoded(body, opset)), opset))
+    model = to_proto(from_ir(raise_to_ir(decode_text(body, opset)), opset))
     feeds = feeds_of(model, [(2 if batch == "2" else 1, 4, 3, channels)])
     (expected,) = run_at(PLAIN, source, feeds)
     np.testing.assert_allclose(run_model(model, feeds)[0], expected, 1e-4, 1e-5)
@@ -311,7 +311,7 @@ def test_models_without_such_forms_stay_as_they_are() -> None:
         " p = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(c)"
         " t = Transpose<perm=[0,2,3,1]>(p) y = MatMul(t, m) }"
     )
-    model = written(body, 17)
+    model = convert(body, 17)
     assert [n.op_type for n in model.graph.node] == ["Conv", "MaxPool", "Transpose", "MatMul"]
 
 
@@ -321,7 +321,7 @@ def test_defaults_are_left_out() -> None:
         " { p = AveragePool<kernel_shape=[2,2], dilations=[1,1]>(x)"
         " q = LeakyRelu<alpha=0.01>(p) r = LeakyRelu<alpha=0.5>(q) y = Softmax<axis=-1>(r) }"
     )
-    model = to_proto(from_ir(raise_to_ir(decoded(body, 21)), 21))
+    model = to_proto(from_ir(raise_to_ir(decode_text(body, 21)), 21))
     attrs = [sorted(a.name for a in n.attribute) for n in model.graph.node]
     assert attrs == [["kernel_shape", "pads", "strides"], [], ["alpha"], ["axis"]]
 
@@ -336,7 +336,7 @@ def test_quantized_pools_load_at_every_opset() -> None:
     x = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype("f")
     for opset in (13, 17, 18, 19, 21, 25):
         if opset < 25 or IS_RECENT:
-            (y,) = run_at(OPTIMIZED, written(body, opset), {"x": x})
+            (y,) = run_at(OPTIMIZED, convert(body, opset), {"x": x})
             assert abs(y - x.reshape(1, 4, 4, 2, 4, 2).mean((3, 5))).max() < 0.06
 
 
@@ -346,7 +346,7 @@ def test_attention_loads_at_every_opset() -> None:
         "g (float[1,1,2,2] q, float[1,1,2,2] k, float[1,1,2,2] v) => (float[1,1,2,2] y)"
         " { y = Attention(q, k, v) }"
     )
-    graph = raise_to_ir(decoded(body, 23))
+    graph = raise_to_ir(decode_text(body, 23))
     feeds = {n: np.ones((1, 1, 2, 2), "f") for n in "qkv"}
     for opset in (23, 24, 25):
         model = to_proto(from_ir(graph, opset))

@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 IMAGE = (2, 4, 4, 4)  # channels and width are equal: a slope along the wrong axis would not fail
 
 
-def held(name, array):
+def hold(name, array):
     return numpy_helper.from_array(np.asarray(array), name)
 
 
@@ -37,8 +37,8 @@ def model(nodes, tensors=(), shape=IMAGE, opset=7, ir=3, listed=True, domain="")
 
 
 SLOPE, SCALE = np.float32([0.1, 0.2, 0.3, 0.4]), [f32(4) for _ in range(3)]
-STATISTICS = [held(n, a) for n, a in zip("gbm", SCALE, strict=True)] + [
-    held("v", np.float32([1, 2, 3, 4]))
+STATISTICS = [hold(n, a) for n, a in zip("gbm", SCALE, strict=True)] + [
+    hold("v", np.float32([1, 2, 3, 4]))
 ]
 WEIGHT = f32(64, 5)
 
@@ -47,7 +47,7 @@ def prelu(x):
     return np.where(x >= 0, x, x * SLOPE[:, None, None])
 
 
-def normalised(x):
+def normalise(x):
     g, b, m = (a[:, None, None] for a in SCALE)
     return g * (x - m) / np.sqrt(np.float32([1, 2, 3, 4])[:, None, None] + 1e-5) + b
 
@@ -55,7 +55,7 @@ def normalised(x):
 node = helper.make_node
 
 
-def chosen(op, name):
+def choose(op, name):
     """An If whose branches read a value of the graph around them."""
     output = helper.make_tensor_value_info("o", TensorProto.FLOAT, None)
     body = helper.make_graph([node(op, [name], ["o"])], "body", [], [output])
@@ -64,13 +64,13 @@ def chosen(op, name):
 
 NORM = ["x", "g", "b", "m", "v"]
 CASES = {  # name: model, what it means, what is said
-    "slope": (model([node("PRelu", ["x", "s"], ["y"])], [held("s", SLOPE)]), prelu, "slope of"),
+    "slope": (model([node("PRelu", ["x", "s"], ["y"])], [hold("s", SLOPE)]), prelu, "slope of"),
     "spelling": (
-        model([node("PReLU", ["x", "s"], ["y"])], [held("s", SLOPE)]), prelu, "spelled PRelu",
+        model([node("PReLU", ["x", "s"], ["y"])], [hold("s", SLOPE)]), prelu, "spelled PRelu",
     ),
     "spatial": (
         model([node("BatchNormalization", NORM, ["y"], spatial=0)], STATISTICS),
-        normalised,
+        normalise,
         "spatial is dropped",
     ),
     "consumed": (
@@ -86,12 +86,12 @@ CASES = {  # name: model, what it means, what is said
     ),
     "ir": (model([node("Relu", ["x"], ["y"])], ir=0), lambda x: np.maximum(x, 0), "IR version 0"),
     "double": (
-        model([node("Mul", ["x", "two"], ["y"])], [held("two", np.array(2.0))]),
+        model([node("Mul", ["x", "two"], ["y"])], [hold("two", np.array(2.0))]),
         lambda x: x * 2,
         "becomes float32",
     ),
     "gemm": (
-        model([node("Gemm", ["x", "w", "c"], ["y"])], [held("w", WEIGHT), held("c", f32(5) * 0)]),
+        model([node("Gemm", ["x", "w", "c"], ["y"])], [hold("w", WEIGHT), hold("c", f32(5) * 0)]),
         lambda x: x.reshape(2, 64) @ WEIGHT,
         "is flattened",
     ),
@@ -107,19 +107,19 @@ CASES = {  # name: model, what it means, what is said
     ),
     "value names in a body": (
         model(
-            [node("Relu", ["x"], ["t"]), node("Neg", ["t"], ["t"]), chosen("Abs", "t")],
-            [held("c", np.array(True))], opset=11, ir=6,
+            [node("Relu", ["x"], ["t"]), node("Neg", ["t"], ["t"]), choose("Abs", "t")],
+            [hold("c", np.array(True))], opset=11, ir=6,
         ),
         lambda x: np.maximum(x, 0),
         "a second value called 't'",
     ),
     "spelling in a body": (
-        model([chosen("ABS", "x")], [held("c", np.array(True))], opset=11, ir=6),
+        model([choose("ABS", "x")], [hold("c", np.array(True))], opset=11, ir=6),
         np.abs,
         "spelled Abs",
     ),
     "initializers": (
-        model([node("Mul", ["x", "two"], ["y"])], [held("two", np.float32(2))] * 2, ir=4,
+        model([node("Mul", ["x", "two"], ["y"])], [hold("two", np.float32(2))] * 2, ir=4,
               listed=False),
         lambda x: x * 2,
         "initializer 'two' is there twice",

@@ -65,7 +65,7 @@ g (float[S,B,3] x, float[1,8,3] w, float[1,8,2] r, float[1,B,2] h)
 MODELS = {"plain": PLAIN, "bodies": BODIES, "containers": CONTAINERS, "absent": ABSENT}
 
 
-def written(graph, path, **options):
+def write_bytes(graph, path, **options):
     write_model(graph, path, **options)
     return path.read_bytes()
 
@@ -76,10 +76,10 @@ def test_a_model_comes_back_as_it_was(text, tmp_path):
     model = parser.parse_model(text)
     onnx.save(model, tmp_path / "a.onnx")
     graph = read_model(tmp_path / "a.onnx")
-    first = written(graph, tmp_path / "b.onnx", ir_version=model.ir_version)
+    first = write_bytes(graph, tmp_path / "b.onnx", ir_version=model.ir_version)
     again = read_model(tmp_path / "b.onnx")
     assert str(again) == str(graph) != ""
-    assert written(again, tmp_path / "c.onnx", ir_version=model.ir_version) == first
+    assert write_bytes(again, tmp_path / "c.onnx", ir_version=model.ir_version) == first
     if "com.microsoft" not in text:
         onnx.checker.check_model(onnx.load_model_from_string(first), full_check=True)
 
@@ -152,19 +152,19 @@ def test_constants_captured_by_bodies_are_initializers_of_the_model():
 
 
 class TestSources:
-    def converted(self, tmp_path, ir_version=None):
+    def convert(self, tmp_path, ir_version=None):
         path = tmp_path / "m.onnx"
         serde.convert(DIGITS, path, ir_version=ir_version)
         return onnx.load(path)
 
     def test_every_node_of_a_conversion_says_which_layer_it_was(self, tmp_path):
-        model = self.converted(tmp_path)
+        model = self.convert(tmp_path)
         metadata = {n.name: {p.key: p.value for p in n.metadata_props} for n in model.graph.node}
         assert metadata["conv1"] == {"serde.source": "mxnet Convolution conv1"}
         assert all("serde.source" in props for props in metadata.values())
 
     def test_the_sources_are_read_back_and_written_again(self, tmp_path):
-        first = self.converted(tmp_path)
+        first = self.convert(tmp_path)
         graph = read_model(tmp_path / "m.onnx")
         assert graph.nodes[0].sources == (Source("mxnet", "Convolution", "conv1"),)
         again = to_proto(graph, first.ir_version)
@@ -324,8 +324,8 @@ def test_names_of_nodes_are_one_of_a_kind_and_as_the_source_has_them(tmp_path):
 def test_a_graph_without_a_name_gets_one():
     model = parser.parse_model(PLAIN)
     model.graph.name = ""
-    written = to_proto(decode(model))
-    assert written.graph.name == "graph"
+    proto = to_proto(decode(model))
+    assert proto.graph.name == "graph"
 
 
 def test_live_models_convert_as_files_do(tmp_path):

@@ -98,7 +98,7 @@ def load(model, folder, **options):
     return read_model(path, **options)
 
 
-def refused(why, model, folder, **options):
+def refuses(why, model, folder, **options):
     """The model is refused, without long work, with its path in the message."""
     start = time.process_time()
     with pytest.raises(MalformedFile, match=why) as caught:
@@ -115,7 +115,7 @@ class TestRule1LengthsBeforeAllocation:
     def test_claims_of_onnx_tensors(self, folder, dims, field):
         kind = {"int32_data": 10, "string_data": 8}.get(field, 1)
         held = {"raw_data": b"1234", "string_data": [b"a"]}.get(field, [1])
-        refused(
+        refuses(
             "tensor 'w'",
             model_with(TensorProto(name="w", data_type=kind, dims=dims, **{field: held})),
             folder,
@@ -124,29 +124,29 @@ class TestRule1LengthsBeforeAllocation:
     def test_claims_of_a_sparse_tensor(self, folder):
         model = model_with(numpy_helper.from_array(np.ones(4, np.float32), "w"), "sparse values")
         model.graph.sparse_initializer[0].dims[:] = [2**40]
-        refused("sparse tensor 'w'", model, folder)
+        refuses("sparse tensor 'w'", model, folder)
 
     @pytest.mark.parametrize(
         "head", [b"\x3a\xff\xff\xff\xff\x0f", b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"]
     )
     def test_claims_of_a_protobuf_field(self, folder, head):
-        refused("byte 2: not an ONNX model", b"\x08\x08" + head, folder)
+        refuses("byte 2: not an ONNX model", b"\x08\x08" + head, folder)
 
     def test_names_are_bounded(self, folder):
         model = model_of("g (float[1] x) => (y) { y = Relu(x) }", 17)
         model.graph.node[0].op_type = "R" * 70_000
-        refused("has 70000 letters", model, folder)
+        refuses("has 70000 letters", model, folder)
 
 
 class TestRule2LengthsAreThoseOfTheShape:
     @pytest.mark.parametrize("nbytes", [0, 12, 20, 8192])
     def test_raw_data(self, folder, nbytes):
         tensor = TensorProto(name="w", data_type=1, dims=[4], raw_data=bytes(nbytes))
-        refused(f"holds {nbytes} bytes", model_with(tensor), folder)
+        refuses(f"holds {nbytes} bytes", model_with(tensor), folder)
 
     @pytest.mark.parametrize("length", [0, 4, 32])
     def test_external_length(self, folder, length):
-        refused(
+        refuses(
             f"holds {length} bytes, not 16", model_with(external("weights", length=length)), folder
         )
 
@@ -169,7 +169,7 @@ class TestRule3PathsStayInTheModelsFolder:
 
     @pytest.mark.parametrize("location", BAD_PATHS)
     def test_others_are_refused(self, traps, location):
-        refused("external data", model_with(external(location)), traps)
+        refuses("external data", model_with(external(location)), traps)
 
     @pytest.mark.parametrize("location", ["weights", "./weights", "sub/weights", "alias"])
     def test_plain_ones_are_read(self, folder, location):
@@ -250,18 +250,18 @@ class TestRule3PathsStayInTheModelsFolder:
             return full_path
 
         monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
-        refused("external data in 'sub/weights'", model, folder)
+        refuses("external data in 'sub/weights'", model, folder)
         assert (folder / name).is_symlink()
 
 
 class TestRule4PathsAreCheckedInEveryTensor:
     @pytest.mark.parametrize("place", PLACES)
     def test_paths_outside(self, folder, place):
-        refused("leaves the model's folder", model_with(external("../secret"), place), folder)
+        refuses("leaves the model's folder", model_with(external("../secret"), place), folder)
 
     @pytest.mark.parametrize("place", PLACES)
     def test_bytes_beyond_the_end(self, folder, place):
-        refused("weights', which has 32", model_with(external("weights", offset=30), place), folder)
+        refuses("weights', which has 32", model_with(external("weights", offset=30), place), folder)
 
     def test_what_training_needs_is_not_read_at_all(self, folder):
         model = model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }", 17, 8)
@@ -277,7 +277,7 @@ class TestRule5HardLinks:
         os.link(folder / "weights", folder / "hard")
         model = model_with(external("hard", length=16))
         assert next(iter(load(model, folder).constants())).array()[3] == 3
-        refused("a hard link, which strict paths refuse", model, folder, strict_paths=True)
+        refuses("a hard link, which strict paths refuse", model, folder, strict_paths=True)
 
     def test_the_api_and_the_command_line_can_ask_for_it(self, folder):
         os.link(folder / "weights", folder / "hard")
@@ -290,16 +290,16 @@ class TestRule6KeysOfExternalData:
     @pytest.mark.parametrize("key", ["offset", "length"])
     @pytest.mark.parametrize("value", ["-1", "1e3", "0x10", " 4", "٤", "9" * 30, "1_0", "", "+4"])
     def test_numbers_are_plain(self, folder, key, value):
-        refused(
+        refuses(
             "have the offset or length", model_with(external("weights", **{key: value})), folder
         )
 
     @pytest.mark.parametrize(("offset", "length"), [(32, 16), (17, 16), (10**18, 16), (20, None)])
     def test_they_stay_within_the_file(self, folder, offset, length):
-        refused("which has 32", model_with(external("weights", offset, length)), folder)
+        refuses("which has 32", model_with(external("weights", offset, length)), folder)
 
     def test_a_location_is_needed(self, folder):
-        refused("name no file", model_with(external(None, 0, 16)), folder)
+        refuses("name no file", model_with(external(None, 0, 16)), folder)
 
     def test_unknown_keys_do_nothing(self, folder):
         tensor = external("weights", length=16, checksum="x", __class__="y", name="../secret")
@@ -433,7 +433,7 @@ def npy(array):
     return out.getvalue()
 
 
-def nested(depth):
+def nest_ifs(depth):
     """The bytes of a model of Ifs within Ifs; protobuf itself would not write so many."""
     info = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     small = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "e", [], [info])
@@ -457,12 +457,12 @@ def nested(depth):
 
 class TestRule10Nesting:
     def test_bodies_within_bodies_are_read_up_to_a_depth(self, folder):
-        graph = load(nested(20), folder)
+        graph = load(nest_ifs(20), folder)
         assert serde.load(folder / "m.onnx") and graph
 
     @pytest.mark.parametrize("depth", [DEPTH + 1, 200, 3000])
     def test_deeper_ones_are_refused(self, folder, depth):
-        refused("not an ONNX model|nest more than", nested(depth), folder)
+        refuses("not an ONNX model|nest more than", nest_ifs(depth), folder)
 
     def test_types_within_types_are_read_up_to_a_depth(self, folder):
         kind = helper.make_tensor_type_proto(1, [1])
@@ -484,12 +484,12 @@ class TestRule11Graphs:
 
     @pytest.mark.parametrize(("nodes", "why"), BAD.values(), ids=BAD)
     def test_broken_ones_are_refused(self, folder, nodes, why):
-        refused(why, model_of(f"g (float[4] x) => (float[4] y) {{ {nodes} }}", 17, 8), folder)
+        refuses(why, model_of(f"g (float[4] x) => (float[4] y) {{ {nodes} }}", 17, 8), folder)
 
     def test_two_inputs_of_one_name_are_refused(self, folder):
         model = model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }", 17, 8)
         model.graph.input.append(model.graph.input[0])
-        refused("input 'x' is defined twice", model, folder)
+        refuses("input 'x' is defined twice", model, folder)
 
     def test_an_inferred_rank_is_bounded(self, folder):
         """A tiny model can ask for a tensor of any number of axes (onnx PR 8321)."""
@@ -598,7 +598,7 @@ class TestWhatIsNoModelAtAll:
 
     @pytest.mark.parametrize(("content", "why"), CONTENTS.values(), ids=CONTENTS)
     def test_it_is_told_for_what_it_is(self, folder, content, why):
-        refused(why, content, folder)
+        refuses(why, content, folder)
 
     def test_a_model_cut_short_anywhere_is_refused_or_whole(self, folder):
         data = model_with(numpy_helper.from_array(np.zeros(4, np.float32), "w")).SerializeToString()

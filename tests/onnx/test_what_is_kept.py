@@ -20,7 +20,7 @@ def model():
     )  # fmt: skip
 
 
-def converted(proto, tmp_path, **options):
+def convert(proto, tmp_path, **options):
     """The model written from ``proto``, and the notes of the conversion."""
     onnx.save(proto, tmp_path / "a.onnx")
     report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", **options)
@@ -28,7 +28,7 @@ def converted(proto, tmp_path, **options):
 
 
 class TestDocumentation:
-    def documented(self):
+    def document(self):
         proto = model()
         proto.doc_string, proto.graph.doc_string = "of the model", "of the graph"
         for node in proto.graph.node:
@@ -37,7 +37,7 @@ class TestDocumentation:
 
     @pytest.mark.parametrize("opset", [7, 17, 28])
     def test_that_of_model_graph_and_nodes_stays(self, tmp_path, opset):
-        result, notes = converted(self.documented(), tmp_path, opset=opset)
+        result, notes = convert(self.document(), tmp_path, opset=opset)
         assert (result.doc_string, result.graph.doc_string) == ("of the model", "of the graph")
         assert [n.doc_string for n in result.graph.node] == ["of Add\nline 2", "of Selu\nline 2"]
         assert notes == [] and not result.metadata_props
@@ -46,7 +46,7 @@ class TestDocumentation:
         proto = model()
         node = proto.graph.node[1]
         node.op_type, node.doc_string = "HardSwish", "of a layer"
-        result, _ = converted(proto, tmp_path, opset=13)
+        result, _ = convert(proto, tmp_path, opset=13)
         docs = [n.doc_string for n in result.graph.node]
         assert docs[0] == "" and set(docs[1:]) == {"of a layer"} and len(docs) > 2
 
@@ -61,10 +61,10 @@ class TestDocumentation:
     def test_that_of_values_is_told(self, tmp_path):
         proto = model()
         proto.graph.input[0].doc_string = "pixels"
-        assert converted(proto, tmp_path)[1] == ["not kept: documentation of values"]
+        assert convert(proto, tmp_path)[1] == ["not kept: documentation of values"]
 
 
-def annotated(proto):
+def annotate(proto):
     for name in ("h", "x", "y", "w"):
         proto.graph.quantization_annotation.add(tensor_name=name)
 
@@ -81,7 +81,7 @@ NOTES = {
         "training information is not kept: the result is for inference",
     ),
     "quantization annotations": (
-        annotated, "quantization annotations are not kept: of 'h', 'x', 'y' and 1 more"
+        annotate, "quantization annotations are not kept: of 'h', 'x', 'y' and 1 more"
     ),
     "inputs with defaults": (
         lambda m: m.graph.input.append(helper.make_tensor_value_info("w", 1, [2])),
@@ -103,7 +103,7 @@ NOTES = {
 def test_what_is_not_kept_is_told(tmp_path, change, note):
     proto = model()
     change(proto)
-    result, notes = converted(proto, tmp_path)
+    result, notes = convert(proto, tmp_path)
     assert notes == [note]
     x = np.float32([-1, 3])
     np.testing.assert_array_equal(run_model(result, {"x": x})[0], run_model(model(), {"x": x})[0])
@@ -114,7 +114,7 @@ def test_before_ir_version_4_every_initializer_is_an_input_and_nothing_is_told(t
     proto = model_of("g (float[2] x) => (float[2] y) { y = Add(x, w) }", 8, 3)
     proto.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [2], [1, 2]))
     proto.graph.input.append(helper.make_tensor_value_info("w", 1, [2]))
-    assert converted(proto, tmp_path)[1] == []
+    assert convert(proto, tmp_path)[1] == []
 
 
 class TestOverloadsOfFunctions:
@@ -132,7 +132,7 @@ class TestOverloadsOfFunctions:
 
     @pytest.mark.parametrize("opset", [17, 7])
     def test_each_is_called_where_it_is_meant(self, tmp_path, opset):
-        result, _ = converted(self.name_is_original(), tmp_path, opset=opset)
+        result, _ = convert(self.name_is_original(), tmp_path, opset=opset)
         x = np.float32([0.5, 2])
         np.testing.assert_allclose(run_model(result, {"x": x})[0], -np.exp(x), rtol=1e-6)
         assert len(result.functions) == (2 if opset == 17 else 0)
@@ -144,7 +144,7 @@ class TestOverloadsOfFunctions:
             "local", "F_twice", ["a"], ["b"], body, [helper.make_opsetid("", 21)]
         )
         proto.functions.append(other)
-        result, _ = converted(proto, tmp_path)
+        result, _ = convert(proto, tmp_path)
         x = np.float32([0.5, 2])
         np.testing.assert_allclose(run_model(result, {"x": x})[0], -np.exp(x), rtol=1e-6)
 

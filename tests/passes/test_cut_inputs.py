@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.convert import lower_to
 from serde.passes.cut_inputs import cut, cut_inputs, parse_spec, rename, spec_of, with_inputs
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decoded, ir_of, run
+from tests.onnx_live import decode_text, ir_of, run
 
 F16, F32 = DType.FLOAT16, DType.FLOAT32
 
@@ -119,18 +119,18 @@ def ends(graph):
 
 class TestWithInputs:
     def test_shapes_and_types_are_taken_over_and_the_rest_stays(self):
-        graph = with_inputs(decoded(BODY), {"x": (2, 4), "z": (None, "float16")})
+        graph = with_inputs(decode_text(BODY), {"x": (2, 4), "z": (None, "float16")})
         assert [(v.name, v.shape, v.dtype) for v in graph.inputs] == [
             ("x", (2, 4), F32), ("z", ("N", 4), F16),
         ]  # fmt: skip
         assert "Relu(%x)" in str(graph)
 
     def test_nothing_given_changes_nothing(self):
-        graph = decoded(BODY)
+        graph = decode_text(BODY)
         assert with_inputs(graph, None) is with_inputs(graph, {}) is graph
 
     def test_a_container_stays_one(self):
-        graph = decoded("g (seq(float[2]) s, int64 i) => (float[2] y) { y = SequenceAt(s, i) }")
+        graph = decode_text("g (seq(float[2]) s, int64 i) => (float[2] y) { y = SequenceAt(s, i) }")
         assert with_inputs(graph, {"s": (3,)}).inputs[0].container == ("sequence",)
 
     @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ class TestWithInputs:
     )
     def test_what_does_not_fit_is_refused(self, specs, why):
         with pytest.raises(UsageError, match=why):
-            with_inputs(decoded(BODY), specs)
+            with_inputs(decode_text(BODY), specs)
 
 
 class TestCut:
@@ -157,13 +157,13 @@ class TestCut:
         ],
     )
     def test_only_what_the_outputs_need_is_left(self, outputs, inputs, nodes):
-        graph = cut(decoded(BODY), outputs)
+        graph = cut(decode_text(BODY), outputs)
         assert ends(graph) == (inputs, outputs or ["y"]) and len(graph.nodes) == nodes
 
     def test_layers_are_named_as_in_mxnet_or_by_their_node(self):
         body = "g (float[2] x) => (float[2] y) { fc1_output = Relu(x)\n y = Neg(fc1_output) }"
-        assert ends(cut(decoded(body), ["fc1"]))[1] == ["fc1_output"]
-        graph = decoded(BODY)
+        assert ends(cut(decode_text(body), ["fc1"]))[1] == ["fc1_output"]
+        graph = decode_text(BODY)
         node = graph.nodes[1]
         object.__setattr__(node, "name", "layer")
         assert ends(cut(graph, ["layer"]))[1] == ["b"]
@@ -173,9 +173,9 @@ class TestCut:
             UsageError,
             match=r"no layer or value 'fc2' \(did you mean 'fc1'\?\); `serde inspect --values`",
         ):
-            cut(decoded("g (float[2] x) => (float[2] fc1) { fc1 = Relu(x) }"), ["fc2"])
+            cut(decode_text("g (float[2] x) => (float[2] fc1) { fc1 = Relu(x) }"), ["fc2"])
         with pytest.raises(UsageError, match="no layer or value 'quite'; "):
-            cut(decoded(BODY), ["quite"])
+            cut(decode_text(BODY), ["quite"])
 
     def test_a_name_of_several_is_refused(self):
         x = Value("x", DType.FLOAT32, (2,))

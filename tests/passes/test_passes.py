@@ -65,7 +65,7 @@ def constant(name, array, where=None):
     )
 
 
-def summed(*constants):
+def make_sum(*constants):
     g = OnnxBuilder("g")
     for value in constants:
         g.names.claim(value.name)
@@ -94,7 +94,7 @@ class TestShareConstants:
         ],
     )
     def test_constants_of_the_same_type_and_contents_become_one(self, a, b, shared):
-        done = share_constants(summed(constant("a", a), constant("b", b)))
+        done = share_constants(make_sum(constant("a", a), constant("b", b)))
         assert (done.nodes[0].inputs[0] is done.nodes[0].inputs[1]) is shared
 
     def test_the_same_bytes_of_a_file_are_the_same_without_looking(self):
@@ -106,7 +106,7 @@ class TestShareConstants:
             Value(n, F32, (1,), Tensor(F32, (1,), loud, w))
             for n, w in zip("abc", where, strict=True)
         ]
-        inputs = share_constants(summed(*values)).nodes[0].inputs
+        inputs = share_constants(make_sum(*values)).nodes[0].inputs
         assert inputs[0] is inputs[1] and inputs[2] is values[2]
 
     def test_constants_of_subgraphs_are_shared_with_those_around(self):
@@ -129,14 +129,14 @@ class TestShareConstants:
 
 
 class TestMergeRepeats:
-    def merged(self, body):
+    def merge(self, body):
         return lines(merge_repeats(ir_of(f"g (float[2,2] x) => {body}")))
 
     def test_the_same_operator_on_the_same_operands_becomes_one(self):
         body = (
             "(float[2,2] y) { a = Exp(x)\n b = Exp(x)\n c = Neg(a)\n d = Neg(b)\n y = Add(c, d) }"
         )
-        assert self.merged(body) == [
+        assert self.merge(body) == [
             "%a: float32[2,2] = Exp(%x)",
             "%c: float32[2,2] = Neg(%a)",
             "%y: float32[2,2] = Add(%c, %c)",
@@ -154,11 +154,11 @@ class TestMergeRepeats:
     )
     def test_what_differs_or_is_random_stays(self, first, second):
         body = f"(float[2,2] y) {{ a = {first}\n b = {second}\n y = Add(a, b) }}"
-        assert len(self.merged(body)) == 4
+        assert len(self.merge(body)) == 4
 
     def test_outputs_of_the_graph_keep_their_nodes_and_names(self):
         body = "(float[2,2] y, float[2,2] z) { a = Exp(x)\n y = Exp(x)\n z = Neg(a) }"
-        assert self.merged(body)[:2] == [
+        assert self.merge(body)[:2] == [
             "%a: float32[2,2] = Exp(%x)", "%y: float32[2,2] = Exp(%x)",
         ]  # fmt: skip
 

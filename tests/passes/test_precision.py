@@ -43,7 +43,7 @@ def network(tmp_path):
     return tmp_path / "a.onnx", feeds, run_model(model, feeds)
 
 
-def converted(network, **options):
+def convert(network, **options):
     """What is made of the model, verified, and how far its outputs are off."""
     path, feeds, expected = network
     report = serde.convert(path, path.with_name("b.onnx"), verify=True, **options)
@@ -62,7 +62,7 @@ def converted(network, **options):
 
 
 def test_half_precision(network):
-    model, off, got = converted(network, fp16=True)
+    model, off, got = convert(network, fp16=True)
     assert 0 < off < 2e-2
     kinds = Counter(to_array(t).dtype for t in model.graph.initializer)
     assert kinds[np.dtype(np.float32)] == 0 and kinds[np.dtype(np.float16)] == len(SHAPES)
@@ -73,20 +73,20 @@ def test_half_precision(network):
 
 
 def test_ends_in_half_precision(network):
-    model, off, got = converted(network, fp16=True, fp16_io=True)
+    model, off, got = convert(network, fp16=True, fp16_io=True)
     assert off < 2e-2 and [a.dtype for a in got] == [np.float16, np.float16, np.int64]
     assert [v.name for v in model.graph.output] == ["y", "z", "j"]
 
 
 def test_operators_that_are_kept(network):
-    model, _, _ = converted(network, fp16=True, fp16_keep=["Conv", "BatchNormalization"])
+    model, _, _ = convert(network, fp16=True, fp16_keep=["Conv", "BatchNormalization"])
     single = {t.name for t in model.graph.initializer if to_array(t).dtype == np.float32}
     assert single == {"k", "s", "t", "m", "u"}
 
 
 @pytest.mark.parametrize("kind, bound", [("fp16", 1e-3), ("bf16", 1e-2), ("int8", 1e-2)])
 def test_weights(kind, bound, network):
-    model, off, _ = converted(network, weights=kind)
+    model, off, _ = convert(network, weights=kind)
     assert 0 < off < bound
     counts = Counter(n.op_type for n in model.graph.node)
     assert counts["DequantizeLinear" if kind == "int8" else "Cast"] == 3

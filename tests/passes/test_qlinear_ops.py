@@ -74,7 +74,7 @@ def model(
     return proto, RANDOM.integers(info.min, info.max + 1, shape).astype(dtype)
 
 
-def lowered(proto, opset, folder):
+def lower(proto, opset, folder):
     onnx.save(proto, folder / "given.onnx")
     serde.convert(folder / "given.onnx", folder / "made.onnx", opset=opset)
     return onnx.load(folder / "made.onnx")
@@ -93,7 +93,7 @@ def run(proto, x: Array) -> Array:
 def test_kernel(kind, bias, dtype, opset, tmp_path) -> None:
     for relu in (False, True):
         proto, x = model(kind, dtype, bias, relu)
-        result = lowered(proto, opset, tmp_path)
+        result = lower(proto, opset, tmp_path)
         ops = {node.op_type for node in result.graph.node}
         assert ("QLinearMatMul" if kind == "MatMul" else "QLinearConv") in ops
         assert not ops & {"Conv", "MatMul", "Gemm", "QuantizeLinear", "DequantizeLinear"}
@@ -107,12 +107,12 @@ def test_kernel(kind, bias, dtype, opset, tmp_path) -> None:
 def test_what_is_none_stays(kind, changes, tmp_path) -> None:
     """A bias in another unit, and a multiple of a product."""
     proto, _ = model(kind, **changes)
-    assert kind in {node.op_type for node in lowered(proto, 11, tmp_path).graph.node}
+    assert kind in {node.op_type for node in lower(proto, 11, tmp_path).graph.node}
 
 
 def test_scales_have_axes_from_opset_13_on(tmp_path) -> None:
     proto, x = model("Conv")
-    result = lowered(proto, 13, tmp_path)
+    result = lower(proto, 13, tmp_path)
     assert "QLinearConv" not in {node.op_type for node in result.graph.node}
     np.testing.assert_array_equal(run(result, x), run(proto, x))
 
@@ -123,7 +123,7 @@ def test_scales_have_axes_from_opset_13_on(tmp_path) -> None:
 def test_units_of_one(kind, by_channel, opset, tmp_path) -> None:
     """The optimizers have nothing left to do."""
     proto, x = model(kind, bias=kind != "MatMul", scales=(1, 1), by_channel=by_channel)
-    result = lowered(proto, opset, tmp_path)
+    result = lower(proto, opset, tmp_path)
     ops = {node.op_type for node in result.graph.node}
     assert ("QLinearMatMul" if kind == "MatMul" else "QLinearConv") in ops
     assert not ops & {"Conv", "MatMul", "Gemm", "QuantizeLinear", "DequantizeLinear"}
@@ -135,7 +135,7 @@ def test_units_of_one(kind, by_channel, opset, tmp_path) -> None:
 @pytest.mark.parametrize("scales", [(1, 0.21), (0.037, 1)])
 def test_other_units_stay(scales, tmp_path) -> None:
     proto, _ = model("Conv", scales=scales)
-    ops = {node.op_type for node in lowered(proto, 17, tmp_path).graph.node}
+    ops = {node.op_type for node in lower(proto, 17, tmp_path).graph.node}
     assert "QLinearConv" not in ops
 
 

@@ -28,7 +28,7 @@ NPU: dict = {}
 exec(compile(SOURCE, "toy_npu.py", "exec"), NPU)
 
 
-def weighted(body, opset=17, **shapes):
+def make_model(body, opset=17, **shapes):
     """The model ``body`` spells; inputs that are listed with a shape become random weights."""
     model, rng = model_of(body, opset, 8 if opset < 18 else 10), np.random.default_rng(0)
     for value in list(model.graph.input):
@@ -83,7 +83,7 @@ def assert_supported(model):
 
 CASES = {
     "CNN": (
-        weighted(
+        make_model(
             """g (float[2,3,16,16] x, float[8,3,3,3] w, float[8] b, float[8] s, float[8] t,
                   float[8] m, float[8] v, float[8,1,3,3] dw, float[5,8] fc, float[5] fb)
                => (float[2,5] y) {
@@ -104,7 +104,7 @@ CASES = {
         1e-5,
     ),
     "transformer": (
-        weighted(
+        make_model(
             """g (float[2,6,8] x, float[8,8] q, float[8,8] k, float[8] s, float[8] b)
                => (float[2,6,8] y, float[2,6,8] z) {
                  n = LayerNormalization(x, s, b)
@@ -123,7 +123,7 @@ CASES = {
         1e-5,
     ),
     "LSTM": (
-        weighted(
+        make_model(
             """g (float[5,2,4] x, float[2,12,4] w, float[2,12,3] r, float[2,24] b)
                => (float[5,2,2,3] y, float[2,2,3] h, float[2,2,3] c) {
                  y, h, c = LSTM<hidden_size=3, direction="bidirectional">(x, w, r, b) }""",
@@ -133,7 +133,7 @@ CASES = {
         1e-5,
     ),
     "float16": (
-        weighted(
+        make_model(
             """g (float16[1,2,8,8] x, float16[4,2,3,3] w) => (float16[4,36] y) {
                  c = Conv(x, w)
                  r = Relu(c)
@@ -145,7 +145,7 @@ CASES = {
         2e-3,  # two units in the last place of float16
     ),
     "int8": (
-        weighted(
+        make_model(
             """g (float[1,2,6,6] x, float[3,2,2,2] w) => (float[1,3,2,2] y)
                <float scale = {0.05}, int8 zero = {3}> {
                  q = QuantizeLinear(x, scale, zero)
@@ -176,7 +176,7 @@ def test_it_gets_its_own_operators_and_the_same_numbers(name, tmp_path):
 
 def test_what_has_no_effect_is_dropped(tmp_path):
     """The factor and the summand of constant statistics are constants, and factors of 1 none."""
-    model = weighted(
+    model = make_model(
         """g (float[2,3,4,4] x, float[3] s, float[3] b, float[3] m, float[3] v, float[48,5] w)
            => (float[2,5] y) {
              n = BatchNormalization(x, s, b, m, v)

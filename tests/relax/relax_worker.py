@@ -20,7 +20,7 @@ from tests.serving import serve
 
 def run(path, inputs, outputs):
     """Run a model by TVM's importer on the arrays of one file; write its outputs to another."""
-    names, machine = compiled(Path(path).read_bytes())
+    names, machine = compile_model(Path(path).read_bytes())
     with np.load(inputs) as feeds:
         args = [tvm.runtime.tensor(feeds[name]) for name in names]
     np.savez(outputs, *flat(machine["main"](*args)))
@@ -37,7 +37,7 @@ def run_within(limited, inputs, outputs):
 
 
 @lru_cache(maxsize=1)
-def compiled(model):
+def compile_model(model):
     """The names of a model's inputs and the machine that runs it; of the last model only."""
     module = from_onnx(onnx.load_from_string(model), sanitize_input_names=False)
     machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())

@@ -24,7 +24,7 @@ from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from serde.pipeline import get_profile
 from tests import networks
-from tests.node_cases import Case, all_cases, difference, frozen
+from tests.node_cases import Case, all_cases, difference, freeze
 from tests.onnx_live import error, model_of, run_model
 from tests.relax.relax_live import RELAX, environment, run
 
@@ -46,7 +46,7 @@ test_attention_4d_gqa_with_past_and_present_fp16_expanded
 """.split()
 
 
-def rewritten(model: onnx.ModelProto) -> onnx.ModelProto:
+def rewrite(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model as the profile writes it."""
     ir = tidy(raise_to_ir(decode(model)))
     return to_proto(from_ir(ir, **get_profile("relax").write_options()))
@@ -72,11 +72,11 @@ def ran(proto: onnx.ModelProto, feeds, folder: Path) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", NODE_TESTS)
 def test_node_tests(name: str, tmp_path: Path) -> None:
     (case,) = [c for c in all_cases() if c.name == name]
-    case = frozen(case) or case
+    case = freeze(case) or case
     names = [i.name for i in case.model.graph.input]
     names = [n for n in names if n not in {t.name for t in case.model.graph.initializer}]
     for feeds, expected in case.data:
-        got = ran(rewritten(case.model), dict(zip(names, feeds, strict=True)), tmp_path)
+        got = ran(rewrite(case.model), dict(zip(names, feeds, strict=True)), tmp_path)
         held = Case(case.name, case.model, (), max(case.rtol, 2e-3), case.atol)
         assert difference(held, expected, got) is None
 
@@ -85,7 +85,7 @@ def test_node_tests(name: str, tmp_path: Path) -> None:
 def test_networks(name: str, tmp_path: Path) -> None:
     network = networks.build(name)
     feeds = networks.feeds(network, 1)
-    expected = networks.expected(network, feeds)
+    expected = networks.compute(network, feeds)
     symbol, _ = networks.export(network, tmp_path)
     got = in_relax(serde.load(symbol, inputs=feeds), feeds)
     assert max(error(a, b) for a, b in zip(got, expected, strict=True)) < 1e-4
@@ -100,7 +100,7 @@ def test_what_is_infinite_throughout(op: str, tmp_path: Path) -> None:
     kind = TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT
     node = helper.make_node(op, ["x"], ["y"], **attrs)
     proto = model([node], {"x": (TensorProto.FLOAT, x.shape)}, {"y": (kind, None)})
-    (got,) = ran(rewritten(proto), {"x": x}, tmp_path)
+    (got,) = ran(rewrite(proto), {"x": x}, tmp_path)
     np.testing.assert_array_equal(got, run_model(proto, {"x": x})[0])
 
 
@@ -128,7 +128,7 @@ def test_all_that_cannot_be_said_is_listed(tmp_path: Path) -> None:
 def test_a_loop_of_unknown_turns_is_refused() -> None:
     (case,) = [c for c in all_cases() if c.name == "test_loop11"]
     with pytest.raises(Unconvertible, match="a loop whose turns are not known"):
-        rewritten(case.model)
+        rewrite(case.model)
 
 
 def test_other_opsets_are_refused(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_sums_over_axes_and_none(noop: int, keepdims: int, axes, tmp_path: Path)
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     held = {} if axes is None else {"axes": axes}
     proto = model([node], {"x": (F32, x.shape)}, {"y": (F32, None)}, held)
-    (got,) = ran(rewritten(proto), {"x": x}, tmp_path)
+    (got,) = ran(rewrite(proto), {"x": x}, tmp_path)
     np.testing.assert_allclose(got, run_model(proto, {"x": x})[0], rtol=1e-6)
 
 
@@ -188,7 +188,7 @@ def test_unpooling_with_what_is_left_out(attrs, tmp_path: Path) -> None:
     node = helper.make_node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2, 2], **attrs)
     feeds = {"x": np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2), "i": PLACES}
     proto = model([node], {"x": (F32, (1, 1, 2, 2)), "i": (I64, (1, 1, 2, 2))}, {"y": (F32, None)})
-    (got,) = ran(rewritten(proto), feeds, tmp_path)
+    (got,) = ran(rewrite(proto), feeds, tmp_path)
     np.testing.assert_array_equal(got, run_model(proto, feeds)[0])
 
 
@@ -201,7 +201,7 @@ def test_a_slice_to_a_size_without_axes(tmp_path: Path) -> None:
     held = {"zero": np.int64(0), "first": np.array([1]), "axis": np.array([0])}
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     proto = model(nodes, {"x": (F32, x.shape)}, {"y": (F32, None)}, held)
-    (got,) = ran(rewritten(proto), {"x": x}, tmp_path)
+    (got,) = ran(rewrite(proto), {"x": x}, tmp_path)
     np.testing.assert_array_equal(got, x[1:])
 
 
@@ -259,7 +259,7 @@ def test_symbolic_sizes(name: str, sizes: tuple[int, ...], tmp_path: Path) -> No
         n: rng.uniform(0.5, 1, [numbers.get(d, d) for d in s]).astype(np.float32)
         for n, s in shapes.items()
     }
-    (got,) = ran(rewritten(proto), feeds, tmp_path)
+    (got,) = ran(rewrite(proto), feeds, tmp_path)
     (expected,) = run_model(proto, feeds)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
@@ -276,7 +276,7 @@ def test_symbolic_sizes(name: str, sizes: tuple[int, ...], tmp_path: Path) -> No
 )  # fmt: skip
 def test_symbolic_sizes_that_are_wrong_are_refused_by_name(body: str, op: str) -> None:
     with pytest.raises(Unconvertible) as caught:
-        rewritten(model_of(body, 17, 8))
+        rewrite(model_of(body, 17, 8))
     (problem,) = [p for p in caught.value.problems if p.op == op]
     assert "symbolic" in problem.reason or "Relax gets no" in problem.reason
 
@@ -292,9 +292,9 @@ def test_symbolic_sizes_that_are_wrong_are_refused_by_name(body: str, op: str) -
 def test_broadcasts_that_data_decides_are_refused(body: str, name: str | None) -> None:
     model = model_of(f"g {body}", 17, 8)
     if name is None:
-        assert rewritten(model).graph.node
+        assert rewrite(model).graph.node
         return
     with pytest.raises(
         Unconvertible, match=rf"whether {name} is 1: give numbers \(--static {name}"
     ):
-        rewritten(model)
+        rewrite(model)

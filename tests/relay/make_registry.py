@@ -50,7 +50,7 @@ def default(source: str) -> Any:
     return json.loads(source)
 
 
-def required(declared: dict[str, Any]) -> bool:
+def is_required(declared: dict[str, Any]) -> bool:
     """Whether a field that is only known from the sources has no default."""
     return "default" not in declared and declared["default_src"] is None
 
@@ -62,7 +62,7 @@ def field(declared: dict[str, Any]) -> str:
     if ctype == "VirtualDevice":
         return f"{declared['name']}:v=null"
     text = f"{declared['name']}:{kind}"
-    if declared.get("required") or required(declared):
+    if declared.get("required") or is_required(declared):
         return text
     value = declared["default"] if "default" in declared else default(declared["default_src"])
     if ctype in ("bool", "Bool"):

@@ -14,7 +14,7 @@ import onnxruntime
 import serde
 from serde.formats.onnx.reader import read_model
 from serde.ir.graph import Graph
-from tests.networks import VISION, build, expected, export, feeds, load_params, smallest
+from tests.networks import VISION, build, compute, export, feeds, load_params, smallest
 from tests.onnx_live import error
 from tests.relay.tvm_live import ask
 
@@ -80,7 +80,7 @@ def write(name: str, folder: Path) -> None:
     np.savez(inputs, **feeds(network, 1))
     ask("gluon", str(symbol), weights, inputs, str(folder), plain in BY_TVM)
     if plain not in BY_TVM:
-        np.savez(folder / "out.npz", *expected(network, feeds(network, 1)))
+        np.savez(folder / "out.npz", *compute(network, feeds(network, 1)))
 
 
 def read(folder: Path, stage: str, form: str, **options: Any) -> Graph:

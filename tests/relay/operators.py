@@ -14,7 +14,7 @@ from serde.formats.relay.ops.unsupported import REASONS
 from serde.formats.relay.partial_eval.operators import TRANSPARENT
 from serde.formats.relay.passes.undo_weight_transforms import PARTNERS
 from serde.formats.relay.rules import reads
-from tests.relay.running import names, recorded
+from tests.relay.running import names, read_module
 
 ARCHIVE = Path(__file__).parent / "ops/recorded.zip.xz"
 UNDEFINED = ("hardswish", "scatter")  # names TVM 0.17 lists, and no more
@@ -56,7 +56,7 @@ def cases() -> Counter[str]:
     """How many recorded cases hold each operator."""
     counts: Counter[str] = Counter()
     for name in names(ARCHIVE):
-        nodes = json.loads(recorded(ARCHIVE, name).json)["nodes"]
+        nodes = json.loads(read_module(ARCHIVE, name).json)["nodes"]
         counts.update({n["repr_str"] for n in nodes if n["type_key"] == "Op"})
     return counts
 

@@ -33,10 +33,10 @@ def there_and_back(
     serde.save(back, third)
     errors = (error_of(run_onnx(p, feeds, 0), expected, rows) for p in (first, third))
     models = (onnx.load(p, load_external_data=False) for p in (first, third))
-    return *errors, list(renamed(*models, weights))
+    return *errors, list(find_renames(*models, weights))
 
 
-def renamed(
+def find_renames(
     before: onnx.ModelProto, after: onnx.ModelProto, weights: Collection[str]
 ) -> Iterator[str]:
     """Which kinds of names are not those of the first model; of weights those the source has."""

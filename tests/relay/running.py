@@ -54,7 +54,7 @@ def fed_and_given(file: Any) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
         return feeds, [arrays[k] for k in arrays if k.startswith("out:")]
 
 
-def recorded(path: Path, name: str) -> Recorded:
+def read_module(path: Path, name: str) -> Recorded:
     """One module of an archive."""
     archive = _archive(path)
     params = f"{name}/params.bin"

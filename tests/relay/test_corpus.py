@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.relay.running import assert_equal, graph_of, names, recorded, run
+from tests.relay.running import assert_equal, graph_of, names, read_module, run
 
 ARCHIVE = Path(__file__).with_name("corpus.zip")
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}  # leading rows of the first output
@@ -15,6 +15,6 @@ DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}  # leading rows of the first 
 @pytest.mark.parametrize("opset", [11, 17, 21])
 @pytest.mark.parametrize("name", names(ARCHIVE))
 def test_numbers(name: str, opset: int, tmp_path: Path) -> None:
-    case = recorded(ARCHIVE, name)
+    case = read_module(ARCHIVE, name)
     graph = graph_of(case, name, tmp_path)
     assert_equal(run(graph, case.feeds, opset, tmp_path), case.outputs, DEFINED.get(name))

@@ -19,7 +19,7 @@ from serde.formats.relay.ndarray import to_base64
 from serde.formats.relay.text.parser import parse_text
 from serde.ir.graph import DType, Tensor
 from tests.relay.compare import difference
-from tests.relay.written import aged, node, string, table
+from tests.relay.written import downgrade, node, string, table
 
 DATA = Path(__file__).with_name("data")
 FLOAT = node("relay.TensorType", dtype="float32", shape=0, span=0)
@@ -41,7 +41,7 @@ ONE = blob(np.float32(1))
 )
 def test_releases(name, release):
     text = (DATA / f"{name}.json").read_text()
-    old = parse_json(aged(text, release), name)
+    old = parse_json(downgrade(text, release), name)
     assert old.tvm.startswith(f"0.{release[1]}")
     assert difference(parse_json(text), old) is None
 
@@ -214,7 +214,7 @@ def test_table_is_refused(text, reason):
         parse_json(text)
 
 
-def doubled(depth):
+def double(depth):
     """A type that holds itself twice, ``depth`` times: its tree has 2**depth leaves."""
     arrays = [
         entry
@@ -227,7 +227,7 @@ def doubled(depth):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [(doubled(25), "more than 1000000 parts"), (doubled(90), "parts|deep")]
+    ("text", "reason"), [(double(25), "more than 1000000 parts"), (double(90), "parts|deep")]
 )
 def test_what_is_walked_by_recursion_is_bounded(text, reason):
     started = time.process_time()

@@ -22,7 +22,7 @@ from tests.node_cases import all_cases
 from tests.onnx_live import ir_of
 from tests.onnx_live import run as run_onnx
 from tests.relay.round_trips import there_and_back
-from tests.relay.running import assert_equal, graph_of, names, recorded, run
+from tests.relay.running import assert_equal, graph_of, names, read_module, run
 
 ARCHIVE = Path(__file__).parent / "corpus.zip"
 UNDEFINED = {"op-all_class_nms", "dyn-unique"}  # rows TVM leaves as they are in memory
@@ -37,7 +37,7 @@ def again(graph, folder, form):
 
 @pytest.mark.parametrize("name", CASES)
 def test_modules_come_back(tmp_path, name):
-    case = recorded(ARCHIVE, name)
+    case = read_module(ARCHIVE, name)
     graph = graph_of(case, name, tmp_path)
     back = again(graph, tmp_path, "json")
     assert [v.name for v in back.inputs] == [v.name for v in graph.inputs]
@@ -48,7 +48,7 @@ def test_modules_come_back(tmp_path, name):
 @pytest.mark.parametrize("name", CASES[::4])
 def test_text_comes_back(tmp_path, name):
     """Names are spelled as the text can hold them."""
-    case = recorded(ARCHIVE, name)
+    case = read_module(ARCHIVE, name)
     graph = graph_of(case, name, tmp_path)
     back = again(graph, tmp_path, "relay")
     feeds = dict(zip((v.name for v in back.inputs), map(case.feeds.get, [v.name for v in graph.inputs]), strict=True))  # fmt: skip
@@ -118,7 +118,7 @@ def test_no_constant_has_a_size_of_0_behind_another(tmp_path, form):
 @pytest.mark.parametrize("name", ["byoc-MergeComposite", "cf-if-nested", "name-space"])
 def test_modules_come_back_by_way_of_onnx(tmp_path, name):
     """conformance/round_trips.py takes all there are."""
-    case = recorded(ARCHIVE, name)
+    case = read_module(ARCHIVE, name)
     ir = graph_of(case, name, tmp_path)
     weights = read_params(tmp_path / "params.bin") if case.params else {}
     trip = there_and_back(ir, weights, case.feeds, case.outputs, tmp_path)
@@ -127,7 +127,7 @@ def test_modules_come_back_by_way_of_onnx(tmp_path, name):
 
 
 def test_weights_keep_their_names(tmp_path):
-    case = recorded(ARCHIVE, "fe-onnx-lstm")
+    case = read_module(ARCHIVE, "fe-onnx-lstm")
     graph = graph_of(case, "m", tmp_path)
     held = {v.name for v in graph.constants() if v.dtype.kind == "f" and v.shape}
     back = {v.name for v in again(graph, tmp_path, "json").constants()}

@@ -15,7 +15,7 @@ from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph
 from serde.passes import tidy
-from tests.relay.running import assert_equal, graph_of, names, recorded
+from tests.relay.running import assert_equal, graph_of, names, read_module
 
 ARCHIVE = Path(__file__).with_name("corpus.zip")
 V = "Tensor[(2), float32]"
@@ -65,7 +65,7 @@ def graph(text: str) -> Graph:
     return tidy(to_ir(module_graph(parse_text('#[version = "0.0.5"]\n' + text))))
 
 
-def written(ir: Graph, path: Path, **options: object) -> onnx.ModelProto:
+def export(ir: Graph, path: Path, **options: object) -> onnx.ModelProto:
     serde.save(ir, path, **{"opset": 17, **options})
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
@@ -82,10 +82,10 @@ def numbers(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 def test_programs(name: str, again: bool, tmp_path: Path) -> None:
     text, functions, expected = PROGRAMS[name]
     path = tmp_path / "m.onnx"
-    model = written(graph(text), path)
+    model = export(graph(text), path)
     assert [f.name for f in model.functions] == functions
     if again:  # the file is read as any other
-        written(serde.load(path), tmp_path / "n.onnx", opset=21)
+        export(serde.load(path), tmp_path / "n.onnx", opset=21)
         path = tmp_path / "n.onnx"
     actual = numbers(path, {"x": X, "n": np.array(2, np.int32)})
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -95,7 +95,7 @@ def test_programs(name: str, again: bool, tmp_path: Path) -> None:
 
 def test_parameters_keep_their_names(tmp_path: Path) -> None:
     text, _, _ = PROGRAMS["calls within calls"]
-    twice, f = written(graph(text), tmp_path / "m.onnx").functions
+    twice, f = export(graph(text), tmp_path / "m.onnx").functions
     assert (list(twice.input), list(f.input)) == (["y"], ["a", "b"])
     assert f.domain == "relay"
 
@@ -103,7 +103,7 @@ def test_parameters_keep_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{"functions": "inline"}, {"opset": 13}])
 def test_inlined(options: dict[str, object], tmp_path: Path) -> None:
     text, _, expected = PROGRAMS["calls within calls"]
-    model = written(graph(text), tmp_path / "m.onnx", **options)
+    model = export(graph(text), tmp_path / "m.onnx", **options)
     assert not model.functions
     (actual,) = numbers(tmp_path / "m.onnx", {"x": X})
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
@@ -111,7 +111,7 @@ def test_inlined(options: dict[str, object], tmp_path: Path) -> None:
 
 def test_refuses_what_is_no_choice(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="functions='some' is not one of keep, all, inline"):
-        written(graph(PROGRAMS["calls within calls"][0]), tmp_path / "m.onnx", functions="some")
+        export(graph(PROGRAMS["calls within calls"][0]), tmp_path / "m.onnx", functions="some")
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,16 @@ def test_refuses_what_is_no_choice(tmp_path: Path) -> None:
 )
 def test_partitions_and_fusions(name: str, keep: str, first: str | None, tmp_path: Path) -> None:
     assert name in names(ARCHIVE)
-    case = recorded(ARCHIVE, name)
-    model = written(graph_of(case, name, tmp_path), tmp_path / "m.onnx", functions=keep)
+    case = read_module(ARCHIVE, name)
+    model = export(graph_of(case, name, tmp_path), tmp_path / "m.onnx", functions=keep)
     assert [f.name for f in model.functions][:1] == ([first] if first else [])
     assert_equal(numbers(tmp_path / "m.onnx", case.feeds), case.outputs)
 
 
 def test_layers_are_merged_across_the_functions_of_a_fusion(tmp_path: Path) -> None:
-    case = recorded(ARCHIVE, "pass-FuseOps0")
-    model = written(graph_of(case, "pass-FuseOps0", tmp_path), tmp_path / "m.onnx")
+    case = read_module(ARCHIVE, "pass-FuseOps0")
+    model = export(graph_of(case, "pass-FuseOps0", tmp_path), tmp_path / "m.onnx")
     assert "Gemm" in {n.op_type for n in model.graph.node}
-    kept = written(graph_of(case, "pass-FuseOps0", tmp_path), tmp_path / "a.onnx", functions="all")
+    kept = export(graph_of(case, "pass-FuseOps0", tmp_path), tmp_path / "a.onnx", functions="all")
     bodies = [[n.op_type for n in f.node] for f in kept.functions]
     assert ["MatMul"] in bodies and not any("Gemm" in ops for ops in bodies)

@@ -26,7 +26,7 @@ ARRAYS = {
 }
 
 
-def saved(path, raw):
+def write_raw(path, raw):
     path.write_bytes(raw)
     return path
 
@@ -93,14 +93,14 @@ def word(*values):
 )
 def test_is_refused(raw, reason, tmp_path):
     with pytest.raises(MalformedFile, match=reason):
-        read_params(saved(tmp_path / "p", raw))
+        read_params(write_raw(tmp_path / "p", raw))
 
 
 def test_every_cut_is_refused(tmp_path):
     raw = (DATA / "dyn-batch-conv.params").read_bytes()
     for end in range(len(raw)):
         with pytest.raises(MalformedFile):
-            read_params(saved(tmp_path / "p", raw[:end]))
+            read_params(write_raw(tmp_path / "p", raw[:end]))
 
 
 def npz(*members, compression=zipfile.ZIP_STORED):
@@ -141,5 +141,5 @@ def test_npz_is_refused(raw, reason, tmp_path, monkeypatch):
     started = time.process_time()
     monkeypatch.setattr(budget, "BYTES", budget.Limit(1 << 26, 64))
     with pytest.raises(MalformedFile, match=reason):
-        read_params(saved(tmp_path / "p.npz", raw))
+        read_params(write_raw(tmp_path / "p.npz", raw))
     assert time.process_time() - started < 5

@@ -14,7 +14,7 @@ import pytest
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.text.parser import parse_text
 from tests.relay.compare import SIX_DIGITS, difference
-from tests.relay.written import aged
+from tests.relay.written import downgrade
 
 DATA = Path(__file__).with_name("data")
 RELEASES = [(0, minor) for minor in range(6, 20)]
@@ -40,7 +40,7 @@ def aged_text(text: str, release: tuple[int, int]) -> str:
             code = re.sub(pattern, instead, code)
     if mark:
         mark = "METADATA:" if release < (0, 7) else METADATA
-        code += f"{mark}\n{aged(metadata, release)}\n"
+        code += f"{mark}\n{downgrade(metadata, release)}\n"
     return code
 
 
@@ -48,7 +48,7 @@ def aged_text(text: str, release: tuple[int, int]) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_json(name, release):
     text = (DATA / f"{name}.json").read_text()
-    old = parse_json(aged(text, release), name)
+    old = parse_json(downgrade(text, release), name)
     assert old.tvm == f"{release[0]}.{release[1]}.0"
     assert difference(parse_json(text), old) is None
 

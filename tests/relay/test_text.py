@@ -24,7 +24,7 @@ def main_of(body):
     return parse_text(f"{HEAD}{body}\n}}\n").functions["main"]
 
 
-def printed(body):
+def print_back(body):
     """The body of the function as it is printed back."""
     text = print_text(parse_text(f"{HEAD}{body}\n}}\n"), types=False)
     return text.removeprefix(HEAD).removesuffix("\n}\n").replace("\n  ", "\n").removeprefix("  ")
@@ -112,7 +112,7 @@ def printed(body):
     ],
 )
 def test_is_read_as(body, expected):
-    assert printed(body) == expected
+    assert print_back(body) == expected
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.text.printer import print_text
 from tests.relay.compare import difference
 from tests.relay.tvm_live import TvmError, ask, run
-from tests.relay.written import aged
+from tests.relay.written import downgrade
 
 DATA = Path(__file__).with_name("data")
 NAMES = sorted(p.stem for p in DATA.glob("*.json"))
@@ -114,7 +114,7 @@ def test_does_not_read_its_own_text(name):
 def test_old_files_made_by_hand_are_files_to_tvm(name, release):
     """TVM upgrades what types and fields are called; it does not add all that is missing."""
     text = (DATA / f"{name}.json").read_text()
-    assert ask("text_of", ["json", aged(text, release, complete=True)]) == ask(
+    assert ask("text_of", ["json", downgrade(text, release, complete=True)]) == ask(
         "text_of", ["json", text]
     )
 
@@ -128,7 +128,7 @@ def test_operators_are_those_registered():
 CTYPES = {"i": "int", "b": "bool", "d": "double", "s": "str", "t": "DataType"}
 
 
-def filled(key):
+def fill_attrs(key):
     """Attributes of one type with all their fields, as JSON."""
     values = {
         f.name: {"i": 1, "b": True, "d": 1.0, "s": "", "t": "int8"}.get(f.kind)
@@ -155,7 +155,7 @@ def format_default(field):
 def test_attributes_are_those_declared(part):
     keys = sorted({registry.attrs_key(op) for op in ask("ops")} - {None, "DictAttrs"})
     for key in keys[part::4]:
-        types = dict(ask("fields", filled(key)))
+        types = dict(ask("fields", fill_attrs(key)))
         if key == "relay.attrs.SimulatedQuantizeAttrs":  # two structures share this name
             continue
         assert list(types) == list(registry.fields(key))

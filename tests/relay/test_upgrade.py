@@ -108,7 +108,7 @@ FORMS = {  # what: parameters, the release, the form then and the form now
 }  # fmt: skip
 
 
-def converted(parameters: str, body: str, tvm: str = "0.17"):
+def convert(parameters: str, body: str, tvm: str = "0.17"):
     module = replace(parse_text(f"def @main({parameters}) {{ {body} }}"), tvm=tvm)
     return lower_to(tidy(to_ir(module_graph(module))), 21)
 
@@ -128,7 +128,7 @@ def feeds_of(graph) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", FORMS)
 def test_means_what_it_meant(name):
     parameters, tvm, then, now = FORMS[name]
-    old, new = converted(parameters, then, tvm), converted(parameters, now)
+    old, new = convert(parameters, then, tvm), convert(parameters, now)
     feeds = feeds_of(new)
     expected = run_model(to_proto(new), feeds)
     assert any(y.any() for y in expected)
@@ -152,7 +152,7 @@ KERNEL = "%x: Tensor[(1, 3, 4, 4), float32], %w: Tensor[(3, 3, 2, 2), float32]"
 )
 def test_what_nothing_tells_is_refused(parameters, body, reason):
     with pytest.raises(Unconvertible) as caught:
-        converted(parameters, body, "")
+        convert(parameters, body, "")
     assert reason in str(caught.value)
 
 
@@ -189,7 +189,7 @@ def test_json_of_0_7_pads_with_an_attribute():
     args = data["nodes"][int(call["attrs"]["args"])]
     args["data"] = args["data"][:1]
     old = lower_to(tidy(to_ir(module_graph(parse_json(json.dumps(data))))), 21)
-    new = converted(IMAGE, FORMS["pad"][3])
+    new = convert(IMAGE, FORMS["pad"][3])
     feeds = feeds_of(new)
     np.testing.assert_array_equal(
         run_model(to_proto(old), feeds)[0], run_model(to_proto(new), feeds)[0]
@@ -213,7 +213,7 @@ def test_json_of_older_releases(parameters, body, key, tvm, changes, now):
     module = parse_text(f"def @main({parameters}) {{ {body} }}")
     text = aged_attributes(to_json(module), tvm, key, changes)
     old = lower_to(tidy(to_ir(module_graph(parse_json(text)))), 21)
-    new = converted(parameters, now)
+    new = convert(parameters, now)
     feeds = feeds_of(new)
     np.testing.assert_array_equal(
         run_model(to_proto(old), feeds)[0], run_model(to_proto(new), feeds)[0]

@@ -18,7 +18,7 @@ from tests.relay.tvm_live import ask
 FEEDS = {"x": X, "n": np.array(2, np.int32)}
 
 
-def computed(path, names, folder):
+def run_tvm(path, names, folder):
     """What TVM makes of a module without parameters."""
     np.savez(folder / "in.npz", **{n: FEEDS[n] for n in names})
     kind = "json" if path.suffix == ".json" else "text"
@@ -35,7 +35,7 @@ def test_globals_stay_and_compute_the_same(name, form, tmp_path):
     path = tmp_path / f"m.{form}"
     encode(new_graph, path)
     assert set(read_module(path).functions) == {"main", *functions}
-    actual = computed(path, [v.name for v in new_graph.inputs], tmp_path)
+    actual = run_tvm(path, [v.name for v in new_graph.inputs], tmp_path)
     expected = expected if isinstance(expected, tuple) else (expected,)
     for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
@@ -77,7 +77,7 @@ def test_functions_of_onnx_that_take_attributes(tmp_path):
     path = tmp_path / "m.json"
     serde.convert(tmp_path / "m.onnx", path, functions="keep")
     assert sorted(read_module(path).functions) == ["main", "main_1", "main_2"]
-    (actual,) = computed(path, ["x"], tmp_path)
+    (actual,) = run_tvm(path, ["x"], tmp_path)
     expected = X
     for by in (0.5, 0.25, 0.5):
         expected = -np.where(expected < 0, expected * by, expected)

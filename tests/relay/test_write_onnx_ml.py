@@ -22,7 +22,7 @@ from tests.learned_models import (
     assert_numbers,
     assert_scores,
     assert_strangers,
-    fitted,
+    fit,
 )
 from tests.relay.tvm_live import run
 from tests.tree_ensembles import CASES, assert_ensemble
@@ -37,12 +37,12 @@ def in_relay(model, x=X):
 
 @pytest.mark.parametrize("name", ["network", "components", "holes filled", "neighbours"])
 def test_classes(name):
-    assert_classes(in_relay, fitted(CLASSIFIERS[name]))
+    assert_classes(in_relay, fit(CLASSIFIERS[name]))
 
 
 @pytest.mark.parametrize(("name", "classes"), [("random", 3), ("boosted", 2), ("in turns", 2)])
 def test_forests(name, classes):
-    assert_classes(in_relay, fitted(FORESTS[name], np.minimum(LABELS, classes - 1)))
+    assert_classes(in_relay, fit(FORESTS[name], np.minimum(LABELS, classes - 1)))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -20,7 +20,7 @@ REGIONS = np.float32([
 ])  # fmt: skip
 
 
-def computed(graph, feeds):
+def run_tvm(graph, feeds):
     """What TVM's graph executor computes."""
     new_graph = from_ir(tidy(graph))
     module, weights = to_module(new_graph)
@@ -43,7 +43,7 @@ def test_regions_of_any_size(images, scale, mode, pooling):
         "x": RNG.normal(size=(images, 3, 8, 9)).astype("float32") + around, "r": REGIONS,
         "b": RNG.integers(0, images, count),
     }  # fmt: skip
-    (got,) = computed(ir_of(body, 16), feeds)
+    (got,) = run_tvm(ir_of(body, 16), feeds)
     (expected,) = run_model(model_of(body, 16, 8), feeds)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
@@ -60,14 +60,14 @@ def rows(*shape, classes=3):
     return np.concatenate([ids, scores, boxes(*shape)], -1).astype("float32")
 
 
-def tied(*shape, first=0):
+def draw(*shape, first=0):
     """Rows whose boxes lie on a grid and whose scores, some below 0, are often the same."""
     ids, scores = RNG.integers(first, first + 3, (*shape, 1)), RNG.integers(-2, 6, (*shape, 1)) / 4
     corner, size = RNG.integers(0, 4, (2, *shape, 2))
     return np.concatenate([ids, scores, corner, corner + size], -1).astype("float32")
 
 
-def softmaxed(*shape):
+def softmax(*shape):
     scores = RNG.uniform(0, 1, shape).astype("float32")
     return scores / scores.sum(1, keepdims=True)
 
@@ -80,12 +80,12 @@ def softmaxed(*shape):
         case("_contrib_box_nms", rows(3, 9), id_index=0, force_suppress=True, background_id=1),
         case("_contrib_box_nms", rows(1, 15) + np.float32(9), valid_thresh=99),  # none is kept
         case("_contrib_box_nms", rows(2, 12), id_index=0, background_id=1),
-        case("_contrib_box_nms", tied(3, 25), id_index=0, overlap_thresh=0.25, topk=20,
+        case("_contrib_box_nms", draw(3, 25), id_index=0, overlap_thresh=0.25, topk=20,
              valid_thresh=-0.6),
-        case("_contrib_box_nms", tied(2, 2, 25), id_index=0, overlap_thresh=0.0),
-        case("_contrib_box_nms", tied(2, 25, first=-2), id_index=0),  # classes below 0
-        case("_contrib_box_nms", tied(2, 25), id_index=0, overlap_thresh=0.25, in_format="center"),
-        case("_contrib_MultiBoxDetection", softmaxed(2, 3, 8),
+        case("_contrib_box_nms", draw(2, 2, 25), id_index=0, overlap_thresh=0.0),
+        case("_contrib_box_nms", draw(2, 25, first=-2), id_index=0),  # classes below 0
+        case("_contrib_box_nms", draw(2, 25), id_index=0, overlap_thresh=0.25, in_format="center"),
+        case("_contrib_MultiBoxDetection", softmax(2, 3, 8),
              RNG.normal(0, 0.1, (2, 32)).astype("float32"),
              boxes(1, 8).astype("float32")),
     ],
@@ -94,6 +94,6 @@ def softmaxed(*shape):
 def test_suppression_that_marks_boxes(one):
     expected = one.oracle(one)
     feeds = {f"x{i}": a for i, a in enumerate(one.inputs)}
-    got = computed(_graph(_symbol_json(one, len(expected)), one, "static"), feeds)
+    got = run_tvm(_graph(_symbol_json(one, len(expected)), one, "static"), feeds)
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)

@@ -22,7 +22,7 @@ def calls(case):
     return from_ir(tidy(raise_to_ir(decode_model(case.model))))
 
 
-def computed(graph, folder, form, feeds):
+def run_tvm(graph, folder, form, feeds):
     """What TVM makes of the files the graph is written to."""
     path = folder / f"m.{form}"
     files = encode(graph, path)
@@ -46,7 +46,7 @@ def test_node_tests_are_right_or_refused(tmp_path, part):
         names = [i.name for i in case.model.graph.input]
         inputs = dict(zip(names, feeds, strict=False))
         inputs = {v.name: inputs[v.name] for v in graph.inputs}
-        got = computed(graph, tmp_path, "json" if at % 2 else "relay", inputs)
+        got = run_tvm(graph, tmp_path, "json" if at % 2 else "relay", inputs)
         assert difference(case, expected, got) is None, case.name
         right += 1
     assert right >= 5

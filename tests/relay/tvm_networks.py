@@ -35,7 +35,7 @@ def testing(module, options, folder):
     mod, params = workload(**options)
     mod = _with_logits(mod)
     generator = np.random.default_rng(zlib.crc32(f"{module}{options}".encode()))
-    drawn = {n: _drawn(n, p.numpy(), generator) for n, p in params.items()}
+    drawn = {n: _draw(n, p.numpy(), generator) for n, p in params.items()}
     free = [p for p in mod["main"].params if p.name_hint not in drawn]
     _write(mod, drawn, [_input(p.checked_type, generator) for p in free], Path(folder))
 
@@ -49,7 +49,7 @@ def _with_logits(module):
     return module
 
 
-def _drawn(name, like, generator):
+def _draw(name, like, generator):
     if name.endswith(STATISTICS):
         return generator.uniform(0.5, 1.5, like.shape).astype(like.dtype)
     if like.ndim < 2:

@@ -37,24 +37,24 @@ def execute(module, arrays, seconds):
         if key not in COMPILED:
             for old in list(COMPILED)[: len(COMPILED) + 1 - KEPT]:
                 del COMPILED[old]
-            COMPILED[key] = compiled(module)
+            COMPILED[key] = compile_module(module)
         names = [p.name_hint for p in module["main"].params]
         return COMPILED[key]([tvm.nd.array(arrays[n]) for n in names])
     finally:
         signal.alarm(0)
 
 
-def compiled(module):
+def compile_module(module):
     """A function of the arguments of ``main``."""
     if by_graph(module):
-        return built(module)
+        return build_static(module)
     with tvm.transform.PassContext(opt_level=1, disabled_pass=LEFT_OUT):
         code = relay.vm.compile(module, target=TARGET)
     machine = tvm.runtime.vm.VirtualMachine(code, tvm.cpu())
     return lambda arrays: [y.numpy() for y in flat(machine.run(*arrays))]
 
 
-def built(module):
+def build_static(module):
     """The same of a graph of static shapes, which the graph executor runs."""
     with tvm.transform.PassContext(opt_level=1, disabled_pass=LEFT_OUT):
         library = relay.build(module, target=TARGET)

@@ -14,7 +14,7 @@ from tvm import relay
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.relay.ops import record
 from tests.relay.tvm_networks import gluon, testing
-from tests.relay.tvm_running import built, execute, flat
+from tests.relay.tvm_running import build_static, execute, flat
 from tests.serving import serve
 
 FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm.ir.load_json(text)}
@@ -53,14 +53,14 @@ def run(a, inputs, outputs, params=None):
         held = relay.load_param_dict(Path(params).read_bytes())
         mod["main"] = relay.build_module.bind_params_by_name(mod["main"], held)
     feeds = np.load(inputs)
-    np.savez(outputs, *computed(mod, feeds))
+    np.savez(outputs, *run_main(mod, feeds))
 
 
 def run_static(a, inputs, outputs):
     """The same by the graph executor, which ``relay.build`` compiles static shapes for."""
     mod, feeds = module(*a), np.load(inputs)
     names = [p.name_hint for p in mod["main"].params]
-    np.savez(outputs, *built(mod)([feeds[n] for n in names]))
+    np.savez(outputs, *build_static(mod)([feeds[n] for n in names]))
 
 
 def run_network(files, inputs, outputs):
@@ -75,7 +75,7 @@ def run_network(files, inputs, outputs):
     np.savez(outputs, *execute(module("json", Path(path).read_text()), arrays, seconds))
 
 
-def computed(mod, feeds):
+def run_main(mod, feeds):
     """What ``main`` gives for arrays by name, flattened."""
     names = [p.name_hint for p in mod["main"].params]
     with tvm.transform.PassContext(opt_level=1):
@@ -102,7 +102,7 @@ def run_onnx(path, inputs, outputs, package):
     shapes = {n: feeds[n].shape for n in feeds.files}
     mod, held = relay.frontend.from_onnx(model, shape=shapes)
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], held)
-    np.savez(outputs, *computed(relay.transform.InferType()(mod), feeds))
+    np.savez(outputs, *run_main(relay.transform.InferType()(mod), feeds))
 
 
 def build(a, folder):

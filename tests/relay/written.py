@@ -46,7 +46,7 @@ def string(text: str) -> dict[str, Any]:
     return {"type_key": "runtime.String", "repr_str": text}
 
 
-def aged(text: str, release: tuple[int, int], complete: bool = False) -> str:
+def downgrade(text: str, release: tuple[int, int], complete: bool = False) -> str:
     """JSON of TVM 0.17 as ``release`` would have written it, the attributes of operators apart.
 
     ``complete``: fields that came later are null, not missing, because TVM 0.17 wants them.

@@ -58,7 +58,7 @@ def graph_of(*nodes, outputs=None, inputs=None):
     return Graph("g", heads, tuple(values[n] for n in ends), tuple(toy_nodes), "toy")
 
 
-def bound(attrs, registry=None):
+def bind(attrs, registry=None):
     registry = registry or table()
     return registry.bind(registry.rules["Conv"], "Conv", attrs)
 
@@ -67,41 +67,41 @@ class TestBinding:
     def test_attributes_are_parsed_to_the_type_of_their_default_or_annotation(self):
         attrs = {"kernel": "(3,3)", "stride": "(2, 2)", "num_group": "4", "eps": "0.5",
                  "bias": "True"}  # fmt: skip
-        assert bound(attrs) == {
+        assert bind(attrs) == {
             "kernel": (3, 3), "stride": (2, 2), "num_group": 4, "eps": 0.5, "bias": True,
         }  # fmt: skip
 
     def test_what_is_left_out_is_left_to_the_signature(self):
-        assert bound({"kernel": "(3,)"}) == {"kernel": (3,)}
+        assert bind({"kernel": "(3,)"}) == {"kernel": (3,)}
 
     def test_a_required_attribute_is_required(self):
         with pytest.raises(ConversionError, match="attribute 'kernel' is required"):
-            bound({})
+            bind({})
 
     def test_an_undeclared_attribute_is_refused_with_all_others(self):
         with pytest.raises(
             UnsupportedAttribute, match="unknown attribute dilate, zoom; the operator takes"
         ):
-            bound({"kernel": "(3,)", "zoom": "1", "dilate": "2"})
+            bind({"kernel": "(3,)", "zoom": "1", "dilate": "2"})
 
     def test_a_lenient_operator_may_have_any(self):
         registry = table(lenient={"Conv"})
-        assert bound({"kernel": "(3,)", "zoom": "1"}, registry) == {"kernel": (3,)}
-        assert bound({"kernel": "(3,)", "zoom": "1"}, registry.merge({})) == {"kernel": (3,)}
+        assert bind({"kernel": "(3,)", "zoom": "1"}, registry) == {"kernel": (3,)}
+        assert bind({"kernel": "(3,)", "zoom": "1"}, registry.merge({})) == {"kernel": (3,)}
 
     def test_ignored_and_hidden_attributes_are_not(self):
-        assert bound({"kernel": "(3,)", "workspace": "9", "__lr_mult__": "1"}) == {"kernel": (3,)}
+        assert bind({"kernel": "(3,)", "workspace": "9", "__lr_mult__": "1"}) == {"kernel": (3,)}
 
     def test_an_undeclared_attribute_at_its_default_says_nothing(self):
         registry = table(defaults=lambda op: {"dilate": "1"})
-        assert bound({"kernel": "(3,)", "dilate": "1"}, registry) == {"kernel": (3,)}
+        assert bind({"kernel": "(3,)", "dilate": "1"}, registry) == {"kernel": (3,)}
         with pytest.raises(UnsupportedAttribute, match="dilate=2 is not supported"):
-            bound({"kernel": "(3,)", "dilate": "2"}, registry)
+            bind({"kernel": "(3,)", "dilate": "2"}, registry)
 
     def test_only_supported_values_pass(self):
-        assert bound({"kernel": "(3,)", "layout": "NCHW"}) == {"kernel": (3,)}
+        assert bind({"kernel": "(3,)", "layout": "NCHW"}) == {"kernel": (3,)}
         with pytest.raises(UnsupportedAttribute, match="layout=NHWC; supported: NCHW, None"):
-            bound({"kernel": "(3,)", "layout": "NHWC"})
+            bind({"kernel": "(3,)", "layout": "NHWC"})
 
     def test_the_signature_is_read_once(self):
         rule = table().rules["Conv"]

@@ -9,12 +9,12 @@ from serde.ir.graph import IR_OPSET, DType
 from serde.legalize.convert import raise_to_ir
 from serde.spec import canonicalize, schema
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decoded, model_of, run, run_model
+from tests.onnx_live import decode_text, model_of, run, run_model
 
 F32 = DType.FLOAT32
 
 
-def emitted(op, shapes, attrs=None, consts=()):
+def emit(op, shapes, attrs=None, consts=()):
     """The node a call makes, of inputs of ``shapes`` and constants of zeros behind them."""
     g = OnnxBuilder("g")
     inputs = [g.input(f"x{i}", F32, s) for i, s in enumerate(shapes)]
@@ -69,7 +69,7 @@ IMPLIED = [  # operator, shapes of inputs, of constants, attributes given, attri
 
 @pytest.mark.parametrize(("op", "shapes", "consts", "attrs", "written"), IMPLIED)
 def test_implied_attributes_are_written_out(op, shapes, consts, attrs, written):
-    node = emitted(op, shapes, attrs, consts)
+    node = emit(op, shapes, attrs, consts)
     assert {n: node.attrs.get(n) for n in written} == written
     missing = schema.operator(op).defaults.keys() - node.attrs.keys()
     assert missing <= {"auto_pad"}
@@ -164,7 +164,7 @@ SAME_NUMBERS = [
 def test_explicit_windows_compute_what_implied_ones_do(body):
     """ONNX Runtime runs the model as it is, and as the IR spells it."""
     rng = np.random.default_rng(0)
-    source = decoded(body, 17)
+    source = decode_text(body, 17)
     feeds = {v.name: rng.standard_normal(v.static_shape, np.float32) for v in source.inputs}
     model = model_of(body, 17)
     model.graph.output[0].type.tensor_type.ClearField("shape")

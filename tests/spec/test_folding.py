@@ -13,7 +13,7 @@ from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from serde.spec import folding, inference, schema
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decoded, ir_of, model_of, run_model
+from tests.onnx_live import decode_text, ir_of, model_of, run_model
 
 F32, I64 = DType.FLOAT32, DType.INT64
 rng = np.random.default_rng(0)
@@ -79,7 +79,7 @@ CASES = {  # operator: (operands, attributes)
 ROWS = [(op, *case) for op, cases in CASES.items() for case in cases]
 
 
-def held(array):
+def make_constant(array):
     return Value("c", DType.of(array.dtype), array.shape, Tensor.of(array))
 
 
@@ -94,7 +94,7 @@ def reference(op, operands, attrs):
 def test_the_fast_table_computes_what_the_reference_does(op, operands, attrs):
     with np.errstate(all="ignore"):
         expected = reference(op, operands, attrs)
-    (got,) = folding.evaluate(op, IR_OPSET, tuple(map(held, operands)), attrs, 1)
+    (got,) = folding.evaluate(op, IR_OPSET, tuple(map(make_constant, operands)), attrs, 1)
     got = np.asarray(got)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     same = expected.dtype.kind in "iub"  # numpy compares no NaN of bfloat16
@@ -279,7 +279,7 @@ def test_constants_of_old_forms_fold_to_the_same_numbers(opset, node):
     model = model_of(body, opset)
     model.graph.output[0].type.tensor_type.ClearField("shape")
     (expected,) = run_model(model, {})
-    (node,) = raise_to_ir(decoded(body, opset)).nodes
+    (node,) = raise_to_ir(decode_text(body, opset)).nodes
     assert node.op == "Identity"
     np.testing.assert_allclose(node.inputs[0].array(), expected, rtol=1e-6)
 

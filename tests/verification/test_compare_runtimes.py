@@ -76,14 +76,14 @@ BODY = """g (float[N,3] x, int64[M] i) => (float[N,3] y, float[M,3] z) <float[9,
    z = Gather(t, i) }}"""
 
 
-def written(path, numbers=None, body=BODY):
+def write_model(path, numbers=None, body=BODY):
     numbers = list(range(27)) if numbers is None else numbers
     onnx.save(model_of(body.format(", ".join(map(str, numbers))), 17, 8), path)
     return str(path)
 
 
 def test_a_conversion_is_verified_on_seeded_inputs(tmp_path):
-    source = written(tmp_path / "a.onnx")
+    source = write_model(tmp_path / "a.onnx")
     check = serde.convert(source, tmp_path / "b.onnx", opset=13, verify=True).verification
     assert (check.done, check.ok, check.source) == (True, True, "onnx")
     assert check.inputs == "random inputs, seed 0"
@@ -91,8 +91,8 @@ def test_a_conversion_is_verified_on_seeded_inputs(tmp_path):
 
 
 def test_an_injected_error_is_found(tmp_path):
-    source = written(tmp_path / "a.onnx")
-    other = written(tmp_path / "b.onnx", [n + (n == 4) * 0.01 for n in range(27)])
+    source = write_model(tmp_path / "a.onnx")
+    other = write_model(tmp_path / "b.onnx", [n + (n == 4) * 0.01 for n in range(27)])
     check = serde.verify(source, other, data={"x": np.float32([[1, 2, 3]]), "i": np.arange(9)})
     assert not check.ok and [o.passed for o in check.outputs] == [True, False]
     assert check.outputs[1].reason == "off by 0.01"
@@ -101,8 +101,8 @@ def test_an_injected_error_is_found(tmp_path):
 
 def test_a_number_that_is_none_is_found(tmp_path):
     body = "g (float[2] x) => (float[2] y) {{ y = {0}(x) }}"
-    source = written(tmp_path / "a.onnx", ["Sqrt"], body)
-    other = written(tmp_path / "b.onnx", ["Abs"], body)
+    source = write_model(tmp_path / "a.onnx", ["Sqrt"], body)
+    other = write_model(tmp_path / "b.onnx", ["Abs"], body)
     check = serde.verify(source, other, data={"x": f32(1, -1)})
     assert check.outputs[0].reason.startswith("NaN or infinity")
 
@@ -129,7 +129,7 @@ def test_other_types_and_shapes_are_found(tmp_path, body, reason):
 class TestGivenArrays:
     @pytest.fixture
     def paths(self, tmp_path):
-        return written(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")
+        return write_model(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")
 
     feeds = {"x": np.float32([[1, -1, 2]]), "i": np.array([0, 8])}
     table = np.arange(27, dtype=np.float32).reshape(9, 3)
@@ -191,7 +191,7 @@ class TestGivenArrays:
 
 
 def test_a_source_that_cannot_run_here_is_said_so(tmp_path, monkeypatch):
-    target = written(tmp_path / "b.onnx")
+    target = write_model(tmp_path / "b.onnx")
     graph = ir_of(BODY.format(", ".join("0" * 27)))
     bridge = plugins.get_bridge("onnx")
 
@@ -245,7 +245,7 @@ class TestRandomInputs:
         assert Value("x", DType.STRING).dtype.kind == "S"
 
 
-def saved(path, body, opset=17):
+def save(path, body, opset=17):
     onnx.save(model_of(body, opset, 8), path)
     return str(path)
 
@@ -281,7 +281,7 @@ class TestInputSets:
     @pytest.mark.parametrize("name", FAULTS)
     def test_a_fault_is_found(self, name, tmp_path):
         right, wrong, reason = self.FAULTS[name]
-        paths = saved(tmp_path / "a.onnx", right), saved(tmp_path / "b.onnx", wrong)
+        paths = save(tmp_path / "a.onnx", right), save(tmp_path / "b.onnx", wrong)
         check = serde.verify(*paths)
         assert not check.ok and reason in check.outputs[0].reason
         assert serde.verify(paths[0], paths[0]).ok
@@ -289,12 +289,12 @@ class TestInputSets:
     def test_a_pooling_that_loses_zeros(self, tmp_path):
         """Wrong on negative numbers alone: a window of normal ones has a positive number."""
         g = "g (float[1,1,16,16] x) => (float[1,1,4,4] y) "
-        source = saved(
+        source = save(
             tmp_path / "a.onnx",
             g + "<int64[8] p = {0,0,0,0,0,0,4,4}> { z = Pad(x, p)\n"
             "y = MaxPool<kernel_shape=[8,8], strides=[4,4]>(z) }",
         )
-        result = saved(
+        result = save(
             tmp_path / "b.onnx",
             g + "{ y = MaxPool<kernel_shape=[8,8], strides=[4,4], pads=[0,0,4,4]>(x) }",
         )
@@ -337,24 +337,24 @@ class TestInputSets:
 
     def test_a_slow_model_runs_on_normal_inputs_alone(self, tmp_path, monkeypatch):
         monkeypatch.setattr(compare_runtimes, "EXTRA_SECONDS", -1.0)
-        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        source = save(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
         check = serde.verify(source, source)
         assert check.ok and check.sets == ["normal"]
         (line,) = check.not_compared
         assert line.startswith("negative, zero, equal, special, large, infinite inputs: the source")
 
     def test_given_data_are_the_only_ones(self, tmp_path):
-        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        source = save(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
         check = serde.verify(source, source, data={"x": np.zeros((1, 4), np.float32)})
         assert (check.sets, check.inputs) == (["normal"], "the inputs given")
 
     def test_what_the_source_itself_does_not_hold_still_is_not_compared(self, tmp_path):
         """Sines of large numbers depend on their last digits."""
         many = "g (float[64] x) => (float[64] y) "
-        source = saved(
+        source = save(
             tmp_path / "a.onnx", many + "<float k = {1000.1}> { a = Mul(x, k)\n y = Sin(a) }"
         )
-        other = saved(
+        other = save(
             tmp_path / "b.onnx",
             many + "<float k = {10.001}, float h = {100}> { b = Mul(x, k)\n a = Mul(b, h)\n"
             "y = Sin(a) }",
@@ -368,8 +368,8 @@ class TestSettings:
 
     @pytest.mark.parametrize("broken", ["", "without ONNX Runtime's optimiser"])
     def test_both_have_to_be_right(self, broken, tmp_path, monkeypatch):
-        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
-        target = saved(tmp_path / "b.onnx", X + "{ y = Relu(x) }")
+        source = save(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        target = save(tmp_path / "b.onnx", X + "{ y = Relu(x) }")
         prepare = compare_runtimes.prepare
 
         def breaking(bridge, path, **options):
@@ -386,12 +386,12 @@ class TestSettings:
         levels = []
         session = onnxruntime.InferenceSession
 
-        def recorded(model, settings, **options):
+        def record(model, settings, **options):
             levels.append(settings.graph_optimization_level)
             return session(model, settings, **options)
 
-        monkeypatch.setattr(onnxruntime, "InferenceSession", recorded)
-        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        monkeypatch.setattr(onnxruntime, "InferenceSession", record)
+        source = save(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
         assert serde.verify(source, source).ok
         level = onnxruntime.GraphOptimizationLevel
         assert set(levels) == {level.ORT_ENABLE_ALL, level.ORT_DISABLE_ALL}
@@ -399,8 +399,8 @@ class TestSettings:
     def test_a_source_that_the_optimiser_breaks_is_compared_without(self, tmp_path, monkeypatch):
         from serde.verification import source_runs
 
-        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
-        target = saved(tmp_path / "b.onnx", X + "{ y = Relu(x) }")
+        source = save(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        target = save(tmp_path / "b.onnx", X + "{ y = Relu(x) }")
         prepare = source_runs.prepare
 
         def breaking(bridge, path, **options):
@@ -411,7 +411,7 @@ class TestSettings:
         assert serde.verify(source, target).ok
 
     def test_a_source_converted_in_place_is_run_before(self, tmp_path):
-        path = saved(tmp_path / "a.onnx", X + "{ y = Abs(x) }")
+        path = save(tmp_path / "a.onnx", X + "{ y = Abs(x) }")
         wrong = model_of(X + "{ y = Relu(x) }", 17, 8)
         encode = serde.plugins.get_format("onnx").encode
 
@@ -444,7 +444,7 @@ class TestTies:
     DATA = np.float32([3, 1, 3, 2, 1, 3])
 
     def test_indices_of_equal_numbers(self, tmp_path):
-        paths = saved(tmp_path / "a.onnx", self.BACKWARDS), saved(tmp_path / "b.onnx", self.SORT)
+        paths = save(tmp_path / "a.onnx", self.BACKWARDS), save(tmp_path / "b.onnx", self.SORT)
         for data in (None, {"x": self.DATA}):
             check = serde.verify(*paths, data=data)
             assert check.ok
@@ -452,7 +452,7 @@ class TestTies:
 
     @pytest.mark.parametrize("wrong", [[0, 2, 5, 3, 1, 1], [0, 2, 5, 1, 3, 4], [0, 2, 5, 3, 1, 9]])
     def test_other_indices_are_wrong(self, wrong, tmp_path):
-        target = saved(tmp_path / "b.onnx", self.SORT)
+        target = save(tmp_path / "b.onnx", self.SORT)
         expected = {"v": np.float32([3, 3, 3, 2, 1, 1]), "i": np.int64(wrong)}
         check = verify_conversion(
             target, target, graph=serde.load(target), data={"x": self.DATA}, expected=expected
@@ -499,7 +499,7 @@ class TestTies:
     def test_boxes_of_equal_scores(self, tmp_path):
         body = ("g (float[1,3,4] boxes, float[1,1,3] scores) => (int64[M,3] y)"
                 "<int64 n = {3}> { y = NonMaxSuppression(boxes, scores, n) }")  # fmt: skip
-        target = saved(tmp_path / "b.onnx", body)
+        target = save(tmp_path / "b.onnx", body)
         boxes = np.float32([[[0, 0, 1, 1], [2, 2, 3, 3], [4, 4, 5, 5]]])
         feeds = {"boxes": boxes, "scores": np.float32([[[0.5, 0.9, 0.5]]])}
         for last, passed in (([0, 2], True), ([2, 0], True), ([2, 2], False)):

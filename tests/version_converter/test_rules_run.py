@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.opsets import lowered, subject
+from conformance.opsets import lower, subject
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph
@@ -23,7 +23,7 @@ from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades, upgrades
-from tests.node_cases import Case, all_cases, frozen, verdict
+from tests.node_cases import Case, all_cases, freeze, verdict
 from tests.onnx_live import ir_of, run_model
 
 ELSEWHERE = {(15, "CastLike"), (15, "Shape")}  # rules with a test of their own below
@@ -49,7 +49,7 @@ def rules() -> list[tuple[int, str]]:
 
 
 @contextmanager
-def watched(table: RuleTable, op: str) -> Iterator[list[int]]:
+def count_calls(table: RuleTable, op: str) -> Iterator[list[int]]:
     """Count the calls of one rule while the block runs."""
     rule, calls = table.rules[op], []
 
@@ -78,7 +78,7 @@ def test_rule(version: int, op: str) -> None:
     """A test's numbers hold below the change, and again once what was written is raised."""
     done = 0
     for case in spread(cases_of(op), lambda c: runnable(c)):
-        forms = filter(None, (case, frozen(case)))
+        forms = filter(None, (case, freeze(case)))
         done += any(survives(version, op, form) for form in forms)
         if done == FEW:
             break
@@ -87,9 +87,9 @@ def test_rule(version: int, op: str) -> None:
 
 def survives(version: int, op: str, case: Case) -> bool:
     """Whether a test goes through a rule; its numbers have to hold if it does."""
-    with watched(downgrades[version], op) as calls:
+    with count_calls(downgrades[version], op) as calls:
         try:
-            new_case, graph = lowered(case, version - 1)
+            new_case, graph = lower(case, version - 1)
         except Unconvertible:
             return False
     if not calls:
@@ -112,8 +112,8 @@ def again(graph: Graph) -> Any:
 def test_cast_like_of_bodies() -> None:
     """In the IR CastLike is Cast; what asks for it is the body of a newer operator."""
     case = cases_of("Swish")[0]
-    with watched(downgrades[15], "CastLike") as calls:
-        new_case, graph = lowered(case, 14)
+    with count_calls(downgrades[15], "CastLike") as calls:
+        new_case, graph = lower(case, 14)
     assert calls and verdict(new_case, to_proto(graph)) == "right"
 
 
@@ -122,7 +122,7 @@ def test_shape_of_named_sizes(start: int, end: int | None) -> None:
     """Node tests have sizes that are known, and their Shape is a constant."""
     cut = f"start = {start}" + ("" if end is None else f", end = {end}")
     text = f"g (float[A,B,C] x) => (int64[n] y) {{ y = Shape<{cut}>(x) }}"
-    with watched(downgrades[15], "Shape") as calls:
+    with count_calls(downgrades[15], "Shape") as calls:
         graph = lower_to(ir_of(text, 15), 14)
     x = np.zeros((2, 3, 4), np.float32)
     expected = list(x.shape)[slice(start, end)]

@@ -15,7 +15,7 @@ def like(function: Any, *more: Any) -> Any:
                           shape=d.pick(None, None, (2, 3)))  # fmt: skip
 
 
-def compared(function: Any) -> Any:
+def make_close(function: Any) -> Any:
     """Calls of a comparison to a tolerance."""
 
     def case(d: Draw) -> Call:
@@ -25,30 +25,30 @@ def compared(function: Any) -> Any:
     return case
 
 
-def chosen(d: Draw) -> Call:
+def draw_choose(d: Draw) -> Call:
     x = d.array("i", low=0, high=2)
     return call(np.choose, x, [d.array(shape=d.like(x.shape)) for _ in range(3)])
 
 
-def selected(d: Draw) -> Call:
+def draw_select(d: Draw) -> Call:
     x = d.array("iuf")
     tests = [d.array("b", shape=x.shape) for _ in range(2)]
     return call(np.select, tests, [x, d.array("iuf", shape=x.shape)], d.pick(0, 2.5))
 
 
-def rounded(function: Any) -> Any:
+def make_round(function: Any) -> Any:
     """Calls of ``np.round``."""
     return lambda d: call(function, d.array("iuf"), d.pick(0, 1, 2, -1))
 
 
-def clipped(d: Draw) -> Call:
+def draw_clip(d: Draw) -> Call:
     x = d.array("iuhf")
     bounds = [d.pick(None, 1, d.array(x.dtype.kind, dtype=x.dtype, shape=d.like(x.shape)))
               for _ in range(2)]  # fmt: skip
     return call(np.clip, x, *bounds)
 
 
-def spaced(d: Draw) -> Call:
+def draw_linspace(d: Draw) -> Call:
     x = d.array("if")
     y = d.array("if", shape=d.like(x.shape))
     return call(np.linspace, x, y, d.integer(0, 5), endpoint=d.flag(), axis=d.pick(0, -1))
@@ -72,19 +72,19 @@ CASES: dict[str, Any] = {
     "np.empty_like": lambda d: call(lambda x: np.empty_like(x) * 0 == 0, d.array("i")),
     "np.where": lambda d: call(np.where, (x := d.array("bif")), d.pick(
         1, d.array(shape=d.like(x.shape))), d.array(shape=d.like(x.shape))),
-    "np.clip": clipped,
-    "np.select": selected,
-    "np.choose": chosen,
+    "np.clip": draw_clip,
+    "np.select": draw_select,
+    "np.choose": draw_choose,
     "np.nan_to_num": lambda d: call(lambda x, **o: np.nan_to_num(1 / x, **o), d.array("f"),
                                     nan=d.pick(0.0, 7), posinf=d.pick(None, 3)),
-    "np.isclose": compared(np.isclose),
-    "np.allclose": compared(np.allclose),
+    "np.isclose": make_close(np.isclose),
+    "np.allclose": make_close(np.allclose),
     "np.array_equal": lambda d: call(np.array_equal, (x := d.array("iuf", low=0, high=1)),
                                      d.array("iuf", shape=d.pick(x.shape, (3,)), low=0, high=1)),
     "np.meshgrid": lambda d: call(np.meshgrid, d.array(rank=(1, 1)), d.array(rank=(1, 1)),
                                   indexing=d.pick("xy", "ij", "ab"), sparse=d.flag()),
     "np.ix_": lambda d: call(np.ix_, d.array("i", rank=(1, 2)), d.array("i", rank=(1, 1))),
-    "np.linspace": spaced,
+    "np.linspace": draw_linspace,
     "np.arange": lambda d: call(lambda x, a, s: np.arange(a, x.shape[0], s),
                                 d.array(rank=(1, 2)), d.integer(-2, 2), d.pick(1, 2)),
     "np.triu": lambda d: call(np.triu, d.array(rank=(1, 3)), d.integer(-3, 3)),
@@ -100,8 +100,8 @@ CASES: dict[str, Any] = {
     "np.imag": lambda d: call(np.imag, d.array()),
     "np.iscomplexobj": lambda d: call(np.iscomplexobj, d.array()),
     "np.isrealobj": lambda d: call(np.isrealobj, d.array()),
-    "np.round": rounded(np.round),
-    "np.around": rounded(np.around),
+    "np.round": make_round(np.round),
+    "np.around": make_round(np.around),
     "np.fix": lambda d: call(np.fix, d.array("f")),
     "np.result_type": lambda d: call(np.result_type, d.array(), d.array(), d.pick(1, 2.5)),
     "np.can_cast": lambda d: call(lambda x, t: np.can_cast(x.dtype, t), d.array(),

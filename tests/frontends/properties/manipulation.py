@@ -9,7 +9,7 @@ import numpy as np
 from .draw import Call, Draw, call
 
 
-def joined(function: Any, low: int = 1, high: int = 3, axis: bool = False) -> Any:
+def make_join(function: Any, low: int = 1, high: int = 3, axis: bool = False) -> Any:
     """Calls of a function that joins arrays of like shapes and any element types."""
 
     def case(d: Draw) -> Call:
@@ -34,14 +34,14 @@ def split(function: Any, axis: Any = None) -> Any:
     return case
 
 
-def rolled(d: Draw) -> Call:
+def draw_roll(d: Draw) -> Call:
     x = d.array(rank=(1, 3))
     shift = d.pick(1, -2, 5, (1, -1))
     axis = d.pick(None, d.axis(x), (0, -1))
     return call(np.roll, x, shift, axis)
 
 
-def repeated(d: Draw) -> Call:
+def draw_repeat(d: Draw) -> Call:
     x = d.array(rank=(1, 2))
     at = d.axis(x, none=True)
     size = x.size if at is None else x.shape[at] if -x.ndim <= at < x.ndim else 1
@@ -49,7 +49,7 @@ def repeated(d: Draw) -> Call:
     return call(np.repeat, x, counts, at)
 
 
-def padded(d: Draw) -> Call:
+def draw_pad(d: Draw) -> Call:
     x = d.array(rank=(1, 3), least=2)
     mode = d.pick("constant", "edge", "reflect", "wrap", "symmetric")
     widths = d.pick(1, (0, 1), ((1, 0),), [(1, 1)] * x.ndim, -1)
@@ -90,28 +90,28 @@ CASES: dict[str, Any] = {
     "np.dsplit": split(np.dsplit, 2),
     "np.unstack": lambda d: call(np.unstack, (x := d.array()), axis=d.axis(x)),
     "np.tile": lambda d: call(np.tile, d.array(), d.pick(2, 0, (2, 1), (1, 2, 1, 2))),
-    "np.repeat": repeated,
+    "np.repeat": draw_repeat,
     "np.flip": lambda d: call(np.flip, (x := d.array()), d.axes(x)),
     "np.flipud": lambda d: call(np.flipud, d.array()),
     "np.fliplr": lambda d: call(np.fliplr, d.array()),
     "np.rot90": lambda d: call(np.rot90, (x := d.array()), d.integer(-5, 5), d.pick(
         (0, 1), (1, 0), (0, -1), (d.axis(x), d.axis(x)))),
-    "np.roll": rolled,
+    "np.roll": draw_roll,
     "np.copy": lambda d: call(np.copy, d.array()),
     "np.astype": lambda d: call(np.astype, d.array(low=0), d.dtype("biuhf")),
     "np.resize": lambda d: call(np.resize, d.array(rank=(1, 3)), d.pick(5, (2, 3), (4, 4))),
     "np.shape": lambda d: call(np.shape, d.array()),
     "np.ndim": lambda d: call(np.ndim, d.array()),
     "np.size": lambda d: call(np.size, (x := d.array()), d.axis(x, none=True)),
-    "np.concatenate": joined(np.concatenate, 0, axis=True),
-    "np.stack": joined(np.stack, 0, 2, axis=True),
-    "np.vstack": joined(np.vstack),
-    "np.hstack": joined(np.hstack),
-    "np.dstack": joined(np.dstack),
-    "np.column_stack": joined(np.column_stack, 1, 2),
+    "np.concatenate": make_join(np.concatenate, 0, axis=True),
+    "np.stack": make_join(np.stack, 0, 2, axis=True),
+    "np.vstack": make_join(np.vstack),
+    "np.hstack": make_join(np.hstack),
+    "np.dstack": make_join(np.dstack),
+    "np.column_stack": make_join(np.column_stack, 1, 2),
     "np.append": lambda d: call(np.append, (x := d.array()), d.array(
         shape=d.pick(x.shape, x.shape, (2,))), d.axis(x, none=True)),
-    "np.pad": padded,
+    "np.pad": draw_pad,
     "np.insert": lambda d: call(np.insert, (x := d.array(rank=(1, 3))), d.pick(
         0, -1, 1, 7), d.array(x.dtype.kind, shape=(), dtype=x.dtype), d.axis(x, none=True)),
     "np.delete": lambda d: call(np.delete, (x := d.array(rank=(1, 3), least=2)), d.pick(

@@ -31,7 +31,7 @@ def of_function(name: str) -> Any:
     return case
 
 
-def changed(change: Any) -> Any:
+def mutate(change: Any) -> Any:
     """A function that changes a copy of its array."""
 
     def apply(x: Any, *args: Any) -> Any:
@@ -45,14 +45,14 @@ def changed(change: Any) -> Any:
 CASES: dict[str, Any] = {
     **{f"ndarray.{n}": of_function(n) for n in METHODS if n not in OWN},
     "ndarray.astype": lambda d: call(lambda x, t: x.astype(t), d.array(low=0), d.dtype("biuhf")),
-    "ndarray.sort": lambda d: call(changed(lambda y, a: y.sort(a)), (x := d.array()), d.axis(x)),
+    "ndarray.sort": lambda d: call(mutate(lambda y, a: y.sort(a)), (x := d.array()), d.axis(x)),
     "ndarray.partition": lambda d: call(
-        lambda x, a: np.take(changed(lambda y, a: y.partition(0, a))(x, a), 0, a),
+        lambda x, a: np.take(mutate(lambda y, a: y.partition(0, a))(x, a), 0, a),
         (x := d.array(rank=(1, 3))), d.axis(x)),
     "ndarray.argpartition": lambda d: call(
         lambda x, a: np.take(np.take_along_axis(x, x.argpartition(0, a), a), 0, a),
         (x := d.array(rank=(1, 3))), d.axis(x)),
-    "ndarray.fill": lambda d: call(changed(lambda y: y.fill(3)), d.array()),
+    "ndarray.fill": lambda d: call(mutate(lambda y: y.fill(3)), d.array()),
     "ndarray.view": lambda d: call(lambda x: x.view() + x.view(x.dtype), d.array("iuf")),
     "ndarray.flatten": lambda d: call(lambda x, o: x.flatten(o), d.array(), d.pick("C", "F")),
     "ndarray.ravel": lambda d: call(lambda x, o: x.ravel(o), d.array(), d.pick("C", "F")),

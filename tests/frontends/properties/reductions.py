@@ -9,7 +9,7 @@ import numpy as np
 from .draw import Call, Draw, call
 
 
-def reduced(function: Any, kinds: str = "biuhf", **more: Any) -> Any:
+def make_reduction(function: Any, kinds: str = "biuhf", **more: Any) -> Any:
     """Calls of a reduction; ``more`` are options and the values that they take."""
 
     def case(d: Draw) -> Call:
@@ -44,7 +44,7 @@ def with_nan(function: Any) -> Any:
     return lambda d: call(apply, (x := d.array("f")), axis=d.axes(x), keepdims=d.flag())
 
 
-def averaged(d: Draw) -> Call:
+def draw_average(d: Draw) -> Call:
     x = d.array("iuf", rank=(1, 3))
     if d.flag():
         return call(np.average, x, d.axes(x))
@@ -52,25 +52,25 @@ def averaged(d: Draw) -> Call:
     return call(np.average, x, at, d.array("f", shape=x.shape[at : at + 1], low=1))
 
 
-def summed(function: Any, **more: Any) -> Any:
+def make_sum(function: Any, **more: Any) -> Any:
     """Calls of a sum or product, whose numbers are small."""
-    return reduced(function, low=-4, high=4, where=(None, True), initial=(None, 2),
-                   dtype=(None, "float64", "int64"), **more)  # fmt: skip
+    return make_reduction(function, low=-4, high=4, where=(None, True), initial=(None, 2),
+                          dtype=(None, "float64", "int64"), **more)  # fmt: skip
 
 
 CASES: dict[str, Any] = {
-    "np.sum": summed(np.sum),
-    "np.prod": summed(np.prod),
-    "np.mean": reduced(np.mean, dtype=(None, "float64"), where=(None, True)),
-    "np.var": reduced(np.var, ddof=(0, 1)),
-    "np.std": reduced(np.std, ddof=(0, 1)),
-    "np.average": averaged,
-    "np.max": reduced(np.max, initial=(None, None, 3)),
-    "np.min": reduced(np.min, initial=(None, None, 3)),
-    "np.ptp": reduced(np.ptp),
-    "np.all": reduced(np.all, where=(None, True)),
-    "np.any": reduced(np.any, where=(None, True)),
-    "np.count_nonzero": reduced(np.count_nonzero, low=-1, high=1),
+    "np.sum": make_sum(np.sum),
+    "np.prod": make_sum(np.prod),
+    "np.mean": make_reduction(np.mean, dtype=(None, "float64"), where=(None, True)),
+    "np.var": make_reduction(np.var, ddof=(0, 1)),
+    "np.std": make_reduction(np.std, ddof=(0, 1)),
+    "np.average": draw_average,
+    "np.max": make_reduction(np.max, initial=(None, None, 3)),
+    "np.min": make_reduction(np.min, initial=(None, None, 3)),
+    "np.ptp": make_reduction(np.ptp),
+    "np.all": make_reduction(np.all, where=(None, True)),
+    "np.any": make_reduction(np.any, where=(None, True)),
+    "np.count_nonzero": make_reduction(np.count_nonzero, low=-1, high=1),
     "np.argmax": along(np.argmax, keepdims=(False, True)),
     "np.argmin": along(np.argmin, keepdims=(False, True)),
     "np.nansum": with_nan(np.nansum),
@@ -87,7 +87,7 @@ CASES: dict[str, Any] = {
     "np.ediff1d": lambda d: call(np.ediff1d, d.array("if"), d.pick(None, 2, [3, 4]),
                                  d.pick(None, 1)),
     "np.trapezoid": along(np.trapezoid, "if", none=False, dx=(1.0, 0.5)),
-    "np.median": reduced(np.median, "iuf"),
+    "np.median": make_reduction(np.median, "iuf"),
     "np.quantile": along(np.quantile, "if", least=1, q=(0.25, 0.0, [0.1, 0.9], 1.5),
                          method=("linear", "lower", "higher", "midpoint", "nearest")),
     "np.percentile": along(np.percentile, "if", least=1, q=(25, 100, [[10], [90]]),

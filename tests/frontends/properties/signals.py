@@ -34,23 +34,23 @@ def transform_several(function: Any) -> Any:
     return case
 
 
-def shifted(function: Any) -> Any:
+def make_shift(function: Any) -> Any:
     """Calls of a shift of a spectrum."""
     return lambda d: call(function, (x := d.array(rank=(1, 3))), d.axes(x))
 
 
-def convolved(function: Any) -> Any:
+def make_convolve(function: Any) -> Any:
     """Calls of a convolution of two vectors."""
     return lambda d: call(function, d.array("iuf", rank=(1, 1), low=-4, high=4), d.array(
         "iuf", rank=(1, 1), low=-4, high=4), d.pick("full", "same", "valid", "else"))  # fmt: skip
 
 
-def interpolated(d: Draw) -> Call:
+def draw_interp(d: Draw) -> Call:
     places = [[-1.0, 0, 2], [3.0, 4, 1]]
     return call(np.interp, d.array("iuf"), *places, left=d.pick(None, 7), right=d.pick(None, 9))
 
 
-def measured(function: Any) -> Any:
+def make_cov(function: Any) -> Any:
     """Calls of a covariance."""
     return lambda d: call(function, d.array("if", rank=(1, 2), least=2), rowvar=d.flag())
 
@@ -60,12 +60,12 @@ CASES: dict[str, Any] = {
     **{f"np.fft.{n}": transform(getattr(np.fft, n)) for n in ("fft", "ifft", "irfft", "hfft")},
     **{f"np.fft.{n}": transform(getattr(np.fft, n), False) for n in ("rfft", "ihfft")},
     **{f"np.fft.{n}": transform_several(getattr(np.fft, n)) for n in SEVERAL},
-    "np.fft.fftshift": shifted(np.fft.fftshift),
-    "np.fft.ifftshift": shifted(np.fft.ifftshift),
-    "np.convolve": convolved(np.convolve),
-    "np.correlate": convolved(np.correlate),
-    "np.interp": interpolated,
-    "np.cov": measured(np.cov),
+    "np.fft.fftshift": make_shift(np.fft.fftshift),
+    "np.fft.ifftshift": make_shift(np.fft.ifftshift),
+    "np.convolve": make_convolve(np.convolve),
+    "np.correlate": make_convolve(np.correlate),
+    "np.interp": draw_interp,
+    "np.cov": make_cov(np.cov),
     "np.corrcoef": lambda d: call(lambda x: np.corrcoef(x + np.arange(x.size).reshape(x.shape)
                                                         ** 2), d.array("f", shape=(3, 4))),
     "np.gradient": lambda d: call(np.gradient, (x := d.array("if", rank=(1, 2), least=2)),

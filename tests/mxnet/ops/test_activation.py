@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.formats.mxnet.ops.activation import ACTIVATIONS as EVERY
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses
 
 ACTIVATIONS = [name for name in EVERY if name != "mish"]  # which came with MXNet 2.0
 SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
@@ -28,11 +28,11 @@ CASES = [
     case("hard_sigmoid", f32(2, 3)),
     case("hard_sigmoid", f16(2, 3), alpha=0.3, beta=0.2),
     case("hard_sigmoid", f64(2, 3), alpha=-0.3, beta=0.2).but(gap="HardSigmoid of float64"),
-    refused("Activation", f32(2), act_type="odd", says="act_type='odd' is unknown"),
-    refused("LeakyReLU", f32(2), act_type="mish", says="act_type='mish' is unknown"),
-    refused("LeakyReLU", f32(2), act_type="prelu", says="prelu has no gamma"),
-    refused("LeakyReLU", f32(2), f32(2, 1), act_type="prelu", says="gamma has 2 axes"),
-    refused("LeakyReLU", f32(2, 3, 4), f32(2), act_type="prelu", says="gamma of 2 for 3 channels"),
+    refuses("Activation", f32(2), act_type="odd", says="act_type='odd' is unknown"),
+    refuses("LeakyReLU", f32(2), act_type="mish", says="act_type='mish' is unknown"),
+    refuses("LeakyReLU", f32(2), act_type="prelu", says="prelu has no gamma"),
+    refuses("LeakyReLU", f32(2), f32(2, 1), act_type="prelu", says="gamma has 2 axes"),
+    refuses("LeakyReLU", f32(2, 3, 4), f32(2), act_type="prelu", says="gamma of 2 for 3 channels"),
 ]
 
 test_activations = operator_test(CASES)

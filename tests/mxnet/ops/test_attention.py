@@ -17,17 +17,17 @@ from tests.mxnet.cases import (
     in_float32,
     of,
     operator_test,
-    refused,
+    refuses,
     u8,
 )
-from tests.mxnet.ops.test_quantization import saved
+from tests.mxnet.ops.test_quantization import load_symbol
 from tests.mxnet.ops.test_quantized_matmul import node, symbol, variable
 
 P = "_contrib_interleaved_matmul_"
 T, S, N, H, U = 5, 3, 2, 4, 6
 
 
-def fused(op, heads, *inputs):
+def fuse(op, heads, *inputs):
     """As oneDNN's pass makes it of the plain operator: by itself MXNet cannot run it."""
 
     def network(mx, *variables):
@@ -37,7 +37,7 @@ def fused(op, heads, *inputs):
     return Case(f"_sg_mkldnn_{op}", inputs, {"heads": str(heads)}, network=network)
 
 
-def counted(op, heads, *operands, **attrs):
+def quantise(op, heads, *operands, **attrs):
     """Integers and their ranges, as the quantising pass hands them over."""
     count = len(operands) // 3
     plain = node(f"{P}{op}", "inner", {"heads": heads}, range(count))
@@ -49,7 +49,7 @@ def counted(op, heads, *operands, **attrs):
     outputs = 1 if "enable_float_output" in attrs else 3
     text = json.dumps(symbol([*names, outer], [[len(names), i, 0] for i in range(outputs)]))
     texts = {k: str(v) for k, v in attrs.items()}
-    return Case(f"_sg_mkldnn_{op}", operands, texts, network=partial(saved, text))
+    return Case(f"_sg_mkldnn_{op}", operands, texts, network=partial(load_symbol, text))
 
 
 RANGES, SHARES = (of([-2.1]), of([3])), (of([0]), of([0.97]))
@@ -61,8 +61,8 @@ def integers(t, n, h, u):
     qkv = i8(t, n, h * 3 * u, low=-128, high=127)
     shares = u8(n * h, t, t, low=0, high=255)
     for attrs in RESULTS:
-        yield counted("selfatt_qk", h, qkv, *RANGES, **attrs)
-        yield counted("selfatt_valatt", h, qkv, shares, *RANGES, *SHARES, **attrs)
+        yield quantise("selfatt_qk", h, qkv, *RANGES, **attrs)
+        yield quantise("selfatt_valatt", h, qkv, shares, *RANGES, *SHARES, **attrs)
 
 
 FORMS = ((3, 2, 2, 4), (5, 1, 1, 6), (1, 2, 3, 2))
@@ -81,11 +81,11 @@ CASES = [
     *(case(P + "encdec_qk", f32(1, 2, 6), f32(n, 2, 12), heads=2) for n in (1, 3)),
     *(case(P + "encdec_valatt", f32(1, 2, 12), f32(4, n, 1), heads=2) for n in (1, 3)),
     *(case("_contrib_div_sqrt_dim", make(4, 10)) for make in (i32, u8)),
-    *(fused("selfatt_qk", h, f32(t, n, h * 3 * u)) for t, n, h, u in FORMS),
-    *(fused("selfatt_valatt", h, f32(t, n, h * 3 * u), f32(n * h, t, t)) for t, n, h, u in FORMS),
+    *(fuse("selfatt_qk", h, f32(t, n, h * 3 * u)) for t, n, h, u in FORMS),
+    *(fuse("selfatt_valatt", h, f32(t, n, h * 3 * u), f32(n * h, t, t)) for t, n, h, u in FORMS),
     *(case for form in FORMS for case in integers(*form)),
-    Refusal(counted("selfatt_qk", 1, i8(3, 2, 12), *RANGES), "without calibration"),
-    refused(
+    Refusal(quantise("selfatt_qk", 1, i8(3, 2, 12), *RANGES), "without calibration"),
+    refuses(
         "_contrib_interleaved_matmul_selfatt_qk",
         f32(1, 1, 18),
         heads=4,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, ints, operator_test, refused
+from tests.mxnet.cases import case, f32, f64, ints, operator_test, refuses
 
 
 def boxes(*shape, seed=0, dtype="float32"):
@@ -45,7 +45,7 @@ CASES = [
             {"steps": "(0.3, 0.2)", "offsets": "(0.1, 0.7)"},
         )
     ),
-    refused(
+    refuses(
         "_contrib_box_iou", boxes(2), boxes(2), format="polar", says="format='polar' is unknown"
     ),
     *(

@@ -104,10 +104,10 @@ def chosen_twice(mx, a, b):
 def chosen_loop(mx, x, s):
     """A loop in a branch."""
 
-    def summed():
+    def sum_items():
         return mx.sym.contrib.foreach(lambda item, s: (item + s, s + item), x, s)[0]
 
-    return mx.sym.contrib.cond(s.sum() > 0, summed, lambda: x * 2)
+    return mx.sym.contrib.cond(s.sum() > 0, sum_items, lambda: x * 2)
 
 
 def wave(mx, x, w):
@@ -123,7 +123,7 @@ def two_parts(mx, x, w):
 def apart(network, *inputs):
     """A symbol parts of which MXNet itself has set apart; it cannot load such a symbol again."""
 
-    def partitioned(mx, *variables):
+    def partition(mx, *variables):
         heads = network(mx, *variables)
         symbol = mx.sym.Group(heads) if isinstance(heads, list) else heads
         ops, handle = ("sin", "exp", "elemwise_mul"), mx.base.SymbolHandle()
@@ -134,8 +134,8 @@ def apart(network, *inputs):
         mx.base.check_call(check)
         return mx.sym.Symbol(handle)
 
-    partitioned.__name__ = f"{network.__name__}_apart"
-    base = control("_CachedOp", partitioned, *inputs)
+    partition.__name__ = f"{network.__name__}_apart"
+    base = control("_CachedOp", partition, *inputs)
     return base.but(oracle=lambda case: live(case.but(network=network)))
 
 

@@ -12,7 +12,7 @@ from tests.mxnet.cases import (
     in_float32,
     live,
     operator_test,
-    refused,
+    refuses,
     without_onednn,
 )
 
@@ -134,7 +134,7 @@ CASES = [
         for n in S
     ),
     conv(2, stride=(2, 1), pad=(1, 2)).but(op="Convolution_v1"),
-    refused(
+    refuses(
         "Deconvolution",
         f32(1, 2, 3, 3),
         f32(2, 3, 2, 2),
@@ -143,7 +143,7 @@ CASES = [
         target_shape=(4, 0),
         says="target_shape=(4, 0)",
     ),
-    refused(
+    refuses(
         "Deconvolution",
         f32(1, 2, 3, 3),
         f32(2, 3, 2, 2),
@@ -152,7 +152,7 @@ CASES = [
         target_shape=(9, 9),
         says="target_shape=(9, 9) is larger than the output can be",
     ),
-    refused(
+    refuses(
         "Deconvolution",
         f32(1, 2, 3, 3),
         f32(2, 3, 2, 2),
@@ -162,7 +162,7 @@ CASES = [
         target_shape=(4, 4),
         says="dilate=(2, 2)",
     ),
-    refused(
+    refuses(
         "Convolution",
         f32(1, 2, 3, 3),
         f32(2, 2, 2, 2),
@@ -171,7 +171,7 @@ CASES = [
         layout="CHWN",
         says="layout='CHWN' is unknown",
     ),
-    refused(
+    refuses(
         "Convolution",
         f32(1, 2, 3, 3),
         f32(2, 2, 2, 2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, i32, operator_test, refused, u8
+from tests.mxnet.cases import case, f32, f64, i32, operator_test, refuses, u8
 
 ONE, BATCH = (4, 5, 3), (2, 4, 5, 3)
 CHANNELS = "mean="
@@ -31,8 +31,8 @@ CASES = [
         for way in ("left_right", "top_bottom")
         for make, s in ((u8, (4, 6, 3)), (f32, (2, 4, 3)), (f32, (2, 2, 1)))
     ),
-    refused("_image_resize", u8(*ONE), size="3", says="resizing uint8 pixels"),
-    refused("_image_resize", f32(*ONE), size="3", interp=3, says="interp=3"),
+    refuses("_image_resize", u8(*ONE), size="3", says="resizing uint8 pixels"),
+    refuses("_image_resize", f32(*ONE), size="3", interp=3, says="interp=3"),
     *(
         case(op, x, interp=i, **a)
         for i in (0, 1, 2)
@@ -44,7 +44,7 @@ CASES = [
         )
     ),
     case("_cvimresize", u8(4, 3, 3), w=5, h=7, interp=0),
-    refused("_cvimresize", u8(4, 3, 3), w=5, h=7, says="resizing uint8 pixels"),
+    refuses("_cvimresize", u8(4, 3, 3), w=5, h=7, says="resizing uint8 pixels"),
     *(
         case("_cvcopyMakeBorder", x, top=1, bot=2, left=1, right=0, type=t, value=7)
         for t in (0, 1, 4)
@@ -54,7 +54,7 @@ CASES = [
         case("_cvcopyMakeBorder", x, top=1, bot=0, left=0, right=2, values="(1, 2.5, 3)")
         for x in (f32(4, 3, 3), u8(2, 2, 3))
     ),
-    refused("_cvcopyMakeBorder", u8(4, 3, 3), top=1, bot=2, left=1, right=0, type=3, says="type=3"),
+    refuses("_cvcopyMakeBorder", u8(4, 3, 3), top=1, bot=2, left=1, right=0, type=3, says="type=3"),
     *(
         case("_image_adjust_lighting", x, alpha="(0.1, 0.2, -0.3)")
         for x in (f32(4, 3, 3), u8(4, 3, 3, high=255), f64(2, 2, 3))
@@ -63,7 +63,7 @@ CASES = [
         case("_image_normalize", make(1, 4, 5), mean="(2.5,)", std="(1.5,)")
         for make in (i32, u8, f64)
     ),
-    refused(
+    refuses(
         "_cvcopyMakeBorder",
         f32(4, 3, 1),
         top=7,
@@ -73,12 +73,12 @@ CASES = [
         type=4,
         says="a border of 7 mirrored from 4",
     ),
-    refused("_image_resize", np.ones((4, 3, 1), bool), size=(5, 6), says="resizing booleans"),
-    refused("_image_crop", f32(4, 5, 3), x=-1, y=0, width=2, height=3, says="x=-1"),
-    refused(
+    refuses("_image_resize", np.ones((4, 3, 1), bool), size=(5, 6), says="resizing booleans"),
+    refuses("_image_crop", f32(4, 5, 3), x=-1, y=0, width=2, height=3, says="x=-1"),
+    refuses(
         "_cvcopyMakeBorder", f32(4, 3, 3), top=1, bot=-1, left=1, right=0, says="a border of -1"
     ),
-    refused(
+    refuses(
         "_cvcopyMakeBorder",
         f32(4, 3, 1),
         top=1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, i64, ints, of, operator_test, refused, u8
+from tests.mxnet.cases import case, f16, f32, f64, i32, i64, ints, of, operator_test, refuses, u8
 
 X = f32(4, 5, 6)
 OUT = of([-7, -1, 0, 3, 4, 9, 2.7])  # beyond both ends of an axis, and between
@@ -78,7 +78,7 @@ CASES = [
     case("pick", f32(4, 5), i32(4, low=0, high=4)),
     case("pick", f32(4, 5), i32(4, low=0, high=4), axis=1),
     case("pick", f64(4, 5), ints(4, 1, low=0, high=4), axis=-1, keepdims=True),
-    refused("pick", f32(4, 5), ints(4), axis="None", says="axis=None"),
+    refuses("pick", f32(4, 5), ints(4), axis="None", says="axis=None"),
     *(
         case("_contrib_SparseEmbedding", x, f32(4, 3), input_dim=4, output_dim=3)
         for x in (ints(2, high=3), i32(2, 3, low=-2, high=7))

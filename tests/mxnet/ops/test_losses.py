@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, i32, ints, of, operator_test, refused
+from tests.mxnet.cases import case, f32, f64, i32, ints, of, operator_test, refuses
 
 X = f32(5, 2, 4)
 BY_DATA, BY_LABEL = {"use_data_lengths": True}, {"use_label_lengths": True}
@@ -36,7 +36,7 @@ CASES = [
     ctc(X, of([[0, 0], [3, 2]])),  # no label at all
     ctc(X, i32(2, 3, low=1, high=3)),
     ctc(f32(12, 3, 6) * 3, of([[1, 1, 2, 5], [5, 4, 0, 0], [3, 3, 3, 0]])),
-    refused("CTCLoss", X, of([[1], [2]]), blank_label="middle", says="'middle' is unknown"),
+    refuses("CTCLoss", X, of([[1], [2]]), blank_label="middle", says="'middle' is unknown"),
     events(2, 5, 3, [5, 4]),
     events(1, 1, 1, [1]),
     events(3, 7, 2, [7, 3, 0]),

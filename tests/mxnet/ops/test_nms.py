@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, operator_test, refused
+from tests.mxnet.cases import case, f32, operator_test, refuses
 from tests.mxnet.ops.test_bbox import boxes
 
 
@@ -68,14 +68,14 @@ CASES = [
             )
         )
     ),
-    refused("_contrib_box_nms", scene(4), in_format="polar", says="in_format='polar'"),
+    refuses("_contrib_box_nms", scene(4), in_format="polar", says="in_format='polar'"),
     *(  # boxes whose corners stand in any order, and sides of any sign
         case("_contrib_box_nms", f32(2, 40, 6, low=0, high=1, seed=i), overlap_thresh=0.2, **a)
         for i in range(3)
         for a in ({}, {"topk": 20}, {"in_format": "center", "out_format": "center"})
     ),
     case("_contrib_box_nms", f32(2, 40, 6, low=0, high=1), overlap_thresh=1.5),
-    refused("_contrib_box_nms", f32(20, 6), overlap_thresh=-0.5, says="an overlap of -0.5"),
+    refuses("_contrib_box_nms", f32(20, 6), overlap_thresh=-0.5, says="an overlap of -0.5"),
 ]
 
 test_suppression = operator_test(CASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses
 
 STATES = (1, 2, 3, 4)
 CHANNELS = "needs to know the number of channels"
@@ -77,7 +77,7 @@ CASES = [
     case("_contrib_BatchNormWithReLU", f32(2, 3, 4, 5), *params(3), fix_gamma=False, eps=0.1).but(
         params=STATES
     ),
-    refused("BatchNorm", f32(2, 3), *params(3), output_mean_var=True, says="output_mean_var=True"),
+    refuses("BatchNorm", f32(2, 3), *params(3), output_mean_var=True, says="output_mean_var=True"),
     *(
         case(op, f32(2, 3), *params(3), eps=0.1, **a).but(params=STATES)
         for op, a in (("BatchNorm_v1", {}), ("_contrib_SyncBatchNorm", {"key": "bn"}))
@@ -86,9 +86,9 @@ CASES = [
         params=STATES
     ),
     case("LayerNorm", f32(3, 0), f32(0), f32(0)).but(np_shape=True),
-    refused("LRN", f32(2, 7, 3, 3), nsize=4, says="runtimes take odd sizes only"),
-    refused("LRN", f32(2, 7, 3, 3), nsize=3, alpha=0.0, says="are to be above 0"),
-    refused("BatchNorm", f32(2, 3, 4), *(f32(4),) * 4, says="parameters for 4 channels"),
+    refuses("LRN", f32(2, 7, 3, 3), nsize=4, says="runtimes take odd sizes only"),
+    refuses("LRN", f32(2, 7, 3, 3), nsize=3, alpha=0.0, says="are to be above 0"),
+    refuses("BatchNorm", f32(2, 3, 4), *(f32(4),) * 4, says="parameters for 4 channels"),
     *(
         case("L2Normalization", f32(*s), mode=m)
         for s in SHAPES[1:]

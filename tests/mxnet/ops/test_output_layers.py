@@ -21,7 +21,7 @@ from tests.mxnet.cases import (
     ints,
     live,
     operator_test,
-    refused,
+    refuses,
     without_onednn,
 )
 from tests.mxnet_live import live_mxnet
@@ -86,7 +86,7 @@ CASES = [
         )
     ),
     *(
-        refused(
+        refuses(
             op, f32(2, 3), f32(2, 3), no_such_attribute=1, says="unknown attribute no_such_attr"
         )
         for op in ("SoftmaxOutput", "SVMOutput", "Concat", "dot")

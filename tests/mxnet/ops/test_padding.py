@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses
 
 
 def numpy(op, *xs, **attrs):
@@ -32,7 +32,7 @@ CASES = [
     ),
     numpy("_npi_pad", f32(2, 3), pad_width="((1, 0), (2, 1))", constant_value=2.5),
     numpy("_npi_pad", f16(2, 3, 2), pad_width="((1, 0), (2, 1), (0, 0))"),
-    refused(
+    refuses(
         "_npi_pad",
         f32(2, 3),
         pad_width="((1, 0), (2, 1))",

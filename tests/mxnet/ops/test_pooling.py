@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refused, without_onednn
+from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses, without_onednn
 
 S = {1: (9,), 2: (9, 8), 3: (6, 5, 7)}
 TYPES = ("max", "avg", "sum", "lp")
@@ -115,7 +115,7 @@ CASES = [
         pool(2, t, global_pool=True, kernel=(2, 2)).but(op="Pooling_v1")
         for t in ("max", "avg", "sum")
     ),
-    refused(
+    refuses(
         "Pooling", f32(1, 2, 9), kernel=(3,), stride=(2,), pooling_convention="same", says="same"
     ),
     *(pool(2, t, kernel=(3, 3), make=f16) for t in TYPES),
@@ -123,21 +123,21 @@ CASES = [
         pool(2, t, kernel=(3, 3), make=f64).but(gap="" if t == "max" else "pooling of float64")
         for t in TYPES
     ),
-    refused("Pooling", f32(1, 2, 9), kernel=(3,), pool_type="lp", says="p_value=None"),
-    refused("Pooling", f32(1, 2, 9), kernel=(3,), pool_type="lp", p_value=4, says="p_value=4"),
-    refused(
+    refuses("Pooling", f32(1, 2, 9), kernel=(3,), pool_type="lp", says="p_value=None"),
+    refuses("Pooling", f32(1, 2, 9), kernel=(3,), pool_type="lp", p_value=4, says="p_value=4"),
+    refuses(
         "Pooling",
         f32(1, 2, 9),
         kernel=(3,),
         pool_type="stochastic",
         says="pool_type='stochastic' is unknown",
     ),
-    refused("Pooling", f32(1, 2, 9), kernel=(3,), layout="CWN", says="layout='CWN' is unknown"),
+    refuses("Pooling", f32(1, 2, 9), kernel=(3,), layout="CWN", says="layout='CWN' is unknown"),
     *(  # the last window lies wholly behind the input
         pool(n, t, sizes=(m,) * n, kernel=(1,) * n, stride=(3,) * n, pooling_convention="full")
         for n, t, m in itertools.product((1, 2), ("avg", "sum"), (5, 6))
     ),
-    refused(
+    refuses(
         "Pooling",
         f32(1, 2, 5, 5, 5),
         kernel=(1,) * 3,
@@ -165,7 +165,7 @@ CASES = [
         case("Pooling", f32(2, 3, 9), kernel=(2,), pad=(3,), stride=(2,), pool_type=kind, **a)
         for kind, a in (("sum", {}), ("lp", {"p_value": 2}))
     ),
-    refused("Pooling", f32(2, 3, 9), kernel=(2,), pad=(-1,), says="pad=(-1,)"),
+    refuses("Pooling", f32(2, 3, 9), kernel=(2,), pad=(-1,), says="pad=(-1,)"),
 ]
 test_pooling = operator_test(CASES)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, of, operator_test, refused
+from tests.mxnet.cases import case, f32, of, operator_test, refuses
 
 IMAGES = ((48, 64, 1), (33, 60, 2), (48, 64, 1))
 USUAL = {
@@ -17,20 +17,20 @@ def operands(images, anchors, seed):
     return scores, f32(n, 4 * anchors, 3, 4, seed=seed) * 0.2, of(images)
 
 
-def proposed(images, seed=0, anchors=3, **attrs):
+def propose(images, seed=0, anchors=3, **attrs):
     op = "_contrib_Proposal" if len(images) == 1 else "_contrib_MultiProposal"
     base = case(op, *operands(images, anchors, seed), **{**USUAL, **attrs})
     return base.but(outputs=1 + ("output_score" in attrs))
 
 
 CASES = [
-    proposed(IMAGES[:1], output_score=True),
-    proposed(IMAGES[:1], 1, rpn_post_nms_top_n=9, threshold=0.3),
-    proposed(IMAGES[:1], 2, anchors=6, ratios="(0.5, 2)", rpn_min_size=40),
-    proposed(((40, 50, 0.5),), 3, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=30),
-    proposed(IMAGES[:2], output_score=True),
-    proposed(IMAGES[:2], 1, rpn_post_nms_top_n=20, threshold=0.5),
-    proposed(IMAGES, 2),
-    refused("_contrib_Proposal", *operands(IMAGES[:1], 3, 0), iou_loss=True, says="iou_loss=True"),
+    propose(IMAGES[:1], output_score=True),
+    propose(IMAGES[:1], 1, rpn_post_nms_top_n=9, threshold=0.3),
+    propose(IMAGES[:1], 2, anchors=6, ratios="(0.5, 2)", rpn_min_size=40),
+    propose(((40, 50, 0.5),), 3, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=30),
+    propose(IMAGES[:2], output_score=True),
+    propose(IMAGES[:2], 1, rpn_post_nms_top_n=20, threshold=0.5),
+    propose(IMAGES, 2),
+    refuses("_contrib_Proposal", *operands(IMAGES[:1], 3, 0), iou_loss=True, says="iou_loss=True"),
 ]
 test_proposals = operator_test(CASES)

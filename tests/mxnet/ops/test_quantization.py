@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from tests.mxnet.cases import Case, case, f32, i8, i32, ints, of, operator_test, refused, u8
+from tests.mxnet.cases import Case, case, f32, i8, i32, ints, of, operator_test, refuses, u8
 
 CALIBRATED = {"min_calib_range": -3, "max_calib_range": 2.5}
 Q, P = i8(2, 3, 5, 4, low=-128, high=127), i8(2, 3, 5, 4, low=-128, high=127, seed=1)
@@ -28,11 +28,11 @@ def chain(*nodes, inputs, heads):
         "nodes": [*names, *entries], "arg_nodes": list(range(len(names))), "heads": [[*h, 0] for h in heads],
         "attrs": {"mxnet_version": ["int", 10901]},
     })  # fmt: skip
-    loaded = partial(saved, text)
+    loaded = partial(load_symbol, text)
     return Case(nodes[-1][0], tuple(inputs), {}, network=loaded)
 
 
-def saved(text, mx, *inputs):
+def load_symbol(text, mx, *inputs):
     """The symbol of a text."""
     return mx.sym.load_json(text)
 
@@ -45,7 +45,7 @@ def add(a, b, low, high, columns, **attrs):
     return case("_contrib_quantized_elemwise_add", *parts, LOW, HIGH, low, high, **attrs)
 
 
-def added(out_type="int8", **attrs):
+def add_pair(out_type="int8", **attrs):
     """Two tensors, quantised, added without calibration, requantised."""
     quantize = "_contrib_quantize_v2"
     return chain(
@@ -72,11 +72,11 @@ def between(x, *layers):
     return base.but(op=layers[0][0], params=tuple(range(3, len(inputs))))
 
 
-def pooled(x, size):
+def pool(x, size):
     return between(x, ("_contrib_AdaptiveAvgPooling2D", {"output_size": size}, ()))
 
 
-def enlarged(x, kernel, stride, pad, adj=0, filters=32, bias=False):
+def enlarge(x, kernel, stride, pad, adj=0, filters=32, bias=False):
     """A transposed convolution, and another behind its BatchNorm and its activation."""
     attrs = {
         "kernel": (kernel,) * 2, "stride": (stride,) * 2, "pad": (pad,) * 2, "adj": (adj,) * 2,
@@ -95,25 +95,25 @@ def enlarged(x, kernel, stride, pad, adj=0, filters=32, bias=False):
     )  # fmt: skip
 
 
-def resized(x, **attrs):
+def resize(x, **attrs):
     return between(x, ("_contrib_BilinearResize2D", attrs, ()))
 
 
 CASES = [
     *(
-        enlarged(u8(2, channels, 3, 5, low=0, high=255), *window, filters=16, bias=bias)
+        enlarge(u8(2, channels, 3, 5, low=0, high=255), *window, filters=16, bias=bias)
         for channels, window in ((16, (4, 2, 1)), (12, (4, 2, 1)), (16, (3, 1, 1)), (16, (3, 2, 1)))
         for bias in (False, True)
     ),
     *(
-        resized(u8(2, 3, 5, 4, low=0, high=255), **attrs)
+        resize(u8(2, 3, 5, 4, low=0, high=255), **attrs)
         for attrs in (
             {"height": 7, "width": 3},
             {"height": 9, "width": 1, "align_corners": False},
             {"mode": "odd_scale", "scale_height": 2.0, "scale_width": 0.5},
         )
     ),
-    *(pooled(u8(2, 3, 4, 6, low=0, high=255), size) for size in ((2, 3), (1,), (3, 4))),
+    *(pool(u8(2, 3, 4, 6, low=0, high=255), size) for size in ((2, 3), (1,), (3, 4))),
     *(
         case("_contrib_quantize_v2", f32(2, 3, 4), out_type=t, **a)
         for t in ("int8", "uint8", "auto")
@@ -161,8 +161,8 @@ CASES = [
         add(a, b, of([-1]), of([0.5]), 4 - number, **CALIBRATED)
         for number, (a, b) in enumerate(((Q, P), (U, U[::-1].copy()), (Q, U)))
     ),
-    added(),
-    added("uint8"),
+    add_pair(),
+    add_pair("uint8"),
     *(
         case("_contrib_quantized_elemwise_mul", Q, P, LOW, HIGH, of([-1]), of([0.5]), **a)
         for a in ({}, CALIBRATED, {"enable_float_output": True})
@@ -173,11 +173,11 @@ CASES = [
         )
         for x in (ints(2, 3), ints(5), ints(1, 2, 2))
     ),
-    refused("_contrib_quantized_batch_norm", Q, *NORM, LOW, HIGH, says="without calibration"),
-    refused("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),
-    refused("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type=tanh"),
-    refused("_contrib_quantized_pooling", *SIGNED, pool_type="sum", says="pool_type='sum'"),
-    refused(
+    refuses("_contrib_quantized_batch_norm", Q, *NORM, LOW, HIGH, says="without calibration"),
+    refuses("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),
+    refuses("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type=tanh"),
+    refuses("_contrib_quantized_pooling", *SIGNED, pool_type="sum", says="pool_type='sum'"),
+    refuses(
         "_contrib_quantized_elemwise_mul", U, U, *(LOW, HIGH) * 2, says="other types than int8"
     ),
 ]  # fmt: skip

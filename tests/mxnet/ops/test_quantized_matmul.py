@@ -6,7 +6,7 @@ import json
 from functools import partial
 
 from tests.mxnet.cases import Case, Refusal, case, f32, i8, of, operator_test, u8
-from tests.mxnet.ops.test_quantization import saved
+from tests.mxnet.ops.test_quantization import load_symbol
 
 LOW, HIGH, ZERO = of([-2]), of([3]), of([0])
 X, U = i8(2, 3, 6, 5, low=-128, high=127), u8(2, 3, 6, 5, low=0, high=255)
@@ -30,7 +30,7 @@ CALIBRATED = {"quantized": True, "min_calib_range": -20, "max_calib_range": 15}
 POSITIVE = {"quantized": True, "min_calib_range": 0, "max_calib_range": 15}
 
 
-def fused(op, layers, x, ranges=(), summand=None, weights=None, **attrs):
+def fuse(op, layers, x, ranges=(), summand=None, weights=None, **attrs):
     """A chain of layers in one node; the operands of all, then the sum, then the ranges."""
     operands, body, links, read = [x], [variable("b0")], [0], 0
     for kind, options in layers:
@@ -52,7 +52,7 @@ def fused(op, layers, x, ranges=(), summand=None, weights=None, **attrs):
     text = json.dumps(symbol([*names, outer], heads))
     constants = tuple(i for i, v in enumerate(operands) if i > 0 and v is not summand)
     texts = {k: str(v) for k, v in attrs.items()}
-    return Case(op, tuple(operands), texts, constants, network=partial(saved, text))
+    return Case(op, tuple(operands), texts, constants, network=partial(load_symbol, text))
 
 
 def variable(name):
@@ -72,14 +72,14 @@ def symbol(nodes, heads):
 
 def conv(layers, x, weights=None, **attrs):
     ranges = (ZERO if x.dtype == "uint8" else LOW, HIGH) if attrs.get("quantized") else ()
-    return fused("_sg_mkldnn_conv", layers, x, ranges, None, weights, **attrs)
+    return fuse("_sg_mkldnn_conv", layers, x, ranges, None, weights, **attrs)
 
 
 def summing(x, summand, after=(), **attrs):
     low = ZERO if summand.dtype == "uint8" else LOW
     ranges = (ZERO if x.dtype == "uint8" else LOW, HIGH, low, of([7]))
     layers = [BIASED, ("elemwise_add", {}), *after]
-    return fused("_sg_mkldnn_conv", layers, x, ranges, summand, with_sum=True, **attrs)
+    return fuse("_sg_mkldnn_conv", layers, x, ranges, summand, with_sum=True, **attrs)
 
 
 def dense(layers, x, weights=None, **attrs):
@@ -88,7 +88,7 @@ def dense(layers, x, weights=None, **attrs):
     held = ()
     if weights and weights[0].dtype == "int8":
         held = (*RANGES, *BIAS_RANGE)[: 2 * len(weights)]
-    return fused("_sg_mkldnn_fully_connected", layers, x, (*ranges, *held), None, weights, **attrs)
+    return fuse("_sg_mkldnn_fully_connected", layers, x, (*ranges, *held), None, weights, **attrs)
 
 
 HELD = (DENSE_W, DENSE_B)

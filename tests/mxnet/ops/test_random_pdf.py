@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.mxnet.cases import case, f32, f64, ints, of, operator_test, refused, u8
+from tests.mxnet.cases import case, f32, f64, ints, of, operator_test, refuses, u8
 
 P = "_random_pdf_"
 positive = partial(f32, low=0.2, high=3)
@@ -41,6 +41,6 @@ CASES = [
     case(P + "dirichlet", D[0, 0], positive(3)),
     case(P + "dirichlet", f64(4, 3, low=0.1), f64(4, 3, low=0.1)),
     case(P + "dirichlet", of([[0.5, 0.5, 0]]), of([[1, 2, 1]])),
-    refused(P + "poisson", u8(2, 3), u8(2), says="the density at uint8 numbers"),
+    refuses(P + "poisson", u8(2, 3), u8(2), says="the density at uint8 numbers"),
 ]
 test_densities = operator_test(CASES)

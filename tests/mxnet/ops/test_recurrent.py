@@ -14,7 +14,7 @@ from tests.mxnet.cases import (
     live,
     of,
     operator_test,
-    refused,
+    refuses,
 )
 
 T, N, C, H = 5, 2, 3, 4
@@ -99,7 +99,7 @@ CASES = [
     ),
     Refusal(rnn("lstm", lengths=[3, 5], projection_size=2), "projection_size of a lstm"),
     Refusal(rnn("lstm", lstm_state_clip_min=-0.1), "lstm_state_clip_min=-0.1"),
-    refused(
+    refuses(
         "RNN",
         f32(T, N, C),
         f32(37),
@@ -109,7 +109,7 @@ CASES = [
         num_layers=1,
         says="37 parameters do not fit the layers",
     ),
-    refused(
+    refuses(
         "RNN",
         f32(T, N, C),
         f32(36),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, operator_test, refused
+from tests.mxnet.cases import case, f32, f64, operator_test, refuses
 
 X = f32(2, 3, 5, 4)
 DOWN = {"scale_height": 0.5, "scale_width": 0.7}
@@ -55,7 +55,7 @@ CASES = [
     ),
     case("_contrib_AdaptiveAvgPooling2D", f64(1, 2, 5, 5), output_size=2),
     *(
-        refused(op, f32(1, 2, 4, 4), requantized="True", says="unknown attribute requantized")
+        refuses(op, f32(1, 2, 4, 4), requantized="True", says="unknown attribute requantized")
         for op in ("_contrib_AdaptiveAvgPooling2D", "_contrib_BilinearResize2D")
     ),
     case("GridGenerator", f32(2, 6), transform_type="affine", target_shape=(3, 4)),
@@ -70,7 +70,7 @@ CASES = [
         transform_type="affine",
         sampler_type="bilinear",
     ),
-    refused(
+    refuses(
         "UpSampling",
         X,
         scale=2,
@@ -78,8 +78,8 @@ CASES = [
         num_args=1,
         says="sample_type='cubic' is unknown",
     ),
-    refused("_contrib_BilinearResize2D", X, mode="odd_scale", says="a scale is needed"),
-    refused(
+    refuses("_contrib_BilinearResize2D", X, mode="odd_scale", says="a scale is needed"),
+    refuses(
         "GridGenerator",
         f32(2, 6),
         transform_type="affine",
@@ -94,8 +94,8 @@ CASES = [
         for n, t in ((1, "(5, 4)"), (3, "(2, 2)"))
     ),
     case("SpatialTransformer", X, f32(2, 6), target_shape="(7, 3)", cudnn_off=True, **AFFINE),
-    refused("SpatialTransformer", X, f32(2, 6), target_shape="(1, 7)", **AFFINE, says=ALONE),
-    refused("GridGenerator", f32(1, 6), target_shape="(3, 1)", transform_type="affine", says=ALONE),
+    refuses("SpatialTransformer", X, f32(2, 6), target_shape="(1, 7)", **AFFINE, says=ALONE),
+    refuses("GridGenerator", f32(1, 6), target_shape="(3, 1)", transform_type="affine", says=ALONE),
 ]
 
 test_resampling = operator_test(CASES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, live, of, operator_test, refused
+from tests.mxnet.cases import case, f32, live, of, operator_test, refuses
 
 X = f32(2, 3, 8, 9)
 ROIS = of(
@@ -79,7 +79,7 @@ CASES = [
             {"max_displacement": 2, "pad_size": 3, "stride2": 2},
         )
     ),
-    refused(
+    refuses(
         "_contrib_ROIAlign",
         X,
         ROIS,
@@ -88,7 +88,7 @@ CASES = [
         position_sensitive=True,
         says="position_sensitive=True",
     ),
-    refused("Correlation", X, X, kernel_size=2, says="kernel_size=2 is even"),
+    refuses("Correlation", X, X, kernel_size=2, says="kernel_size=2 is even"),
     *(
         case(
             "_contrib_PSROIPooling",
@@ -101,7 +101,7 @@ CASES = [
         )
         for p, s, a in ((2, 0.25, {}), (3, 0.5, {}), (1, 0.125, {}), (2, 1, {"group_size": 2}))
     ),
-    refused(
+    refuses(
         "_contrib_PSROIPooling",
         f32(2, 8, 6, 7),
         PLACES,
@@ -145,7 +145,7 @@ CASES = [
         )
         for s, p, n in ((0.5, "(2, 2)", 2), (1, "(3, 1)", 1), (0.25, "(1, 4)", 3))
     ),
-    refused(
+    refuses(
         "_contrib_RROIAlign",
         X,
         TURNED,

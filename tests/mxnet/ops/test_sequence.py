@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, of, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, f64, i32, of, operator_test, refuses
 
 SHAPES = [(4, 3), (4, 3, 2), (4, 3, 2, 5)]
 LENGTHS = of([2, 4, 1])
@@ -24,8 +24,8 @@ CASES = [
     case("SequenceMask", i32(4, 3), LENGTHS.astype("int32"), value=-1, **USED),
     case("SequenceMask", f32(4, 3, 2), of([0, 4, 9]), **USED),
     case("SequenceReverse", f32(4, 3), LENGTHS, **USED),
-    refused("SequenceReverse", f32(4, 3), axis=1, says="axis=1"),
-    refused("SequenceMask", f32(4, 3), **USED, says="use_sequence_length without sequence_length"),
+    refuses("SequenceReverse", f32(4, 3), axis=1, says="axis=1"),
+    refuses("SequenceMask", f32(4, 3), **USED, says="use_sequence_length without sequence_length"),
 ]
 
 test_sequences = operator_test(CASES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import Case, case, f32, f64, flags, i32, of, operator_test, refused
+from tests.mxnet.cases import Case, case, f32, f64, flags, i32, of, operator_test, refuses
 from tests.mxnet_live import live_mxnet
 
 A, B, C = f32(6), f32(2, 3), f32(2, 2, 3)
@@ -32,7 +32,7 @@ def in_place(case: Case):
         return [arrays[0].asnumpy()]
 
 
-def masked(*xs, start=0, **attrs):
+def assign(*xs, start=0, **attrs):
     op = "_npi_boolean_mask_assign_" + ("scalar" if "value" in attrs else "tensor")
     return numpy(op, *xs, start_axis=start, **attrs).but(oracle=in_place)
 
@@ -92,17 +92,17 @@ CASES = [
     numpy("_npi_insert_tensor", B, f32(2), at(1), axis=1),
     numpy("_npi_insert_tensor", B, f32(2, 1), at(0, 2), axis=1).but(fixed=INDICES),
     numpy("_npi_insert_tensor", i32(2, 3), f32(3) * 9, at(0, 2), axis=0).but(fixed=INDICES),
-    *(masked(A, mask, value=9.5) for mask in (of([1, 0, 1, 0, 0, 1], "bool"), np.zeros(6, bool))),
-    masked(B, flags(3), value=-1, start=1),
-    masked(B, flags(2, 3), value=-1),
-    masked(C, flags(2), value=2.5, start=1),
-    masked(i32(4), flags(4), value=2.7),
-    masked(A, of([1, 0, 1, 0, 0, 1], "bool"), f32(3, seed=1)),
-    masked(A, of([1, 0, 1, 0, 0, 1], "bool"), f32(1, seed=1)),
-    masked(f32(3, 2), of([1, 0, 1], "bool"), f32(2, 2, seed=1)),
-    masked(f32(2, 3), of([1, 0, 1], "bool"), f32(2, 2, seed=1), start=1),
-    masked(f32(2, 3), of([[1, 0, 1], [0, 0, 1]], "bool"), f32(3, seed=1)),
-    masked(f64(2, 2, 2), of([[1, 0], [0, 1]], "bool"), f64(2, 2, seed=1)),
-    refused("_npi_delete", f32(6), start=4, int_ind=4, says="an integer and a slice"),
+    *(assign(A, mask, value=9.5) for mask in (of([1, 0, 1, 0, 0, 1], "bool"), np.zeros(6, bool))),
+    assign(B, flags(3), value=-1, start=1),
+    assign(B, flags(2, 3), value=-1),
+    assign(C, flags(2), value=2.5, start=1),
+    assign(i32(4), flags(4), value=2.7),
+    assign(A, of([1, 0, 1, 0, 0, 1], "bool"), f32(3, seed=1)),
+    assign(A, of([1, 0, 1, 0, 0, 1], "bool"), f32(1, seed=1)),
+    assign(f32(3, 2), of([1, 0, 1], "bool"), f32(2, 2, seed=1)),
+    assign(f32(2, 3), of([1, 0, 1], "bool"), f32(2, 2, seed=1), start=1),
+    assign(f32(2, 3), of([[1, 0, 1], [0, 0, 1]], "bool"), f32(3, seed=1)),
+    assign(f64(2, 2, 2), of([[1, 0], [0, 1]], "bool"), f64(2, 2, seed=1)),
+    refuses("_npi_delete", f32(6), start=4, int_ind=4, says="an integer and a slice"),
 ]
 test_editing = operator_test(CASES)

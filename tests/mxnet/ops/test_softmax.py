@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, of, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, of, operator_test, refuses
 
 SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
 SOFT = ("softmax", "softmin", "log_softmax")
@@ -38,7 +38,7 @@ graph case(%x0: float32[2,4], %x1: int32[2]):
     ),
     *(case("SoftmaxActivation", f32(*s)) for s in SHAPES[1:]),
     *(case("SoftmaxActivation", f32(*s), mode="channel") for s in SHAPES[2:]),
-    *(refused(op, f32(2), use_length=True, says="use_length=True") for op in SOFT[1:]),
+    *(refuses(op, f32(2), use_length=True, says="use_length=True") for op in SOFT[1:]),
 ]
 
 test_softmax = operator_test(CASES)

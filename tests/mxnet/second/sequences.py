@@ -173,14 +173,14 @@ def both_ways(left, right):
     )
 
 
-def grown(x):
+def grow(x):
     """Doubled while it is small."""
     return npx.while_loop(
         lambda y: y.sum() < 20, lambda y: (y + 1, [y * 2]), [npx.relu(x)], max_iterations=6
     )
 
 
-def chosen(x, y):
+def choose(x, y):
     """One of two branches."""
     return npx.cond(lambda a, b: a.sum() < 0, lambda a, b: a + b, lambda a, b: a * b, [x, y])
 

@@ -81,7 +81,7 @@ def run(model: Any, feeds: Mapping[str, np.ndarray], level: str = "optimized") -
     return onnxruntime.InferenceSession(source, options, providers=providers).run(None, feeds)
 
 
-def converted(model: onnx.ModelProto, folder: Any, opset: int, **options: Any) -> onnx.ModelProto:
+def convert(model: onnx.ModelProto, folder: Any, opset: int, **options: Any) -> onnx.ModelProto:
     """The model as serde writes it at an opset."""
     source, target = str(folder / "source.onnx"), str(folder / "target.onnx")
     onnx.save(model, source)
@@ -94,7 +94,7 @@ def check(case: Case, folder: Any) -> None:
     expected = run(case.model(), case.feeds)
     for named in (False, True):
         for opset in OPSETS:
-            model = converted(case.model(named), folder, opset)
+            model = convert(case.model(named), folder, opset)
             assert not any(n.domain for n in model.graph.node)
             for level in LEVELS:
                 off = case.most_off if level == "plain" else 0
@@ -121,7 +121,7 @@ def refusal(case: Case, folder: Any, named: bool = False) -> str:
     from serde.errors import Unconvertible
 
     try:
-        converted(case.model(named), folder, OPSETS[0])
+        convert(case.model(named), folder, OPSETS[0])
     except Unconvertible as error:
         return str(error)
     raise AssertionError(f"{case} was converted")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.onnx.contrib.cases import Case, check, compare, converted, refusal, run
+from tests.onnx.contrib.cases import Case, check, compare, convert, refusal, run
 
 rng = np.random.default_rng(1)
 f32 = np.float32
@@ -51,7 +51,7 @@ ATTENTION = [
 ]  # fmt: skip
 
 
-def quantized(w_dtype, by_column, *rest, outputs="y", **attrs):
+def quantize(w_dtype, by_column, *rest, outputs="y", **attrs):
     kind = np.iinfo(w_dtype)
     weight = rng.integers(kind.min, kind.max + 1, (D, 3 * D)).astype(w_dtype)
     shape = (3 * D,) if by_column else ()
@@ -64,7 +64,7 @@ def quantized(w_dtype, by_column, *rest, outputs="y", **attrs):
 
 
 QATTENTION = [
-    quantized(dtype, by_column, *rest, outputs=outputs, unidirectional=causal)
+    quantize(dtype, by_column, *rest, outputs=outputs, unidirectional=causal)
     for dtype in (np.uint8, np.int8)
     for by_column in (False, True)
     for rest, outputs, causal in (
@@ -129,7 +129,7 @@ def test_packed_queries_keys_and_values(bias, tmp_path):
     apart = several(*parts, bias)
     packed = np.stack([p.reshape(B, S, N, -1) for p in parts], axis=3)
     joined = several(packed, None, None, bias)
-    model = converted(joined.model(), tmp_path, 17)
+    model = convert(joined.model(), tmp_path, 17)
     compare(run(model, joined.feeds), run(apart.model(), apart.feeds), 2e-6)
 
 
@@ -137,7 +137,7 @@ def test_packed_keys_and_values(tmp_path):
     parts = [floats(B, L, D) for _ in range(2)]
     joined = several(q, np.stack([p.reshape(B, L, N, -1) for p in parts], axis=3))
     expected = run(several(q, *parts).model(), several(q, *parts).feeds)
-    compare(run(converted(joined.model(), tmp_path, 17), joined.feeds), expected, 2e-6)
+    compare(run(convert(joined.model(), tmp_path, 17), joined.feeds), expected, 2e-6)
 
 
 @pytest.mark.parametrize(("case", "reason"), [

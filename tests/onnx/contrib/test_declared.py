@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.onnx.contrib.cases import OPSETS, Case, compare, converted, run
+from tests.onnx.contrib.cases import OPSETS, Case, compare, convert, run
 
 rng = np.random.default_rng(5)
 f32 = np.float32
@@ -27,7 +27,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def convolved(x, w, b=None):
+def convolve(x, w, b=None):
     """A convolution by single pixels, of channels that are last."""
     y = np.einsum("nhwc,mc->nhwm", x, w[:, :, 0, 0])
     return y if b is None else y + b
@@ -67,9 +67,9 @@ CASES = [
     (Case("BiasDropout", [x, b, y], outputs="ym"), [x + b + y, np.ones(x.shape, bool)]),
     (Case("FusedMatMulActivation", [x, floats(8, 8) * 0 + np.eye(8, dtype=f32)],
           {"activation": "Relu", "alpha": 0.5}), [np.maximum(x / 2, 0)]),
-    (Case("NhwcConv", [image, w, channels], sized=(1,)), [convolved(image, w, channels)]),
+    (Case("NhwcConv", [image, w, channels], sized=(1,)), [convolve(image, w, channels)]),
     (Case("NhwcFusedConv", [image, w, None, np.ones((2, 4, 4, 8), f32)],
-          {"activation": "Relu"}, sized=(1,)), [np.maximum(convolved(image, w) + 1, 0)]),
+          {"activation": "Relu"}, sized=(1,)), [np.maximum(convolve(image, w) + 1, 0)]),
     (Case("GroupNorm", [image, floats(6) * 0 + 2, floats(6) * 0 + 1],
           {"activation": 0, "groups": 3}, sized=(0,)),
      [group_normalized(image, 2, 1, 3)]),
@@ -93,7 +93,7 @@ CASES = [
 def test_operators(case, expected, tmp_path):
     for named in (False, True):
         for opset in OPSETS:
-            model = converted(case.model(named), tmp_path, opset)
+            model = convert(case.model(named), tmp_path, opset)
             assert not any(n.domain for n in model.graph.node)
             typed = [e if e.dtype.kind in "iub" else e.astype(f32) for e in expected]
             compare(run(model, case.feeds), typed, 4e-6)

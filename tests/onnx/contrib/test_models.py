@@ -118,7 +118,7 @@ class Reader(quantization.CalibrationDataReader):
         return next(self.rest, None)
 
 
-def quantized(path, form, kind):
+def quantize(path, form, kind):
     source = path / "float.onnx"
     onnx.save(convolutions(), source)
     target = str(path / "quantized.onnx")
@@ -127,7 +127,7 @@ def quantized(path, form, kind):
     return onnx.load(target)
 
 
-def optimized(model, path, level="ORT_ENABLE_EXTENDED"):
+def optimize(model, path, level="ORT_ENABLE_EXTENDED"):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
     options.optimized_model_filepath = str(path / "optimized.onnx")
@@ -159,7 +159,7 @@ def check(model, feeds, folder, tolerance, targets=()):
 @pytest.mark.parametrize("form", ["QOperator", "QDQ"])
 @pytest.mark.parametrize("kind", ["QUInt8", "QInt8"])
 def test_static_quantization(form, kind, tmp_path):
-    model = quantized(
+    model = quantize(
         tmp_path, getattr(quantization.QuantFormat, form), getattr(quantization.QuantType, kind)
     )
     assert (form == "QDQ") == (not kinds_of(model))
@@ -168,7 +168,7 @@ def test_static_quantization(form, kind, tmp_path):
 
 
 def test_quantized_operators_are_the_same_integers_in_onnx_runtime(tmp_path):
-    model = quantized(tmp_path, quantization.QuantFormat.QOperator, quantization.QuantType.QUInt8)
+    model = quantize(tmp_path, quantization.QuantFormat.QOperator, quantization.QuantType.QUInt8)
     assert {"QLinearAdd", "QLinearConcat", "QLinearSigmoid", "QGemm"} <= kinds_of(model)
     api.convert(tmp_path / "quantized.onnx", tmp_path / "c.onnx", opset=17)
     for seed in range(5):
@@ -182,21 +182,21 @@ def test_dynamic_quantization(tmp_path):
     onnx.save(transformer(), tmp_path / "float.onnx")
     target = str(tmp_path / "dynamic.onnx")
     quantization.quantize_dynamic(str(tmp_path / "float.onnx"), target)
-    fused = optimized(onnx.load(target), tmp_path)
+    fused = optimize(onnx.load(target), tmp_path)
     assert kinds_of(fused) & {"DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention"}
     check(fused, words(), tmp_path, 0.02)
 
 
 @pytest.mark.parametrize("level", ["ORT_ENABLE_BASIC", "ORT_ENABLE_EXTENDED"])
 def test_an_optimized_transformer(level, tmp_path):
-    model = optimized(transformer(), tmp_path, level)
+    model = optimize(transformer(), tmp_path, level)
     if level == "ORT_ENABLE_EXTENDED":
         assert {"Attention", "SkipLayerNormalization", "EmbedLayerNormalization"} & kinds_of(model)
     check(model, words(), tmp_path, 1e-5, ["m-symbol.json", "m.relay"])
 
 
 def test_optimized_convolutions(tmp_path):
-    model = optimized(convolutions(), tmp_path)
+    model = optimize(convolutions(), tmp_path)
     assert "FusedConv" in kinds_of(model)
     feeds = {"x": floats(2, 3, 16, 16, factor=1)}
     check(model, feeds, tmp_path, 1e-5, ["m-symbol.json", "m.relay"])
@@ -205,6 +205,6 @@ def test_optimized_convolutions(tmp_path):
 def test_a_model_saved_after_the_last_optimizations_is_refused(tmp_path):
     from serde.errors import Unconvertible
 
-    optimized(convolutions(), tmp_path, "ORT_ENABLE_ALL")
+    optimize(convolutions(), tmp_path, "ORT_ENABLE_ALL")
     with pytest.raises(Unconvertible, match="ORT_ENABLE_EXTENDED"):
         api.convert(tmp_path / "optimized.onnx", tmp_path / "c.onnx")

@@ -45,7 +45,7 @@ def of_type(dtype):
             yield Case(op, operands, tolerance=TOLERANCE[dtype], **rest)
 
 
-def fused():
+def fusions():
     for activation, params in (
         ("Relu", []), ("LeakyRelu", [0.3]), ("HardSigmoid", [0.3, 0.4]), ("Clip", [-0.5, 0.5]),
         ("Tanh", []), ("Sigmoid", []),
@@ -170,7 +170,7 @@ def weights():
 
 CASES = [
     *(c for dtype in (f16, f32, f64) for c in of_type(dtype)),
-    *fused(), *linear(), *embeddings(), *others(), *weights(),
+    *fusions(), *linear(), *embeddings(), *others(), *weights(),
 ]  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def arrays_for(name: str, inputs: Sequence[str]) -> dict[str, np.ndarray]:
         zip(["a", "b", "c_", "d", "e"], inputs, strict=False))}  # fmt: skip
 
 
-def named(arrays: dict[str, np.ndarray], naming: str) -> dict[str, list[int | None]]:
+def name_sizes(arrays: dict[str, np.ndarray], naming: str) -> dict[str, list[int | None]]:
     """The shapes of inputs; None is a dynamic size.
 
     With ``batch`` it is the first of ``a``, and of whatever begins with as many; with ``any`` all
@@ -76,7 +76,7 @@ def build(expression: str, arrays: dict[str, np.ndarray], naming: str = "static"
     variables = {
         n: relay.var(n, shape=[relay.Any() if d is None else d for d in shape],
                      dtype=str(arrays[n].dtype))
-        for n, shape in named(arrays, naming).items()
+        for n, shape in name_sizes(arrays, naming).items()
     }  # fmt: skip
     scope = {"R": relay, "c": lambda v, d="float32": relay.const(np.array(v, d), d), "w": weights}
     body = eval(expression, {**scope, **variables})  # the cases are this repository's own
@@ -92,7 +92,7 @@ def arrays_of(result) -> list[np.ndarray]:
     )
 
 
-def computed(module, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+def run_tvm(module, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
     """What TVM computes."""
     import tvm
     from tvm import relay
@@ -114,7 +114,7 @@ def record(
 
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
-    outputs = computed(build(oracle, arrays) if oracle else module, arrays)
+    outputs = run_tvm(build(oracle, arrays) if oracle else module, arrays)
     place = folder / folder_name(name)
     place.mkdir(parents=True, exist_ok=True)
     (place / "module.json").write_text(tvm.ir.save_json(module))
@@ -134,12 +134,12 @@ def live(
 
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
-    outputs = computed(build(oracle, arrays) if oracle else module, arrays)
+    outputs = run_tvm(build(oracle, arrays) if oracle else module, arrays)
     held = {f"in:{n}": v for n, v in arrays.items()}
     np.savez(file, **held, **{f"out:{i}": v for i, v in enumerate(outputs)})
     forms: dict[str, str | None] = {"static": tvm.ir.save_json(module)}
     for naming in ("batch", "any"):
-        if named(arrays, naming) == named(arrays, "static"):
+        if name_sizes(arrays, naming) == name_sizes(arrays, "static"):
             continue
         try:
             forms[naming] = tvm.ir.save_json(build(expression, arrays, naming))

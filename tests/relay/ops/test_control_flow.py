@@ -31,7 +31,7 @@ def info(name, shape, kind=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def scanned():
+def make_scan():
     """A running sum over rows, and over columns from the last, given in the same order."""
     body = helper.make_graph(
         [helper.make_node("Add", ["s", "p"], ["t"]), helper.make_node("Add", ["t", "q"], ["u"]),
@@ -47,7 +47,7 @@ def scanned():
     return [node], [info("s0", [2]), info("x", ["T", 2]), info("y", [2, "T"])], ["s1", "us", "vs"]
 
 
-def gathered():
+def make_gather():
     """A loop that ends early and gathers the rows it has, of dynamic size."""
     body = helper.make_graph(
         [helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("ReduceSum", ["t"], ["r"], keepdims=0),
@@ -60,7 +60,7 @@ def gathered():
     return [node], ends, ["last", "all"]
 
 
-def built(nodes, inputs, outputs):
+def build(nodes, inputs, outputs):
     infos = [helper.make_empty_tensor_value_info(name) for name in outputs]
     graph = helper.make_graph(nodes, "g", inputs, infos)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -83,14 +83,14 @@ def test_recurrent_layers_of_an_open_length():
 
 
 def test_a_scan_of_an_open_length():
-    check(built(*scanned()), {"s0": f32(2), "x": f32(5, 2), "y": f32(2, 5)})
+    check(build(*make_scan()), {"s0": f32(2), "x": f32(5, 2), "y": f32(2, 5)})
 
 
 @pytest.mark.parametrize("most", [-99.0, 11.0, 99.0])
 def test_a_loop_that_gathers_rows_of_an_open_size(most):
     x = np.float32([1, 2])
     feeds = {"turns": np.array(6, np.int64), "x": x, "most": np.array(most, np.float32)}
-    check(built(*gathered()), feeds)
+    check(build(*make_gather()), feeds)
 
 
 def test_what_reads_one_of_several_results_of_open_sizes():
@@ -107,7 +107,7 @@ def test_what_reads_one_of_several_results_of_open_sizes():
     ]
     inputs = [info("turns", [], TensorProto.INT64), info("start", []), info("step", [])]
     feeds = {"turns": np.array(3), "start": f32(), "step": np.array(0.5, np.float32)}
-    check(built(nodes, inputs, ["last", "y"]), feeds)
+    check(build(nodes, inputs, ["last", "y"]), feeds)
 
 
 def test_rows_of_a_given_shape_join_an_open_number():
@@ -125,7 +125,7 @@ def test_rows_of_a_given_shape_join_an_open_number():
         helper.make_node("Loop", ["turns", "", "x"], ["y"], body=body),
     ]
     inputs = [info("turns", [], TensorProto.INT64), info("x", ["N", 3])]
-    check(built(nodes, inputs, ["y"]), {"turns": np.array(2), "x": f32(2, 3)})
+    check(build(nodes, inputs, ["y"]), {"turns": np.array(2), "x": f32(2, 3)})
 
 
 def test_products_over_sizes_told_beside_open_ones():
@@ -137,4 +137,4 @@ def test_products_over_sizes_told_beside_open_ones():
         helper.make_node("MatMul", ["filled", "x"], ["y"]),
     ]
     rest = helper.make_node("Constant", [], ["rest"], value_ints=[4, 2])
-    check(built([rest, *nodes], [info("x", ["N", 2, 3])], ["y"]), {"x": f32(5, 2, 3)}, "dyn.full")
+    check(build([rest, *nodes], [info("x", ["N", 2, 3])], ["y"]), {"x": f32(5, 2, 3)}, "dyn.full")

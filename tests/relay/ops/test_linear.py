@@ -27,7 +27,7 @@ PRODUCTS = [  # L is a name of size 1, which is broadcast
 ]  # fmt: skip
 
 
-def computed(graph, feeds):
+def run_tvm(graph, feeds):
     """What TVM computes."""
     new_graph = from_ir(tidy(graph))
     module, weights = to_module(new_graph)
@@ -47,7 +47,7 @@ def test_stacks_of_named_sizes(half):
         for i, pair in enumerate(pairs)
         for letter, text in zip("ab", pair, strict=True)
     }
-    actual, expected = computed(ir_of(body, 16), feeds), run_model(model_of(body, 16, 8), feeds)
+    actual, expected = run_tvm(ir_of(body, 16), feeds), run_model(model_of(body, 16, 8), feeds)
     for pair, a, b in zip(pairs, actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5, err_msg=str(pair))
 
@@ -61,5 +61,5 @@ def parse_shape(text):
 def test_attention_to_a_cache(case, tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(case.model(), path)
-    outputs = computed(serde.load(path), case.feeds)
+    outputs = run_tvm(serde.load(path), case.feeds)
     cases.compare(outputs, cases.run(case.model(), case.feeds), 1e-5)

@@ -19,7 +19,7 @@ from serde.formats.relay.rules import reads
 from tests.relay import operators
 from tests.relay.ops.record import folder_name
 from tests.relay.ops.table import CASES
-from tests.relay.running import assert_equal, graph_of, names, recorded, run
+from tests.relay.running import assert_equal, graph_of, names, read_module, run
 
 ARCHIVE = Path(__file__).with_name("recorded.zip.xz")
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/relay-operators.md"
@@ -28,7 +28,7 @@ REFUSED = {op for ops in REASONS.values() for op in ops.split()}
 
 
 def check(name: str, opset: int, folder: Path) -> None:
-    case, record = EXPECTED[name], recorded(ARCHIVE, name)
+    case, record = EXPECTED[name], read_module(ARCHIVE, name)
     graph = graph_of(record, name, folder)
     got = run(graph, record.feeds, max(opset, case.since), folder)
     assert_equal(got, record.outputs, case.rows)

@@ -13,7 +13,7 @@ from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.passes import tidy
 from tests.relay.ops.record import folder_name
 from tests.relay.ops.table import CASES
-from tests.relay.running import fed_and_given, names, recorded, run
+from tests.relay.running import fed_and_given, names, read_module, run
 from tests.relay.tvm_live import ask
 
 ARCHIVE = Path(__file__).with_name("recorded.zip.xz")
@@ -112,7 +112,7 @@ def assert_near(actual, expected) -> None:
 @pytest.mark.parametrize("opset", [11, 17])
 @pytest.mark.parametrize("name", sorted(set(QUANTIZED) & set(names(ARCHIVE))))
 def test_operator(name: str, opset: int, tmp_path: Path) -> None:
-    case, record = QUANTIZED[name], recorded(ARCHIVE, name)
+    case, record = QUANTIZED[name], read_module(ARCHIVE, name)
     module = module_graph(parse_json(record.json, name), None, name)
     graph = tidy(to_ir(module, integers="qdq"))
     assert_near(run(graph, record.feeds, max(opset, case.since), tmp_path), record.outputs)
