@@ -315,7 +315,7 @@ def test_the_command_refuses_by_layer_and_lists_what_there_is(serde):
     done = serde("serde convert model.onnx -o y.onnx --profile npu")
     assert done.returncode == 2
     assert (
-        "there are: generic, tensorrt, openvino, tract, mnn, onnx2torch, relax, npu-static, toy-npu"
+        "there are: generic, tensorrt, openvino, tract, mnn, onnx2torch, coreml, qnn, relax, npu-static, toy-npu"
         in done.stderr
     )
     done = serde("serde convert model.onnx -o y.onnx --profile toy-npu --opset 13 --static N=1")
