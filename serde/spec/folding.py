@@ -44,6 +44,7 @@ LAZY = frozenset(
     "Abs Add Cast Clip Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal ReduceMax "
     "ReduceMin Reshape Round Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
 )
+TYPED = frozenset({"Cast", "CastLike", "EyeLike"})  # whose operands do not tell the result's type
 OLD_FORM = frozenset({"axes", "starts", "ends"})  # attributes that became operands
 OLD_OPERANDS = {
     "Squeeze": ("axes",), "Unsqueeze": ("axes",), "Slice": ("starts", "ends", "axes"),
@@ -202,6 +203,9 @@ def _reference(
     from onnx.reference import ReferenceEvaluator  # 0.1 s to import: only when needed
 
     names = ["" if a is None else f"i{n}" for n, a in enumerate(arrays)]
+    half = next((a.dtype for a in arrays if a is not None and _is_half(a)), None)
+    if half is not None and op not in TYPED:
+        arrays = [a.astype(np.float32) if a is not None and _is_half(a) else a for a in arrays]
     protos = {
         n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
         for n, v in attrs.items()
@@ -209,7 +213,15 @@ def _reference(
     outputs = [f"o{n}" for n in range(count)]
     node = helper.make_node(op, names, outputs, **protos)
     feeds = {n: a for n, a in zip(names, arrays, strict=True) if a is not None}
-    return list(ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds))
+    found = ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds)
+    if half is None or op in TYPED:
+        return list(found)
+    return [y.astype(half) if y.dtype == np.float32 else y for y in found]
+
+
+def _is_half(array: Array) -> bool:
+    """Whether an array is of floats of 16 bits: sums and squares on the way overflow these."""
+    return DType.of(array.dtype) in (DType.FLOAT16, DType.BFLOAT16)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:

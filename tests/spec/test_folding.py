@@ -309,3 +309,13 @@ def test_booleans_as_strings_are_left_to_the_runtime():
     g = OnnxBuilder("g")
     graph = tidy(g.build([g.Cast(np.array([False, True]), to=8)]))
     assert [n.op for n in graph.nodes] == ["Cast"]
+
+
+def test_halves_are_summed_in_float32():
+    """Squares of halves overflow where their norm does not."""
+    x = np.full((1, 12), 254, np.float16)
+    axes = Tensor.of(ints(1))
+    operands = tuple(Value(n, t.dtype, t.shape, t) for n, t in (("x", Tensor.of(x)), ("a", axes)))
+    (found,) = folding.evaluate("ReduceL2", IR_OPSET, operands, {"keepdims": 1}, 1)
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, [[np.float16(254 * 12**0.5)]], rtol=1e-3)
