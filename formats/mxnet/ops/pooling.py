@@ -7,7 +7,7 @@ from functools import partial
 
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
@@ -309,13 +309,12 @@ def legalize_average_pool(
 @legalizations("LpPool")
 def legalize_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
     """The root of the sum, which is an average times the size of the window."""
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
+    if x.type is DType.FLOAT16:
+        form = {"p": p, "dilations": dilations, "ceil_mode": ceil_mode, **frame}
+        return g.compute_in_float32(lambda g, x: g.LpPool(x, **form), x)
     if set(dilations) != {1} or ceil_mode:
-        return g.decompose(
-            "LpPool", 18, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
-            dilations=dilations, pads=pads,
-        )  # fmt: skip
+        return g.decompose("LpPool", 18, x, p=p, ceil_mode=ceil_mode, dilations=dilations, **frame)
     powers = g.Pow(g.Abs(x), float(p))
-    mean = g.AveragePool(
-        powers, kernel_shape=kernel_shape, strides=strides, pads=pads, count_include_pad=1
-    )
+    mean = g.AveragePool(powers, count_include_pad=1, **frame)
     return g.Pow(g.Mul(mean, float(math.prod(kernel_shape))), 1.0 / p)

@@ -257,6 +257,9 @@ def norm_of_whole_windows(g, x: Value, *, p: int, **window):
     w = Windows(**window)
     if not w.is_spread and not w.ceil_mode:
         return g.LpPool(x, p=p, **w.basic)
+    if x.type is DType.FLOAT16:  # whose powers overflow
+        wide = norm_of_whole_windows(g, cast(g, x, DType.FLOAT32), p=p, **window)
+        return cast(g, wide, DType.FLOAT16)
     with g.at_opset(18):
         powers, reach = g.Pow(g.Abs(x), float(p)), w.reach(x)
         if reach is None:

@@ -183,9 +183,9 @@ def write_layer(
     require(linear_before_reset and not input_forget, "linear_before_reset=0 or input_forget=1")
     count, mode = DIRECTIONS[direction], mode_of(op, activations, DIRECTIONS[direction])
     vector = s.const(pack_parameters(op, w, r, b), name=f"{w.name}_parameters")
-    states = [emit_begin_state(s, state, count, hidden_size)]
+    states = [emit_begin_state(s, x, state, count, hidden_size)]
     if op == "LSTM":
-        states.append(emit_begin_state(s, cell, count, hidden_size))
+        states.append(emit_begin_state(s, x, cell, count, hidden_size))
     y, *ends = s.RNN(
         x, vector, *states, mode=mode, state_size=hidden_size, num_layers=1,
         bidirectional=count == 2, state_outputs=True, outputs=1 + len(states),
@@ -207,9 +207,14 @@ def mode_of(op: str, activations: Any, count: int) -> str:
     return op.lower()
 
 
-def emit_begin_state(s, state: Value | None, count: int, hidden: int):
-    """A begin state; MXNet infers the batch of zeros, which stands as 0, or as -1 in 2.0."""
+def emit_begin_state(s, x: Value, state: Value | None, count: int, hidden: int):
+    """A begin state; MXNet infers the batch of zeros, which stands as 0, or as -1 in 2.0.
+
+    In the body of a loop or a branch it infers none.
+    """
     batch = -1 if s.release.has_np_shape else 0
+    if s.is_inner and isinstance(size := x.ranked_shape[1], int):
+        batch = size
     return s["_zeros"](shape=(count, batch, hidden)) if state is None else state
 
 
