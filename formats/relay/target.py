@@ -56,7 +56,7 @@ writes = _Writes(
 legalizations = legalization_table("ir → relay")
 # Element types Relay's operators compute with; TVM declares more than it has kernels for.
 INLINED = frozenset(  # types of which TVM writes constants without axes into its code
-    {DType.INT32, DType.INT64, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
+    {DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
 )
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}

@@ -79,10 +79,10 @@ for _count in (1, 2, 3):
 
 @legalizations("ConvTranspose", only=FIXED_PADS)
 def legalize_conv_transpose(g, x, w, b=None, *, group, output_shape=None, **window):
-    """Where a size is dynamic, TVM has images only, and no groups."""
+    """Where a size is dynamic, TVM has images only, and no groups; of volumes, never any."""
     if (known := with_channels(g, x, w, w.ranked_shape[0])) is not None:
         return g.ConvTranspose(known, w, b, group=group, **window)
-    if x.is_static:
+    if x.is_static and (x.rank < 5 or group == 1):
         return None
     require(w.is_static, "a transposed convolution of dynamic sizes")
     if x.rank == 3:

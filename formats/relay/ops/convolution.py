@@ -260,7 +260,7 @@ def _convolve_by_slices(g, x, w, b, *, kernel_shape, strides, dilations, pads, g
 
 def convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
     """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
-    require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
+    require(group <= MOST_GROUPS, f"{group} groups of channels, which TVM has no kernel for")
     each, parts = x.ranked_shape[1] // group, []
     count = w.ranked_shape[0] // group if outputs == 0 else w.ranked_shape[1]
     cut = w.ranked_shape[0] // group

@@ -10,6 +10,7 @@ from serde.ir import arrays
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
+from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import emit_scalar, legalizations, writes
@@ -128,6 +129,19 @@ def write_constant_of_shape(r, shape, *, value: Tensor | None = None):
     if expected is None:
         return declare_sizes(r, r.dyn.full(filled, shape, dtype=dtype.value), shape_data_of(shape))
     return r.full(filled, shape=expected, dtype=dtype.value)
+
+
+@legalizations("Range")
+def legalize_range(g, start, limit, delta):
+    """Of computed ends, counted by ONNX's formula: TVM's count falls below 0, or divides by 0."""
+    counts_up = start.type.kind == "i" and (number(start), number(delta)) == (0, 1)
+    if counts_up or all(v.tensor is not None for v in (start, limit, delta)):
+        return None
+    wide = start.type if start.type.kind == "f" else DType.FLOAT64
+    first, last, step = (g.cast(v, wide) for v in (start, limit, delta))
+    count = g.Max(g.cast(g.Ceil(g.Div(g.Sub(last, first), step)), DType.INT64), 0)
+    places = g.Range(g.const(0, DType.INT64), count, g.const(1, DType.INT64))
+    return g.Add(start, g.Mul(g.cast(places, start.type), delta))
 
 
 @writes("Range")

@@ -298,7 +298,10 @@ def write_non_zero(r, x):
 
 @legalizations("NonZero")
 def legalize_non_zero(g, x):
+    """TVM takes NaN for zero."""
     require(x.rank > 0, "the places in a tensor of no axes")
+    if x.type.kind == "f":
+        return g.NonZero(g.Not(g.Equal(x, g.const(0, x.type))))
     return g.NonZero(g.cast(x, DType.UINT8)) if x.type is DType.BOOL else None
 
 

@@ -118,7 +118,12 @@ def legalize_mat_mul(g, a, b):
 
 
 def legalize_product(g, op: str, a: Value, b: Value, *rest: Value | None):
-    """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis."""
+    """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis.
+
+    TVM has no products of tensors without elements: those are zeros.
+    """
+    if 0 in (*a.ranked_shape, *b.ranked_shape):
+        return _zero_product(g, DType.INT32 if op == "MatMulInteger" else a.type, a, b)
     if a.rank == 1 or b.rank == 1:
         return _multiply_vectors(g, op, a, b, *rest)
     if b.rank == 2:
@@ -126,6 +131,23 @@ def legalize_product(g, op: str, a: Value, b: Value, *rest: Value | None):
     if a.rank == b.rank == 3 and _is_stacked(a, b):
         return None
     return _multiply_broadcast(g, op, a, b, *rest)
+
+
+def _zero_product(g, dtype: DType, a: Value, b: Value):
+    """Zeros of the sizes of a product."""
+    rows = g.Shape(a, end=a.rank - 1)
+    if b.rank == 1:
+        return g.Expand(g.const(0, dtype), rows)
+    lead = g.Shape(b, end=b.rank - 2)
+    columns = g.Shape(b, start=b.rank - 1)
+    if a.rank == 1:
+        return g.Expand(g.const(0, dtype), g.Concat(lead, columns, axis=0))
+    ends = g.Concat(g.Shape(a, start=a.rank - 2, end=a.rank - 1), columns, axis=0)
+    wide = g.Expand(g.const(0, dtype), ends)
+    for v in (a, b):
+        size = g.Concat(g.Shape(v, end=v.rank - 2), [1, 1], axis=0)
+        wide = g.Add(wide, g.Expand(g.const(0, dtype), size))
+    return wide
 
 
 def _is_stacked(a: Value, b: Value) -> bool:

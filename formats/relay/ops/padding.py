@@ -74,6 +74,9 @@ PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 @legalizations("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """Pads of all axes, none below zero; wrapping is a concatenation."""
+    is_computed = fill is not None and fill.tensor is None
+    if is_computed and mode == "constant" and not (x.is_static and pads.tensor is not None):
+        return _pad_by_choice(g, x, pads, fill, axes)
     widths, chosen = static_sizes(pads), static_sizes(axes)
     if widths is None or (axes is not None and chosen is None):
         require(mode != "wrap", "wrapping by dynamic pads")
@@ -94,6 +97,13 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     if tuple(full) == widths and axes is None:
         return None
     return g.Pad(x, full, fill, mode=mode)
+
+
+def _pad_by_choice(g, x, pads, fill, axes):
+    """Padded with a computed number, with which TVM finds no dynamic shape."""
+    ones = g.Expand(g.const(1, DType.INT32), g.Shape(x))
+    inside = g.Equal(g.Pad(ones, pads, None, axes, mode="constant"), 1)
+    return g.Where(inside, g.Pad(x, pads, None, axes, mode="constant"), fill)
 
 
 def _crop_negative_pads(g, x, pads):

@@ -197,8 +197,9 @@ for _name, _op in REDUCTIONS.items():
 
 
 def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):
+    """TVM finds none, numbered -1, where all are the last that the type has."""
     index = r[name](x, axis=[axis], keepdims=keepdims, select_last_index=select_last_index)
-    return r.cast(index, dtype="int64")
+    return r.maximum(r.cast(index, dtype="int64"), emit_scalar(r, 0, DType.INT64))
 
 
 writes("ArgMax")(partial(write_arg, "argmax"))

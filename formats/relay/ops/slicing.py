@@ -135,6 +135,7 @@ def dynamic_slice(r, x, starts, ends, axes, steps):
     low = r.minimum(r.maximum(_normalize_indices(r, low, shape), zero), last)
     least = r.where(back, emit_scalar(r, -1, kind), zero)
     high = r.minimum(r.maximum(_normalize_indices(r, high, shape), least), last)
+    high = r.where(back, r.minimum(high, low), r.maximum(high, low))  # TVM counts below 0
     under = r.subtract(r.negative(shape), one)
     high = r.where(r.logical_and(back, r.less(high, zero)), under, high)
     return r.dyn.strided_slice(x, low, high, by)

@@ -133,19 +133,26 @@ for _op in UNARY:
 
 
 def half_angle_tangent(g, x: Value):
-    """The tangent of half an angle, and its square."""
-    tangent = g.Tan(g.Mul(x, 0.5))
-    return tangent, g.Mul(tangent, tangent)
+    """The tangent of half an angle: infinite at the ends of the circle."""
+    return g.Tan(g.Mul(x, 0.5))
+
+
+def sine_of_tangent(g, x: Value):
+    tangent = half_angle_tangent(g, x)
+    return g.Div(2.0, g.Add(tangent, g.Div(1.0, tangent)))
+
+
+def cosine_of_tangent(g, x: Value):
+    tangent = half_angle_tangent(g, x)
+    return g.Sub(g.Div(2.0, g.Add(g.Mul(tangent, tangent), 1.0)), 1.0)
 
 
 def dynamic_sine(g, x: Value):
-    tangent, square = half_angle_tangent(g, x)
-    return g.Div(g.Mul(tangent, 2.0), g.Add(square, 1.0))
+    return g.compute_in_float32(sine_of_tangent, x)
 
 
 def dynamic_cosine(g, x: Value):
-    _, square = half_angle_tangent(g, x)
-    return g.Div(g.Sub(1.0, square), g.Add(square, 1.0))
+    return g.compute_in_float32(cosine_of_tangent, x)
 
 
 # What stands for operators that TVM has for tensors of known sizes only
@@ -166,6 +173,8 @@ def legalize_dynamic_unary(op, g, x):
     """Unsigned elements are their own size; tensors of dynamic size take other operators."""
     if op in ("Abs", "Relu") and x.type.kind in "ub":
         return g.Identity(x)
+    if op == "Sign" and x.type.kind == "u":  # TVM's makes -1
+        return g.cast(g.Greater(x, g.const(0, x.type)), x.type)
     return DYNAMIC[op](g, x) if op in DYNAMIC and not x.is_static else None
 
 
