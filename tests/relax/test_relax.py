@@ -94,7 +94,7 @@ def test_networks(name: str, tmp_path: Path) -> None:
 INFINITE = np.full((2, 3), -np.inf, np.float32)
 
 
-@pytest.mark.parametrize("op", ["ReduceMax", "ArgMax"])
+@pytest.mark.parametrize("op", ["ReduceMax", "ArgMax", "Hardmax"])
 def test_what_is_infinite_throughout(op: str, tmp_path: Path) -> None:
     x, attrs = INFINITE, {"axes": [1]} if op == "ReduceMax" else {"axis": 1}
     kind = TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT
@@ -104,23 +104,42 @@ def test_what_is_infinite_throughout(op: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, run_model(proto, {"x": x})[0])
 
 
+def test_the_first_of_the_least_integers_is_found(tmp_path: Path) -> None:
+    proto = model_of("g (uint16[2,3] x) => (int64[2,1] y) { y = ArgMax <axis = 1> (x) }", 17, 8)
+    (got,) = ran(rewrite(proto), {"x": np.zeros((2, 3), np.uint16)}, tmp_path)
+    assert got.tolist() == [[0], [0]]
+
+
+def test_hardmax_of_symbolic_sizes(tmp_path: Path) -> None:
+    proto = model_of("g (float[N,3] x) => (float[N,3] y) { y = Hardmax (x) }", 17, 8)
+    feeds = {"x": np.array([[1, 3, 2], [-np.inf] * 3], np.float32)}
+    (got,) = ran(rewrite(proto), feeds, tmp_path)
+    assert got.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_fractions_of_integers_are_refused() -> None:
+    proto = model_of("g (int32[2,2] x) => (y) { y = Gemm <alpha = 0.5> (x, x, x) }", 17, 8)
+    with pytest.raises(Unconvertible, match="alpha=0.5, beta=1.0 of int32 elements"):
+        rewrite(proto)
+
+
 def test_all_that_cannot_be_said_is_listed(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Det", ["x"], ["a"]),
         helper.make_node("StringNormalizer", ["s"], ["b"]),
-        helper.make_node("Hardmax", ["n"], ["c"]),
+        helper.make_node("GatherND", ["n", "i"], ["c"]),
     ]
     kinds = {"x": (TensorProto.FLOAT, (2, 2)), "s": (TensorProto.STRING, (3,)),
              "n": (TensorProto.FLOAT, ("N", 2))}  # fmt: skip
     ends = {"a": (TensorProto.FLOAT, ()), "b": (TensorProto.STRING, (None,)),
-            "c": (TensorProto.FLOAT, ("N", 2))}  # fmt: skip
+            "c": (TensorProto.FLOAT, (1,))}  # fmt: skip
     path = tmp_path / "m.onnx"
-    onnx.save(model(nodes, kinds, ends), path)
+    onnx.save(model(nodes, kinds, ends, {"i": np.array([[0, 1]])}), path)
     report = serde.check(path, to="relax")
     assert not report.ok
     reasons = {p.op: p.reason for p in report.problems}
     assert "strings" in reasons["input"]
-    assert "(N, 2)" in reasons["Hardmax"] and "--static" in reasons["Hardmax"]
+    assert "(N, 2)" in reasons["GatherND"] and "--static" in reasons["GatherND"]
     assert reasons.keys() >= {"StringNormalizer"}
     assert serde.check(path, to="relax", outputs=["c"], static={"N": 3}).ok
 
@@ -267,7 +286,7 @@ def test_symbolic_sizes(name: str, sizes: tuple[int, ...], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("body", "op"),
     [
-        ("g (float[N,4] x) => (y) { y = Hardmax (x) }", "Hardmax"),
+        ("g (float[N,4] x, int64[1,2] i) => (y) { y = GatherND (x, i) }", "GatherND"),
         ("g (float[N,4] x) => (y) { y = Shape (x) }", "Shape"),
         ("g (float[N,2,H,W] x) => (y) { y = MaxPool <kernel_shape = [2,2], strides = [2,2], "
          'auto_pad = "SAME_UPPER"> (x) }', "MaxPool"),

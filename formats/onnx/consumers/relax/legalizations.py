@@ -33,6 +33,15 @@ legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("Dropout")(normalization.drop_nothing)
+legalize("Hardmax")(normalization.hardmax)  # the importer has none of the largest at -inf only
+
+
+@legalize("Gemm")
+def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """The importer makes the factors of integers integers."""
+    whole = float(alpha).is_integer() and float(beta).is_integer()
+    kind = a.type.value
+    require(a.type.kind == "f" or whole, f"alpha={alpha}, beta={beta} of {kind} elements")
 
 
 @legalize("Shrink")
@@ -87,15 +96,14 @@ for _op in ("ReduceMax", "ReduceMin"):
 
 
 def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
-    """The importer's finds none, numbered -1, among what is infinite throughout."""
+    """The importer's finds none, numbered -1, where all are the last that the type has."""
     form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
     if select_last_index:
         size = x.ranked_shape[axis]
         require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
         turned = g.slice_axis(x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
-    index = g.as_is(op, (x,), form)
-    return g.Max(index, 0) if x.type.kind == "f" else index
+    return g.Max(g.as_is(op, (x,), form), 0)
 
 
 for _op in ("ArgMax", "ArgMin"):
