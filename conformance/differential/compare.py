@@ -42,15 +42,16 @@ SUMS = frozenset(  # operators that add up or round: their error is in terms of 
 
 ABSOLUTE = frozenset(  # operators whose kernels are exact in terms of 1, not of their result
     "Acos Acosh Asin Asinh Atan Atanh BlackmanWindow Cos Cosh DFT Elu Erf GRU Gelu HammingWindow "
-    "HannWindow HardSigmoid HardSwish LSTM Log LogSoftmax Mish RNN STFT Selu Sigmoid Sin Sinh "
-    "Softmax SoftmaxCrossEntropyLoss Softplus SwiGLU Swish Tan Tanh".split()
+    "HannWindow HardSigmoid HardSwish LSTM LayerNormalization Log LogSoftmax Mish RNN STFT Selu "
+    "Sigmoid Sin Sinh Softmax SoftmaxCrossEntropyLoss Softplus SwiGLU Swish Tan Tanh".split()
 )
 
 COARSE = frozenset(
-    "DFT GRU LSTM LogSoftmax RNN STFT SoftmaxCrossEntropyLoss".split()
+    "DFT GRU LSTM LogSoftmax RNN STFT SoftmaxCrossEntropyLoss Softplus".split()
 )  # by an order of magnitude more
 ZEROS = frozenset(  # exact operators of whose zeros the standard tells no sign
-    "Ceil Clip Floor GlobalMaxPool Max MaxPool Min ReduceMax ReduceMin Relu Round Sign".split()
+    "Ceil Clip Floor GlobalMaxPool Max MaxPool Min ReduceMax ReduceMin Relu Round Sign "
+    "Where".split()  # ONNX Runtime adds up both sides: of -0 it makes 0
 )
 SPECTRA = frozenset(("DFT", "STFT"))  # whose results are all sums of the same
 GATED = frozenset(("Gelu", "Mish"))  # an operand times what is exact in terms of 1

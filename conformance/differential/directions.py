@@ -27,7 +27,7 @@ Results = Mapping[str, Array]
 LOWEST = 7
 LACKING = (  # what ONNX Runtime says where it has no kernel, or cannot expand a function
     "NOT_IMPLEMENTED", "not implemented", "_inlfunc_", "in node ()", "No corresponding Numpy type",
-    "data type is not supported with",
+    "data type is not supported with", "Unsupported value attribute datatype",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 
@@ -45,11 +45,19 @@ class CannotRun(Exception):
 
 @dataclass
 class Trip:
-    """A program on its way: its model read into the IR, and a folder for files."""
+    """A program on its way: its model read into the IR, and a folder for files.
+
+    ``by_node`` says whether what is written runs node by node, not in one run.
+    """
 
     program: Program
     ir: Graph
     folder: Path
+    by_node: bool = False
+
+    def file(self, path: Path) -> File:
+        """A file that was written."""
+        return File(path, self.by_node)
 
     def choose(self, items: Sequence[Any], purpose: str) -> Any:
         """An item, always the same for a program and a purpose."""
@@ -71,13 +79,13 @@ class Trip:
 class File:
     """A file in ONNX Runtime, or in onnx.reference node by node where that lacks a kernel."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, by_node: bool = False) -> None:
         self.model = onnx.load(path)
         self.types = {i.name: i.type.tensor_type.elem_type for i in self.model.graph.input}
         self.trains = any(a.name == "training_mode" and a.i for n in self.model.graph.node
                           for a in n.attribute)  # fmt: skip
         self.session: Any = None
-        if self.model.opset_import[0].version <= NEWEST:
+        if self.model.opset_import[0].version <= NEWEST and not by_node:
             self.session = self.attempt(lambda: session_of(self.model))
 
     @staticmethod
@@ -107,7 +115,7 @@ class File:
 def to_opset(trip: Trip) -> Iterator[Results]:
     """Lowered to an opset."""
     path = lower(trip)
-    yield from trip.each(File(path))
+    yield from trip.each(trip.file(path))
 
 
 def lower(trip: Trip) -> Path:
@@ -123,7 +131,7 @@ def back_from_opset(trip: Trip) -> Iterator[Results]:
     path, again = lower(trip), trip.path("again.onnx")
     opset = onnx.load(path).opset_import[0].version
     serde.save(serde.load(path), again, opset=trip.choose(range(opset, NEWEST + 1), "again"))
-    yield from trip.each(File(again))
+    yield from trip.each(trip.file(again))
 
 
 def by_relay(trip: Trip) -> Iterator[Results]:
@@ -131,7 +139,7 @@ def by_relay(trip: Trip) -> Iterator[Results]:
     path, again = trip.path(trip.choose(("m.relay", "m.json"), "relay")), trip.path("relay.onnx")
     serde.save(trip.ir, path, format="relay")
     serde.save(load_relay(path), again, opset=NEWEST)
-    yield from trip.each(File(again))
+    yield from trip.each(trip.file(again))
 
 
 def load_relay(path: Path) -> Graph:
@@ -154,7 +162,7 @@ def by_mxnet(trip: Trip) -> Iterator[Results]:
     types = {n: (a.shape, "float32" if a.dtype == bool else a.dtype)
              for n, a in feeds.items() if n in names}  # fmt: skip
     serde.save(serde.load(path, inputs=types), again, opset=NEWEST)
-    file = File(again)
+    file = trip.file(again)
     yield from trip.each(lambda feeds: lift(file(lower_feeds(file, feeds)), values, trip.program))
 
 
@@ -191,7 +199,7 @@ def for_relax(trip: Trip) -> Iterator[Results]:
     """Written with the profile of TVM's importer into Relax, and run by ONNX Runtime."""
     path = trip.path("relax.onnx")
     serde.save(trip.ir, path, profile="relax")
-    yield from trip.each(File(path))
+    yield from trip.each(trip.file(path))
 
 
 def in_mxnet(trip: Trip) -> Iterator[Results]:

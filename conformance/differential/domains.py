@@ -159,7 +159,22 @@ def reduces_exactly(xs: Sequence[Array], how: str) -> bool:
         return False
     if how == "mul":
         return are_plain_factors(xs) if is_float(xs[0]) else is_small(xs[0], xs[2])
-    return how != "add" or not is_float(xs[0]) or all(sums_fit([x], {}) for x in xs[::2])
+    return how != "add" or adds_exactly(xs[0], xs[2])
+
+
+def adds_exactly(x: Array, updates: Array) -> bool:
+    """Whether no sum of an element and some updates overflows or loses digits."""
+    if is_float(x):
+        return all(sums_fit([y], {}) for y in (x, updates))
+    return magnitude(x) + magnitude(updates) * updates.size < exact_top(x)
+
+
+def exact_top(x: Array) -> float:
+    """The end of the integers of a type that ONNX Runtime's ReduceSum adds up exactly.
+
+    It adds in float64: [2**62 - 1] of int64 is 2**62, and what overflows ends at the last integer.
+    """
+    return min(2.0**52, range_of(DType.of(x.dtype))[1])
 
 
 def scatters_once(xs: Sequence[Array], attrs: Attrs) -> bool:
@@ -214,23 +229,47 @@ def squares_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
         return all((np.abs(x) < limit).all() for x in xs if is_float(x))
 
 
+def norm_is_defined(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """Squares that overflow, or that underflow: a norm of 0 divides what is not 0."""
+    with np.errstate(all="ignore"):
+        largest = np.abs(xs[0].astype(np.float64)).max(attrs.get("axis", -1), initial=0)
+        tiny = 1e-3 if xs[0].dtype.itemsize == 2 else 1e-15
+        return squares_fit(xs, attrs) and bool(((largest == 0) | (largest > tiny)).all())
+
+
 def sums_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Sums that overflow on the way depend on their order; of integers, a mean of none is 0 / 0.
 
-    What integers add up to wraps around in their own type or in a wider one.
+    What integers add up to wraps around in their own type or in a wider one, or loses digits.
     """
     x = xs[0]
     if not is_float(x):
-        return x.size > 0 and magnitude(x) * x.size < range_of(DType.of(x.dtype))[1]
+        return x.size > 0 and magnitude(x) * x.size < exact_top(x)
     top = 1e30 if x.dtype.itemsize > 2 else 1e3
     with np.errstate(all="ignore"):
         return all(not (np.isfinite(y) & (np.abs(y) > top)).any() for y in xs if is_float(y))
 
 
+def mean_is_defined(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """A mean of none (the standard: undefined), and sums that overflow on the way."""
+    return xs[0].size > 0 and sums_fit(xs, attrs)
+
+
+def windows_hold_elements(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """A mean of padding only is 0 / 0, and sums that overflow on the way."""
+    kernel, pads = attrs["kernel_shape"], attrs.get("pads")
+    if pads and not attrs.get("count_include_pad"):
+        gaps = attrs.get("dilations", [1] * len(kernel))
+        reach = [d * (k - 1) + 1 for k, d in zip(kernel, gaps, strict=True)]
+        if any(pad >= size for pad, size in zip(pads, reach * 2, strict=True)):
+            return False
+    return sums_fit(xs, attrs)
+
+
 def sums_of_squares_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Sums of squares that overflow: of floats their order, of integers all."""
     x = xs[0]
-    fits = is_float(x) or magnitude(x) ** 2 * x.size < range_of(DType.of(x.dtype))[1]
+    fits = is_float(x) or magnitude(x) ** 2 * x.size < exact_top(x)
     return fits and sums_fit(xs, attrs)
 
 
@@ -240,7 +279,8 @@ def products_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
     if is_float(a):
         return sums_fit(xs, attrs)
     bits = 31 if a.dtype.itemsize <= 4 else 52
-    return magnitude(a) * magnitude(b) * max(a.size, 1) < 2.0**bits
+    rest = magnitude(xs[2]) if len(xs) > 2 else 0.0
+    return magnitude(a) * magnitude(b) * max(a.size, 1) + rest < 2.0**bits
 
 
 def product_fits(xs: Sequence[Array], attrs: Attrs) -> bool:
@@ -319,15 +359,18 @@ RULES: dict[str, Rule] = {
     "SoftmaxCrossEntropyLoss": labels_exist,
     **dict.fromkeys(
         "LayerNormalization RMSNormalization GroupNormalization InstanceNormalization LRN "
-        "BatchNormalization MeanVarianceNormalization LpNormalization".split(),
+        "BatchNormalization MeanVarianceNormalization".split(),
         squares_fit,
     ),
     **dict.fromkeys(
-        "ReduceL1 ReduceMean ReduceLogSum ReduceLogSumExp "
-        "Mean GlobalAveragePool AveragePool LpPool GlobalLpPool Attention Softmax LogSoftmax "
+        "ReduceL1 ReduceLogSum ReduceLogSumExp "
+        "Mean LpPool GlobalLpPool Attention Softmax LogSoftmax "
         "CumSum CumProd ReduceSum Col2Im".split(),
         sums_fit,
     ),
+    **dict.fromkeys(["GlobalAveragePool", "ReduceMean"], mean_is_defined),
+    "LpNormalization": norm_is_defined,
+    "AveragePool": windows_hold_elements,
     **dict.fromkeys(["ReduceL2", "ReduceSumSquare"], sums_of_squares_fit),
     **dict.fromkeys("Gemm MatMul Einsum".split(), products_fit),
     **dict.fromkeys("Conv ConvTranspose".split(), is_moderate),

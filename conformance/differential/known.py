@@ -11,7 +11,7 @@ from .domains import has_nan
 from .program import Program
 
 BOUNDING = frozenset(
-    "Celu Clip HardSigmoid HardSwish Max Min Mish Selu Softplus ThresholdedRelu".split()
+    "Celu Clip Elu HardSigmoid HardSwish Max Min Mish Selu Softplus ThresholdedRelu".split()
 )
 
 
@@ -33,7 +33,12 @@ def has_empty_value(program: Program, how: str) -> bool:
 
 def fails_to_reshape_nothing(program: Program, how: str) -> bool:
     """Whether a tensor turns out to have no elements, and a Reshape fails."""
-    return "Reshape" in how and has_empty_value(program, how)
+    return "eshape" in how and has_empty_value(program, how)
+
+
+def broadcasts_nothing(program: Program, how: str) -> bool:
+    """Whether a tensor turns out to have no elements, and TVM's size of a broadcast is 1."""
+    return "max(any_dim" in how and has_empty_value(program, how)
 
 
 def bounds_nan(program: Program, how: str) -> bool:
@@ -68,16 +73,17 @@ def slices_to_nothing(program: Program, how: str) -> bool:
 
 
 def normalizes_nan(program: Program, how: str) -> bool:
-    """Whether a softmax has NaN among its operands."""
+    """Whether a softmax has NaN or infinity among its operands."""
     operators = ("LogSoftmax", "Softmax", "SoftmaxCrossEntropyLoss")
     operands = [s.inputs[0] for s in program.steps if s.op in operators]
-    return any(has_nan(values[name]) for name in operands for values in program.data)
+    arrays = [values[name] for name in operands for values in program.data]
+    return any(has_nan(x) or bool((x == np.inf).any()) for x in arrays)
 
 
 def has_empty_range(program: Program, how: str) -> bool:
-    """Whether TVM counts a range whose step leads away from its end."""
+    """Whether TVM counts a range or a slice whose step leads away from its end."""
     return "storage allocation failure" in how and any(
-        step.op == "Range" and np.size(values[step.outputs[0]]) == 0
+        step.op in ("Range", "Slice") and np.size(values[step.outputs[0]]) == 0
         for values in program.data
         for step in program.steps
     )
@@ -92,7 +98,12 @@ KNOWN = (
     ),
     Known(
         ("Relay",), has_empty_range,
-        "TVM's arange of dynamic ends counts below 0 where the step leads away, and fails",
+        "TVM's arange and strided_slice of dynamic sizes count below 0 where the step leads away "
+        "from the end, and fail",
+    ),
+    Known(
+        ("Relay",), broadcasts_nothing,
+        "TVM takes the larger of two dynamic sizes as that of their broadcast: of 0 and 1, too",
     ),
     Known(
         ("MXNet",), bodies_without_shapes,
@@ -111,7 +122,10 @@ KNOWN = (
         ("MXNet",), slices_dynamically,
         "MXNet's slice of a dynamic size fails where a bound lies before the front",
     ),
-    Known(("MXNet",), normalizes_nan, "MXNet's softmax of NaN is 0"),
+    Known(
+        ("MXNet",), normalizes_nan,
+        "MXNet's softmax of NaN is 0, and its log_softmax of numbers beside infinity -inf",
+    ),
     Known(
         ("MXNet",), has_empty_value,
         "MXNet has no tensors without elements: one that is empty only at run time is an error",
