@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import time
@@ -24,6 +25,10 @@ import numpy as np
 
 from benchmarks.measure import DOCUMENT, Failed, publish, python, table, workplace
 
+INTEGER = (
+    "mobilenet1.0_int8", "vgg16_ucf101_int8", "inceptionv3_kinetics400_int8",
+    "resnet18_v1b_kinetics400_int8", "resnet50_v1_int8", "simple_pose_resnet18_v1b_int8",
+)  # fmt: skip
 NETWORKS = (
     "alexnet", *(f"densenet{n}" for n in (121, 161, 169, 201)), "inceptionv3",
     *(f"mobilenet{v}{m}" for v in ("", "v2_") for m in ("1.0", "0.75", "0.5", "0.25")),
@@ -38,9 +43,7 @@ NETWORKS = (
     "gluoncv/yolo3_mobilenet1.0_voc", "gluoncv/yolo3_darknet53_voc",
     "gluoncv/center_net_resnet18_v1b_voc", "gluoncv/fcn_resnet50_ade",
     "gluoncv/deeplab_resnet50_ade", "gluoncv/simple_pose_resnet18_v1b",
-    "gluoncv/mobilenet1.0_int8", "gluoncv/vgg16_ucf101_int8",
-    "gluoncv/inceptionv3_kinetics400_int8", "gluoncv/resnet18_v1b_kinetics400_int8",
-    "gluoncv/resnet50_v1_int8", "gluoncv/simple_pose_resnet18_v1b_int8",
+    *(f"gluoncv/{name}{option}" for name in INTEGER for option in ("", " --int8-weights")),
 )  # fmt: skip
 TITLE = "Speed of the results"
 WARMING = 3  # rounds that are not counted
@@ -52,29 +55,28 @@ COLUMNS = {  # by heading: the ways that a column shows the fastest of
     "MXNet's export": ("MXNet's export",), "PyTorch's": ("traced", "dynamo"),
     "MXNet": ("MXNet",),
 }  # fmt: skip
+RATIOS = re.compile(r"([\d.]+) \(([\d.]+)\)")
 Times = list[tuple[float, float]]  # milliseconds of the clock and of the processor
 
 
 def measure(folder: Path, seconds: float) -> dict[str, Any]:
     """The times of each way of running a network, and how far its results are from MXNet's."""
-    from benchmarks.latency_models import AGAIN, MXNET, SAME, SERDE, run_mxnet
-    from conformance.zoo.compare import scale_error
+    from benchmarks import latency_models as models
     from serde.bridges.onnxruntime import prepare
 
     with np.load(folder / "feeds.npz") as file:
         feeds = dict(file)
     paths = json.loads((folder / "ways.json").read_text())["ways"]
-    runs = {MXNET: run_mxnet(paths.pop(MXNET), feeds)}
-    expected, off, reasons = runs[MXNET](), {}, {}
-    for way, path in {**paths, AGAIN: paths[SERDE]}.items():
-        if path == SAME:
+    runs = {models.MXNET: models.run_mxnet(paths.pop(models.MXNET), feeds)}
+    expected, off, reasons = runs[models.MXNET](), {}, {}
+    for way, path in {**paths, models.AGAIN: paths[models.SERDE]}.items():
+        if path == models.SAME:
             continue
         try:
             session = prepare(path, threads=1)
-            pairs = zip(session(feeds), expected, strict=True)
-            off[way] = max(scale_error(y.reshape(w.shape), w) for y, w in pairs)
+            off[way] = models.compare_outputs(session(feeds), expected)
             runs[way] = lambda session=session: session(feeds)
-        except Exception as error:  # an export that does not run, or gives other shapes
+        except Exception as error:  # an export that does not run
             reasons[way] = str(error).strip().splitlines()[-1][:200]
     return {"times": time_rounds(runs, seconds), "off": off, "reasons": reasons}
 
@@ -214,21 +216,26 @@ def publish_rows(rows: Mapping[str, list[str]], given: argparse.Namespace) -> No
         "exporters (opset 17 and 20); MXNet. One sample, one thread. All run in one process, in "
         f"{LEAST} to {MOST} rounds in which each runs once (fast ones for {RUN * 1e3:.0f} ms), in "
         "changing order. The median of the rounds' ratios, and of that the median of "
-        f"{given.processes} processes; in brackets that of the processor's time. *–*: there is no "
-        "such export, or it does not run; *wrong*: its numbers are not MXNet's."
+        f"{given.processes} processes; in brackets that of the processor's time, which other work "
+        "on the machine changes less. *–*: there is no such export, or it does not run; *wrong*: "
+        "its numbers are not MXNet's."
     )
     publish(TITLE, f"{text}\n\n{summarize(listed)}\n\n{table(head, listed)}")
 
 
 def summarize(rows: Sequence[Sequence[str]]) -> str:
-    """How many networks each column has, and the largest ratio."""
+    """How many networks each column has, and its largest ratios."""
     parts = []
     for at, heading in enumerate(COLUMNS, 2):
-        found = [float(cells[at].split()[0]) for cells in rows if cells[at][:1].isdigit()]
+        found = [c for cells in rows if (c := RATIOS.match(cells[at]))]
         same = sum(cells[at] == "same" for cells in rows)
-        said = f"{heading}: {max(found):.2f} of {len(found)}" if found else f"{heading}: none"
-        parts.append(said + (f", and {same} the same" if same else ""))
-    return f"{len(rows)} networks. The largest ratios: {'; '.join(parts)}."
+        said = f"to {heading}: of {len(found)}"
+        for place, by in enumerate(("the clock", "the processor"), 1):
+            if found:
+                said += f", {max(float(c[place]) for c in found):.2f} by {by}"
+        parts.append(said + (f"; {same} are the same" if same else ""))
+    listed = "\n".join(f"* {part}" for part in parts)
+    return f"{len(rows)} networks. The largest ratios:\n\n{listed}"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The files of one network that ``benchmarks.latency`` runs, and what runs them.
 
-``LIBRARY/NETWORK`` names one of ``conformance.zoo``, whose libraries are in ``$SERDE_ZOO``.
+``LIBRARY/NETWORK`` names one of ``conformance.zoo``, whose libraries are in ``$SERDE_ZOO``;
+``NETWORK --OPTION`` one that serde converts with an option.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 from collections import Counter
@@ -18,6 +20,7 @@ import numpy as np
 import onnx
 
 import serde
+from conformance.zoo.compare import scaled
 from serde.bridges.mxnet import import_mxnet
 from tests.consumers.consumers_live import CONSUMERS
 from tests.consumers.torch_live import TORCH
@@ -36,10 +39,11 @@ def make_files(name: str, folder: Path) -> None:
 
     In place of a file that there is none of stands the reason, under ``reasons``.
     """
+    name, *flags = name.split(" --")
     prefix, feeds, arrays = export_network(name, folder)
     np.savez(folder / "feeds.npz", **feeds)
     ours = folder / "serde.onnx"
-    serde.convert(prefix, ours, inputs=feeds)
+    serde.convert(prefix, ours, inputs=feeds, **{f.replace("-", "_"): True for f in flags})
     ways, reasons = {MXNET: str(prefix), SERDE: str(ours)}, {}
     for way, make in (
         (SLIM, lambda: slim(ours, folder / "slim.onnx")),
@@ -79,6 +83,8 @@ def export_network(name: str, folder: Path) -> tuple[Path, dict[str, Array], lis
 
 def slim(path: Path, target: Path) -> str:
     """The file that onnxslim makes of one, or ``SAME`` if it has the same nodes."""
+    if isinstance(reason := CONSUMERS.found(), str):
+        raise LiveError(reason)
     CONSUMERS.ask("onnxslim", str(path), str(target))
     return SAME if count_forms(path) == count_forms(target) else str(target)
 
@@ -116,6 +122,14 @@ def export_by_torch(
     if done.returncode:
         raise LiveError(done.stderr)
     return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def compare_outputs(found: list[Array], expected: list[Array]) -> float:
+    """The largest difference of outputs, as a share of their scale."""
+    if [y.size for y in found] != [w.size for w in expected]:
+        return math.inf
+    pairs = zip(found, expected, strict=True)
+    return max(scaled(y.reshape(w.shape), w) for y, w in pairs)
 
 
 def run_mxnet(prefix: Path | str, feeds: dict[str, Array]) -> Run:

@@ -19,6 +19,7 @@ from tests.mxnet.ops.test_quantized_matmul import (
     BIASED,
     CALIBRATED,
     CHANNELWISE,
+    CONV,
     NO_BIAS,
     NORM,
     POSITIVE,
@@ -48,6 +49,11 @@ CLIP = ("clip", {"a_min": "0", "a_max": "4.1"})
 LEAKY = ("LeakyReLU", {"act_type": "leaky", "slope": 0.1})
 DEEP = (f32(4, 600, 3, 2), f32(4))  # products that float32 cannot count
 MANY_CHANNELS = (i8(1, 600, 20, 15, low=-128, high=127), u8(1, 600, 20, 15, low=200, high=255))
+DILATED = ("Convolution", {**CONV, "dilate": (2, 1)})
+GROUPED = ("Convolution", {**CONV, "num_group": 2})
+DEPTHWISE = ("Convolution", {**CONV, "num_filter": 600, "num_group": 600})
+OF_GROUPS = (f32(4, 300, 3, 2), f32(4))
+OF_CHANNELS = (f32(600, 1, 3, 2), f32(600))
 ROWS = (i8(500, 300, low=-128, high=127), u8(500, 300, low=0, high=255))
 DENSE = ("FullyConnected", {"num_hidden": 40})
 BARE = ("FullyConnected", {"num_hidden": 40, "no_bias": True})
@@ -168,6 +174,10 @@ CASES = [
         for x in ROWS
         for after, attrs in OUTPUTS
     ),
+    *(conv([DILATED, LEAKY], x, DEEP, with_act=True, **CALIBRATED) for x in MANY_CHANNELS),
+    # Of int8 data MXNet adds up the filters of a group inexactly.
+    conv([GROUPED, RELU], MANY_CHANNELS[1], OF_GROUPS, with_act=True, **POSITIVE),
+    *(conv([DEPTHWISE, RELU], x, OF_CHANNELS, with_act=True, **POSITIVE) for x in MANY_CHANNELS),
 ]  # fmt: skip
 
 
@@ -193,7 +203,9 @@ def test_integers_are_those_of_mxnet(quantised, opset):
 
 
 # Every seventh, none with exponentials that overflow: the reference does not saturate these.
-PRODUCTS = [c for c in CASES if c.op.startswith(LAYERS)][2::7]
+INTEGER_LAYERS = [c for c in CASES if c.op.startswith(LAYERS)]
+IN_GROUPS = [c for c in INTEGER_LAYERS if c.inputs[1].shape[1:] in ((1, 3, 2), (300, 3, 2))]
+PRODUCTS = [*INTEGER_LAYERS[2::7], *IN_GROUPS]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the reference, as it saturates
@@ -201,18 +213,23 @@ PRODUCTS = [c for c in CASES if c.op.startswith(LAYERS)][2::7]
 def test_products_are_exact_on_every_processor(layer):
     """ONNX Runtime computes what the written file means, also where MXNet does not.
 
-    Its kernels for uint8 by int8 saturate on x86 without VNNI, so that there may be none of these.
+    Its kernels for uint8 by int8 saturate on x86 without VNNI, so that there may be none of these
+    but for filters of one channel each, whose kernel adds up int32.
     """
     model, feeds = write(layer, 1, 21)
     types = {v.name: v.type.tensor_type.elem_type for v in model.graph.value_info}
     types |= {i.name: i.data_type for i in model.graph.initializer}
     types |= {v.name: v.type.tensor_type.elem_type for v in model.graph.input}
+    dims = {i.name: list(i.dims) for i in model.graph.initializer}
     weights = {"MatMulInteger": 1, "ConvInteger": 1, "QLinearConv": 3, "QLinearMatMul": 3}
     products = [n for n in model.graph.node if n.op_type in weights]
     assert products
     for node in products:
-        operands = (node.input[0], node.input[weights[node.op_type]])
-        assert [types[n] for n in operands] == [TensorProto.UINT8] * 2
+        data, filters = node.input[0], node.input[weights[node.op_type]]
+        group = next((a.i for a in node.attribute if a.name == "group"), 1)
+        is_depthwise = group > 1 and dims.get(filters, [])[:2] == [group, 1]
+        assert types[data] == TensorProto.UINT8
+        assert types[filters] == (TensorProto.INT8 if is_depthwise else TensorProto.UINT8)
     if any(n.op_type.startswith("QLinear") for n in products):
         return  # the reference rounds these twice
     expected = ReferenceEvaluator(model).run(None, feeds)

@@ -14,6 +14,7 @@ from .layers import round_to_type
 
 MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
 MOST_PLACES = 9  # of a kernel whose convolution is a product of matrices
+LEAST_CHANNELS = 16  # of images, whose patches are copied a few bytes at a time otherwise
 
 
 def channels_last(g, x: Value):
@@ -75,12 +76,14 @@ def to_unsigned(g, q: Value):
 def convolve(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):
     """What a convolution adds up, channels last.
 
-    One of images by a small kernel is a product of matrices, for which runtimes have faster kernels
-    than for convolutions.
+    One of many channels by a small kernel is a product of matrices, for which runtimes have faster
+    kernels than for convolutions.
     """
     (x, x_zero), (w, w_zero) = to_unsigned(g, x), to_unsigned(g, w)
     frame = window(kernel, stride, dilate, pad)
-    if num_group == 1 and x.rank == 4 and prod(kernel) <= MOST_PLACES:
+    is_image = num_group == 1 and x.rank == 4 and prod(kernel) <= MOST_PLACES
+    channels = w.ranked_shape[1]
+    if is_image and isinstance(channels, int) and channels >= LEAST_CHANNELS:
         columns = g.Transpose(g.Flatten(channels_last(g, w), axis=1), perm=(1, 0))
         return g.MatMulInteger(gather_patches(g, x, x_zero, **frame), columns, x_zero, w_zero)
     return channels_last(g, g.ConvInteger(x, w, x_zero, w_zero, group=num_group, **frame))
