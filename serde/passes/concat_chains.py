@@ -7,7 +7,7 @@ from dataclasses import replace
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.links import Links
 
-MOST = 64  # operands that the Concats reading one of several have in its place, together
+MOST = 128  # operands that the Concats reading one of several have in its place, together
 
 
 def flatten_concats(graph: Graph) -> Graph:

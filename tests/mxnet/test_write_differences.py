@@ -31,10 +31,10 @@ def test_powers_of_integers_beyond_float32(dtype: str) -> None:
 def test_norms_of_halves_whose_powers_overflow() -> None:
     body = "({}[1,1,1,3] x) => ({}[1,1,1,2] y) {{ y = LpPool<kernel_shape = [1,2], p = 3>(x) }}"
     x = np.float16([[[[-15.6, 65.9, -32.9]]]])
-    (wanted,) = run_model(model_of("g " + body.format("float", "float"), 18), {"x": np.float32(x)})
+    (expected,) = run_model(model_of("g " + body.format("float", "float"), 18), {"x": np.float32(x)})
     (got,) = written(body.format("float16", "float16"), {"x": x})
     assert got.dtype == np.float16
-    np.testing.assert_allclose(got, wanted, rtol=2e-3)
+    np.testing.assert_allclose(got, expected, rtol=2e-3)
 
 
 def test_zero_states_in_a_branch() -> None:
@@ -51,6 +51,6 @@ def test_zero_states_in_a_branch() -> None:
         numbers = np.random.default_rng(size).normal(size=size).round(3)
         body = body.replace(f"{{{name}}}", "{" + ", ".join(map(str, numbers)) + "}")
     x = np.random.default_rng(1).normal(size=(3, 2, 4)).astype(np.float32)
-    (wanted,) = run_model(model_of(f"g {body}"), {"b": np.array(True), "x": x})
+    (expected,) = run_model(model_of(f"g {body}"), {"b": np.array(True), "x": x})
     (got,) = written(body, {"b": np.ones(1, np.float32), "x": x})
-    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    np.testing.assert_allclose(got, expected, atol=1e-5)

@@ -39,9 +39,9 @@ legalize("Hardmax")(normalization.hardmax)  # the importer has none of the large
 @legalize("Gemm")
 def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
     """The importer makes the factors of integers integers."""
-    whole = float(alpha).is_integer() and float(beta).is_integer()
+    are_integers = float(alpha).is_integer() and float(beta).is_integer()
     kind = a.type.value
-    require(a.type.kind == "f" or whole, f"alpha={alpha}, beta={beta} of {kind} elements")
+    require(a.type.kind == "f" or are_integers, f"alpha={alpha}, beta={beta} of {kind} elements")
 
 
 @legalize("Shrink")
