@@ -14,7 +14,7 @@ from tests.mxnet_live import run_symbol
 from tests.onnx_live import model_of, run_model
 
 
-def written(body: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+def write(body: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     """What MXNet computes with the symbol that a model becomes."""
     text, arrays = encode_live(from_ir(tidy(raise_to_ir(decode(model_of(f"g {body}"))))))
     return run_symbol(text, {n.partition(":")[2]: t.load() for n, t in arrays.items()}, feeds)
@@ -24,15 +24,17 @@ def written(body: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 def test_powers_of_integers_beyond_float32(dtype: str) -> None:
     body = f"({dtype}[3] x, {dtype}[3] n) => ({dtype}[3] y) {{ y = Pow(x, n) }}"
     feeds = {"x": np.array([19, -7, 46340], dtype), "n": np.array([6, 9, 2], dtype)}
-    (got,) = written(body, feeds)
+    (got,) = write(body, feeds)
     assert got.tolist() == [19**6, -(7**9), 46340**2]
 
 
 def test_norms_of_halves_whose_powers_overflow() -> None:
     body = "({}[1,1,1,3] x) => ({}[1,1,1,2] y) {{ y = LpPool<kernel_shape = [1,2], p = 3>(x) }}"
     x = np.float16([[[[-15.6, 65.9, -32.9]]]])
-    (expected,) = run_model(model_of("g " + body.format("float", "float"), 18), {"x": np.float32(x)})
-    (got,) = written(body.format("float16", "float16"), {"x": x})
+    (expected,) = run_model(
+        model_of("g " + body.format("float", "float"), 18), {"x": np.float32(x)}
+    )
+    (got,) = write(body.format("float16", "float16"), {"x": x})
     assert got.dtype == np.float16
     np.testing.assert_allclose(got, expected, rtol=2e-3)
 
@@ -52,5 +54,5 @@ def test_zero_states_in_a_branch() -> None:
         body = body.replace(f"{{{name}}}", "{" + ", ".join(map(str, numbers)) + "}")
     x = np.random.default_rng(1).normal(size=(3, 2, 4)).astype(np.float32)
     (expected,) = run_model(model_of(f"g {body}"), {"b": np.array(True), "x": x})
-    (got,) = written(body, {"b": np.ones(1, np.float32), "x": x})
+    (got,) = write(body, {"b": np.ones(1, np.float32), "x": x})
     np.testing.assert_allclose(got, expected, atol=1e-5)

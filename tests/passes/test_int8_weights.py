@@ -42,16 +42,16 @@ def model(op, zero=128, by_channel=False, constant=True):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), inputs
 
 
-def weight_types(made: onnx.ModelProto) -> set[int]:
+def weight_types(model: onnx.ModelProto) -> set[int]:
     """The element types of the weights and zero points of products."""
-    types = {t.name: t.data_type for t in made.graph.initializer}
-    types |= {i.name: i.type.tensor_type.elem_type for i in made.graph.input}
-    places = [(n, PLACES[n.op_type]) for n in made.graph.node if n.op_type in PLACES]
+    types = {t.name: t.data_type for t in model.graph.initializer}
+    types |= {i.name: i.type.tensor_type.elem_type for i in model.graph.input}
+    places = [(n, PLACES[n.op_type]) for n in model.graph.node if n.op_type in PLACES]
     assert places
     return {types[n.input[at + more]] for n, at in places for more in (0, 2)}
 
 
-def written(source, folder, **options) -> onnx.ModelProto:
+def write(source, folder, **options) -> onnx.ModelProto:
     serde.convert(source, folder / "made.onnx", **options)
     return onnx.load(folder / "made.onnx")
 
@@ -60,18 +60,18 @@ def written(source, folder, **options) -> onnx.ModelProto:
 @pytest.mark.parametrize("by_channel", [True, False])
 @pytest.mark.parametrize("op", ["MatMulInteger", "QLinearConv", "QLinearMatMul"])
 def test_the_products_are_the_same(op, by_channel, tmp_path) -> None:
-    given, feeds = model(op, by_channel=by_channel)
-    made = written(given, tmp_path, int8_weights=True)
-    assert weight_types(made) == {TensorProto.INT8}
+    source, feeds = model(op, by_channel=by_channel)
+    new_model = write(source, tmp_path, int8_weights=True)
+    assert weight_types(new_model) == {TensorProto.INT8}
     for level in LEVELS:
-        for got, wanted in zip(
-            run_at(level, made, feeds), run_at(level, given, feeds), strict=True
+        for got, expected in zip(
+            run_at(level, new_model, feeds), run_at(level, source, feeds), strict=True
         ):
-            np.testing.assert_array_equal(got, wanted, level)
+            np.testing.assert_array_equal(got, expected, level)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "source",
     [
         model("ConvInteger")[0],
         model("QLinearConv", zero=127)[0],
@@ -79,21 +79,21 @@ def test_the_products_are_the_same(op, by_channel, tmp_path) -> None:
     ],
     ids=["ConvInteger", "another zero point", "weights that are an input"],
 )
-def test_others_stay(given, tmp_path) -> None:
-    assert weight_types(written(given, tmp_path, int8_weights=True)) == {TensorProto.UINT8}
+def test_others_stay(source, tmp_path) -> None:
+    assert weight_types(write(source, tmp_path, int8_weights=True)) == {TensorProto.UINT8}
 
 
 def test_weights_are_uint8_unless_asked(tmp_path) -> None:
-    given, _ = model("QLinearConv")
-    assert weight_types(written(given, tmp_path)) == {TensorProto.UINT8}
+    source, _ = model("QLinearConv")
+    assert weight_types(write(source, tmp_path)) == {TensorProto.UINT8}
 
 
 def test_weights_of_two_layers_are_one_constant(tmp_path) -> None:
-    given, _ = model("MatMulInteger")
+    source, _ = model("MatMulInteger")
     again = helper.make_node("MatMulInteger", ["x", "w", "z", "wz"], ["y2"], name="again")
-    given.graph.node.append(again)
-    given.graph.output.append(helper.make_tensor_value_info("y2", TensorProto.INT32, None))
-    given.graph.node[0].input[2:] = ["z", "wz"]
-    made = written(given, tmp_path, int8_weights=True)
-    large = [t for t in made.graph.initializer if len(t.dims) == 2]
+    source.graph.node.append(again)
+    source.graph.output.append(helper.make_tensor_value_info("y2", TensorProto.INT32, None))
+    source.graph.node[0].input[2:] = ["z", "wz"]
+    new_model = write(source, tmp_path, int8_weights=True)
+    large = [t for t in new_model.graph.initializer if len(t.dims) == 2]
     assert [t.data_type for t in large] == [TensorProto.INT8]

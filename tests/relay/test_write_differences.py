@@ -92,10 +92,10 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_as_in_onnx(name: str) -> None:
     body, feeds = CASES[name]
-    made = model_of(f"g {body}")
-    module, weights = to_module(from_ir(tidy(raise_to_ir(decode(made)))))
-    found = run("json", to_json(module), {**feeds, **{n: t.load() for n, t in weights.items()}})
-    for got, wanted in zip(found, run_model(made, feeds), strict=True):
-        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
-        np.testing.assert_allclose(got, wanted, rtol=2e-3 if got.dtype == "float16" else 1e-5,
+    proto = model_of(f"g {body}")
+    module, weights = to_module(from_ir(tidy(raise_to_ir(decode(proto)))))
+    actual = run("json", to_json(module), {**feeds, **{n: t.load() for n, t in weights.items()}})
+    for got, expected in zip(actual, run_model(proto, feeds), strict=True):
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(got, expected, rtol=2e-3 if got.dtype == "float16" else 1e-5,
                                    atol=1e-6)  # fmt: skip

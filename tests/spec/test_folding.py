@@ -316,6 +316,6 @@ def test_halves_are_summed_in_float32():
     x = np.full((1, 12), 254, np.float16)
     axes = Tensor.of(ints(1))
     operands = tuple(Value(n, t.dtype, t.shape, t) for n, t in (("x", Tensor.of(x)), ("a", axes)))
-    (found,) = folding.evaluate("ReduceL2", IR_OPSET, operands, {"keepdims": 1}, 1)
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, [[np.float16(254 * 12**0.5)]], rtol=1e-3)
+    (result,) = folding.evaluate("ReduceL2", IR_OPSET, operands, {"keepdims": 1}, 1)
+    assert result.dtype == np.float16
+    np.testing.assert_allclose(result, [[np.float16(254 * 12**0.5)]], rtol=1e-3)
