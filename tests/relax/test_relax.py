@@ -117,6 +117,13 @@ def test_hardmax_of_symbolic_sizes(tmp_path: Path) -> None:
     assert got.tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
+@pytest.mark.parametrize("sizes", [[4, 3, 2], [1, 1, 1], [0, 2, 3]])
+def test_constants_of_dynamic_shapes(sizes: list[int], tmp_path: Path) -> None:
+    proto = model_of("g (int64[3] s) => (float[A,B,C] y) { y = ConstantOfShape (s) }", 17, 8)
+    (got,) = ran(rewrite(proto), {"s": np.array(sizes)}, tmp_path)
+    assert got.shape == tuple(sizes) and not got.any()
+
+
 def test_fractions_of_integers_are_refused() -> None:
     proto = model_of("g (int32[2,2] x) => (y) { y = Gemm <alpha = 0.5> (x, x, x) }", 17, 8)
     with pytest.raises(Unconvertible, match="alpha=0.5, beta=1.0 of int32 elements"):

@@ -51,7 +51,8 @@ def constant_sizes(node: Node) -> str | None:
     x, shape = node.inputs[:2]
     if x is None or shape is None or shape_data_of(shape) is not None:
         return None
-    return None if set(x.shape or (None,)) <= {1} else "dynamic sizes"
+    is_one = x.shape is not None and set(x.shape) <= {1}
+    return None if is_one else "dynamic sizes"
 
 
 def explicit_pads(node: Node) -> str | None:
