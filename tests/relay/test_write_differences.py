@@ -63,6 +63,21 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray]]] = {
         "{ k = Constant<value = int64[4] {1, 0, -1, 0}>() y = Pad(x, k, v) z = Pad(x, p, v) }",
         {"x": f32([[7, 3], [NAN, 1]]), "v": f32([3]), "p": i64([1, 0, 0, 2])},
     ),
+    "half_pads_in_open_sizes": (
+        "(float16[N,2] x, uint8[N,2] u) => (float16[M,2] y, uint8[M,2] z)"
+        "{ k = Constant<value = int64[4] {1, 0, 0, 0}>() y = Pad(x, k) z = Pad(u, k) }",
+        {"x": np.float16([[1, -2]]), "u": np.uint8([[1, 255]])},
+    ),
+    "largest_half_over_computed_axes": (
+        "(float16[2,2] x, int64[1] a) => (float16[A,B] y) { y = ReduceMax(x, a) }",
+        {"x": np.float16([[1, -2], [-INF, -INF]]), "a": i64([1])},
+    ),
+    "slice_from_beyond_the_front": (
+        "(float[N] x) => (float[K] y, float[L] z) { s = Constant<value = int64[1] {-3}>()"
+        " o = Constant<value = int64[1] {0}>() e = Constant<value = int64[1] {100}>()"
+        " y = Slice(x, s, e, o) z = Slice(x, o, s, o) }",
+        {"x": f32([7, 8])},
+    ),
     "slice_to_nothing": (
         "(int8[1] x, int32[1] e) => (int8[K] y) { s = Constant<value = int32[1] {1}>()"
         " a = Constant<value = int32[1] {0}>() y = Slice(x, s, e, a) }",

@@ -301,7 +301,8 @@ def legalize_non_zero(g, x):
     """TVM takes NaN for zero."""
     require(x.rank > 0, "the places in a tensor of no axes")
     if x.type.kind == "f":
-        return g.NonZero(g.Not(g.Equal(x, g.const(0, x.type))))
+        flags = [g.const(n, DType.UINT8) for n in (0, 1)]
+        return g.NonZero(g.Where(g.Equal(x, g.const(0, x.type)), *flags))
     return g.NonZero(g.cast(x, DType.UINT8)) if x.type is DType.BOOL else None
 
 

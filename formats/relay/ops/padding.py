@@ -10,7 +10,7 @@ from serde.spec.expressions import number
 from serde.version_converter.adapters.padding import expand_pads
 
 from ..rules import Pairs, reads
-from ..target import emit_scalar, legalizations, set_type, writes
+from ..target import INLINED, emit_scalar, legalizations, set_type, writes
 from .shape import FAR, INT32_MOST, static_sizes
 
 
@@ -73,8 +73,15 @@ PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
 @legalizations("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
-    """Pads of all axes, none below zero; wrapping is a concatenation."""
+    """Pads of all axes, none below zero; wrapping is a concatenation.
+
+    Of dynamic sizes, TVM pads with a constant of a type that it inlines.
+    """
     is_computed = fill is not None and fill.tensor is None
+    if not x.is_static and x.type not in INLINED:
+        wide = DType.FLOAT32 if x.type.kind == "f" else DType.INT64
+        number = fill if fill is None else g.cast(fill, wide)
+        return g.cast(g.Pad(g.cast(x, wide), pads, number, axes, mode=mode), x.type)
     if is_computed and mode == "constant" and not (x.is_static and pads.tensor is not None):
         return _pad_by_choice(g, x, pads, fill, axes)
     widths, chosen = static_sizes(pads), static_sizes(axes)

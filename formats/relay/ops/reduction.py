@@ -156,6 +156,9 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
         form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
         return g.cast_like(g[op](small, axes, **form), x)
     if axes is not None and static_sizes(axes) is None:
+        if x.type is DType.FLOAT16:  # no constant that TVM inlines in dynamic shapes
+            form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+            return g.cast(g[op](g.cast(x, DType.FLOAT32), axes, **form), x.type)
         return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
     return None
 

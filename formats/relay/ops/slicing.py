@@ -107,7 +107,7 @@ def write_slice(r, x, starts, ends, axes, steps):
             last = first if (last - first) * by < 0 else last  # TVM takes no end before the begin
             last = -size - 1 if last < 0 else last
         else:
-            if by < 0:
+            if by < 0 or min(first, last) < -1:  # TVM counts beyond the front
                 return dynamic_slice(r, x, starts, ends, axes, steps)
             first, last = (max(min(v, INT32_MOST), -INT32_MOST) for v in (first, last))
         begin.append(first)
