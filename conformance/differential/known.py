@@ -41,6 +41,19 @@ def broadcasts_nothing(program: Program, how: str) -> bool:
     return "max(any_dim" in how and has_empty_value(program, how)
 
 
+def compares_nan(program: Program, how: str) -> bool:
+    """Whether NaN is compared: TVM 0.17 has Equal([NaN], [0]) true, of three elements false."""
+    operands = [n for s in program.steps if s.op in ("Equal", "NonZero") for n in s.inputs]
+    arrays = [values[n] for n in operands for values in program.data]
+    return any(has_nan(x) for x in arrays)
+
+
+def takes_none_of(program: Program, how: str) -> bool:
+    """Whether the largest are counted in the run, and are none."""
+    counts = [s.inputs[1] for s in program.steps if s.op == "TopK"]
+    return any(not np.all(values[n]) for n in counts for values in program.data)
+
+
 def bounds_nan(program: Program, how: str) -> bool:
     """Whether an operator that takes the larger or the lesser of two has NaN among its operands."""
     operands = [n for s in program.steps if s.op in BOUNDING for n in s.inputs if n]
@@ -105,6 +118,11 @@ KNOWN = (
         ("Relay",), broadcasts_nothing,
         "TVM takes the larger of two dynamic sizes as that of their broadcast: of 0 and 1, too",
     ),
+    Known(
+        ("Relay",), compares_nan,
+        "TVM's equal of NaN and 0 is true where it computes element by element, not in vectors",
+    ),
+    Known(("Relay",), takes_none_of, "TVM's topk of a computed number of 0 takes all"),
     Known(
         ("MXNet",), bodies_without_shapes,
         "MXNet infers the shapes of loops and branches before they run: those of data fail",
