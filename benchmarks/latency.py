@@ -59,8 +59,11 @@ RATIOS = re.compile(r"([\d.]+) \(([\d.]+)\)")
 Times = list[tuple[float, float]]  # milliseconds of the clock and of the processor
 
 
-def measure(folder: Path, seconds: float) -> dict[str, Any]:
-    """The times of each way of running a network, and how far its results are from MXNet's."""
+def measure(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
+    """The times of each way of running a network, and how far its results are from MXNet's.
+
+    ``seed`` decides the order of the sessions, and so where in memory their weights are.
+    """
     from benchmarks import latency_models as models
     from serde.bridges.onnxruntime import prepare
 
@@ -69,7 +72,9 @@ def measure(folder: Path, seconds: float) -> dict[str, Any]:
     paths = json.loads((folder / "ways.json").read_text())["ways"]
     runs = {models.MXNET: models.run_mxnet(paths.pop(models.MXNET), feeds)}
     expected, off, reasons = runs[models.MXNET](), {}, {}
-    for way, path in {**paths, models.AGAIN: paths[models.SERDE]}.items():
+    files = [*paths.items(), (models.AGAIN, paths[models.SERDE])]
+    random.Random(seed).shuffle(files)
+    for way, path in files:
         if path == models.SAME:
             continue
         try:
@@ -153,6 +158,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=3, help="for each network (3)")
     parser.add_argument("--folder", help="where models are written (the system's own)")
     parser.add_argument("--inside", choices=("make", "measure"), help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inside:
         name, folder = given.networks
@@ -161,7 +167,7 @@ def main() -> int:
 
             make_files(name, Path(folder))
         else:
-            print(json.dumps(measure(Path(folder), given.seconds)))
+            print(json.dumps(measure(Path(folder), given.seconds, given.seed)))
         return 0
     os.environ["OMP_NUM_THREADS"] = "1"
     if zoo := os.environ.get("SERDE_ZOO"):
@@ -185,8 +191,9 @@ def measure_network(name: str, folder: Path, given: argparse.Namespace) -> list[
     try:
         command = ("-m", "benchmarks.latency", name, folder, "--inside")
         python(*command, "make")
-        seconds = ("--seconds", str(given.seconds))
-        said = [python(*command, "measure", *seconds).printed for _ in range(given.processes)]
+        seconds = ("--seconds", str(given.seconds), "--seed")
+        said = [python(*command, "measure", *seconds, str(seed)).printed
+                for seed in range(given.processes)]  # fmt: skip
         tries = [json.loads(text.splitlines()[-1]) for text in said]
         return row(name, tries, json.loads((folder / "ways.json").read_text()))
     finally:
@@ -218,13 +225,14 @@ def publish_rows(rows: Mapping[str, list[str]], given: argparse.Namespace) -> No
         "changing order. The median of the rounds' ratios, and of that the median of "
         f"{given.processes} processes; in brackets that of the processor's time, which other work "
         "on the machine changes less. *–*: there is no such export, or it does not run; *wrong*: "
-        "its numbers are not MXNet's."
+        "its numbers are not MXNet's. Integers that are exact on every processor are computed "
+        "without VNNI instructions; `--int8-weights` writes those that use them."
     )
     publish(TITLE, f"{text}\n\n{summarize(listed)}\n\n{table(head, listed)}")
 
 
 def summarize(rows: Sequence[Sequence[str]]) -> str:
-    """How many networks each column has, and its largest ratios."""
+    """How many rows each column has, and its largest ratios."""
     parts = []
     for at, heading in enumerate(COLUMNS, 2):
         found = [c for cells in rows if (c := RATIOS.match(cells[at]))]
@@ -235,7 +243,7 @@ def summarize(rows: Sequence[Sequence[str]]) -> str:
                 said += f", {max(float(c[place]) for c in found):.2f} by {by}"
         parts.append(said + (f"; {same} are the same" if same else ""))
     listed = "\n".join(f"* {part}" for part in parts)
-    return f"{len(rows)} networks. The largest ratios:\n\n{listed}"
+    return f"{len(rows)} rows. The largest ratios:\n\n{listed}"
 
 
 if __name__ == "__main__":
