@@ -213,9 +213,9 @@ def _reference(
     outputs = [f"o{n}" for n in range(count)]
     node = helper.make_node(op, names, outputs, **protos)
     feeds = {n: a for n, a in zip(names, arrays, strict=True) if a is not None}
-    results = ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds)
+    results: list[Any] = [*ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds)]
     if half is None or op in TYPED:
-        return list(results)
+        return results
     return [y.astype(half) if y.dtype == np.float32 else y for y in results]
 
 
