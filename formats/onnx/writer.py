@@ -254,7 +254,7 @@ class _Module(Names):
 
     def __init__(self, graph: Graph, ir_version: int) -> None:
         super().__init__()
-        self.opset = graph.opset
+        self.opset, self.explicit = graph.opset, graph.explicit
         self.attributes: dict[Any, list[onnx.AttributeProto]] = {}  # of operators, once made
         most = INNER_MOST if ir_version >= INPUTS_OPTIONAL_IR else -1
         home: dict[Value, Graph] = {}
@@ -355,7 +355,10 @@ def _fill_node(proto: onnx.NodeProto, node: Node, name: str, names: _Module) -> 
 def _attributes(node: Node, names: _Module) -> Iterator[onnx.AttributeProto]:
     """The attributes of a node that say more than their defaults."""
     operator = schema.find(node.op, names.opset) if not node.domain else None
-    attrs = node.attrs if operator is None else canonicalize.drop_defaults(operator, node.attrs)
+    attrs = node.attrs
+    if operator is not None:
+        kept = {key: value for key, value in attrs.items() if (node.op, key) in names.explicit}
+        attrs = canonicalize.drop_defaults(operator, attrs) | kept
     for key, value in sorted(attrs.items()):
         if value == ():
             yield schema.make_empty_attribute(node.op, key, node.domain)

@@ -279,7 +279,8 @@ class Graph:
     ``opset`` is the version of the default ONNX domain; ``imports`` are those of other domains.
     Graphs held by attributes (``If``, ``Loop``, ``Scan``) use Values of the graphs around them
     directly. ``notes`` tell people what of its file the graph does not hold. ``source_info`` is
-    what a reader hands to its own ``to_ir``, which drops it.
+    what a reader hands to its own ``to_ir``, which drops it. ``explicit`` are
+    operators and attributes of them that a file has though they are the defaults.
     """
 
     name: str
@@ -293,6 +294,7 @@ class Graph:
     imports: Mapping[str, int] = field(default_factory=_empty)
     notes: tuple[str, ...] = ()
     source_info: object | None = None
+    explicit: frozenset[tuple[str, str]] = frozenset()
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, those of subgraphs included, in no particular order."""
