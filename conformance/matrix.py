@@ -135,6 +135,7 @@ TARGETS = {
     "openvino": ("conformance.targets", "OpenVINO"),
     "tract": ("conformance.targets", "Tract"),
     "mnn": ("conformance.targets", "MNN"),
+    "ncnn": ("conformance.targets", "NCNN"),
     "onnx2torch": ("conformance.targets", "Onnx2Torch"),
     "mxnet-importer": ("conformance.importers", "MXNetImporter"),
     "relay-importer": ("conformance.importers", "RelayImporter"),
@@ -149,6 +150,7 @@ PAIRS = (
     "onnx-nodes-constant/openvino",
     "onnx-nodes-constant/tract",
     "onnx-nodes-constant/mnn",
+    "onnx-nodes-constant/ncnn",
     "onnx-nodes-constant/onnx2torch",
     "onnx-nodes-file/mxnet-importer",
     "onnx-nodes-file/relay-importer",
@@ -163,6 +165,7 @@ PAIRS = (
     "relay-corpus/openvino",
     "relay-corpus/tract",
     "relay-corpus/mnn",
+    "relay-corpus/ncnn",
     "relay-corpus/onnx2torch",
 )
 CELLS: dict[str, tuple[str, str]] = {

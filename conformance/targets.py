@@ -110,6 +110,12 @@ class MNN(Consumer):
     name = "mnn"
 
 
+class NCNN(Consumer):
+    """What pnnx makes of the model, in ncnn on the processor."""
+
+    name = "ncnn"
+
+
 class Onnx2Torch(Consumer):
     """The PyTorch modules that onnx2torch makes."""
 

@@ -61,6 +61,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "openvino": Profile(21, functions="inline", importer="openvino", reading=QDQ),
         "tract": Profile(21, functions="inline", importer="tract", reading={**QDQ, **FOLDED}),
         "mnn": Profile(functions="inline", importer="mnn", reading={**QDQ, **FOLDED}),
+        "ncnn": Profile(functions="inline", importer="ncnn", reading={**QDQ, **FOLDED}),
         "onnx2torch": Profile(functions="inline", importer="onnx2torch", reading=QDQ),
         "coreml": Profile(21, functions="inline", importer="coreml", reading={**QDQ, **FOLDED}),
         "qnn": Profile(20, functions="inline", importer="qnn", reading={**QDQ, **FOLDED}),

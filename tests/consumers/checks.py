@@ -25,14 +25,18 @@ def check_node_test(name: str, consumer: str) -> None:
         assert sample.differs(expected, target.run(sample.graph, feeds, "")) is None
 
 
-def check_network(name: str, consumer: str, folder: Path) -> None:
-    """The consumer computes what MXNet does for one of its networks, with a named batch."""
+def check_network(name: str, consumer: str, folder: Path, batch: int | None = None) -> None:
+    """The consumer computes what MXNet does for one of its networks.
+
+    The batch is named unless it is given.
+    """
     network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
-    feeds = networks.feeds(network, 2)
+    feeds = networks.feeds(network, batch or 2)
     expected = networks.compute(network, feeds)
     symbol, _ = networks.export(network, folder)
     shapes = {n: (s, feeds[n].dtype) for n, s in networks.shapes(network).items()}
-    serde.convert(symbol, folder / "m.onnx", inputs=shapes, profile=consumer)
+    inputs = shapes if batch is None else feeds
+    serde.convert(symbol, folder / "m.onnx", inputs=inputs, profile=consumer)
     got = run(consumer, str(folder / "m.onnx"), feeds)
     assert max(error(a, b) for a, b in zip(got, expected, strict=True)) < 1e-4
 

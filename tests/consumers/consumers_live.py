@@ -18,6 +18,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.live_worker import LiveError, LiveWorker, install, make
 
 RUNTIMES = ["openvino==2026.4.1", "tract==0.23.9", "mnn==3.6.1"]
+NCNN = "ncnn==1.0.20261020"
+# Without PyTorch and OpenCV, which the Python around them needs and they do not.
+ALONE = ["--no-deps", NCNN, "pnnx==20261020"]
 OPTIMIZERS = ["onnxslim==0.1.98", "onnxsim==0.8.1", "onnxoptimizer==0.4.2"]
 NEEDS = [*RUNTIMES, *OPTIMIZERS, "onnx>=1.23", "onnxruntime>=1.20", "numpy"]
 MACHINES = (("linux", "x86_64"),)
@@ -44,4 +47,5 @@ run = CONSUMERS.run
 
 if __name__ == "__main__":
     chosen = Path(sys.argv[1]).resolve()
-    sys.exit(make(chosen, " ".join(NEEDS), obstacle, lambda folder: install(folder, NEEDS)))
+    recipe = " ".join([*NEEDS, *ALONE])
+    sys.exit(make(chosen, recipe, obstacle, lambda folder: install(folder, NEEDS, ALONE)))

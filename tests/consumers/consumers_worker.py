@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
+import tempfile
 import warnings
 from functools import cache
+from importlib.metadata import distribution
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -93,6 +97,70 @@ def as_numpy(variable, dtype):
     return np.array(variable.read()).reshape(variable.shape).astype(dtype)
 
 
+NCNN_OPTIONS = "use_fp16_packed use_fp16_storage use_fp16_arithmetic".split()
+MAT = re.compile(r"\b(in|out)(\d+)\.numpy\((?:\), )?batch_index=(\d+)\)")
+
+
+def ncnn(path, inputs, outputs):
+    """Convert a model with pnnx and run it in float32, its own options of float16 off."""
+    import ncnn
+
+    graph = onnx.load(path, load_external_data=False).graph
+    held = {t.name for t in graph.initializer}
+    names = [i.name for i in graph.input if i.name not in held]
+    with tempfile.TemporaryDirectory() as folder, ncnn.Net() as net, np.load(inputs) as feeds:
+        script = make_ncnn(path, folder)
+        batch_axes = {f"{kind}{n}": int(axis) for kind, n, axis in MAT.findall(script)}
+        net.opt.num_threads = 1
+        for name in NCNN_OPTIONS:
+            setattr(net.opt, name, False)
+        if net.load_param(f"{folder}/m.param") or net.load_model(f"{folder}/m.bin"):
+            raise ValueError(f"not loaded: {', '.join(unknown_layers(f'{folder}/m.param'))}")
+        with net.create_extractor() as extractor:
+            for n, name in enumerate(names):
+                given = as_ncnn(feeds[name])
+                mat = ncnn.Mat(given, batch_index=batch_axes[f"in{n}"])
+                extractor.input(f"in{n}", mat.clone())
+            found = [extractor.extract(f"out{n}") for n in range(len(graph.output))]
+            if failed := [y.name for y, (code, _) in zip(graph.output, found, strict=True) if code]:
+                raise ValueError(f"not computed: {', '.join(failed)}")
+            arrays = [m.numpy(batch_index=batch_axes[f"out{n}"]) for n, (_, m) in enumerate(found)]
+            np.savez(outputs, *map(from_ncnn, arrays, graph.output))
+
+
+def make_ncnn(path, folder):
+    """Convert a model with pnnx; the script that it writes to tell how the result is used."""
+    binary = distribution("pnnx").locate_file("pnnx/pnnx")
+    places = [f"pnnx{kind}={folder}/p.{kind}" for kind in ("param", "bin", "py", "onnx")]
+    places += [f"ncnn{kind}={folder}/m.{kind}" for kind in ("param", "bin", "py")]
+    os.symlink(Path(path).resolve(), f"{folder}/m.onnx")  # pnnx writes beside it
+    done = subprocess.run(
+        [binary, "m.onnx", "fp16=0", *places], cwd=folder, capture_output=True, check=False
+    )
+    if done.returncode or not Path(f"{folder}/m.py").exists():
+        raise ValueError(f"not converted: pnnx ended with {done.returncode}")
+    return Path(f"{folder}/m.py").read_text()
+
+
+def unknown_layers(path):
+    """The kinds of layers that pnnx has left as they are, which ncnn has none of."""
+    kinds = (line.split()[0] for line in Path(path).read_text().splitlines()[2:])
+    return sorted({kind for kind in kinds if "." in kind} or {"parameters"})
+
+
+def as_ncnn(array):
+    """An input of ncnn, which has float32, and int32 in place of other numbers."""
+    kind = np.float32 if array.dtype.kind == "f" else np.int32
+    return np.ascontiguousarray(array, kind)
+
+
+def from_ncnn(array, declared):
+    """A result of ncnn in the type that the model declares."""
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
+    array = np.array(array) if dtype.kind == "f" else np.array(array).view(np.int32)
+    return array.astype(dtype)
+
+
 def as_array(tensor):
     """A result of tract: int64 that may be a size has a type of its own, and no array."""
     import tract
@@ -130,7 +198,7 @@ def version(package):
 
 
 COMMANDS = {
-    f.__name__: f for f in (mnn, onnxoptimizer, onnxsim, onnxslim, openvino, tract, version)
+    f.__name__: f for f in (mnn, ncnn, onnxoptimizer, onnxsim, onnxslim, openvino, tract, version)
 }
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from tests.live_worker import LiveWorker
 
-from .consumers_live import CONSUMERS, RUNTIMES
+from .consumers_live import CONSUMERS, NCNN, RUNTIMES
 from .torch_live import RUNTIME as ONNX2TORCH
 from .torch_live import TORCH
 
-TITLES = {"openvino": "OpenVINO", "tract": "tract", "onnx2torch": "onnx2torch", "mnn": "MNN"}
-VERSIONS = dict(package.split("==") for package in (*RUNTIMES, ONNX2TORCH))
+TITLES = {"openvino": "OpenVINO", "tract": "tract", "onnx2torch": "onnx2torch", "mnn": "MNN",
+          "ncnn": "ncnn"}  # fmt: skip
+VERSIONS = dict(package.split("==") for package in (*RUNTIMES, NCNN, ONNX2TORCH))
 SEPARATE = {"onnx2torch": TORCH}  # those with an environment of their own
 
 

@@ -326,6 +326,20 @@ def test_defaults_are_left_out() -> None:
     assert attrs == [["kernel_shape", "pads", "strides"], [], ["alpha"], ["axis"]]
 
 
+def test_defaults_that_a_consumer_looks_up_are_written() -> None:
+    """pnnx knows Pad and Resize by attributes, and takes none for granted."""
+    body = (
+        "g (float[1,4,8,8] x) => (float[1,4,18,18] y)"
+        " <int64[8] p = {0,0,1,1,0,0,0,0}, float[4] s = {1.0,1.0,2.0,2.0}>"
+        " { q = Pad(x, p) r = LeakyRelu<alpha=0.01>(q)"
+        ' y = Resize<coordinate_transformation_mode="asymmetric", nearest_mode="floor">(r, , s) }'
+    )
+    model = to_proto(from_ir(raise_to_ir(decoded(body, 17)), 17, importer="ncnn"))
+    attrs = {n.op_type: sorted(a.name for a in n.attribute) for n in model.graph.node}
+    sampling = ["coordinate_transformation_mode", "mode", "nearest_mode"]
+    assert attrs == {"Pad": ["mode"], "LeakyRelu": [], "Resize": sampling}
+
+
 def test_quantized_pools_load_at_every_opset() -> None:
     body = (
         "g (float[1,4,8,8] x) => (float[1,4,4,4] y) <float s = {0.05}, int8 z = {3}>"

@@ -7,7 +7,7 @@ from importlib import import_module
 from serde.ir.graph import Graph
 from serde.legalize.target import Target
 
-CONSUMERS = frozenset({"mnn", "onnx2torch", "openvino", "tensorrt", "tract"})
+CONSUMERS = frozenset({"mnn", "ncnn", "onnx2torch", "openvino", "tensorrt", "tract"})
 DESCRIBED = frozenset({"coreml", "qnn"})  # in files of serde.backends, by documentation
 
 
@@ -25,8 +25,12 @@ def get_consumer(name: str) -> Target | None:
 
 def prepare(name: str, graph: Graph) -> Graph:
     """A graph that is legal for a consumer, with the names and outputs that it needs."""
-    if name != "onnx2torch":
-        return graph
-    from .onnx2torch.names import prepare as prepare_for_onnx2torch
+    if name == "ncnn":
+        from .ncnn.whole_graph import prepare as prepare_for_ncnn
 
-    return prepare_for_onnx2torch(graph)
+        return prepare_for_ncnn(graph)
+    if name == "onnx2torch":
+        from .onnx2torch.names import prepare as prepare_for_onnx2torch
+
+        return prepare_for_onnx2torch(graph)
+    return graph

@@ -1,0 +1,111 @@
+"""Booleans, which ncnn has none of: 1 and 0 in float32, followed back to what they compare."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import RuleTable
+from serde.spec.schema import ELEMENT_TYPES
+
+LARGEST = float(np.finfo(np.float32).max)
+LACKING = "ncnn has booleans that compare float32 only"
+
+
+def legalize_booleans(legalize: RuleTable) -> None:
+    """Add the rules of this module."""
+    legalize("Cast")(cast)
+    legalize("Where")(where)
+
+
+def cast(g, x, *, to: int, **form):
+    """A boolean as a number."""
+    require(x.dtype is DType.BOOL and ELEMENT_TYPES[to] is DType.FLOAT32, "ncnn has no Cast")
+    return as_float(g, x)
+
+
+def where(g, condition, x, y):
+    """A sum of two tensors, each 0 where the other is chosen; infinities become large numbers."""
+    require(x.type is DType.FLOAT32, "ncnn has Where of float32 only")
+    chosen = as_float(g, condition)
+    return g.Add(keep(g, x, chosen), keep(g, y, negate(g, chosen)))
+
+
+def keep(g, x: Value, chosen: Value):
+    """``x`` where ``chosen`` is 1, and 0 where it is 0."""
+    if x.tensor is not None:
+        is_finite = bool(np.isfinite(x.array()).all())
+        require(is_finite, "ncnn has Where of finite numbers: give a large one for infinity")
+        return g.Mul(x, chosen)
+    bound = g.Mul(chosen, LARGEST)
+    return g.Max(g.Min(x, bound), g.Neg(bound))
+
+
+def negate(g, chosen: Value):
+    """The other ones."""
+    return g.Sub(1.0, chosen)
+
+
+def as_float(g, condition: Value) -> Value:
+    """1 where a condition holds, and 0 where it does not."""
+    if condition.tensor is not None:
+        return g.const(condition.array().astype(np.float32))
+    made = g.producer(condition)
+    require(made is not None and made.op in FLOATS, LACKING)
+    return FLOATS[made.op](g, *made.inputs)
+
+
+def _step(g, x: Value):
+    """1 for what is above 0, otherwise 0."""
+    return g.Relu(g.Sign(x))
+
+
+def difference(g, a: Value, b: Value):
+    """How far two numbers are apart."""
+    require(a.type is DType.FLOAT32, LACKING)
+    held = [v.array() for v in (a, b) if v.tensor is not None]
+    require(all(np.isfinite(h).all() for h in held), "ncnn compares finite numbers only")
+    return g.Sub(a, b)
+
+
+def _differs(g, a: Value, b: Value):
+    return g.Abs(g.Sign(difference(g, a, b)))
+
+
+def _equal(g, a: Value, b: Value):
+    if a.dtype is DType.BOOL:
+        a, b = as_float(g, a), as_float(g, b)
+    return negate(g, _differs(g, a, b))
+
+
+def _nonzero(g, x: Value):
+    require(x.type is DType.FLOAT32, LACKING)
+    return g.Abs(g.Sign(x))
+
+
+def _move_elements(op: str):
+    """An operator that moves elements."""
+
+    def move(g, x: Value, *places: Value):
+        return g[op](as_float(g, x), *places)
+
+    return move
+
+
+FLOATS = {
+    "And": lambda g, a, b: g.Mul(as_float(g, a), as_float(g, b)),
+    "Cast": _nonzero,
+    "Equal": _equal,
+    "Expand": _move_elements("Expand"),
+    "Greater": lambda g, a, b: _step(g, difference(g, a, b)),
+    "GreaterOrEqual": lambda g, a, b: negate(g, _step(g, difference(g, b, a))),
+    "Less": lambda g, a, b: _step(g, difference(g, b, a)),
+    "LessOrEqual": lambda g, a, b: negate(g, _step(g, difference(g, a, b))),
+    "Not": lambda g, a: negate(g, as_float(g, a)),
+    "Or": lambda g, a, b: g.Max(as_float(g, a), as_float(g, b)),
+    "Reshape": _move_elements("Reshape"),
+    "Squeeze": _move_elements("Squeeze"),
+    "Unsqueeze": _move_elements("Unsqueeze"),
+    "Xor": lambda g, a, b: g.Abs(g.Sub(as_float(g, a), as_float(g, b))),
+}

@@ -1,0 +1,329 @@
+"""Legalizations for ncnn: operators and forms that it lacks or computes wrongly."""
+
+from __future__ import annotations
+
+import math
+from functools import partial, reduce
+
+from serde.decompositions import normalization, recurrent
+from serde.errors import require
+from serde.ir.graph import DType
+from serde.legalize.target import legalization_table
+from serde.version_converter.adapters.padding import expand_pads
+
+from ..negative_pads import crop_negative_pads
+from .booleans import legalize_booleans
+from .slices import MOST_PARTS, legalize_slices
+from .windows import legalize_windows
+
+legalize = legalization_table("ir → ncnn")
+legalize_booleans(legalize)
+legalize_slices(legalize)
+legalize_windows(legalize)
+legalize("Dropout")(normalization.drop_nothing)
+MOST_FACTORS = 16  # of a power
+REDUCTIONS = frozenset(
+    f"Reduce{k}" for k in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+)
+
+
+def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """ncnn loses axes where all are reduced and kept, sums over several, and compares over one."""
+    listed = axes.ints() if axes is not None and axes.tensor is not None else ()
+    require(axes is None or axes.tensor is not None, "ncnn takes constant 'axes' only")
+    if not listed and noop_with_empty_axes:
+        return g.Identity(x)
+    every = sorted(a % x.rank for a in listed) if listed else list(range(x.rank))
+    if not every:
+        return None
+    if op in ("ReduceMax", "ReduceMin") and len(every) > 1:
+        form = {"keepdims": keepdims, "noop_with_empty_axes": 0}
+        for axis in reversed(every):
+            x = g[op](x, [axis], **form)
+        return x
+    if op == "ReduceSum" and len(every) == 1 and x.is_static:
+        return g.Mul(g.ReduceMean(x, every, keepdims=keepdims), float(x.ranked_shape[every[0]]))
+    is_whole = len(every) == x.rank
+    if tuple(every) == tuple(listed) and not (is_whole and keepdims):
+        return None
+    form = {"keepdims": 0 if is_whole else keepdims, "noop_with_empty_axes": 0}
+    y = g.as_is(op, (x, every), form)
+    return g.Reshape(y, [1] * x.rank) if is_whole and keepdims else y
+
+
+for _op in REDUCTIONS:
+    legalize(_op)(partial(legalize_reduction, _op))
+
+
+def legalize_variadic(op, g, *operands):
+    """ncnn has two operands."""
+    if len(operands) == 2:
+        return None
+    return reduce(g[op], operands) if len(operands) > 1 else g.Identity(operands[0])
+
+
+for _op in ("Max", "Min"):
+    legalize(_op)(partial(legalize_variadic, _op))
+
+
+@legalize("Sum")
+def legalize_sum(g, *operands):
+    """One after the other."""
+    return reduce(g.Add, operands) if len(operands) > 1 else g.Identity(operands[0])
+
+
+@legalize("Mean")
+def legalize_mean(g, *operands):
+    """A sum, divided."""
+    total = g.Sum(*operands)
+    return g.Div(total, float(len(operands))) if len(operands) > 1 else total
+
+
+def legalize_recurrent(op, g, *operands, outputs=1, **form):
+    """Unrolled."""
+    return recurrent.unroll_recurrent(op, g, *operands, outputs=outputs, **form)
+
+
+for _op in ("GRU", "LSTM", "RNN"):
+    legalize(_op)(partial(legalize_recurrent, _op))
+
+
+@legalize("Identity")
+def legalize_identity(g, x):
+    """pnnx fails where a value has two names."""
+    require(
+        x.tensor is None and g.producer(x) is not None,
+        "ncnn returns what it computes of the inputs only",
+    )
+    return g.as_is("Mul", (x, g.const(1.0, x.type)), {})
+
+
+@legalize("Pow")
+def legalize_pow(g, x, y):
+    """ncnn has powers of positive numbers."""
+    require(y.tensor is not None and y.tensor.size == 1, "ncnn takes one constant exponent only")
+    exponent = float(y.array().ravel()[0])
+    require(x.type is DType.FLOAT32, "ncnn has powers of float32 only")
+    if not exponent.is_integer() or abs(exponent) > MOST_FACTORS:
+        require(not exponent.is_integer(), f"ncnn has integer powers up to {MOST_FACTORS}")
+        return None
+    factors = [x] * int(abs(exponent))
+    power = reduce(g.Mul, factors) if factors else g.Add(g.Mul(x, 0.0), 1.0)
+    return g.Reciprocal(power) if exponent < 0 else power
+
+
+@legalize("PRelu")
+def legalize_prelu(g, x, slope):
+    """ncnn has slopes by channel."""
+    shape = slope.ranked_shape
+    is_by_channel = len(shape) == x.rank - 1 and all(d == 1 for d in shape[1:])
+    if slope.tensor is not None and is_by_channel and shape[0] == x.ranked_shape[1] and x.rank > 2:
+        return None
+    return g.Sub(g.Relu(x), g.Mul(slope, g.Relu(g.Neg(x))))
+
+
+@legalize("Selu")
+def legalize_selu(g, x, *, alpha: float, gamma: float):
+    """An ``Elu`` of another slope."""
+    return g.Mul(g.Elu(x, alpha=alpha), gamma)
+
+
+@legalize("ThresholdedRelu")
+def legalize_thresholded(g, x, *, alpha: float):
+    """A step is the sign of a distance."""
+    return g.Mul(x, g.Relu(g.Sign(g.Sub(x, alpha))))
+
+
+@legalize("Softsign")
+def legalize_softsign(g, x):
+    """pnnx makes a layer of the quotient, which ncnn lacks."""
+    return g.Mul(x, g.Reciprocal(g.Add(g.Abs(x), 1.0)))
+
+
+@legalize("BatchNormalization")
+def legalize_batch_norm(
+    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
+):
+    """For inference, of constants."""
+    parameters = scale, bias, mean, var
+    form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
+    if training_mode:
+        return normalization.train_batch_norm(g, x, *parameters, **form)
+    if all(v.tensor is not None for v in parameters):
+        return None
+    inner = list(range(1, x.rank - 1))
+    scale, bias, mean, var = (g.Unsqueeze(v, inner) if inner else v for v in parameters)
+    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
+    return g.Add(g.Mul(x, factor), g.Sub(bias, g.Mul(mean, factor)))
+
+
+@legalize("InstanceNormalization")
+def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
+    """ncnn has it of images."""
+    if x.rank == 4 and scale.tensor is not None and bias.tensor is not None:
+        return None
+    axes, n = list(range(2, x.rank)), x.rank - 2
+    away = g.Sub(x, g.ReduceMean(x, axes, keepdims=1))
+    spread = g.Sqrt(g.Add(g.ReduceMean(g.Mul(away, away), axes, keepdims=1), epsilon))
+    scale, bias = (g.Unsqueeze(v, list(range(1, n + 1))) for v in (scale, bias))
+    return g.Add(g.Mul(g.Div(away, spread), scale), bias)
+
+
+@legalize("LayerNormalization")
+def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+    """With weights of the last axis as it is, otherwise decomposed."""
+    own = x.ranked_shape[axis % x.rank :]
+    is_fit = x.rank > 1 and len(own) == 1 and scale.ranked_shape == own
+    is_held = scale.tensor is not None and bias is not None and bias.tensor is not None
+    if is_fit and is_held and outputs == 1 and bias.ranked_shape == own:
+        return None
+    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
+
+
+@legalize("Clip")
+def legalize_clip(g, x, low=None, high=None):
+    """ncnn takes constant bounds."""
+    bounds = [v for v in (low, high) if v is not None]
+    if not bounds:
+        return g.Identity(x)
+    is_held = all(v.tensor is not None for v in bounds)
+    if is_held and (len(bounds) == 1 or float(low.array()) <= float(high.array())):
+        return None
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@legalize("Gemm")
+def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """A layer's, with one bias for each of its results, or a product and a sum."""
+    is_layer = b.tensor is not None and not transA and alpha == beta == 1
+    width = b.ranked_shape[0 if transB else 1]
+    if is_layer and (c is None or (c.tensor is not None and c.shape == (width,))):
+        return None
+    a = g.Transpose(a, perm=(1, 0)) if transA else a
+    b = g.Transpose(b, perm=(1, 0)) if transB else b
+    y = g.MatMul(a, b)
+    y = y if alpha == 1 else g.Mul(y, float(alpha))
+    if c is None:
+        return y
+    return g.Add(y, c if beta == 1 else g.Mul(c, float(beta)))
+
+
+@legalize("MatMul")
+def legalize_matmul(g, a, b):
+    """ncnn has matrices only, as many of one operand as of the other."""
+    if min(a.rank, b.rank) < 2:
+        row = g.Unsqueeze(a, [0]) if a.rank < 2 else a
+        y = g.MatMul(row, g.Unsqueeze(b, [1]) if b.rank < 2 else b)
+        axes = [y.rank - 1] * (b.rank < 2) + [y.rank - 2] * (a.rank < 2)
+        return g.Squeeze(y, sorted(axes))
+    if a.rank == b.rank or (b.rank == 2 and b.tensor is not None):
+        return None
+    rank = max(a.rank, b.rank)
+    wide = (g.Unsqueeze(v, list(range(rank - v.rank))) if v.rank < rank else v for v in (a, b))
+    return g.MatMul(*wide)
+
+
+@legalize("Unsqueeze")
+def legalize_unsqueeze(g, x, axes):
+    """ncnn has no tensors without axes."""
+    return None if x.rank else g.Reshape(x, [1] * len(axes.ints()))
+
+
+@legalize("Squeeze")
+def legalize_squeeze(g, x, axes=None):
+    """ncnn has up to four axes."""
+    if x.rank < 5:
+        return None
+    dropped = [a for a, d in enumerate(x.ranked_shape) if d == 1]
+    dropped = dropped if axes is None else [a % x.rank for a in axes.ints()]
+    return g.Reshape(x, [d for a, d in enumerate(x.ranked_shape) if a not in dropped])
+
+
+@legalize("Reshape")
+def legalize_reshape(g, x, shape, *, allowzero: int):
+    """All sizes are given."""
+    sizes = shape.ints() if shape.tensor is not None and x.is_static else ()
+    if all(s > 0 for s in sizes):
+        return None
+    require(not allowzero or 0 not in sizes, "ncnn has no tensors without elements")
+    known = [x.ranked_shape[i] if s == 0 else s for i, s in enumerate(sizes)]
+    total = math.prod(x.ranked_shape) // max(1, math.prod(s for s in known if s > 0))
+    return g.Reshape(x, [total if s < 0 else s for s in known])
+
+
+@legalize("Expand")
+def legalize_expand(g, x, shape):
+    """ncnn loses axes of a tensor without axes."""
+    (count,) = shape.ranked_shape
+    if x.rank or not isinstance(count, int):
+        return None
+    return g.Expand(g.Reshape(x, [1] * count), shape)
+
+
+@legalize("Transpose")
+def legalize_transpose(g, x, *, perm):
+    """ncnn has up to four axes: those that stay together are one."""
+    if x.rank < 5 or not x.is_static:
+        return None
+    runs: list[list[int]] = []
+    for axis in perm:
+        if x.ranked_shape[axis] == 1:
+            continue
+        if runs and _follows(x, runs[-1][-1], axis):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    require(len(runs) < 5, "ncnn has tensors of up to 4 axes")
+    ordered = sorted(runs)
+    narrow = g.Reshape(x, [math.prod(x.ranked_shape[a] for a in run) for run in ordered])
+    moved = g.Transpose(narrow, perm=tuple(ordered.index(run) for run in runs))
+    return g.Reshape(moved, [x.ranked_shape[a] for a in perm])
+
+
+def _follows(x, before: int, axis: int) -> bool:
+    """Whether an axis is the next one, but for axes of one element."""
+    return axis > before and all(d == 1 for d in x.ranked_shape[before + 1 : axis])
+
+
+@legalize("Tile")
+def legalize_tile(g, x, repeats):
+    """Copies side by side."""
+    require(repeats.tensor is not None, "ncnn takes constant 'repeats' only")
+    require(all(0 < n <= MOST_PARTS for n in repeats.ints()), "ncnn has no Tile of so many")
+    for axis, count in enumerate(repeats.ints()):
+        x = x if count == 1 else g.Concat(*[x] * count, axis=axis)
+    return x
+
+
+@legalize("Pad")
+def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+    """All axes, none of them cropped, with a finite number."""
+    if mode == "wrap":
+        return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
+    require(pads.tensor is not None, "ncnn takes constant 'pads' only")
+    cropped = crop_negative_pads(g, x, pads, fill, axes, mode=mode)
+    if cropped is not None:
+        return cropped
+    if axes is not None:
+        return g.Pad(x, expand_pads(g, x, pads, axes), fill, mode=mode)
+    if fill is None:
+        return None
+    require(fill.tensor is not None, "ncnn takes a constant to pad with only")
+    number = float(fill.array())
+    require(math.isfinite(number), "ncnn pads with finite numbers only")
+    is_usual = number == 0 and math.copysign(1, number) > 0  # -0 stays apart from a pool
+    return g.Pad(x, pads, mode=mode) if is_usual else None
+
+
+@legalize("DepthToSpace")
+def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
+    """ncnn has the one that PyTorch has: the order of channels is changed before."""
+    if mode == "CRD" or not x.is_static:
+        return None
+    n, channels, h, w = x.ranked_shape
+    b2 = blocksize * blocksize
+    deep = g.Reshape(x, [n, b2, channels // b2, h * w])
+    deep = g.Reshape(g.Transpose(deep, perm=(0, 2, 1, 3)), [n, channels, h, w])
+    return g.DepthToSpace(deep, blocksize=blocksize, mode="CRD")

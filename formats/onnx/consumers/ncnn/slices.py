@@ -1,0 +1,112 @@
+"""Parts of tensors: cut out side by side, and put together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.errors import require
+from serde.rewrite.rules import RuleTable
+
+from .lookups import look_up
+
+SIZES = "ncnn takes static shapes only: give numbers (--static, --input)"
+MOST_PARTS = 64  # of a tensor that are cut out one by one
+
+
+def legalize_slices(legalize: RuleTable) -> None:
+    """Add the rules of this module."""
+    for rule in (concat, gather, slice_, split):
+        legalize(rule.__name__.strip("_").capitalize())(rule)
+
+
+def concat(g, *operands, axis: int):
+    """pnnx fails at one operand."""
+    some = [v for v in operands if 0 not in v.ranked_shape]
+    if len(some) == len(operands) > 1:
+        return None
+    require(some, "ncnn has no tensors without elements")
+    return g.Concat(*some, axis=axis) if len(some) > 1 else g.Identity(some[0])
+
+
+def split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
+    """Slices."""
+    require(x.is_static, SIZES)
+    n = x.ranked_shape[axis]
+    part = -(-n // (num_outputs or outputs))
+    require(split is None or split.tensor is not None, "ncnn takes a constant 'split' only")
+    sizes = split.ints() if split is not None else [part] * outputs
+    ends = np.minimum(np.cumsum(sizes), n).tolist()
+    starts = [0, *ends[:-1]]
+    parts = tuple(
+        g.Slice(x, [s], [e], [axis], [1]) for s, e in zip(starts, ends, strict=True)
+    )  # fmt: skip
+    return parts if outputs > 1 else parts[0]
+
+
+def slice_(g, x, starts, ends, axes=None, steps=None):
+    """ncnn cuts out what lies side by side, along one axis after the other."""
+    require(x.is_static, SIZES)
+    given = [v for v in (starts, ends, axes, steps) if v is not None]
+    require(all(v.tensor is not None for v in given), "ncnn takes constant bounds only")
+    over = axes.ints() if axes is not None else range(starts.tensor.size)
+    by = steps.ints() if steps is not None else [1] * starts.tensor.size
+    cuts = [(a % x.rank, slice(s, _end(e, p, x, a), p))
+            for s, e, a, p in zip(starts.ints(), ends.ints(), over, by, strict=True)]  # fmt: skip
+    kept = [(a, range(x.ranked_shape[a])[cut]) for a, cut in cuts]
+    kept = [(a, places) for a, places in kept if len(places) < x.ranked_shape[a] or places.step < 0]
+    if x.rank > 4 and kept:
+        return cut_out_narrow(g, x, kept)
+    is_plain = all(places.step == 1 for _, places in kept)
+    if is_plain and len(kept) == 1 and len(cuts) == 1:
+        return None
+    for axis, places in kept:
+        x = cut_out(g, x, places, axis)
+    return x if kept else g.Identity(x)
+
+
+def cut_out_narrow(g, x, kept):
+    """The same of a tensor of more axes than ncnn has: others are one."""
+    for axis, places in kept:
+        sizes = x.ranked_shape
+        narrow = g.Reshape(x, [math.prod(sizes[:axis]), sizes[axis], math.prod(sizes[axis + 1 :])])
+        cut = cut_out(g, narrow, places, 1)
+        x = g.Reshape(cut, [*sizes[:axis], len(places), *sizes[axis + 1 :]])
+    return x
+
+
+def _end(end: int, step: int, x, axis: int):
+    """The end of a cut, None where it goes back to the front."""
+    return None if step < 0 and end < -x.ranked_shape[axis] else end
+
+
+def cut_out(g, x, places, axis: int):
+    """The elements of some places of an axis, in their order."""
+    require(len(places), "ncnn has no tensors without elements")
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][1] == place:
+            runs[-1][1] = place + 1
+        else:
+            runs.append([place, place + 1])
+    require(len(runs) <= MOST_PARTS, f"ncnn cuts out up to {MOST_PARTS} parts of a tensor")
+    n = x.ranked_shape[axis]
+    parts = [x if r == [0, n] else g.Slice(x, [r[0]], [r[1]], [axis], [1]) for r in runs]
+    return parts[0] if len(parts) == 1 else g.Concat(*parts, axis=axis)
+
+
+def gather(g, x, indices, *, axis: int):
+    """Elements of constant places are cut out."""
+    require(x.is_static, SIZES)
+    n = x.ranked_shape[axis]
+    if indices.tensor is None:
+        is_table = x.tensor is not None and x.rank == 2 and axis == 0
+        require(is_table, "ncnn looks up rows of a constant only")
+        return look_up(g, x, indices)
+    places = [int(i) % n for i in indices.array().ravel()]
+    y = cut_out(g, x, places, axis) if x.rank < 5 else cut_out_narrow(g, x, [(axis, places)])
+    if indices.rank == 1:
+        return y
+    sizes = x.ranked_shape
+    return g.Reshape(y, [*sizes[:axis], *indices.ranked_shape, *sizes[axis + 1 :]])

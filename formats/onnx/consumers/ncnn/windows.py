@@ -1,0 +1,95 @@
+"""Layers that move windows, and resizing: what ncnn has otherwise than ONNX."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.errors import require
+from serde.rewrite.rules import RuleTable
+from serde.version_converter.adapters.pooling import Windows, pad_window_axes
+from serde.version_converter.adapters.resize import every_axis, static_scales
+from serde.version_converter.adapters.resize_coordinates import Sampling
+
+from ..onnx2torch.windows import are_even, count_elements, interpolates
+
+LEAST = -float(np.finfo(np.float32).max)  # of a window that lies in the padding
+
+
+def legalize_windows(legalize: RuleTable) -> None:
+    """Add the rules of this module."""
+    for rule in (average_pool, conv_transpose, lp_pool, max_pool, resize):
+        op = "".join(word.capitalize() for word in rule.__name__.split("_"))
+        legalize(op)(rule)
+
+
+def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
+    """``MaxPool`` without dilations and places, with as much padding behind as before."""
+    w = Windows(**window)
+    form = {"storage_order": storage_order}
+    require(outputs == 1, "ncnn has no places of the largest elements")
+    if w.is_spread or w.auto_pad != "NOTSET":
+        return g.decompose("MaxPool", 10, x, **form, **window)
+    pads, n = w.reach(x), len(w.kernel_shape)
+    require(pads is not None, "pads of sizes by name")
+    bare = {**window, "ceil_mode": 0}
+    if any(before > behind for before, behind in zip(pads[:n], pads[n:], strict=True)):
+        return g.MaxPool(pad_window_axes(g, x, pads, LEAST), **{**bare, "pads": None})
+    return g.MaxPool(x, **{**bare, "pads": pads}) if w.ceil_mode else None
+
+
+def average_pool(g, x, *, count_include_pad: int, **window):
+    """``AveragePool`` without dilations, padded alike at both ends."""
+    w = Windows(**window)
+    form = {"count_include_pad": count_include_pad}
+    if w.is_spread:
+        return g.decompose("AveragePool", 19, x, **form, **window)
+    if w.ceil_mode or w.auto_pad != "NOTSET":
+        return g.decompose("AveragePool", 10, x, **form, **window)
+    if are_even(w):
+        return None
+    bare = {"kernel_shape": w.kernel_shape, "strides": w.strides}
+    means = g.AveragePool(pad_window_axes(g, x, w.pads, -0.0), **bare)
+    if count_include_pad:
+        return means
+    whole = float(math.prod(w.kernel_shape))
+    return g.Div(g.Mul(means, whole), count_elements(g, x, w, w.pads))
+
+
+def lp_pool(g, x, *, p: int, **window):
+    """``LpPool``: a mean of powers."""
+    w = Windows(**window)
+    if w.is_spread or w.ceil_mode or w.auto_pad != "NOTSET":
+        return g.decompose("LpPool", 18, x, p=p, **window)
+    powers = pad_window_axes(g, g.Pow(g.Abs(x), float(p)), w.pads or (0,) * 2 * (x.rank - 2), -0.0)
+    means = g.AveragePool(powers, kernel_shape=w.kernel_shape, strides=w.strides)
+    return g.Pow(g.Mul(means, float(math.prod(w.kernel_shape))), 1 / p)
+
+
+def conv_transpose(g, x, w, b=None, *, pads=(), **frame):
+    """``ConvTranspose``: ncnn crops both ends alike."""
+    require("auto_pad" not in frame and "output_shape" not in frame, "pads of sizes by name")
+    n = len(pads) // 2
+    if pads[:n] == pads[n:] and all(p >= 0 for p in pads):
+        return None
+    y = g.ConvTranspose(x, w, b, pads=(0,) * 2 * n, **frame)
+    return pad_window_axes(g, y, tuple(-p for p in pads))
+
+
+def resize(
+    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str, axes=None, **sampling
+):
+    """``Resize`` of images, where ncnn looks at the same places."""
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
+    )
+    how = Sampling.of(sampling)
+    is_one = scales is None or sizes is None
+    factors = static_scales(x, scales, sizes)
+    is_alike = is_one and interpolates(x, how, factors, sizes is not None)
+    require(is_alike and x.rank == 4, f"ncnn has no Resize with {how}")
+    attrs = {**sampling, "nearest_mode": "floor"}
+    if how.mode == "nearest":
+        attrs["coordinate_transformation_mode"] = "asymmetric"
+    return g.as_is("Resize", (x, None, scales, sizes), attrs)

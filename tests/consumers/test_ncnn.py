@@ -1,0 +1,120 @@
+"""The profile ncnn: what it writes is right in live ncnn, what it refuses it names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.consumers.checks import check_model, check_network, check_node_test, refusals
+from tests.consumers.runtimes import worker_of
+from tests.live_worker import LiveError
+
+# One test for each thing that ncnn lacks or gets wrong, and the profile writes otherwise.
+NODE_TESTS = """
+test_averagepool_2d_ceil test_averagepool_2d_dilations test_averagepool_2d_same_upper
+test_averagepool_3d_default test_batchnorm_epsilon test_clip_default_min test_constant_pad
+test_conv_with_autopad_same test_convtranspose_output_shape test_convtranspose_pads
+test_depthtospace_example test_gather_1 test_gather_negative_indices test_gemm_all_attributes
+test_instancenorm_epsilon test_layer_normalization_4d_axis0 test_lppool_2d_same_upper
+test_matmul_4d_1d test_max_example test_maxpool_2d_ceil_output_size_reduce_by_one
+test_maxpool_2d_dilations test_maxpool_2d_same_lower test_mean_two_inputs test_prelu_broadcast
+test_reduce_max_default_axes_keepdims_random test_reduce_sum_do_not_keepdims_random
+test_resize_upsample_scales_linear test_selu test_slice_neg_steps test_softsign
+test_split_equal_parts_2d test_squeeze test_sum_example test_thresholdedrelu test_tile
+""".split()
+
+
+@pytest.fixture(autouse=True)
+def needs_ncnn():
+    """Skip where the environment of the consumers has no ncnn."""
+    try:
+        worker_of("ncnn").ask("version", "pnnx")
+    except LiveError as error:
+        pytest.skip(f"no live ncnn: {error}")
+
+
+@pytest.mark.parametrize("name", NODE_TESTS)
+def test_node_tests(name):
+    check_node_test(name, "ncnn")
+
+
+@pytest.mark.parametrize("name", ["mobilenetv2_0.25", "resnet18_v2", "lstm_bidirectional"])
+def test_networks(name, tmp_path):
+    check_network(name, "ncnn", tmp_path, batch=2)
+
+
+def draw(*shape):
+    return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+
+@pytest.mark.parametrize("op", ["Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"])
+def test_comparisons_that_choose(op, tmp_path):
+    feeds = {"a": np.round(draw(20, 1)), "b": np.round(draw(1, 20))}
+    signature = "(float[20,1] a, float[1,20] b) => (float[20,20] y)"
+    body = f"c = {op}(a, b) n = Not(c) d = And(n, n) z = Exp(a) y = Where(d, z, b)"
+    check_model(signature, body, feeds, "ncnn", tmp_path)
+
+
+def test_numbers_that_look_up_rows(tmp_path):
+    feeds = {"x": np.asarray([[0, 3, 6.7], [-1, -7, 2]], np.float32)}
+    body = "i = Cast<to = 7>(x) y = Gather(table, i)"
+    signature = "(float[2,3] x) => (float[2,3,4] y)"
+    check_model(signature, body, feeds, "ncnn", tmp_path, table=draw(7, 4))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_modes_of_pad(mode, tmp_path):
+    """pnnx knows Pad by its mode, also by the default one."""
+    pads = np.asarray([0, 0, 1, 2, 0, 0, 0, 1])
+    body = f'y = Pad<mode = "{mode}">(x, pads)'
+    signature = "(float[2,3,4,5] x) => (float[2,3,5,8] y)"
+    check_model(signature, body, {"x": draw(2, 3, 4, 5)}, "ncnn", tmp_path, pads=pads)
+
+
+@pytest.mark.parametrize("how", ["asymmetric", "half_pixel"])
+def test_modes_of_resize(how, tmp_path):
+    mode, nearest = ("nearest", "floor") if how == "asymmetric" else ("linear", "floor")
+    form = f'mode = "{mode}", coordinate_transformation_mode = "{how}", nearest_mode = "{nearest}"'
+    held = {"s": np.asarray([1, 1, 2, 2], np.float32)}
+    signature = "(float[2,3,4,4] x) => (float[2,3,8,8] y)"
+    body = f"y = Resize<{form}>(x, , s)"
+    check_model(signature, body, {"x": draw(2, 3, 4, 4)}, "ncnn", tmp_path, **held)
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 0.0, 0.5, 2.0, 3.0])
+def test_powers(exponent, tmp_path):
+    x = np.abs(draw(3, 4)) if exponent == 0.5 else draw(3, 4)
+    body, held = "y = Pow(x, e)", {"e": np.float32(exponent)}
+    check_model("(float[3,4] x) => (float[3,4] y)", body, {"x": x}, "ncnn", tmp_path, **held)
+
+
+def test_shuffled_channels(tmp_path):
+    """A Transpose of five axes."""
+    held = {"s": np.asarray([2, 3, 2, 4, 5]), "t": np.asarray([2, 6, 4, 5])}
+    body = "a = Reshape(x, s) b = Transpose<perm = [0, 2, 1, 3, 4]>(a) y = Reshape(b, t)"
+    signature = "(float[2,6,4,5] x) => (float[2,6,4,5] y)"
+    check_model(signature, body, {"x": draw(2, 6, 4, 5)}, "ncnn", tmp_path, **held)
+
+
+@pytest.mark.parametrize(
+    "signature, body, reason",
+    [
+        ("(float[N,2] x) => (float[N,2] y)", "y = Neg(x)",
+         "'x' has the shape (N, 2); ncnn takes static shapes only: "
+         "give numbers (--static, --input)"),
+        ("(double[2] x) => (double[2] y)", "y = Neg(x)", "ncnn has no Neg of float64 elements"),
+        ("(float[2] x) => (int64[2] y)", "y = Cast<to = 7>(x)", "ncnn has no Cast"),
+        ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "ncnn has no tensors without elements"),
+        ("(float[2] x) => (float y)", "y = ReduceMax<keepdims = 0>(x)",
+         "ncnn returns one axis for none: reshape the output"),
+        ("(float[1,2,3,4,5] x) => (float[1,2,3,4,5] y)", "y = Relu(x)",
+         "ncnn has tensors of up to 4 axes beside the samples"),
+        ("(float[2,3,4,4] x) => (float[4,3,1,1] y)",
+         "g = GlobalAveragePool(x) y = Concat<axis = 0>(g, g)",
+         "ncnn keeps samples, along the first axis, apart"),
+        ("(float[2] x) => (float[2] y)", "y = Identity(x)", "ncnn has no Identity"),
+        ("(float[3] x) => (float[3] y)", "y = Pow(x, x)", "ncnn takes one constant exponent only"),
+    ],
+)  # fmt: skip
+def test_forms_that_it_lacks(signature, body, reason, tmp_path):
+    assert refusals(signature, body, "ncnn", tmp_path) == [reason]
