@@ -89,7 +89,7 @@ def measure(folder: Path, seconds: float, seed: int) -> dict[str, Any]:
 def time_rounds(runs: Mapping[str, Any], seconds: float) -> dict[str, Times]:
     """The times of each round, in which all run in an order of its own."""
     draws, names = random.Random(0), list(runs)
-    found: dict[str, Times] = {name: [] for name in names}
+    pairs: dict[str, Times] = {name: [] for name in names}
     repeats = {name: max(1, round(RUN / least_seconds(runs[name]))) for name in names}
     start = time.perf_counter()
     for number in range(WARMING + MOST):
@@ -103,23 +103,23 @@ def time_rounds(runs: Mapping[str, Any], seconds: float) -> dict[str, Times]:
                 run()
             after = time.perf_counter(), time.process_time()
             clock, processor = ((b - a) * 1e3 / count for a, b in zip(before, after, strict=True))
-            found[name].append((clock, processor))
-    return {name: times[WARMING:] for name, times in found.items()}
+            pairs[name].append((clock, processor))
+    return {name: times[WARMING:] for name, times in pairs.items()}
 
 
 def least_seconds(run: Any) -> float:
     """The time of the fastest of three runs."""
-    found = []
+    seconds = []
     for _ in range(3):
         start = time.perf_counter()
         run()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
-def row(name: str, tries: Sequence[Mapping[str, Any]], made: Mapping[str, Any]) -> list[str]:
+def row(name: str, tries: Sequence[Mapping[str, Any]], files: Mapping[str, Any]) -> list[str]:
     """A line of the table, of several processes."""
-    off, reasons = tries[0]["off"], {**made["reasons"], **tries[0]["reasons"]}
+    off, reasons = tries[0]["off"], {**files["reasons"], **tries[0]["reasons"]}
     if off["serde"] >= CLOSE:
         sys.exit(f"{name}: serde's export is off by {off['serde']:.1e}")
     for way, why in reasons.items():
@@ -132,7 +132,7 @@ def row(name: str, tries: Sequence[Mapping[str, Any]], made: Mapping[str, Any]) 
             for way in ways if way in tries[0]["times"]
         }  # fmt: skip
         if not ratios:
-            cells.append("same" if made["ways"].get(ways[0]) == "same" else "–")
+            cells.append("same" if files["ways"].get(ways[0]) == "same" else "–")
             continue
         way = max(ratios, key=lambda way: ratios[way])
         wrong = " (wrong)" if off.get(way, 0) >= CLOSE else ""
@@ -159,42 +159,42 @@ def main() -> int:
     parser.add_argument("--folder", help="where models are written (the system's own)")
     parser.add_argument("--inside", choices=("make", "measure"), help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside:
-        name, folder = given.networks
-        if given.inside == "make":
+    args = parser.parse_args()
+    if args.inside:
+        name, folder = args.networks
+        if args.inside == "make":
             from benchmarks.latency_models import make_files
 
             make_files(name, Path(folder))
         else:
-            print(json.dumps(measure(Path(folder), given.seconds, given.seed)))
+            print(json.dumps(measure(Path(folder), args.seconds, args.seed)))
         return 0
     os.environ["OMP_NUM_THREADS"] = "1"
     if zoo := os.environ.get("SERDE_ZOO"):
         os.environ["PYTHONPATH"] = os.path.abspath(zoo)
     rows = read_rows()
-    with workplace(given.folder) as parent:
-        for number, name in enumerate(given.networks):
+    with workplace(args.folder) as parent:
+        for number, name in enumerate(args.networks):
             try:
-                rows[name] = measure_network(name, parent / str(number), given)
+                rows[name] = measure_network(name, parent / str(number), args)
             except Failed as reason:
                 print(f"{name}: {reason}", flush=True)
                 continue
             print(*rows[name], sep=" | ", flush=True)
-            publish_rows(rows, given)
+            publish_rows(rows, args)
     return 0
 
 
-def measure_network(name: str, folder: Path, given: argparse.Namespace) -> list[str]:
+def measure_network(name: str, folder: Path, args: argparse.Namespace) -> list[str]:
     """The row of one network, whose files are removed."""
     folder.mkdir()
     try:
         command = ("-m", "benchmarks.latency", name, folder, "--inside")
         python(*command, "make")
-        seconds = ("--seconds", str(given.seconds), "--seed")
-        said = [python(*command, "measure", *seconds, str(seed)).printed
-                for seed in range(given.processes)]  # fmt: skip
-        tries = [json.loads(text.splitlines()[-1]) for text in said]
+        seconds = ("--seconds", str(args.seconds), "--seed")
+        texts = [python(*command, "measure", *seconds, str(seed)).printed
+                 for seed in range(args.processes)]  # fmt: skip
+        tries = [json.loads(text.splitlines()[-1]) for text in texts]
         return row(name, tries, json.loads((folder / "ways.json").read_text()))
     finally:
         for path in sorted(folder.rglob("*"), reverse=True):
@@ -210,7 +210,7 @@ def read_rows() -> dict[str, list[str]]:
     return {name: [name, *cells] for name, *cells in lines[2:]}
 
 
-def publish_rows(rows: Mapping[str, list[str]], given: argparse.Namespace) -> None:
+def publish_rows(rows: Mapping[str, list[str]], args: argparse.Namespace) -> None:
     """Write the section, with the networks in their order."""
     order = {name: at for at, name in enumerate(NETWORKS)}
     listed = sorted(rows.values(), key=lambda cells: order.get(cells[0], len(order)))
@@ -223,7 +223,7 @@ def publish_rows(rows: Mapping[str, list[str]], given: argparse.Namespace) -> No
         "exporters (opset 17 and 20); MXNet. One sample, one thread. All run in one process, in "
         f"{LEAST} to {MOST} rounds in which each runs once (fast ones for {RUN * 1e3:.0f} ms), in "
         "changing order. The median of the rounds' ratios, and of that the median of "
-        f"{given.processes} processes; in brackets that of the processor's time, which other work "
+        f"{args.processes} processes; in brackets that of the processor's time, which other work "
         "on the machine changes less. *–*: there is no such export, or it does not run; *wrong*: "
         "its numbers are not MXNet's. Integers that are exact on every processor are computed "
         "without VNNI instructions; `--int8-weights` writes those that use them."
@@ -235,13 +235,13 @@ def summarize(rows: Sequence[Sequence[str]]) -> str:
     """How many rows each column has, and its largest ratios."""
     parts = []
     for at, heading in enumerate(COLUMNS, 2):
-        found = [c for cells in rows if (c := RATIOS.match(cells[at]))]
+        ratios = [c for cells in rows if (c := RATIOS.match(cells[at]))]
         same = sum(cells[at] == "same" for cells in rows)
-        said = f"to {heading}: of {len(found)}"
+        line = f"to {heading}: of {len(ratios)}"
         for place, by in enumerate(("the clock", "the processor"), 1):
-            if found:
-                said += f", {max(float(c[place]) for c in found):.2f} by {by}"
-        parts.append(said + (f"; {same} are the same" if same else ""))
+            if ratios:
+                line += f", {max(float(c[place]) for c in ratios):.2f} by {by}"
+        parts.append(line + (f"; {same} are the same" if same else ""))
     listed = "\n".join(f"* {part}" for part in parts)
     return f"{len(rows)} rows. The largest ratios:\n\n{listed}"
 

@@ -51,8 +51,8 @@ def make_files(name: str, folder: Path) -> None:
         ("torch", lambda: export_by_torch(name, arrays, feeds, folder)),
     ):
         try:
-            found = make()
-            ways |= found if isinstance(found, dict) else {way: found}
+            paths = make()
+            ways |= paths if isinstance(paths, dict) else {way: paths}
         except Exception as error:  # whatever the exporters raise
             reasons[way] = str(error).strip().splitlines()[-1][:200]
     (folder / "ways.json").write_text(json.dumps({"ways": ways, "reasons": reasons}))
@@ -124,11 +124,11 @@ def export_by_torch(
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def compare_outputs(found: list[Array], expected: list[Array]) -> float:
+def compare_outputs(outputs: list[Array], expected: list[Array]) -> float:
     """The largest difference of outputs, as a share of their scale."""
-    if [y.size for y in found] != [w.size for w in expected]:
+    if [y.size for y in outputs] != [w.size for w in expected]:
         return math.inf
-    pairs = zip(found, expected, strict=True)
+    pairs = zip(outputs, expected, strict=True)
     return max(scaled(y.reshape(w.shape), w) for y, w in pairs)
 
 

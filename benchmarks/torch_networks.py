@@ -48,8 +48,8 @@ def main() -> None:
 def build(name: str) -> nn.Module:
     """The network of torchvision, changed where Gluon's has other layers."""
     for pattern, make in NETWORKS.items():
-        if found := re.fullmatch(pattern, name):
-            return make(*found.groups())
+        if match := re.fullmatch(pattern, name):
+            return make(*match.groups())
     return sys.exit(f"torchvision has no {name}")
 
 
@@ -68,15 +68,15 @@ def copy_weights(model: nn.Module, arrays: list[np.ndarray[Any, Any]]) -> None:
 def export(model: nn.Module, x: torch.Tensor, folder: Path) -> dict[str, str]:
     """The file of each exporter, or why there is none."""
     exporters = {"traced": {"dynamo": False, "opset_version": OPSET}, "dynamo": {"dynamo": True}}
-    found = {}
+    paths = {}
     for way, options in exporters.items():
         path = folder / f"{way}.onnx"
         try:
             torch.onnx.export(model, (x,), str(path), input_names=["data"], **options)
-            found[way] = str(path)
+            paths[way] = str(path)
         except Exception as error:  # whatever an exporter raises
             print(f"{way}: {error}", file=sys.stderr)
-    return found
+    return paths
 
 
 def classifier(name: str) -> nn.Module:

@@ -118,13 +118,17 @@ def ncnn(path, inputs, outputs):
             raise ValueError(f"not loaded: {', '.join(unknown_layers(f'{folder}/m.param'))}")
         with net.create_extractor() as extractor:
             for n, name in enumerate(names):
-                given = as_ncnn(feeds[name])
-                mat = ncnn.Mat(given, batch_index=batch_axes[f"in{n}"])
+                array = as_ncnn(feeds[name])
+                mat = ncnn.Mat(array, batch_index=batch_axes[f"in{n}"])
                 extractor.input(f"in{n}", mat.clone())
-            found = [extractor.extract(f"out{n}") for n in range(len(graph.output))]
-            if failed := [y.name for y, (code, _) in zip(graph.output, found, strict=True) if code]:
+            results = [extractor.extract(f"out{n}") for n in range(len(graph.output))]
+            if failed := [
+                y.name for y, (code, _) in zip(graph.output, results, strict=True) if code
+            ]:
                 raise ValueError(f"not computed: {', '.join(failed)}")
-            arrays = [m.numpy(batch_index=batch_axes[f"out{n}"]) for n, (_, m) in enumerate(found)]
+            arrays = [
+                m.numpy(batch_index=batch_axes[f"out{n}"]) for n, (_, m) in enumerate(results)
+            ]
             np.savez(outputs, *map(from_ncnn, arrays, graph.output))
 
 

@@ -51,9 +51,9 @@ def as_float(g, condition: Value) -> Value:
     """1 where a condition holds, and 0 where it does not."""
     if condition.tensor is not None:
         return g.const(condition.array().astype(np.float32))
-    made = g.producer(condition)
-    require(made is not None and made.op in FLOATS, LACKING)
-    return FLOATS[made.op](g, *made.inputs)
+    node = g.producer(condition)
+    require(node is not None and node.op in FLOATS, LACKING)
+    return FLOATS[node.op](g, *node.inputs)
 
 
 def _step(g, x: Value):

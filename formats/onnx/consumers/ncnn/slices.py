@@ -48,8 +48,8 @@ def split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
 def slice_(g, x, starts, ends, axes=None, steps=None):
     """ncnn cuts out what lies side by side, along one axis after the other."""
     require(x.is_static, SIZES)
-    given = [v for v in (starts, ends, axes, steps) if v is not None]
-    require(all(v.tensor is not None for v in given), "ncnn takes constant bounds only")
+    bounds = [v for v in (starts, ends, axes, steps) if v is not None]
+    require(all(v.tensor is not None for v in bounds), "ncnn takes constant bounds only")
     over = axes.ints() if axes is not None else range(starts.tensor.size)
     by = steps.ints() if steps is not None else [1] * starts.tensor.size
     cuts = [(a % x.rank, slice(s, _end(e, p, x, a), p))

@@ -29,8 +29,8 @@ def prepare(graph: Graph) -> Graph:
     Raises:
         Unconvertible: for nodes that mix samples beside those that keep them apart.
     """
-    found = [*check_outputs(graph), *check_samples(graph), *check_volumes(graph)]
-    if problems := group_problems(found):
+    refusals = [*check_outputs(graph), *check_samples(graph), *check_volumes(graph)]
+    if problems := group_problems(refusals):
         raise Unconvertible("ir → ncnn", problems)
     return replace(graph, explicit=EXPLICIT)
 

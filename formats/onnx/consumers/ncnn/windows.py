@@ -53,8 +53,8 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     means = g.AveragePool(pad_window_axes(g, x, w.pads, -0.0), **bare)
     if count_include_pad:
         return means
-    whole = float(math.prod(w.kernel_shape))
-    return g.Div(g.Mul(means, whole), count_elements(g, x, w, w.pads))
+    size = float(math.prod(w.kernel_shape))
+    return g.Div(g.Mul(means, size), count_elements(g, x, w, w.pads))
 
 
 def lp_pool(g, x, *, p: int, **window):
