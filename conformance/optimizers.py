@@ -102,8 +102,8 @@ Made by `python -m conformance.pages`. Each model is written with `--fold-batchn
 opset, and handed to {tools}. A cell has the nodes that the tool removes, and those that it makes of
 them; an empty one, that it finds none. A second row is of a named number of samples. A Mul that is
 left in networks of integers is there for the order of roundings, which decides integers. Sums of
-products of integers stay, as ONNX Runtime has no Gemm of them; so do nodes of different functions
-(FuseOps0), and factors of float16 (ToMixedPrecision), which weights would have to be rounded for.
+products of integers stay, as ONNX Runtime has no Gemm of them; so do factors of float16
+(ToMixedPrecision), which weights would have to be rounded for.
 """
 
 
