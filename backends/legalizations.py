@@ -11,6 +11,7 @@ from functools import wraps
 from math import prod
 from typing import Any
 
+from serde.decompositions import reduction
 from serde.errors import require
 from serde.legalize.target import legalization_table
 
@@ -80,16 +81,8 @@ def reshape_unsqueezed(g, x, axes):
     return g.Reshape(x, sizes)
 
 
-@where_lacking("GlobalAveragePool")
-def average_all(g, x):
-    """A mean over all axes behind the channels."""
-    return g.ReduceMean(x, list(range(2, x.rank)), keepdims=1)
-
-
-@where_lacking("GlobalMaxPool")
-def maximize_all(g, x):
-    """A maximum over all axes behind the channels."""
-    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
+where_lacking("GlobalAveragePool")(reduction.global_average)
+where_lacking("GlobalMaxPool")(reduction.global_max)
 
 
 @where_lacking("Reciprocal")

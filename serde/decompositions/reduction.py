@@ -74,3 +74,13 @@ def log_sum_exp(g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: 
 def global_lp_pool(g, x: Value, *, p: int):
     sums = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
     return g.Pow(sums, 1 / p)
+
+
+def global_average(g, x: Value):
+    """GlobalAveragePool: a mean over all axes behind the channels."""
+    return g.ReduceMean(x, list(range(2, x.rank)), keepdims=1)
+
+
+def global_max(g, x: Value):
+    """GlobalMaxPool: a maximum over all axes behind the channels."""
+    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)

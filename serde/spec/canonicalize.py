@@ -167,11 +167,11 @@ IMPLIED: dict[str, Callable[[Inputs, Attrs], Attrs]] = {
 }
 
 
-# Operators with an operand that lists axes, and where it stands.
-AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(
-    (f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()),
-    1,
+REDUCTIONS = tuple(
+    f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 )
+# Operators with an operand that lists axes, and where it stands.
+AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(REDUCTIONS, 1)
 
 
 def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:

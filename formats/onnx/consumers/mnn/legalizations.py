@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from functools import partial, reduce
 
-from serde.decompositions import indexing, normalization, recurrent
+from serde.decompositions import indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
+from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes, size
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
+from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
+from ..reductions import read_axes
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from .windows import legalize_windows
 
@@ -22,25 +25,23 @@ legalize = legalization_table("ir → mnn")
 legalize_windows(legalize)
 MOST_RANKED = 1 << 12
 legalize("Dropout")(normalization.drop_nothing)
+legalize("LayerNormalization")(decompose_layer_norm)
+legalize("GlobalAveragePool")(reduction.global_average)
+legalize("GlobalMaxPool")(reduction.global_max)
 legalize("OneHot")(indexing.one_hot)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ScatterND")(decompose_scatter_nd)
-REDUCTIONS = frozenset(
-    f"Reduce{k}" for k in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
-)
 
 
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """MNN drops axes unless ``keepdims`` says otherwise: files leave it out."""
-    listed = axes.ints() if axes is not None and axes.tensor is not None else ()
-    require(axes is None or axes.tensor is not None, "MNN takes constant 'axes' only")
+    listed, every = read_axes("MNN", x, axes)
     if not listed and noop_with_empty_axes:
         return g.Identity(x)
-    every = sorted(a % x.rank for a in listed) if listed else list(range(x.rank))
     if not every:
         return None
-    if not keepdims and listed and tuple(every) == tuple(listed):
+    if not keepdims and listed and tuple(every) == listed:
         return None
     y = g.as_is(op, (x, every), {"keepdims": 0, "noop_with_empty_axes": 0})
     return g.Unsqueeze(y, every) if keepdims else y
@@ -159,18 +160,6 @@ def legalize_batch_norm(
     return g.Add(g.Mul(x, factor), g.Sub(bias, g.Mul(mean, factor)))
 
 
-@legalize("LayerNormalization")
-def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """With weights of the last axis as it is, otherwise decomposed."""
-    own = x.ranked_shape[axis % x.rank :]
-    is_fit = x.rank > 1 and len(own) == 1 and isinstance(own[0], int) and scale.ranked_shape == own
-    is_held = scale.tensor is not None and bias is not None and bias.tensor is not None
-    if is_fit and is_held and outputs == 1 and bias.ranked_shape == own:
-        return None
-    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
-
-
 @legalize("Resize")
 def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str, axes=None, **sampling
@@ -277,18 +266,6 @@ def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: in
 def legalize_reshape(g, x, shape, *, allowzero: int):
     """MNN has no sizes of 0."""
     return g.decompose("Reshape", 14, x, shape, allowzero=1) if allowzero else None
-
-
-@legalize("GlobalMaxPool")
-def legalize_global_max(g, x):
-    """A maximum over axes."""
-    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
-
-
-@legalize("GlobalAveragePool")
-def legalize_global_average(g, x):
-    """A mean over axes."""
-    return g.ReduceMean(x, list(range(2, x.rank)), keepdims=1)
 
 
 @legalize("TopK")

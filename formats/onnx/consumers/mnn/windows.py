@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 from serde.errors import require
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 
-from ..onnx2torch.windows import are_even, count_elements, keep_apart
+from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 
 IMAGES = "MNN has it over one or two axes"
 
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    for rule in (average_pool, conv, conv_transpose, lp_pool, max_pool):
-        op = "".join(word.capitalize() for word in rule.__name__.split("_"))
-        legalize(op)(rule)
+    add_rules(legalize, average_pool, conv, conv_transpose, lp_pool, max_pool)
 
 
 def widen(window):
@@ -88,22 +84,7 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     if w.ceil_mode:
         return g.decompose("AveragePool", 10, x, **form, **window)
     if not are_even(w):
-        bare = {"kernel_shape": w.kernel_shape, "strides": w.strides}
-        means = g.AveragePool(pad_window_axes(g, x, w.pads, -0.0), **bare)
-        if count_include_pad:
-            return means
-        count = float(math.prod(w.kernel_shape))
-        return g.Div(g.Mul(means, count), count_elements(g, x, w, w.pads))
+        return average_padded(g, x, w, count_include_pad)
     if x.rank == 4:
         return None
     return g.Squeeze(g.AveragePool(as_image(g, x), **form, **widen(window)), [3])
-
-
-def lp_pool(g, x, *, p: int, **window):
-    """``LpPool``: a mean of powers."""
-    w = Windows(**window)
-    if w.is_spread or w.ceil_mode or w.auto_pad != "NOTSET":
-        return g.decompose("LpPool", 18, x, p=p, **window)
-    powers = pad_window_axes(g, g.Pow(g.Abs(x), float(p)), w.pads or (0,) * 2 * (x.rank - 2), -0.0)
-    means = g.AveragePool(powers, kernel_shape=w.kernel_shape, strides=w.strides)
-    return g.Pow(g.Mul(means, float(math.prod(w.kernel_shape))), 1 / p)

@@ -9,9 +9,12 @@ from serde.decompositions import normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
+from serde.spec.canonicalize import REDUCTIONS
 from serde.version_converter.adapters.padding import expand_pads
 
+from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
+from ..reductions import read_axes
 from .booleans import legalize_booleans
 from .slices import MOST_PARTS, legalize_slices
 from .windows import legalize_windows
@@ -21,19 +24,15 @@ legalize_booleans(legalize)
 legalize_slices(legalize)
 legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
+legalize("LayerNormalization")(decompose_layer_norm)
 MOST_FACTORS = 16  # of a power
-REDUCTIONS = frozenset(
-    f"Reduce{k}" for k in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
-)
 
 
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """ncnn loses axes where all are reduced and kept, sums over several, and compares over one."""
-    listed = axes.ints() if axes is not None and axes.tensor is not None else ()
-    require(axes is None or axes.tensor is not None, "ncnn takes constant 'axes' only")
+    listed, every = read_axes("ncnn", x, axes)
     if not listed and noop_with_empty_axes:
         return g.Identity(x)
-    every = sorted(a % x.rank for a in listed) if listed else list(range(x.rank))
     if not every:
         return None
     if op in ("ReduceMax", "ReduceMin") and len(every) > 1:
@@ -44,7 +43,7 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     if op == "ReduceSum" and len(every) == 1 and x.is_static:
         return g.Mul(g.ReduceMean(x, every, keepdims=keepdims), float(x.ranked_shape[every[0]]))
     is_whole = len(every) == x.rank
-    if tuple(every) == tuple(listed) and not (is_whole and keepdims):
+    if tuple(every) == listed and not (is_whole and keepdims):
         return None
     form = {"keepdims": 0 if is_whole else keepdims, "noop_with_empty_axes": 0}
     y = g.as_is(op, (x, every), form)
@@ -167,18 +166,6 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
     spread = g.Sqrt(g.Add(g.ReduceMean(g.Mul(away, away), axes, keepdims=1), epsilon))
     scale, bias = (g.Unsqueeze(v, list(range(1, n + 1))) for v in (scale, bias))
     return g.Add(g.Mul(g.Div(away, spread), scale), bias)
-
-
-@legalize("LayerNormalization")
-def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """With weights of the last axis as it is, otherwise decomposed."""
-    own = x.ranked_shape[axis % x.rank :]
-    is_fit = x.rank > 1 and len(own) == 1 and scale.ranked_shape == own
-    is_held = scale.tensor is not None and bias is not None and bias.tensor is not None
-    if is_fit and is_held and outputs == 1 and bias.ranked_shape == own:
-        return None
-    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
 
 
 @legalize("Clip")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from serde.errors import require
@@ -12,16 +10,15 @@ from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from serde.version_converter.adapters.resize import every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
-from ..onnx2torch.windows import are_even, count_elements, interpolates
+from ..onnx2torch.windows import interpolates
+from ..pooling import add_rules, are_even, average_padded, lp_pool
 
 LEAST = -float(np.finfo(np.float32).max)  # of a window that lies in the padding
 
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    for rule in (average_pool, conv_transpose, lp_pool, max_pool, resize):
-        op = "".join(word.capitalize() for word in rule.__name__.split("_"))
-        legalize(op)(rule)
+    add_rules(legalize, average_pool, conv_transpose, lp_pool, max_pool, resize)
 
 
 def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
@@ -47,24 +44,7 @@ def average_pool(g, x, *, count_include_pad: int, **window):
         return g.decompose("AveragePool", 19, x, **form, **window)
     if w.ceil_mode or w.auto_pad != "NOTSET":
         return g.decompose("AveragePool", 10, x, **form, **window)
-    if are_even(w):
-        return None
-    bare = {"kernel_shape": w.kernel_shape, "strides": w.strides}
-    means = g.AveragePool(pad_window_axes(g, x, w.pads, -0.0), **bare)
-    if count_include_pad:
-        return means
-    size = float(math.prod(w.kernel_shape))
-    return g.Div(g.Mul(means, size), count_elements(g, x, w, w.pads))
-
-
-def lp_pool(g, x, *, p: int, **window):
-    """``LpPool``: a mean of powers."""
-    w = Windows(**window)
-    if w.is_spread or w.ceil_mode or w.auto_pad != "NOTSET":
-        return g.decompose("LpPool", 18, x, p=p, **window)
-    powers = pad_window_axes(g, g.Pow(g.Abs(x), float(p)), w.pads or (0,) * 2 * (x.rank - 2), -0.0)
-    means = g.AveragePool(powers, kernel_shape=w.kernel_shape, strides=w.strides)
-    return g.Pow(g.Mul(means, float(math.prod(w.kernel_shape))), 1 / p)
+    return None if are_even(w) else average_padded(g, x, w, count_include_pad)
 
 
 def conv_transpose(g, x, w, b=None, *, pads=(), **frame):

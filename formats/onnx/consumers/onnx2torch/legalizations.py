@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions import indexing, normalization
+from serde.decompositions import indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Tensor, Value
 from serde.legalize.target import legalization_table
@@ -28,6 +28,7 @@ from .windows import legalize_windows
 
 legalize = legalization_table("ir → onnx2torch")
 legalize("Dropout")(normalization.drop_nothing)
+legalize("GlobalMaxPool")(reduction.global_max)  # it has the maximum over axes
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ScatterND")(decompose_scatter_nd)
@@ -296,12 +297,6 @@ def legalize_extreme(op, g, x, axes=None, **form):
 
 for _op in ("ReduceMax", "ReduceMin"):
     legalize(_op)(partial(legalize_extreme, _op))
-
-
-@legalize("GlobalMaxPool")
-def legalize_global_max(g, x):
-    """onnx2torch has the maximum over axes."""
-    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
 
 
 @legalize("GlobalAveragePool")

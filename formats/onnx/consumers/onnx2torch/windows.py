@@ -9,12 +9,13 @@ import numpy as np
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
-from serde.version_converter.adapters.common import make_full
 from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.padding import decompose_pad, expand_pads
-from serde.version_converter.adapters.pooling import Windows, pad_window_axes, window_sums
+from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates, nearest
+
+from ..pooling import add_rules, are_even, average_padded, keep_apart
 
 FLOATS = frozenset({DType.FLOAT32, DType.FLOAT64})
 EXACT = 1 << 53  # integers below are float64
@@ -23,28 +24,7 @@ LONGEST = 1 << 12  # sizes that places are computed for
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    for rule in (average_pool, conv_transpose, lp_pool, max_pool, pad, resize):
-        op = "".join(word.capitalize() for word in rule.__name__.split("_"))
-        legalize(op)(rule)
-
-
-def are_even(w: Windows) -> bool:
-    """Whether PyTorch pads so: by the same at both ends, by half a window at most."""
-    n, pads = len(w.kernel_shape), w.pads or ()
-    pairs = zip(pads[:n], pads[n:], w.covers, strict=True) if pads else ()
-    return all(a == b and 0 <= 2 * a <= c for a, b, c in pairs)
-
-
-def keep_apart(g, x: Value) -> Value:
-    """``x``, its padding of zeros as one of -0, which nobody makes the padding of a pool."""
-    node = g.producer(x)
-    if node is None or node.op != "Pad" or node.attrs.get("mode", "constant") != "constant":
-        return x
-    fill = node.inputs[2] if len(node.inputs) > 2 else None
-    number = 0.0 if fill is None else fill.array() if fill.tensor is not None else 1.0
-    if x.type.kind != "f" or np.any(number) or np.any(np.signbit(number)):
-        return x
-    return g.Pad(node.inputs[0], node.inputs[1], g.const(-0.0, x.type))
+    add_rules(legalize, average_pool, conv_transpose, lp_pool, max_pool, pad, resize)
 
 
 def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
@@ -75,25 +55,7 @@ def average_pool(g, x, *, count_include_pad: int, **window):
         return None
     if w.ceil_mode:
         return g.decompose("AveragePool", 10, x, **form)
-    bare, pads = {"kernel_shape": w.kernel_shape, "strides": w.strides}, w.pads or ()
-    means = g.AveragePool(pad_window_axes(g, x, pads, -0.0), **bare)  # 0 is made the pool's own
-    if count_include_pad:
-        return means
-    return g.Div(g.Mul(means, float(math.prod(w.kernel_shape))), count_elements(g, x, w, pads))
-
-
-def count_elements(g, x: Value, w: Windows, pads: Ints):
-    """How many elements of ``x`` each window holds."""
-    sizes, n = x.ranked_shape[2:], len(w.kernel_shape)
-    if not all(isinstance(d, int) for d in sizes):
-        ones = make_full(g, 1.0, g.shape_from([1, 1, *g.sizes_of(x)[2:]]), x.type)
-        return window_sums(g, ones, w._replace(dilations=None), pads)
-    counts = np.ones((1, 1) + (1,) * n, x.type.numpy)
-    for at, (size, k, s) in enumerate(zip(sizes, w.kernel_shape, w.strides, strict=True)):
-        starts = np.arange(0, pads[at] + size + pads[at + n] - k + 1, s) - pads[at]
-        inside = np.minimum(starts + k, size) - np.maximum(starts, 0)
-        counts = counts * inside.reshape([-1 if a == at + 2 else 1 for a in range(n + 2)])
-    return g.const(counts.astype(x.type.numpy))
+    return average_padded(g, x, w, count_include_pad)
 
 
 def lp_pool(g, x, *, p: int, **window):
