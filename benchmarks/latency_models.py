@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 
 import serde
-from conformance.zoo.compare import scaled
+from conformance.zoo.compare import scale_error
 from serde.bridges.mxnet import import_mxnet
 from tests.consumers.consumers_live import CONSUMERS
 from tests.consumers.torch_live import TORCH
@@ -129,7 +129,7 @@ def compare_outputs(outputs: list[Array], expected: list[Array]) -> float:
     if [y.size for y in outputs] != [w.size for w in expected]:
         return math.inf
     pairs = zip(outputs, expected, strict=True)
-    return max(scaled(y.reshape(w.shape), w) for y, w in pairs)
+    return max(scale_error(y.reshape(w.shape), w) for y, w in pairs)
 
 
 def run_mxnet(prefix: Path | str, feeds: dict[str, Array]) -> Run:

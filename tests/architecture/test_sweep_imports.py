@@ -1,0 +1,66 @@
+"""Sweeps and benchmarks, which no test runs whole, import names that exist."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("benchmarks", "conformance")
+PACKAGES = {"serde.formats": "formats", "serde.frontends": "frontends",
+            "serde.backends": "backends", "serde.bridges": "bridges"}  # fmt: skip
+OURS = ("benchmarks", "conformance", "examples", "serde", "tests")
+
+
+def find_source(module: str) -> Path | None:
+    """The file or folder of a module of the checkout."""
+    for package, folder in PACKAGES.items():
+        if f"{module}.".startswith(f"{package}."):
+            module = folder + module.removeprefix(package)
+    path = ROOT.joinpath(*module.split("."))
+    places = (path / "__init__.py", path.with_suffix(".py"), path)
+    return next((p for p in places if p.exists()), None)
+
+
+@cache
+def list_names(path: Path) -> frozenset[str]:
+    """What a module defines or imports, at its top level or under an ``if``."""
+    if path.is_dir():
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+    return frozenset(names)
+
+
+def missing_names(path: Path) -> Iterator[str]:
+    """The names that a file imports from modules of the checkout that do not have them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or node.level or node.module is None:
+            continue
+        if node.module.split(".")[0] not in OURS:
+            continue
+        source = find_source(node.module)
+        known = list_names(source) if source else frozenset()
+        if "__getattr__" in known:  # imports names when they are used
+            continue
+        for alias in node.names:
+            if alias.name not in known and find_source(f"{node.module}.{alias.name}") is None:
+                yield f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imported_names_exist(folder):
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert files
+    missing = {str(p.relative_to(ROOT)): names for p in files if (names := [*missing_names(p)])}
+    assert not missing
