@@ -83,7 +83,7 @@ def export_network(name: str, folder: Path) -> tuple[Path, dict[str, Array], lis
 
 def slim(path: Path, target: Path) -> str:
     """The file that onnxslim makes of one, or ``SAME`` if it has the same nodes."""
-    if isinstance(reason := CONSUMERS.found(), str):
+    if isinstance(reason := CONSUMERS.start(), str):
         raise LiveError(reason)
     CONSUMERS.ask("onnxslim", str(path), str(target))
     return SAME if count_forms(path) == count_forms(target) else str(target)
