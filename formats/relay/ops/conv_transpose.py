@@ -19,7 +19,7 @@ from .convolution import (
     add_bias,
     convolve_as_image,
     convolve_by_groups,
-    convolve_by_patches,
+    convolve_integers,
     explicit_pads,
     repeat_per_axis,
     spatial,
@@ -50,14 +50,15 @@ def read_conv_transpose(
         operands = (g.cast(x, dtype), g.cast(w, dtype))
         y = g.ConvTranspose(*operands, group=groups, output_padding=more, **frame)
     else:
-        y = g.cast(transposed_convolve_integers(g, x, w, groups, frame, more), dtype)
+        y = g.cast(transposed_convolve_integers(g, x, w, groups, frame, more, dtype), dtype)
     return pack_layout(g, y, "NC" + axes, out_layout or layout)
 
 
-def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more: Ints):
+def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more: Ints, dtype):
     """As a convolution of the spread-out input with the kernel turned round, which is exact."""
     count = len(more)
-    x = dilate(g, g.cast(x, DType.INT32), (1, 1, *frame["strides"]), 0)
+    wide = DType.INT64 if dtype.bits == 64 else DType.INT32
+    x = dilate(g, g.cast(x, wide), (1, 1, *frame["strides"]), 0)
     spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
     begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
     ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]
@@ -70,7 +71,7 @@ def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more
         g.Transpose(split, perm=order), [groups * outputs, inputs // groups, *w.static_shape[2:]]
     )
     plain = {**frame, "strides": (1,) * count, "pads": (*begins, *ends)}
-    return convolve_by_patches(g, x, kernel, groups, plain)
+    return convolve_integers(g, x, kernel, groups, plain, dtype)
 
 
 for _count in (1, 2, 3):

@@ -12,15 +12,13 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import format_pads, halves, legalizations, writes
+from .integer_range import FLOAT32_EXACT, INT32_MOST, abs_max, as_bytes
 from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .shape import FAR
 
-LARGEST_EXACT = 1 << 24  # up to here a float32 counts exactly
-BYTES = (DType.INT8, DType.UINT8)
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
 MOST_GROUPS, MOST_PLACES = 64, 121  # of convolutions that are unrolled
-INT32_MOST = 2**31 - 1
 
 
 def spatial(count: int) -> str:
@@ -79,31 +77,28 @@ def unpack_kernel(g, w: Value, layout: str, count: int, groups: int, x: Value) -
 
 
 def convolve(g, x: Value, w: Value, groups: int, frame, dtype: DType):
-    """Products summed in ``dtype``; integers as floats where those count exactly."""
+    """Products summed in ``dtype``."""
     if dtype.kind == "f":
         return g.Conv(g.cast(x, dtype), g.cast(w, dtype), group=groups, **frame)
-    if abs_max(x) * max_weight_sum(w) <= LARGEST_EXACT:
+    return g.cast(convolve_integers(g, x, w, groups, frame, dtype), dtype)
+
+
+def convolve_integers(g, x: Value, w: Value, groups: int, frame, dtype: DType):
+    """Products of integers, summed as floats where those count exactly; else as bytes or int32."""
+    largest = abs_max(g, x) * max_weight_sum(g, w)
+    padded = min(frame["pads"], default=0) >= 0  # not cut
+    if padded and largest <= FLOAT32_EXACT:
         floats = (g.cast(v, DType.FLOAT32) for v in (x, w))
-        return g.cast(g.Conv(*floats, group=groups, **frame), dtype)
-    if x.type in BYTES and w.type in BYTES:
-        return g.cast(convolve_int8(g, x, w, groups, frame), dtype)
-    return g.cast(convolve_by_patches(g, x, w, groups, frame), dtype)
-
-
-def convolve_int8(g, x: Value, w: Value, groups: int, frame):
-    """Signed bytes become unsigned ones, which ONNX Runtime sums exactly on any processor."""
-    zeros, parts = [], []
-    for v in (x, w):
-        signed = v.type is DType.INT8
-        raised = g.Add(g.cast(v, DType.INT32), g.const(128, DType.INT32)) if signed else v
-        parts.append(g.cast(raised, DType.UINT8))
-        zeros.append(g.const(128 if signed else 0, DType.UINT8))
-    return g.ConvInteger(*parts, *zeros, group=groups, **frame)
+        return g.cast(g.Conv(*floats, group=groups, **frame), DType.INT32)
+    narrow = padded and (dtype.bits <= 32 or largest <= INT32_MOST)
+    if narrow and (parts := as_bytes(g, x, w)) is not None:
+        return g.ConvInteger(*parts, group=groups, **frame)
+    wide = DType.INT64 if dtype.bits == 64 else DType.INT32
+    return convolve_by_patches(g, g.cast(x, wide), g.cast(w, wide), groups, frame)
 
 
 def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
-    """A product of matrices of int32, which is exact: the kernel with the patches it meets."""
-    x, w = (g.cast(v, DType.INT32) for v in (x, w))
+    """A product of matrices of integers, which is exact: the kernel with the patches it meets."""
     half = len(frame["kernel_shape"])
     pads = (0, 0, *frame["pads"][:half], 0, 0, *frame["pads"][half:])
     x = g.Pad(x, pads)
@@ -122,19 +117,12 @@ def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
     return g.reshape(g.MatMul(kernel, flat), [batch, outputs, *places])
 
 
-def max_weight_sum(w: Value) -> int:
+def max_weight_sum(g, w: Value) -> int:
     """The largest sum of absolute weights of one output channel."""
     if w.tensor is not None and w.tensor.size:
         sums = abs(w.array().astype("int64")).reshape(w.static_shape[0], -1).sum(1)
         return int(sums.max())
-    return abs_max(w) * prod(w.static_shape[1:])
-
-
-def abs_max(x: Value) -> int:
-    """The largest absolute value of an integer tensor's elements."""
-    if x.tensor is not None and x.tensor.size:
-        return int(abs(x.array().astype("int64")).max())
-    return 1 << (x.type.bits - (x.type.kind == "i"))
+    return abs_max(g, w) * prod(w.static_shape[1:])
 
 
 TUNING = ("channels", "kernel_size")

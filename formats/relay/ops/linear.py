@@ -14,6 +14,7 @@ from serde.spec.folding import find_transpose_source
 from ..rules import reads
 from ..target import legalizations, set_type, writes
 from ..upgrade import was_transposed
+from .integer_range import FLOAT32_EXACT, INT32_MOST, abs_max, as_bytes
 from .shape import declare_sizes
 
 # Whose products are summed in single precision, as other runtimes do
@@ -27,9 +28,23 @@ def cast_operands(g, dtype: DType | None, *xs: Value):
 
 def multiply_matrices(g, a: Value, b: Value, dtype: DType | None):
     a, b = cast_operands(g, dtype, a, b)
-    if a.type.bits < 32 and a.type.kind in "iu":
-        return g.cast(g.MatMul(g.cast(a, DType.INT32), g.cast(b, DType.INT32)), a.type)
+    if a.type.kind in "iu":
+        return g.cast(multiply_integers(g, a, b), a.type)
     return g.MatMul(a, b)
+
+
+def multiply_integers(g, a: Value, b: Value):
+    """Products of integers, summed as floats where those count exactly; else as bytes or int32."""
+    depth = a.ranked_shape[-1]
+    largest = abs_max(g, a) * abs_max(g, b) * depth if isinstance(depth, int) else None
+    if largest is not None and largest <= FLOAT32_EXACT:
+        floats = (g.cast(v, DType.FLOAT32) for v in (a, b))
+        return g.cast(g.MatMul(*floats), DType.INT32)
+    narrow = a.type.bits <= 32 or (largest is not None and largest <= INT32_MOST)
+    if narrow and (parts := as_bytes(g, a, b)) is not None:
+        return g.MatMulInteger(*parts)
+    wide = DType.INT32 if a.type.bits < 32 else a.type
+    return g.MatMul(g.cast(a, wide), g.cast(b, wide))
 
 
 def swap_last_axes(g, x: Value):

@@ -65,6 +65,25 @@ case("qnn.dense-channels", f"{Q}dense(a, b, c(3, 'int32'), c(0, 'int32'), c(0.1)
      "c([0.2, 0.3, 0.4, 0.5]), 4)", "2,9:int8:-128:127", "4,9:int8:-128:127")  # fmt: skip
 case("qnn.dense-uint8", f"{Q}dense(a, b, c(130, 'int32'), c(120, 'int32'), c(0.1), c(0.2), 4)",
      "2,9:uint8:0:255", "4,9:uint8:0:255")  # fmt: skip
+case("qnn.conv2d-deep", f"{Q}conv2d(a, b, c(121, 'int32'), c(139, 'int32'), c(0.1), c(0.2), (3, 3), 4, "
+     "padding=(1, 1))", "1,160,4,3:uint8:0:255", "4,160,3,3:uint8:0:255")  # fmt: skip
+case("qnn.conv2d-deep-nhwc", f"{Q}conv2d(a, b, c(-5, 'int32'), c(7, 'int32'), c(0.1), c(0.2), (3, 3), 4, "
+     "data_layout='NHWC', kernel_layout='HWIO')", "1,4,3,160:int8:-128:127",
+     "3,3,160,4:int8:-128:127")  # fmt: skip
+case("qnn.conv2d_transpose-deep", f"{Q}conv2d_transpose(a, b, c(121, 'int32'), c(139, 'int32'), c(0.1), "
+     "c(0.2), strides=(2, 2), padding=(1, 1), kernel_size=(3, 3), channels=4, out_dtype='int32')",
+     "1,160,3,3:uint8:0:255", "160,4,3,3:uint8:0:255")  # fmt: skip
+case("conv2d-canonical", "R.nn.conv2d(R.cast(a, 'int16') - c(121, 'int16'), R.cast(b, 'int16') - "
+     "c(139, 'int16'), padding=(1, 0), groups=2, out_dtype='int32')", "2,640,3,4:uint8:0:255",
+     "4,320,3,2:uint8:0:255")  # fmt: skip
+case("conv2d-int64", "R.nn.conv2d(a, b, out_dtype='int64')", "1,2,3,4:int32:-99999:99999",
+     "3,2,2,2:int32:-99999:99999")  # fmt: skip
+for _type, _zero, _limits in (("int8", -5, "-128:127"), ("uint8", 130, "0:255")):
+    case(f"dense-canonical-{_type}", f"R.nn.dense(R.cast(a, 'int16') - c({_zero}, 'int16'), "
+         "R.cast(b, 'int32') - c(3, 'int32'), out_dtype='int32')", f"2,1600:{_type}:{_limits}",
+         f"4,1600:{_type}:{_limits}")  # fmt: skip
+case("dense-wrapped", "R.nn.dense(R.cast(a, 'int8') - c(100, 'int8'), b, out_dtype='int32')",
+     "2,1600:int32:-128:127", "4,1600:int8:-128:127")  # fmt: skip
 case("qnn.batch_matmul-zero", f"{Q}batch_matmul(a, b, c(0, 'int32'), c(0, 'int32'), c(0.1), c(0.2))",
      "2,3,9:int8:-128:127", "2,4,9:int8:-128:127")  # fmt: skip
 case("qnn.avg_pool2d-int8", f"{Q}avg_pool2d(a, {S}, {S}, (3, 2), (2, 1), (0, 0), (1, 1), False, False, "
