@@ -181,8 +181,18 @@ def quantize_weights(
         scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
     q = round_to_int8(g, g.Mul(w, align_to_first_axis(g, scale, w)))
     if b is not None:
-        b = g.cast(g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
+        b = round_bias(g, b, g.Mul(scale, counts))
     return QuantizedWeights(q, b, scale, counts)
+
+
+def round_bias(g, b: Value, unit: Value):
+    """A bias as int32, ``unit`` of which stand for 1.
+
+    The extra axis of a dynamic unit keeps optimizers from merging its constant factor with the
+    bias, which would be rounded to other integers.
+    """
+    unit = unit if unit.tensor is not None else g.Unsqueeze(unit, [0])
+    return g.cast(g.Round(g.Mul(b, unit)), DType.INT32)
 
 
 def round_to_int8(g, x: Value):

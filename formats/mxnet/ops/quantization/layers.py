@@ -32,7 +32,29 @@ Calibration = float | None
 
 def abs_max(g, low: Value, high: Value):
     """The larger magnitude of the ends of a range, as a scalar."""
-    return g.Reshape(g.Max(g.Abs(low), g.Abs(high)), [])
+    return g.Reshape(_abs_max(g, low, high), [])
+
+
+def _abs_max(g, low: Value, high: Value):
+    """The larger magnitude, in the shape of the ends; of a range from ``-high`` it is ``high``."""
+    node = g.producer(low)
+    is_symmetric = node is not None and node.op == "Neg" and node.inputs[0] is high
+    if is_symmetric or (low.tensor is not None and not low.array().any()):
+        return high if _is_nonnegative(g, high) else g.Abs(high)
+    return g.Max(g.Abs(low), g.Abs(high))
+
+
+def _is_nonnegative(g, x: Value, depth: int = 8) -> bool:
+    """Whether a range's end is one by how it is computed: of magnitudes and positive constants."""
+    if x.tensor is not None:
+        return bool((x.array() >= 0).all())
+    node = g.producer(x) if depth else None
+    if node is None or node.op == "Abs":
+        return node is not None
+    if node.op in ("Div", "Max", "Mul", "ReduceMax", "Reshape"):
+        operands = node.inputs[:1] if node.op in ("ReduceMax", "Reshape") else node.inputs
+        return all(_is_nonnegative(g, v, depth - 1) for v in operands)
+    return False
 
 
 def compute_scale(g, dtype: DType, low: Value, high: Value):
@@ -356,8 +378,9 @@ def read_quantized_mul(
 
 def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):
     """The range of int32 products of ``dtype`` and int8, as MXNet states it."""
-    wide = g.Div(g.Max(g.Abs(low), g.Abs(high)), QMAX[dtype])
-    wide = g.Mul(g.Mul(wide, g.Div(g.Max(g.Abs(w_low), g.Abs(w_high)), 127.0)), RANGE)
+    wide = g.Div(_abs_max(g, low, high), QMAX[dtype])
+    # RANGE is a power of two: where it is multiplied changes no bit
+    wide = g.Mul(wide, g.Mul(g.Div(_abs_max(g, w_low, w_high), 127.0), RANGE))
     return g.Neg(wide), wide
 
 

@@ -27,6 +27,7 @@ from .fused import (
     output_type,
     quantize_clip_bounds,
     quantize_weights,
+    round_bias,
     round_to_int8,
     run_quantized_layer,
     scale_products,
@@ -146,7 +147,7 @@ def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
     unit = g.Mul(compute_inverse_scale(g, parts.x.type, x_low, x_high), scale)
     y = multiply_integers(g, parts, round_to_int8(g, g.Mul(w, scale)))
     if b is not None:
-        y = g.Add(y, g.cast(g.Round(g.Mul(b, unit)), DType.INT32))
+        y = g.Add(y, round_bias(g, b, unit))
     if parts.after:
         add = partial(add_residual, g, parts, unit)
         y = round_to_int32(g, apply_following_layers(g, g.cast(y, DType.FLOAT32), parts.after, add))
