@@ -195,12 +195,17 @@ def read_quantized_dense(
 
 
 def rescale_bias(g, x: Value, b: Value, ranges):
-    """An int8 bias in units of the product of data and weights."""
+    """An int8 bias in units of the product of data and weights.
+
+    Dynamic units change their rank between constant factors, as in ``round_bias``.
+    """
     unit = g.Mul(
         compute_inverse_scale(g, x.type, *ranges[:2]),
         compute_inverse_scale(g, DType.INT8, *ranges[2:4]),
     )
-    return g.Mul(g.cast(b, DType.FLOAT32), g.Mul(unit, g.Div(abs_max(g, *ranges[4:]), 127.5)))
+    step = g.Div(abs_max(g, *ranges[4:]), 127.5)
+    unit = g.Squeeze(g.Mul(g.Unsqueeze(unit, [0]), step), [0])
+    return g.Mul(g.cast(b, DType.FLOAT32), unit)
 
 
 def read_fused_dense(
