@@ -24,7 +24,7 @@ from .convolution import (
 )
 from .fixed_point import require_scalars, saturate
 from .layouts import apply_in_layout
-from .linear import legalize_product, swap_last_axes
+from .linear import legalize_product, multiply_integers, swap_last_axes
 from .pooling import pool
 from .quantization import is_one_number, unit_scale, upcast, zero_point
 
@@ -93,9 +93,9 @@ def multiply_with_zero_points(g, a: Value, b: Value, a_zero: Value, b_zero: Valu
         a, a_part = to_unsigned(g, a, a_part)
         b, b_part = to_unsigned(g, b, b_part)
         return g.MatMulInteger(a, b, a_part, b_part)
-    return g.MatMul(
-        *(g.Sub(g.cast(x, DType.INT32), g.cast(z, DType.INT32))
-          for x, z in zip((a, b), zeros, strict=True))
+    return multiply_integers(
+        g, *(g.Sub(g.cast(x, DType.INT32), g.cast(z, DType.INT32))
+             for x, z in zip((a, b), zeros, strict=True))
     )  # fmt: skip
 
 
