@@ -10,7 +10,7 @@ from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, re
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.fold_bias import fold_bias
 from serde.passes.fold_pads import fold_pads
-from serde.passes.int8_weights import use_int8_weights
+from serde.passes.int8_weights import note_uint8_weights, use_int8_weights
 from serde.passes.linear_layers import make_gemms
 from serde.passes.merge_reshapes import merge_reshapes
 from serde.passes.merge_slices import merge_slices
@@ -57,7 +57,7 @@ def from_ir(
         return name_constants(use_int8_weights(legal) if int8_weights else legal)
     decomposed |= operators_without_kernel(opset)
     lowered = lower_to(graph, opset, kept != "inline", decomposed, integer_kernels)
-    lowered = use_int8_weights(lowered) if int8_weights else lowered
+    lowered = use_int8_weights(lowered) if int8_weights else note_uint8_weights(lowered)
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
 

@@ -97,3 +97,15 @@ def test_weights_of_two_layers_are_one_constant(tmp_path) -> None:
     new_model = write(source, tmp_path, int8_weights=True)
     large = [t for t in new_model.graph.initializer if len(t.dims) == 2]
     assert [t.data_type for t in large] == [TensorProto.INT8]
+
+
+@pytest.mark.parametrize(("op", "zero", "noted"), [
+    ("QLinearConv", 128, True), ("MatMulInteger", 128, True), ("QLinearConv", 127, False),
+    ("ConvInteger", 128, False),
+])  # fmt: skip
+def test_a_note_names_the_option_where_it_changes_weights(op, zero, noted, tmp_path) -> None:
+    source, _ = model(op, zero=zero)
+    report = serde.convert(source, tmp_path / "made.onnx")
+    assert any("--int8-weights" in note for note in report.notes) == noted
+    report = serde.convert(source, tmp_path / "signed.onnx", int8_weights=True)
+    assert not any("--int8-weights" in note for note in report.notes)
