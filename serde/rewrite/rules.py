@@ -163,6 +163,22 @@ class RuleTable:
 
         return register
 
+    def for_each(
+        self, ops: Iterable[str] | Keyed, ignore: Iterable[str] = (), only: Keyed = EMPTY
+    ) -> Callable[[Function], Function]:
+        """Register the decorated function for each of ``ops``; it is given which one first.
+
+        That is the name of the operator, or what a mapping has for it.
+        """
+
+        def register(function: Function) -> Function:
+            for op in ops:
+                first = ops[op] if isinstance(ops, Mapping) else op
+                self(op, ignore=ignore, only=only)(partial(function, first))
+            return function
+
+        return register
+
     def rename(self, names: Mapping[str, str], ignore: Iterable[str] = ()) -> None:
         """Register one-to-one operators without attributes."""
         for old, new in names.items():

@@ -116,6 +116,21 @@ class TestRegistration:
         with pytest.raises(ValueError, match="toy → ir: abs already has a rule"):
             registry.rename({"abs": "Sign"})
 
+    def test_a_rule_of_several_operators_is_given_which_one(self):
+        registry = RuleTable("toy → ir")
+
+        @registry.for_each(("Sin", "Cos"))
+        def read_function(op, g, x):
+            return g[op](x)
+
+        @registry.for_each({"plus": "Add", "minus": "Sub"}, ignore=("axis",))
+        def read_binary(op, g, a, b):
+            return g[op](a, b)
+
+        graph = graph_of(("Cos", "x", "y", {}), ("minus", "y x", "z", {"axis": 1}))
+        assert [n.op for n in registry.rewrite(graph, OnnxBuilder("g")).nodes] == ["Cos", "Sub"]
+        assert registry.rules["plus"].operands == (2, 2)
+
     def test_a_table_is_extended_in_a_copy(self):
         registry = table()
         more = registry.extend({"abs": lambda g, x: g.Sign(x), "new": lambda g, x: g.Exp(x)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from serde.decompositions import elementwise
 from serde.ir.graph import DType, Value
 
@@ -100,16 +98,14 @@ OF_TRUTHS = {  # what arithmetic and comparison of booleans comes to
 }
 
 
-def read_binary(name, op, g, a: Value, b: Value):
+@reads.for_each(FUNCTIONS.keys(), ignore=IGNORED)
+def read_binary(name, g, a: Value, b: Value):
+    op = FUNCTIONS[name]
     if a.type is DType.BOOL and name in OF_TRUTHS:
         op = OF_TRUTHS[name]
     elif a.type is DType.BOOL and name not in ("equal", "not_equal") and "logical" not in name:
         a, b = g.cast(a, DType.INT32), g.cast(b, DType.INT32)
     return g[op](a, b) if isinstance(op, str) else op(g, a, b)
-
-
-for _name, _op in FUNCTIONS.items():
-    reads(_name, ignore=IGNORED)(partial(read_binary, _name, _op))
 
 
 @reads("where")
@@ -118,14 +114,12 @@ def read_where(g, condition, x, y):
     return g.Where(g.cast(condition, DType.BOOL), x, y)
 
 
+@writes.for_each(BINARY)
 def write_binary(name, r, a, b):
     return r[name](*lift_scalars(r, a, b))
 
 
-for _op, _name in BINARY.items():
-    writes(_op)(partial(write_binary, _name))
-
-
+@legalizations.for_each(("Max", "Min", "Sum"))
 def legalize_variadic(op, g, first, *rest):
     """Two operands at a time."""
     if op == "Sum" and not rest:
@@ -136,10 +130,6 @@ def legalize_variadic(op, g, first, *rest):
     for other in rest:
         first = g[two](first, other)
     return first
-
-
-for _op in ("Max", "Min", "Sum"):
-    legalizations(_op)(partial(legalize_variadic, _op))
 
 
 @legalizations("Equal")

@@ -30,6 +30,7 @@ from .layouts import pack_layout, unpack_layout
 from .shape import FAR, dilate
 
 
+@reads.for_each({f"nn.conv{n}d_transpose": n for n in (1, 2, 3)}, ignore=TUNING)
 def read_conv_transpose(
     count, g, x, w, *, strides: Ints | None = None, padding: Ints = (0,),
     output_padding: Ints = (0,), dilation: Ints = (1,), groups=1,
@@ -72,10 +73,6 @@ def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more
     )
     plain = {**frame, "strides": (1,) * count, "pads": (*begins, *ends)}
     return convolve_integers(g, x, kernel, groups, plain, dtype)
-
-
-for _count in (1, 2, 3):
-    reads(f"nn.conv{_count}d_transpose", ignore=TUNING)(partial(read_conv_transpose, _count))
 
 
 @legalizations("ConvTranspose", only=FIXED_PADS)

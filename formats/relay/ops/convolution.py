@@ -19,6 +19,21 @@ from .shape import FAR
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
 MOST_GROUPS, MOST_PLACES = 64, 121  # of convolutions that are unrolled
+TUNING = ("channels", "kernel_size")  # attributes that the kernel tells as well
+CONVOLUTIONS = {  # and over how many axes
+    "nn.conv1d": 1,
+    "nn.conv2d": 2,
+    "nn.conv3d": 3,
+    "nn.contrib_conv2d_NCHWc": 2,
+    "nn.contrib_depthwise_conv2d_NCHWc": 2,
+}
+UNTRANSFORMED = {
+    f"nn.contrib_{name}_without_weight_transform": count
+    for name, count in (
+        ("conv2d_winograd", 2), ("conv2d_winograd_nnpack", 2), ("conv3d_winograd", 3),
+        ("conv2d_gemm", 2),
+    )
+}  # fmt: skip
 
 
 def spatial(count: int) -> str:
@@ -52,6 +67,7 @@ def window(w: Value, strides: Ints, dilation: Ints, padding: Ints):
     }
 
 
+@reads.for_each(CONVOLUTIONS, ignore=TUNING)
 def read_conv(
     count, g, x, w, *, strides: Ints | None = None, padding: Ints = (0,),
     dilation: Ints = (1,), groups=1, data_layout: str | None = None,
@@ -125,18 +141,13 @@ def max_weight_sum(g, w: Value) -> int:
     return abs_max(g, w) * prod(w.static_shape[1:])
 
 
-TUNING = ("channels", "kernel_size")
-for _count, _op in ((1, "nn.conv1d"), (2, "nn.conv2d"), (3, "nn.conv3d")):
-    reads(_op, ignore=TUNING)(partial(read_conv, _count))
-reads("nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", ignore=TUNING)(
-    partial(read_conv, 2)
-)
-
-
+@reads.for_each(UNTRANSFORMED, ignore=("channels", "tile_size"))
 def read_untransformed(
-    count, g, x, w, *, kernel_size: Ints, kernel_layout: str | None = None, **attributes
-):
-    """A kernel that was not transformed after all; see ``undone.py``."""
+    count, g, x, w, *, kernel_size: Ints, strides: Ints | None = None, padding: Ints = (0,),
+    dilation: Ints = (1,), groups=1, data_layout: str | None = None,
+    kernel_layout: str | None = None, out_layout="", out_dtype: DType | None = None,
+):  # fmt: skip
+    """A kernel that was not transformed after all; see ``undo_weight_transforms.py``."""
     layout = kernel_layout or "OI" + spatial(count)
     held = (
         tuple(w.static_shape[layout.index(a)] for a in spatial(count))
@@ -144,33 +155,11 @@ def read_untransformed(
         else ()
     )
     require(held == kernel_size, "its kernel was transformed before the module was written")
-    return read_conv(count, g, x, w, kernel_layout=kernel_layout, **attributes)
-
-
-def make_untransformed_reader(count):
-    """The rule with the attributes of a convolution, and the kernel's size."""
-
-    def read(
-        g, x, w, *, kernel_size: Ints, strides: Ints | None = None, padding: Ints = (0,),
-        dilation: Ints = (1,), groups=1, data_layout: str | None = None,
-        kernel_layout: str | None = None, out_layout="", out_dtype: DType | None = None,
-    ):  # fmt: skip
-        return read_untransformed(
-            count, g, x, w, kernel_size=kernel_size, kernel_layout=kernel_layout,
-            strides=strides, padding=padding, dilation=dilation, groups=groups,
-            data_layout=data_layout, out_layout=out_layout, out_dtype=out_dtype,
-        )  # fmt: skip
-
-    return read
-
-
-for _count, _op in (
-    (2, "conv2d_winograd"), (2, "conv2d_winograd_nnpack"), (3, "conv3d_winograd"),
-    (2, "conv2d_gemm"),
-):  # fmt: skip
-    reads(f"nn.contrib_{_op}_without_weight_transform", ignore=("channels", "tile_size"))(
-        make_untransformed_reader(_count)
-    )
+    return read_conv(
+        count, g, x, w, strides=strides, padding=padding, dilation=dilation, groups=groups,
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        out_dtype=out_dtype,
+    )  # fmt: skip
 
 
 def explicit_pads(pads: Ints) -> Ints:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from serde.ir import arrays
@@ -32,28 +30,21 @@ def read_full_like(g, x, fill):
     return g.Expand(g.cast(fill, x.type), g.Shape(x))
 
 
+@reads.for_each({"zeros": 0, "ones": 1})
 def read_filled(number, g, *, shape: Ints, dtype: DType):
-    return make_full(g, shape, number, dtype)
+    if np.prod(shape, dtype=np.int64) <= 1024:
+        return g.const(arrays.full(shape, number, dtype.numpy))
+    return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))
 
 
+@reads.for_each({"dyn.zeros": 0, "dyn.ones": 1}, ignore=("shape",))
 def read_dyn_filled(number, g, shape, *, dtype: DType):
     return g.Expand(g.const(number, dtype), g.cast(shape, DType.INT64))
 
 
+@reads.for_each({"zeros_like": 0, "ones_like": 1})
 def read_filled_like(number, g, x):
     return g.full_like(x, number)
-
-
-for _number, _name in enumerate(("zeros", "ones")):
-    reads(_name)(partial(read_filled, _number))
-    reads(f"dyn.{_name}", ignore=("shape",))(partial(read_dyn_filled, _number))
-    reads(f"{_name}_like")(partial(read_filled_like, _number))
-
-
-def make_full(g, shape: Ints, number: float, dtype: DType):
-    if np.prod(shape, dtype=np.int64) <= 1024:
-        return g.const(arrays.full(shape, number, dtype.numpy))
-    return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))
 
 
 @reads("arange")

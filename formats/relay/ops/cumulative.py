@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from serde.errors import require
@@ -12,18 +11,6 @@ from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import legalizations, writes
-
-
-def read_scan(
-    running, g, x, *, axis: int | None = None, dtype: DType | None = None, exclusive=False
-):
-    """Without an axis the tensor is taken as one row."""
-    if axis is None:
-        x, axis = g.Reshape(x, [-1]), 0
-    target = dtype or x.type
-    work = target if target.kind == "f" else DType.INT64
-    y = running(g, g.cast(x, work), axis_of(axis, x.rank), bool(exclusive))
-    return g.cast(y, target)
 
 
 def running_sum(g, x: Value, axis: int, exclusive: bool):
@@ -49,10 +36,20 @@ def shift_along(g, x: Value, axis: int, by: int, fill: Value):
     return g.slice_axis(g.Pad(x, pads, fill), axis, 0, x.ranked_shape[axis])
 
 
-reads("cumsum")(partial(read_scan, running_sum))
-reads("cumprod")(partial(read_scan, running_product))
+@reads.for_each({"cumsum": running_sum, "cumprod": running_product})
+def read_scan(
+    running, g, x, *, axis: int | None = None, dtype: DType | None = None, exclusive=False
+):
+    """Without an axis the tensor is taken as one row."""
+    if axis is None:
+        x, axis = g.Reshape(x, [-1]), 0
+    target = dtype or x.type
+    work = target if target.kind == "f" else DType.INT64
+    y = running(g, g.cast(x, work), axis_of(axis, x.rank), bool(exclusive))
+    return g.cast(y, target)
 
 
+@legalizations.for_each(("CumSum", "CumProd"))
 def legalize_running(op, g, x, axis, **how):
     """Along a dynamic axis: along each axis, of which one is taken."""
     if number(axis) is not None:
@@ -65,6 +62,7 @@ def legalize_running(op, g, x, axis, **how):
     return y
 
 
+@writes.for_each({"CumSum": "cumsum", "CumProd": "cumprod"})
 def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
     along = number(axis)
     require(along is not None, "a running sum along a dynamic axis")
@@ -79,8 +77,3 @@ def reverse_axis(r, x: Value, axis: int) -> Value:
     """The elements along one axis from the last to the first."""
     ends = {"begin": (-1,), "end": (-(2**31) + 1,), "strides": (-1,), "axes": (axis,)}
     return r.reverse(x, axis=axis) if x.is_static else r.strided_slice(x, **ends)
-
-
-for _op, _name in (("CumSum", "cumsum"), ("CumProd", "cumprod")):
-    legalizations(_op)(partial(legalize_running, _op))
-    writes(_op)(partial(write_running, _name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,13 +108,10 @@ def read_scatter_elements(g, x, index, updates, *, axis=0, reduction="update"):
     )  # fmt: skip
 
 
+@reads.for_each({"scatter": "update", "scatter_add": "add"})
 def read_older_scatter(reduction, g, x, index, updates, *, axis=0):
     """As TVM had it up to 0.11."""
     return read_scatter_elements(g, x, index, updates, axis=axis, reduction=reduction)
-
-
-reads("scatter")(partial(read_older_scatter, "update"))
-reads("scatter_add")(partial(read_older_scatter, "add"))
 
 
 @reads("scatter_nd")

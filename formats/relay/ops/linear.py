@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 
 from serde.errors import require
@@ -94,14 +93,10 @@ def read_einsum(g, *xs, equation: str):
     return g.Einsum(*xs, equation=equation)
 
 
-def read_loss_of(logits, g, x, y):
+@reads("nn.cross_entropy")
+def read_cross_entropy(g, x, y):
     """Minus the mean over the rows of ``y * log(x)``, summed."""
-
-    def apply(g, x, y):
-        log = g.LogSoftmax(x, axis=x.rank - 1) if logits else g.Log(x)
-        return row_mean_of_products(g, log, y)
-
-    return g.compute_in_float32(apply, x, y)
+    return g.compute_in_float32(lambda g, x, y: row_mean_of_products(g, g.Log(x), y), x, y)
 
 
 def row_mean_of_products(g, x: Value, y: Value):
@@ -109,9 +104,6 @@ def row_mean_of_products(g, x: Value, y: Value):
     total = g.ReduceSum(g.Mul(x, y), list(range(x.rank)), keepdims=0)
     rows = g.cast(g.Squeeze(g.Shape(x, start=0, end=1), [0]), x.type)
     return g.Neg(g.Div(total, rows))
-
-
-reads("nn.cross_entropy")(partial(read_loss_of, False))
 
 
 @reads("nn.cross_entropy_with_logits")

@@ -120,6 +120,9 @@ for _count in (1, 2, 3):
         reads(f"nn.{_kind}_pool{_count}d")(partial(read_pool, _kind, _count))
 
 
+@reads.for_each(
+    {"nn.global_avg_pool2d": "GlobalAveragePool", "nn.global_max_pool2d": "GlobalMaxPool"}
+)
 def read_global_pool(op, g, x, *, layout="NCHW", out_layout=""):
     def apply(x):
         if x.type.kind == "f":
@@ -135,10 +138,6 @@ def global_pool_integers(g, x: Value, op: str):
     if op == "GlobalMaxPool":
         return g.cast(g.ReduceMax(g.cast(x, DType.INT64), axes, keepdims=1), x.type)
     return integer_mean(g, x, axes, True)
-
-
-reads("nn.global_avg_pool2d")(partial(read_global_pool, "GlobalAveragePool"))
-reads("nn.global_max_pool2d")(partial(read_global_pool, "GlobalMaxPool"))
 
 
 def read_adaptive_pool(
@@ -305,20 +304,14 @@ writes("MaxPool", only={**FIXED, "storage_order": (0,)})(partial(write_pool, "ma
 writes("AveragePool", only=FIXED, ignore=("count_include_pad",))(partial(write_pool, "avg"))
 
 
-def legalize_global(op, g, x, **attrs):
+@legalizations.for_each({"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"})
+def legalize_global(op, g, x):
     """Images have an operator of their own."""
-    if x.rank == 4 and op != "ReduceL2" and x.type.kind == "f":
+    if x.rank == 4 and x.type.kind == "f":
         return None
     return g[op](x, list(range(2, x.rank)), keepdims=1)
 
 
-def write_global(name, r, x):
-    return r[f"nn.{name}"](x)
-
-
-for _op, _reduction, _name in (
-    ("GlobalAveragePool", "ReduceMean", "global_avg_pool2d"),
-    ("GlobalMaxPool", "ReduceMax", "global_max_pool2d"),
-):
-    legalizations(_op)(partial(legalize_global, _reduction))
-    writes(_op)(partial(write_global, _name))
+writes.rename(
+    {"GlobalAveragePool": "nn.global_avg_pool2d", "GlobalMaxPool": "nn.global_max_pool2d"}
+)

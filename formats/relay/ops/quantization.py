@@ -8,7 +8,6 @@ and QLinearMatMul do after the product, is therefore written in operators on flo
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,6 +110,7 @@ def upcast(g, x: Value, scale, zero, out_scale, out_zero, axis: int = -1):
     return requantize(g, x, scale, zero, out_scale, out_zero, axis)
 
 
+@reads.for_each({"qnn.add": 1, "qnn.subtract": -1})
 def read_sum(sign, g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
     a_scale, a_zero, b_scale, b_zero, scale, zero = require_arrays(quantities)
     left = upcast(g, a, a_scale, a_zero, scale, zero, lhs_axis)
@@ -118,10 +118,6 @@ def read_sum(sign, g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
     offset = g.const(zero.astype(np.int32))
     y = g.Sub(g.Add(left, right), offset) if sign > 0 else g.Add(g.Sub(left, right), offset)
     return saturate(g, y, a.type)
-
-
-reads("qnn.add")(partial(read_sum, 1))
-reads("qnn.subtract")(partial(read_sum, -1))
 
 
 @reads("qnn.mul")
@@ -172,6 +168,7 @@ FUNCTIONS = {
 }
 
 
+@reads.for_each({f"qnn.{name}": function for name, function in FUNCTIONS.items()})
 def read_function(function, g, x, *quantities):
     """A table of the results for all values an element can have, as TVM makes one."""
     require(x.type in (DType.INT8, DType.UINT8), f"{x.type.value} elements")
@@ -187,10 +184,6 @@ def read_function(function, g, x, *quantities):
     if x.type is DType.INT8:
         table, index = np.roll(table, 128), g.Add(index, np.int32(128))
     return g.Gather(g.const(table), index, axis=0)
-
-
-for _name, _function in FUNCTIONS.items():
-    reads(f"qnn.{_name}")(partial(read_function, _function))
 
 
 @reads("qnn.leaky_relu")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from serde.errors import require
@@ -41,9 +39,8 @@ def reduce_axes(op, g, x: Value, axes: Ints, keepdims: bool):
     return compute_widely(g, lambda g, x: g[op](x, axes, keepdims=int(keepdims)), x)
 
 
-def read_reduction(
-    op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False
-):  # fmt: skip
+@reads.for_each(REDUCTIONS)
+def read_reduction(op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False):
     axes = choose_axes(x, axis, exclude)
     if op == "ReduceMean" and x.type.kind in "iu":
         return integer_mean(g, x, axes, keepdims)
@@ -67,17 +64,10 @@ def count_reduced(g, x: Value, axes: Ints):
     return g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
 
 
-for _name, _op in REDUCTIONS.items():
-    reads(_name)(partial(read_reduction, _op))
-
-
+@reads.for_each({"all": "ReduceMin", "any": "ReduceMax"})
 def read_truth(op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False):
     wide = g.cast(x, DType.INT32)
     return g.cast(reduce_axes(op, g, wide, choose_axes(x, axis, exclude), keepdims), DType.BOOL)
-
-
-reads("all")(partial(read_truth, "ReduceMin"))
-reads("any")(partial(read_truth, "ReduceMax"))
 
 
 @reads("variance")
@@ -97,6 +87,7 @@ def read_variance(
     return g.compute_in_float32(apply, x, mean)
 
 
+@reads.for_each({"argmax": "ArgMax", "argmin": "ArgMin"})
 def read_arg(
     op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False,
     select_last_index=False,
@@ -113,10 +104,6 @@ def read_arg(
         y = g[op](flat, axis=0, keepdims=int(keepdims), select_last_index=pick)
         y = g.Unsqueeze(y, list(range(x.rank - 1))) if keepdims else y
     return g.cast(y, DType.INT32)
-
-
-reads("argmax")(partial(read_arg, "ArgMax"))
-reads("argmin")(partial(read_arg, "ArgMin"))
 
 
 @reads("collapse_sum_like")
@@ -145,6 +132,7 @@ def reduction_axes(x: Value, axes: Value | None, noop: int) -> tuple[int, ...] |
     return chosen or (() if noop else None)
 
 
+@legalizations.for_each(REDUCTIONS.values())
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """Axes that are to be none leave the element; booleans are compared as numbers."""
     if axes is not None and axes.shape == (0,):
@@ -163,6 +151,7 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     return None
 
 
+@writes.for_each({op: name for name, op in REDUCTIONS.items()})
 def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """TVM's max starts at the lowest finite float: slices that are all -inf are a special case."""
     over = reduction_axes(x, axes, noop_with_empty_axes)
@@ -194,16 +183,8 @@ def initial_value(r, name: str, x: Value, over, keepdims: int) -> Value:
     return r.full(emit_scalar(r, fill, kind), shape=kept, dtype=kind.value)
 
 
-for _name, _op in REDUCTIONS.items():
-    legalizations(_op)(partial(legalize_reduction, _op))
-    writes(_op)(partial(write_reduction, _name))
-
-
+@writes.for_each({"ArgMax": "argmax", "ArgMin": "argmin"})
 def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):
     """TVM finds none, numbered -1, where all are the last that the type has."""
     index = r[name](x, axis=[axis], keepdims=keepdims, select_last_index=select_last_index)
     return r.maximum(r.cast(index, dtype="int64"), emit_scalar(r, 0, DType.INT64))
-
-
-writes("ArgMax")(partial(write_arg, "argmax"))
-writes("ArgMin")(partial(write_arg, "argmin"))

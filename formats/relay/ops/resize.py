@@ -8,7 +8,6 @@ Resize would.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -249,6 +248,7 @@ def fill_outside(g, y: Value, dims, sizes, mode: str, roi: Floats, fill: float):
     return y
 
 
+@reads.for_each({f"image.resize{n}d": n for n in (1, 2, 3)})
 def read_resize(
     count, g, x, *, size: tuple[int, ...], roi: Floats = (), layout: str | None = None,
     method="linear", coordinate_transformation_mode="half_pixel", rounding_method="round",
@@ -263,10 +263,6 @@ def read_resize(
         )  # fmt: skip
 
     return apply_in_layout(g, x, layout or target, target, apply)
-
-
-for _count in (1, 2, 3):
-    reads(f"image.resize{_count}d")(partial(read_resize, _count))
 
 
 def parts_of(g, sizes: Value) -> tuple[Size, ...]:

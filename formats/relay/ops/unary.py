@@ -57,22 +57,21 @@ ROUNDINGS = {  # which leave integers as they are
 }
 
 
-def read_float(name, op, g, x: Value):
+@reads.for_each(FLOATS.keys())
+def read_float(name, g, x: Value):
+    op = FLOATS[name]
     if x.type is DType.FLOAT64 and name in DOUBLES:
         return DOUBLES[name](g, x)
     return g[op](x) if isinstance(op, str) else op(g, x)
 
 
+@reads.for_each(ROUNDINGS)
 def read_rounding(op, g, x: Value):
     if x.type.kind != "f":
         return x
     return g[op](x) if isinstance(op, str) else op(g, x)
 
 
-for _name, _op in FLOATS.items():
-    reads(_name)(partial(read_float, _name, _op))
-for _name, _op in ROUNDINGS.items():
-    reads(_name)(partial(read_rounding, _op))
 reads.rename({"debug": "Identity"}, ignore=("debug_func",))
 reads.rename({"copy": "Identity", "logical_not": "Not", "bitwise_not": "BitwiseNot"})
 
@@ -124,12 +123,7 @@ def read_isfinite(g, x):
     return g.Not(g.Or(read_isnan(g, x), read_isinf(g, x)))
 
 
-def write_unary(op, r, x):
-    return r[UNARY[op]](x)
-
-
-for _op in UNARY:
-    writes(_op)(partial(write_unary, _op))
+writes.rename(UNARY)
 
 
 def half_angle_tangent(g, x: Value):
@@ -169,6 +163,7 @@ DYNAMIC = {
 ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
 
+@legalizations.for_each((*DYNAMIC, "Relu"))
 def legalize_dynamic_unary(op, g, x):
     """Unsigned elements are their own size; tensors of dynamic size take other operators."""
     if op in ("Abs", "Relu") and x.type.kind in "ub":
@@ -176,10 +171,6 @@ def legalize_dynamic_unary(op, g, x):
     if op == "Sign" and x.type.kind == "u":  # TVM's makes -1
         return g.cast(g.Greater(x, g.const(0, x.type)), x.type)
     return DYNAMIC[op](g, x) if op in DYNAMIC and not x.is_static else None
-
-
-for _op in (*DYNAMIC, "Relu"):
-    legalizations(_op)(partial(legalize_dynamic_unary, _op))
 
 
 @legalizations("Not")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from serde.decompositions import indexing, normalization, reduction
@@ -285,6 +283,7 @@ def legalize_gemm(g, a, b, c=None, **form):
     return g.Gemm(a, b, g.Unsqueeze(c, [0]), **form)
 
 
+@legalize.for_each(("ReduceMax", "ReduceMin"))
 def legalize_extreme(op, g, x, axes=None, **form):
     """PyTorch has no extreme of nothing."""
     if 0 not in x.ranked_shape:
@@ -293,10 +292,6 @@ def legalize_extreme(op, g, x, axes=None, **form):
     end = is_least if x.type is DType.BOOL else extreme_value(x.type, is_least)
     like = g.ReduceSum(g.cast(x, DType.FLOAT32), axes, **form)
     return g.Expand(g.const(end, x.type), g.Shape(like))
-
-
-for _op in ("ReduceMax", "ReduceMin"):
-    legalize(_op)(partial(legalize_extreme, _op))
 
 
 @legalize("GlobalAveragePool")

@@ -5,8 +5,6 @@ The node tests, networks and quantized models tell what is wrong, in OpenVINO 20
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from serde.decompositions import indexing, normalization, recurrent, reduction
@@ -36,6 +34,7 @@ FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
+@legalize.for_each(("ReduceMax", "ReduceMin"))
 def legalize_extreme(op, g, x, axes=None, **form):
     """OpenVINO gives the lowest finite number as the largest of elements that are all -inf."""
     producer = g.producer(x)
@@ -44,19 +43,12 @@ def legalize_extreme(op, g, x, axes=None, **form):
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
-for _op in ("ReduceMax", "ReduceMin"):
-    legalize(_op)(partial(legalize_extreme, _op))
-
-
+@legalize.for_each(("GRU", "RNN"))
 def legalize_recurrent(op, g, *operands, layout: int, outputs=1, **form):
     """OpenVINO computes layers with the batch first wrongly."""
     if not layout:
         return None
     return time_first(op, g, *operands, layout=layout, outputs=outputs, **form)
-
-
-for _op in ("GRU", "RNN"):
-    legalize(_op)(partial(legalize_recurrent, _op))
 
 
 @legalize("LSTM")
@@ -79,13 +71,10 @@ def legalize_lstm(
     return legalize_recurrent("LSTM", g, *operands, **attrs)
 
 
+@legalize.for_each(("Max", "Mean", "Min", "Sum"))
 def legalize_variadic(op, g, *operands):
     """OpenVINO returns memory that it does not fill for an input that is the output."""
     return g.Identity(operands[0]) if len(operands) == 1 else None
-
-
-for _op in ("Max", "Mean", "Min", "Sum"):
-    legalize(_op)(partial(legalize_variadic, _op))
 
 
 @legalize("Mod")

@@ -6,8 +6,6 @@ the importer's own code; the node tests and the operators of the other formats t
 
 from __future__ import annotations
 
-from functools import partial
-
 from serde.decompositions import elementwise, indexing, loops, normalization, reduction
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
@@ -83,6 +81,7 @@ def legalize_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes:
     return None if axes is None else g.ReduceSum(x, None, keepdims=keepdims)
 
 
+@legalize.for_each(("ReduceMax", "ReduceMin"))
 def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """TVM starts from the farthest finite number."""
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
@@ -91,10 +90,7 @@ def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
-for _op in ("ReduceMax", "ReduceMin"):
-    legalize(_op)(partial(legalize_extreme, _op))
-
-
+@legalize.for_each(("ArgMax", "ArgMin"))
 def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     """The importer's finds none, numbered -1, where all are the last that the type has."""
     form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
@@ -104,10 +100,6 @@ def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
         turned = g.slice_axis(x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
     return g.Max(g.as_is(op, (x,), form), 0)
-
-
-for _op in ("ArgMax", "ArgMin"):
-    legalize(_op)(partial(legalize_arg, _op))
 
 
 @legalize("GlobalMaxPool")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
@@ -41,6 +39,7 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, **form):
     return g.Mul(y, g.Reshape(scale, shape))
 
 
+@legalize.for_each(MOVING)
 def move_floats(op, g, *operands, outputs=1, **form):
     """Elements moved as floats between the quantization that they came from and another."""
     nodes = [g.producer(v) for v in operands if v is not None and v.dtype is DType.INT8]
@@ -54,7 +53,3 @@ def move_floats(op, g, *operands, outputs=1, **form):
         for v in operands
     ]
     return g.QuantizeLinear(g[op](*floats, **form), scale, zero)
-
-
-for _op in MOVING:
-    legalize(_op)(partial(move_floats, _op))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -23,6 +22,7 @@ legalize("OneHot")(indexing.one_hot)  # tract aborts at indices out of range
 STATES = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}  # operands that are initial states
 
 
+@legalize.for_each(KINDS)
 def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     """tract aborts where a state that is left out has a symbolic size, and reverses wrongly.
 
@@ -187,14 +187,9 @@ def legalize_lp_pool(g, x, *, p: int, kernel_shape, dilations=(), ceil_mode: int
     return g.Pow(g.Mul(means, float(math.prod(kernel_shape))), 1 / p)
 
 
+@legalize.for_each(("ReduceMax", "ReduceMin"))
 def legalize_extreme(op, g, x, axes=None, **form):
     """tract gives the farthest finite number for elements that are all infinite."""
     if x.type is DType.BOOL:
         return reduction.extreme_of_booleans(op, g, x, axes, **form)
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
-
-
-for _op in ("ReduceMax", "ReduceMin"):
-    legalize(_op)(partial(legalize_extreme, _op))
-for _op in KINDS:
-    legalize(_op)(partial(legalize_recurrent, _op))
