@@ -21,7 +21,6 @@ from .table import reads
 FILTER = -10000.0  # what a masked score is lowered by, unless a node says otherwise
 MASK_AXES = {1: (), 2: (1, 2), 3: (1,)}  # that a mask of so many dimensions lacks of (B, N, S, T)
 HEADS_FIRST = (0, 2, 1, 3)  # (B, S, N, H) to (B, N, S, H), and back
-Results = tuple["Value | None", ...]
 
 
 def split_heads(g, x: Value, heads: int):
@@ -37,11 +36,6 @@ def join_heads(g, x: Value):
 def length_of(g, x: Value, axis: int):
     """The size of ``x`` along an axis, as a tensor of one int64."""
     return g.Shape(x, start=axis, end=axis + 1)
-
-
-def positions(g, length: Value):
-    """``0, 1, … length - 1``."""
-    return g.index_range(length)
 
 
 @dataclass(frozen=True)
@@ -60,8 +54,8 @@ class Masking:
         bias = None if hidden is None else g.Where(hidden, low, zero)
         if not self.is_causal:
             return bias
-        rows = g.Unsqueeze(positions(g, length_of(g, query, 2)), [1])
-        is_later = g.Greater(positions(g, total), g.Add(rows, past))
+        rows = g.Unsqueeze(g.index_range(length_of(g, query, 2)), [1])
+        is_later = g.Greater(g.index_range(total), g.Add(rows, past))
         return g.Where(
             is_later,
             g.const(np.array(lowest_value(query), dtype.numpy)),
@@ -86,7 +80,7 @@ class Masking:
             g.Reshape(g.slice_axis(padded, 0, first, last), [-1, 1, 1, 1])
             for first, last in ((0, batch), (batch, g.Mul(batch, 2)))
         )
-        places = positions(g, total)
+        places = g.index_range(total)
         return g.Or(g.GreaterOrEqual(places, ends), g.Less(places, starts))
 
 

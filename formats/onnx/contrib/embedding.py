@@ -11,7 +11,6 @@ from .attention import join_heads, length_of, split_heads
 from .quantized import dequantize
 from .table import reads
 
-Results = tuple["Value | None", ...]
 IMAGE = 4  # dimensions of data that is split into heads already
 
 

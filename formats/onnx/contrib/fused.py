@@ -3,42 +3,26 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.ir.geometry import Ints
-from serde.ir.graph import Value
 
 from .activation import activate
-from .table import apply_in_layout, ints_or_none, reads
+from .table import apply_in_layout, reads
 
 
-def _conv(
-    g, x: Value, w: Value, b: Value | None, *, auto_pad: str, dilations: Ints, group: int,
-    kernel_shape: Ints, pads: Ints, strides: Ints,
+@reads.for_each({"FusedConv": False, "NhwcFusedConv": True})
+def read_fused_conv(
+    channels_last, g, x, w, b=None, z=None, *, activation="",
+    activation_params: tuple[float, ...] = (), auto_pad="NOTSET", dilations=(), group=1,
+    kernel_shape=(), pads=(), strides=(),
 ):  # fmt: skip
-    return g.Conv(
-        x, w, b, auto_pad=auto_pad, dilations=ints_or_none(dilations), group=group,
-        kernel_shape=ints_or_none(kernel_shape), pads=ints_or_none(pads),
-        strides=ints_or_none(strides),
-    )  # fmt: skip
-
-
-def _conv_rule(channels_last: bool):
-    def read(
-        g, x, w, b=None, z=None, *, activation="", activation_params: tuple[float, ...] = (),
-        auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(), pads=(), strides=(),
-    ):  # fmt: skip
-        window = {"auto_pad": auto_pad, "dilations": dilations, "kernel_shape": kernel_shape}
-        window |= {"pads": pads, "strides": strides}
-        y = apply_in_layout(
-            g, x, channels_last, lambda v: _conv(g, v, w, b, group=group, **window)
+    def convolve(x):
+        return g.Conv(
+            x, w, b, auto_pad=auto_pad, dilations=dilations or None, group=group,
+            kernel_shape=kernel_shape or None, pads=pads or None, strides=strides or None,
         )  # fmt: skip
-        y = y if z is None else g.Add(y, z)
-        return activate(g, y, activation, activation_params)
 
-    return read
-
-
-reads("FusedConv")(_conv_rule(False))
-reads("NhwcFusedConv")(_conv_rule(True))
+    y = apply_in_layout(g, x, channels_last, convolve)
+    y = y if z is None else g.Add(y, z)
+    return activate(g, y, activation, activation_params)
 
 
 @reads("NhwcConv")
@@ -46,9 +30,9 @@ def read_nhwc_conv(
     g, x, w, b=None, *, auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(), pads=(),
     strides=(),
 ):  # fmt: skip
-    return _conv_rule(True)(
-        g, x, w, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape,
-        pads=pads, strides=strides,
+    return read_fused_conv(
+        True, g, x, w, b, auto_pad=auto_pad, dilations=dilations, group=group,
+        kernel_shape=kernel_shape, pads=pads, strides=strides,
     )  # fmt: skip
 
 
@@ -59,7 +43,7 @@ def read_conv_transpose(
 ):  # fmt: skip
     require(pads is None or pads.tensor is not None, "pads that are computed")
     return g.ConvTranspose(
-        x, w, b, auto_pad=auto_pad, dilations=ints_or_none(dilations), group=group,
-        kernel_shape=ints_or_none(kernel_shape), output_padding=ints_or_none(output_padding),
-        pads=None if pads is None else pads.ints(), strides=ints_or_none(strides),
+        x, w, b, auto_pad=auto_pad, dilations=dilations or None, group=group,
+        kernel_shape=kernel_shape or None, output_padding=output_padding or None,
+        pads=None if pads is None else pads.ints(), strides=strides or None,
     )  # fmt: skip

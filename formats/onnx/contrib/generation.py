@@ -11,12 +11,10 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
 
-from .attention import add_bias_and_mask, join_heads, length_of, positions, scores, split_heads
+from .attention import add_bias_and_mask, join_heads, length_of, scores, split_heads
 from .embedding import places_from, rotate
 from .normalization import rms_normalize
 from .table import reads
-
-Results = tuple["Value | None", ...]
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Lengths:
         spare = g.Expand(g.const(np.zeros(1, x.type.numpy)),
                          g.Concat(g.Shape(x, end=2), [1], g.Shape(x, start=3), axis=0))  # fmt: skip
         source = g.Concat(past, x, spare, axis=2)
-        places = positions(g, self.room)
+        places = g.index_range(self.room)
         before = g.Reshape(self.past, [-1, 1])
         behind = g.Min(g.Sub(places, before), self.new)
         index = g.Where(g.Less(places, before), places, g.Add(behind, length_of(g, past, 2)))
@@ -60,7 +58,7 @@ class Lengths:
 
     def mask_hidden(self, g: Any, keys: Value, is_causal: bool, window: int) -> Value:
         """Which keys each query does not see: (B, 1, S, T)."""
-        places = positions(g, length_of(g, keys, 2))
+        places = g.index_range(length_of(g, keys, 2))
         if not is_causal:
             ends = g.Reshape(self.total, [-1, 1, 1, 1])
             return g.GreaterOrEqual(places, ends)

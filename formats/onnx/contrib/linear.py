@@ -104,20 +104,11 @@ def read_cdist(g, a, b, *, metric="sqeuclidean"):
     return g.Sqrt(squares) if metric == "euclidean" else squares
 
 
-def _complex_product(sign: int):
+@reads.for_each({"ComplexMul": 1, "ComplexMulConj": -1})
+def read_complex_product(sign, g, a, b):
     """Of numbers whose real and imaginary parts lie along the last axis; ``sign`` is that of b."""
-
-    def read(g, a, b):
-        (a_re, a_im), (b_re, b_im) = (
-            g.Split(v, axis=-1, num_outputs=2, outputs=2) for v in (a, b)
-        )  # fmt: skip
-        b_im = g.Neg(b_im) if sign < 0 else b_im
-        real = g.Sub(g.Mul(a_re, b_re), g.Mul(a_im, b_im))
-        imaginary = g.Add(g.Mul(a_re, b_im), g.Mul(a_im, b_re))
-        return g.Concat(real, imaginary, axis=-1)
-
-    return read
-
-
-reads("ComplexMul")(_complex_product(1))
-reads("ComplexMulConj")(_complex_product(-1))
+    (a_re, a_im), (b_re, b_im) = (g.Split(v, axis=-1, num_outputs=2, outputs=2) for v in (a, b))
+    b_im = g.Neg(b_im) if sign < 0 else b_im
+    real = g.Sub(g.Mul(a_re, b_re), g.Mul(a_im, b_im))
+    imaginary = g.Add(g.Mul(a_re, b_im), g.Mul(a_im, b_re))
+    return g.Concat(real, imaginary, axis=-1)

@@ -10,7 +10,6 @@ from serde.ir.graph import DType, Value
 from .activation import quick_gelu
 from .table import apply_in_layout, reads
 
-Results = tuple["Value | None", ...]
 HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 

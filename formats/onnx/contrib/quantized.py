@@ -12,7 +12,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from .table import apply_in_layout, as_scalar, ints_or_none, is_one_element, reads
+from .table import apply_in_layout, as_scalar, is_one_element, reads
 
 MODERN_SOFTMAX = 13  # the opset whose Softmax normalizes along one axis
 
@@ -29,16 +29,10 @@ def quantize(g, x: Value, scale: Value, zero: Value | None, dtype: DType):
     return g.QuantizeLinear(x, as_scalar(g, scale), zero)
 
 
-def _binary(op: str):
-    def read(g, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero=None):
-        y = g[op](dequantize(g, a, a_scale, a_zero), dequantize(g, b, b_scale, b_zero))
-        return quantize(g, y, c_scale, c_zero, a.type)
-
-    return read
-
-
-for _op in ("Add", "Mul"):
-    reads(f"QLinear{_op}")(_binary(_op))
+@reads.for_each({"QLinearAdd": "Add", "QLinearMul": "Mul"})
+def read_binary(op, g, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero=None):
+    y = g[op](dequantize(g, a, a_scale, a_zero), dequantize(g, b, b_scale, b_zero))
+    return quantize(g, y, c_scale, c_zero, a.type)
 
 
 @reads("QLinearSigmoid")
@@ -74,8 +68,8 @@ def read_average_pool(
     def pool(x: Value):
         y = g.AveragePool(
             dequantize(g, x, x_scale, x_zero), kernel_shape=kernel_shape, auto_pad=auto_pad,
-            ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=ints_or_none(pads),
-            strides=ints_or_none(strides),
+            ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=pads or None,
+            strides=strides or None,
         )  # fmt: skip
         return quantize(g, y, y_scale, y_zero, x.type)
 
@@ -121,8 +115,8 @@ def read_conv(
     def convolve(x: Value):
         return g.QLinearConv(
             x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b, auto_pad=auto_pad,
-            dilations=ints_or_none(dilations), group=group, kernel_shape=ints_or_none(kernel_shape),
-            pads=ints_or_none(pads), strides=ints_or_none(strides),
+            dilations=dilations or None, group=group, kernel_shape=kernel_shape or None,
+            pads=pads or None, strides=strides or None,
         )  # fmt: skip
 
     return apply_in_layout(g, x, channels_last, convolve)
@@ -135,8 +129,7 @@ def read_max_pool(
     def pool(x: Value):
         return g.MaxPool(
             x, kernel_shape=kernel_shape, auto_pad=auto_pad, ceil_mode=ceil_mode,
-            dilations=ints_or_none(dilations), pads=ints_or_none(pads),
-            strides=ints_or_none(strides),
+            dilations=dilations or None, pads=pads or None, strides=strides or None,
         )  # fmt: skip
 
     return apply_in_layout(g, x, 1, pool)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from serde.ir.geometry import Ints
 from serde.ir.graph import Value
 from serde.rewrite.rules import RuleTable
 
@@ -25,18 +24,10 @@ def is_one_element(x: Value):
     return x.shape is not None and all(d == 1 for d in x.shape)
 
 
-def apply_channels_first(g, x: Value, apply: Callable[[Value], Value]):
-    """Apply an operator that takes channels at axis 1 to ``x``, whose channels are last."""
+def apply_in_layout(g, x: Value, channels_last: int, apply: Callable[[Value], Value]):
+    """Apply an operator that takes channels at axis 1, wherever those of ``x`` are."""
+    if not channels_last:
+        return apply(x)
     rank = x.rank
     inward, outward = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
     return g.Transpose(apply(g.Transpose(x, perm=inward)), perm=outward)
-
-
-def apply_in_layout(g, x: Value, channels_last: int, apply: Callable[[Value], Value]):
-    """Apply an operator that takes channels at axis 1, wherever those of ``x`` are."""
-    return apply_channels_first(g, x, apply) if channels_last else apply(x)
-
-
-def ints_or_none(values: Ints):
-    """An attribute that is left out where it is empty."""
-    return values or None
