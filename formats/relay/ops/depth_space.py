@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.decompositions.indexing import depth_to_space, space_to_depth
 from serde.errors import require
 from serde.ir.geometry import Ints
@@ -54,16 +56,13 @@ def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
 def read_depth_to_space(g, x, *, block_size=1, layout="NCHW", mode="DCR"):
     """Every mode but ``DCR`` is ONNX's ``CRD``, which TVM's documentation calls ``CDR``."""
     order = "DCR" if mode == "DCR" else "CRD"
-
-    def apply(x):
-        return g.DepthToSpace(x, blocksize=block_size, mode=order)
-
+    apply = partial(g.DepthToSpace, blocksize=block_size, mode=order)
     return apply_channels_first(g, x, layout, apply)
 
 
 @reads("nn.space_to_depth", ignore=("mode",))
 def read_space_to_depth(g, x, *, block_size=1, layout="NCHW"):
-    return apply_channels_first(g, x, layout, lambda x: g.SpaceToDepth(x, blocksize=block_size))
+    return apply_channels_first(g, x, layout, partial(g.SpaceToDepth, blocksize=block_size))
 
 
 def apply_channels_first(g, x: Value, layout: str, apply):

@@ -91,12 +91,6 @@ def pack_layout(g, x: Value, source: str, layout: str):
     return g.Transpose(y, perm=invert_perm(order))
 
 
-def apply_in_layout(g, x: Value, layout: str, target: str, apply, out_layout: str = ""):
-    """Apply a function of ``target`` to a tensor of any layout of the same axes."""
-    y = apply(unpack_layout(g, x, layout, target))
-    return pack_layout(g, y, target, out_layout or layout)
-
-
 @reads("layout_transform")
 def read_layout_transform(g, x, *, src_layout: str, dst_layout: str):
     """From one layout to another; an axis the other lacks has to be one long."""

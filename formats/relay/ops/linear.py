@@ -14,19 +14,16 @@ from ..rules import reads
 from ..target import legalizations, set_type, writes
 from ..upgrade import was_transposed
 from .integer_range import FLOAT32_EXACT, INT32_MOST, abs_max, as_bytes
+from .layouts import unpack_layout
 from .shape import declare_sizes
 
 # Whose products are summed in single precision, as other runtimes do
 HALF = DType.FLOAT16
 
 
-def cast_operands(g, dtype: DType | None, *xs: Value):
-    """Operands in the type the products are summed in."""
-    return [g.cast(x, dtype or xs[0].type) for x in xs]
-
-
 def multiply_matrices(g, a: Value, b: Value, dtype: DType | None):
-    a, b = cast_operands(g, dtype, a, b)
+    """The product, summed in ``dtype``, or else in the type of ``a``."""
+    a, b = (g.cast(x, dtype or a.type) for x in (a, b))
     if a.type.kind in "iu":
         return g.cast(multiply_integers(g, a, b), a.type)
     return g.MatMul(a, b)
@@ -70,8 +67,6 @@ def read_matmul(
 
 @reads("nn.contrib_dense_pack", ignore=("units",))
 def read_dense_pack(g, x, w, *, out_dtype: DType | None = None, weight_layout="NC8n"):
-    from .layouts import unpack_layout
-
     return multiply_matrices(
         g, x, swap_last_axes(g, unpack_layout(g, w, weight_layout, "NC")), out_dtype
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.decompositions.normalization import drop_nothing, local_response, train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
@@ -35,10 +37,9 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, epsilon=1e-5, center=True, sc
     axis, last = axis_of(axis, x.rank), x.rank - 1
     gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
 
-    def apply(x):
-        return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=epsilon)
-
-    return g.apply_on_axis(x, axis, last, apply)
+    return g.apply_on_axis(
+        x, axis, last, lambda x: g.LayerNormalization(x, gamma, beta, axis=last, epsilon=epsilon)
+    )
 
 
 @reads("nn.instance_norm")
@@ -68,10 +69,8 @@ def read_group_norm(
 
 @reads("nn.lrn")
 def read_lrn(g, x, *, size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75):
-    def apply(x):
-        return g.LRN(x, size=size, bias=bias, alpha=alpha, beta=beta)
-
-    return g.apply_on_axis(x, axis_of(axis, x.rank), 1, apply)
+    normalize = partial(g.LRN, size=size, bias=bias, alpha=alpha, beta=beta)
+    return g.apply_on_axis(x, axis_of(axis, x.rank), 1, normalize)
 
 
 @reads("nn.l2_normalize")

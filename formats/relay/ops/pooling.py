@@ -20,7 +20,7 @@ from serde.version_converter.adapters.pooling import ceil_mode_pads
 from ..rules import reads
 from ..target import format_pads, halves, legalizations, writes
 from .convolution import FIXED_PADS, LAYOUTS, normalize_pads, repeat_per_axis, spatial
-from .layouts import apply_in_layout, require_static_sizes
+from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .reduction import integer_mean
 from .widths import compute_widely
 
@@ -31,17 +31,16 @@ def read_pool(
     count_include_pad=False,
 ):  # fmt: skip
     target = "NC" + spatial(count)
+    layout = layout or target
     frame = {
         "kernel_shape": repeat_per_axis(pool_size, count),
         "strides": repeat_per_axis(strides, count),
         "dilations": repeat_per_axis(dilation, count),
         "pads": normalize_pads(padding, count),
     }
-
-    def apply(x):
-        return pool(g, x, kind, frame, ceil_mode, count_include_pad)
-
-    return apply_in_layout(g, x, layout or target, target, apply, out_layout)
+    x = unpack_layout(g, x, layout, target)
+    y = pool(g, x, kind, frame, ceil_mode, count_include_pad)
+    return pack_layout(g, y, target, out_layout or layout)
 
 
 def pool(g, x: Value, kind: str, frame, up: bool, include: bool):
@@ -124,16 +123,14 @@ for _count in (1, 2, 3):
     {"nn.global_avg_pool2d": "GlobalAveragePool", "nn.global_max_pool2d": "GlobalMaxPool"}
 )
 def read_global_pool(op, g, x, *, layout="NCHW", out_layout=""):
-    def apply(x):
-        if x.type.kind == "f":
-            return g[op](x)
-        return global_pool_integers(g, x, op)
-
-    return apply_in_layout(g, x, layout, "NCHW", apply, out_layout)
+    y = global_pool(g, unpack_layout(g, x, layout, "NCHW"), op)
+    return pack_layout(g, y, "NCHW", out_layout or layout)
 
 
-def global_pool_integers(g, x: Value, op: str):
+def global_pool(g, x: Value, op: str):
     """The greatest element, or the mean."""
+    if x.type.kind == "f":
+        return g[op](x)
     axes = tuple(range(2, x.rank))
     if op == "GlobalMaxPool":
         return g.cast(g.ReduceMax(g.cast(x, DType.INT64), axes, keepdims=1), x.type)
@@ -145,18 +142,16 @@ def read_adaptive_pool(
 ):
     """The window of output ``i`` of ``n`` runs from ``floor(i·d/n)`` to ``ceil((i+1)·d/n)``."""
     target = "NC" + spatial(count)
-
-    def apply(x):
-        expected = repeat_per_axis(output_size, count) if output_size else x.ranked_shape[2:]
-        return adaptive_pool(g, x, kind, expected)
-
-    return apply_in_layout(g, x, layout or target, target, apply, out_layout)
+    layout = layout or target
+    x = unpack_layout(g, x, layout, target)
+    expected = repeat_per_axis(output_size, count) if output_size else x.ranked_shape[2:]
+    y = adaptive_pool(g, x, kind, expected)
+    return pack_layout(g, y, target, out_layout or layout)
 
 
 def adaptive_pool(g, x: Value, kind: str, expected):
     if all(n == 1 for n in expected):
-        op = "GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"
-        return g[op](x) if x.type.kind == "f" else global_pool_integers(g, x, op)
+        return global_pool(g, x, "GlobalAveragePool" if kind == "avg" else "GlobalMaxPool")
     dims = require_static_sizes(x)
     if x.type.kind != "f":
         return adaptive_pool_integers(g, x, kind, dims, expected)

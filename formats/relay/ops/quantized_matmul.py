@@ -23,7 +23,7 @@ from .convolution import (
     read_conv,
 )
 from .fixed_point import require_scalars, saturate
-from .layouts import apply_in_layout
+from .layouts import pack_layout, unpack_layout
 from .linear import legalize_product, multiply_integers, swap_last_axes
 from .pooling import pool
 from .quantization import is_one_number, unit_scale, upcast, zero_point
@@ -118,8 +118,6 @@ def read_qnn_dense_pack(
     g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None,
     weight_layout="NC",
 ):  # fmt: skip
-    from .layouts import unpack_layout
-
     require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
     return multiply_with_zero_points(
         g, x, swap_last_axes(g, unpack_layout(g, w, weight_layout, "NC")), x_zero, w_zero
@@ -163,10 +161,9 @@ def average(
         "pads": normalize_pads(padding, 2),
     }  # fmt: skip
 
-    def apply(v):
-        return pool(g, v, "avg", frame, form["ceil_mode"], form["count_include_pad"])
-
-    return apply_in_layout(g, x, layout, "NCHW", apply, out_layout)
+    x = unpack_layout(g, x, layout, "NCHW")
+    y = pool(g, x, "avg", frame, form["ceil_mode"], form["count_include_pad"])
+    return pack_layout(g, y, "NCHW", out_layout or layout)
 
 
 @legalizations("ConvInteger", only=FIXED_PADS)

@@ -22,8 +22,8 @@ from serde.version_converter.adapters.resize_coordinates import nearest as neare
 
 from ..rules import Floats, reads
 from ..target import legalizations, writes
-from .convolution import spatial
-from .layouts import apply_in_layout, require_static_sizes
+from .convolution import LAYOUTS, spatial
+from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .shape import static_sizes as known_sizes
 from .unary import round_half_away
 
@@ -31,7 +31,6 @@ NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize")
 METHODS = {"nearest_neighbor": "nearest", "linear": "linear", "cubic": "cubic"}
 F = np.float32
-LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 RELAY_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 NATIVE = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 
@@ -255,14 +254,12 @@ def read_resize(
     cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, out_dtype: DType | None = None,
 ):  # fmt: skip
     target = "NC" + spatial(count)
-
-    def apply(x):
-        return resize_to(
-            g, x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha,
-            bool(cubic_exclude), roi, extrapolation_value, out_dtype,
-        )  # fmt: skip
-
-    return apply_in_layout(g, x, layout or target, target, apply)
+    layout = layout or target
+    y = resize_to(
+        g, unpack_layout(g, x, layout, target), size, method, coordinate_transformation_mode,
+        rounding_method, cubic_alpha, bool(cubic_exclude), roi, extrapolation_value, out_dtype,
+    )  # fmt: skip
+    return pack_layout(g, y, target, layout)
 
 
 def parts_of(g, sizes: Value) -> tuple[Size, ...]:
@@ -375,7 +372,7 @@ def write_resize(
     axes = x.rank - 2
     cubic = {"cubic_alpha": cubic_coeff_a, "cubic_exclude": exclude_outside}
     return r[f"image.resize{axes}d"](
-        x, size=sizes.ints()[2:], layout=LAYOUTS[axes], method=RELAY_METHODS[mode],
+        x, size=sizes.ints()[2:], layout=LAYOUTS[axes][0], method=RELAY_METHODS[mode],
         roi=(0.0,) * 2 * axes, rounding_method=nearest_mode if mode == "nearest" else "",
         coordinate_transformation_mode=coordinate_transformation_mode,
         **(cubic if mode == "cubic" else {}),

@@ -13,7 +13,7 @@ from serde.version_converter.adapters.roi import roi_align
 
 from ..rules import reads
 from ..target import legalizations, writes
-from .layouts import apply_in_layout, require_static_sizes
+from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .nms import column
 from .sampling import sample_bilinear
 
@@ -29,18 +29,17 @@ def read_roi_align(
     which = g.cast(column(g, rois, 0), DType.INT64)
     corners = column(g, rois, 1, 4)
 
-    def apply(x):
-        if mode == "max":
-            return max_of_samples(
-                g, x, which, corners, (height, width), spatial_scale, sample_ratio
-            )
-        return g.RoiAlign(
+    x = unpack_layout(g, x, layout, "NCHW")
+    if mode == "max":
+        sizes = height, width
+        y = max_of_samples(g, x, which, corners, sizes, spatial_scale, sample_ratio)
+    else:
+        y = g.RoiAlign(
             x, corners, which, mode="avg", output_height=height, output_width=width,
             sampling_ratio=max(sample_ratio, 0), spatial_scale=spatial_scale,
             coordinate_transformation_mode="output_half_pixel",
         )  # fmt: skip
-
-    return apply_in_layout(g, x, layout, "NCHW", apply)
+    return pack_layout(g, y, "NCHW", layout)
 
 
 def max_of_samples(g, x, which, corners, counts: Ints, scale: float, ratio: int):
@@ -72,10 +71,9 @@ def max_of_samples(g, x, which, corners, counts: Ints, scale: float, ratio: int)
 def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout="NCHW"):
     size = pooled_size if len(pooled_size) == 2 else pooled_size * 2
 
-    def apply(x):
-        return g.MaxRoiPool(x, rois, pooled_shape=size, spatial_scale=spatial_scale)
-
-    return apply_in_layout(g, x, layout, "NCHW", apply)
+    x = unpack_layout(g, x, layout, "NCHW")
+    y = g.MaxRoiPool(x, rois, pooled_shape=size, spatial_scale=spatial_scale)
+    return pack_layout(g, y, "NCHW", layout)
 
 
 @legalizations("RoiAlign")

@@ -15,7 +15,7 @@ from serde.version_converter.adapters.vision import decompose_grid_sample
 from ..rules import reads
 from ..target import legalizations, writes
 from .convolution import TUNING, convolve, normalize_pads, repeat_per_axis
-from .layouts import apply_in_layout, pack_layout, require_static_sizes, unpack_layout
+from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .unary import round_half_away
 
 METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
@@ -94,30 +94,25 @@ def read_crop_and_resize(
     """Boxes are (y1, x1, y2, x2), as parts of the image; each is resized by itself."""
     require(method in ("bilinear", "nearest_neighbor"), f"method={method!r}")
     dtype = out_dtype or x.type
-
-    def apply(x):
-        images = g.Gather(g.cast(x, DType.FLOAT32), g.cast(which, DType.INT64), axis=0)
-        places, outside = [], []
-        for at, (size, count) in enumerate(zip(require_static_sizes(x), crop_size, strict=True)):
-            place = crop_positions(g, boxes, at, size, count)
-            far = g.Or(g.Less(place, 0.0), g.Greater(place, float(size - 1)))
-            shape = (1, count, 1) if at == 0 else (1, 1, count)
-            places.append(broadcast_positions(g, place, crop_size, at))
-            outside.append(g.Reshape(far, [0, *shape[1:]]))
-        if method == "bilinear":
-            y = sample_bilinear(g, images, places[0], places[1])
-        else:
-            indices = [
-                clamp_index(g, round_half_away(g, p), s)
-                for p, s in zip(places, require_static_sizes(x), strict=True)
-            ]
-            y = gather_pixels(
-                g, g.Reshape(images, [0, 0, -1]), indices[0], indices[1], require_static_sizes(x)[1]
-            )
-        y = g.Reshape(y, [0, 0, *crop_size])
-        return g.cast(g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
-
-    return apply_in_layout(g, x, layout, "NCHW", apply)
+    x = unpack_layout(g, x, layout, "NCHW")
+    images = g.Gather(g.cast(x, DType.FLOAT32), g.cast(which, DType.INT64), axis=0)
+    places, outside, sizes = [], [], require_static_sizes(x)
+    for at, (size, count) in enumerate(zip(sizes, crop_size, strict=True)):
+        place = crop_positions(g, boxes, at, size, count)
+        far = g.Or(g.Less(place, 0.0), g.Greater(place, float(size - 1)))
+        shape = (1, count, 1) if at == 0 else (1, 1, count)
+        places.append(broadcast_positions(g, place, crop_size, at))
+        outside.append(g.Reshape(far, [0, *shape[1:]]))
+    if method == "bilinear":
+        y = sample_bilinear(g, images, places[0], places[1])
+    else:
+        rows, columns = (
+            clamp_index(g, round_half_away(g, p), s) for p, s in zip(places, sizes, strict=True)
+        )
+        y = gather_pixels(g, g.Reshape(images, [0, 0, -1]), rows, columns, sizes[1])
+    y = g.Reshape(y, [0, 0, *crop_size])
+    y = g.cast(g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
+    return pack_layout(g, y, "NCHW", layout)
 
 
 def crop_positions(g, boxes: Value, at: int, size: int, count: int):
@@ -192,22 +187,19 @@ def read_dilation2d(
     """The greatest sum of a window and the kernel; padding is 0."""
     require(out_dtype in (None, x.type), f"out_dtype={out_dtype}")
     w = unpack_layout(g, w, kernel_layout, "IHW")
-
-    def apply(x):
-        pads = normalize_pads(padding, 2)
-        x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:]))
-        kernel = w.static_shape[1:]
-        parts = []
-        for i, j in product(*map(range, kernel)):
-            starts = [i * dilations[0], j * dilations[1]]
-            spans = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
-            ends = [s - span or 2**31 - 1 for s, span in zip(starts, spans, strict=True)]
-            shifted = g.Slice(x, starts, ends, [2, 3], list(strides))
-            tap = g.Slice(w, [i, j], [i + 1, j + 1], [1, 2], [1, 1])
-            parts.append(g.Add(shifted, tap))
-        return g.Max(*parts)
-
-    return apply_in_layout(g, x, data_layout, "NCHW", apply)
+    x = unpack_layout(g, x, data_layout, "NCHW")
+    pads = normalize_pads(padding, 2)
+    x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:]))
+    kernel = w.static_shape[1:]
+    parts = []
+    for i, j in product(*map(range, kernel)):
+        starts = [i * dilations[0], j * dilations[1]]
+        spans = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
+        ends = [s - span or 2**31 - 1 for s, span in zip(starts, spans, strict=True)]
+        shifted = g.Slice(x, starts, ends, [2, 3], list(strides))
+        tap = g.Slice(w, [i, j], [i + 1, j + 1], [1, 2], [1, 1])
+        parts.append(g.Add(shifted, tap))
+    return pack_layout(g, g.Max(*parts), "NCHW", data_layout)
 
 
 @reads("nn.correlation")

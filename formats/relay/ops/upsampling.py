@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .layouts import apply_in_layout
+from .convolution import LAYOUTS
+from .layouts import pack_layout, unpack_layout
 from .resize import method_of, resize_by_scales
 
 
@@ -16,12 +18,7 @@ def read_upsampling(
     g, x, *, scale_h=1.0, scale_w=1.0, layout="NCHW", method="nearest_neighbor",
     align_corners=False,
 ):  # fmt: skip
-    mode = "align_corners" if align_corners else "asymmetric"
-
-    def apply(x):
-        return resize_by_scales(g, x, (scale_h, scale_w), method_of(method), mode)
-
-    return apply_in_layout(g, x, layout, "NCHW", apply)
+    return upsample(g, x, (scale_h, scale_w), layout, method, mode_of(align_corners))
 
 
 @reads("nn.upsampling3d")
@@ -29,11 +26,20 @@ def read_upsampling3d(
     g, x, *, scale_d=1.0, scale_h=1.0, scale_w=1.0, layout="NCDHW", method="nearest_neighbor",
     coordinate_transformation_mode="half_pixel",
 ):  # fmt: skip
-    def apply(x):
-        scales = (scale_d, scale_h, scale_w)
-        return resize_by_scales(g, x, scales, method_of(method), coordinate_transformation_mode)
+    scales = (scale_d, scale_h, scale_w)
+    return upsample(g, x, scales, layout, method, coordinate_transformation_mode)
 
-    return apply_in_layout(g, x, layout, "NCDHW", apply)
+
+def upsample(g, x: Value, scales: Sequence[Any], layout: str, method: str, mode: str):
+    """``x``, of a layout of images or volumes, with its sizes times ``scales``."""
+    target = LAYOUTS[len(scales)][0]
+    y = resize_by_scales(g, unpack_layout(g, x, layout, target), scales, method_of(method), mode)
+    return pack_layout(g, y, target, layout)
+
+
+def mode_of(align_corners: bool) -> str:
+    """Resize's name for the way places correspond."""
+    return "align_corners" if align_corners else "asymmetric"
 
 
 def scales_of(g, *scales: Value) -> list[Any]:
@@ -48,11 +54,7 @@ def scales_of(g, *scales: Value) -> list[Any]:
 def read_dyn_upsampling(
     g, x, h, w, *, layout="NCHW", method="nearest_neighbor", align_corners=False
 ):
-    scales = scales_of(g, h, w)
-    return read_upsampling(
-        g, x, scale_h=scales[0], scale_w=scales[1], layout=layout, method=method,
-        align_corners=align_corners,
-    )  # fmt: skip
+    return upsample(g, x, scales_of(g, h, w), layout, method, mode_of(align_corners))
 
 
 @reads("dyn.nn.upsampling3d", ignore=("scale_d", "scale_h", "scale_w"))
@@ -61,7 +63,4 @@ def read_dyn_upsampling3d(
     coordinate_transformation_mode="half_pixel",
 ):  # fmt: skip
     scales = scales_of(g, d, h, w)
-    return read_upsampling3d(
-        g, x, scale_d=scales[0], scale_h=scales[1], scale_w=scales[2], layout=layout,
-        method=method, coordinate_transformation_mode=coordinate_transformation_mode,
-    )  # fmt: skip
+    return upsample(g, x, scales, layout, method, coordinate_transformation_mode)
