@@ -20,7 +20,7 @@ from .. import ast
 from ..ast_walk import Task
 from .expressions import bind_lets, choose_branch, require_tensor, select_clause
 from .recursion import PathEnd, TailRecursion
-from .state import State, emit_node, evaluate, evaluate_all, fold_condition
+from .state import State, emit_node, emit_scalar, evaluate, evaluate_all, fold_condition
 from .types import dtype_of, flatten_type, static_shape_of
 from .values import (
     Closure,
@@ -93,9 +93,7 @@ def emit_loop(
     """Emit the ``while`` node; return the carried arguments of the last call."""
     name = loop.closure.name or "a function"
     argument = f"an argument of {name}"
-    builder: GraphBuilder = frame.builder.child("body")  # type: ignore[assignment]
-    builder.input("iteration", DType.INT64, ())
-    builder.input("condition", DType.BOOL, ())
+    builder = frame.builder.open_body("body")
     params = [loop.closure.function.params[i] for i in loop.carried]
     inner = [_add_inputs(builder, p, v) for p, v in zip(params, carried, strict=True)]
     following = yield evaluate_step(state, loop, loop.body, open_frame(loop, builder, inner))
@@ -143,9 +141,7 @@ def evaluate_condition(state: State, loop: Loop, expr: ast.Expr, frame: Frame) -
         case "call", "result":
             return cond
         case "result", "call":
-            (negated,) = emit_node(state, frame, "logical_not", [cond], {}, 1)
-            negated.dtype, negated.shape = DType.BOOL, ()
-            return negated
+            return emit_scalar(state, frame, "logical_not", [cond], DType.BOOL)
 
     def evaluate_branch(branch: ast.Expr, inner: Frame) -> Task[Any]:
         return _to_value((yield evaluate_condition(state, loop, branch, inner)), inner.builder)

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import ast
 from ..ast_walk import Task, operands, post_order, run
+from .recursion import order_tails
 
 MOST_COPIES = 64  # of bodies in one function
 MOST_IN_GROUP = 16
@@ -76,22 +77,8 @@ def _has_only_tail_calls(function: ast.Function, names: set[str]) -> bool:
         for expr in post_order(function.body)
         for e in operands(expr)
     )
-    tail_calls = {e for e in _find_tails(function.body) if _callee(e) in names}
+    tail_calls = [e for e in order_tails(function.body) if _callee(e) in names]
     return mentions == len(tail_calls) and isinstance(function.body, (ast.Let, ast.If, ast.Match))
-
-
-def _find_tails(body: ast.Expr) -> Iterator[ast.Expr]:
-    stack = [body]
-    while stack:
-        expr = stack.pop()
-        if isinstance(expr, ast.Let):
-            stack.append(expr.body)
-        elif isinstance(expr, ast.If):
-            stack += [expr.then, expr.otherwise]
-        elif isinstance(expr, ast.Match):
-            stack += [c.body for c in expr.clauses]
-        else:
-            yield expr
 
 
 def _callee(expr: ast.Expr) -> str:

@@ -19,7 +19,7 @@ from .. import ast
 from ..ast_walk import Task
 from .expressions import require_tensor
 from .recursion import LinearRecursion, find_calls
-from .state import State, emit_node, evaluate, evaluate_all
+from .state import State, emit_node, emit_scalar, evaluate, evaluate_all
 from .types import set_declared_type
 from .values import Closure, Frame, GraphBuilder, Symbolic, flatten, require_count, unflatten
 
@@ -78,31 +78,16 @@ def evaluate_condition(state: State, pair: LoopPair, frame: Frame) -> Task[Any]:
     return emit_scalar(state, frame, "logical_not", [cond], DType.BOOL)
 
 
-def emit_scalar(state: State, frame: Frame, op: str, inputs: list[Value], dtype: DType) -> Value:
-    """The output, a scalar, of a new node."""
-    (output,) = emit_node(state, frame, op, inputs, {}, 1)
-    output.dtype, output.shape = dtype, ()
-    return output
-
-
 def make_int64(builder: GraphBuilder, number: int) -> Value:
     """A constant scalar."""
     return builder.const(Tensor.of(np.array(number, np.int64)))
-
-
-def open_body(frame: Frame, name: str) -> GraphBuilder:
-    """The builder of a loop's body, with the inputs that every body has."""
-    builder: GraphBuilder = frame.builder.child(name)  # type: ignore[assignment]
-    builder.input("iteration", DType.INT64, ())
-    builder.input("condition", DType.BOOL, ())
-    return builder
 
 
 def emit_forward_loop(
     state: State, pair: LoopPair, frame: Frame, args: list[Value], start: Value
 ) -> Task[Any]:
     """How often the function calls itself, its last arguments, and those of all calls before."""
-    builder = open_body(frame, "forwards")
+    builder = frame.builder.open_body("forwards")
     number = builder.input("calls", DType.INT64, ())
     params = pair.closure.function.params
     carried = [builder.input(p.name, v.dtype, v.shape) for p, v in zip(params, args, strict=True)]
@@ -143,7 +128,7 @@ def emit_backward_loop(
 ) -> Task[Any]:
     """The result of the first call, from that of the last one."""
     values = flatten(result, RESULT)
-    builder = open_body(frame, "backwards")
+    builder = frame.builder.open_body("backwards")
     left = builder.input("left", DType.INT64, ())
     carried = [builder.input("result", v.dtype, v.shape) for v in values]
     outer = Frame(builder, None, pair.closure.name)

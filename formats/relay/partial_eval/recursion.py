@@ -37,7 +37,7 @@ def find_tail_recursion(function: ast.Function, binding: ast.Var | str) -> TailR
     """The tail recursion of a function that its body calls ``binding``; None for any other."""
     ends: dict[ast.Expr, PathEnd] = {}
     calls: list[ast.Call] = []
-    for expr in _order_tails(function.body):
+    for expr in order_tails(function.body):
         if isinstance(expr, ast.Call) and refers_to(expr.op, binding):
             ends[expr] = "call"
             calls.append(expr)
@@ -65,7 +65,7 @@ def _list_tails(expr: ast.Expr) -> tuple[ast.Expr, ...]:
     return ()
 
 
-def _order_tails(body: ast.Expr) -> Sequence[ast.Expr]:
+def order_tails(body: ast.Expr) -> Sequence[ast.Expr]:
     """The expressions in tail position, inner ones first."""
     tails: dict[ast.Expr, None] = {}
     stack = [body]

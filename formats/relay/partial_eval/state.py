@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from serde.errors import ConversionError, require
-from serde.ir.graph import Call, Node, Source, Value
+from serde.ir.graph import Call, DType, Node, Source, Value
 
 from .. import ast
 from ..ast_walk import Task
@@ -144,3 +144,10 @@ def emit_node(
     outputs = [result] if count == 1 else list(result)
     state.producers.update(dict.fromkeys(outputs, builder.nodes[-1]))
     return outputs
+
+
+def emit_scalar(state: State, frame: Frame, op: str, inputs: list[Value], dtype: DType) -> Value:
+    """The output, a scalar, of a new node."""
+    (output,) = emit_node(state, frame, op, inputs, {}, 1)
+    output.dtype, output.shape = dtype, ()
+    return output

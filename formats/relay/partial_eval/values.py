@@ -12,7 +12,7 @@ from typing import Any
 
 from serde.errors import ConversionError, require
 from serde.ir.builder import Builder
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
 from .. import ast
 
@@ -27,6 +27,13 @@ class GraphBuilder(Builder):
     def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
         self.depth: int = outer.depth + 1 if isinstance(outer, GraphBuilder) else 0
+
+    def open_body(self, name: str) -> GraphBuilder:
+        """The builder of a loop's body, with the inputs that every body has."""
+        builder: GraphBuilder = self.child(name)  # type: ignore[assignment]
+        builder.input("iteration", DType.INT64, ())
+        builder.input("condition", DType.BOOL, ())
+        return builder
 
 
 @dataclass(eq=False, slots=True)
