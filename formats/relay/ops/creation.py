@@ -12,7 +12,7 @@ from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import emit_scalar, legalizations, writes
-from .shape import declare_sizes, static_sizes
+from .shape import axis_size, declare_sizes, static_sizes
 
 
 @reads("full")
@@ -76,9 +76,7 @@ def read_meshgrid(g, *xs, indexing="ij"):
 def read_sequence_mask(g, x, lengths, *, mask_value=0.0, axis=0):
     """Along ``axis`` (0 or 1; the other is the batch) what lies behind a length is masked."""
     axis = axis_of(axis, x.rank)
-    size = g.size_of(x, axis)
-    last = g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
-    steps = g.Range(g.const(0, DType.INT64), last, g.const(1, DType.INT64))
+    steps = g.index_range(g.size_of(x, axis))
     inside = g.Less(
         g.Unsqueeze(steps, [1 - axis]), g.Unsqueeze(g.cast(lengths, DType.INT64), [axis])
     )
@@ -105,9 +103,7 @@ def read_unravel_index(g, index, shape):
 
 @reads("invert_permutation")
 def read_invert_permutation(g, x):
-    size = g.size_of(x, 0)
-    k = [size] if isinstance(size, int) else size
-    _, order = g.TopK(x, k, axis=0, largest=0, sorted=1, outputs=2)
+    _, order = g.TopK(x, axis_size(g, x, 0), axis=0, largest=0, sorted=1, outputs=2)
     return g.cast(order, x.type)
 
 

@@ -16,6 +16,7 @@ from serde.spec.expressions import number
 from ..rules import reads
 from ..target import DOMAIN, emit_scalar, legalizations, set_type, writes
 from .layouts import require_static_sizes
+from .shape import axis_size
 
 MASK = "SuppressionMask"
 OPERANDS = 5
@@ -79,19 +80,12 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
 
 def positions(g, x: Value):
     """0 … N - 1 along the second axis, as one row."""
-    count = g.size_of(x, 1)
-    total = g.const(count, DType.INT64) if isinstance(count, int) else g.Squeeze(count, [0])
-    return g.Unsqueeze(g.Range(g.const(0, DType.INT64), total, g.const(1, DType.INT64)), [0])
-
-
-def count_rows(g, x: Value):
-    count = g.size_of(x, 1)
-    return g.const([count], DType.INT64) if isinstance(count, int) else count
+    return g.Unsqueeze(g.index_range(g.size_of(x, 1)), [0])
 
 
 def sort_positions(g, key: Value):
     """Positions of (B, N) by descending key, equal ones as they stand."""
-    return g.TopK(key, count_rows(g, key), axis=1, largest=1, sorted=1, outputs=2)[1]
+    return g.TopK(key, axis_size(g, key, 1), axis=1, largest=1, sorted=1, outputs=2)[1]
 
 
 def reorder_rows(g, x: Value, order: Value):

@@ -8,7 +8,6 @@ and QLinearMatMul do after the product, is therefore written in operators on flo
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -86,11 +85,6 @@ def broadcast_to_axis(g, v: Value, x: Value, axis: int):
     return g.Expand(g.Reshape(v, [1]), g.shape_from([g.size_of(x, axis_of(axis, x.rank))]))
 
 
-def rounding_of(rounding: str) -> str:
-    """TVM's default on processors without SSE 4.1, and the one its interpreter has."""
-    return "UPWARD" if rounding == "None" else rounding
-
-
 @reads("qnn.requantize")
 def read_requantize(
     g, x, in_scale, in_zero, out_scale, out_zero, *, axis=-1, rounding="None",
@@ -98,8 +92,10 @@ def read_requantize(
 ):  # fmt: skip
     quantities = require_arrays((in_scale, in_zero, out_scale, out_zero))
     compute = "int64" if compute_dtype == "None" else compute_dtype
-    scales: Any = (*quantities, axis, rounding_of(rounding), compute)
-    y = requantize(g, x, *scales)
+    # TVM's default on processors without SSE 4.1, and the one its interpreter has
+    how = "UPWARD" if rounding == "None" else rounding
+    in_scale, in_zero, out_scale, out_zero = quantities
+    y = requantize(g, x, in_scale, in_zero, out_scale, out_zero, axis, how, compute)
     return saturate(g, y, out_dtype or DType.INT8)
 
 

@@ -8,7 +8,7 @@ passed on and tells nothing.
 from __future__ import annotations
 
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType
 from serde.rewrite.rules import RuleTable
 
 from ..rules import parse
@@ -38,13 +38,10 @@ def read_multinomial(draw, g, key, shares, *, num_samples=1):
     total = g.ReduceSum(shares, [last], keepdims=1)
     noise = g.cast(draw(g, "uniform", [*g.sizes_of(shares)[:last], num_samples]), shares.type)
     points = g.Unsqueeze(g.Mul(noise, total), [last + 1])
-    before = g.LessOrEqual(g.Unsqueeze(cumulative_probabilities(g, shares, last), [last]), points)
+    # sums of shares up to each but the last, so that no index lies behind it
+    sums = g.CumSum(g.Slice(shares, [0], [-1], [last], [1]), last)
+    before = g.LessOrEqual(g.Unsqueeze(sums, [last]), points)
     return key, g.ReduceSum(g.cast(before, DType.INT32), [last + 1], keepdims=0)
-
-
-def cumulative_probabilities(g, shares: Value, axis: int):
-    """Sums of shares up to each but the last, so that no index lies behind it."""
-    return g.CumSum(g.Slice(shares, [0], [-1], [axis], [1]), axis)
 
 
 @draws("random.threefry_split")

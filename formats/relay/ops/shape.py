@@ -173,6 +173,12 @@ def dilate(g, x: Value, strides: Ints, fill: float):
     return x
 
 
+def axis_size(g, x: Value, axis: int):
+    """The size of ``x`` along an axis, as a tensor of one int64."""
+    size = g.size_of(x, axis)
+    return g.const([size], DType.INT64) if isinstance(size, int) else size
+
+
 def divide_size(g, size: Size, by: int) -> Any:
     if isinstance(size, int):
         require(size % by == 0, f"{size} does not split into blocks of {by}")

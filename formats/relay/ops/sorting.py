@@ -12,6 +12,7 @@ from serde.spec.schema import ELEMENT_CODES
 
 from ..rules import reads
 from ..target import legalizations, writes
+from .shape import axis_size
 
 SORTED = {  # types TVM does not sort, and those that do for them
     DType.FLOAT16: DType.FLOAT32,
@@ -31,11 +32,6 @@ def sort_along(g, x: Value, axis: int, count, ascending: bool):
         work = g.cast(x, DType.INT64)
     values, where = g.TopK(work, count, axis=axis, largest=int(not ascending), sorted=1, outputs=2)
     return g.cast(values, x.type), where
-
-
-def axis_size(g, x: Value, axis: int):
-    size = g.size_of(x, axis)
-    return g.const([size], DType.INT64) if isinstance(size, int) else size
 
 
 @reads("sort", ignore=("dtype",))
