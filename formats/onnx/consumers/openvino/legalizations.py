@@ -52,23 +52,12 @@ def legalize_recurrent(op, g, *operands, layout: int, outputs=1, **form):
 
 
 @legalize("LSTM")
-def legalize_lstm(
-    g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, hidden_size: int,
-    direction: str, layout: int, input_forget: int, clip: float | None = None,
-    activations: tuple[str, ...] | None = None, activation_alpha=None, activation_beta=None,
-    outputs: int = 1,
-):  # fmt: skip
+def legalize_lstm(g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, **form):
     """OpenVINO computes peepholes wrongly, and takes no heed of ``input_forget``."""
-    form = {
-        "hidden_size": hidden_size, "direction": direction, "input_forget": input_forget,
-        "clip": clip, "activations": activations, "activation_alpha": activation_alpha,
-        "activation_beta": activation_beta, "layout": layout, "outputs": outputs,
-    }  # fmt: skip
-    attrs = {n: v for n, v in form.items() if v is not None}
     operands = x, w, r, b, lengths, h0, c0
-    if p is not None or input_forget:
-        return recurrent.unroll_recurrent("LSTM", g, *operands, p, **attrs)
-    return legalize_recurrent("LSTM", g, *operands, **attrs)
+    if p is not None or form["input_forget"]:
+        return recurrent.unroll_recurrent("LSTM", g, *operands, p, **form)
+    return legalize_recurrent("LSTM", g, *operands, **form)
 
 
 @legalize.for_each(("Max", "Mean", "Min", "Sum"))

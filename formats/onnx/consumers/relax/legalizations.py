@@ -166,15 +166,14 @@ def legalize_batch_norm(
     g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
 ):
     """The importer takes one type; in training mode it moves the statistics wrongly."""
-    form = {"epsilon": epsilon, "momentum": momentum, "training_mode": training_mode}
+    form = {"epsilon": epsilon, "momentum": momentum}
+    operands = scale, bias, mean, var
     if training_mode:
-        return normalization.train_batch_norm(
-            g, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, outputs=outputs
-        )
-    operands = [scale, bias, mean, var]
+        return normalization.train_batch_norm(g, x, *operands, outputs=outputs, **form)
     if all(v.type is x.type for v in operands):
         return None
-    return g.BatchNormalization(x, *(g.cast_like(v, x) for v in operands), **form)
+    same = (g.cast_like(v, x) for v in operands)
+    return g.BatchNormalization(x, *same, training_mode=0, **form)
 
 
 @legalize("LayerNormalization")

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.decompositions import indexing, recurrent, reduction
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import floor_mod
@@ -42,16 +42,11 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     batch = 0 if form.get("layout") else 1
     sizes = [w.static_shape[:1], g.Shape(x, start=batch, end=batch + 1), [hidden_size]]
     sizes = [sizes[1], sizes[0], sizes[2]] if form.get("layout") else sizes
-    zeros = make_zeros(g, x, g.Concat(*sizes, axis=0))
+    zeros = g.Expand(g.const(np.zeros((), x.type.numpy)), g.Concat(*sizes, axis=0))
     states = [zeros if i in lacking else v for i, v in enumerate(inputs)]
     while states[-1] is None:
         states.pop()
     return g.as_is(op, tuple(states), {"hidden_size": hidden_size, **form}, outputs=outputs)
-
-
-def make_zeros(g, like: Value, shape: Value):
-    """Zeros of a dynamic shape."""
-    return g.Expand(g.const(np.zeros((), like.type.numpy)), shape)
 
 
 MOVES = frozenset("MaxPool Reshape Slice Squeeze Transpose Unsqueeze".split())
