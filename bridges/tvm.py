@@ -46,11 +46,7 @@ def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
     Raises:
         MissingDependency: without a TVM that has Relay. Unconvertible: for what Relay has not.
     """
-    try:
-        import tvm
-        from tvm import relay
-    except (ImportError, OSError) as error:
-        raise MissingDependency(f"{INSTALL} ({error})") from error
+    tvm, relay = _import_relay()
     from serde.formats.relay.from_ir import from_ir
     from serde.formats.relay.json.writer import to_json
     from serde.formats.relay.to_module import to_module
@@ -120,11 +116,14 @@ def to_onnx(
     return convert(relay_ir, params, name, opset_version, path)
 
 
-def _import_relay() -> None:
+def _import_relay() -> tuple[Any, Any]:
+    """TVM and its Relay."""
     try:
-        from tvm import relay  # noqa: F401
+        import tvm
+        from tvm import relay
     except (ImportError, OSError) as error:
         raise MissingDependency(f"{INSTALL} ({error})") from error
+    return tvm, relay
 
 
 def run(
@@ -142,11 +141,7 @@ def prepare(
     source: Any, *, params: Any = None, outputs: Any = None, **options: Any
 ) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:
     """A function of the feeds that runs a module, as ``run`` does; it is compiled once."""
-    try:
-        import tvm
-        from tvm import relay
-    except (ImportError, OSError) as error:
-        raise MissingDependency(f"{INSTALL} ({error})") from error
+    tvm, relay = _import_relay()
     if outputs:
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
     with _convert_errors(tvm):
