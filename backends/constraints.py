@@ -108,42 +108,28 @@ def _rank_reason(ranks: Sequence[int], value: Value) -> str | None:
     )
 
 
-def constant_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
-    """The key ``constant``: operands that are to be constants."""
-    for name in _names(value, "constant", operator):
-        yield _check_each(operator, name, _constant_reason)
+def named_checks(
+    key: str, reason: Callable[[str, Value], str | None], value: Any, operator: Operator
+) -> Iterable[IllegalForm]:
+    """A key that lists names of operands and results: why a value under such a name is refused."""
+    if not isinstance(value, list):
+        raise InvalidKey(key, f"{key} is to be a list of names of operands")
+    for name in [check_name(operator, name, key) for name in value]:
+        yield _check_each(operator, name, partial(reason, name))
 
 
-def _constant_reason(value: Value) -> str | None:
+def _constant_reason(name: str, value: Value) -> str | None:
     return None if value.tensor is not None else f"{value.name!r} is not constant"
 
 
-def zero_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
-    """The key ``zero``: operands that are to be constants of zeros."""
-    for name in _names(value, "zero", operator):
-        yield _check_each(operator, name, _zero_reason)
-
-
-def _zero_reason(value: Value) -> str | None:
-    if (reason := _constant_reason(value)) is not None:
+def _zero_reason(name: str, value: Value) -> str | None:
+    if (reason := _constant_reason(name, value)) is not None:
         return reason
     return f"{value.name!r} is not zero" if value.array().astype(float).any() else None
 
 
-def absent_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
-    """The key ``absent``: optional operands and results that are not to be there."""
-    for name in _names(value, "absent", operator):
-        yield _check_each(operator, name, partial(_presence_reason, name))
-
-
 def _presence_reason(name: str, value: Value) -> str:
     return f"it has the optional {name!r}, {value.name!r}"
-
-
-def _names(value: Any, key: str, operator: Operator) -> list[str]:
-    if not isinstance(value, list):
-        raise InvalidKey(key, f"{key} is to be a list of names of operands")
-    return [check_name(operator, name, key) for name in value]
 
 
 def size_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
@@ -303,9 +289,10 @@ def _any(values: Iterable[Any]) -> str:
 CHECKS: Mapping[str, Callable[[Any, Operator], Iterable[IllegalForm]]] = {
     "ranks": rank_checks,
     "attributes": attribute_checks,
-    "constant": constant_checks,
-    "absent": absent_checks,
-    "zero": zero_checks,
+    # operands that are to be constants, optional ones that are not to be there, and zeros
+    "constant": partial(named_checks, "constant", _constant_reason),
+    "absent": partial(named_checks, "absent", _presence_reason),
+    "zero": partial(named_checks, "zero", _zero_reason),
     "sizes": size_checks,
     "dynamic_shapes": dynamic_checks,
 }

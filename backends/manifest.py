@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +150,7 @@ class _Reader:
             self.tensors(table, "inputs", place), self.tensors(table, "outputs", place), parts,
             self.get_list(table, "edges", place),
         )  # fmt: skip
-        ordered = sort_parts(self.path, draft)
-        return Manifest(
-            draft.name, draft.backend, draft.inputs, draft.outputs, ordered, draft.edges
-        )
+        return replace(draft, parts=sort_parts(self.path, draft))
 
     def part(self, table: Any, place: str) -> PartInfo:
         table = self.table(table, place)
