@@ -8,7 +8,8 @@ from typing import Any
 
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
-from serde.verification import OutputComparison, Verification, run_source
+from serde.verification import Verification, run_source
+from serde.verification.compare_runtimes import find_worst
 from serde.verification.input_sets import NORMAL, InputSet
 from serde.verification.tolerated import Judge
 
@@ -45,17 +46,15 @@ def verify_parts(
         return Verification(False, "", run.inputs, statement=run.statement)
     hybrid = Hybrid(folder, runtimes)
     judge = Judge(run.model, graph, _refuse_probe)
-    outputs: dict[str, OutputComparison] = {}
+    runs = []
     for inputs, expected in zip(run.sets, run.results, strict=True):
         results = [*hybrid(inputs.feeds).values()]
-        for compared in judge.compare(inputs, results, expected):
+        runs.append(judge.compare(inputs, results, expected))
+        for compared in runs[-1]:
             if compared.reason and inputs.name != NORMAL:
                 compared.reason += f" on {inputs.name} inputs"
-            known = outputs.setdefault(compared.name, compared)
-            if known.passed and not compared.passed:
-                outputs[compared.name] = compared
     return Verification(
-        True, run.origin, run.inputs, [*outputs.values()], sets=[s.name for s in run.sets],
+        True, run.origin, run.inputs, find_worst(runs), sets=[s.name for s in run.sets],
         settings=["in parts"], not_compared=[*run.not_compared, *judge.not_compared],
     )  # fmt: skip
 

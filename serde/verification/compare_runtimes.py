@@ -253,7 +253,7 @@ def compare_result(
     for setting in ("", *bridge.settings):
         runs += _compare_setting(run, bridge, setting, target, weights, judge)
     verification.not_compared += judge.not_compared
-    verification.outputs = list(_worst(runs))
+    verification.outputs = find_worst(runs)
     if not verification.ok and bridge.describe_inexactness is not None:
         verification.not_compared += filter(None, [bridge.describe_inexactness(run.ir)])
     return verification
@@ -328,7 +328,7 @@ def _circumstances(inputs: InputSet, setting: str) -> str:
     return ", ".join(filter(None, (on, setting)))
 
 
-def _worst(runs: Iterable[Iterable[OutputComparison]]) -> Iterator[OutputComparison]:
+def find_worst(runs: Iterable[Iterable[OutputComparison]]) -> list[OutputComparison]:
     """Each output once: where it failed first, otherwise as it was first."""
     outputs: dict[str, OutputComparison] = {}
     for run in runs:
@@ -336,7 +336,7 @@ def _worst(runs: Iterable[Iterable[OutputComparison]]) -> Iterator[OutputCompari
             known = outputs.setdefault(output.name, output)
             if known.passed and not output.passed:
                 outputs[output.name] = output
-    yield from outputs.values()
+    return [*outputs.values()]
 
 
 def _is_same_file(source: Any, target: str | os.PathLike[str]) -> bool:

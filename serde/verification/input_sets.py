@@ -113,14 +113,12 @@ CHANGES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
 }
 
 
-def input_sets(
-    graph: Graph, ir: Graph, seed: int, sizes: Mapping[str, int] | None = None
-) -> Iterator[InputSet]:
+def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
     """Normal inputs of ``graph`` first, then each set that changes one of them.
 
     ``ir`` is the graph of the IR that ``graph`` was made from: it says what an input is used for.
     """
-    normal = make_random_inputs(graph, seed, ir, sizes)
+    normal = make_random_inputs(graph, seed, ir)
     yield InputSet(NORMAL, normal)
     readers = readers_of(ir)
     known = {v.name: v for v in ir.inputs}

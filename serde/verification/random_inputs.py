@@ -24,21 +24,19 @@ PASSED_ON = frozenset(
 Readers = Mapping[Value, list[tuple[Node, int]]]
 
 
-def make_random_inputs(
-    graph: Graph, seed: int = SEED, ir: Graph | None = None, sizes: Mapping[str, int] | None = None
-) -> dict[str, Array]:
+def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) -> dict[str, Array]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
     A variance is positive.
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
-    indices, and which sizes fit. ``sizes`` are those of named dimensions.
+    indices, and which sizes fit.
     """
     rng = np.random.default_rng(seed)
     ir = graph if ir is None else ir
     readers = readers_of(ir)
     known = {v.name: v for v in ir.inputs}
-    named = fitting_sizes(ir, _default_size) | dict(sizes or {})
+    named = fitting_sizes(ir, _default_size)
     feeds = {}
     for value in graph.inputs:
         shape = tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
