@@ -9,6 +9,7 @@ their forms are for rules. A type that is right in a test, and wrong in none, is
 from __future__ import annotations
 
 import tempfile
+import textwrap
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import SerdeError
+from serde.formats.onnx.consumers.support_table import split_table
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType
@@ -48,7 +50,7 @@ HEADER = '''\
 """Operators {title} gets right, and with which element types.
 
 Made by `python -m conformance.{maker}`, with {package} {version}, at opset {opset}.
-A line has an operator and, for each type variable, the types as NumPy spells them.
+A paragraph has the types for each type variable, as NumPy spells them, and the operators of these.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ from __future__ import annotations
 from ..support_table import parse_table
 
 MEASURED = """
-{lines}
-"""  # noqa: E501
+{table}
+"""
 
 SUPPORTED = parse_table(MEASURED)
 '''
@@ -211,10 +213,10 @@ def outcome(
 
 
 def measure_operator(consumer: Consumer, op: str, tries: list[Tried]) -> str | None:
-    """The line of an operator, None where it is right in no test."""
-    operator, parts, good = schema.operator(op, consumer.opset), [op], []
+    """The element types of an operator, None where it is right in no test."""
+    operator, parts, good = schema.operator(op, consumer.opset), [], []
     if op in EVERY:
-        return op
+        return ""
     for tried in tries:
         if (reason := outcome(consumer, tried)) == "right":
             good.append(tried)
@@ -233,11 +235,20 @@ def measure_operator(consumer: Consumer, op: str, tries: list[Tried]) -> str | N
             if any(s != "right" for s in status):
                 print(op, tie, dtype.value, *(s for s in status if s != "right"), sep="; ")
         parts += [f"{tie}={','.join(right)}"] if right else []
-    return " ".join(parts) if good else None
+    return " ".join(sorted(parts)) if good else None
 
 
 def _format_onnx_type(dtype: DType) -> str:
     return {"float32": "float", "float64": "double"}.get(dtype.value, dtype.value)
+
+
+def join_table(operators: Mapping[str, str]) -> str:
+    """The text of a table, of the element types of each operator."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for op, types in sorted(operators.items()):
+        groups[types].append(op)
+    paragraphs = (f"{types}: {' '.join(ops)}" for types, ops in sorted(groups.items()))
+    return "\n".join(textwrap.fill(p, 100, subsequent_indent="  ") for p in paragraphs)
 
 
 def write_table(consumer: Consumer, measured_before: str, arguments: Sequence[str]) -> None:
@@ -246,15 +257,15 @@ def write_table(consumer: Consumer, measured_before: str, arguments: Sequence[st
     for tried in tests(consumer.opset, consumer.weighted):
         if not arguments or tried.op in arguments:
             groups[tried.op].append(tried)
-    lines = {line.split()[0]: line for line in measured_before.splitlines() if line and arguments}
+    table = split_table(measured_before) if arguments else {}
     for op, tries in sorted(groups.items()):
-        line = measure_operator(consumer, op, tries)
-        print(line or f"{op}: nothing", flush=True)
-        lines.pop(op, None)
-        lines |= {op: line} if line else {}
+        types = measure_operator(consumer, op, tries)
+        print(f"{op}: {'nothing' if types is None else types}", flush=True)
+        table.pop(op, None)
+        table |= {} if types is None else {op: types}
     text = HEADER.format(
         title=consumer.title, maker=consumer.maker, package=consumer.package,
         version=consumer.version(), opset=consumer.opset,
-        lines="\n".join(lines[op] for op in sorted(lines)),
+        table=join_table(table),
     )  # fmt: skip
     consumer.page.write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,12 +18,23 @@ Supported = dict[str, dict[str, frozenset[DType]]]
 
 
 def parse_table(text: str) -> Supported:
-    """The element types by operator and type variable.
+    """The element types by operator and type variable."""
+    return {op: _parse_types(types) for op, types in split_table(text).items()}
 
-    A line has an operator and, for each type variable, the types as NumPy spells them:
-    ``Gather T=f4,i8 Tind=i8``.
+
+def split_table(text: str) -> dict[str, str]:
+    """The text of the element types by operator.
+
+    A paragraph, whose lines but the first are indented, has the types for each type variable, as
+    NumPy spells them, and the operators that have these: ``T=f4,i8 Tind=i8: Gather Slice``.
     """
-    return dict(_parse_line(line) for line in text.splitlines() if line)
+    operators = {}
+    for paragraph in re.split(r"\n(?! )", text.strip("\n")):
+        types, colon, ops = paragraph.partition(":")
+        if not colon:  # of tables that are measured by line: an operator, and its types
+            ops, _, types = paragraph.partition(" ")
+        operators |= dict.fromkeys(ops.split(), types)
+    return dict(sorted(operators.items()))
 
 
 def unmeasured_type(node: Node) -> str | None:
@@ -32,14 +44,12 @@ def unmeasured_type(node: Node) -> str | None:
     return next((f"no {d.value} elements" for d in wrong), None)
 
 
-def _parse_line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:
-    op, *variables = line.split()
-    parts = (v.partition("=") for v in variables)
-    return op, {name: _parse_types(types) for name, _, types in parts}
-
-
-def _parse_types(text: str) -> frozenset[DType]:
-    return frozenset(DType(np.dtype(t).name) for t in text.split(","))
+def _parse_types(text: str) -> dict[str, frozenset[DType]]:
+    parts = (variable.partition("=") for variable in text.split())
+    return {
+        name: frozenset(DType(np.dtype(t).name) for t in types.split(","))
+        for name, _, types in parts
+    }
 
 
 def without_types(table: Supported, ops: Iterable[str], types: frozenset[DType]) -> Supported:

@@ -1,7 +1,7 @@
 """Operators TVM's importer into Relax gets right, and with which element types.
 
 Made by `python -m conformance.relax_operators`, with apache-tvm 0.27.0.post1, at opset 17.
-A line has an operator and, for each type variable, the types as NumPy spells them.
+A paragraph has the types for each type variable, as NumPy spells them, and the operators of these.
 """
 
 from __future__ import annotations
@@ -9,135 +9,51 @@ from __future__ import annotations
 from ..support_table import parse_table
 
 MEASURED = """
-Abs T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Acos T=f4,f8
-Acosh T=f4,f8
-Add T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-And T=b1
-ArgMax T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-ArgMin T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Asin T=f4,f8
-Asinh T=f4,f8
-Atan T=f4,f8
-Atanh T=f2,f4,f8
-AveragePool T=f4,f8
-BatchNormalization T2=f4,f8 T1=f4,f8 T=f4,f8
-BitShift T=u1,u2,u4,u8
-Cast
-Ceil T=f2,f4,f8
-Clip T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Compress T1=b1 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Concat T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Conv T=f4,f8
-ConvTranspose T=f4,f8
-Cos T=f2,f4,f8
-Cosh T=f4,f8
-CumSum T2=i4,i8 T=f4,f8,i4,i8,u4,u8
-DepthToSpace T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-DequantizeLinear T=i1,i4,u1 tensor(float)=f4
-Div T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Dropout T1=f2,f4,f8 T=f2,f4,f8
-DynamicQuantizeLinear T1=f4
-Einsum T=f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Elu T=f4
-Equal T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Erf T=f2,f4,f8
-Exp T=f2,f4,f8
-Expand tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-EyeLike T1=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Flatten T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Floor T=f2,f4,f8
-Gather Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GatherElements Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GatherND tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Gemm T=f4,f8,i4,i8,u4,u8
-GlobalAveragePool T=f4,f8
-GlobalMaxPool T=f2,f4,f8
-Greater T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GreaterOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GridSample T2=f4,f8 T1=b1,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-HardSigmoid T=f2,f4,f8
-HardSwish T=f2,f4,f8
-Hardmax T=f2,f4,f8
-Identity V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-InstanceNormalization T=f4,f8
-IsInf T1=f4,f8
-IsNaN T1=f2,f4,f8
-LRN T=f4
-LayerNormalization T=f4
-LeakyRelu T=f2,f4,f8
-Less T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-LessOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Log T=f2,f4,f8
-LogSoftmax T=f4,f8
-LpPool T=f4,f8
-MatMul T=f4,f8,i4,i8,u4,u8
-MatMulInteger T2=i1,u1 T1=i1,u1
-Max T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-MaxPool T=f2,f4,f8,i1,u1
-MaxUnpool T2=i8 T1=f2,f4,f8
-Mean T=f2,f4,f8
-MeanVarianceNormalization T=f4
-Min T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Mod T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Mul T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Neg T=f2,f4,f8,i1,i2,i4,i8
-NonMaxSuppression tensor(float)=f4 tensor(int64)=i8
-NonZero T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Not T=b1
-OptionalGetElement
-OptionalHasElement
-Or T=b1
-PRelu T=f2,f4,f8,i4,i8,u4,u8
-Pad T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
-Pow T1=f2,f4,f8 T=f2,f4,f8
-QuantizeLinear T2=i1,u1 tensor(float)=f4 T1=f4
-Range T=f4,f8,i2,i4,i8
-Reciprocal T=f2,f4,f8
-ReduceL1 T=f4,f8,i4,i8,u4,u8
-ReduceL2 T=f4,f8
-ReduceLogSum T=f4,f8
-ReduceLogSumExp T=f4,f8
-ReduceMax T=f2,f4,f8,i1,i4,i8,u1,u4,u8
-ReduceMean T=f4,f8,i8,u8
-ReduceMin T=f2,f4,f8,i1,i4,i8,u1,u4,u8
-ReduceProd T=f4,f8,i4,i8,u4,u8
-ReduceSum tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
-ReduceSumSquare T=f4,f8,i4,i8,u8
-Relu T=f2,f4,f8,i1,i2,i4,i8
-Reshape tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Resize tensor(int64)=i8 tensor(float)=f4 T1=f2,f4
-RoiAlign T2=i8 T1=f4,f8
-Round T=f2,f4,f8
-ScatterElements T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 Tind=i4,i8
-ScatterND T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
-Selu T=f4
-Shrink T=f2,f4,f8
-Sigmoid T=f2,f4,f8
-Sign T=f2,f4,f8,i1,i2,i4,i8
-Sin T=f2,f4,f8
-Sinh T=f4,f8
-Slice Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Softmax T=f4,f8
-Softplus T=f2,f4,f8
-Softsign T=f2,f4,f8
-SpaceToDepth T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Split T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sqrt T=f2,f4,f8
-Squeeze tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sub T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sum T=f2,f4,f8
-Tan T=f2,f4,f8
-Tanh T=f2,f4,f8
-ThresholdedRelu T=f4
-Tile T1=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-TopK tensor(int64)=i8 T=f2,f4,f8,i1,i4,i8,u1
-Transpose T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Trilu tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Unique T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Unsqueeze tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Where T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 B=b1
-Xor T=b1
+: Cast OptionalGetElement OptionalHasElement
+B=b1 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Where
+T1=b1 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Compress
+T1=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: EyeLike
+T1=b1,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T2=f4,f8: GridSample
+T1=f2,f4 tensor(float)=f4 tensor(int64)=i8: Resize
+T1=f2,f4,f8: IsNaN
+T1=f2,f4,f8 T2=i8: MaxUnpool
+T1=f2,f4,f8 T=f2,f4,f8: Dropout Pow
+T1=f4: DynamicQuantizeLinear
+T1=f4 T2=i1,u1 tensor(float)=f4: QuantizeLinear
+T1=f4,f8: IsInf
+T1=f4,f8 T2=f4,f8 T=f4,f8: BatchNormalization
+T1=f4,f8 T2=i8: RoiAlign
+T1=i1,u1 T2=i1,u1: MatMulInteger
+T1=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Tile
+T2=i4,i8 T=f4,f8,i4,i8,u4,u8: CumSum
+T=b1: And Not Or Xor
+T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Concat DepthToSpace Flatten NonZero SpaceToDepth Split
+  Transpose Unique
+T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 Tind=i4,i8: Gather GatherElements ScatterElements Slice
+T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8: Expand GatherND Pad Reshape ScatterND
+  Squeeze Trilu Unsqueeze
+T=f2,f4,f8: Atanh Ceil Cos Erf Exp Floor GlobalMaxPool HardSigmoid HardSwish Hardmax LeakyRelu Log
+  Mean Reciprocal Round Shrink Sigmoid Sin Softplus Softsign Sqrt Sum Tan Tanh
+T=f2,f4,f8,i1,i2,i4,i8: Neg Relu Sign
+T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Abs Add ArgMax ArgMin Clip Div Equal Greater GreaterOrEqual Less
+  LessOrEqual Max Min Mod Mul Sub
+T=f2,f4,f8,i1,i4,i8,u1 tensor(int64)=i8: TopK
+T=f2,f4,f8,i1,i4,i8,u1,u4,u8: ReduceMax ReduceMin
+T=f2,f4,f8,i1,u1: MaxPool
+T=f2,f4,f8,i4,i8,u4,u8: PRelu
+T=f4: Elu LRN LayerNormalization MeanVarianceNormalization Selu ThresholdedRelu
+T=f4,f8: Acos Acosh Asin Asinh Atan AveragePool Conv ConvTranspose Cosh GlobalAveragePool
+  InstanceNormalization LogSoftmax LpPool ReduceL2 ReduceLogSum ReduceLogSumExp Sinh Softmax
+T=f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Einsum
+T=f4,f8,i2,i4,i8: Range
+T=f4,f8,i4,i8,u4,u8: Gemm MatMul ReduceL1 ReduceProd
+T=f4,f8,i4,i8,u4,u8 tensor(int64)=i8: ReduceSum
+T=f4,f8,i4,i8,u8: ReduceSumSquare
+T=f4,f8,i8,u8: ReduceMean
+T=i1,i4,u1 tensor(float)=f4: DequantizeLinear
+T=u1,u2,u4,u8: BitShift
+V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Identity
+tensor(float)=f4 tensor(int64)=i8: NonMaxSuppression
 """
 
 SUPPORTED = parse_table(MEASURED)

@@ -1,7 +1,7 @@
 """Operators tract gets right, and with which element types.
 
 Made by `python -m conformance.consumer_operators tract`, with tract 0.23.9, at opset 21.
-A line has an operator and, for each type variable, the types as NumPy spells them.
+A paragraph has the types for each type variable, as NumPy spells them, and the operators of these.
 """
 
 from __future__ import annotations
@@ -9,146 +9,60 @@ from __future__ import annotations
 from ..support_table import parse_table
 
 MEASURED = """
-Abs T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Acos T=f2,f4,f8
-Acosh T=f2,f4,f8
-Add T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-And T=b1
-ArgMax T=f2,f4,f8,i1,i2,i4,i8,u1,u2
-ArgMin T=f2,f4,f8,i1,i2,i4,i8,u1,u2
-Asin T=f2,f4,f8
-Asinh T=f2,f4,f8
-Atan T=f2,f4,f8
-Atanh T=f2,f4,f8
-AveragePool T=f4,f8
-BatchNormalization T2=f2,f4,f8 T1=f2,f4,f8 T=f2,f4,f8
-BitShift T=u1,u2,u4,u8
-BitwiseAnd T=i1,i2,i4,i8,u1,u2,u4,u8
-BitwiseNot T=i1,i2,i4,i8,u1,u2,u4,u8
-BitwiseOr T=i1,i2,i4,i8,u1,u2,u4,u8
-BitwiseXor T=i1,i2,i4,i8,u1,u2,u4,u8
-Cast
-Ceil T=f2,f4,f8
-Celu T=f4
-Clip T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Concat T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Conv T=f4,f8
-ConvInteger T2=i1,u1 T1=i1,u1
-ConvTranspose T=f4,f8
-Cos T=f2,f4,f8
-Cosh T=f2,f4,f8
-CumSum T2=i4,i8 T=f4,f8,i4,i8,u4,u8
-DFT tensor(int64)=i8 T1=f2,f4,f8
-DepthToSpace T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-DequantizeLinear T1=i1,i4,u1 T2=f4
-Div T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Dropout T1=f2,f4,f8 T=f2,f4,f8
-DynamicQuantizeLinear T1=f4
-Einsum T=f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Elu T=f2,f4,f8
-Equal T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Erf T=f2,f4
-Exp T=f2,f4,f8
-Expand tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-EyeLike T1=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Flatten T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Floor T=f2,f4,f8
-GRU T=f4
-Gather Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GatherElements Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GatherND tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Gelu T=f2,f4
-Gemm T=f4,f8
-GlobalAveragePool T=f4,f8
-GlobalMaxPool T=f2,f4,f8
-Greater T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GreaterOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-GridSample T2=f2,f4,f8 T1=b1,f2,f4,f8
-GroupNormalization T=f2,f4,f8
-HardSigmoid T=f2,f4,f8
-HardSwish T=f2,f4
-Hardmax T=f2,f4,f8
-Identity V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-InstanceNormalization T=f4,f8
-IsInf T1=f2,f4
-IsNaN T1=f2,f4
-LRN T=f2,f4,f8
-LSTM T=f4 T1=i4
-LayerNormalization T=f4,f8
-LeakyRelu T=f2,f4
-Less T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-LessOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Log T=f2,f4,f8
-LogSoftmax T=f4,f8
-LpNormalization T=f2,f4,f8
-MatMul T=f4,f8,i4
-MatMulInteger T2=i1,u1 T1=i1,u1
-Max T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-MaxPool T=f2,f4,f8,i1,u1
-Mean T=f2,f4,f8
-MeanVarianceNormalization T=f2,f4
-Min T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Mish T=f4,f8
-Mod T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Mul T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Neg T=f2,f4,f8,i1,i2,i4,i8
-NonMaxSuppression tensor(float)=f4 tensor(int64)=i8
-NonZero T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Not T=b1
-OneHot T3=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T2=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T1=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Or T=b1
-PRelu T=f2,f4,f8,i4,i8,u4,u8
-Pad Tind=i4,i8 T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
-Pow T1=f2,f4,f8,i4,i8 T=f2,f4,f8,i4,i8
-QLinearConv T3=i1,u1 tensor(float)=f4 T2=i1,u1 T1=i1,u1
-QLinearMatMul T3=i1,u1 TS=f4 T2=i1,u1 T1=i1,u1
-QuantizeLinear T2=i1,u1 T1=f4
-RNN T=f4
-Range T=f4,f8,i2,i4,i8
-Reciprocal T=f2,f4,f8
-ReduceL1 tensor(int64)=i8 T=f4,f8,i4,i8
-ReduceL2 tensor(int64)=i8 T=f4,f8,i4
-ReduceLogSum tensor(int64)=i8 T=f4,f8,i4
-ReduceLogSumExp tensor(int64)=i8 T=f4,f8
-ReduceMax tensor(int64)=i8 T=f2,f4,f8,i1,i4,i8,u1
-ReduceMean tensor(int64)=i8 T=f4,f8,i4,i8
-ReduceMin tensor(int64)=i8 T=f2,f4,f8,i1,i4,i8,u1
-ReduceProd tensor(int64)=i8 T=f4,f8,i4,i8
-ReduceSum tensor(int64)=i8 T=f4,f8,i4,i8
-ReduceSumSquare tensor(int64)=i8 T=f4,f8,i4
-Relu T=f2,f4,f8,i1,i2,i4,i8
-Reshape tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Resize tensor(int64)=i8 tensor(float)=f4 T1=f2,f4,f8
-Round T=f2,f4
-STFT T2=i8 T1=f2,f4,f8
-ScatterElements T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 Tind=i4,i8
-ScatterND T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
-Selu T=f2,f4,f8
-Shrink T=f2,f4,f8
-Sigmoid T=f2,f4
-Sign T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sin T=f2,f4,f8
-Sinh T=f2,f4,f8
-Slice Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Softmax T=f4,f8
-Softplus T=f2,f4,f8
-Softsign T=f2,f4,f8
-SpaceToDepth T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Split T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sqrt T=f2,f4,f8
-Squeeze tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sub T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Sum T=f2,f4,f8
-Tan T=f2,f4,f8
-Tanh T=f2,f4,f8
-ThresholdedRelu T=f2,f4,f8
-Tile T1=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-TopK tensor(int64)=i8 T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Transpose T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Trilu tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Unsqueeze tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Where T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 B=b1
-Xor T=b1
-"""  # noqa: E501
+: Cast
+B=b1 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Where
+T1=b1,f2,f4,f8 T2=f2,f4,f8: GridSample
+T1=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: EyeLike
+T1=f2,f4: IsInf IsNaN
+T1=f2,f4,f8 T2=f2,f4,f8 T=f2,f4,f8: BatchNormalization
+T1=f2,f4,f8 T2=i8: STFT
+T1=f2,f4,f8 T=f2,f4,f8: Dropout
+T1=f2,f4,f8 tensor(float)=f4 tensor(int64)=i8: Resize
+T1=f2,f4,f8 tensor(int64)=i8: DFT
+T1=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T2=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+  T3=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: OneHot
+T1=f2,f4,f8,i4,i8 T=f2,f4,f8,i4,i8: Pow
+T1=f4: DynamicQuantizeLinear
+T1=f4 T2=i1,u1: QuantizeLinear
+T1=i1,i4,u1 T2=f4: DequantizeLinear
+T1=i1,u1 T2=i1,u1: ConvInteger MatMulInteger
+T1=i1,u1 T2=i1,u1 T3=i1,u1 TS=f4: QLinearMatMul
+T1=i1,u1 T2=i1,u1 T3=i1,u1 tensor(float)=f4: QLinearConv
+T1=i4 T=f4: LSTM
+T1=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Tile
+T2=i4,i8 T=f4,f8,i4,i8,u4,u8: CumSum
+T=b1: And Not Or Xor
+T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Concat DepthToSpace Flatten NonZero SpaceToDepth Split
+  Transpose
+T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 Tind=i4,i8: Gather GatherElements ScatterElements Slice
+T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8: Expand GatherND Reshape ScatterND Squeeze
+  Trilu Unsqueeze
+T=f2,f4: Erf Gelu HardSwish LeakyRelu MeanVarianceNormalization Round Sigmoid
+T=f2,f4,f8: Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Elu Exp Floor GlobalMaxPool
+  GroupNormalization HardSigmoid Hardmax LRN Log LpNormalization Mean Reciprocal Selu Shrink Sin
+  Sinh Softplus Softsign Sqrt Sum Tan Tanh ThresholdedRelu
+T=f2,f4,f8,i1,i2,i4,i8: Neg Relu
+T=f2,f4,f8,i1,i2,i4,i8,u1,u2: ArgMax ArgMin
+T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Abs Add Clip Div Equal Greater GreaterOrEqual Less LessOrEqual
+  Max Min Mod Mul Sign Sub
+T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 Tind=i4,i8 tensor(int64)=i8: Pad
+T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8: TopK
+T=f2,f4,f8,i1,i4,i8,u1 tensor(int64)=i8: ReduceMax ReduceMin
+T=f2,f4,f8,i1,u1: MaxPool
+T=f2,f4,f8,i4,i8,u4,u8: PRelu
+T=f4: Celu GRU RNN
+T=f4,f8: AveragePool Conv ConvTranspose Gemm GlobalAveragePool InstanceNormalization
+  LayerNormalization LogSoftmax Mish Softmax
+T=f4,f8 tensor(int64)=i8: ReduceLogSumExp
+T=f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Einsum
+T=f4,f8,i2,i4,i8: Range
+T=f4,f8,i4: MatMul
+T=f4,f8,i4 tensor(int64)=i8: ReduceL2 ReduceLogSum ReduceSumSquare
+T=f4,f8,i4,i8 tensor(int64)=i8: ReduceL1 ReduceMean ReduceProd ReduceSum
+T=i1,i2,i4,i8,u1,u2,u4,u8: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
+T=u1,u2,u4,u8: BitShift
+V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Identity
+tensor(float)=f4 tensor(int64)=i8: NonMaxSuppression
+"""
 
 SUPPORTED = parse_table(MEASURED)

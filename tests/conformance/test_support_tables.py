@@ -1,0 +1,23 @@
+"""The text of support tables: paragraphs of element types, and the operators that have these."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from conformance.operator_support import join_table
+from serde.formats.onnx.consumers.support_table import parse_table, split_table
+from serde.ir.graph import DType
+
+
+def test_types_and_operators_may_take_several_lines():
+    table = parse_table("\n: Cast\nT=f4,i8\n  Tind=i8: Gather\n  Slice\n")
+    types = {"T": {DType.FLOAT32, DType.INT64}, "Tind": {DType.INT64}}
+    assert table == {"Cast": {}, "Gather": types, "Slice": types}
+
+
+@pytest.mark.parametrize("name", ["onnx2torch", "openvino", "relax", "tract"])
+def test_tables_are_as_they_are_written(name):
+    text = import_module(f"serde.formats.onnx.consumers.{name}.support_table").MEASURED
+    assert f"\n{join_table(split_table(text))}\n" == text
