@@ -23,7 +23,6 @@ from ..ast import Expr
 
 DEPTH = 200  # how deep types, patterns and attributes may nest
 WEIGHT = 1_000_000  # nodes in one of them, shared parts counted as often as they occur
-NULL = ("0", "null")
 
 NEW, OPEN, DONE = range(3)
 Attributes = dict[str, str]

@@ -223,7 +223,7 @@ def _convolve_by_slices(g, x, w, b, *, kernel_shape, strides, dilations, pads, g
     }  # fmt: skip
     parts = []
     for at in range(depth):
-        cut = g.Slice(x, [at * step], [(at + 1 - depth) * step or INT32_MOST], [2], [strides[0]])
+        cut = g.Slice(x, [at * step], [(at + 1 - depth) * step or FAR], [2], [strides[0]])
         images = g.Reshape(
             g.Transpose(cut, perm=(0, 2, 1, 3, 4)), [-1, x.ranked_shape[1], *x.ranked_shape[3:]]
         )
@@ -259,10 +259,7 @@ def _convolve_by_positions(g, x, w, b, *, kernel_shape, strides, dilations, pads
     parts = []
     for at in product(range(rows), range(columns)):
         starts = [i * d for i, d in zip(at, dilations, strict=True)]
-        ends = [
-            (i + 1 - k) * d or INT32_MOST
-            for i, k, d in zip(at, kernel_shape, dilations, strict=True)
-        ]
+        ends = [(i + 1 - k) * d or FAR for i, k, d in zip(at, kernel_shape, dilations, strict=True)]
         number = g.Slice(w, at, [i + 1 for i in at], [2, 3], [1, 1])
         part = g.Slice(x, starts, ends, [2, 3], strides)
         parts.append(g.Mul(part, g.Reshape(number, [filters, 1, 1])))

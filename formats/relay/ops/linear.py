@@ -114,12 +114,8 @@ def read_nll_loss(g, x, target, weights, *, ignore_index: int, reduction="mean")
     )
 
 
-@legalizations("MatMul")
-def legalize_mat_mul(g, a, b):
-    return legalize_product(g, "MatMul", a, b)
-
-
-def legalize_product(g, op: str, a: Value, b: Value, *rest: Value | None):
+@legalizations.for_each(("MatMul",))
+def legalize_product(op: str, g, a: Value, b: Value, *rest: Value | None):
     """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis.
 
     TVM has no products of tensors without elements: those are zeros.

@@ -95,6 +95,17 @@ def reorder_rows(g, x: Value, order: Value):
     return g.GatherND(x, g.Unsqueeze(order, [2]), batch_dims=1)
 
 
+def sort_boxes(g, boxes: Value, scores: Value, classes: int, count: int):
+    """For each class of an image, the positions of its boxes by score, the scores, and the boxes.
+
+    ``scores`` are (B · classes, count), ``boxes`` (B, count, 4).
+    """
+    order = sort_positions(g, scores)
+    sorted_scores = reorder_rows(g, scores, order)
+    spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, classes, count, 4])
+    return order, sorted_scores, reorder_rows(g, g.Reshape(spread, [-1, count, 4]), order)
+
+
 def order_kept_first(g, shown: Value):
     """An order in which the rows that are shown come first, and which of the places they take."""
     steps = positions(g, shown)
@@ -189,11 +200,7 @@ def _select_with_onnx(g, boxes, scores, limit, overlap, threshold, count: int):
 def _select_by_looping(g, boxes, scores, limit, overlap, threshold):
     """Box after box, by what overlaps of every two."""
     classes, count = require_static_sizes(scores, 1)
-    flat = g.Reshape(scores, [-1, count])
-    order = sort_positions(g, flat)
-    score = reorder_rows(g, flat, order)
-    spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, classes, count, 4])
-    rows = reorder_rows(g, g.Reshape(spread, [-1, count, 4]), order)
+    order, score, rows = sort_boxes(g, boxes, g.Reshape(scores, [-1, count]), classes, count)
     inside = g.Greater(score, g.Reshape(threshold, []))
     late = g.Unsqueeze(g.Greater(score, 0.0), [2])
     conflicts = g.And(g.GreaterOrEqual(overlaps(g, rows), g.Reshape(overlap, [])), late)

@@ -11,7 +11,9 @@ from serde.version_converter.adapters.padding import expand_pads
 
 from ..rules import Pairs, reads
 from ..target import INLINED, emit_scalar, legalizations, set_type, writes
-from .shape import FAR, INT32_MOST, static_sizes
+from .shape import FAR, static_sizes
+
+MODES = ("constant", "edge", "reflect")
 
 
 @reads("nn.pad")
@@ -46,7 +48,7 @@ def split_pads(pad_width) -> tuple[Ints, Ints]:
 
 
 def pad_with(g, x: Value, fill: Value, widths: tuple[Ints, Ints], mode: str):
-    require(mode in ("constant", "edge", "reflect"), f"pad_mode={mode!r} is unknown")
+    require(mode in MODES, f"pad_mode={mode!r} is unknown")
     before, after = widths
     work = g.cast(x, DType.INT32) if x.type in (DType.INT16, DType.UINT16) else x
     value = fill_of(g, fill, work) if mode == "constant" else None
@@ -63,12 +65,9 @@ def fill_of(g, fill: Value, x: Value):
 
 @reads("dyn.nn.pad", ignore=("pad_width",))
 def read_dyn_pad(g, x, widths, fill, *, pad_mode="constant"):
-    require(pad_mode in ("constant", "edge", "reflect"), f"pad_mode={pad_mode!r} is unknown")
+    require(pad_mode in MODES, f"pad_mode={pad_mode!r} is unknown")
     order = g.Reshape(g.Transpose(g.cast(widths, DType.INT64), perm=(1, 0)), [-1])
     return g.Pad(x, order, fill_of(g, fill, x), mode=pad_mode)
-
-
-PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
 
 @legalizations("Pad")
@@ -116,7 +115,7 @@ def _pad_by_choice(g, x, pads, fill, axes):
 def _crop_negative_pads(g, x, pads):
     """``x`` without what pads below zero take away."""
     starts = [max(0, -p) for p in pads[: x.rank]]
-    ends = [min(0, p) or INT32_MOST for p in pads[x.rank :]]
+    ends = [min(0, p) or FAR for p in pads[x.rank :]]
     return g.Slice(x, starts, ends, list(range(x.rank)), [1] * x.rank)
 
 
@@ -132,7 +131,7 @@ def _pad_wrap(g, x, pads):
     return x
 
 
-@writes("Pad", only={"mode": tuple(PADS)})
+@writes("Pad", only={"mode": MODES})
 def write_pad(r, x, pads, fill=None, axes=None, *, mode: str):
     widths = static_sizes(pads)
     value = emit_scalar(r, 0, x.type) if fill is None else _squeeze_scalar(r, fill)

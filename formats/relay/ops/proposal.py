@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import Floats, reads
 from .layouts import require_static_sizes
-from .nms import column, order_kept_first, reorder_rows, select_boxes, sort_positions
+from .nms import column, order_kept_first, reorder_rows, select_boxes, sort_boxes, sort_positions
 
 
 def make_anchor(ratio: float, scale: float, size: int) -> tuple[float, float, float, float]:
@@ -130,10 +130,7 @@ def read_regular_non_max_suppression(
     require(num_classes <= kinds, f"num_classes={num_classes} of {kinds}")
     kept = g.Slice(scores, [kinds - num_classes], [kinds], [2], [1])
     flat = g.Reshape(g.Transpose(kept, perm=(0, 2, 1)), [-1, count])
-    order = sort_positions(g, flat)
-    score = reorder_rows(g, flat, order)
-    spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, num_classes, count, 4])
-    rows = reorder_rows(g, g.Reshape(spread, [-1, count, 4]), order)
+    order, score, rows = sort_boxes(g, boxes, flat, num_classes, count)
     both, one, other = compute_overlap(g, rows, 0.0)
     solid = g.And(g.Greater(one, 0.0), g.Greater(other, 0.0))
     union = g.Where(solid, g.Sub(g.Add(one, other), both), 1.0)

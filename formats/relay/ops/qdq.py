@@ -20,6 +20,7 @@ import numpy as np
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Rule
+from serde.version_converter.adapters.common import BYTES
 
 from .binary import IGNORED
 from .cast import read_cast
@@ -42,7 +43,6 @@ from .quantized_matmul import average, read_qnn_avg_pool2d, read_qnn_conv2d, rea
 from .unary import read_clip
 
 Array = np.ndarray[Any, Any]
-BYTES = (DType.INT8, DType.UINT8)
 # Functions of which no result is NaN, which QuantizeLinear does not define.
 REAL_FUNCTIONS = {
     "abs": "Abs", "erf": "Erf", "exp": "Exp", "hardswish": "HardSwish", "sigmoid": "Sigmoid",
@@ -314,37 +314,36 @@ class QdqRules:
         scale, zero = ends
         return self.emit_quantize(g, y, scale, zero, -1, operands[0].type)
 
-    def function(self, name, g, x, *quantities):
+    def apply(self, g, function, exact, x, *quantities):
+        """``function`` of the real tensor, quantized; ``exact`` integers where it is not known."""
         if not is_known(*quantities) or x.type not in BYTES:
-            return read_function(FUNCTIONS[name], g, x, *quantities)
+            return exact(g, x, *quantities)
         scale, zero, out_scale, out_zero = quantities
-        y = getattr(g, REAL_FUNCTIONS[name])(read_dequantize(g, x, scale, zero))
+        y = function(read_dequantize(g, x, scale, zero))
         return self.emit_quantize(g, y, out_scale.array(), out_zero.array(), -1, x.type)
 
+    def function(self, name, g, x, *quantities):
+        exact = partial(read_function, FUNCTIONS[name])
+        return self.apply(g, g[REAL_FUNCTIONS[name]], exact, x, *quantities)
+
     def leaky_relu(self, g, x, *quantities, alpha=0.25):
-        if not is_known(*quantities) or x.type not in BYTES:
-            return read_leaky_relu(g, x, *quantities, alpha=alpha)
-        scale, zero, out_scale, out_zero = quantities
-        y = g.LeakyRelu(read_dequantize(g, x, scale, zero), alpha=alpha)
-        return self.emit_quantize(g, y, out_scale.array(), out_zero.array(), -1, x.type)
+        exact = partial(read_leaky_relu, alpha=alpha)
+        return self.apply(g, partial(g.LeakyRelu, alpha=alpha), exact, x, *quantities)
 
     def avg_pool2d(
         self, g, x, *quantities, pool_size: Ints, strides: Ints = (1, 1),
         dilation: Ints = (1, 1), padding: Ints = (0, 0), layout="NCHW", out_layout="",
         ceil_mode=False, count_include_pad=False,
     ):  # fmt: skip
-        if not is_known(*quantities) or x.type not in BYTES or any(padding) or ceil_mode:
-            return read_qnn_avg_pool2d(
-                g, x, *quantities, pool_size=pool_size, strides=strides, dilation=dilation,
-                padding=padding, layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
-                count_include_pad=count_include_pad,
-            )  # fmt: skip
-        scale, zero, out_scale, out_zero = quantities
-        y = average(
-            g, read_dequantize(g, x, scale, zero), pool_size, strides, dilation, padding, layout,
-            out_layout, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
-        )  # fmt: skip
-        return self.emit_quantize(g, y, out_scale.array(), out_zero.array(), -1, x.type)
+        form = {
+            "pool_size": pool_size, "strides": strides, "dilation": dilation, "padding": padding,
+            "layout": layout, "out_layout": out_layout, "ceil_mode": ceil_mode,
+            "count_include_pad": count_include_pad,
+        }  # fmt: skip
+        exact = partial(read_qnn_avg_pool2d, **form)
+        if any(padding) or ceil_mode:
+            return exact(g, x, *quantities)
+        return self.apply(g, partial(average, g, **form), exact, x, *quantities)
 
 
 def is_known(*quantities: Value) -> bool:

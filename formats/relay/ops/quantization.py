@@ -31,8 +31,6 @@ from .fixed_point import (
 )
 from .unary import round_half_away
 
-BROADCAST = ("lhs_axis", "rhs_axis")
-
 
 def align_to_axis(g, v: Value, axis: int, rank: int):
     """Scales along one axis of a tensor of ``rank``; a single one as it is."""

@@ -8,6 +8,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
+from serde.version_converter.adapters.common import BYTES
 
 from ..rules import reads
 from ..target import legalizations, writes
@@ -26,9 +27,8 @@ from .fixed_point import require_scalars, saturate
 from .layouts import pack_layout, unpack_layout
 from .linear import legalize_product, multiply_integers, swap_last_axes
 from .pooling import pool
-from .quantization import is_one_number, unit_scale, upcast, zero_point
+from .quantization import align_to_axis, is_one_number, unit_scale, upcast, zero_point
 
-BYTES = (DType.INT8, DType.UINT8)
 WHOLE = {"out_dtype": "int32"}
 
 
@@ -38,12 +38,7 @@ def subtract_zero_point(g, x: Value, zero: Value, axis: int):
     known = zero.tensor is not None
     if known and not zero.array().any():
         return x if x.type in BYTES else wide
-    held = g.cast(zero, DType.INT32)
-    if zero.rank and zero.static_shape != (1,):
-        held = g.Reshape(held, [-1 if a == axis else 1 for a in range(x.rank)])
-    elif zero.rank:
-        held = g.Reshape(held, [])
-    y = g.Sub(wide, held)
+    y = g.Sub(wide, align_to_axis(g, g.cast(zero, DType.INT32), axis, x.rank))
     return g.cast(y, DType.INT16) if x.type in BYTES else y
 
 
@@ -145,15 +140,16 @@ def read_qnn_avg_pool2d(
     scale, zero, out_scale, out_zero = require_scalars(quantities)
     wide = upcast(g, x, scale, zero, out_scale, out_zero)
     y = average(
-        g, wide, pool_size, strides, dilation, padding, layout, out_layout,
-        ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+        g, wide, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
     )  # fmt: skip
     return saturate(g, y, x.type)
 
 
 def average(
-    g, x: Value, pool_size: Ints, strides: Ints, dilation: Ints, padding: Ints, layout: str,
-    out_layout: str, **form: bool,
+    g, x: Value, *, pool_size: Ints, strides: Ints, dilation: Ints, padding: Ints, layout: str,
+    out_layout: str, ceil_mode: bool, count_include_pad: bool,
 ) -> Value:  # fmt: skip
     """The means of images in a layout."""
     frame = {
@@ -162,7 +158,7 @@ def average(
     }  # fmt: skip
 
     x = unpack_layout(g, x, layout, "NCHW")
-    y = pool(g, x, "avg", frame, form["ceil_mode"], form["count_include_pad"])
+    y = pool(g, x, "avg", frame, ceil_mode, count_include_pad)
     return pack_layout(g, y, "NCHW", out_layout or layout)
 
 
@@ -195,7 +191,7 @@ def legalize_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
     known = a.is_static and b.is_static and is_one_number(a_zero) and is_one_number(b_zero)
     if not known:
         return g.decompose("MatMulInteger", 10, a, b, a_zero, b_zero)
-    return legalize_product(g, "MatMulInteger", a, b, a_zero, b_zero)
+    return legalize_product("MatMulInteger", g, a, b, a_zero, b_zero)
 
 
 @writes("MatMulInteger")

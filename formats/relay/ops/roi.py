@@ -15,7 +15,7 @@ from ..rules import reads
 from ..target import legalizations, writes
 from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .nms import column
-from .sampling import sample_bilinear
+from .sampling import broadcast_positions, sample_bilinear
 
 
 @reads("vision.roi_align")
@@ -55,9 +55,7 @@ def max_of_samples(g, x, which, corners, counts: Ints, scale: float, ratio: int)
             g.Unsqueeze(first, [1]),
             g.Mul(g.Unsqueeze(length, [1]), g.const(steps[None].astype(np.float32))),
         )
-        shape = [0, count * ratio, 1] if at == 0 else [0, 1, count * ratio]
-        all_of = [1, counts[0] * ratio, counts[1] * ratio]
-        place = g.Reshape(g.Expand(g.Reshape(place, shape), all_of), [0, -1])
+        place = broadcast_positions(g, place, (counts[0] * ratio, counts[1] * ratio), at)
         outside.append(g.Or(g.Less(place, -1.0), g.Greater(place, float(size))))
         grids.append(g.Min(g.Max(place, 0.0), float(size - 1)))
     y = g.Where(

@@ -17,8 +17,7 @@ from serde.spec.expressions import Size
 from ..rules import reads
 from ..target import dims_or, legalizations, set_type, writes
 
-FAR = 2**31 - 1
-INT32_MOST = 2**31 - 1
+FAR = 2**31 - 1  # beyond the end of any axis, and the largest bound that Relay takes
 
 
 @reads("nn.batch_flatten")

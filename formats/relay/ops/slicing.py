@@ -15,7 +15,7 @@ from serde.version_converter.adapters.slicing import part_sizes
 from ..rules import reads
 from ..target import dims_or, emit_cast, emit_scalar, legalizations, writes
 from .layouts import require_static_sizes
-from .shape import FAR, INT32_MOST, static_sizes
+from .shape import FAR, static_sizes
 
 BEYOND = 2**62  # beyond any size
 
@@ -109,7 +109,7 @@ def write_slice(r, x, starts, ends, axes, steps):
         else:
             if by < 0 or min(first, last) < -1:  # TVM counts beyond the front
                 return dynamic_slice(r, x, starts, ends, axes, steps)
-            first, last = (max(min(v, INT32_MOST), -INT32_MOST) for v in (first, last))
+            first, last = (max(min(v, FAR), -FAR) for v in (first, last))
         begin.append(first)
         end.append(last)
         step.append(by)

@@ -17,16 +17,13 @@ from serde.legalize.target import Target
 from serde.rewrite import custom_ops
 from serde.spec import schema
 
+from ..support_table import MEASURED
 from . import legalizations
 from .dynamic_shape_support import SYMBOLIC
 from .support_table import SUPPORTED
 
 OPSET = 17  # the opset the importer was measured at
 IMPORTER = "TVM's importer into Relax"
-TYPES = frozenset(
-    {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
-    | {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
-)
 DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
 BROADCASTING = frozenset(
     "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less "
@@ -116,7 +113,7 @@ class Relax(Target):
             return f"{value.name!r} is {' of '.join(value.container)}"
         if value.dtype is None:
             return f"{value.name!r} holds elements of unknown type"
-        if value.dtype not in TYPES:
+        if value.dtype not in MEASURED:
             content = "strings" if value.dtype is DType.STRING else f"{value.dtype.value} elements"
             return f"{value.name!r} holds {content}"
         if value.shape is None:
