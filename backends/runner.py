@@ -89,10 +89,7 @@ class Hybrid:
 
     def _constants(self, part: PartInfo) -> dict[str, Array]:
         """The operands of an If or a Loop that are constants."""
-        constants: dict[str, Array] = {}
-        if part.files:
-            with np.load(self.folder / next(iter(part.files)), allow_pickle=False) as held:
-                constants = {name: held[name] for name in held.files}
+        constants = read_npz(self.folder / next(iter(part.files))) if part.files else {}
         known = constants.keys() | {v.name for v in part.inputs}
         optional = 2 if part.operator == "Loop" else 0  # the first operands of a Loop
         needed = [n for at, n in enumerate(part.operands) if n or at >= optional]

@@ -109,14 +109,12 @@ def verify(
     )  # fmt: skip
 
 
-def verify_conversion(
-    source: Any, target: str | os.PathLike[str], *, weights: str | None = None, **options: Any
-) -> Verification:
+def verify_conversion(source: Any, target: str | os.PathLike[str], **options: Any) -> Verification:
     """As ``verify``, for a conversion whose result is at hand as ``graph``.
 
-    ``weights`` is the file of the result's parameters; ``options`` are those of ``run_source``.
+    ``options`` are those of ``run_source``.
     """
-    return compare_result(run_source(source, target, **options), target, weights=weights)
+    return compare_result(run_source(source, target, **options), target)
 
 
 def run_source(

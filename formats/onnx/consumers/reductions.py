@@ -1,10 +1,11 @@
-"""Reductions for runtimes that take constant axes."""
+"""Reductions for runtimes that take constant axes, or start from the farthest finite number."""
 
 from __future__ import annotations
 
+from serde.decompositions import reduction
 from serde.errors import require
 from serde.ir.geometry import Ints
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
 
 def read_axes(who: str, x: Value, axes: Value | None) -> tuple[Ints, list[int]]:
@@ -13,3 +14,10 @@ def read_axes(who: str, x: Value, axes: Value | None) -> tuple[Ints, list[int]]:
     listed = axes.ints() if axes is not None else ()
     every = sorted(a % x.rank for a in listed) if listed else list(range(x.rank))
     return tuple(listed), every
+
+
+def decompose_extreme(op, g, x, axes=None, **form):
+    """``ReduceMax`` or ``ReduceMin`` of booleans, and of elements that are all infinite."""
+    if x.type is DType.BOOL:
+        return reduction.extreme_of_booleans(op, g, x, axes, **form)
+    return reduction.extreme_of_infinite(op, g, x, axes, **form)

@@ -18,6 +18,7 @@ from serde.version_converter.adapters.roi import align_regions
 
 from ..negative_pads import crop_negative_pads
 from ..non_max_suppression import raise_overlap_limit
+from ..reductions import decompose_extreme
 
 legalize = legalization_table("ir → relax")
 
@@ -30,6 +31,7 @@ legalize("Pad")(crop_negative_pads)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
+legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("Hardmax")(normalization.hardmax)  # the importer has none of the largest at -inf only
 
@@ -79,15 +81,6 @@ def legalize_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes:
     if noop_with_empty_axes:
         return g.Identity(x)
     return None if axes is None else g.ReduceSum(x, None, keepdims=keepdims)
-
-
-@legalize.for_each(("ReduceMax", "ReduceMin"))
-def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """TVM starts from the farthest finite number."""
-    form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-    if x.type is DType.BOOL:
-        return reduction.extreme_of_booleans(op, g, x, axes, **form)
-    return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
 @legalize.for_each(("ArgMax", "ArgMin"))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions import indexing, recurrent, reduction
+from serde.decompositions import indexing, recurrent
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
@@ -16,9 +16,11 @@ from serde.version_converter.adapters.quantization import emit_dequantize, emit_
 from serde.version_converter.adapters.recurrent import KINDS
 
 from ..negative_pads import crop_negative_pads
+from ..reductions import decompose_extreme
 
 legalize = legalization_table("ir → tract")
 legalize("OneHot")(indexing.one_hot)  # tract aborts at indices out of range
+legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)
 STATES = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}  # operands that are initial states
 
 
@@ -180,11 +182,3 @@ def legalize_lp_pool(g, x, *, p: int, kernel_shape, dilations=(), ceil_mode: int
     powers = g.Pow(g.Abs(x), float(p))
     means = g.AveragePool(powers, kernel_shape=kernel_shape, count_include_pad=1, **form)
     return g.Pow(g.Mul(means, float(math.prod(kernel_shape))), 1 / p)
-
-
-@legalize.for_each(("ReduceMax", "ReduceMin"))
-def legalize_extreme(op, g, x, axes=None, **form):
-    """tract gives the farthest finite number for elements that are all infinite."""
-    if x.type is DType.BOOL:
-        return reduction.extreme_of_booleans(op, g, x, axes, **form)
-    return reduction.extreme_of_infinite(op, g, x, axes, **form)
