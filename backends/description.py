@@ -171,9 +171,8 @@ class _Reader:
                 raise InvalidKey(str(name), reason, schema.names(opset))
             types = type_constraints(table["types"], operator) if "types" in table else {}
             self.supports[name] = types
-            forms = [check for key in CHECKS.keys() & table.keys()
-                     for check in CHECKS[key](table[key], operator)]  # fmt: skip
-            self.illegal[name] = forms
+            self.illegal[name] = [check for key, checks in CHECKS.items() if key in table
+                                  for check in checks(table[key], operator)]  # fmt: skip
 
 
 def _check_keys(tables: Mapping[str, Any]) -> None:
