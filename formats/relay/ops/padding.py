@@ -83,24 +83,19 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         return g.cast(g.Pad(g.cast(x, wide), pads, number, axes, mode=mode), x.type)
     if is_computed and mode == "constant" and not (x.is_static and pads.tensor is not None):
         return _pad_by_choice(g, x, pads, fill, axes)
-    widths, chosen = static_sizes(pads), static_sizes(axes)
-    if widths is None or (axes is not None and chosen is None):
+    if static_sizes(pads) is None or (axes is not None and static_sizes(axes) is None):
         require(mode != "wrap", "wrapping by dynamic pads")
         every = expand_pads(g, x, pads, axes)
         return None if every is pads else g.Pad(x, every, fill, mode=mode)
-    listed = list(range(x.rank)) if axes is None else list(chosen)
-    half = len(listed)
-    full = [0] * 2 * x.rank
-    for at, axis in enumerate(listed):
-        full[axis], full[axis + x.rank] = widths[at], widths[at + half]
+    full = static_sizes(expand_pads(g, x, pads, axes)) or ()
     if min(full, default=0) < 0:
-        added = [max(0, p) for p in full]
+        added = tuple(max(0, p) for p in full)
         if mode == "constant":  # what is cut off may be padding of the other end
             return _crop_negative_pads(g, g.Pad(x, added, fill, mode=mode), full)
         x, full = _crop_negative_pads(g, x, full), added
     if mode == "wrap":
         return _pad_wrap(g, x, full)
-    if tuple(full) == widths and axes is None:
+    if full == static_sizes(pads) and axes is None:
         return None
     return g.Pad(x, full, fill, mode=mode)
 

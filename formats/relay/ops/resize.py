@@ -80,25 +80,9 @@ def nearest_table(size, count, mode, rounding, roi, exact: bool) -> Any:
     return np.clip(nearest(positions(size, count, mode, roi), rounding), 0, size - 1)
 
 
-def onnx_table(size, count, mode, rounding) -> Any:
+def onnx_table(size: int, count: int, mode: str, rounding: str) -> Any:
     """What ONNX Runtime's Resize takes."""
-    scale = F(count) / F(size)
-    x = arrays.arange(count, dtype=F)
-    if mode == "half_pixel":
-        at = (x + F(0.5)) / scale - F(0.5)
-    elif mode == "pytorch_half_pixel":
-        at = (x + F(0.5)) / scale - F(0.5) if count > 1 else x * 0
-    elif mode == "align_corners":
-        at = x * F(size - 1) / F(count - 1) if count > 1 else x * 0
-    else:
-        at = x / scale
-    if rounding == "round_prefer_floor":
-        at = np.where(at == np.floor(at) + F(0.5), np.floor(at), np.floor(at + F(0.5)))
-    elif rounding == "round_prefer_ceil":
-        at = np.floor(at + F(0.5))
-    else:
-        at = np.floor(at) if rounding == "floor" else np.ceil(at)
-    return np.clip(at.astype(np.int64), 0, size - 1)
+    return nearest_index(coordinates(size, count, 0.0, mode, (0.0, 1.0)), size, rounding)
 
 
 def resize_to(
