@@ -58,20 +58,24 @@ for _key, (_make, _parts) in LAYOUTS.items():
     _register = builds_expression if issubclass(_make, ast.Expr) else builds
     _register(_key, **_parts)(partial(_build_by_layout, _make))
 
-# Strings, numbers, spans
-
-
-@builds("")
-def _build_null(d: Decoder, at: int, attrs: Attributes) -> None:
-    return None
-
-
-def _build_string(d: Decoder, at: int, attrs: Attributes) -> str:
-    return d.table.text(at)
-
-
-builds("runtime.String")(_build_string)
-builds("SourceName")(_build_string)
+# Objects that name no others
+PLAIN: dict[str, Builder] = {
+    "": lambda d, at, attrs: None,
+    "runtime.String": lambda d, at, attrs: d.table.text(at),
+    "SourceName": lambda d, at, attrs: d.table.text(at),
+    "runtime.BoxInt": lambda d, at, attrs: d.table.integer(
+        at, "value", {"value": d.table.text(at)}
+    ),
+    "runtime.BoxBool": lambda d, at, attrs: d.table.text(at) == "true",
+    "runtime.BoxFloat": lambda d, at, attrs: d.table.number(
+        at, "value", {"value": d.table.text(at)}
+    ),
+    "tir.StringImm": lambda d, at, attrs: d.table.string(at, "value", attrs),
+    "relay.Id": lambda d, at, attrs: ast.VarId(d.table.string(at, "name_hint", attrs)),
+    "Op": lambda d, at, attrs: ast.Op(d.table.text(at)),
+}
+for _key, _builder in PLAIN.items():
+    builds(_key)(_builder)
 
 
 @builds("Span", source_name=maybe(str), source=maybe(str))
@@ -90,21 +94,6 @@ def _build_spans(
     return spans[0] if spans else None
 
 
-@builds("runtime.BoxInt")
-def _build_box_int(d: Decoder, at: int, attrs: Attributes) -> int:
-    return d.table.integer(at, "value", {"value": d.table.text(at)})
-
-
-@builds("runtime.BoxBool")
-def _build_box_bool(d: Decoder, at: int, attrs: Attributes) -> bool:
-    return d.table.text(at) == "true"
-
-
-@builds("runtime.BoxFloat")
-def _build_box_float(d: Decoder, at: int, attrs: Attributes) -> float:
-    return d.table.number(at, "value", {"value": d.table.text(at)})
-
-
 @builds("IntImm")
 def _build_int_imm(d: Decoder, at: int, attrs: Attributes) -> Any:
     value, dtype = d.table.integer(at, "value", attrs), attrs.get("dtype", "")
@@ -117,11 +106,6 @@ def _build_int_imm(d: Decoder, at: int, attrs: Attributes) -> Any:
 def _build_float_imm(d: Decoder, at: int, attrs: Attributes) -> Any:
     value, dtype = d.table.number(at, "value", attrs), attrs.get("dtype", "")
     return value if dtype == "float32" else ast.Imm(value, dtype)
-
-
-@builds("tir.StringImm")
-def _build_string_imm(d: Decoder, at: int, attrs: Attributes) -> str:
-    return d.table.string(at, "value", attrs)
 
 
 def _build_dim_var(is_size: bool, d: Decoder, at: int, attrs: Attributes) -> ast.DimVar:
@@ -192,11 +176,6 @@ def _build_global_type_var(
 # Expressions
 
 
-@builds("relay.Id")
-def _build_id(d: Decoder, at: int, attrs: Attributes) -> ast.VarId:
-    return ast.VarId(d.table.string(at, "name_hint", attrs))
-
-
 @builds_expression("relay.Var", vid=one(ast.VarId), type_annotation=maybe(*TYPES))
 def _build_var(
     d: Decoder, at: int, attrs: Attributes, vid: ast.VarId, annotation: Any, **common: Any
@@ -207,11 +186,6 @@ def _build_var(
 @builds_expression("GlobalVar")
 def _build_global_var(d: Decoder, at: int, attrs: Attributes, **common: Any) -> ast.GlobalVar:
     return ast.GlobalVar(d.table.string(at, "name_hint", attrs), **common)
-
-
-@builds("Op")
-def _build_op(d: Decoder, at: int, attrs: Attributes) -> ast.Op:
-    return ast.Op(d.table.text(at))
 
 
 @builds("relay.Constructor", inputs=each(*TYPES), belong_to=one(ast.GlobalTypeVar))
