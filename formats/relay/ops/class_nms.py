@@ -56,17 +56,12 @@ def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[st
     update, _ = _inputs(makers, "Expand", updates, 2)
     scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, own)
     _expect(None not in (x, index) and _axis_of(makers, index) == 1)
-    _expect(
-        columns.tensor is not None
-        and columns.ints() == (0, 2)
-        and update.ranked_shape in ((), (1,))
-    )
+    _expect(columns.tensor is not None and columns.ints() == (0, 2))
+    _expect(update.ranked_shape in ((), (1,)))
     _expect(all(v.is_static for v in (boxes, scores, ids)))
     _expect(scores.ranked_shape == ids.ranked_shape == x.ranked_shape == boxes.ranked_shape[:2])  # type: ignore[union-attr]
-    _expect(
-        spread.ranked_shape == (scores.ranked_shape[0], 1, scores.ranked_shape[1])
-        and of_classes.rank == 3
-    )
+    _expect(spread.ranked_shape == (scores.ranked_shape[0], 1, scores.ranked_shape[1]))
+    _expect(of_classes.rank == 3)
     limits = [number(v) for v in (most, overlap, least, rest)]
     _expect(None not in limits)
     _expect(limits[0] >= scores.static_shape[1] and limits[3] <= limits[2])
@@ -84,9 +79,8 @@ def _classes(makers: Makers, own: Value) -> Value:
     last, one = _inputs(makers, "Add", end, 2)
     _expect(number(one) == number(step) == 1)
     for op, value in (("ReduceMin", first), ("ReduceMax", last)):
-        _expect(
-            value.ranked_shape == () and _uncast(makers, _inputs(makers, op, value, 2)[0]) is ids
-        )
+        _expect(value.ranked_shape == ())
+        _expect(_uncast(makers, _inputs(makers, op, value, 2)[0]) is ids)
     return ids
 
 

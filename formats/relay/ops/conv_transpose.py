@@ -104,17 +104,10 @@ def write_conv_transpose(
             r, _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b
         )
     y = r[f"nn.conv{axes}d_transpose"](
-        x,
-        w,
-        strides=strides,
-        padding=explicit_pads(pads),
-        groups=group,
-        channels=w.ranked_shape[1] * group,
-        kernel_size=kernel_shape,
-        data_layout=data,
-        kernel_layout=kernel,
-        output_padding=output_padding,
-    )
+        x, w, strides=strides, padding=explicit_pads(pads), groups=group,
+        channels=w.ranked_shape[1] * group, kernel_size=kernel_shape, data_layout=data,
+        kernel_layout=kernel, output_padding=output_padding,
+    )  # fmt: skip
     return add_bias(r, y, b)
 
 

@@ -149,11 +149,8 @@ def read_untransformed(
 ):  # fmt: skip
     """A kernel that was not transformed after all; see ``undo_weight_transforms.py``."""
     layout = kernel_layout or "OI" + spatial(count)
-    held = (
-        tuple(w.static_shape[layout.index(a)] for a in spatial(count))
-        if w.rank == len(layout)
-        else ()
-    )
+    axes = [layout.index(a) for a in spatial(count)] if w.rank == len(layout) else []
+    held = tuple(w.static_shape[a] for a in axes)
     require(held == kernel_size, "its kernel was transformed before the module was written")
     return read_conv(
         count, g, x, w, strides=strides, padding=padding, dilation=dilation, groups=groups,

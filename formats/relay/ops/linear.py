@@ -205,11 +205,8 @@ def write_mat_mul(r, a, b):
     """
     wide, inner = "float32" if a.type is HALF else None, b.ranked_shape[-2]
     if isinstance(inner, int) and not isinstance(a.ranked_shape[-1], int):
-        a = set_type(
-            declare_sizes(r, a, (*(None,) * (a.rank - 1), inner)),
-            a.dtype,
-            (*a.ranked_shape[:-1], inner),
-        )
+        known = declare_sizes(r, a, (*(None,) * (a.rank - 1), inner))
+        a = set_type(known, a.dtype, (*a.ranked_shape[:-1], inner))
     if a.rank == 3:
         product = emit_batch_matmul(r, a, b, wide)
     elif isinstance(b.ranked_shape[1], int):

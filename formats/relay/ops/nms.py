@@ -130,11 +130,8 @@ def read_get_valid_counts(
         valid = g.And(valid, g.GreaterOrEqual(column(g, x, id_index), 0.0))
     order, shown, count = order_kept_first(g, valid)
     rows = mask_rows(g, reorder_rows(g, x, order), shown)
-    return (
-        g.cast(g.Squeeze(count, [1]), DType.INT32),
-        rows,
-        g.cast(mask_rows(g, order, shown), DType.INT32),
-    )
+    counts = g.cast(g.Squeeze(count, [1]), DType.INT32)
+    return counts, rows, g.cast(mask_rows(g, order, shown), DType.INT32)
 
 
 @reads("vision.non_max_suppression")

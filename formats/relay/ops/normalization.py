@@ -112,11 +112,7 @@ def write_instance_norm(r, x, scale, bias, *, epsilon):
 @legalizations("LayerNormalization")
 def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
     """Over the last axis and with a bias as it is, otherwise decomposed."""
-    last = (
-        axis % x.rank == x.rank - 1
-        and scale.rank == 1
-        and scale.ranked_shape == x.ranked_shape[-1:]
-    )
+    last = axis % x.rank == x.rank - 1 and scale.ranked_shape == x.ranked_shape[-1:]
     if last and bias is not None and outputs == 1 and x.type.bits == 32:
         return None
     attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}

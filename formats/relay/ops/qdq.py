@@ -163,9 +163,7 @@ class QdqRules:
         known = is_known(scale, zero)
         if real is not None and is_product and known and real.has(scale.array(), zero.array()):
             return real.make(g)
-        is_sum = (
-            x.type is DType.INT32 and x.tensor is None
-        )  # a constant is a bias, and becomes floats
+        is_sum = x.type is DType.INT32 and x.tensor is None  # a constant is a bias: floats
         if is_sum and is_known(scale, zero) and not zero.array().any():
             scales = scale.array().reshape(()) if scale.array().size == 1 else scale.array()
             return g.DequantizeLinear(x, scales, axis=axis_of(axis, x.rank))

@@ -49,11 +49,7 @@ def read_quantize(g, x, scale, zero, *, out_dtype: DType, axis=-1):
 
 @reads("qnn.dequantize")
 def read_dequantize(g, x, scale, zero, *, out_dtype: DType | None = None, axis=-1):
-    if (
-        x.type in (DType.INT8, DType.UINT8)
-        and zero.tensor is not None
-        and is_representable(zero, x)
-    ):
+    if x.type in BYTES and zero.tensor is not None and is_representable(zero, x):
         zero = g.const(zero.array().astype(x.type.numpy))
         size = max(v.tensor.size if v.tensor else 2 for v in (scale, zero))
         scale, zero = (
@@ -165,7 +161,7 @@ FUNCTIONS = {
 @reads.for_each({f"qnn.{name}": function for name, function in FUNCTIONS.items()})
 def read_function(function, g, x, *quantities):
     """A table of the results for all values an element can have, as TVM makes one."""
-    require(x.type in (DType.INT8, DType.UINT8), f"{x.type.value} elements")
+    require(x.type in BYTES, f"{x.type.value} elements")
     scale, zero, out_scale, out_zero = require_scalars(quantities)
     codes = np.arange(256, dtype=np.uint8).view(x.type.numpy)
     real = ((codes.astype(np.int32) - zero).astype(np.float32) * scale).astype(np.float32)
@@ -265,11 +261,8 @@ def as_parameter(r, v: Value, dtype: DType) -> Value:
         return emit_scalar(r, held, dtype)
     if v.tensor is not None:
         return r.const(v.array().astype(dtype.numpy))
-    v = (
-        v
-        if v.rank == 0 or v.ranked_shape != (1,)
-        else set_type(r.reshape(v, newshape=()), v.dtype, ())
-    )
+    if v.ranked_shape == (1,):
+        v = set_type(r.reshape(v, newshape=()), v.dtype, ())
     return v if v.dtype is dtype else r.cast(v, dtype=dtype.value)
 
 

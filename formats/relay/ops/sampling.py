@@ -147,14 +147,8 @@ def read_deformable_conv2d(
     each = channels // deformable_groups
     images = g.Reshape(x, [-1, each, height, width])
     places = []
-    begins = normalize_pads(padding, 2)[:2]
-    frame = zip(
-        (rows, columns),
-        repeat_per_axis(strides, 2),
-        begins,
-        repeat_per_axis(dilation, 2),
-        strict=True,
-    )
+    begins, gaps = normalize_pads(padding, 2)[:2], repeat_per_axis(dilation, 2)
+    frame = zip((rows, columns), repeat_per_axis(strides, 2), begins, gaps, strict=True)
     arrays.charge_elements(2, count, rows, columns)
     for at, (size, stride, pad, step) in enumerate(frame):
         base = arrays.arange(size)[None] * stride - pad + arrays.arange(kernel[at])[:, None] * step

@@ -255,17 +255,9 @@ def write_reshape(r, x, shape, *, allowzero: int):
 
 @legalizations("Flatten")
 def legalize_flatten(g, x, *, axis: int):
-    if axis == 1:
-        return (
-            g.Reshape(x, [0, -1])
-            if x.is_static and 0 not in x.static_shape
-            else _flatten_at(g, x, axis)
-        )
-    return _flatten_at(g, x, axis)
-
-
-def _flatten_at(g, x: Value, axis: int):
     """The sizes in front of ``axis``, and those behind, multiplied."""
+    if axis == 1 and x.is_static and 0 not in x.static_shape:
+        return g.Reshape(x, [0, -1])
     parts = [
         g.ReduceProd(g.Shape(x, start=s, end=e), keepdims=1) for s, e in ((0, axis), (axis, x.rank))
     ]

@@ -52,11 +52,15 @@ def read_dft(g, real, imaginary, *, inverse=False):
     return (g.Div(re, float(count)), g.Div(im, float(count))) if inverse else (re, im)
 
 
+def load_parts(*parts: Value) -> list[np.ndarray]:
+    """The arrays of a sparse matrix, which have to be known."""
+    require(all(v.tensor is not None for v in parts), "a sparse matrix that the model computes")
+    return [v.array() for v in parts]
+
+
 def to_dense_matrix(data: Value, indices: Value, starts: Value, columns: int) -> np.ndarray:
     """The dense matrix of one in CSR or BSR form."""
-    require(all(v.tensor is not None for v in (data, indices, starts)),
-            "a sparse matrix that the model computes")  # fmt: skip
-    held, at, begin = data.array(), indices.array(), starts.array()
+    held, at, begin = load_parts(data, indices, starts)
     blocks = held if held.ndim == 3 else held.reshape(-1, 1, 1)
     height, width = blocks.shape[1:]
     full = arrays.zeros(((len(begin) - 1) * height, columns), held.dtype)
@@ -80,13 +84,12 @@ def read_sparse_dense(g, x, data, indices, starts, *, sparse_lhs=False):
 @reads("nn.sparse_transpose")
 def read_sparse_transpose(g, data, indices, starts):
     """The rows of a square matrix, by single elements, as its columns."""
-    require(all(v.tensor is not None for v in (data, indices, starts)),
-            "a sparse matrix that the model computes")  # fmt: skip
-    columns, count = indices.array(), len(starts.array()) - 1
-    rows = np.repeat(arrays.arange(count), np.diff(starts.array()))
+    elements, columns, begin = load_parts(data, indices, starts)
+    count = len(begin) - 1
+    rows = np.repeat(arrays.arange(count), np.diff(begin))
     order = np.argsort(columns, kind="stable")
     ends = np.searchsorted(columns[order], arrays.arange(count + 1))
-    held = (data.array()[order], rows[order], ends)
+    held = (elements[order], rows[order], ends)
     kinds = (v.type.numpy for v in (data, indices, starts))
     return tuple(g.const(v.astype(t)) for v, t in zip(held, kinds, strict=True))
 

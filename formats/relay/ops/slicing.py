@@ -70,22 +70,18 @@ def read_split(g, x, *, indices_or_sections: int | Ints, axis=0):
     """So many equal parts, or parts between positions."""
     axis = axis_of(axis, x.rank)
     if isinstance(indices_or_sections, int):
-        if indices_or_sections == 1:
+        count, size = indices_or_sections, x.ranked_shape[axis]
+        if count == 1:
             return (x,)
-        parts = g.Split(
-            x, num_outputs=indices_or_sections, axis=axis, outputs=indices_or_sections
-        ) if not isinstance(x.ranked_shape[axis], int) else None  # fmt: skip
-        if parts is not None:
-            return tuple(parts)
-        size = x.ranked_shape[axis]
-        require(size % indices_or_sections == 0, f"{size} is not {indices_or_sections} equal parts")
-        step = size // indices_or_sections
+        if not isinstance(size, int):
+            return tuple(g.Split(x, num_outputs=count, axis=axis, outputs=count))
+        require(size % count == 0, f"{size} is not {count} equal parts")
+        step = size // count
         indices_or_sections = tuple(range(step, size, step)) if step else ()
-    ends = (*indices_or_sections, FAR)
-    starts = (0, *indices_or_sections)
-    return tuple(
-        g.slice_axis(x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True)
-    ) if len(ends) > 1 else (x,)  # fmt: skip
+    if not indices_or_sections:
+        return (x,)
+    bounds = zip((0, *indices_or_sections), (*indices_or_sections, FAR), strict=True)
+    return tuple(g.slice_axis(x, axis, a, max(a, b)) for a, b in bounds)
 
 
 @reads("slice_like")
