@@ -17,7 +17,7 @@ def test_types_and_operators_may_take_several_lines():
     assert table == {"Cast": {}, "Gather": types, "Slice": types}
 
 
-@pytest.mark.parametrize("name", ["onnx2torch", "openvino", "relax", "tract"])
+@pytest.mark.parametrize("name", ["mnn", "ncnn", "onnx2torch", "openvino", "relax", "tract"])
 def test_tables_are_as_they_are_written(name):
     text = import_module(f"serde.formats.onnx.consumers.{name}.support_table").MEASURED
     assert f"\n{join_table(split_table(text))}\n" == text

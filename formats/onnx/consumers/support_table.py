@@ -28,12 +28,8 @@ def split_table(text: str) -> dict[str, str]:
     A paragraph, whose lines but the first are indented, has the types for each type variable, as
     NumPy spells them, and the operators that have these: ``T=f4,i8 Tind=i8: Gather Slice``.
     """
-    operators = {}
-    for paragraph in re.split(r"\n(?! )", text.strip("\n")):
-        types, colon, ops = paragraph.partition(":")
-        if not colon:  # of tables that are measured by line: an operator, and its types
-            ops, _, types = paragraph.partition(" ")
-        operators |= dict.fromkeys(ops.split(), types)
+    paragraphs = (p.partition(":") for p in re.split(r"\n(?! )", text.strip("\n")))
+    operators = {op: types for types, _, ops in paragraphs for op in ops.split()}
     return dict(sorted(operators.items()))
 
 
