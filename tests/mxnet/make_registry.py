@@ -17,11 +17,12 @@ import ctypes
 import json
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from serde.formats.mxnet.ops.aliases import ALIASES as KNOWN
+from serde.formats.mxnet.bind.op_names import FIRST_ALIASES as ALIASED
 from tests.mxnet.releases_live import SECOND, worker
 from tests.mxnet_live import MXNET_VERSION, live_mxnet, registered_ops
 
@@ -35,7 +36,14 @@ Written by tests/mxnet/make_registry.py.
 
 from __future__ import annotations
 
-ALIASES = {  # the name rules are registered under: its other names
+# Names that have a prefix in place of another one: both, and what follows them.
+FAMILIES = {families}
+# Operators whose name is there in title case as well: ``_Greater_Equal``.
+TITLED = {titled}
+# The same without underscores between the words: ``_GreaterEqualScalar``.
+JOINED = {joined}
+OTHERS = {{  # the name rules are registered under: its other names
+{others}}}
 '''
 SECOND_FILE = FILE.with_name("mxnet_registry_of_2.json")
 SECOND_ALIASES = ALIASES.with_name("aliases_of_2.py")
@@ -48,9 +56,13 @@ from __future__ import annotations
 
 # Names that MXNet 1.9.1 has for an operator that another of 2.0 is not.
 SECOND_OWN = {own}
-SECOND_ALIASES = {{  # a name: the one that rules are registered under
-{aliases}}}
+# Names that have a prefix in place of another one: both, and what follows them.
+SECOND_FAMILIES = {families}
+SECOND_OTHERS = {{  # the name rules are registered under: its other names
+{others}}}
 '''
+PREFIXES = ("_sparse_", "_npx_", "_npi_", "")  # of other names
+OWN_PREFIXES = ("", "_contrib_", "_")  # of those that rules are registered under
 LENIENT = ROOT / "formats" / "mxnet" / "ops_without_attributes.py"
 LENIENT_HEADER = '''"""Operators without parameters in MXNet's code: it loads them with any attribute, and ignores it.
 
@@ -64,7 +76,6 @@ LENIENT = frozenset(
     """
 '''
 OPERANDS = ("NDArray-or-Symbol", "NDArray", "Symbol", "Symbol or Symbol[]")
-ALIASED = {other: name for name, others in KNOWN.items() for other in others.split()}
 Strings = ctypes.POINTER(ctypes.c_char_p)
 
 
@@ -132,18 +143,54 @@ def as_json(entries: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def as_words(words: Sequence[str], indent: int = 0) -> str:
+    """Words as a text of several lines, as ruff formats it."""
+    lines = textwrap.wrap(" ".join(words), 93 - indent, break_on_hyphens=False)
+    if len(lines) == 1 and len(lines[0]) < 70:
+        return f'"{lines[0]}"'
+    space = " " * (indent + 4)
+    parts = [f'{space}"{line} "\n' for line in lines[:-1]] + [f'{space}"{lines[-1]}"\n']
+    return "(\n" + "".join(parts) + " " * indent + ")"
+
+
+def as_families(aliases: dict[str, str]) -> str:
+    """The aliases that differ in their prefix, which are taken out of the others."""
+    families: dict[tuple[str, str], list[str]] = {}
+    for other, own in product(PREFIXES, OWN_PREFIXES):
+        stems = [a.removeprefix(other) for a, name in aliases.items()
+                 if a.startswith(other) and name == own + a.removeprefix(other) != a]  # fmt: skip
+        if len(stems) > 2:
+            families[other, own] = sorted(stems)
+            for stem in stems:
+                del aliases[other + stem]
+    rows = (f'    ("{o}", "{n}"): {as_words(stems, 4)},\n' for (o, n), stems in families.items())
+    return "{\n" + "".join(rows) + "}"
+
+
+def as_others(aliases: Mapping[str, str]) -> str:
+    """The aliases that follow no rule, by the name they stand for."""
+    names: dict[str, list[str]] = {}
+    for alias, name in sorted(aliases.items()):
+        names.setdefault(name, []).append(alias)
+    rows = (f'    "{name}": {as_words(names[name], 4)},\n' for name in sorted(names))
+    return "".join(rows)
+
+
 def as_aliases(entries: Mapping[str, Any]) -> str:
     """The module of the other names, as ruff formats it."""
-    lines = []
-    for name, entry in entries.items():
-        names = " ".join(entry.get("aliases", ()))
-        line = f'    "{name}": "{names}",\n'
-        if len(line) > 101:
-            first, *rest = textwrap.wrap(names, 80)
-            parts = [f'        "{first}"', *(f'        " {part}"' for part in rest)]
-            line = f'    "{name}": ' + "(\n" + "\n".join(parts) + "\n    ),\n"
-        lines += [line] if names else []
-    return HEADER + "".join(lines) + "}\n"
+    aliases = {a: name for name, entry in entries.items() for a in entry.get("aliases", ())}
+    titled = [name for a, name in aliases.items() if a == name.title()]
+    joined = [name for a, name in aliases.items()
+              if a == f"_{name.title().replace('_', '')}" != name.title()]  # fmt: skip
+    families = as_families(aliases)
+    for name in titled:
+        del aliases[name.title()]
+    for name in joined:
+        del aliases[f"_{name.title().replace('_', '')}"]
+    return HEADER.format(
+        families=families, titled=as_words(sorted(titled)), joined=as_words(sorted(joined)),
+        others=as_others(aliases),
+    )  # fmt: skip
 
 
 def second_registry() -> dict[str, Any]:
@@ -162,8 +209,8 @@ def as_second_aliases(entries: Mapping[str, Any]) -> str:
         for alias in entry.get("aliases", ())
         if ALIASED.get(alias, alias) != names[name]
     }
-    lines = "".join(f'    "{alias}": "{name}",\n' for alias, name in other.items())
-    return SECOND_HEADER.format(own=json.dumps(own), aliases=lines)
+    families = as_families(other)
+    return SECOND_HEADER.format(own=json.dumps(own), families=families, others=as_others(other))
 
 
 def main(arguments: list[str]) -> None:

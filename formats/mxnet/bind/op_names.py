@@ -7,19 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ops.aliases import ALIASES
-from ..ops.aliases_of_2 import SECOND_ALIASES, SECOND_OWN
+from ..ops.aliases import FAMILIES, JOINED, OTHERS, TITLED
+from ..ops.aliases_of_2 import SECOND_FAMILIES, SECOND_OTHERS, SECOND_OWN
 from ..rules import SECOND
 
+
+def _expand_aliases(
+    families: Mapping[tuple[str, str], str], others: Mapping[str, str]
+) -> dict[str, str]:
+    """The name that rules are registered under, by each other name of an operator."""
+    aliases = {alias: name for name, words in others.items() for alias in words.split()}
+    for (prefix, own), stems in families.items():
+        aliases |= {prefix + stem: own + stem for stem in stems.split()}
+    return aliases
+
+
+FIRST_ALIASES = _expand_aliases(FAMILIES, OTHERS)
+FIRST_ALIASES |= {name.title(): name for name in TITLED.split()}
+FIRST_ALIASES |= {f"_{name.title().replace('_', '')}": name for name in JOINED.split()}
 # Every name an operator goes by besides the one MXNet saves: that one.
-CANONICAL = {other: name for name, others in ALIASES.items() for other in others.split()}
+CANONICAL = {**FIRST_ALIASES}
 # MXNet 2.0's names of the layers that oneDNN fused.
 CANONICAL |= {f"_sg_onednn_{op}": f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected")}
 # The names under which the detector's operators were built before MXNet had them.
 CANONICAL |= {f"MultiBox{op}": f"_contrib_MultiBox{op}" for op in ("Prior", "Detection", "Target")}
 # The same for files of MXNet 2.0: names that stand for other operators there are its own.
 SECOND_NAMES = {op: name for op, name in CANONICAL.items() if op not in SECOND_OWN}
-SECOND_NAMES |= {op: CANONICAL.get(name, name) for op, name in SECOND_ALIASES.items()}
+SECOND_NAMES |= {
+    op: CANONICAL.get(name, name)
+    for op, name in _expand_aliases(SECOND_FAMILIES, SECOND_OTHERS).items()
+}
 # Outputs that bear names of their own.
 NAMED = {
     "BatchNorm": ("output", "mean", "var"),

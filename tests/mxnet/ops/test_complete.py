@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serde.formats.mxnet.ops.aliases import ALIASES
+from serde.formats.mxnet.bind.op_names import FIRST_ALIASES
 from serde.formats.mxnet.rules import reads
 from tests.mxnet.cases import Case, check
 
@@ -18,9 +18,7 @@ TABLES = [
     if path.stem != Path(__file__).stem
 ]
 FIRST = {c.op: c for table in reversed(TABLES) for c in reversed(table) if isinstance(c, Case)}
-OTHERS = {
-    other: name for name, others in ALIASES.items() if name in FIRST for other in others.split()
-}
+OTHERS = {other: name for other, name in FIRST_ALIASES.items() if name in FIRST}
 
 
 def test_every_rule_has_a_case() -> None:
