@@ -26,6 +26,22 @@ def make_number(rec: Recorder, value: Value) -> Any:
     return TracedNumber(rec, value)
 
 
+def _refuse_as(what: str) -> Any:
+    """A method of ``TracedNumber`` that would need its value."""
+    return lambda self, *args, **options: self._leak(what)
+
+
+def _make_operators(sign: str) -> tuple[Any, Any]:
+    """The methods of ``TracedNumber`` for an operator, and for that with exchanged operands."""
+    return (lambda self, other: self._apply(sign, other),
+            lambda self, other: self._apply(sign, other, True))  # fmt: skip
+
+
+def _make_comparison(ufunc: np.ufunc) -> Any:
+    """The method of ``TracedNumber`` for a comparison."""
+    return lambda self, other: self._compare(ufunc, other)
+
+
 class TracedNumber:
     """An int (a tensor of one int64) or a float (a float64 without axes) of the recorded run."""
 
@@ -62,20 +78,11 @@ class TracedNumber:
         refuse(what, f"{size} is known when the model runs, and not while the code is traced",
                f"Give the dimension a number, or {CONTROL_FLOW}")  # fmt: skip
 
-    def __index__(self) -> int:
-        return self._leak("index")
-
-    def __bool__(self) -> bool:
-        return self._leak("bool")
-
-    def __float__(self) -> float:
-        return self._leak("float")
-
-    def __int__(self) -> int:
-        return self._leak("int")
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        self._leak("np.asarray")
+    __index__ = _refuse_as("index")
+    __bool__ = _refuse_as("bool")
+    __float__ = _refuse_as("float")
+    __int__ = _refuse_as("int")
+    __array__ = _refuse_as("np.asarray")
 
     # Arithmetic of Python numbers
 
@@ -108,17 +115,11 @@ class TracedNumber:
             a, b = reversed(pair) if swap else pair
             return make_number(self.rec, _emit(g, sign, a, b, is_float))
 
-    def __add__(self, other: Any) -> Any:
-        return self._apply("+", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._apply("+", other, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._apply("-", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._apply("-", other, True)
+    __add__, __radd__ = _make_operators("+")
+    __sub__, __rsub__ = _make_operators("-")
+    __truediv__, __rtruediv__ = _make_operators("/")
+    __floordiv__, __rfloordiv__ = _make_operators("//")
+    __mod__, __rmod__ = _make_operators("%")
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (tuple, list)):
@@ -126,24 +127,6 @@ class TracedNumber:
         return self._apply("*", other)
 
     __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._apply("/", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._apply("/", other, True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._apply("//", other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._apply("//", other, True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._apply("%", other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._apply("%", other, True)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -211,23 +194,12 @@ class TracedNumber:
             return NotImplemented
         return ufunc(as_array(self), as_array(other) if isinstance(other, TracedNumber) else other)
 
-    def __eq__(self, other: Any) -> Any:
-        return self._compare(np.equal, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._compare(np.not_equal, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compare(np.less, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compare(np.less_equal, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compare(np.greater, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compare(np.greater_equal, other)
+    __eq__ = _make_comparison(np.equal)
+    __ne__ = _make_comparison(np.not_equal)
+    __lt__ = _make_comparison(np.less)
+    __le__ = _make_comparison(np.less_equal)
+    __gt__ = _make_comparison(np.greater)
+    __ge__ = _make_comparison(np.greater_equal)
 
     def __hash__(self) -> int:
         return id(self)
