@@ -47,7 +47,7 @@ def node_of(op: str) -> Emit:
 
 def for_bools(logical: str, op: str) -> Emit:
     """One operator, and another one for booleans."""
-    return lambda g, a, b: g[logical if a.dtype is DType.BOOL else op](a, b)
+    return lambda g, *xs: g[logical if xs[0].dtype is DType.BOOL else op](*xs)
 
 
 # Arithmetic

@@ -348,6 +348,12 @@ def as_array(thing: Any, rec: Recorder | None = None, dtype: Any = None) -> Trac
     return TracedArray(rec, make_constant(rec, np.asarray(thing, dtype)))
 
 
+def as_arrays(things: Any) -> list[TracedArray]:
+    """Several things, of which one is traced, as traced arrays."""
+    rec = find_recorder(things)
+    return [as_array(thing, rec) for thing in things]
+
+
 def cast(x: TracedArray, dtype: Any) -> TracedArray:
     """The array in another element type; itself where it has it."""
     expected = np.dtype(dtype)

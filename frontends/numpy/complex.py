@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import TracedArray, as_array, cast, find_recorder
+from .array import TracedArray, as_array, find_recorder
 from .core import FUNCTIONS, apply_function, name_of
 from .recorder import HOOKS, refuse
 
@@ -218,4 +218,3 @@ def apply_complex(ufunc: Any, inputs: Sequence[Any], options: dict[str, Any]) ->
 
 
 HOOKS["complex"] = apply_complex
-__all__ = ["TracedComplex", "apply_complex", "cast", "split_parts"]

@@ -243,11 +243,6 @@ def is_known(x: Any) -> bool:
     return not isinstance(x, (TracedArray, TracedNumber)) and not has_traced(x)
 
 
-def as_bool(x: TracedArray) -> TracedArray:
-    """Whether each element is not zero."""
-    return cast(x, bool)
-
-
 def order_as_signed(x: TracedArray) -> TracedArray:
     """uint64 as int64 in the same order."""
     return cast(as_array(x ^ np.uint64(1 << 63)), np.int64)

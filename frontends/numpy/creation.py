@@ -8,11 +8,10 @@ import numpy as np
 
 from serde.ir.graph import show_shape
 
-from .array import TracedArray, as_array, cast, find_recorder
+from .array import TracedArray, as_array, as_arrays, cast, find_recorder
 from .core import (
     NOVALUE,
     arange,
-    as_bool,
     axis_index,
     concatenate,
     emit,
@@ -27,7 +26,7 @@ from .core import (
 from .manipulation import broadcast_sizes
 from .number import TracedNumber
 from .recorder import Recorder, refuse
-from .ufuncs import broadcast_dims, store
+from .ufuncs import broadcast_dims, finish
 
 
 def _like(number: Any) -> Any:
@@ -66,7 +65,7 @@ def _where(condition: Any, x: Any = NOVALUE, y: Any = NOVALUE, /) -> Any:
     if x is NOVALUE:
         return np.nonzero(condition)
     rec = find_recorder(condition, x, y)
-    test = as_bool(as_array(condition, rec))
+    test = cast(as_array(condition, rec), bool)
     if isinstance(x, TracedArray) or isinstance(y, TracedArray) or not (
         is_known(x) and is_known(y)
     ):  # fmt: skip
@@ -88,10 +87,9 @@ def _clip(a: Any, a_min: Any = NOVALUE, a_max: Any = NOVALUE, out: Any = None, *
         result = np.maximum(result, low, **options)
     if high is not None and high is not NOVALUE:
         result = np.minimum(result, high, **options)
-    if out is not None:
-        store(out, result)
-        return out
-    return as_array(result, find_recorder(a, low, high))
+    if out is None:
+        return as_array(result, find_recorder(a, low, high))
+    return finish(result, out)
 
 
 @implements(np.select)
@@ -128,8 +126,7 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
 
 @implements(np.isclose)
 def _isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    rec = find_recorder(a, b)
-    x, y = as_array(a, rec), as_array(b, rec)
+    x, y = as_arrays([a, b])
     kind = np.result_type(y.dtype, np.float32 if y.dtype.itemsize < 8 and y.dtype.kind == "f"
                           else np.float64)  # fmt: skip
     y = cast(y, kind)
@@ -145,8 +142,7 @@ def _allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: boo
 
 @implements(np.array_equal)
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    rec = find_recorder(a1, a2)
-    x, y = as_array(a1, rec), as_array(a2, rec)
+    x, y = as_arrays([a1, a2])
     if x.ndim != y.ndim or any(isinstance(i, int) and isinstance(j, int) and i != j
                                for i, j in zip(x.dims, y.dims, strict=True)):  # fmt: skip
         return False
@@ -181,8 +177,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 @implements(np.ix_)
 def _ix(*args: Any) -> Any:
-    rec, rank = find_recorder(args), len(args)
-    arrays = [as_array(a, rec) for a in args]
+    arrays, rank = as_arrays(args), len(args)
     if any(a.ndim != 1 for a in arrays):
         raise ValueError("Cross index must be 1 dimensional")
     return tuple(expand_dims(a, [i for i in range(rank) if i != n]) for n, a in enumerate(arrays))
@@ -326,10 +321,7 @@ def _round(a: Any, decimals: int, out: Any) -> Any:
     else:
         factor = np.asarray(10.0 ** abs(decimals), x.dtype)
         result = (np.rint(x * factor) / factor) if decimals > 0 else np.rint(x / factor) * factor
-    if out is not None:
-        store(out, result)
-        return out
-    return result
+    return finish(result, out)
 
 
 @implements(np.result_type)

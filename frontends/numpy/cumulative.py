@@ -19,7 +19,8 @@ from .core import (
     slice_axis,
 )  # fmt: skip
 from .recorder import refuse
-from .reductions import fill_nan, finish, set_value, sum_type
+from .reductions import set_value, skip_nan, sum_type
+from .ufuncs import finish
 
 
 @implements(np.cumsum)
@@ -81,9 +82,7 @@ implements(np.cumulative_sum)(cumulative(np.cumsum))
 implements(np.cumulative_prod)(cumulative(np.cumprod))
 
 
-@implements(np.nancumsum)
-def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumsum(fill_nan(as_array(a), 0), axis, dtype, out)
+implements(np.nancumsum)(skip_nan(np.cumsum, 0))
 
 
 @implements(np.diff)

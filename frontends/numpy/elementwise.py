@@ -56,10 +56,6 @@ def _of_truth(op: str) -> Emit:
     return lambda g, *xs: g[op](*(to_type(g, x, DType.BOOL) for x in xs))
 
 
-def _bitwise(logical: str, op: str) -> Emit:
-    return lambda g, *xs: g[logical if xs[0].dtype is DType.BOOL else op](*xs)
-
-
 def _shift_left(g: Any, a: Value, b: Value) -> Value:
     """A product with a power of two; 0 where all bits leave."""
     bits, wide = a.type.bits, DType.UINT64
@@ -174,10 +170,10 @@ EMITTERS: dict[str, Emit] = {
     "logical_or": _of_truth("Or"),
     "logical_xor": _of_truth("Xor"),
     "logical_not": _of_truth("Not"),
-    "bitwise_and": _bitwise("And", "BitwiseAnd"),
-    "bitwise_or": _bitwise("Or", "BitwiseOr"),
-    "bitwise_xor": _bitwise("Xor", "BitwiseXor"),
-    "invert": _bitwise("Not", "BitwiseNot"),
+    "bitwise_and": for_bools("And", "BitwiseAnd"),
+    "bitwise_or": for_bools("Or", "BitwiseOr"),
+    "bitwise_xor": for_bools("Xor", "BitwiseXor"),
+    "invert": for_bools("Not", "BitwiseNot"),
     "left_shift": _shift_left,
     "right_shift": _shift_right,
     "gcd": _gcd,

@@ -123,12 +123,6 @@ def _arange(rec: Recorder, *args: Any, **options: Any) -> Any:
     return as_array(0, rec).__array_function__(np.arange, (), args, options)
 
 
-def _linspace(rec: Recorder, *args: Any, **options: Any) -> Any:
-    if not has_traced([*args, *options.values()]):
-        return np.linspace(*args, **options)
-    return as_array(0, rec).__array_function__(np.linspace, (), args, options)
-
-
 def _eye(rec: Recorder, N: Any, M: Any = None, k: int = 0, dtype: Any = float, **o: Any) -> Any:
     if not has_traced([N, M]):
         return TracedArray(rec, None, np.eye(N, M, k, dtype))
@@ -156,12 +150,11 @@ def creators(rec: Recorder) -> dict[Any, Callable[..., Any]]:
         np.asanyarray: partial(_asarray, rec),
         np.ascontiguousarray: partial(_asarray, rec),
         np.arange: partial(_arange, rec),
-        np.linspace: partial(_linspace, rec),
         np.eye: partial(_eye, rec),
         np.identity: partial(_eye, rec),
     }
     for function in (np.broadcast_to, np.broadcast_shapes, np.tile, np.pad, np.reshape,
-                     np.repeat, np.resize, np.full_like):  # fmt: skip
+                     np.repeat, np.resize, np.full_like, np.linspace):  # fmt: skip
         functions[function] = partial(_dispatch, rec, function)
     return functions
 

@@ -186,12 +186,7 @@ def _as_int64(rec: Recorder, index: Any) -> Any:
 def _nonzero(entry: Entry, x: TracedArray) -> list[Any]:
     """The index arrays that a mask stands for."""
     mask = entry.item
-    for at, (size, own) in enumerate(zip(mask.shape, x.dims[entry.axis :], strict=False)):
-        if isinstance(size, int) and isinstance(own, int) and size != own:
-            raise IndexError(
-                f"boolean index did not match indexed array along axis {entry.axis + at}; size of "
-                f"axis is {own} but size of corresponding boolean axis is {size}"
-            )
+    check_mask(mask, x, entry.axis)
     if isinstance(mask, np.ndarray):
         return list(np.nonzero(mask))
     rows = emit(mask, "NonZero")
@@ -212,9 +207,10 @@ def _compress(y: TracedArray, entries: Sequence[Entry], entry: Entry) -> TracedA
     return expand_dims(y, [at for at, e in enumerate(entries) if e.kind == "new"])
 
 
-def check_mask(mask: TracedArray, x: TracedArray, axis: int) -> None:
+def check_mask(mask: TracedArray | np.ndarray[Any, Any], x: TracedArray, axis: int) -> None:
     """Raise IndexError for a mask whose sizes are not those of the axes it is for."""
-    for at, (size, own) in enumerate(zip(mask.dims, x.dims[axis:], strict=False)):
+    sizes = mask.dims if isinstance(mask, TracedArray) else mask.shape
+    for at, (size, own) in enumerate(zip(sizes, x.dims[axis:], strict=False)):
         if isinstance(size, int) and isinstance(own, int) and size != own:
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + at}; size of "

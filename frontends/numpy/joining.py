@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .array import TracedArray, as_array, find_recorder
+from .array import TracedArray, as_arrays
 from .core import axis_index, concatenate, expand_dims, implements, promote, ravel, reshape
-from .ufuncs import store
+from .ufuncs import finish
 
 
 @implements(np.concatenate)
@@ -35,11 +35,7 @@ def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any =
             raise ValueError("all the input array dimensions except for the concatenation axis "
                              f"must match exactly, but along dimension {place} they are "
                              f"{' and '.join(map(str, sizes))}")  # fmt: skip
-    result = concatenate(parts, at)
-    if out is None:
-        return result
-    store(out, result)
-    return out
+    return finish(concatenate(parts, at), out)
 
 
 @implements(np.stack)
@@ -52,43 +48,34 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None,
     ):
         raise ValueError("all input arrays must have the same shape")
     at = axis_index(axis, parts[0].ndim + 1)
-    result = concatenate([expand_dims(p, [at]) for p in parts], at)
-    if out is None:
-        return result
-    store(out, result)
-    return out
+    return finish(concatenate([expand_dims(p, [at]) for p in parts], at), out)
 
 
 @implements(np.vstack)
 def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    rec = find_recorder(tup)
-    return np.concatenate([np.atleast_2d(as_array(a, rec)) for a in tup], 0, dtype=dtype)
+    return np.concatenate([np.atleast_2d(a) for a in as_arrays(tup)], 0, dtype=dtype)
 
 
 @implements(np.hstack)
 def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    rec = find_recorder(tup)
-    parts = [np.atleast_1d(as_array(a, rec)) for a in tup]
+    parts = [np.atleast_1d(a) for a in as_arrays(tup)]
     return np.concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype)
 
 
 @implements(np.dstack)
 def _dstack(tup: Any) -> Any:
-    rec = find_recorder(tup)
-    return np.concatenate([np.atleast_3d(as_array(a, rec)) for a in tup], 2)
+    return np.concatenate([np.atleast_3d(a) for a in as_arrays(tup)], 2)
 
 
 @implements(np.column_stack)
 def _column_stack(tup: Any) -> Any:
-    rec = find_recorder(tup)
-    parts = [as_array(a, rec) for a in tup]
-    return np.concatenate([p if p.ndim > 1 else reshape(p, [-1, 1]) for p in parts], 1)
+    parts = [p if p.ndim > 1 else reshape(p, [-1, 1]) for p in as_arrays(tup)]
+    return np.concatenate(parts, 1)
 
 
 @implements(np.append)
 def _append(arr: Any, values: Any, axis: Any = None) -> Any:
-    rec = find_recorder([arr, values])
-    parts = [as_array(arr, rec), as_array(values, rec)]
+    parts = as_arrays([arr, values])
     if axis is None:
         parts, axis = [ravel(p) for p in parts], 0
     return np.concatenate(parts, axis)

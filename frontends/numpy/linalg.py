@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import TracedArray, as_array, cast, find_recorder
+from .array import TracedArray, as_array, as_arrays, cast
 from .core import (
     axis_index,
     axis_tuple,
@@ -20,14 +20,13 @@ from .core import (
     transpose,
 )  # fmt: skip
 from .recorder import refuse
-from .ufuncs import CORE_UFUNCS, broadcast_dims, store
+from .ufuncs import CORE_UFUNCS, broadcast_dims, finish
 
 MOST_COLUMNS = 64  # of a matrix that elimination is unrolled for
 
 
 def _operands(*xs: Any) -> list[TracedArray]:
-    rec = find_recorder(list(xs))
-    arrays = [as_array(x, rec) for x in xs]
+    arrays = as_arrays(xs)
     kind = np.result_type(*(a.dtype for a in arrays))
     return [cast(a, kind) for a in arrays]
 
@@ -52,11 +51,7 @@ def _matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
         raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0 (size "
                          f"{inner[1]} is different from {inner[0]})")  # fmt: skip
     broadcast_dims(a.dims[:-2], b.dims[:-2])
-    result = _multiply(a, b)
-    if out is None:
-        return result
-    store(out[0] if isinstance(out, tuple) else out, result)
-    return out[0] if isinstance(out, tuple) else out
+    return finish(_multiply(a, b), out[0] if isinstance(out, tuple) else out)
 
 
 @implements(np.dot)
@@ -69,9 +64,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return np.tensordot(x, y, axes=([-1], [-2]))
 
 
-@implements(np.vdot)
-def _vdot(a: Any, b: Any, /) -> Any:
-    return np.dot(np.ravel(a), np.ravel(b))
+implements(np.vdot)(lambda a, b, /: np.dot(np.ravel(a), np.ravel(b)))
 
 
 @implements(np.inner)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import TracedArray, as_array, cast, find_recorder, sizes_value, to_number
+from .array import TracedArray, as_array, as_arrays, cast, find_recorder, sizes_value, to_number
 from .core import (
     arange,
     axis_index,
@@ -191,8 +191,7 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 @implements(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    rec = find_recorder(args)
-    arrays = [as_array(a, rec) for a in args]
+    arrays = as_arrays(args)
     sizes = broadcast_sizes(arrays)
     return tuple(expand(a, sizes) for a in arrays)
 
@@ -316,13 +315,9 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         return take(x, np.repeat(np.arange(len(counts)), counts), at)
     ends = as_array(np.cumsum(as_array(repeats, rec, np.int64)))
     total = ends[-1]
-    places = arange(rec, _as_size(total))
+    places = arange(rec, to_number(as_array(total)))
     index = np.sum(np.expand_dims(places, 1) >= np.expand_dims(ends, 0), 1)
     return take(x, index, at)
-
-
-def _as_size(x: Any) -> Any:
-    return to_number(as_array(x))
 
 
 @implements(np.flip)
@@ -378,7 +373,7 @@ def _roll_axis(x: TracedArray, shift: Any, axis: int) -> TracedArray:
         if by == 0:
             return x
         return concatenate([slice_axis(x, axis, -by), slice_axis(x, axis, 0, -by)], axis)
-    by = _as_size(as_array(size, x.rec) - as_array(shift, x.rec)) % size
+    by = to_number(as_array(as_array(size, x.rec) - as_array(shift, x.rec))) % size
     return concatenate([slice_axis(x, axis, by), slice_axis(x, axis, None, by)], axis)
 
 
@@ -403,14 +398,8 @@ def _resize(a: Any, new_shape: Any) -> Any:
     return reshape(as_array(np.tile(x, repeats))[:total], sizes)
 
 
-@implements(np.shape)
-def _shape(a: Any) -> Any:
-    return as_array(a).shape
-
-
-@implements(np.ndim)
-def _ndim(a: Any) -> Any:
-    return as_array(a).ndim
+implements(np.shape)(lambda a: as_array(a).shape)
+implements(np.ndim)(lambda a: as_array(a).ndim)
 
 
 @implements(np.size)

@@ -10,7 +10,6 @@ import numpy as np
 from .array import TracedArray, as_array, cast
 from .core import (
     NOVALUE,
-    as_bool,
     axis_index,
     axis_tuple,
     emit,
@@ -24,7 +23,7 @@ from .core import (
     refuse_options,
     reshape,
 )  # fmt: skip
-from .ufuncs import store
+from .ufuncs import finish
 
 
 def set_value(x: Any, default: Any = None) -> Any:
@@ -44,34 +43,32 @@ def reduce_axes(x: TracedArray, op: str, axes: Sequence[int], keepdims: bool) ->
     return emit(x, op, list(axes), keepdims=int(keepdims))
 
 
-def finish(result: TracedArray, out: Any) -> Any:
-    """A result, or the array it is written to."""
-    if out is None:
-        return result
-    store(out, result)
-    return out
-
-
 def sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type that a sum of elements has."""
     return np.add.reduce(np.zeros(1, dtype)).dtype
 
 
-def _reduce(
-    a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any,
-    op: str, combine: Any, identity: Any,
-) -> Any:  # fmt: skip
-    x = as_array(a)
-    axes = reduced_axes(axis, x.ndim)
-    x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
-    if (mask := set_value(where, True)) is not True:
-        x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)
-    narrow = x.dtype == np.float16
-    result = reduce_axes(cast(x, np.float32) if narrow else x, op, axes, bool(set_value(keepdims)))
-    result = cast(result, x.dtype)
-    if (first := set_value(initial)) is not None:
-        result = combine(result, _cast_initial(first, result.dtype))
-    return finish(result, out)
+def _trace_reduction(op: str, combine: Any, identity: Any) -> Any:
+    """What traces a sum or a product."""
+
+    def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+                initial: Any = None, where: Any = True) -> Any:  # fmt: skip
+        x = as_array(a)
+        axes = reduced_axes(axis, x.ndim)
+        x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
+        if (mask := set_value(where, True)) is not True:
+            x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)
+        wide = cast(x, np.float32) if x.dtype == np.float16 else x
+        result = cast(reduce_axes(wide, op, axes, bool(set_value(keepdims))), x.dtype)
+        if (first := set_value(initial)) is not None:
+            result = combine(result, _cast_initial(first, result.dtype))
+        return finish(result, out)
+
+    return handler
+
+
+implements(np.sum)(_trace_reduction("ReduceSum", np.add, 0))
+implements(np.prod)(_trace_reduction("ReduceProd", np.multiply, 1))
 
 
 def _cast_initial(first: Any, dtype: Any) -> Any:
@@ -79,33 +76,26 @@ def _cast_initial(first: Any, dtype: Any) -> Any:
     return cast(first, dtype) if isinstance(first, TracedArray) else np.array(first, dtype)
 
 
-@implements(np.sum)
-def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-         initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-    return _reduce(a, axis, dtype, out, keepdims, initial, where, "ReduceSum", np.add, 0)
-
-
-@implements(np.prod)
-def _prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-          initial: Any = None, where: Any = True) -> Any:  # fmt: skip
-    return _reduce(a, axis, dtype, out, keepdims, initial, where, "ReduceProd", np.multiply, 1)
-
-
-@implements(np.nansum)
-def _nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-    return np.sum(fill_nan(as_array(a), 0), axis, dtype, out, **options)
-
-
-@implements(np.nanprod)
-def _nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-    return np.prod(fill_nan(as_array(a), 1), axis, dtype, out, **options)
-
-
 def fill_nan(x: TracedArray, number: Any) -> TracedArray:
     """``x`` with a number in place of NaN."""
     if x.dtype.kind != "f":
         return x
     return as_array(np.where(np.isnan(x), np.asarray(number, x.dtype), x))
+
+
+def skip_nan(function: Any, identity: Any) -> Any:
+    """What traces a reduction in which NaN counts as a number that changes nothing."""
+
+    def handler(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any
+    ) -> Any:
+        return function(fill_nan(as_array(a), identity), axis, dtype, out, **options)
+
+    return handler
+
+
+implements(np.nansum)(skip_nan(np.sum, 0))
+implements(np.nanprod)(skip_nan(np.prod, 1))
 
 
 def count_of(x: TracedArray, axes: Sequence[int]) -> Any:
@@ -207,68 +197,69 @@ def _lowest(dtype: np.dtype[Any], largest: bool) -> Any:
     return dtype.type(info.min if largest else info.max)
 
 
-def _extreme(
-    a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any, largest: bool
-) -> Any:
-    x = as_array(a)
-    axes, keep = reduced_axes(axis, x.ndim), bool(set_value(keepdims))
-    first, mask = set_value(initial), set_value(where, True)
-    if first is None and any(x.dims[i] == 0 for i in axes):
-        name = "maximum" if largest else "minimum"
-        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    if mask is not True:
-        if first is None:
-            raise ValueError("reduction operation needs an initial value to use a where mask")
-        x = cast(as_array(np.where(mask, x, _lowest(x.dtype, largest))), x.dtype)
-    if first is not None and any(x.dims[i] == 0 for i in axes):
-        sizes = [1 if i in axes else s for i, s in enumerate(x.shape)]
-        result = full(x.rec, sizes, first, x.dtype)
-        result = result if keep else np.squeeze(result, axes)
+def _trace_extreme(largest: bool) -> Any:
+    """What traces ``np.max``, or ``np.min``."""
+
+    def handler(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
+                initial: Any = None, where: Any = True) -> Any:  # fmt: skip
+        x = as_array(a)
+        axes, keep = reduced_axes(axis, x.ndim), bool(set_value(keepdims))
+        first, mask = set_value(initial), set_value(where, True)
+        if first is None and any(x.dims[i] == 0 for i in axes):
+            name = "maximum" if largest else "minimum"
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+        if mask is not True:
+            if first is None:
+                raise ValueError("reduction operation needs an initial value to use a where mask")
+            x = cast(as_array(np.where(mask, x, _lowest(x.dtype, largest))), x.dtype)
+        if first is not None and any(x.dims[i] == 0 for i in axes):
+            sizes = [1 if i in axes else s for i, s in enumerate(x.shape)]
+            result = full(x.rec, sizes, first, x.dtype)
+            return finish(result if keep else np.squeeze(result, axes), out)
+        result = _reduce_to_extreme(x, axes, keep, largest)
+        if first is not None:
+            result = (np.maximum if largest else np.minimum)(result, _cast_initial(first, x.dtype))
         return finish(result, out)
+
+    return handler
+
+
+def _reduce_to_extreme(x: TracedArray, axes: Any, keep: bool, largest: bool) -> TracedArray:
+    """The extremes over axes; NaN where there is one."""
     own, op = x.dtype, "ReduceMax" if largest else "ReduceMin"
     if own == np.uint64:
-        result = order_as_unsigned(reduce_axes(order_as_signed(x), op, axes, keep))
-    else:
-        wide = np.float32 if own == np.float16 else own
-        result = cast(reduce_axes(cast(x, wide), op, axes, keep), own)
-    if x.dtype.kind == "f" and axes:
-        nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
-        result = emit(as_bool(nan), "Where", np.asarray(np.nan, x.dtype), result)
-    if first is not None:
-        result = (np.maximum if largest else np.minimum)(result, _cast_initial(first, own))
-    return finish(result, out)
+        return order_as_unsigned(reduce_axes(order_as_signed(x), op, axes, keep))
+    wide = np.float32 if own == np.float16 else own
+    result = cast(reduce_axes(cast(x, wide), op, axes, keep), own)
+    if own.kind != "f" or not axes:
+        return result
+    nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
+    return emit(cast(nan, bool), "Where", np.asarray(np.nan, own), result)
 
 
-@implements(np.max, np.amax)
-def _max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-         where: Any = True) -> Any:  # fmt: skip
-    return _extreme(a, axis, out, keepdims, initial, where, True)
+implements(np.max, np.amax)(_trace_extreme(True))
+implements(np.min, np.amin)(_trace_extreme(False))
 
 
-@implements(np.min, np.amin)
-def _min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-         where: Any = True) -> Any:  # fmt: skip
-    return _extreme(a, axis, out, keepdims, initial, where, False)
-
-
-@implements(np.nanmax)
-def _nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE, **o: Any) -> Any:
-    return _nan_extreme(a, axis, out, keepdims, True, **o)
-
-
-@implements(np.nanmin)
-def _nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE, **o: Any) -> Any:
-    return _nan_extreme(a, axis, out, keepdims, False, **o)
-
-
-def _nan_extreme(a: Any, axis: Any, out: Any, keepdims: Any, largest: bool, **o: Any) -> Any:
-    x, keep = as_array(a), bool(set_value(keepdims))
+def _trace_nan_extreme(largest: bool) -> Any:
+    """What traces ``np.nanmax``, or ``np.nanmin``."""
     extreme = np.max if largest else np.min
-    if x.dtype.kind != "f":
-        return extreme(x, axis, out, keepdims=keep, **o)
-    values = extreme(fill_nan(x, _lowest(x.dtype, largest)), axis, keepdims=keep, **o)
-    nothing = np.all(np.isnan(x), axis, keepdims=keep)
-    return finish(np.where(nothing, x.dtype.type(np.nan), values), out)
+
+    def handler(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE, **o: Any
+    ) -> Any:
+        x, keep = as_array(a), bool(set_value(keepdims))
+        if x.dtype.kind != "f":
+            return extreme(x, axis, out, keepdims=keep, **o)
+        values = extreme(fill_nan(x, _lowest(x.dtype, largest)), axis, keepdims=keep, **o)
+        nothing = np.all(np.isnan(x), axis, keepdims=keep)
+        return finish(np.where(nothing, x.dtype.type(np.nan), values), out)
+
+    return handler
+
+
+implements(np.nanmax)(_trace_nan_extreme(True))
+implements(np.nanmin)(_trace_nan_extreme(False))
 
 
 @implements(np.nanmean)
@@ -289,66 +280,60 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE) -> 
     return finish(np.max(a, axis, keepdims=keep) - np.min(a, axis, keepdims=keep), out)
 
 
-@implements(np.all)
-def _all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *,
-         where: Any = True) -> Any:  # fmt: skip
-    return _logical(a, axis, out, keepdims, where, False)
+def _trace_logical(is_any: bool) -> Any:
+    """What traces ``np.any``, or ``np.all``: a count of the elements that are true, or false."""
+
+    def handler(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *,
+                where: Any = True) -> Any:  # fmt: skip
+        x = cast(as_array(a), bool)
+        if (mask := set_value(where, True)) is not True:
+            x = as_array(np.where(mask, x, np.bool_(not is_any)))
+        axes, keep = reduced_axes(axis, x.ndim), bool(set_value(keepdims))
+        if not axes:
+            return finish(x, out)
+        counted = x if is_any else as_array(~x)
+        count = reduce_axes(cast(counted, np.int32), "ReduceSum", axes, keep)
+        return finish((count > 0) if is_any else (count == 0), out)
+
+    return handler
 
 
-@implements(np.any)
-def _any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *,
-         where: Any = True) -> Any:  # fmt: skip
-    return _logical(a, axis, out, keepdims, where, True)
-
-
-def _logical(a: Any, axis: Any, out: Any, keepdims: Any, where: Any, is_any: bool) -> Any:
-    x = as_bool(as_array(a))
-    if (mask := set_value(where, True)) is not True:
-        x = as_array(np.where(mask, x, np.bool_(not is_any)))
-    axes, keep = reduced_axes(axis, x.ndim), bool(set_value(keepdims))
-    if not axes:
-        return finish(x, out)
-    if is_any:
-        count = reduce_axes(cast(x, np.int32), "ReduceSum", axes, keep)
-    else:
-        count = reduce_axes(cast(as_array(~x), np.int32), "ReduceSum", axes, keep)
-    return finish((count > 0) if is_any else (count == 0), out)
+implements(np.all)(_trace_logical(False))
+implements(np.any)(_trace_logical(True))
 
 
 @implements(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.sum(as_bool(as_array(a)), axis, keepdims=keepdims)
+    return np.sum(cast(as_array(a), bool), axis, keepdims=keepdims)
 
 
-def _position(a: Any, axis: Any, out: Any, keepdims: Any, op: str) -> Any:
-    x = as_array(a)
-    keep, rank = bool(set_value(keepdims)), x.ndim
-    x, at = flatten_axis(x, axis)
-    if rank == 0:
-        return finish(as_array(np.zeros((), np.int64), x.rec), out)
-    if x.dims[at] == 0:
-        raise ValueError(f"attempt to get {op.lower()} of an empty sequence")
-    x = cast(x, np.int64) if x.dtype == np.uint32 else x
-    if x.dtype == np.uint64:
-        x = order_as_signed(x)
-    result = emit(x, op, axis=at, keepdims=1, select_last_index=0)
-    if x.dtype.kind == "f":
-        nan = cast(as_array(np.isnan(x)), np.int32)
-        first = emit(nan, "ArgMax", axis=at, keepdims=1, select_last_index=0)
-        there = as_bool(reduce_axes(nan, "ReduceMax", [at], True))
-        result = emit(there, "Where", first, result)
-    if not keep:
-        result = np.squeeze(result, at)
-    elif axis is None:
-        result = reshape(result, [1] * rank)
-    return finish(result, out)
+def _trace_position(op: str) -> Any:
+    """What traces ``np.argmax``, or ``np.argmin``; NaN is the extreme where there is one."""
+
+    def handler(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOVALUE) -> Any:
+        x = as_array(a)
+        keep, rank = bool(set_value(keepdims)), x.ndim
+        x, at = flatten_axis(x, axis)
+        if rank == 0:
+            return finish(as_array(np.zeros((), np.int64), x.rec), out)
+        if x.dims[at] == 0:
+            raise ValueError(f"attempt to get {op.lower()} of an empty sequence")
+        x = cast(x, np.int64) if x.dtype == np.uint32 else x
+        x = order_as_signed(x) if x.dtype == np.uint64 else x
+        result = emit(x, op, axis=at, keepdims=1, select_last_index=0)
+        if x.dtype.kind == "f":
+            nan = cast(as_array(np.isnan(x)), np.int32)
+            first = emit(nan, "ArgMax", axis=at, keepdims=1, select_last_index=0)
+            there = cast(reduce_axes(nan, "ReduceMax", [at], True), bool)
+            result = emit(there, "Where", first, result)
+        if not keep:
+            result = np.squeeze(result, at)
+        elif axis is None:
+            result = reshape(result, [1] * rank)
+        return finish(result, out)
+
+    return handler
 
 
-@implements(np.argmax)
-def _argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOVALUE) -> Any:
-    return _position(a, axis, out, keepdims, "ArgMax")
-
-
-@implements(np.argmin)
-def _argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOVALUE) -> Any:
-    return _position(a, axis, out, keepdims, "ArgMin")
+implements(np.argmax)(_trace_position("ArgMax"))
+implements(np.argmin)(_trace_position("ArgMin"))

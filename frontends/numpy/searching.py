@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import TracedArray, as_array, cast, find_recorder, to_number
+from .array import TracedArray, as_array, as_arrays, cast, find_recorder, to_number
 from .core import (
     arange,
     axis_index,
@@ -93,20 +93,14 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *,
     return argsort_values(x, at)
 
 
-@implements(np.partition)
-def _partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    return np.sort(a, axis)
-
-
-@implements(np.argpartition)
-def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    return np.argsort(a, axis)
+# A sorted array is a partitioned one as well.
+implements(np.partition)(lambda a, kth, axis=-1, kind=None, order=None: np.sort(a, axis))
+implements(np.argpartition)(lambda a, kth, axis=-1, kind=None, order=None: np.argsort(a, axis))
 
 
 @implements(np.lexsort)
 def _lexsort(keys: Any, axis: int = -1) -> Any:
-    rec = find_recorder(keys)
-    columns = [as_array(k, rec) for k in keys]
+    columns = as_arrays(keys)
     at = axis_index(axis, columns[0].ndim)
     order = argsort_values(columns[0], at)
     for column in columns[1:]:
@@ -135,9 +129,7 @@ def _argwhere(a: Any) -> Any:
     return places if x.ndim else places[:, :0]
 
 
-@implements(np.flatnonzero)
-def _flatnonzero(a: Any) -> Any:
-    return np.nonzero(np.ravel(a))[0]
+implements(np.flatnonzero)(lambda a: np.nonzero(np.ravel(a))[0])
 
 
 @implements(np.compress)
@@ -147,9 +139,7 @@ def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     return emit(x, "Compress", as_array(condition, rec, bool), axis=at)
 
 
-@implements(np.extract)
-def _extract(condition: Any, arr: Any) -> Any:
-    return np.compress(np.ravel(condition), np.ravel(arr))
+implements(np.extract)(lambda condition, arr: np.compress(np.ravel(condition), np.ravel(arr)))
 
 
 @implements(np.take)
@@ -243,27 +233,18 @@ def _unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 
 
-@implements(np.unique_values)
-def _unique_values(x: Any, /) -> Any:
-    return np.unique(x)
+def _name_results(function: Any, **options: bool) -> Any:
+    """What traces a function of the Array API that gives some results of ``np.unique`` by name."""
+    kind = type(function(np.zeros(1)))
+    return lambda x, /: kind(*np.unique(x, **options))
 
 
-@implements(np.unique_counts)
-def _unique_counts(x: Any, /) -> Any:
-    kind = type(np.unique_counts(np.zeros(1)))
-    return kind(*np.unique(x, return_counts=True))
-
-
-@implements(np.unique_inverse)
-def _unique_inverse(x: Any, /) -> Any:
-    kind = type(np.unique_inverse(np.zeros(1)))
-    return kind(*np.unique(x, return_inverse=True))
-
-
-@implements(np.unique_all)
-def _unique_all_arrays(x: Any, /) -> Any:
-    kind = type(np.unique_all(np.zeros(1)))
-    return kind(*np.unique(x, True, True, True))
+implements(np.unique_values)(lambda x, /: np.unique(x))
+implements(np.unique_counts)(_name_results(np.unique_counts, return_counts=True))
+implements(np.unique_inverse)(_name_results(np.unique_inverse, return_inverse=True))
+implements(np.unique_all)(
+    _name_results(np.unique_all, return_index=True, return_inverse=True, return_counts=True)
+)
 
 
 @implements(np.isin)

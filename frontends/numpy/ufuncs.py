@@ -98,6 +98,14 @@ def store(target: TracedArray, result: Any) -> None:
     target.replace(source)
 
 
+def finish(result: Any, out: Any) -> Any:
+    """A result, or the array it is written to."""
+    if out is None:
+        return result
+    store(out, result)
+    return out
+
+
 def broadcast_dims(*shapes: Dims) -> Dims:
     """The shape that shapes broadcast to; a named size goes with 1 and with any other size.
 
