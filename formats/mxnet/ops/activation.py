@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.decompositions.elementwise import prelu, selu
 from serde.errors import require
 from serde.ir.geometry import may_be_same
@@ -9,6 +11,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import note_old_meaning, reads, reads_between
 from ..target import legalizations, writes
+from .shared_attributes import with_attributes_of
 
 ACTIVATIONS = {
     "relu": "Relu",
@@ -58,17 +61,13 @@ def read_leaky_relu(
 
 
 @reads_between(10700, 10800)("LeakyReLU")
-def read_leaky_relu_of_1_7(
-    g, x, gamma=None, *, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334
-):
+@with_attributes_of(read_leaky_relu)
+def read_leaky_relu_of_1_7(g, x, gamma=None, *, act_type="leaky", **attrs):
     """The oneDNN in MXNet 1.7 approximates gelu by a hyperbolic tangent."""
     if act_type == "gelu" and x.type is DType.FLOAT32:
         note_old_meaning(g, "1.8")
         return g.Gelu(x, approximate="tanh")
-    return read_leaky_relu(
-        g, x, gamma, act_type=act_type, slope=slope, lower_bound=lower_bound,
-        upper_bound=upper_bound,
-    )  # fmt: skip
+    return read_leaky_relu(g, x, gamma, act_type=act_type, **attrs)
 
 
 def align_slope(g, slope: Value, x: Value):
@@ -98,14 +97,12 @@ def write_softplus(s, x):
     return s.Activation(x, act_type="softrelu")
 
 
-@writes("LeakyRelu")
-def write_leaky_relu(s, x, *, alpha):
-    return emit_leaky_relu(s, x, act_type="leaky", slope=alpha)
+def write_sloped(act_type, s, x, *, alpha):
+    return emit_leaky_relu(s, x, act_type=act_type, slope=alpha)
 
 
-@writes("Elu")
-def write_elu(s, x, *, alpha):
-    return emit_leaky_relu(s, x, act_type="elu", slope=alpha)
+writes("LeakyRelu")(partial(write_sloped, "leaky"))
+writes("Elu")(partial(write_sloped, "elu"))
 
 
 @writes("Selu")
@@ -132,21 +129,17 @@ def write_prelu(s, x, slope):
 
 @writes("HardSigmoid")
 def write_hard_sigmoid(s, x, *, alpha, beta):
-    return emit_hard_sigmoid(s, x, alpha, beta)
-
-
-@writes("HardSwish")
-def write_hard_swish(s, x):
-    return s.elemwise_mul(x, emit_hard_sigmoid(s, x, 1 / 6, 0.5))
-
-
-def emit_hard_sigmoid(s, x, alpha: float, beta: float):
     """A line between 0 and 1; MXNet has it as an operator since 1.3."""
     if s.release.has("hard_sigmoid"):
         return s.hard_sigmoid(x, alpha=alpha, beta=beta)
     slope = s["_mul_scalar"](x, scalar=alpha)
     slope.dtype = x.dtype
     return s.clip(s["_plus_scalar"](slope, scalar=beta), a_min=0.0, a_max=1.0)
+
+
+@writes("HardSwish")
+def write_hard_swish(s, x):
+    return s.elemwise_mul(x, write_hard_sigmoid(s, x, alpha=1 / 6, beta=0.5))
 
 
 def emit_leaky_relu(s, x, *slope, **attrs):

@@ -12,6 +12,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, lowest_value
 
 from ..rules import Floats, note_old_meaning, reads, reads_between
+from .shared_attributes import with_attributes_of
 
 FORMATS = ("corner", "center")
 
@@ -77,19 +78,6 @@ def decode_boxes(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
     return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=x.rank - 1)
 
 
-@reads_between(0, 10500)("_contrib_MultiBoxPrior")
-def read_old_multibox_prior(
-    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
-    steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
-):  # fmt: skip
-    """Before MXNet 1.5 the boxes of the sizes are squares, whatever the first ratio is."""
-    if ratios[0] != 1:
-        note_old_meaning(g, "1.5")
-    return read_multibox_prior(
-        g, x, sizes=sizes, ratios=(1.0, *ratios[1:]), clip=clip, steps=steps, offsets=offsets
-    )
-
-
 @reads("_contrib_MultiBoxPrior")
 def read_multibox_prior(
     g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
@@ -104,6 +92,15 @@ def read_multibox_prior(
         return g.const(known.clip(0, 1) if clip else known, name="anchors")
     boxes = anchors(g, [g.size_of(x, axis) for axis in (2, 3)], reach, steps, offsets)
     return g.Clip(boxes, 0.0, 1.0) if clip else boxes
+
+
+@reads_between(0, 10500)("_contrib_MultiBoxPrior")
+@with_attributes_of(read_multibox_prior)
+def read_old_multibox_prior(g, x, *, ratios: Floats = (1.0,), **attrs):
+    """Before MXNet 1.5 the boxes of the sizes are squares, whatever the first ratio is."""
+    if ratios[0] != 1:
+        note_old_meaning(g, "1.5")
+    return read_multibox_prior(g, x, ratios=(1.0, *ratios[1:]), **attrs)
 
 
 @reads_between(0, 10000)("_contrib_MultiBoxPrior")

@@ -13,6 +13,7 @@ from serde.ir.graph import DType, Value
 from ..rules import Floats, note_old_meaning, reads, reads_between
 from .resize import NEAREST, resize_to
 from .shape import read_reverse
+from .shared_attributes import with_attributes_of
 
 
 def channels_first(g, x: Value):
@@ -141,18 +142,15 @@ def read_border(
 
 
 @reads_between(0, 1100)("_cvcopyMakeBorder")
-def read_old_border(
-    g, x, *, top: int, bot: int, left: int, right: int, type=0, value=0.0, values: Floats = ()
-):
+@with_attributes_of(read_border)
+def read_old_border(g, x, *, type=0, value=0.0, values: Floats = (), **attrs):
     """The value is that of the first channel, and 0 of others."""
     channels = x.ranked_shape[2]
     if type == 0 and not values and value and channels != 1:
         require(isinstance(channels, int), "needs to know the number of channels")
         note_old_meaning(g, "0.11")
         values = (value, *(0.0,) * (channels - 1))
-    return read_border(
-        g, x, top=top, bot=bot, left=left, right=right, type=type, value=value, values=values
-    )
+    return read_border(g, x, type=type, value=value, values=values, **attrs)
 
 
 @reads("_image_adjust_lighting")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..rules import Floats, note_old_meaning, reads, reads_between
 from ..target import legalizations, scalar_value, writes
 from .bbox import FORMATS, decode_boxes, to_center, to_corner
 from .dynamic_shapes import align_to_axis, emit_arange_like, emit_broadcast_like
+from .shared_attributes import with_attributes_of
 
 LOWEST = -3.4028234663852886e38  # of float32
 MASK = "SuppressionMask"
@@ -110,33 +112,20 @@ def read_box_nms(
 
 
 @reads_between(10300, 10500)("_contrib_box_nms")
-def read_old_box_nms(
-    g, x, *, overlap_thresh=0.5, valid_thresh=0.0, topk=-1, coord_start=2, score_index=1,
-    id_index=-1, force_suppress=False, in_format="corner", out_format="corner",
-):  # fmt: skip
+@with_attributes_of(read_box_nms, leave_out=("background_id",))
+def read_old_box_nms(g, x, *, id_index=-1, **attrs):
     """Before MXNet 1.5 no class is the background."""
     if id_index >= 0:
         note_old_meaning(g, "1.5")
-    return read_box_nms(
-        g, x, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh, topk=topk,
-        coord_start=coord_start, score_index=score_index, id_index=id_index,
-        background_id=None, force_suppress=force_suppress, in_format=in_format,
-        out_format=out_format,
-    )  # fmt: skip
+    return read_box_nms(g, x, id_index=id_index, background_id=None, **attrs)
 
 
 @reads_between(0, 10300)("_contrib_box_nms")
-def read_box_nms_of_all(
-    g, x, *, overlap_thresh=0.5, topk=-1, coord_start=2, score_index=1, id_index=-1,
-    force_suppress=False, in_format="corner", out_format="corner",
-):  # fmt: skip
+@with_attributes_of(read_old_box_nms, leave_out=("valid_thresh",))
+def read_box_nms_of_all(g, x, **attrs):
     """Before MXNet 1.3 boxes take part whatever their scores are."""
     note_old_meaning(g, "1.3")
-    return read_old_box_nms(
-        g, x, overlap_thresh=overlap_thresh, valid_thresh=float("-inf"), topk=topk,
-        coord_start=coord_start, score_index=score_index, id_index=id_index,
-        force_suppress=force_suppress, in_format=in_format, out_format=out_format,
-    )  # fmt: skip
+    return read_old_box_nms(g, x, valid_thresh=float("-inf"), **attrs)
 
 
 def convert_box_format(g, rows: Value, start: int, current: str, expected: str):
@@ -149,9 +138,8 @@ def convert_box_format(g, rows: Value, start: int, current: str, expected: str):
     return g.Concat(around[0], boxes, around[1], axis=2)
 
 
-@reads("_contrib_MultiBoxDetection", ignore=("background_id",))
-def read_multibox_detection(
-    g, cls_prob, loc_pred, anchor, *, clip=True, threshold=0.01, nms_threshold=0.5,
+def detect(
+    drops_rest, g, cls_prob, loc_pred, anchor, *, clip=True, threshold=0.01, nms_threshold=0.5,
     force_suppress=False, variances: Floats = (0.1, 0.1, 0.2, 0.2), nms_topk=-1,
 ):  # fmt: skip
     """Rows of class, score and box; class 0 is the background whatever ``background_id`` says.
@@ -162,24 +150,21 @@ def read_multibox_detection(
     rows = list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances)
     if not 0 < nms_threshold <= 1:
         return rows
-    return suppress_rows(g, rows, nms_threshold, force_suppress, nms_topk, count_classes(cls_prob))
+    classes = count_classes(cls_prob)
+    return suppress_rows(g, rows, nms_threshold, force_suppress, nms_topk, classes, drops_rest)
 
 
-@reads_between(0, 10300)("_contrib_MultiBoxDetection", ignore=("background_id",))
-def read_old_multibox_detection(
-    g, cls_prob, loc_pred, anchor, *, clip=True, threshold=0.01, nms_threshold=0.5,
-    force_suppress=False, variances: Floats = (0.1, 0.1, 0.2, 0.2), nms_topk=-1,
-):  # fmt: skip
+DETECTION = "_contrib_MultiBoxDetection"
+reads(DETECTION, ignore=("background_id",))(partial(detect, True))
+
+
+@reads_between(0, 10300)(DETECTION, ignore=("background_id",))
+@with_attributes_of(detect)
+def read_old_detection(g, cls_prob, loc_pred, anchor, *, nms_topk=-1, **attrs):
     """Before MXNet 1.3 those not among the best ``nms_topk`` compete too, where they are."""
     if nms_topk > 0:
         note_old_meaning(g, "1.3")
-    rows = list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances)
-    if not 0 < nms_threshold <= 1:
-        return rows
-    classes = count_classes(cls_prob)
-    return suppress_rows(
-        g, rows, nms_threshold, force_suppress, nms_topk, classes, drops_rest=False
-    )
+    return detect(False, g, cls_prob, loc_pred, anchor, nms_topk=nms_topk, **attrs)
 
 
 def count_classes(cls_prob: Value) -> Dim:
@@ -201,7 +186,7 @@ def list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances):
 
 
 def suppress_rows(
-    g, rows: Value, bound: float, force: bool, topk: int, classes: Dim, drops_rest: bool = True
+    g, rows: Value, bound: float, force: bool, topk: int, classes: Dim, drops_rest: bool
 ):
     """Rows by falling score, the class of those that are suppressed set to -1.
 

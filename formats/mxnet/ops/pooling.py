@@ -15,6 +15,7 @@ from ..rules import reads, reads_between
 from ..target import legalizations, require_symmetric_pads, writes
 from .convolution import apply_channels_first, window
 from .padding import is_symmetric
+from .shared_attributes import with_attributes_of
 from .unary import cube_root
 
 GLOBAL = {"avg": "GlobalAveragePool", "max": "GlobalMaxPool"}
@@ -53,37 +54,23 @@ def read_pooling(
 
 
 @reads_between(0, 10300)("Pooling", ignore=("cudnn_off",))
-def read_old_pooling(
-    g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
-    pad=(), p_value: int | None = None, count_include_pad: bool | None = None,
-    layout: str | None = None,
-):  # fmt: skip
+@with_attributes_of(read_pooling, leave_out=("output_size",))
+def read_old_pooling(g, x, *, pool_type="max", global_pool=False, **attrs):
     """Before MXNet 1.3 the mean over a window that lies outside is NaN."""
-    if pool_type == "avg" and pooling_convention == "full" and not global_pool:
-        frame = window(kernel, stride, (), pad)
+    if pool_type == "avg" and attrs["pooling_convention"] == "full" and not global_pool:
+        frame = window(attrs["kernel"], attrs["stride"], (), attrs["pad"])
         outside = may_drop(x, frame) or may_lie_outside(x, frame, True)
         require(not outside, "a window that lies outside, before MXNet 1.3")
-    return read_pooling(
-        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
-        pooling_convention=pooling_convention, p_value=p_value, layout=layout,
-        count_include_pad=count_include_pad,
-    )  # fmt: skip
+    return read_pooling(g, x, pool_type=pool_type, global_pool=global_pool, **attrs)
 
 
 @reads_between(0, 10200)("Pooling", ignore=("cudnn_off",))
-def read_oldest_pooling(
-    g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
-    pad=(), p_value: int | None = None, count_include_pad: bool | None = None,
-    layout: str | None = None,
-):  # fmt: skip
+@with_attributes_of(read_old_pooling)
+def read_oldest_pooling(g, x, *, global_pool=False, pad=(), **attrs):
     """Before MXNet 1.2 a global pooling counts its pads."""
     padded = global_pool and any(pad)
     require(not padded, f"global_pool with pad={pad}, which MXNet counts before 1.2")
-    return read_old_pooling(
-        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
-        pooling_convention=pooling_convention, p_value=p_value, layout=layout,
-        count_include_pad=count_include_pad,
-    )  # fmt: skip
+    return read_old_pooling(g, x, global_pool=global_pool, pad=pad, **attrs)
 
 
 @reads("Pooling_v1")
@@ -218,41 +205,30 @@ def pad_input(g, x: Value, frame, fill, more: Ints = ()):
     return g.Pad(x, pads, g.scalar(fill, x)), {**frame, "pads": (0,) * 2 * half}
 
 
-def write_pool(kind, s, x, include: int | None = None, **window):
-    kernel, strides, pads = (window[n] for n in ("kernel_shape", "strides", "pads"))
-    ceil_mode = window["ceil_mode"]
-    require(set(window["dilations"]) == {1}, f"dilations={window['dilations']}")
+def write_pool(
+    kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode,
+    count_include_pad: int | None = None,
+):  # fmt: skip
+    require(set(dilations) == {1}, f"dilations={dilations}")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
+    window = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
     require(not ceil_mode or not may_drop(x, window), "a last window in the pads")
     frame = {
         "pool_type": kind, "pooling_convention": "full" if ceil_mode else "valid",
-        "kernel": kernel, "stride": strides, "pad": require_symmetric_pads(pads),
+        "kernel": kernel_shape, "stride": strides, "pad": require_symmetric_pads(pads),
     }  # fmt: skip
-    if include is None or s.release.has("Pooling", count_include_pad=True):
-        counted = None if include is None else bool(include)
-        return s.Pooling(x, count_include_pad=counted, **frame)
+    if kind == "max":
+        return s.Pooling(x, **frame)
+    if s.release.has("Pooling", count_include_pad=True):
+        return s.Pooling(x, count_include_pad=bool(count_include_pad), **frame)
     mean = s.Pooling(x, **frame)  # before MXNet 1.3 of the pads too
-    if include or not any(pads):
+    if count_include_pad or not any(pads):
         return mean
     return s.elemwise_div(mean, s.Pooling(s.ones_like(x), **frame))
 
 
-@writes("MaxPool", only={"storage_order": (0,)})
-def write_max_pool(s, x, *, kernel_shape, strides, dilations, pads, ceil_mode):
-    return write_pool(
-        "max", s, x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
-        ceil_mode=ceil_mode,
-    )  # fmt: skip
-
-
-@writes("AveragePool")
-def write_average_pool(
-    s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
-):
-    return write_pool(
-        "avg", s, x, count_include_pad, kernel_shape=kernel_shape, strides=strides,
-        dilations=dilations, pads=pads, ceil_mode=ceil_mode,
-    )  # fmt: skip
+writes("MaxPool", only={"storage_order": (0,)})(partial(write_pool, "max"))
+writes("AveragePool")(partial(write_pool, "avg"))
 
 
 def write_global_pool(kind, s, x):

@@ -8,6 +8,7 @@ from serde.ir.graph import Value
 
 from ..rules import dtype_of, reads
 from .reduction import are_empty, count_of, normalize_axes, reduce_to_vector
+from .shared_attributes import with_attributes_of
 
 
 @reads("moments")
@@ -50,10 +51,9 @@ def read_variance(
 
 
 @reads("_npi_std")
-def read_deviation(
-    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
-):
-    return g.Sqrt(read_variance(g, x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+@with_attributes_of(read_variance)
+def read_deviation(g, x, **attrs):
+    return g.Sqrt(read_variance(g, x, **attrs))
 
 
 @reads("_npi_average")

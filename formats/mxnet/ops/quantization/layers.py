@@ -11,13 +11,14 @@ from functools import partial
 import numpy as np
 
 from serde.errors import require
-from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 
 from ...rules import reads
+from ..numpy_shape import read_numpy_transpose
 from ..pooling import read_pooling
-from ..shape import read_numpy_reshape, read_reshape, read_transpose
+from ..shape import read_flatten, read_numpy_reshape, read_reshape, read_transpose
+from ..shared_attributes import with_attributes_of
 
 # Rules taken before those of ``reads`` where runtimes are to see real numbers between integers.
 floating = RuleTable(reads.name)
@@ -200,35 +201,21 @@ def read_requantize(
     return round_to_type(g, y, dtype), low, high
 
 
-@reads("_contrib_quantized_flatten")
-def read_quantized_flatten(g, q, low, high):
-    return g.Flatten(q, axis=1), low, high
+def keep_range(rule):
+    """The rule for integers, whose range stays what it is, of a rule that only moves elements."""
+
+    @with_attributes_of(rule)
+    def read(g, q, low, high, **attrs):
+        return rule(g, q, **attrs), low, high
+
+    return read
 
 
-@reads("_contrib_quantized_reshape")
-def read_quantized_reshape(
-    g, q, low, high, *, shape: Ints = (), reverse=False, target_shape: Ints = (),
-    keep_highest=False,
-):  # fmt: skip
-    y = read_reshape(
-        g, q, shape=shape, reverse=reverse, target_shape=target_shape, keep_highest=keep_highest
-    )
-    return y, low, high
-
-
-@reads("_npx_quantized_reshape", only={"order": ("C",)})
-def read_quantized_numpy_reshape(g, q, low, high, *, newshape: Ints, reverse=False):
-    return read_numpy_reshape(g, q, newshape=newshape, reverse=reverse), low, high
-
-
-@reads("_contrib_quantized_transpose")
-def read_quantized_transpose(g, q, low, high, *, axes=()):
-    return read_transpose(g, q, axes=axes), low, high
-
-
-@reads("_npx_quantized_transpose")
-def read_quantized_numpy_transpose(g, q, low, high, *, axes: Ints | None = None):
-    return read_transpose(g, q, axes=axes or ()), low, high
+reads("_contrib_quantized_flatten")(keep_range(read_flatten))
+reads("_contrib_quantized_reshape")(keep_range(read_reshape))
+reads("_npx_quantized_reshape", only={"order": ("C",)})(keep_range(read_numpy_reshape))
+reads("_contrib_quantized_transpose")(keep_range(read_transpose))
+reads("_npx_quantized_transpose")(keep_range(read_numpy_transpose))
 
 
 @reads("_contrib_quantized_act", only={"act_type": ("relu",)})
@@ -237,18 +224,11 @@ def read_quantized_activation(g, q, low, high):
     return g.Max(q, g.scalar(0, q)), low, high
 
 
-def read_quantized_pooling(
-    mean, g, q, low, high, *, kernel: Ints = (), pool_type="max", global_pool=False,
-    pooling_convention="valid", stride: Ints = (), pad: Ints = (), p_value: int | None = None,
-    count_include_pad: bool | None = None, layout: str | None = None,
-):  # fmt: skip
+@with_attributes_of(read_pooling, leave_out=("output_size",))
+def read_quantized_pooling(mean, g, q, low, high, *, pool_type="max", **attrs):
     """A mean is that of the integers, rounded; the greatest is found among them as well."""
     require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    pool = partial(
-        read_pooling, g, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
-        pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
-        count_include_pad=count_include_pad, layout=layout,
-    )  # fmt: skip
+    pool = partial(read_pooling, g, pool_type=pool_type, **attrs)
     if pool_type == "avg":
         return mean(g, pool, q, low, high), low, high
     return round_to_type(g, pool(dequantize_unit(g, q, g.scalar(0, q))), q.type), low, high
