@@ -41,10 +41,15 @@ def modulus(g, a: Value, b: Value):
     """The remainder with the divisor's sign, 0 where the divisor is 0."""
     if b.tensor is not None and b.array().all():
         return g.Mod(a, b)
+    return remainder(g, a, b, fmod=0)
+
+
+def remainder(g, a: Value, b: Value, fmod: int = 1):
+    """The remainder with the dividend's sign, 0 where the divisor is 0."""
     zero = g.Equal(b, g.const(0, b.type))
     if a.type.kind == "f":
-        return g.Where(zero, g.const(0, a.type), g.Mod(a, b))
-    return g.Mod(a, g.Where(zero, g.const(1, b.type), b))
+        return g.Where(zero, g.const(0, a.type), g.Mod(a, b, fmod=fmod))
+    return g.Mod(a, g.Where(zero, g.const(1, b.type), b), fmod=fmod)
 
 
 @compute_in_float
@@ -109,14 +114,6 @@ def choose_number(op, g, a: Value, b: Value):
     return g.Where(g.IsNaN(a), b, g.Where(g.IsNaN(b), a, g[op](a, b)))
 
 
-def remainder(g, a: Value, b: Value):
-    """The remainder with the dividend's sign, 0 where the divisor is 0."""
-    zero = g.Equal(b, g.const(0, b.type))
-    if a.type.kind == "f":
-        return g.Where(zero, g.const(0, a.type), g.Mod(a, b, fmod=1))
-    return g.Mod(a, g.Where(zero, g.const(1, b.type), b), fmod=1)
-
-
 def floor_divide(g, a: Value, b: Value):
     """The quotient rounded down; of integers 0 where the divisor is 0."""
     if a.type.kind == "f":
@@ -178,15 +175,8 @@ TENSORS = {  # operators of two tensors of one type
         for n in ("fmax", "fmin", "logaddexp", "bitwise_left_shift", "bitwise_right_shift")
     },
 }
-PROMOTING = (
-    "add",
-    "subtract",
-    "multiply",
-    "mod",
-    "power",
-    "fmod",
-    "floor_divide",
-)  # of any two types: _npi_<name>
+# Operators of any two types: _npi_<name>.
+PROMOTING = ("add", "subtract", "multiply", "mod", "power", "fmod", "floor_divide")
 SCALARS = {  # operators of a tensor and a number behind it
     "add": "_plus_scalar _npi_add_scalar _scatter_plus_scalar",
     "subtract": "_minus_scalar _npi_subtract_scalar _scatter_minus_scalar",
@@ -261,15 +251,13 @@ for _function in PROMOTING:
     reads(f"_npi_{_function}")(partial(read_promoting, FUNCTIONS[_function]))
 
 
-@reads("_npi_lcm_scalar", ignore=("is_int",))
-def read_lcm_scalar(g, x, *, scalar=1.0):
+def read_divisor_scalar(rule, g, x, *, scalar=1.0):
     """The number's fraction is cut off."""
-    return read_lcm(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
+    return rule(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
 
 
-@reads("_npi_gcd_scalar", ignore=("is_int",))
-def read_gcd_scalar(g, x, *, scalar=1.0):
-    return read_gcd(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
+for _name, _rule in {"lcm": read_lcm, "gcd": read_gcd}.items():
+    reads(f"_npi_{_name}_scalar", ignore=("is_int",))(partial(read_divisor_scalar, _rule))
 
 
 def as_float(g, x: Value):

@@ -40,20 +40,18 @@ def read_second_zeros(g, *, shape: Ints = (), dtype: str | None = None):
     return make_full(g, tuple(1 if d < 0 else d for d in shape), 0, dtype or "float32")
 
 
-@reads("_npi_zeros", ignore=("ctx",))
-def read_numpy_zeros(g, *, shape: Ints = (), dtype="float32"):
-    return make_full(g, shape, 0, dtype)
-
-
 @reads("_zeros_without_dtype", ignore=("ctx",))
 def read_zeros_of_a_code(g, *, shape: Ints = (), dtype=-1):
     """The type is one of MXNet's codes, or -1: one that the tensor's use tells."""
     return read_zeros(g, shape=shape, dtype=TYPES[dtype].value if dtype >= 0 else "float32")
 
 
-@reads("_ones", "_npi_ones", ignore=("ctx",))
-def read_ones(g, *, shape: Ints = (), dtype="float32"):
-    return make_full(g, shape, 1, dtype)
+def read_filled(number, g, *, shape: Ints = (), dtype="float32"):
+    return make_full(g, shape, number, dtype)
+
+
+reads("_npi_zeros", ignore=("ctx",))(partial(read_filled, 0))
+reads("_ones", "_npi_ones", ignore=("ctx",))(partial(read_filled, 1))
 
 
 @reads("_full", ignore=("ctx",))
@@ -88,15 +86,13 @@ def read_second_linspace(
     return read_linspace(g, start=start, stop=stop, num=num, endpoint=endpoint, dtype=kind)
 
 
-@reads("zeros_like", ignore=("dtype",))
-def read_zeros_like(g, x):
-    return g.full_like(x, 0)
-
-
-@reads("ones_like", ignore=("dtype",))
-def read_ones_like(g, x):
+def read_filled_like(number, g, x):
     """A ``dtype`` that is said is not looked at: MXNet keeps the tensor's."""
-    return g.full_like(x, 1)
+    return g.full_like(x, number)
+
+
+reads("zeros_like", ignore=("dtype",))(partial(read_filled_like, 0))
+reads("ones_like", ignore=("dtype",))(partial(read_filled_like, 1))
 
 
 @reads("_arange", "_npi_arange", ignore=("ctx",), only={"infer_range": (False,)})

@@ -18,6 +18,8 @@ FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow
     "MakeLoss", "make_loss",
     ignore=("scalar", "is_int", "grad_scale", "valid_thresh", "normalization"),
 )  # fmt: skip
+@reads("cast_storage", ignore=("stype",))  # sparse tensors are the dense ones they stand for
+@reads("Dropout", ignore=("p", "axes", "cudnn_off"), only={"mode": ("training",)})
 def read_copy(g, x):
     return x
 
@@ -27,19 +29,8 @@ def read_regularized(g, x, average=None):
     return x
 
 
-@reads("cast_storage", ignore=("stype",))
-def read_cast_storage(g, x):
-    """Sparse tensors are the dense ones they stand for."""
-    return x
-
-
 @reads("_identity_with_attr_like_rhs")
 def read_first(g, x, like):
-    return x
-
-
-@reads("Dropout", ignore=("p", "axes", "cudnn_off"), only={"mode": ("training",)})
-def read_dropout(g, x):
     return x
 
 

@@ -23,18 +23,6 @@ COMPARISONS = {  # MXNet's name: ONNX's, NumPy's
     "not_equal": ("unequal", "not_equal"),
 }
 LOGIC = {"and": "And", "or": "Or", "xor": "Xor"}
-MXNET_COMPARISONS = {
-    "Equal": "broadcast_equal",
-    "Greater": "broadcast_greater",
-    "GreaterOrEqual": "broadcast_greater_equal",
-    "Less": "broadcast_lesser",
-    "LessOrEqual": "broadcast_lesser_equal",
-}
-LOGICAL = {
-    "And": "broadcast_logical_and",
-    "Or": "broadcast_logical_or",
-    "Xor": "broadcast_logical_xor",
-}
 OF_ZERO_AND_ONE = {  # the same of booleans, which are numbers, before MXNet 1.3
     "broadcast_logical_and": "broadcast_mul",
     "broadcast_logical_or": "broadcast_maximum",
@@ -42,7 +30,7 @@ OF_ZERO_AND_ONE = {  # the same of booleans, which are numbers, before MXNet 1.3
 }
 
 
-def compare(g, op, a: Value, b: Value):
+def compare(op, g, a: Value, b: Value):
     """The truth of a comparison; booleans are compared as numbers."""
     if a.dtype is DType.BOOL:
         a, b = g.cast(a, DType.INT32), g.cast(b, DType.INT32)
@@ -51,43 +39,25 @@ def compare(g, op, a: Value, b: Value):
 
 def read_comparison(op, g, a: Value, b: Value):
     """MXNet gives 0 and 1 in the type of its operands."""
-    return g.cast_like(compare(g, op, a, b), a)
+    return g.cast_like(compare(op, g, a, b), a)
 
 
 def read_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
-    x, number = promote_scalar(g, x, scalar, is_int)
-    return g.cast_like(compare(g, op, x, number), x)
-
-
-def read_numpy_comparison(op, g, a: Value, b: Value):
-    return compare(g, op, a, b)
+    return read_comparison(op, g, *promote_scalar(g, x, scalar, is_int))
 
 
 def read_numpy_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
     """Beside booleans a number is one."""
     if x.dtype is DType.BOOL:
         x, scalar, is_int = g.cast(x, DType.INT32), bool(scalar), True
-    return compare(g, op, *promote_scalar(g, x, scalar, is_int))
+    return compare(op, g, *promote_scalar(g, x, scalar, is_int))
 
 
 for _name, (_op, _numpy) in COMPARISONS.items():
     reads(f"broadcast_{_name}", f"_{_name}")(partial(read_comparison, _op))
     reads(f"_{_name}_scalar")(partial(read_scalar_comparison, _op))
-    reads(f"_npi_{_numpy}")(partial(read_numpy_comparison, _op))
+    reads(f"_npi_{_numpy}")(partial(compare, _op))
     reads(f"_npi_{_numpy}_scalar")(partial(read_numpy_scalar_comparison, _op))
-
-
-def read_logical(op, g, a: Value, b: Value):
-    return g.cast_like(g[op](g.is_true(a), g.is_true(b)), a)
-
-
-def read_logical_scalar(op, g, x: Value, *, scalar=1.0, is_int=True):
-    return read_logical(op, g, *promote_scalar(g, x, scalar, is_int))
-
-
-for _name, _op in LOGIC.items():
-    reads(f"broadcast_logical_{_name}", f"_logical_{_name}")(partial(read_logical, _op))
-    reads(f"_logical_{_name}_scalar")(partial(read_logical_scalar, _op))
 
 
 def read_numpy_logical(op, g, a: Value, b: Value):
@@ -98,7 +68,17 @@ def read_numpy_logical_scalar(op, g, x: Value, *, scalar=1.0):
     return g[op](g.is_true(x), g.const(bool(scalar), DType.BOOL))
 
 
+def read_logical(op, g, a: Value, b: Value):
+    return g.cast_like(read_numpy_logical(op, g, a, b), a)
+
+
+def read_logical_scalar(op, g, x: Value, *, scalar=1.0, is_int=True):
+    return read_logical(op, g, *promote_scalar(g, x, scalar, is_int))
+
+
 for _name, _op in LOGIC.items():
+    reads(f"broadcast_logical_{_name}", f"_logical_{_name}")(partial(read_logical, _op))
+    reads(f"_logical_{_name}_scalar")(partial(read_logical_scalar, _op))
     reads(f"_npi_logical_{_name}")(partial(read_numpy_logical, _op))
     reads(f"_npi_logical_{_name}_scalar", ignore=("is_int",))(
         partial(read_numpy_logical_scalar, _op)
@@ -229,8 +209,11 @@ def write_comparison(name, s, a, b):
     return answer if plain else s.Cast(answer, dtype="float32")
 
 
-for _op, _name in (MXNET_COMPARISONS | LOGICAL).items():
-    writes(_op)(partial(write_comparison, _name))
+for _name, (_op, _) in COMPARISONS.items():
+    if _op != "unequal":
+        writes(_op)(partial(write_comparison, f"broadcast_{_name}"))
+for _name, _op in LOGIC.items():
+    writes(_op)(partial(write_comparison, f"broadcast_logical_{_name}"))
 
 
 @writes("Not")

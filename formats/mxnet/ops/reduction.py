@@ -20,19 +20,11 @@ REDUCTIONS = {
     "min": "ReduceMin",
     "prod": "ReduceProd",
 }
-NUMPY = {"sum": "ReduceSum", "prod": "ReduceProd", "mean": "ReduceMean"}
+EXTREMES = {"argmax": "ArgMax", "argmin": "ArgMin"}
 NARROW = (DType.BOOL, DType.INT8, DType.UINT8)  # types ONNX's reductions do not take
 # Wider types that integers are added up in: ONNX Runtime does not wrap around, MXNet does.
 WIDER = dict.fromkeys(NARROW, DType.INT32) | {DType.INT32: DType.INT64}
 FARTHEST = 1 << 31  # no place along an axis is as far
-MXNET_REDUCTIONS = {
-    "ReduceMax": ("max", {}),
-    "ReduceMean": ("mean", {}),
-    "ReduceMin": ("min", {}),
-    "ReduceProd": ("prod", {}),
-    "ReduceSum": ("sum", {}),
-    "ReduceL2": ("norm", {"ord": 2}),
-}
 
 
 def reduce_axes(g, op, x: Value, axes: Ints, keepdims):
@@ -180,18 +172,15 @@ def find_extreme(g, op, x: Value, axis: int | None, keepdims):
     return g.Reshape(y, [1] * x.rank) if keepdims else y
 
 
-for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
-    reads(_name)(partial(read_arg, _op))
-    reads(f"_npi_{_name}")(partial(read_numpy_arg, _op))
-
-
 def read_arg_of_1_6(op, g, x, *, axis: int | None = None, keepdims=False):
     """Before MXNet 1.7 indices are float32."""
     note_old_meaning(g, "1.7")
     return g.cast(find_extreme(g, op, x, axis, keepdims), DType.FLOAT32)
 
 
-for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+for _name, _op in EXTREMES.items():
+    reads(_name)(partial(read_arg, _op))
+    reads(f"_npi_{_name}")(partial(read_numpy_arg, _op))
     reads_between(10600, 10700)(f"_npi_{_name}")(partial(read_arg_of_1_6, _op))
 
 
@@ -247,12 +236,10 @@ def read_second_mean(g, x, *, axis: Ints | None = None, dtype: str | None = None
 
 reads_second("_npi_prod", only={"initial": ("None",)})(read_second_prod)
 reads_second("_npi_mean", only={"initial": ("None",)})(read_second_mean)
-for _name, _op in NUMPY.items():
+for _name, _op in REDUCTIONS.items():
     _ops = ("_npi_mean",) if _name == "mean" else (f"_np_{_name}", f"_npi_{_name}")
-    reads(*_ops, only={"initial": ("None",)})(partial(read_numpy_reduction, _op))
-for _name, _op in {"max": "ReduceMax", "min": "ReduceMin"}.items():
-    _ops = (f"_np_{_name}", f"_npi_{_name}")
-    reads(*_ops, only={"initial": ("None",)})(partial(read_numpy_extreme, _op))
+    _rule = read_numpy_extreme if _name in ("max", "min") else read_numpy_reduction
+    reads(*_ops, only={"initial": ("None",)})(partial(_rule, _op))
 for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
     reads(f"_np_{_name}", f"_npi_{_name}")(partial(read_truth, _op))
 
@@ -300,8 +287,9 @@ def write_reduction(name, extra, s, x, axes=None, *, keepdims, noop_with_empty_a
     return s[name](x, axis=chosen or (0,), keepdims=bool(keepdims), **extra)
 
 
-for _op, (_name, _extra) in MXNET_REDUCTIONS.items():
-    writes(_op)(partial(write_reduction, _name, _extra))
+for _name, _op in REDUCTIONS.items():
+    writes(_op)(partial(write_reduction, _name, {}))
+writes("ReduceL2")(partial(write_reduction, "norm", {"ord": 2}))
 
 
 def write_arg(name, s, x, *, axis, keepdims):
@@ -312,7 +300,7 @@ def write_arg(name, s, x, *, axis, keepdims):
     return s.Cast(s[name](x, axis=axis, keepdims=bool(keepdims)), dtype="int64")
 
 
-for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
+for _name, _op in EXTREMES.items():
     writes(_op, only={"select_last_index": (0,)})(partial(write_arg, _name))
 
 
@@ -335,5 +323,5 @@ def legalize_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
     return g.decompose(op, 12, x, axis=axis, keepdims=keepdims, select_last_index=1)
 
 
-for _op in ("ArgMax", "ArgMin"):
+for _op in EXTREMES.values():
     legalizations(_op)(partial(legalize_last_extreme, _op))

@@ -16,33 +16,31 @@ from .dynamic_shapes import emit_broadcast_like
 
 PI = np.float32(math.pi)
 DEGREE, RADIAN = float(np.float32(180) / PI), float(PI / np.float32(180))
-UNARY = {
-    "Acos": "arccos",
-    "Acosh": "arccosh",
-    "Asin": "arcsin",
-    "Asinh": "arcsinh",
-    "Atan": "arctan",
-    "Atanh": "arctanh",
-    "Ceil": "ceil",
-    "Cos": "cos",
-    "Cosh": "cosh",
-    "Erf": "erf",
-    "Exp": "exp",
-    "Floor": "floor",
-    "Identity": "_copy",
-    "Log": "log",
-    "Neg": "negative",
-    "Reciprocal": "reciprocal",
-    "Sigmoid": "sigmoid",
-    "Sin": "sin",
-    "Sinh": "sinh",
-    "Softsign": "softsign",
-    "Sqrt": "sqrt",
-    "Tan": "tan",
-    "Tanh": "tanh",
-}
 FAR = float(np.finfo(np.float32).max)  # where clip is to leave all as it is
-ANY = frozenset({"Identity", "Neg"})  # of integers, too
+# MXNet's name: ONNX's, for functions of floats that both have.
+SHARED = {
+    "arccos": "Acos",
+    "arccosh": "Acosh",
+    "arcsin": "Asin",
+    "arcsinh": "Asinh",
+    "arctan": "Atan",
+    "arctanh": "Atanh",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "floor": "Floor",
+    "log": "Log",
+    "reciprocal": "Reciprocal",
+    "sigmoid": "Sigmoid",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "softsign": "Softsign",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+}
 
 
 def multiply_by(factor: float):
@@ -61,41 +59,20 @@ def truncate(g, x):
     return g.Mul(g.Sign(x), g.Floor(g.Abs(x)))
 
 
-FLOATS = {  # MXNet's name: ONNX's, or the expression
-    "arccos": "Acos",
-    "arccosh": "Acosh",
-    "arcsin": "Asin",
-    "arcsinh": "Asinh",
-    "arctan": "Atan",
-    "arctanh": "Atanh",
+FLOATS = SHARED | {  # MXNet's name: ONNX's, or the expression
     "cbrt": cube_root,
-    "ceil": "Ceil",
-    "cos": "Cos",
-    "cosh": "Cosh",
     "degrees": multiply_by(DEGREE),
-    "erf": "Erf",
-    "exp": "Exp",
     "expm1": lambda g, x: g.Sub(g.Exp(x), 1.0),
     "fix": truncate,
-    "floor": "Floor",
-    "log": "Log",
     "log10": logarithm(10),
     "log1p": lambda g, x: g.Log(g.Add(x, 1.0)),
     "log2": logarithm(2),
     "radians": multiply_by(RADIAN),
     "rcbrt": lambda g, x: g.Reciprocal(cube_root(g, x)),
-    "reciprocal": "Reciprocal",
     "rint": lambda g, x: g.Ceil(g.Sub(x, 0.5)),  # halves go down
     "round": lambda g, x: g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), 0.5))),  # halves go away from 0
     "rsqrt": lambda g, x: g.Reciprocal(g.Sqrt(x)),
-    "sigmoid": "Sigmoid",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "softsign": "Softsign",
-    "sqrt": "Sqrt",
     "square": lambda g, x: g.Mul(x, x),
-    "tan": "Tan",
-    "tanh": "Tanh",
     "trunc": truncate,
 }
 NUMBERS = {
@@ -289,13 +266,23 @@ def read_quadratic(g, x, *, a=0.0, b=0.0, c=0.0):
     return compute_in_float(lambda g, x: g.Add(g.Mul(g.Add(g.Mul(x, a), b), x), c), g, x)
 
 
-def write_unary(op, s, x):
-    require(op in ANY or x.type.kind == "f", f"{op} of {x.type.value} elements")
-    return s[UNARY[op]](x)
+def write_unary(name, s, x):
+    require(x.type.kind == "f", f"{SHARED[name]} of {x.type.value} elements")
+    return s[name](x)
 
 
-for _op in UNARY:
-    writes(_op)(partial(write_unary, _op))
+for _name, _op in SHARED.items():
+    writes(_op)(partial(write_unary, _name))
+
+
+@writes("Identity")
+def write_identity(s, x):
+    return s["_copy"](x)
+
+
+@writes("Neg")
+def write_neg(s, x):
+    return s.negative(x)
 
 
 @writes("Abs")
