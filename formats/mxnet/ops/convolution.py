@@ -121,96 +121,69 @@ def solve_target_shape(x: Value, target: Ints, frame):
     return {"pads": tuple(pads) * 2, "output_padding": tuple(adjs)}
 
 
-def make_frame(kernel, strides, dilations, pads) -> dict[str, Ints]:
-    """A window as MXNet's attributes have it."""
-    pad = require_symmetric_pads(pads)
-    return {"kernel": kernel, "stride": strides, "dilate": dilations, "pad": pad}
-
-
-@writes("Conv")
-def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
-    half = len(kernel_shape)
-    if pads[:half] != pads[half:]:
-        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
-    frame = make_frame(kernel_shape, strides, dilations, pads)
-    return s.Convolution(
-        x,
-        w,
-        *present_operands(b),
-        num_filter=w.static_shape[0],
-        num_group=group,
-        no_bias=b is None,
-        **frame,
-    )
-
-
 def present_operands(*values: Value | None) -> list[Value]:
     return [v for v in values if v is not None]
 
 
+@writes("Conv")
+def write_conv(s, x, w, b=None, *, kernel_shape, pads, **form):
+    half = len(kernel_shape)
+    if pads[:half] != pads[half:]:
+        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
+    attrs = window_attributes(b, kernel_shape=kernel_shape, pads=pads, **form)
+    return s.Convolution(x, w, *present_operands(b), num_filter=w.static_shape[0], **attrs)
+
+
 @writes("ConvTranspose")
-def write_conv_transpose(
-    s, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding, group
-):
-    frame = make_frame(kernel_shape, strides, dilations, pads)
+def write_conv_transpose(s, x, w, b=None, *, output_padding, group, **form):
+    attrs = window_attributes(b, group=group, **form)
     return s.Deconvolution(
-        x,
-        w,
-        *present_operands(b),
-        num_filter=w.static_shape[1] * group,
-        num_group=group,
-        adj=output_padding,
-        no_bias=b is None,
-        **frame,
-    )
+        x, w, *present_operands(b), num_filter=w.static_shape[1] * group, adj=output_padding,
+        **attrs,
+    )  # fmt: skip
+
+
+def window_attributes(b: Value | None, *, kernel_shape, strides, dilations, pads, group):
+    """What MXNet says of a layer of windows, with a bias or without."""
+    return {
+        "kernel": kernel_shape,
+        "stride": strides,
+        "dilate": dilations,
+        "pad": require_symmetric_pads(pads),
+        "num_group": group,
+        "no_bias": b is None,
+    }
 
 
 @legalizations("Conv")
-def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+def legalize_conv(g, x, w, b=None, *, pads, **form):
     """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
     if is_symmetric(pads) or x.rank != 3:
         return None
-    return g.Conv(
-        pad_window_axes(g, x, pads), w, b, kernel_shape=kernel_shape, strides=strides,
-        dilations=dilations, group=group,
-    )  # fmt: skip
+    return g.Conv(pad_window_axes(g, x, pads), w, b, **form)
 
 
 @legalizations("ConvTranspose")
 def legalize_conv_transpose(
-    g, x, w, b=None, *, group, kernel_shape: Ints | None = None, strides: Ints | None = None,
-    dilations: Ints | None = None, pads: Ints | None = None, output_padding: Ints | None = None,
-    output_shape: Ints | None = None, auto_pad="NOTSET",
-):  # fmt: skip
+    g, x, w, b=None, *, group, output_shape: Ints | None = None, auto_pad="NOTSET", **form
+):
     """Pads that differ are cut off behind; zeros stand where an output is asked for beyond."""
     if w.rank == 5 and x.type is DType.FLOAT64:
         raise ConversionError("of volumes in float64, for which MXNet has no kernel")
-    gaps = set(dilations or (1,)) != {1}
-    if gaps and (w.rank == 5 or x.type is DType.FLOAT64):
-        wide, ones = dilate_kernel(g, w, dilations), (1,) * len(dilations)
-        return g.ConvTranspose(
-            x,
-            wide,
-            b,
-            group=group,
-            kernel_shape=wide.static_shape[2:],
-            strides=strides,
-            dilations=ones,
-            pads=pads,
-            output_padding=output_padding,
-            output_shape=output_shape,
-            auto_pad=auto_pad,
-        )
+    dilations = form.get("dilations") or (1,)
+    if set(dilations) != {1} and (w.rank == 5 or x.type is DType.FLOAT64):
+        wide = dilate_kernel(g, w, dilations)
+        form |= {"kernel_shape": wide.static_shape[2:], "dilations": (1,) * len(dilations)}
+        asked = {"output_shape": output_shape, "auto_pad": auto_pad}
+        return g.ConvTranspose(x, wide, b, group=group, **form, **asked)
+    pads = form.get("pads")
     settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
     if settled and is_symmetric(pads):
         return None
-    kernel_shape = kernel_shape or w.static_shape[2:]
+    kernel_shape = form.get("kernel_shape") or w.static_shape[2:]
     n = len(kernel_shape)
-    strides, dilations, more = (
-        strides or (1,) * n,
-        dilations or (1,) * n,
-        output_padding or (0,) * n,
-    )
+    strides, dilations = (form.get(name) or (1,) * n for name in ("strides", "dilations"))
+    more = form.get("output_padding") or (0,) * n
     frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
     if pads is None or not settled:
         pads = solve_pads(x, output_shape, more, auto_pad, **frame)

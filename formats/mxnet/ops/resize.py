@@ -23,6 +23,7 @@ NEAREST = {
     "coordinate_transformation_mode": "asymmetric",
     "nearest_mode": "floor",
 }
+TRANSFORMER = {"transform_type": ("affine",), "sampler_type": ("bilinear",)}
 
 
 def resize_to(g, x: Value, sizes: list[Size], **how):
@@ -200,20 +201,12 @@ def read_bilinear_sampler(g, x, grid):
     return g.GridSample(x, last, mode="linear", padding_mode="zeros", align_corners=1)
 
 
-@reads(
-    "SpatialTransformer",
-    ignore=("cudnn_off",),
-    only={"transform_type": ("affine",), "sampler_type": ("bilinear",)},
-)
+@reads("SpatialTransformer", ignore=("cudnn_off",), only=TRANSFORMER)
 def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     return read_bilinear_sampler(g, x, affine_grid(g, loc, target_shape))
 
 
-@reads_between(0, 1100)(
-    "SpatialTransformer",
-    ignore=("cudnn_off",),
-    only={"transform_type": ("affine",), "sampler_type": ("bilinear",)},
-)
+@reads_between(0, 1100)("SpatialTransformer", ignore=("cudnn_off",), only=TRANSFORMER)
 def read_old_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     """Before MXNet 0.11 what lies outside is extrapolated from the elements that lie there in
     memory; behind the last image, where it reads anything, they are the last element.
@@ -242,16 +235,10 @@ def read_old_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
 
 @legalizations("Resize")
 def legalize_resize(
-    g, x, roi=None, scales=None, sizes=None, *, axes: Ints | None = None, antialias,
-    coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value,
-    keep_aspect_ratio_policy, mode, nearest_mode,
+    g, x, roi=None, scales=None, sizes=None, *, axes: Ints | None = None, keep_aspect_ratio_policy,
+    **form,
 ):  # fmt: skip
-    how = Sampling.of({
-        "antialias": antialias, "mode": mode, "nearest_mode": nearest_mode,
-        "coordinate_transformation_mode": coordinate_transformation_mode,
-        "cubic_coeff_a": cubic_coeff_a, "exclude_outside": exclude_outside,
-        "extrapolation_value": extrapolation_value,
-    })  # fmt: skip
+    how = Sampling.of(form)
     if is_native(x, scales, how) and axes is None:
         return None
     x, roi, scales, sizes = every_axis(

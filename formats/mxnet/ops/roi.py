@@ -62,10 +62,6 @@ def zero_where_none(g, image, y: Value):
 TUNING = ("num_filter", "no_bias", "workspace")
 
 
-def deform_conv(g, x, offset, w, b, mask, frame, group, offset_group):
-    return g.DeformConv(x, w, offset, b, mask, group=group, offset_group=offset_group, **frame)
-
-
 @reads(
     "_contrib_DeformableConvolution", "_npx_deformable_convolution", ignore=TUNING,
     only={"layout": ("None", "NCHW")},
@@ -76,7 +72,8 @@ def read_deformable_convolution(
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
     offset = clamp_offsets(g, x, offset, frame)
-    return deform_conv(g, x, offset, w, b, None, frame, num_group, num_deformable_group)
+    groups = {"group": num_group, "offset_group": num_deformable_group}
+    return g.DeformConv(x, w, offset, b, **groups, **frame)
 
 
 def clamp_offsets(g, x: Value, offset: Value, frame):
@@ -119,8 +116,8 @@ def read_modulated_deformable_convolution(
     g, x, offset, mask, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
     num_deformable_group=1,
 ):  # fmt: skip
-    frame = window(kernel, stride, dilate, pad)
-    return deform_conv(g, x, offset, w, b, mask, frame, num_group, num_deformable_group)
+    groups = {"group": num_group, "offset_group": num_deformable_group}
+    return g.DeformConv(x, w, offset, b, mask, **groups, **window(kernel, stride, dilate, pad))
 
 
 @reads("Correlation")
@@ -369,14 +366,9 @@ def legalize_roi_align(g, x, rois, image, *, mode, **form):
 
 
 @legalizations("DeformConv")
-def legalize_deform_conv(
-    g, x, w, offset, b=None, mask=None, *, dilations, group, kernel_shape, offset_group, pads,
-    strides,
-):  # fmt: skip
+def legalize_deform_conv(g, x, w, offset, b=None, mask=None, *, kernel_shape, offset_group, **form):
     """MXNet has windows of images, and channels of the result in as many groups as offsets."""
     if len(kernel_shape) == 2 and w.static_shape[0] % offset_group == 0:
         return None
-    return deformable_convolution(
-        g, x, w, offset, b, mask, dilations=dilations, group=group, kernel_shape=kernel_shape,
-        offset_group=offset_group, pads=pads, strides=strides,
-    )  # fmt: skip
+    frame = {"kernel_shape": kernel_shape, "offset_group": offset_group, **form}
+    return deformable_convolution(g, x, w, offset, b, mask, **frame)

@@ -248,6 +248,13 @@ def read_numpy_multinomial(
     return g.ReduceSum(g.cast(hit, DType.INT64), [len(shape)], keepdims=0)
 
 
+def write_fixed(name, numbers, s, *, dtype, shape, **attrs):
+    kind = ELEMENT_TYPES[dtype]
+    require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
+    named = {new: attrs[old] for old, new in numbers.items()}
+    return s[name](**named, shape=shape, dtype=kind.value)
+
+
 def write_like(name, numbers, s, x, *, dtype: int | None = None, **attrs):
     """Random numbers in the shape of ``x``; MXNet seeds all of them together."""
     kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
@@ -263,32 +270,12 @@ def write_like(name, numbers, s, x, *, dtype: int | None = None, **attrs):
     )
 
 
-@writes("RandomUniformLike", ignore=("seed",))
-def write_uniform_like(s, x, *, low, high, dtype: int | None = None):
-    numbers = {"low": "low", "high": "high"}
-    return write_like("_random_uniform_like", numbers, s, x, dtype=dtype, low=low, high=high)
-
-
-@writes("RandomNormalLike", ignore=("seed",))
-def write_normal_like(s, x, *, mean, scale, dtype: int | None = None):
-    numbers = {"mean": "loc", "scale": "scale"}
-    return write_like("_random_normal_like", numbers, s, x, dtype=dtype, mean=mean, scale=scale)
-
-
-@writes("RandomUniform", ignore=("seed",))
-def write_uniform(s, *, low, high, dtype, shape):
-    return s["_random_uniform"](low=low, high=high, shape=shape, dtype=random_type_name(dtype))
-
-
-@writes("RandomNormal", ignore=("seed",))
-def write_normal(s, *, mean, scale, dtype, shape):
-    return s["_random_normal"](loc=mean, scale=scale, shape=shape, dtype=random_type_name(dtype))
-
-
-def random_type_name(dtype: int) -> str:
-    kind = ELEMENT_TYPES[dtype]
-    require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
-    return kind.value
+# The numbers of ONNX's distributions, and their names in MXNet.
+NOISE = {"Uniform": {"low": "low", "high": "high"}, "Normal": {"mean": "loc", "scale": "scale"}}
+for _kind, _numbers in NOISE.items():
+    _name = f"_random_{_kind.lower()}"
+    writes(f"Random{_kind}", ignore=("seed",))(partial(write_fixed, _name, _numbers))
+    writes(f"Random{_kind}Like", ignore=("seed",))(partial(write_like, f"{_name}_like", _numbers))
 
 
 @writes("Multinomial", ignore=("seed",))

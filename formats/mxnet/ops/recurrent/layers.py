@@ -25,9 +25,7 @@ from .lstm_projection import run_projected_lstm
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
 DIRECTIONS = {"forward": 1, "bidirectional": 2}
-USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
-OPEN = {"layout": (0,), "clip": (None,), "activation_alpha": (), "activation_beta": ()}
-ACTIVATIONS = {**USUAL, "RNN": ("Tanh",)}
+ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 PLAIN = ({"Tanh"}, {"Relu"})
 
 
@@ -200,9 +198,9 @@ def mode_of(op: str, activations: Any, count: int) -> str:
     """MXNet's name for the cell; refuses activations it has no cell for."""
     if op == "RNN":
         kinds = set(activations or ("Tanh",))
-        require(kinds in ({"Tanh"}, {"Relu"}), f"activations={activations}")
+        require(kinds in PLAIN, f"activations={activations}")
         return "rnn_tanh" if kinds == {"Tanh"} else "rnn_relu"
-    usual = activations is None or tuple(activations) == USUAL[op] * count
+    usual = activations is None or tuple(activations) == ACTIVATIONS[op] * count
     require(usual, f"activations={activations}")
     return op.lower()
 
@@ -240,7 +238,7 @@ def _reorder_gates(matrix: Any, gates: tuple[int, ...]) -> Any:
 
 
 for _op in GATES:
-    writes(_op, only={k: v for k, v in OPEN.items() if k == "layout"})(partial(write_layer, _op))
+    writes(_op, only={"layout": (0,)})(partial(write_layer, _op))
 
 
 def legalize_layer(
@@ -256,7 +254,7 @@ def legalize_layer(
         return g.decompose(op, 14, *operands, direction=direction, layout=1, **form)
     count = 2 if direction == "bidirectional" else 1
     names = activations or ACTIVATIONS[op] * count
-    usual = names == USUAL.get(op, ()) * count or (op == "RNN" and set(names) in PLAIN)
+    usual = set(names) in PLAIN if op == "RNN" else names == ACTIVATIONS[op] * count
     held = all(v is None or v.tensor is not None for v in (w, r, b))
     own_gates = op != "GRU" or more.get("linear_before_reset")
     native = own_gates and not more.get("input_forget") and clip is None and usual and held
