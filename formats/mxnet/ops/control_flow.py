@@ -23,7 +23,7 @@ from serde.rewrite.rules import Hint
 from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
-from ..target import scalar_value, writes
+from ..target import scalar_value, storage_type_name, writes
 from .dynamic_shapes import Sizes, emit_arange, emit_iterations
 
 COUNTS = ("num_args", "num_outputs")
@@ -183,7 +183,8 @@ def write_if(s, condition, *, then_branch: Graph, else_branch: Graph):
         return emit_select(s, condition, then_branch, else_branch)
     inside = Value("condition", condition.dtype, condition.shape)
     copied = Value("holds", condition.dtype, condition.shape)
-    asking = Graph("condition", (inside,), (copied,), (copy_of(inside, copied),), "mxnet")
+    copy = inner_node("_copy", (inside,), copied)
+    asking = Graph("condition", (inside,), (copied,), (copy,), "mxnet")
     bodies, reads = zip(*map(close_over, (then_branch, else_branch)), strict=True)
     read = list(dict.fromkeys([condition, *reads[0], *reads[1]]))
     return s["_cond"](
@@ -212,8 +213,9 @@ def emit_select(s, condition, then_branch: Graph, else_branch: Graph):
     return tuple(outputs)
 
 
-def copy_of(value: Value, copied: Value) -> Node:
-    return Node("_copy", (value,), (copied,), {}, "mxnet", copied.name)
+def inner_node(op: str, inputs: tuple[Value, ...], output: Value, **attrs) -> Node:
+    """A node of MXNet's that gives one value, whose name it has."""
+    return Node(op, inputs, (output,), attrs, "mxnet", output.name)
 
 
 @writes("Loop")
@@ -283,26 +285,15 @@ def depend_on_iteration(closure: Graph, read: list[Value], count: Value, numbers
     first = closure.outputs[0]
     parts = [Value(f"{first.name}/{n}", first.dtype) for n in ("none", "nothing", "counted")]
     nodes = [
-        Node("zeros_like", (inside,), (parts[0],), {}, "mxnet", parts[0].name),
-        Node(
-            "Cast",
-            (parts[0],),
-            (parts[1],),
-            {"dtype": storage_type_name(first)},
-            "mxnet",
-            parts[1].name,
-        ),
-        Node("broadcast_add", (first, parts[1]), (parts[2],), {}, "mxnet", parts[2].name),
+        inner_node("zeros_like", (inside,), parts[0]),
+        inner_node("Cast", (parts[0],), parts[1], dtype=storage_type_name(first.type)),
+        inner_node("broadcast_add", (first, parts[1]), parts[2]),
     ]
     outputs = (parts[2], *closure.outputs[1:])
     graph = replace(closure, nodes=(*closure.nodes, *nodes), outputs=outputs)
     order = dict(zip(closure.inputs, read, strict=True)) | {inside: count}
     inputs = list(dict.fromkeys(_read(graph)))
     return replace(graph, inputs=tuple(inputs)), [order[v] for v in inputs]
-
-
-def storage_type_name(value: Value) -> str:
-    return "float32" if value.type is DType.BOOL else value.type.value
 
 
 def emit_while_loop(s, most: Value | None, going, states: Sequence[Value], body: Graph):
@@ -312,14 +303,15 @@ def emit_while_loop(s, most: Value | None, going, states: Sequence[Value], body:
     limit, under, both, following, again = own
     if most is None or turns is not None:
         most = s.const(np.array([MOST if turns is None else turns]), DType.INT64)
+    less = Value("less")
     asking = Graph("condition", (), (both,), (
-        Node("broadcast_lesser", (count, limit), (limit2 := Value("less"),), {}, "mxnet", "less"),
-        Node("Cast", (limit2,), (under,), {"dtype": "float32"}, "mxnet", "under"),
-        Node("broadcast_mul", (under, still), (both,), {}, "mxnet", "going_on"),
+        inner_node("broadcast_lesser", (count, limit), less),
+        inner_node("Cast", (less,), under, dtype="float32"),
+        inner_node("broadcast_mul", (under, still), both),
     ), "mxnet")  # fmt: skip
     steps = (
-        Node("_plus_scalar", (count,), (following,), {"scalar": 1}, "mxnet", "next"),
-        Node("broadcast_mul", (body.outputs[0], still), (again,), {}, "mxnet", "again"),
+        inner_node("_plus_scalar", (count,), following, scalar=1),
+        inner_node("broadcast_mul", (body.outputs[0], still), again),
     )
     results = (following, again, *body.outputs[1:])
     func, func_read = close_over(replace(body, nodes=(*body.nodes, *steps), outputs=results))

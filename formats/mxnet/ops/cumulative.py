@@ -13,15 +13,14 @@ from serde.spec.expressions import END, Size
 
 from ..rules import dtype_of, reads
 from ..target import legalizations, writes
-from .slicing import FAR
+from .slicing import FAR, flatten_without_axis
 
 
 @reads("_np_cumsum", "_npi_cumsum")
 def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
     """Booleans are counted in int64; without an axis the tensor is flattened."""
     kind = dtype_of(dtype) if dtype else DType.INT64 if x.dtype is DType.BOOL else x.type
-    x = g.Reshape(x, [-1]) if axis is None else x
-    at = 0 if axis is None else axis_of(axis, x.rank)
+    x, at = flatten_without_axis(g, x, axis)
     wide = DType.INT32 if kind in (DType.INT8, DType.UINT8) else kind
     return g.cast(g.CumSum(g.cast(x, wide), at), kind)
 

@@ -21,6 +21,11 @@ def clip_indices(g, index: Value, size):
     return g.Clip(index, g.const(0), g.Squeeze(g.Sub(size, [1]), [0]))
 
 
+def wrap_indices(g, index: Value, size):
+    """Indices as int64, those outside counted on from the other end."""
+    return g.Mod(g.cast(index, DType.INT64), g.const(size) if isinstance(size, int) else size)
+
+
 @reads(
     "Embedding",
     "_contrib_SparseEmbedding",
@@ -38,9 +43,7 @@ def read_take(g, x, index, *, axis=0, mode="clip"):
     if mode == "clip":
         return g.Gather(x, clip_indices(g, index, size), axis=axis)
     require(mode in ("wrap", "raise"), f"mode={mode!r} is unknown")
-    index = g.cast(index, DType.INT64)
-    if mode == "wrap":
-        index = g.Mod(index, g.const(size) if isinstance(size, int) else size)
+    index = wrap_indices(g, index, size) if mode == "wrap" else g.cast(index, DType.INT64)
     return g.Gather(x, index, axis=axis)
 
 
@@ -66,11 +69,6 @@ def read_advanced_indexing(g, x, index):
     return g.Gather(x, g.cast(index, DType.INT64), axis=0)
 
 
-@reads("_npi_advanced_indexing_multiple")
-def read_advanced_indexing_multiple(g, x, index):
-    return read_gather_nd(g, x, index)
-
-
 def read_index_put(reduction, g, x, index, values):
     """Columns of ``index`` are places along the first axes, as for ``gather_nd``."""
     count = index.ranked_shape[0]
@@ -84,7 +82,7 @@ reads("_npx_index_add")(partial(read_index_put, "add"))
 reads("_npx_index_update")(partial(read_index_put, "none"))
 
 
-@reads("gather_nd")
+@reads("gather_nd", "_npi_advanced_indexing_multiple")
 def read_gather_nd(g, x, index):
     """MXNet counts the indices' axes along their first axis, ONNX along the last."""
     require(isinstance(index.ranked_shape[0], int), "needs to know how many axes are indexed")
@@ -98,10 +96,7 @@ def read_pick(g, x, index, *, axis: int | None = -1, keepdims=False, mode="clip"
     require(mode in ("clip", "wrap"), f"mode={mode!r} is unknown")
     axis = axis_of(axis, x.rank)
     size = g.size_of(x, axis)
-    if mode == "clip":
-        index = clip_indices(g, index, size)
-    else:
-        index = g.Mod(g.cast(index, DType.INT64), g.const(size) if isinstance(size, int) else size)
+    index = (clip_indices if mode == "clip" else wrap_indices)(g, index, size)
     index = index if index.rank == x.rank else g.Unsqueeze(index, [axis])
     y = g.GatherElements(x, index, axis=axis)
     return y if keepdims else g.Squeeze(y, [axis])

@@ -20,6 +20,7 @@ from serde.spec.expressions import Size
 from ..rules import note_old_meaning, reads, reads_between, reads_second
 from ..target import legalizations, storage_type_name, writes
 from .dynamic_shapes import COMPUTED, Sizes, broadcast_axes_to, emit_iterations, match_axis_length
+from .slicing import flatten_without_axis
 
 NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
 MOST_AXES = 6  # of a tensor that MXNet transposes
@@ -46,12 +47,16 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
     if all(d > 0 or d == -1 for d in shape):
         check_count(x, shape, shape)
         return g.Reshape(x, shape)
-    if not reverse:
-        sizes = resolve_reshape_codes(g, g.sizes_of(x), shape)
-    else:
-        sizes = resolve_reshape_codes(g, g.sizes_of(x)[::-1], shape[::-1])[::-1]
+    sizes = resolve_codes(g, x, shape, reverse)
     check_count(x, sizes, shape)
     return g.reshape(x, sizes)
+
+
+def resolve_codes(g, x: Value, codes: Ints, reverse: bool):
+    """The sizes that codes ask for, which ``reverse`` takes from the right."""
+    if not reverse:
+        return resolve_reshape_codes(g, g.sizes_of(x), codes)
+    return resolve_reshape_codes(g, g.sizes_of(x)[::-1], codes[::-1])[::-1]
 
 
 def check_count(x: Value, sizes: Sequence[Size], shape: Ints) -> None:
@@ -71,9 +76,7 @@ def read_numpy_reshape(g, x, *, newshape: Ints, reverse=False):
         return g.Reshape(x, newshape)
     require(0 not in newshape, f"newshape={newshape} makes no elements")
     codes = tuple(NUMPY_CODES.get(d, d) for d in newshape)
-    if not reverse:
-        return g.reshape(x, resolve_reshape_codes(g, g.sizes_of(x), codes))
-    return g.reshape(x, resolve_reshape_codes(g, g.sizes_of(x)[::-1], codes[::-1])[::-1])
+    return g.reshape(x, resolve_codes(g, x, codes, reverse))
 
 
 @reads("_np_reshape", only={"order": ("C",)})
@@ -160,9 +163,8 @@ def read_tile(g, x, *, reps: Ints):
 def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     """Each element, or slice along ``axis``, ``repeats`` times in a row."""
     require(repeats > 0, f"repeats={repeats} makes no elements")
-    if axis is None:
-        return g.repeat(g.Reshape(x, [-1]), repeats, 0)
-    return g.repeat(x, repeats, axis_of(axis, x.rank))
+    x, at = flatten_without_axis(g, x, axis)
+    return g.repeat(x, repeats, at)
 
 
 @reads("broadcast_axis")

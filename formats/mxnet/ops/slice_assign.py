@@ -6,21 +6,14 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir import arrays
-from serde.ir.geometry import axis_of, move_axis_perm
+from serde.ir.geometry import move_axis_perm
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size
 
 from ..rules import reads
-from .slicing import FAR
+from .slicing import FAR, flatten_without_axis
 
 Bound = int | None
-
-
-def flatten_without_axis(g, x: Value, axis: Bound) -> tuple[Value, int]:
-    """``x`` and the axis meant; without one, ``x`` flattened."""
-    if axis is None:
-        return g.Reshape(x, [-1]), 0
-    return x, axis_of(axis, x.rank)
 
 
 def places(g, size: Size, start: Bound, stop: Bound, step: Bound):
@@ -124,9 +117,8 @@ def read_insert_slice(
     count = index.ranked_shape[0]
     require(isinstance(count, int), f"needs to know how many places the slice has along axis {at}")
     require(count != 0, "a slice of no places")
-    return (
-        insert_at(g, x, values, index, at) if count == 1 else insert_each(g, x, values, index, at)
-    )
+    insert = insert_at if count == 1 else insert_each
+    return insert(g, x, values, index, at)
 
 
 @reads(
@@ -143,9 +135,8 @@ def read_insert_tensor(g, x, a, b=None, *, val: float | None = None, axis: Bound
         return insert_at(g, x, values, g.Unsqueeze(index, [0]), at)
     count = index.ranked_shape[0]
     require(isinstance(count, int), "needs to know how many indices there are")
-    return (
-        insert_at(g, x, values, index, at) if count == 1 else insert_each(g, x, values, index, at)
-    )
+    insert = insert_at if count == 1 else insert_each
+    return insert(g, x, values, index, at)
 
 
 def align_mask(g, x: Value, mask: Value, axis: int):

@@ -17,6 +17,13 @@ from .dynamic_shapes import Sizes, align_to_axis, emit_arange
 FAR = 2**31 - 1  # an end beyond any axis
 
 
+def flatten_without_axis(g, x: Value, axis: int | None) -> tuple[Value, int]:
+    """``x`` and the axis meant; without one, ``x`` flattened."""
+    if axis is None:
+        return g.Reshape(x, [-1]), 0
+    return x, axis_of(axis, x.rank)
+
+
 @reads("slice")
 def read_slice(g, x, *, begin: Bounds, end: Bounds, step: Bounds = ()):
     """Axes beyond ``begin`` are left whole; those beyond ``step`` have a step of 1."""

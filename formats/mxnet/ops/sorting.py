@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
@@ -12,6 +11,7 @@ from ..target import TYPES, scalar_value, writes
 from .cumulative import emit_cumsum
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange, emit_iterations
 from .reduction import FARTHEST
+from .slicing import flatten_without_axis
 
 # Types of places that releases have, the best first, and what those releases sort.
 SORTED = {"int64": TYPES, "int32": TYPES - {DType.FLOAT16}, None: {DType.FLOAT32}}
@@ -21,8 +21,7 @@ def sort_along(g, x: Value, axis: int | None, k: int, ascending):
     """The ``k`` extreme elements along an axis (of the flattened tensor where it is None), the most
     extreme first, and where they are; all elements where ``k`` is not above 0.
     """
-    x = g.Reshape(x, [-1]) if axis is None else x
-    at = 0 if axis is None else axis_of(axis, x.rank)
+    x, at = flatten_without_axis(g, x, axis)
     count = g.shape_from([g.size_of(x, at)]) if k <= 0 else [k]
     return g.TopK(x, count, axis=at, largest=int(not ascending), outputs=2)
 
@@ -52,8 +51,7 @@ def read_topk(
     """Values, their places, both, or a mask of ones where they are."""
     values, places = sort_along(g, x, axis, k, is_ascend)
     if ret_typ == "mask":
-        flat = g.Reshape(x, [-1]) if axis is None else x
-        at = 0 if axis is None else axis_of(axis, x.rank)
+        flat, at = flatten_without_axis(g, x, axis)
         ones = g.Expand(g.scalar(1, x), g.Shape(places))
         mask = g.ScatterElements(g.full_like(flat, 0), places, ones, axis=at)
         return g.Reshape(mask, g.Shape(x))

@@ -43,7 +43,7 @@ OF_DENSE = ("square", "sqrt", "exp", "abs")
 UNSIGNED = ("relu", "clip", "sigmoid", "softrelu")  # after which MXNet counts in uint8
 
 
-def apply_layer(g, layer: Layer, *operands: Value):
+def apply_layer(g, layer: Layer, *operands: Value | None):
     """What the rule of a layer's operator makes of operands."""
     op, attrs = layer
     return reads.apply(Node(op, operands, (), attrs, "mxnet"), g, operands)[0]
@@ -243,8 +243,8 @@ def scale_products(g, parts: Parts, weights: QuantizedWeights, factor: Value):
         return g.Mul(y, factor)
     w = weights.q if is_depthwise(parts) else to_unsigned(g, weights.q)[0]
     w = multiply_by(g, w, factor)
-    b = [] if weights.bias is None else [multiply_by(g, weights.bias, factor)]
-    return apply_layer(g, parts.bare, dequantize_unit(g, *to_unsigned(g, parts.x)), w, *b)
+    b = None if weights.bias is None else multiply_by(g, weights.bias, factor)
+    return apply_layer(g, parts.bare, dequantize_unit(g, *to_unsigned(g, parts.x)), w, b)
 
 
 def is_depthwise(parts: Parts) -> bool:

@@ -79,7 +79,7 @@ def read_second_fused_convolution(
 def fuse_convolution(way, g, parts: Parts, quantized: bool, bounds, leaves_clip: bool):
     """The layers of a convolution; some releases leave a clip to the range of the result."""
     if not quantized:
-        y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
+        y = apply_layer(g, parts.first, parts.x, parts.w, parts.b)
         y = apply_layer(g, parts.norm, y, *parts.statistics) if parts.norm else y
         return apply_following_layers(g, y, parts.after, lambda y: g.Add(y, parts.sum))
     check_activations(parts)
@@ -98,9 +98,7 @@ def convolve_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     reason = "an activation that MXNet applies to integers, which only integers='exact' says"
     require(is_scale_invariant(parts), reason)
     w, b = quantize_per_channel(g, w, b, parts.x.type, *parts.ranges[:2])
-    y = apply_layer(
-        g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b])
-    )
+    y = apply_layer(g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, b)
     y = apply_following_layers(
         g, y, parts.after, lambda y: g.Add(y, dequantize(g, parts.sum, *parts.ranges[2:]))
     )
@@ -116,14 +114,12 @@ def convolve_in_integers(g, parts: Parts, w: Value, b: Value | None, ends):
     return run_quantized_layer(g, parts, weights, ends)
 
 
-reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_integers))
-floating("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_floats))
-reads_second("_sg_mkldnn_conv", ignore=FLAGS)(
-    partial(read_second_fused_convolution, convolve_in_integers)
-)
-floating_second("_sg_mkldnn_conv", ignore=FLAGS)(
-    partial(read_second_fused_convolution, convolve_in_floats)
-)
+for _reads, _reads_second, _way in (
+    (reads, reads_second, convolve_in_integers),
+    (floating, floating_second, convolve_in_floats),
+):
+    _reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, _way))
+    _reads_second("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_second_fused_convolution, _way))
 
 
 def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
@@ -215,7 +211,7 @@ def read_fused_dense(
 ):  # fmt: skip
     parts, bounds = Parts(layers, operands), (min_calib_range, max_calib_range)
     if not quantized:
-        y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
+        y = apply_layer(g, parts.first, parts.x, parts.w, parts.b)
         return apply_following_layers(g, y, parts.after)
     if enable_float_output:
         return way(g, parts, channel_wise_quantize, None)
@@ -250,9 +246,7 @@ def dense_in_floats(g, parts: Parts, by_channel, ends):
         w, b = quantize_per_channel(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
         w, b = dequantize_weights(g, parts)
-    y = apply_layer(
-        g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b])
-    )
+    y = apply_layer(g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, b)
     y = apply_following_layers(g, y, parts.after)
     return y if ends is None else quantize(g, y, output_type(parts), *ends)
 
