@@ -51,12 +51,11 @@ def read_quantize(g, x, scale, zero, *, out_dtype: DType, axis=-1):
 def read_dequantize(g, x, scale, zero, *, out_dtype: DType | None = None, axis=-1):
     if x.type in BYTES and zero.tensor is not None and is_representable(zero, x):
         zero = g.const(zero.array().astype(x.type.numpy))
-        size = max(v.tensor.size if v.tensor else 2 for v in (scale, zero))
-        scale, zero = (
-            as_scalar(g, v) if size == 1 else broadcast_to_axis(g, v, x, axis)
-            for v in (scale, zero)
-        )
-        y = g.DequantizeLinear(x, scale, zero, axis=axis_of(axis, x.rank))
+        if all(v.ranked_shape in ((), (1,)) for v in (scale, zero)):  # of any axis
+            y = g.DequantizeLinear(x, as_scalar(g, scale), as_scalar(g, zero))
+        else:
+            scale, zero = (broadcast_to_axis(g, v, x, axis) for v in (scale, zero))
+            y = g.DequantizeLinear(x, scale, zero, axis=axis_of(axis, x.rank))
     else:
         scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
         y = g.Mul(g.cast(g.Sub(g.cast(x, DType.INT32), zero), DType.FLOAT32), scale)

@@ -14,6 +14,7 @@ case("qnn.quantize-int32", f"{Q}quantize(a, c(0.001), c(0, 'int32'), out_dtype='
 case("qnn.quantize-last", f"{Q}quantize(a, c([0.1, 0.2]), c([1, 2], 'int32'), -1, 'int8')", "3,2")
 case("qnn.quantize-zeros", f"{Q}quantize(a, c(0.1), c([1, 2], 'int32'), 1, 'int8')", "3,2")
 case("qnn.dequantize-uint8", f"{Q}dequantize(a, c(0.1), c(7, 'int32'))", "2,3,4:uint8:0:255")
+case("qnn.dequantize-scalar-axis", f"{Q}dequantize(a, c(0.1), c(7, 'int32'), 5)", "9:uint8:0:255")
 case("qnn.dequantize-int16", f"{Q}dequantize(a, c(0.01), c(7, 'int32'))", "9:int16:-9999:9999")
 case("qnn.dequantize-far-zero", f"{Q}dequantize(a, c(0.1), c(300, 'int32'))", "9:int8:-128:127")
 case("qnn.dequantize-last", f"{Q}dequantize(a, c([0.1, 0.2]), c([1, 2], 'int32'), -1)",

@@ -298,7 +298,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     if fill is None:
         return None
     require(fill.tensor is not None, "ncnn takes a constant to pad with only")
-    number = float(fill.array())
+    number = float(fill.array().item())
     require(math.isfinite(number), "ncnn pads with finite numbers only")
     is_usual = number == 0 and math.copysign(1, number) > 0  # -0 stays apart from a pool
     return g.Pad(x, pads, mode=mode) if is_usual else None
