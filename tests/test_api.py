@@ -228,6 +228,26 @@ def test_loading_does_not_keep_the_collector_still(source):
     assert gc.isenabled()
 
 
+def test_the_collector_rests_while_models_are_converted_and_works_in_verification(
+    source, tmp_path, monkeypatch
+):
+    import gc
+
+    from serde import verification
+
+    states, run_source = [], verification.run_source
+    monkeypatch.setattr(
+        verification,
+        "run_source",
+        lambda *a, **k: states.append(gc.isenabled()) or run_source(*a, **k),
+    )
+    stages = {}
+    progress = lambda stage: stages.setdefault(str(stage), gc.isenabled())
+    serde.convert(source, tmp_path / "b.onnx", verify=True, progress=progress)
+    assert states == [True] and gc.isenabled()
+    assert not any(stages[stage] for stage in ("read", "convert", "write"))
+
+
 def test_a_graph_saved_twice_is_the_same(source):
     graph = serde.load(source)
     text = str(graph)

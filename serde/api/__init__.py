@@ -12,7 +12,7 @@ from typing import Any
 from serde.api.report import Report
 from serde.errors import Unconvertible, UsageError
 from serde.io.atomic_write import check_target, refuse_overwriting
-from serde.io.gc_pause import pause_collector
+from serde.io.gc_pause import pause_collector, resume_collector
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
@@ -66,6 +66,7 @@ Progress = Callable[[str], None]
 UNREPORTED = frozenset({"params", "inputs", "outputs", "rename", "hash_weights"})
 
 
+@pause_collector()
 def convert(
     source: Any,
     target: Path_,
@@ -115,7 +116,7 @@ def convert(
         into.check_target(Path(target), **select_options(into, "encode", writing))
     reading = _read_for(profile, from_format or format_name(source), reading)
     try:
-        with within_budget(), pause_collector():
+        with within_budget():
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading)
             with _time_stage(report, "convert", progress):
@@ -135,24 +136,23 @@ def convert(
         from serde.verification import run_source
 
         shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
-        with _time_stage(report, "run", progress):
+        with resume_collector(), _time_stage(report, "run", progress):
             run = run_source(
                 source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
                 expected=expected, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
-    with pause_collector():
-        with _time_stage(report, Stage("write", os.fspath(target), total), progress):
-            report.files = encode(into, lowered, Path(target), writing)
-        report.describe(lowered)
+    with _time_stage(report, Stage("write", os.fspath(target), total), progress):
+        report.files = encode(into, lowered, Path(target), writing)
+    report.describe(lowered)
     if run is not None:
         from serde.verification import compare_result, compare_run_layers
 
         weights = next((f for f in report.files if f != os.fspath(target)), None)
-        with _time_stage(report, "verify", progress):
+        with resume_collector(), _time_stage(report, "verify", progress):
             report.verification = compare_result(run, target, weights=weights)
         if verify == "layers":
-            with _time_stage(report, "layers", progress):
+            with resume_collector(), _time_stage(report, "layers", progress):
                 report.verification.layers = compare_run_layers(
                     run, target, weights=weights, graph=lowered
                 )

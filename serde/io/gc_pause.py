@@ -21,3 +21,15 @@ def pause_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@contextmanager
+def resume_collector() -> Iterator[None]:
+    """Let the collector work in the block, as where other code runs: verification, say."""
+    was_on = gc.isenabled()
+    gc.enable()
+    try:
+        yield
+    finally:
+        if not was_on:
+            gc.disable()
