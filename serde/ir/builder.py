@@ -178,7 +178,9 @@ class Builder:
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """Append a node; attributes given as None are unset."""
-        operands = tuple(v if v is None or isinstance(v, Value) else self.const(v) for v in inputs)
+        operands = tuple(
+            [v if v is None or isinstance(v, Value) else self.const(v) for v in inputs]
+        )
         attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         results = self._append(op, operands, attributes, outputs)
         return results[0] if outputs == 1 else results

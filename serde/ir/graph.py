@@ -6,11 +6,13 @@ import enum
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 
@@ -21,6 +23,7 @@ IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are thos
 
 Dim = int | str | None  # a size, a named size, or unknown
 Shape = tuple[Dim, ...]
+DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Attributes of Value by their former names, which plug-ins may still read.
@@ -169,7 +172,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes in a file, 2- and 4-bit elements packed; 0 for strings."""
-        return (self.size * self.dtype.bits + 7) // 8
+        return (math.prod(self.shape) * self.dtype.bits + 7) // 8
 
 
 @dataclass(eq=False, slots=True)
@@ -214,7 +217,7 @@ class Value:
     @property
     def static_shape(self) -> tuple[int, ...]:
         """The shape, all of it static."""
-        if self.shape is None or not all(isinstance(d, int) for d in self.shape):
+        if not self.is_static:
             shown = "unknown" if self.shape is None else show_shape(self.shape)
             raise ConversionError(f"needs the static shape of {self.name!r}, which is {shown}")
         return self.shape  # type: ignore[return-value]
@@ -229,7 +232,7 @@ class Value:
     @property
     def is_static(self) -> bool:
         """Whether every dimension is a known number."""
-        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+        return self.shape is not None and DYNAMIC.isdisjoint(map(type, self.shape))
 
     def array(self) -> np.ndarray[Any, Any]:
         """The contents of a constant."""
@@ -259,7 +262,8 @@ class Node:
     _graphs: tuple[Graph, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        graphs = tuple([v for v in self.attrs.values() if isinstance(v, Graph)])
+        attrs = self.attrs
+        graphs = tuple([v for v in attrs.values() if isinstance(v, Graph)]) if attrs else ()
         object.__setattr__(self, "_graphs", graphs)
 
     @property
@@ -302,7 +306,8 @@ class Graph:
         while stack:
             for node in stack.pop().nodes:
                 yield node
-                stack.extend(node.graphs())
+                if node._graphs:
+                    stack.extend(node._graphs)
 
     def all_values(self) -> Iterator[Value]:
         """Every constant, input and result, those of subgraphs included, in no particular order."""
@@ -315,31 +320,27 @@ class Graph:
 
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""
-        constants: dict[Value, None] = {}
-        for values in self._read():
-            for value in values:
-                if value is not None and value.tensor is not None:
-                    constants[value] = None
-        return iter(constants)
+        values = chain.from_iterable(self._reads())
+        return iter(dict.fromkeys([v for v in values if v is not None and v.tensor is not None]))
 
-    def _read(self) -> Iterator[tuple[Value | None, ...]]:
+    def _reads(self) -> list[tuple[Value | None, ...]]:
+        """What each node, and then the outputs, read; those of subgraphs last."""
+        reads: list[tuple[Value | None, ...]] = []
         stack: list[Graph] = [self]
         while stack:
             graph = stack.pop()
+            reads += [node.inputs for node in graph.nodes]
+            reads.append(graph.outputs)
             for node in graph.nodes:
-                yield node.inputs
-                if node.graphs():
-                    stack.extend(node.graphs())
-            yield graph.outputs
+                if node._graphs:
+                    stack.extend(node._graphs)
+        return reads
 
-    def uses(self) -> dict[Value, int]:
+    def uses(self) -> Counter[Value]:
         """How often each value is read by nodes and outputs, subgraphs included."""
-        count: dict[Value, int] = {}
-        for values in self._read():
-            for value in values:
-                if value is not None:
-                    count[value] = count.get(value, 0) + 1
-        return count
+        count = Counter(chain.from_iterable(self._reads()))
+        del count[None]
+        return cast("Counter[Value]", count)
 
     def __str__(self) -> str:
         return print_graph(self)

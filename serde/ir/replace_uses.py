@@ -12,15 +12,18 @@ def replace_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
     """Return ``graph`` with every read of a key of ``instead`` reading its value."""
     if not instead:
         return graph
-    nodes = tuple(replace_inputs(n, instead) for n in graph.nodes)
-    outputs = tuple(instead.get(v, v) for v in graph.outputs)
+    is_unread = instead.keys().isdisjoint  # by most nodes
+    nodes = tuple([
+        n if is_unread(n.inputs) and not n.graphs() else replace_inputs(n, instead)
+        for n in graph.nodes
+    ])  # fmt: skip
+    outputs = tuple([instead.get(v, v) for v in graph.outputs])
     return replace(graph, nodes=nodes, outputs=outputs)
 
 
 def replace_inputs(node: Node, instead: Mapping[Value, Value]) -> Node:
     """Return ``node``, its subgraphs too, with every read of a key of ``instead`` so replaced."""
-    is_read = not instead.keys().isdisjoint(node.inputs)
-    if not is_read and not node.graphs():
+    if instead.keys().isdisjoint(node.inputs) and not node.graphs():
         return node
     bodies = {
         name: replace_values(attr, instead)

@@ -12,23 +12,20 @@ def drop_dead(graph: Graph) -> Graph:
     return _drop(graph, set(graph.outputs))
 
 
-def _drop(graph: Graph, live: set[Value]) -> Graph:
+def _drop(graph: Graph, live: set[Value | None]) -> Graph:
     kept: list[Node] = []
     for node in reversed(graph.nodes):
         if live.isdisjoint(node.outputs):
             continue
         if node.graphs():
             node = _drop_in_bodies(node, live)
-        live.update(v for v in node.inputs if v is not None)
+        live.update(node.inputs)
         kept.append(node)
-    if len(kept) == len(graph.nodes) and all(
-        a is b for a, b in zip(reversed(kept), graph.nodes, strict=True)
-    ):
-        return graph
-    return replace(graph, nodes=tuple(reversed(kept)))
+    nodes = tuple(reversed(kept))
+    return graph if nodes == graph.nodes else replace(graph, nodes=nodes)
 
 
-def _drop_in_bodies(node: Node, live: set[Value]) -> Node:
+def _drop_in_bodies(node: Node, live: set[Value | None]) -> Node:
     """Clean the bodies of a node; what they read of the graphs around them is live there."""
     bodies = {}
     for name, attr in node.attrs.items():

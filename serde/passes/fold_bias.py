@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -21,8 +20,7 @@ def fold_bias(graph: Graph) -> Graph:
     makers = {v: node for node in graph.nodes if node.op in CONVOLUTIONS for v in node.outputs}
     if not makers:
         return graph
-    uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
-    uses.update(graph.outputs)
+    uses = graph.uses()
     folded: dict[Node, Node] = {}
     dropped: set[Node] = set()
     for node in graph.nodes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from serde.ir.graph import Call, Graph, Node, Tensor, Value
 
@@ -15,14 +15,17 @@ class Links:
     """
 
     def __init__(self, graph: Graph) -> None:
+        self.graph, self.uses = graph, graph.uses()
         self.makers = {v: node for node in graph.nodes for v in node.outputs}
-        self.uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
-        for around in (graph, *(g for node in graph.all_nodes() for g in node.graphs())):
-            self.uses.update(around.outputs)
-        self.readers: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
+
+    @cached_property
+    def readers(self) -> Mapping[Value, list[Node]]:
+        """The nodes that read a value, but for those of subgraphs."""
+        readers: dict[Value, list[Node]] = {}
+        for node in self.graph.nodes:
             for v in {v for v in node.inputs if v is not None}:
-                self.readers.setdefault(v, []).append(node)
+                readers.setdefault(v, []).append(node)
+        return readers
 
     def maker(self, value: Value | None, *ops: str) -> Node | None:
         """The node of the standard that computes ``value``, if it is one of ``ops``."""

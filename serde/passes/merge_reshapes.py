@@ -12,6 +12,7 @@ from serde.passes.dce import drop_dead
 from serde.passes.links import Links, constant
 
 RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+REARRANGING = (*RESHAPING, "Transpose")
 
 
 def merge_reshapes(graph: Graph) -> Graph:
@@ -21,11 +22,14 @@ def merge_reshapes(graph: Graph) -> Graph:
     """
     if not any(node.op in RESHAPING for node in graph.nodes):
         return graph
+    makers = {v: node for node in graph.nodes if node.op in REARRANGING for v in node.outputs}
+    if not any(v in makers for node in makers.values() for v in node.inputs[:1]):
+        return graph
     links = Links(graph)
     nodes, origins = [], dict[Value, Value]()
     for node in graph.nodes:
         x = node.inputs[0] if _is_reshaping(node) else None
-        before = links.sole_maker(node, x, *RESHAPING, "Transpose") if x is not None else None
+        before = links.sole_maker(node, x, *REARRANGING) if x is not None else None
         if x is None or before is None or not _is_reshaping(before):
             nodes.append(node)
             continue
@@ -40,13 +44,13 @@ def merge_reshapes(graph: Graph) -> Graph:
 
 def _is_reshaping(node: Node) -> bool:
     """Whether a node gives the elements in the order in which it reads them."""
-    x = node.inputs[0] if node.inputs else None
+    x = node.inputs[0] if node.inputs and node.op in REARRANGING else None
     if node.domain or x is None or not x.is_static or not node.outputs[0].is_static:
         return False
     if 0 in x.static_shape:
         return False
     if node.op != "Transpose":
-        return node.op in RESHAPING
+        return True
     perm: Any = node.attrs.get("perm") or tuple(reversed(range(x.rank)))
     kept = [axis for axis in perm if x.static_shape[axis] != 1]
     return kept == sorted(kept)

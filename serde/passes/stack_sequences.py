@@ -52,8 +52,10 @@ def stack_lists(graph: Graph) -> Graph:
 
 
 def _stack_in_bodies(node: Node) -> Node:
+    if not node.graphs():
+        return node
     bodies = {k: stack_lists(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
-    return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+    return replace(node, attrs={**node.attrs, **bodies})
 
 
 def _find_lists(

@@ -64,10 +64,10 @@ class Readers:
                 pairs.extend((inner, opset) for inner in node.graphs())
                 if not node.domain and self.table(node, opset) is not None:
                     counts[f"{node.op} of opset {opset}"] += 1
-                changed = self.standardize(node).attrs if node.op in self.synonyms else node.attrs
-                counts.update(
-                    f"{node.op} with {n}={v!r}" for n, v in node.attrs.items() if changed[n] != v
-                )
+                if node.op in self.synonyms:
+                    attrs, changed = node.attrs, self.standardize(node).attrs
+                    different = [n for n, v in attrs.items() if changed[n] != v]
+                    counts.update(f"{node.op} with {n}={attrs[n]!r}" for n in different)
         for text, count in counts.items():
             yield f"{text} ×{count}: not in the standard; read as ONNX Runtime runs it"
 
@@ -126,6 +126,8 @@ def refuse(node: Node, target: str) -> ConversionError:
 
 def without_unused_imports(graph: Graph, domains: Collection[str]) -> Graph:
     """The graph without imports of those ``domains`` that no node of it is of."""
+    if not graph.imports:
+        return graph
     stack, used = [graph, *(f.body for f in graph.functions)], set()
     while stack:
         for node in stack.pop().nodes:

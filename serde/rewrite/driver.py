@@ -69,10 +69,10 @@ class _Rewriting:
 
     def run(self, graph: Graph, builder: Builder, is_function: bool) -> Graph:
         self.domain = graph.domain
-        names = list(_names(graph))
+        names = _names(graph)
         builder.names.reserved.update(names)
         builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
-        count = len(names) + sum(1 for f in graph.functions for _ in _names(f.body))
+        count = len(names) + sum(len(_names(f.body)) for f in graph.functions)
         builder.names.most = active_budget().limit_values(count)
         done = self.body(graph, builder, {} if is_function else None)
         if self.problems:
@@ -285,14 +285,13 @@ def _describe_operand(value: Value | None) -> str:
     return f"{value.dtype.value if value.dtype else 'unknown type'} {show_shape(value.shape)}"
 
 
-def _names(graph: Graph) -> Iterator[str]:
-    stack = [graph]
-    while stack:
-        graph = stack.pop()
-        yield from (v.name for v in graph.inputs)
-        for node in graph.nodes:
-            yield from (v.name for v in node.outputs)
-            stack.extend(node.graphs())
+def _names(graph: Graph) -> list[str]:
+    """What inputs and results are called, those of subgraphs included."""
+    names = [v.name for v in graph.inputs]
+    for node in graph.all_nodes():
+        names += [v.name for v in node.outputs]
+        names += [v.name for body in node.graphs() for v in body.inputs]
+    return names
 
 
 class _DependsOnFailure(SerdeError):

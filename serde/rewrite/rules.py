@@ -227,7 +227,8 @@ class RuleTable:
 
     def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """Parse ``attrs`` for ``rule``; refuse what it does not declare."""
-        self._check_only(rule, attrs)
+        if rule.only:
+            self._check_only(rule, attrs)
         bound = self._find_undeclared(rule, op, attrs)
         if bound and not rule.takes_all:
             if op not in self._lenient:

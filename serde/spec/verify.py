@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from serde.errors import InvalidGraph, SerdeError
 from serde.ir.graph import IR_OPSET, Graph, Node, Value
 from serde.spec import canonicalize, schema
@@ -18,7 +16,7 @@ def check(graph: Graph) -> None:
     check_opset(graph)
     check_unique_names(graph)
     check_topological_order(graph, set())
-    for node in _nodes(graph):
+    for node in graph.all_nodes():
         if not node.domain:
             check_operator(node)
             check_defaults(node)
@@ -34,7 +32,7 @@ def check_opset(graph: Graph) -> None:
 def check_unique_names(graph: Graph) -> None:
     """No two values bear one name, subgraphs included."""
     owner: dict[str, Value] = {}
-    for value in _values(graph):
+    for value in graph.all_values():
         if value.name and owner.setdefault(value.name, value) is not value:
             raise InvalidGraph(f"two values are called {value.name!r}")
 
@@ -84,21 +82,3 @@ def check_axes(node: Node) -> None:
     ranked = node.op in canonicalize.AXIS and x is not None and x.shape is not None
     if ranked and isinstance(axis, int) and axis < 0:
         raise InvalidGraph(f"node {node.name!r} ({node.op}) counts axis {axis} from the back")
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    stack = [graph]
-    while stack:
-        graph = stack.pop()
-        for node in graph.nodes:
-            yield node
-            stack.extend(node.graphs())
-
-
-def _values(graph: Graph) -> Iterator[Value]:
-    yield from graph.inputs
-    yield from graph.constants()
-    for node in _nodes(graph):
-        yield from node.outputs
-        for body in node.graphs():
-            yield from body.inputs

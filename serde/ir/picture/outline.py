@@ -46,14 +46,15 @@ def make_outline(graph: Any) -> Outline:
         place[value] = len(nodes)
         nodes.append(OutlineNode("input", "input", value.name, _show_type(value), ()))
     for node in graph.nodes:
-        read = _values_read(node) if node.graphs() else node.inputs
+        has_bodies = bool(node.graphs())
+        read = _values_read(node) if has_bodies else node.inputs
         reads = tuple(dict.fromkeys([place[v] for v in read if v in place]))
         for value in node.outputs:
             place[value] = len(nodes)
         first = node.outputs[0] if node.outputs else None
         op = node.op if node.domain == graph.domain else node.qualified_op
         name = node.name or (first.name if first is not None else "")
-        layers, attrs = tuple(s.name for s in node.sources), None if node.graphs() else node.attrs
+        layers, attrs = tuple([s.name for s in node.sources]), None if has_bodies else node.attrs
         source = _show_source(node.sources)
         nodes.append(OutlineNode("node", op, name, _show_type(first), reads, layers, source, attrs))
     for value in graph.outputs:
