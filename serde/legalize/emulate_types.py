@@ -84,6 +84,14 @@ class EmulatedTypes:
         """The type ``value`` stands for, None where it is of its own."""
         return self.logical_types.get(value) if isinstance(value, Value) else None
 
+    def may_concern(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+        """Whether an operator reads values that stand for another type, or may in a subgraph."""
+        known = self.logical_types
+        if not known:
+            return False
+        has_bodies = any(isinstance(a, Graph) for a in attrs.values())
+        return has_bodies or any(v in known for v in inputs if isinstance(v, Value))
+
     def emulate(self, value: Value, dtype: DType) -> Value:
         """Note that ``value`` stands for elements of ``dtype``."""
         self.logical_types[value] = dtype

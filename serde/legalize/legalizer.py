@@ -22,11 +22,11 @@ from typing import Any
 
 from serde.errors import ConversionError, Problem, Unconvertible
 from serde.ir.builder import Builder, Operand
-from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Tensor, Value
 from serde.rewrite.custom_ops import Readers
 from serde.rewrite.inline import inline_subgraph
 from serde.rewrite.subgraphs import Body
-from serde.spec import schema
+from serde.spec import inference, schema
 from serde.spec.memo import memoize
 from serde.spec.onnx_builder import TypedCall
 from serde.version_converter.adapters import upgrades
@@ -89,10 +89,7 @@ class Legalizer(VersionedBuilder):
         )
         if emulation is not None:
             return emulation
-        bodies = any(isinstance(a, Graph) for a in attrs.values())
-        if not bodies and not any(
-            v in self.emulated_types.logical_types for v in inputs if isinstance(v, Value)
-        ):
+        if not self.emulated_types.may_concern(inputs, attrs):
             return self._legalize(op, inputs, attrs, outputs)
         opset = self._current_opset
         ties = emulate_types.require_exact(self.emulated_types, op, inputs, opset)
@@ -123,8 +120,36 @@ class Legalizer(VersionedBuilder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
         key = None if self._adapting == op else self._key(op, inputs, attrs, outputs)
-        if key is not None and (known := self._legal.get(key)) is not None:
-            return self.append(known._replace(inputs=tuple(inputs)))
+        if key is None:
+            return self._legalize_anew(op, inputs, attrs, outputs)
+        if (known := self._legal.get(key)) is not None:
+            return self.append(known.with_inputs(inputs))
+        made = len(self.nodes), len(self.names.used)
+        result = self._legalize_anew(op, inputs, attrs, outputs)
+        if made == (len(self.nodes) - 1, len(self.names.used) - outputs):
+            self._remember(key, op, tuple(inputs), result)
+        return result
+
+    def _remember(self, key: Any, op: str, inputs: tuple[Any, ...], result: Any) -> None:
+        """Keep the one node that an operator became for others that ``key`` cannot tell from it.
+
+        Legalizations look at more than the key holds. So may adapters: at numbers, but not at
+        weights, and at emulated types.
+        """
+        node, results = self.nodes[-1], result if isinstance(result, tuple) else (result,)
+        is_same = node.op == op and (node.inputs, node.outputs) == (inputs, results)
+        if not is_same or op in self.target.legalizations:
+            return
+        are_weights = all(v is None or v.tensor is None or _is_weight(v.tensor) for v in inputs)
+        if not self._adapts(op) or (are_weights and not self.emulated_types.logical_types):
+            types = [inference.type_of(v) for v in results]
+            operator = schema.operator(op, self.opset)
+            call = TypedCall(operator, inputs, node.attrs, types, results[0].shape_data)
+            memoize(self._legal, key, lambda: call)
+
+    def _legalize_anew(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
         if self._goes_down(op):
             return self._downgrade_older(op, inputs, attrs, outputs)
         newer = next_change(op, self._current_opset, IR_OPSET)
@@ -132,9 +157,11 @@ class Legalizer(VersionedBuilder):
             return self._adapt(upgrades[newer], newer, op, inputs, attrs, outputs)
         if self._start < IR_OPSET:  # a file may give attributes of other opsets
             attrs = self._known_attrs(schema.operator(op), attrs)
+        is_remembered = op not in self.target.legalizations
         before, self._current_opset = self._current_opset, IR_OPSET
         try:
-            call = self.resolve(op, inputs, attrs, outputs)
+            resolve = self._resolve if is_remembered else self.resolve
+            call = resolve(op, inputs, attrs, outputs)
             if not isinstance(call, TypedCall):
                 return call
             promoted = self.target.promoted_types(call.operator, call.inputs)
@@ -143,8 +170,6 @@ class Legalizer(VersionedBuilder):
             result = self.apply_legalization(call)
             if result is not None:
                 return result
-            if key is not None and op not in self.target.legalizations and self._is_legal(call):
-                memoize(self._legal, key, lambda: call)
             return self._downgrade(call)
         finally:
             self._current_opset = before
@@ -237,6 +262,11 @@ class Legalizer(VersionedBuilder):
     def _materialize(self, operand: Operand) -> Operand:
         known = isinstance(operand, Value) and operand in self.known_sequences
         return scalarize_sequences.materialize(self, operand) if known else operand
+
+
+def _is_weight(tensor: Tensor) -> bool:
+    """Whether a constant has more numbers than one that sets how an operator works."""
+    return tensor.dtype.kind == "f" and tensor.size > inference.FLOATS
 
 
 def _body(graph: Graph) -> Body:

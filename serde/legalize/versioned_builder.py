@@ -85,10 +85,10 @@ class VersionedBuilder(OnnxBuilder):
             self._current_opset, self.opset
         )
 
-    def _is_legal(self, call: TypedCall) -> bool:
-        """Whether the target's opset has a call of the IR as it stands."""
-        lowest = self.target.lowest_opset(call.op)
-        return next_change(call.op, IR_OPSET, lowest) is None and self._is_standard(call)
+    def _adapts(self, op: str) -> bool:
+        """Whether versions differ in an operator, from the present opset over the IR's down."""
+        pairs = (self._current_opset, IR_OPSET), (IR_OPSET, self.target.lowest_opset(op))
+        return any(next_change(op, first, last) is not None for first, last in pairs)
 
     def _downgrade(self, call: TypedCall) -> Any:
         """Take a legalized call of the IR to the target's opset."""

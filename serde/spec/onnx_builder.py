@@ -35,6 +35,10 @@ class TypedCall(NamedTuple):
         """The operator's name."""
         return self.operator.name
 
+    def with_inputs(self, inputs: Sequence[Value | None]) -> TypedCall:
+        """The same call of other operands."""
+        return TypedCall(self.operator, tuple(inputs), self.attrs, self.types, self.shape_data)
+
 
 class OnnxBuilder(Expressions):
     """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""
@@ -79,7 +83,7 @@ class OnnxBuilder(Expressions):
         key = self._key(op, inputs, attrs, outputs)
         result = None if key is None else self._calls.get(key)
         if result is not None:
-            return result._replace(inputs=tuple(inputs))
+            return result.with_inputs(inputs)
         result = self._resolve(op, inputs, attrs, outputs)
         if key is not None and isinstance(result, TypedCall):
             result = result._replace(attrs=MappingProxyType(result.attrs))
