@@ -29,6 +29,12 @@ LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
 FLOATS = 8  # of them, at most
+# Operators whose result is of the type of their operands, where these are of one type.
+ELEMENTWISE = frozenset(
+    "Abs Add And Ceil Cos Div Erf Exp Floor Log Mul Neg Or Reciprocal Relu Round Sigmoid Sin "
+    "Sqrt Sub Tanh Xor".split()
+)
+SAME_TYPE_SINCE = 6, 7  # by operands: before, onnx infers no shape, or two broadcast otherwise
 
 
 class Type(NamedTuple):
@@ -60,6 +66,9 @@ def infer(
         return _pad_types(special(inputs, attrs, outputs), outputs)
     if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
         return (UNKNOWN,) * outputs
+    is_plain = operator.name in ELEMENTWISE and outputs == 1 and not attrs
+    if is_plain and (known := _infer_elementwise(operator, inputs)) is not None:
+        return (known,)
     op, number = operator.name, number_attributes(attrs)
     call = (op, outputs, _attr_key(attrs) if number is None else number)
     key = (call, operator.since, *input_keys(op, inputs))
@@ -78,6 +87,20 @@ def infer(
         shape = shape_functions.refine_shape(operator.name, inputs, attrs, types[0].shape)
         return tuple(f._replace(shape=shape) for f in types)  # TopK gives two
     return types
+
+
+def _infer_elementwise(operator: Operator, inputs: Sequence[Value | None]) -> Type | None:
+    """The type of the result of operands of one static type; None where onnx has to tell."""
+    x, count = inputs[0] if inputs else None, len(operator.inputs)
+    if x is None or x.container or not x.is_static or len(inputs) != count:
+        return None
+    if operator.since < SAME_TYPE_SINCE[count - 1]:
+        return None
+    types = {(v.dtype, v.shape, v.container) for v in inputs if v is not None}
+    is_one = len(types) == 1 and None not in inputs
+    if not is_one or x.dtype not in operator.inputs[0].types or len(x.static_shape) > RANK:
+        return None
+    return Type(x.dtype, x.shape) if max(x.static_shape, default=0) <= MOST_SIZE else None
 
 
 # What onnx's own code raises, where the standard refuses and where it did not think of it.

@@ -9,8 +9,7 @@ from typing import Any
 
 MOST = 20_000  # results kept in one memo
 EXACT = frozenset({int, str, type(None)})  # types whose equal values are the same to the last bit
-# Types whose values are compared by their repr: 0.0 and -0.0 are equal otherwise.
-SHOWN = frozenset({float, tuple})
+SHOWN = EXACT | {float}  # those that repr tells apart: 0.0 and -0.0 are equal
 _numbers: dict[Any, int] = {}
 _by_identity: dict[int, tuple[Mapping[str, Any], int | None]] = {}
 _next = count()
@@ -41,9 +40,8 @@ def _number(attrs: Mapping[str, Any]) -> int | None:
     key = []
     for name, value in attrs.items():
         kind = type(value)
-        if kind is tuple and not all(type(v) in EXACT or type(v) is float for v in value):
+        kinds = set(map(type, value)) if kind is tuple else {kind}
+        if not kinds <= SHOWN:
             return None
-        if kind not in EXACT and kind not in SHOWN:
-            return None
-        key.append((name, kind, value if kind in EXACT else repr(value)))
+        key.append((name, kind, value if kinds <= EXACT else repr(value)))
     return memoize(_numbers, tuple(key), lambda: next(_next))  # type: ignore[no-any-return]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import onnx
 import pytest
@@ -26,6 +28,22 @@ WRAPS = [(), ("sequence",), ("optional",), ("optional", "sequence"), ("sparse",)
 @pytest.mark.parametrize("shape", [None, (), (2, "N", None)])
 def test_types_survive_the_way_through_protobuf(dtype, wrap, shape):
     assert from_proto(type_proto(dtype, shape, wrap)) == Type(dtype, shape, wrap)
+
+
+@pytest.mark.parametrize("op", sorted(inference.ELEMENTWISE))
+def test_elementwise_operators_are_inferred_as_onnx_does(op, monkeypatch):
+    compared = 0
+    for opset in (v for v in range(1, 29) if schema.find(op, v)):
+        operator = schema.operator(op, opset)
+        for dtype, shape in product(DType, [(), (2, 0), (1, 3, 5)]):
+            inputs = tuple(Value(n, dtype, shape) for n in "ab"[: len(operator.inputs)])
+            known = inference._infer_elementwise(operator, inputs)
+            if known is not None:
+                with monkeypatch.context() as patch:
+                    patch.setattr(inference, "ELEMENTWISE", frozenset())
+                    assert inference.infer(operator, opset, inputs, {}, 1) == (known,)
+                compared += 1
+    assert compared > 0
 
 
 def test_nothing_is_known_of_an_empty_type():
