@@ -58,12 +58,13 @@ def _split(
         if number != GRAPH or kind != protobuf_wire.BYTES:
             around += view[begin:end]
             continue
-        has_graph = True
+        has_graph, kept = True, payload  # what is before ``kept`` is copied, or an initializer
         for n, k, b, p, e in protobuf_wire.iterate_fields(view, payload, end):
             if n == INITIALIZER and k == protobuf_wire.BYTES:
                 tensors.append(_tensor(view, p, e, path, file))
-            else:
-                inside += view[b:e]
+                inside += view[kept:b]
+                kept = e
+        inside += view[kept:end]
     model = parse(onnx.ModelProto, bytes(around), path)
     if has_graph:
         model.graph.CopyFrom(parse(onnx.GraphProto, bytes(inside), path))

@@ -8,6 +8,7 @@ many bytes, 5 four bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
@@ -22,6 +23,8 @@ class WireError(ValueError):
 
 def read_varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
     """Decode a varint at ``at``; return it and the offset behind it."""
+    if at < end and (byte := view[at]) < 0x80:
+        return byte, at + 1
     value = shift = 0
     start = at
     while at < end and shift < 70:
@@ -60,6 +63,8 @@ def iterate_fields(
 
 def encode_varint(value: int) -> bytes:
     """Encode a non-negative integer."""
+    if value <= 0x7F:
+        return bytes((value,))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -68,6 +73,7 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
+@lru_cache(4096)
 def encode_header(number: int, size: int) -> bytes:
     """The key and length that go before ``size`` bytes of field ``number``."""
     return encode_varint(number << 3 | BYTES) + encode_varint(size)

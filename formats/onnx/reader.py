@@ -159,7 +159,7 @@ class _Decoding:
         )
 
     def check_texts(self, *texts: str) -> None:
-        if any(not isinstance(t, str) for t in texts):
+        if not set(map(type, texts)) <= {str}:
             raise MalformedFile(self.path, "a text in it is not UTF-8")
 
     def check_name(self, name: str) -> None:
@@ -181,7 +181,8 @@ class _Decoding:
     def tensor(self, proto: onnx.TensorProto, raw: FileSlice | None = None) -> Tensor:
         """Read a tensor; remember keys of external data that mean nothing here."""
         tensor = read_tensor(proto, self.path, self.resolve, raw)
-        self.unread.update({e.key: None for e in proto.external_data if e.key not in KEYS})
+        if proto.external_data:
+            self.unread.update({e.key: None for e in proto.external_data if e.key not in KEYS})
         return tensor
 
     def dense(self, proto: onnx.SparseTensorProto) -> Tensor:
@@ -213,19 +214,18 @@ class _Decoding:
         inputs = tuple(
             [(own.get(n) or self.read(n, scope, proto)) if n else None for n in proto.input]
         )
-        op, domain = proto.op_type, proto.domain
-        for name in (proto.name, op, domain):
-            self.check_name(name)
+        op, domain, name, doc = proto.op_type, proto.domain, proto.name, proto.doc_string
+        for text in (name, op, domain):
+            self.check_name(text)
         attrs = self.attributes(proto, scope, depth)
         outputs = []
-        for name in proto.output:
-            hint = hints.get(name)
-            value = self.value(hint) if hint is not None else Value(name)
+        for output in proto.output:
+            hint = hints.get(output)
+            value = self.value(hint) if hint is not None else Value(output)
             outputs.append(value)
-            if name:
+            if output:
                 self.define(own, value, "output")
-        name = proto.name or next((n for n in proto.output if n), op)
-        doc = proto.doc_string
+        name = name or next((n for n in proto.output if n), op)
         self.check_texts(doc)
         sources = self.sources(proto, doc) or (Source("onnx", op, name, doc),)
         if proto.overload:

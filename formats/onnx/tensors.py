@@ -31,28 +31,28 @@ def read_tensor(
     Raises:
         MalformedFile: for an unknown element type, a negative size, or data of another length.
     """
-    what = f"tensor {proto.name!r}"
+
+    def malformed(reason: str) -> MalformedFile:
+        return MalformedFile(path, f"tensor {proto.name!r} {reason}")
+
     dtype, shape = ELEMENT_TYPES.get(proto.data_type), tuple(proto.dims)
     if dtype is None:
-        raise MalformedFile(path, f"{what} has the unknown element type {proto.data_type}")
+        raise malformed(f"has the unknown element type {proto.data_type}")
     if not is_possible_shape(shape):
-        raise MalformedFile(path, f"{what} has the impossible shape {list(shape)[:8]}")
+        raise malformed(f"has the impossible shape {list(shape)[:8]}")
     size = math.prod(shape)
     nbytes = (size * dtype.bits + 7) // 8
     if proto.data_location == onnx.TensorProto.EXTERNAL:
         raw = external_slice(proto, path, resolve, nbytes)
     if raw is not None:
         if raw.nbytes != nbytes or dtype is DType.STRING:
-            raise MalformedFile(
-                path, f"{what} of {dtype.value}{list(shape)} holds {raw.nbytes} bytes, not {nbytes}"
-            )
+            kind = f"{dtype.value}{list(shape)}"
+            raise malformed(f"of {kind} holds {raw.nbytes} bytes, not {nbytes}")
         return Tensor(dtype, shape, partial(map_slice, raw, dtype, shape), raw)
     if proto.HasField("raw_data"):
         held = proto.raw_data
         if len(held) != nbytes:
-            raise MalformedFile(
-                path, f"{what} of {dtype.value}{list(shape)} holds {len(held)} bytes"
-            )
+            raise malformed(f"of {dtype.value}{list(shape)} holds {len(held)} bytes")
         if dtype is not DType.STRING:
             return Tensor(dtype, shape, StoredBytes(held, dtype, shape))
     return Tensor.of(_fields(proto, dtype, shape, size, path))

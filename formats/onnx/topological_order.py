@@ -22,6 +22,8 @@ def sort_nodes(nodes: Nodes, path: str, inputs: Collection[str]) -> Nodes:
     Raises:
         MalformedFile: where nodes wait for each other, with their names.
     """
+    if _are_sorted(nodes, inputs):
+        return nodes
     makers = {
         name: at for at, node in enumerate(nodes) for name in node.output if name not in inputs
     }
@@ -51,10 +53,27 @@ def sort_nodes(nodes: Nodes, path: str, inputs: Collection[str]) -> Nodes:
 
 def _needs(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
     """The nodes that compute what a node reads."""
-    indices = {makers[name] for name in node.input if name in makers}
+    return {makers[name] for name in _names_read(node) if name in makers}
+
+
+def _are_sorted(nodes: Nodes, inputs: Collection[str]) -> bool:
+    """Whether nodes are in order; False also where a name may be computed twice."""
+    made, awaited = {"", *inputs}, set[str]()
+    for node in nodes:
+        awaited |= _names_read(node) - made
+        outputs = node.output
+        if not (made.isdisjoint(outputs) and awaited.isdisjoint(outputs)):
+            return False
+        made.update(outputs)
+    return True
+
+
+def _names_read(node: onnx.NodeProto) -> set[str]:
+    """The names that a node and its subgraphs read."""
+    names = set(node.input)
     if any(a.type in MAY_HOLD_GRAPH and a.HasField("g") for a in node.attribute):
-        indices |= {makers[name] for name in _free_names(node) if name in makers}
-    return indices
+        names.update(_free_names(node))
+    return names
 
 
 def _free_names(node: onnx.NodeProto) -> Iterator[str]:

@@ -44,13 +44,14 @@ def _describe_unsupported(
 ) -> Iterator[str]:
     """What is said about things that have no place for it here."""
     infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
+    types = {kind.SerializeToString(): kind for kind in (i.type for i in infos)}
     flags = {
         "documentation of values": any(i.doc_string for i in infos),
         "documentation of functions": any(f.doc_string for f in model.functions),
         "metadata of graphs": any(g.metadata_props for g in graphs),
         NODE_METADATA: NODE_METADATA in of_nodes,
         "metadata of values": any(i.metadata_props for i in infos),
-        "denotations": any(_has_denotation(i.type) for i in infos),
+        "denotations": any(map(_has_denotation, types.values())),
         DEVICES: bool(model.configuration) or DEVICES in of_nodes,
     }
     yield from (what for what, there in flags.items() if there)

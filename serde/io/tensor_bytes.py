@@ -22,9 +22,11 @@ Array = np.ndarray[Any, Any]
 
 def is_possible_shape(shape: Sequence[int]) -> bool:
     """Whether there can be an array of ``shape``; NumPy counts bytes even where a size is 0."""
-    if len(shape) > MOST_AXES or any(d < 0 for d in shape):
+    if not shape:
+        return True
+    if len(shape) > MOST_AXES or min(shape) < 0:
         return False
-    return math.prod(d or 1 for d in shape) * 16 <= MOST_BYTES
+    return math.prod([d or 1 for d in shape]) * 16 <= MOST_BYTES
 
 
 def open_part(where: FileSlice) -> BinaryIO:

@@ -25,6 +25,7 @@ from ..rules import HIDDEN, Layer
 from .magic import SYMBOL, refuse_other
 
 Link = tuple[int, int]  # node, output
+LINK_TYPES = ([int, int], [int, int, int])
 Texts = dict[str, str]
 
 # Versions as MXNet counts them: major * 10000 + minor * 100 + patch.
@@ -185,8 +186,8 @@ class _Parsing:
             raise self.fail("is not a list of [node, output] pairs", place)
         links = []
         for link in raw:
-            good = isinstance(link, list) and 2 <= len(link) <= 3
-            if not good or set(map(type, link)) != {int} or min(link) < 0:
+            good = isinstance(link, list) and list(map(type, link)) in LINK_TYPES
+            if not good or min(link) < 0:
                 raise self.fail(f"{str(link)[:60]} is not a [node, output] pair", place)
             if link[0] >= total:
                 raise self.fail(f"reads node {link[0]}, and there are {total}", place)
@@ -291,5 +292,5 @@ def _normalize_annotations(attrs: Mapping[str, str]) -> Texts:
     return {
         f"__{key}__" if key in HIDDEN else key: text
         for key, text in attrs.items()
-        if key in HIDDEN or not key.endswith(HIDDEN)
+        if not key.endswith(HIDDEN) or key in HIDDEN
     }
