@@ -32,6 +32,8 @@ class Release(NamedTuple):
 
     def missing_reason(self, op: str, attrs: Mapping[str, Any]) -> str | None:
         """Why a node cannot be written for the release, None if it can."""
+        if not self.lacks:
+            return None
         pairs = ((name, v) for name, v in attrs.items() if v is not None)
         for thing in (op, *(t for name, v in pairs for t in (name, f"{name}={v}"))):
             full = op if thing is op else f"{op}.{thing}"

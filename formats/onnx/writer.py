@@ -256,6 +256,11 @@ class _Module(Names):
         super().__init__()
         self.opset, self.explicit = graph.opset, graph.explicit
         self.attributes: dict[Any, list[onnx.AttributeProto]] = {}  # of operators, once made
+        self.inner: dict[Graph, list[Value]] = {}
+        self.outer: list[Value] = []
+        if not any(node.graphs() for node in graph.nodes):
+            self.outer += graph.constants()
+            return
         most = INNER_MOST if ir_version >= INPUTS_OPTIONAL_IR else -1
         home: dict[Value, Graph] = {}
         stack = [graph]
@@ -265,8 +270,6 @@ class _Module(Names):
                 if home.setdefault(value, around) is not around:
                     home[value] = graph
             stack.extend(body for node in around.nodes for body in node.graphs())
-        self.inner: dict[Graph, list[Value]] = {}
-        self.outer: list[Value] = []
         for value in graph.constants():
             small = value.tensor is not None and value.tensor.nbytes <= most
             if home[value] is graph or not small:
@@ -291,6 +294,8 @@ def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:
         if key not in OF_THE_FILE:
             model.metadata_props.add(key=key, value=text)
     model.doc_string, doc = (graph.metadata.get(key, "") for key in DOCS)
+    for constants in (module.outer, *module.inner.values()):  # tract has one space of names
+        module.reserved.update([v.name for v in constants])
     _fill(model.graph, graph, module)
     model.graph.doc_string = doc
     if version < INPUTS_OPTIONAL_IR:  # before IR version 4 every initializer was an input as well
@@ -304,7 +309,6 @@ def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
     """``names`` are the node names in use in the graphs around this one."""
     last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
     names.reserved.update(last)
-    names.reserved.update(v.name for v in graph.constants())  # tract has one space of names
     proto.name = graph.name or "graph"
     proto.input.extend(_info(v) for v in graph.inputs)
     proto.output.extend(_info(v) for v in graph.outputs)

@@ -75,9 +75,13 @@ def post_order(*roots: Expr) -> Iterator[Expr]:
 def uses(*roots: Expr) -> dict[Expr, int]:
     """How many places of the expressions under ``roots`` read each of them."""
     count: dict[Expr, int] = {}
-    for expr in post_order(*roots):
-        for operand in operands(expr):
+    seen, stack = set(roots), [*roots]
+    while stack:
+        for operand in operands(stack.pop()):
             count[operand] = count.get(operand, 0) + 1
+            if operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
     return count
 
 

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.io.atomic_write import copy_slice
-from serde.io.tensor_bytes import MOST_AXES, arrange, is_possible_shape, pack
+from serde.io.atomic_write import Sources
+from serde.io.tensor_bytes import MOST_AXES, arrange, bytes_of, is_possible_shape, pack
 from serde.ir.graph import DType, Tensor
 
 MAGIC = 0xDD5E40F096B4A13F
@@ -189,10 +189,10 @@ def to_base64(tensor: Tensor) -> Iterator[str]:
         yield base64.b64encode(rest[at : at + CHUNK]).decode()
 
 
-def write(tensor: Tensor, out: BinaryIO) -> None:
+def write(tensor: Tensor, sources: Sources, out: BinaryIO) -> None:
     """Append ``tensor`` to ``out``, its elements file to file where they lie in one."""
     out.write(pack_header(tensor))
     if tensor.where is not None:
-        copy_slice(tensor.where, out)
+        sources.copy(tensor.where, out)
     else:
-        out.write(pack_elements(tensor))
+        out.write(bytes_of(tensor))

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.spec.memo import memoize, number_attributes
 
 from . import ast, registry
 from .ndarray import name_of
@@ -55,6 +56,7 @@ class _Encoding:
         self.rename = rename
         self.exprs: dict[Value, ast.Expr] = {}
         self.ops: dict[str, ast.Op] = {}
+        self.values: dict[Any, Mapping[str, Any]] = {}  # of attributes, by operator and number
         self.weights: dict[str, Tensor] = {}
         self.params: list[ast.Var] = []
         self.globals: dict[str, ast.GlobalVar] = {}
@@ -151,14 +153,26 @@ class _Encoding:
         return node.domain == GLOBAL or result_count(node.op, node.attrs, inputs, None) is None
 
     def make_call(self, node: Node) -> ast.Expr:
-        args = tuple(self.get_expr(v) for v in node.inputs if v is not None)
+        args = tuple([self.get_expr(v) for v in node.inputs if v is not None])
         span = ast.Span(node.sources[0].name, 0, 0) if node.sources else None
         if node.domain == GLOBAL:
             return ast.Call(self.globals[node.op], args, span=span)
         op = self.ops.setdefault(node.op, ast.Op(node.op))
         if node.op in OF_TUPLE:
             args = (ast.Tuple(args),)
-        return ast.Call(op, args, make_attributes(node), span=span)
+        return ast.Call(op, args, self.make_attributes(node), span=span)
+
+    def make_attributes(self, node: Node) -> ast.Attrs | None:
+        """The attributes of a call, those apart that have their defaults."""
+        key = attrs_key(node.op)
+        if key is None:
+            require(not node.attrs, f"{node.op} takes no attributes")
+            return None
+        number = number_attributes(node.attrs)
+        if number is None:
+            return ast.Attrs(key, declare_values(node, key))
+        values = memoize(self.values, (node.op, number), lambda: declare_values(node, key))
+        return ast.Attrs(key, values)
 
     def make_if(self, node: Node) -> ast.Expr:
         """An ``if``; in a branch of another it is put in a function, because TVM's virtual machine
@@ -239,19 +253,15 @@ def attrs_key(op: str) -> str | None:
     return registry.attrs_key(op)
 
 
-def make_attributes(node: Node) -> ast.Attrs | None:
-    """The attributes of a call, those apart that have their defaults."""
-    key = attrs_key(node.op)
-    if key is None:
-        require(not node.attrs, f"{node.op} takes no attributes")
-        return None
+def declare_values(node: Node, key: str) -> Mapping[str, Any]:
+    """The values of a call's attributes, but for defaults; ``key`` is the type they are of."""
     declared = registry.fields(key) or {}
     unknown = sorted(node.attrs.keys() - declared.keys())
     require(not unknown, f"{node.op} has no {', '.join(unknown)}")
     unset = (n for n, f in declared.items() if f.default is registry.REQUIRED and f.kind in "of")
     values: dict[str, Any] = dict.fromkeys(unset) if key != registry.ARANGE else {}
     values |= {n: _to_declared(n, declared[n].kind, v) for n, v in node.attrs.items()}
-    return ast.Attrs(key, registry.drop_defaults(key, values))
+    return registry.drop_defaults(key, values)
 
 
 def _to_declared(name: str, kind: str, value: Any) -> Any:

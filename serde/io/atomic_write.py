@@ -234,9 +234,3 @@ def _copy_by_system(source: BinaryIO, out: BinaryIO, left: int, offset: int) -> 
             left, offset = left - done, offset + done
     out.seek(0, os.SEEK_END)
     return left, offset
-
-
-def copy_slice(where: FileSlice, out: BinaryIO) -> None:
-    """Append one part of a file to ``out``; for many parts, ``Sources`` keeps the file open."""
-    with Sources() as sources:
-        sources.copy(where, out)

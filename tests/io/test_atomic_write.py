@@ -8,7 +8,7 @@ import pytest
 
 from serde.errors import MalformedFile, UsageError
 from serde.io import atomic_write
-from serde.io.atomic_write import Replacing, copy_slice
+from serde.io.atomic_write import Replacing, Sources
 from serde.ir.graph import FileSlice
 
 
@@ -78,11 +78,11 @@ def test_slices_are_copied_file_to_file_behind_what_is_written(tmp_path, monkeyp
         monkeypatch.setattr(os, "copy_file_range", lambda *a, **k: (_ for _ in ()).throw(OSError))
     source = tmp_path / "source"
     source.write_bytes(bytes(range(100)))
-    with (tmp_path / "out").open("w+b") as out:
+    with (tmp_path / "out").open("w+b") as out, Sources() as sources:
         out.write(b"head")
-        copy_slice(FileSlice(str(source), 10, 50), out)
+        sources.copy(FileSlice(str(source), 10, 50), out)
         out.write(b"tail")
-        copy_slice(FileSlice(str(source), 0, 0), out)
+        sources.copy(FileSlice(str(source), 0, 0), out)
     assert (tmp_path / "out").read_bytes() == b"head" + bytes(range(10, 60)) + b"tail"
 
 
@@ -91,6 +91,7 @@ def test_a_source_that_shrinks_is_noticed(tmp_path):
     source.write_bytes(bytes(10))
     with (
         (tmp_path / "out").open("w+b") as out,
+        Sources() as sources,
         pytest.raises(MalformedFile, match="became shorter"),
     ):
-        copy_slice(FileSlice(str(source), 5, 50), out)
+        sources.copy(FileSlice(str(source), 5, 50), out)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from serde.errors import UsageError, require
 from serde.io.atomic_write import Replacing, Sources, refuse_overwriting
-from serde.io.tensor_bytes import pack
+from serde.io.tensor_bytes import bytes_of
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
 
@@ -59,7 +59,7 @@ def encode(
 def dump_indented(value: Any, line: str = "\n") -> str:
     """JSON as ``json.dumps`` writes it with ``indent=2``, which takes Python's slow encoder."""
     if not value or not isinstance(value, (dict, list)):
-        return json.dumps(value)
+        return "[]" if value == [] else json.dumps(value)
     inner = line + "  "
     if isinstance(value, list):
         parts = [str(v) if type(v) is int else dump_indented(v, inner) for v in value]
@@ -201,7 +201,7 @@ def write_params(
         if tensor.where is not None:
             sources.copy(tensor.where, out)
         else:
-            out.write(pack(tensor.load(), tensor.dtype).data)
+            out.write(bytes_of(tensor))
     out.write(struct.pack("<Q", len(arrays)))
     for name in arrays:
         raw = name.encode()

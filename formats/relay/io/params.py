@@ -13,7 +13,7 @@ from functools import partial
 from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
-from serde.io.atomic_write import Replacing
+from serde.io.atomic_write import Replacing, Sources
 from serde.io.npz import open_npz
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.io.tensor_bytes import map_slice
@@ -62,8 +62,9 @@ def write_into(params: Mapping[str, Tensor], out: BinaryIO) -> None:
         raw = name.encode()
         out.write(WORD.pack(len(raw)) + raw)
     out.write(WORD.pack(len(params)))
-    for tensor in params.values():
-        ndarray.write(tensor, out)
+    with Sources() as sources:
+        for tensor in params.values():
+            ndarray.write(tensor, sources, out)
 
 
 class _Reader:

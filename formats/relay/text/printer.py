@@ -22,6 +22,7 @@ HEADER = '#[version = "0.0.5"]'
 DEEPEST = 40  # levels of indentation; deeper blocks are not indented further
 LINE, IN, OUT = object(), object(), object()  # a new line; what follows is indented more, less
 Doc = list[Any]  # strings, marks and further Docs
+TEXT = {str}
 
 INLINE = (ast.GlobalVar, ast.Constant, ast.Op, ast.Var, ast.Constructor)
 COMMENTED = (ast.Constant, ast.Call, ast.Var, ast.Function, ast.Tuple, ast.TupleGetItem)
@@ -337,11 +338,11 @@ class _Printer:
 
 def _concatenate(*parts: Any) -> Any:
     """The parts one behind another: a string, if all of them are."""
-    return "".join(parts) if all(isinstance(p, str) for p in parts) else [*parts]
+    return "".join(parts) if set(map(type, parts)) <= TEXT else [*parts]
 
 
 def _join_with_commas(items: list[Any]) -> Any:
-    if all(isinstance(item, str) for item in items):
+    if set(map(type, items)) <= TEXT:
         return ", ".join(items)
     doc: Doc = []
     for item in items:
