@@ -49,7 +49,9 @@ class Readers:
 
     def standardize(self, node: Node) -> Node:
         """The node, with attributes of the standard's values for those a runtime takes as such."""
-        meant = self.synonyms.get(node.op, {}) if not node.domain else {}
+        if node.domain or node.op not in self.synonyms:
+            return node
+        meant = self.synonyms[node.op]
         attrs = {n: meant[n, v] for n, v in node.attrs.items() if isinstance(v, str)
                  if (n, v) in meant}  # fmt: skip
         return replace(node, attrs={**node.attrs, **attrs}) if attrs else node

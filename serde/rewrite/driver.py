@@ -116,7 +116,8 @@ class _Rewriting:
             finally:
                 builder.leave(around)
             if results is node.outputs:
-                env.update((v, v) for v in node.outputs)
+                for value in results:
+                    env[value] = value
         except _DependsOnFailure:
             refusal = self.table.refusal(node)
             if refusal is not None:

@@ -80,6 +80,11 @@ class Rule:
         return MappingProxyType({p.name: Attribute.of(p) for p in keywords if not _is_hint(p)})
 
     @cached_property
+    def handled(self) -> frozenset[str]:
+        """The attributes it declares or ignores."""
+        return self.ignore.union(self.attributes)
+
+    @cached_property
     def hints(self) -> frozenset[str]:
         """The parameters that passes set."""
         return frozenset(p.name for p in self._parameters if _is_hint(p))
@@ -257,9 +262,9 @@ class RuleTable:
 
     def _find_undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """The attributes that could matter and that ``rule`` says nothing of."""
-        named = [n for n in attrs if n not in rule.attributes and n not in rule.ignore]
-        if not named:
+        if rule.handled.issuperset(attrs):
             return {}
+        named = [n for n in attrs if n not in rule.handled]
         defaults = self._defaults(op)
         return {
             n: attrs[n]

@@ -74,8 +74,10 @@ def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """The graph with each node changed, those of subgraphs too."""
 
     def map_node(node: Node) -> Node:
+        if not node.graphs():
+            return node
         bodies = {n: map_nodes(b, change) for n, b in node.attrs.items() if isinstance(b, Graph)}
-        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies})) if bodies else node
+        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies}))
 
     return replace(graph, nodes=tuple(change(map_node(node)) for node in graph.nodes))
 

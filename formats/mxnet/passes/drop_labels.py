@@ -65,8 +65,11 @@ def drop_labels(
 
 def drop_unread_labels(graph: Graph) -> Graph:
     """An IR graph without inputs that are labels by name and that no rule read."""
+    labels = [v for v in graph.inputs if v.name.endswith(LABEL)]
+    if not labels:
+        return graph
     read = graph.uses()
-    unread = [v for v in graph.inputs if v not in read and v.name.endswith(LABEL)]
+    unread = [v for v in labels if v not in read]
     inputs = tuple(v for v in graph.inputs if v not in unread)
     return replace(graph, inputs=inputs, notes=(*graph.notes, *_notes([], unread)))
 
@@ -80,8 +83,8 @@ def _drop_unread(node: Node) -> Node:
 
 def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) -> set[Value]:
     """The outputs that need labels, and the losses that need more inputs than other outputs."""
-    data, outputs = _data_variables(graph), dict.fromkeys(graph.outputs)
-    if len(outputs) < 2 or len(data) > MOST:
+    outputs = dict.fromkeys(graph.outputs)
+    if len(outputs) < 2 or len(data := _data_variables(graph)) > MOST:
         return set()
     bits = {**dict.fromkeys(graph.inputs, PARAMETER), **{v: 2 << i for i, v in enumerate(data)}}
     needs = _collect_needs(inference, bits, _operands)
