@@ -32,14 +32,14 @@ def read_tensor(
         MalformedFile: for an unknown element type, a negative size, or data of another length.
     """
 
-    def malformed(reason: str) -> MalformedFile:
+    def tensor_error(reason: str) -> MalformedFile:
         return MalformedFile(path, f"tensor {proto.name!r} {reason}")
 
     dtype, shape = ELEMENT_TYPES.get(proto.data_type), tuple(proto.dims)
     if dtype is None:
-        raise malformed(f"has the unknown element type {proto.data_type}")
+        raise tensor_error(f"has the unknown element type {proto.data_type}")
     if not is_possible_shape(shape):
-        raise malformed(f"has the impossible shape {list(shape)[:8]}")
+        raise tensor_error(f"has the impossible shape {list(shape)[:8]}")
     size = math.prod(shape)
     nbytes = (size * dtype.bits + 7) // 8
     if proto.data_location == onnx.TensorProto.EXTERNAL:
@@ -47,12 +47,12 @@ def read_tensor(
     if raw is not None:
         if raw.nbytes != nbytes or dtype is DType.STRING:
             kind = f"{dtype.value}{list(shape)}"
-            raise malformed(f"of {kind} holds {raw.nbytes} bytes, not {nbytes}")
+            raise tensor_error(f"of {kind} holds {raw.nbytes} bytes, not {nbytes}")
         return Tensor(dtype, shape, partial(map_slice, raw, dtype, shape), raw)
     if proto.HasField("raw_data"):
         held = proto.raw_data
         if len(held) != nbytes:
-            raise malformed(f"of {dtype.value}{list(shape)} holds {len(held)} bytes")
+            raise tensor_error(f"of {dtype.value}{list(shape)} holds {len(held)} bytes")
         if dtype is not DType.STRING:
             return Tensor(dtype, shape, StoredBytes(held, dtype, shape))
     return Tensor.of(_fields(proto, dtype, shape, size, path))

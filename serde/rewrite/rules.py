@@ -80,7 +80,7 @@ class Rule:
         return MappingProxyType({p.name: Attribute.of(p) for p in keywords if not _is_hint(p)})
 
     @cached_property
-    def handled(self) -> frozenset[str]:
+    def known_attributes(self) -> frozenset[str]:
         """The attributes it declares or ignores."""
         return self.ignore.union(self.attributes)
 
@@ -262,9 +262,9 @@ class RuleTable:
 
     def _find_undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """The attributes that could matter and that ``rule`` says nothing of."""
-        if rule.handled.issuperset(attrs):
+        if rule.known_attributes.issuperset(attrs):
             return {}
-        named = [n for n in attrs if n not in rule.handled]
+        named = [n for n in attrs if n not in rule.known_attributes]
         defaults = self._defaults(op)
         return {
             n: attrs[n]
