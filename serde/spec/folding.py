@@ -17,7 +17,7 @@ import numpy as np
 from serde.errors import ConversionError
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.inference import Type
-from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
 
 LIMIT = 1024  # elements
 CHANNELS = 4096  # elements along one axis
@@ -199,19 +199,15 @@ def _old_operands(op: str, attrs: Mapping[str, Any]) -> list[Array | None]:
 def _reference(
     op: str, opset: int, arrays: list[Array | None], attrs: Mapping[str, Any], count: int
 ) -> list[Array]:
-    from onnx import helper, numpy_helper
+    from onnx import helper
     from onnx.reference import ReferenceEvaluator  # 0.1 s to import: only when needed
 
     names = ["" if a is None else f"i{n}" for n, a in enumerate(arrays)]
     half = next((a.dtype for a in arrays if a is not None and _is_half(a)), None)
     if half is not None and op not in TYPED:
         arrays = [a.astype(np.float32) if a is not None and _is_half(a) else a for a in arrays]
-    protos = {
-        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
-        for n, v in attrs.items()
-    }
     outputs = [f"o{n}" for n in range(count)]
-    node = helper.make_node(op, names, outputs, **protos)
+    node = helper.make_node(op, names, outputs, **to_proto_attributes(attrs))
     feeds = {n: a for n, a in zip(names, arrays, strict=True) if a is not None}
     results: list[Any] = [*ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds)]
     if half is None or op in TYPED:

@@ -159,7 +159,8 @@ def _reads_contents(op: str, tensor: Tensor) -> bool:
 def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
     out_names = [f"o{n}" for n in range(outputs)]
     try:
-        node = helper.make_node(op, names, out_names, **_proto_attrs(attrs))
+        protos = schema.to_proto_attributes({n: v for n, v in attrs.items() if v != ()})
+        node = helper.make_node(op, names, out_names, **protos)
     except ValueError as error:  # an integer beyond 64 bits
         raise ConversionError(f"{op} rejects its attributes: {_shorten_message(error)}") from error
     node.attribute.extend(schema.make_empty_attribute(op, n) for n, v in attrs.items() if v == ())
@@ -211,14 +212,6 @@ def _type_resize_sizes(
 
 def _shorten_message(error: Exception) -> str:
     return str(error).split("] ", 1)[-1].strip()
-
-
-def _proto_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
-        for n, v in attrs.items()
-        if v != ()
-    }
 
 
 @lru_cache(MOST)

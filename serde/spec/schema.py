@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import defs, helper
+from onnx import defs, helper, numpy_helper
 
 from serde.errors import ConversionError, MissingDependency, UnsupportedOp
 from serde.ir.graph import IR_OPSET, AttrRef, DType, Graph, Tensor
@@ -38,51 +38,16 @@ class _Codes(dict[int, DType]):
         raise ConversionError(f"{code} is the code of no element type")
 
 
+# Element types as schemas spell them: tensor(float).
+SPELLED = {d.name.lower(): d for d in DType} | {"float": DType.FLOAT32, "double": DType.FLOAT64}
 ELEMENT_TYPES: Mapping[int, DType] = _Codes(
     {
-        onnx.TensorProto.DataType.Value(name): dtype
-        for name, dtype in {
-            "FLOAT": DType.FLOAT32,
-            "UINT8": DType.UINT8,
-            "INT8": DType.INT8,
-            "UINT16": DType.UINT16,
-            "INT16": DType.INT16,
-            "INT32": DType.INT32,
-            "INT64": DType.INT64,
-            "STRING": DType.STRING,
-            "BOOL": DType.BOOL,
-            "FLOAT16": DType.FLOAT16,
-            "DOUBLE": DType.FLOAT64,
-            "UINT32": DType.UINT32,
-            "UINT64": DType.UINT64,
-            "COMPLEX64": DType.COMPLEX64,
-            "COMPLEX128": DType.COMPLEX128,
-            "BFLOAT16": DType.BFLOAT16,
-            "FLOAT8E4M3FN": DType.FLOAT8E4M3FN,
-            "FLOAT8E4M3FNUZ": DType.FLOAT8E4M3FNUZ,
-            "FLOAT8E5M2": DType.FLOAT8E5M2,
-            "FLOAT8E5M2FNUZ": DType.FLOAT8E5M2FNUZ,
-            "UINT4": DType.UINT4,
-            "INT4": DType.INT4,
-            "FLOAT4E2M1": DType.FLOAT4E2M1,
-            "FLOAT8E8M0": DType.FLOAT8E8M0,
-            "UINT2": DType.UINT2,
-            "INT2": DType.INT2,
-        }.items()
+        code: SPELLED[name.lower()]
+        for name, code in onnx.TensorProto.DataType.items()
+        if name.lower() in SPELLED
     }
 )
 ELEMENT_CODES: Mapping[DType, int] = MappingProxyType({d: c for c, d in ELEMENT_TYPES.items()})
-SPELLED = {  # element types as schemas spell them: tensor(float)
-    "float": DType.FLOAT32,
-    "double": DType.FLOAT64,
-    "string": DType.STRING,
-    "float8e4m3fn": DType.FLOAT8E4M3FN,
-    "float8e4m3fnuz": DType.FLOAT8E4M3FNUZ,
-    "float8e5m2": DType.FLOAT8E5M2,
-    "float8e5m2fnuz": DType.FLOAT8E5M2FNUZ,
-    "float8e8m0": DType.FLOAT8E8M0,
-    "float4e2m1": DType.FLOAT4E2M1,
-}
 
 
 class Formal(NamedTuple):
@@ -205,10 +170,7 @@ def _formal(raw: defs.OpSchema, formal: Any) -> Formal:
 @cache
 def _parse_element_type(text: str) -> DType | None:
     inner = text[text.rfind("(") + 1 :].rstrip(")").split(",")[-1].strip()
-    try:
-        return SPELLED.get(inner) or DType(inner)
-    except ValueError:
-        return None
+    return SPELLED.get(inner)
 
 
 def _defaults(raw: defs.OpSchema) -> Mapping[str, Any]:
@@ -256,6 +218,14 @@ def make_empty_attribute(op: str, name: str, domain: str = "") -> onnx.Attribute
     declared = entry.raw.attributes.get(name) if entry is not None else None
     kind = "INTS" if declared is None else _kind(declared)
     return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
+
+
+def to_proto_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes of the IR as onnx makes nodes of them: tensors as messages."""
+    return {
+        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
+        for n, v in attrs.items()
+    }
 
 
 def to_python_attribute(value: Any) -> Any:

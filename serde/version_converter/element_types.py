@@ -25,20 +25,16 @@ WIDER: dict[DType, tuple[DType, ...]] = {
     DType.UINT32: (DType.INT64, DType.UINT64, DType.FLOAT64),
     DType.BOOL: (DType.INT32, DType.INT64, DType.FLOAT32),
 }
-# The opset that brought each element type of later opsets than the first.
-BORN = {
-    DType.BFLOAT16: 13,
-    DType.FLOAT8E4M3FN: 19,
-    DType.FLOAT8E4M3FNUZ: 19,
-    DType.FLOAT8E5M2: 19,
-    DType.FLOAT8E5M2FNUZ: 19,
-    DType.INT4: 21,
-    DType.UINT4: 21,
-    DType.FLOAT4E2M1: 23,
-    DType.FLOAT8E8M0: 24,
-    DType.INT2: 25,
-    DType.UINT2: 25,
+# The element types that opsets after the first brought, and the opset that brought each.
+NEWER: dict[int, tuple[DType, ...]] = {
+    13: (DType.BFLOAT16,),
+    19: (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ),
+    21: (DType.INT4, DType.UINT4),
+    23: (DType.FLOAT4E2M1,),
+    24: (DType.FLOAT8E8M0,),
+    25: (DType.INT2, DType.UINT2),
 }
+BORN = {dtype: opset for opset, dtypes in NEWER.items() for dtype in dtypes}
 # Operators for whose first version onnx infers nothing; what they give has not changed since.
 UNINFERRED = {("GreaterOrEqual", 12), ("LessOrEqual", 12)}
 # Operators whose result depends on the width of their element type, or that run bodies.
@@ -66,7 +62,7 @@ def require_elements(dtype: DType, opset: int) -> None:
 def schema_type_name(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
     """A type as schemas spell it: ``tensor(float)``, ``seq(tensor(float))``."""
     names = {d: n for n, d in schema.SPELLED.items()}
-    text = f"tensor({names.get(dtype, dtype.value)})"
+    text = f"tensor({names[dtype]})"
     for outer in reversed(wrap):
         text = f"{WRAPPERS.get(outer, outer)}({text})"
     return text

@@ -10,15 +10,10 @@ from . import decomposition, downgrades, upgrades
 
 FLOAT8 = frozenset(d for d in DType if d.value.startswith("float8") and d.bits == 8)
 # Element types as Cast's attribute spelled them before opset 6.
-SPELLED = {
-    "FLOAT": DType.FLOAT32,
-    "FLOAT16": DType.FLOAT16,
-    "DOUBLE": DType.FLOAT64,
-    "BOOL": DType.BOOL,
-} | {
+SPELLED = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64} | {
     d.name: d
     for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
-              DType.UINT32, DType.UINT64, DType.STRING)
+              DType.UINT32, DType.UINT64, DType.FLOAT16, DType.BOOL, DType.STRING)
 }  # fmt: skip
 
 

@@ -47,10 +47,7 @@ def _function(
         fitting = [v for v in raw.function_opset_versions if v >= opset]
         return _parse_function(raw.get_function_with_opset_version(max(fitting)))
     names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
-    protos = {
-        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
-        for n, v in attrs.items()
-    }
+    protos = schema.to_proto_attributes(attrs)
     node = helper.make_node(op, names, [f"o{n}" for n in range(outputs)], **protos)
     types = [
         b"" if v is None else type_proto(v.dtype, v.shape, v.container).SerializeToString()
