@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from serde.errors import require
@@ -19,6 +20,11 @@ def static_trip_count(trips: Value | None, go: Value | None, body: Body) -> int 
     endless = _always_continues(body.graph) and (go is None or number(go))
     most = min(LONGEST, MAX_UNROLLED // (len(body.graph.nodes) + 1))
     return int(turns) if turns is not None and endless and 0 < turns <= most else None
+
+
+def fill_zeros(values: Sequence[int] | None, count: int) -> tuple[int, ...]:
+    """An attribute that may be left out: as many zeros."""
+    return tuple(values or (0,) * count)
 
 
 def unpack_single(values: Any, outputs: int) -> Any:
@@ -75,11 +81,11 @@ def unroll_scan(
     """A few turns as these; others as a loop, where the target has loops."""
     count = len(operands) - num_scan_inputs
     states, over = list(operands[:count]), operands[count:]
-    axes = [a % v.rank for a, v in zip(_fill_zeros(scan_input_axes, len(over)), over, strict=True)]
+    axes = [a % v.rank for a, v in zip(fill_zeros(scan_input_axes, len(over)), over, strict=True)]
     length = over[0].ranked_shape[axes[0]]
-    backward = _fill_zeros(scan_input_directions, len(over))
+    backward = fill_zeros(scan_input_directions, len(over))
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[count:]]
-    ends = _fill_zeros(scan_output_axes, len(rows)), _fill_zeros(scan_output_directions, len(rows))
+    ends = fill_zeros(scan_output_axes, len(rows)), fill_zeros(scan_output_directions, len(rows))
     few = isinstance(length, int) and length * len(body.graph.nodes) <= MAX_UNROLLED
     if g.loops and not few:
         tensors = _scan_loop(g, states, over, body, axes, backward)
@@ -139,7 +145,3 @@ def reverse_rows(g, x: Value) -> Value:
     """``x`` from the last row to the first."""
     last = g.Sub(g.Gather(g.Shape(x), 0, axis=0), 1)
     return g.Gather(x, g.Range(last, -1, -1), axis=0)  # type: ignore[no-any-return]
-
-
-def _fill_zeros(values, count: int):
-    return values or (0,) * count

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, require
+from serde.ir.geometry import may_be_same
 from serde.ir.graph import Dim, Shape, Value, show_shape
 from serde.spec.schema import Operator
 
@@ -249,7 +250,7 @@ def _check_broadcast(call: Call) -> None:
         if data is None or shape is None:
             continue
         pairs = zip(reversed(shape), reversed(data), strict=False)
-        fits = all(a == b or a == 1 or b == 1 for a, b in pairs if _are_numbers(a, b))
+        fits = all(1 in (a, b) or may_be_same(a, b) for a, b in pairs)
         require(fits, f"{call.show(at)} does not broadcast to {call.show(0)}. {HINT}")
 
 
@@ -259,14 +260,11 @@ def _check_gemm(call: Call) -> None:
         return
     rows, left = a[::-1] if call.attrs.get("transA") else a
     right, columns = b[::-1] if call.attrs.get("transB") else b
-    require(
-        left == right or not _are_numbers(left, right),
-        f"{call.show(0)} has {left} features, but {call.show(1)} takes {right}. {HINT}",
-    )
+    _require_features(call, left, right)
     if c is None or call.operator.since < 7:  # C was broadcast as an attribute said
         return
     sizes = zip(reversed(c), (columns, rows), strict=False)
-    fits = len(c) <= 2 and all(n in (1, m) for n, m in sizes if _are_numbers(n, m))
+    fits = len(c) <= 2 and all(n == 1 or may_be_same(n, m) for n, m in sizes)
     product = show_shape((rows, columns))
     require(fits, f"{call.show(2)} does not broadcast to the product of shape {product}. {HINT}")
 
@@ -275,9 +273,12 @@ def _check_matmul(call: Call) -> None:
     a, b = call.shape(0), call.shape(1)
     if not a or not b:
         return
-    left, right = a[-1], b[max(len(b) - 2, 0)]
+    _require_features(call, a[-1], b[max(len(b) - 2, 0)])
+
+
+def _require_features(call: Call, left: Dim, right: Dim) -> None:
     require(
-        left == right or not _are_numbers(left, right),
+        may_be_same(left, right),
         f"{call.show(0)} has {left} features, but {call.show(1)} takes {right}. {HINT}",
     )
 
@@ -289,9 +290,7 @@ def _check_scatter_nd(call: Call) -> None:
     depth = indices[-1]
     require(depth <= len(data), f"{call.show(1)} indexes more axes than {call.show(0)} has")
     expected = (*indices[:-1], *data[depth:])
-    fits = len(expected) == len(updates) and all(
-        a == b for a, b in zip(expected, updates, strict=True) if _are_numbers(a, b)
-    )
+    fits = _may_be_one_shape(expected, updates)
     require(fits, f"{call.show(2)} is not of shape {show_shape(expected)}. {HINT}")
 
 
@@ -303,10 +302,9 @@ def _check_along_axis(call: Call) -> None:
     require(len(data) == len(indices), f"{call.show(1)} has not the rank of {call.show(0)}")
     if updates is None:
         return
-    fits = len(updates) == len(indices) and all(
-        a == b for a, b in zip(indices, updates, strict=True) if _are_numbers(a, b)
+    require(
+        _may_be_one_shape(indices, updates), f"{call.show(2)} is not of the shape of {call.show(1)}"
     )
-    require(fits, f"{call.show(2)} is not of the shape of {call.show(1)}")
 
 
 def _check_scale(call: Call) -> None:
@@ -319,7 +317,7 @@ def _check_scale(call: Call) -> None:
         if not -len(data) <= axis < len(data):
             continue
         size, count = data[axis], scale[0]
-        fits = count in (1, size) or not _are_numbers(count, size)
+        fits = count == 1 or may_be_same(count, size)
         require(
             fits,
             f"{call.show(0)} has {size} slices along axis {axis}, but {call.show(at)} is for "
@@ -332,7 +330,7 @@ def _check_lengths(call: Call) -> None:
     lengths = call.shape(1)
     if data is None or lengths is None or len(lengths) != 1 or not axis < len(data):
         return
-    fits = lengths[0] == data[axis] or not _are_numbers(lengths[0], data[axis])
+    fits = may_be_same(lengths[0], data[axis])
     require(fits, f"{call.show(1)} is not for the {data[axis]} sequences of {call.show(0)}. {HINT}")
 
 
@@ -340,12 +338,14 @@ def _check_same_shape(call: Call) -> None:
     a, b = call.shape(0), call.shape(1)
     if a is None or b is None:
         return
-    fits = len(a) == len(b) and all(m == n for m, n in zip(a, b, strict=True) if _are_numbers(m, n))
-    require(fits, f"{call.show(1)} is not of the shape of {call.show(0)}. {HINT}")
+    require(
+        _may_be_one_shape(a, b), f"{call.show(1)} is not of the shape of {call.show(0)}. {HINT}"
+    )
 
 
-def _are_numbers(*sizes: Dim) -> bool:
-    return all(isinstance(size, int) for size in sizes)
+def _may_be_one_shape(a: Shape, b: Shape) -> bool:
+    """Whether nothing that is known keeps two shapes from being the same."""
+    return len(a) == len(b) and all(map(may_be_same, a, b))
 
 
 RULES: Mapping[str, Callable[[Call], None]] = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from serde.errors import ConversionError
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Shape, Value
+from serde.passes.cut_inputs import LABEL
 
 from ..rules import parse
 from .guesses import is_flattening_dense
@@ -72,7 +73,7 @@ def show_inputs(shapes: Mapping[str, Shape]) -> str:
 
 def example_of(graph: Graph, value: Value) -> Shape:
     """A shape that ``value`` might have, by what reads it and what it is called."""
-    if is_label(graph, value):
+    if value.name.endswith(LABEL):
         return (BATCH,)
     hints = collect_hints(graph, value)
     if hints.elements is not None:
@@ -83,7 +84,7 @@ def example_of(graph: Graph, value: Value) -> Shape:
         return (BATCH, 8, 8, 8)[: hints.rank]
     if hints.last is not None:
         return (BATCH, LENGTH, hints.last)
-    if hints.channels is None and (named := _by_name(graph, value.name, hints)) is not None:
+    if hints.channels is None and (named := _by_name(value.name, hints)) is not None:
         return named
     return (BATCH, hints.channels or _first_channels(graph), *(SIDE,) * _window_rank(graph))
 
@@ -97,11 +98,6 @@ def as_image(rows: Shape) -> Shape:
     squares = ((c, math.isqrt(count // c)) for c in few if count % c == 0)
     channels, side = next(((c, s) for c, s in squares if c * s * s == count), (count, 1))
     return (BATCH, channels, side, side)
-
-
-def is_label(graph: Graph, value: Value) -> bool:
-    """Whether ``value`` is called a label."""
-    return value.name.endswith("label")
 
 
 def _sample(count: int, hints: Hints) -> Iterator[int]:
@@ -118,7 +114,7 @@ def _sample(count: int, hints: Hints) -> Iterator[int]:
         yield from ((side, side) if side * side == rest else (rest,))
 
 
-def _by_name(graph: Graph, name: str, hints: Hints) -> Shape | None:
+def _by_name(name: str, hints: Hints) -> Shape | None:
     if LENGTHS.search(name):
         return (BATCH,)
     if "Embedding" in hints.ops or TOKENS.search(name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from serde.ir.geometry import Ints
+from serde.ir.geometry import Ints, may_be_same
 from serde.ir.graph import Node, Shape, Value
 
 from ..rules import parse
@@ -83,5 +83,4 @@ def _is_not_broadcast(node: Node, ask: Ask) -> bool:
         return False
     rank = max(len(a), len(b))
     pairs = zip(padded_shape(a, rank), padded_shape(b, rank), strict=True)
-    sizes = [(d, e) for d, e in pairs if isinstance(d, int) and isinstance(e, int)]
-    return any(1 not in pair and pair[0] != pair[1] for pair in sizes)
+    return any(1 not in pair and not may_be_same(*pair) for pair in pairs)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from serde.errors import ConversionError
+from serde.ir.geometry import may_be_same
 from serde.ir.graph import Node, Shape, Value
 
 from .guesses import is_contradicted
@@ -118,11 +119,7 @@ def is_conflict(a: Shape | None, b: Shape | None) -> bool:
     """Whether two shapes cannot be of one value."""
     if a is None or b is None:
         return False
-    if len(a) != len(b):
-        return True
-    return any(
-        isinstance(d, int) and isinstance(e, int) and d != e for d, e in zip(a, b, strict=True)
-    )
+    return len(a) != len(b) or not all(map(may_be_same, a, b))
 
 
 def split_wide(node: Node) -> Iterator[Node]:

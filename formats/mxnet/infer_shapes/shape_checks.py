@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from serde.errors import ConversionError, require
-from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.geometry import Ints, axes_of, axis_of, may_be_same
 from serde.ir.graph import Dim, Node, Shape, Value, show_shape
 from serde.rewrite.rules import RuleTable
 
@@ -60,7 +60,7 @@ def _without_ones(shape: Shape) -> Shape:
 
 def are_different(a: Dim, b: Dim) -> bool:
     """Whether two sizes are known and not the same."""
-    return isinstance(a, int) and isinstance(b, int) and a != b
+    return not may_be_same(a, b)
 
 
 def require_same(a: Shape, b: Shape) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from serde.decompositions.loops import fill_zeros
 from serde.errors import require
+from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Graph, Node, Shape, Value, show_shape
 from serde.spec.schema import ELEMENT_CODES
 
 from . import decomposition, downgrades, upgrades
+from .common import END
 
 
 def bind_body_input(g, source: Value, value: Value) -> None:
@@ -29,8 +30,7 @@ def may_be_one(a: Shape | None, b: Shape | None) -> bool:
     """Whether nothing that is known keeps two shapes from being the same."""
     if a is None or b is None:
         return True
-    fixed = ((m, n) for m, n in zip(a, b, strict=False) if isinstance(m, int))
-    return len(a) == len(b) and all(m == n for m, n in fixed if isinstance(n, int))
+    return len(a) == len(b) and all(map(may_be_same, a, b))
 
 
 @downgrades[11]("Loop")
@@ -46,16 +46,6 @@ def loop_with_a_state(g, count, go, *states: Value, body: Graph, outputs=1):
     graph = inner.build([body.outputs[0], kept, *body.outputs[1:]])
     values = g.Loop(count, go, g.const(True, DType.BOOL), body=graph, outputs=outputs + 1)
     return values[1:]
-
-
-def reverse_axis(g, x: Value, axis: int):
-    """One axis from its end to its beginning."""
-    return g.Slice(x, [-1], [-(2**63) + 1], [axis], [-1])
-
-
-def fill_zeros(values: Sequence[int] | None, count: int) -> list[int]:
-    """An attribute that may be left out: as many zeros."""
-    return list(values) if values else [0] * count
 
 
 @downgrades[9]("Scan")
@@ -84,7 +74,7 @@ def scan_of_batches(
         return tuple(
             plain[:states]
             + [
-                move_axis_from_front(g, reverse_axis(g, v, 0) if back else v, axis)
+                move_axis_from_front(g, g.slice_axis(v, 0, -1, -END, -1) if back else v, axis)
                 for v, axis, back in zip(plain[states:], made_axes, backward, strict=True)
             ]
         )
