@@ -41,9 +41,7 @@ class Forest(NamedTuple):
     members: Array | None = None
 
 
-def build_forest(
-    nodes: Mapping[str, Any], weights: Sequence[Any], targets: int, dtype: DType = DType.FLOAT32
-):
+def build_forest(nodes: Mapping[str, Any], weights: Sequence[Any], targets: int):
     """The forest that a node's attributes spell; ``weights`` are trees, nodes, targets, weights."""
     keys = list(zip(nodes["treeids"], nodes["nodeids"], strict=True))
     rows = {key: i for i, key in enumerate(keys)}
@@ -55,7 +53,7 @@ def build_forest(
         if inner[i]:
             require(all(e in rows for e in ends), "a branch to a node that is not there")
             yes[i], no[i] = (rows[e] for e in ends)
-    leaves = arrays.zeros((len(keys), targets), dtype.numpy)
+    leaves = arrays.zeros((len(keys), targets), np.float32)
     has_weight = arrays.zeros((len(keys), targets), bool)
     for tree, node, target, weight in zip(*weights, strict=True):
         require((tree, node) in rows and 0 <= target < targets, "a weight of no leaf or target")
@@ -65,7 +63,7 @@ def build_forest(
     roots = np.array(sorted(first.values()))
     tracks = nodes.get("missing_value_tracks_true") or [0] * len(keys)
     return Forest(
-        roots, np.array(nodes["featureids"]), np.array(nodes["values"], dtype.numpy),
+        roots, np.array(nodes["featureids"]), np.array(nodes["values"], np.float32),
         nodes["modes"], yes, no, np.array(tracks, bool), leaves, has_weight, _depth(roots, yes, no),
     )  # fmt: skip
 

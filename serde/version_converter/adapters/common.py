@@ -43,9 +43,9 @@ def cast(g, x: Value, dtype: DType | None):
     return x if dtype is None or x.dtype is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
 
 
-def widen_float(g, x: Value, least: DType = DType.FLOAT32):
-    """``x`` in ``least`` where it is a narrower float."""
-    return cast(g, x, least) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
+def widen_float(g, x: Value):
+    """``x`` in float32 where it is a narrower float."""
+    return cast(g, x, DType.FLOAT32) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
 
 
 def sum_by_factors(g, x: Value, multiply: Callable[[Value], Value]):
@@ -82,6 +82,11 @@ def scalar(g, x: Value):
 def count_range(g, count: Value):
     """``0, 1, … count - 1`` for a count of one element."""
     return g.Range(g.const(0, DType.INT64), scalar(g, count), g.const(1, DType.INT64))
+
+
+def lay_along(g, row: Value, axis: int, rank: int):
+    """Numbers in a row along one axis of ``rank``, the others of size 1."""
+    return g.Reshape(row, [-1 if a == axis else 1 for a in range(rank)])
 
 
 def make_full(g, value: float | str, shape: Value | Sequence[int], dtype: DType):

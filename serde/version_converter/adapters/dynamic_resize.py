@@ -7,15 +7,9 @@ from typing import NamedTuple
 
 from serde.ir.graph import DType, Value
 
-from .common import FLOATS, cast, count_range, size
-from .resize_coordinates import Sampling
-
-ROUNDING = {
-    "round_prefer_floor": ("Ceil", -0.5),
-    "round_prefer_ceil": ("Floor", 0.5),
-    "floor": ("Floor", 0.0),
-    "ceil": ("Ceil", 0.0),
-}
+from .common import FLOATS, cast, count_range, lay_along, size
+from .interpolation import cubic_far, cubic_near
+from .resize_coordinates import ROUNDING, Sampling
 
 
 class Axis(NamedTuple):
@@ -99,7 +93,6 @@ def source_coordinates(g, axis: Axis, mode: str):
 def resample_axis(g, x: Value, axis: Axis, how: Sampling):
     """One axis, sampled at its places."""
     at, last = source_coordinates(g, axis, how.coordinates), g.Sub(axis.before, 1.0)
-    shape = [-1 if a == axis.at else 1 for a in range(x.rank)]
     if how.mode == "nearest":
         rounding, shift = ROUNDING[how.nearest_mode]
         index = clamp_index(g, g[rounding](g.Add(at, shift)), last)
@@ -113,13 +106,13 @@ def resample_axis(g, x: Value, axis: Axis, how: Sampling):
     else:
         parts = [
             g.Mul(g.Gather(x, cast(g, index, DType.INT64), axis=axis.at),
-                  g.Reshape(cast(g, share, x.dtype), shape))
+                  lay_along(g, cast(g, share, x.dtype), axis.at, x.rank))
             for index, share in weighted_neighbors(g, at, last, how)
         ]  # fmt: skip
         y = reduce(g.Add, parts)
     if how.coordinates != "tf_crop_and_resize":
         return y
-    outside = g.Reshape(g.Or(g.Less(at, 0.0), g.Greater(at, last)), shape)
+    outside = lay_along(g, g.Or(g.Less(at, 0.0), g.Greater(at, last)), axis.at, x.rank)
     return g.Where(outside, g.const(how.extrapolation_value, x.dtype), y)
 
 
@@ -165,7 +158,6 @@ def filter_kernel(g, distance: Value, how: Sampling):
     d, a = g.Abs(distance), how.cubic_coeff_a
     if how.mode == "linear":
         return g.Max(g.Sub(1.0, d), 0.0)
-    near = g.Add(g.Mul(g.Mul(g.Sub(g.Mul(d, a + 2), a + 3), d), d), 1.0)
-    far = g.Sub(g.Mul(g.Add(g.Mul(g.Sub(g.Mul(d, a), 5 * a), d), 8 * a), d), 4 * a)
+    near, far = cubic_near(g, d, a), cubic_far(g, d, a)
     one, two = (cast(g, g.Not(g.Greater(d, edge)), DType.FLOAT32) for edge in (1.0, 2.0))
     return g.Add(g.Mul(near, one), g.Mul(far, g.Sub(two, one)))

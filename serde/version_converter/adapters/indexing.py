@@ -10,7 +10,7 @@ from serde.decompositions.indexing import one_hot
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
-from .common import END, FLOATS, cast, count_range, reshape_exactly, scalar, size
+from .common import END, FLOATS, cast, count_range, lay_along, reshape_exactly, scalar, size
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}  # the opset that brought each reduction
 REDUCED = {
@@ -65,10 +65,8 @@ def flatten_indices(g, x: Value, indices: Value, axis: int):
     total = g.Mul(front, steps[axis])
     for at, step in enumerate(steps):
         if at != axis:
-            shape = [1 if a != at else -1 for a in range(x.rank)]
-            total = g.Add(
-                total, g.Reshape(g.Mul(count_range(g, size(g, indices, at)), step), shape)
-            )
+            places = g.Mul(count_range(g, size(g, indices, at)), step)
+            total = g.Add(total, lay_along(g, places, at, x.rank))
     return total
 
 
@@ -86,8 +84,7 @@ def gather_nd_without_batches(g, x: Value, indices: Value, *, batch_dims: int):
         grid = g.Shape(indices, start=0, end=indices.rank - 1)
         parts = []
         for axis in range(batch_dims):
-            shape = [-1 if a == axis else 1 for a in range(indices.rank - 1)]
-            along = g.Reshape(count_range(g, size(g, x, axis)), shape)
+            along = lay_along(g, count_range(g, size(g, x, axis)), axis, indices.rank - 1)
             parts.append(g.Unsqueeze(g.Expand(along, grid), [indices.rank - 1]))
         indices = g.Concat(*parts, indices, axis=indices.rank - 1)
     return g.GatherND(x, indices)
@@ -257,8 +254,7 @@ def write_at(g, cache: Value, update: Value, write=None, *, axis: int, mode: str
     """Each sequence of the batch takes its update from ``write`` on, ``circular`` going round."""
     at, rank = axis % cache.rank, cache.rank
     length = size(g, cache, at)
-    shape = [-1 if a == at else 1 for a in range(rank)]
-    places = g.Reshape(count_range(g, size(g, update, at)), shape)
+    places = lay_along(g, count_range(g, size(g, update, at)), at, rank)
     if write is not None:
         places = g.Add(places, g.Reshape(write, [-1, *[1] * (rank - 1)]))
     if mode == "circular":
@@ -269,8 +265,7 @@ def write_at(g, cache: Value, update: Value, write=None, *, axis: int, mode: str
 @decomposition(10, "ReverseSequence")
 def reverse_sequence_by_gathering(g, x: Value, lengths: Value, *, batch_axis: int, time_axis: int):
     """Within its length each sequence counts down, behind it up."""
-    shape = [-1 if a == time_axis else 1 for a in range(x.rank)]
-    along = g.Reshape(count_range(g, size(g, x, time_axis)), shape)
-    ends = g.Reshape(lengths, [-1 if a == batch_axis else 1 for a in range(x.rank)])
+    along = lay_along(g, count_range(g, size(g, x, time_axis)), time_axis, x.rank)
+    ends = lay_along(g, lengths, batch_axis, x.rank)
     turned = g.Where(g.Less(along, ends), g.Sub(g.Sub(ends, 1), along), along)
     return g.GatherElements(x, g.Expand(turned, g.Shape(x)), axis=time_axis)

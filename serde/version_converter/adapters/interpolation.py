@@ -24,20 +24,25 @@ def linear_taps(g, at: Value):
     return [(low, g.Sub(1.0, over)), (g.Add(low, 1.0), over)]
 
 
+def cubic_near(g, d: Value, a: float):
+    """Keys' kernel up to a distance of 1, where ``a`` is its coefficient."""
+    return g.Add(g.Mul(g.Mul(g.Sub(g.Mul(d, a + 2), a + 3), d), d), 1.0)
+
+
+def cubic_far(g, d: Value, a: float):
+    """Keys' kernel between the distances 1 and 2."""
+    return g.Sub(g.Mul(g.Add(g.Mul(g.Sub(g.Mul(d, a), 5 * a), d), 8 * a), d), 4 * a)
+
+
 def cubic_taps(g, at: Value):
     """Two elements on each side, weighted by Keys' kernel."""
     low = g.Floor(at)
     over = g.Sub(at, low)
-
-    def near(d):
-        return g.Add(g.Mul(g.Mul(g.Sub(g.Mul(d, CUBIC + 2), CUBIC + 3), d), d), 1.0)
-
-    def far(d):
-        inner = g.Add(g.Mul(g.Sub(g.Mul(d, CUBIC), 5 * CUBIC), d), 8 * CUBIC)
-        return g.Sub(g.Mul(inner, d), 4 * CUBIC)
-
     behind = g.Sub(1.0, over)
-    distances = [far(g.Add(over, 1.0)), near(over), near(behind), far(g.Add(behind, 1.0))]
+    distances = [
+        cubic_far(g, g.Add(over, 1.0), CUBIC), cubic_near(g, over, CUBIC),
+        cubic_near(g, behind, CUBIC), cubic_far(g, g.Add(behind, 1.0), CUBIC),
+    ]  # fmt: skip
     return [(g.Add(low, float(i - 1)), share) for i, share in enumerate(distances)]
 
 

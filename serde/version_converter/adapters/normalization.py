@@ -62,12 +62,6 @@ def mean_variance_normalization(g, x: Value, *, axes: Ints):
     return g.Div(centred, g.Add(deviation, 1e-9))
 
 
-def _affine(g, x: Value, scale: Value, b: Value, mean: Value, variance: Value, epsilon: float):
-    """``(x - mean) / sqrt(variance + epsilon) * scale + b``, all of one rank with ``x``."""
-    inverse = g.Reciprocal(g.Sqrt(g.Add(variance, epsilon)))
-    return g.Add(g.Mul(g.Mul(g.Sub(x, mean), inverse), scale), b)
-
-
 @downgrades[15]("BatchNormalization")
 def batch_normalization_of_one_type(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, outputs=1, **rest
@@ -107,16 +101,16 @@ def batch_normalization_mode(g, *operands: Value, outputs=1, **rest):
 
 @upgrades[9]("BatchNormalization")
 def batch_normalization_spatial(
-    g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, epsilon: float,
-    momentum: float, spatial: int, outputs=1,
+    g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, epsilon: float, spatial: int,
+    outputs=1, **form,
 ):  # fmt: skip
     """With ``spatial=0`` each activation had statistics of its own."""
     if spatial:
-        return g.BatchNormalization(
-            x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, outputs=outputs
-        )
+        form |= {"epsilon": epsilon, "outputs": outputs}
+        return g.BatchNormalization(x, scale, b, mean, var, **form)
     require(outputs == 1, "training with spatial=0, which no opset after 8 has")
-    return _affine(g, x, scale, b, mean, var, epsilon)
+    inverse = g.Reciprocal(g.Sqrt(g.Add(var, epsilon)))
+    return g.Add(g.Mul(g.Mul(g.Sub(x, mean), inverse), scale), b)
 
 
 @upgrades[7]("BatchNormalization")

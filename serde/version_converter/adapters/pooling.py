@@ -11,7 +11,7 @@ from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
 
 from . import downgrades, upgrades
-from .common import BYTES, END, cast, count_range, make_full, require_expandable, size
+from .common import BYTES, END, cast, count_range, lay_along, make_full, require_expandable, size
 from .indexing import extreme_value
 
 
@@ -157,8 +157,7 @@ def flat_indices(g, x: Value, w: Windows, which: Value, starts, before, storage_
         turns = g.Div(rest, w.kernel_shape[i])
         inner = g.Sub(rest, g.Mul(turns, w.kernel_shape[i]))
         rest = turns
-        shape = [-1 if a == 2 + i else 1 for a in range(2 + n)]
-        first = g.Reshape(g.Sub(starts[i], before[i]), shape)
+        first = lay_along(g, g.Sub(starts[i], before[i]), 2 + i, 2 + n)
         places.insert(0, g.Add(first, g.Mul(inner, w.gaps[i])))
     order = range(n) if storage_order == 0 else reversed(range(n))
     flat = None

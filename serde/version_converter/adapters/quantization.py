@@ -11,7 +11,7 @@ from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from ..element_types import require_elements
 from . import decomposition, downgrades
 from .cast import FLOAT8
-from .common import BYTES, cast, scalar, size
+from .common import BYTES, cast, lay_along, scalar, size
 
 
 def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):
@@ -19,7 +19,7 @@ def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):
     if v.rank == 0 or v.shape == (1,):
         return scalar(g, v)
     if not block_size:
-        return g.Reshape(v, [-1 if a == axis else 1 for a in range(x.rank)])
+        return lay_along(g, v, axis, x.rank)
     each = g.Unsqueeze(v, [axis + 1])
     parts = [size(g, v, a) for a in range(x.rank)]
     wide = g.Expand(each, g.Concat(*parts[: axis + 1], [block_size], *parts[axis + 1 :], axis=0))

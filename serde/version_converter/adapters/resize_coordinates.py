@@ -10,6 +10,13 @@ import numpy as np
 from serde.ir import arrays
 
 Array = np.ndarray[Any, Any]
+# How the nearest element is found: what rounds a place, and what is added to it before.
+ROUNDING = {
+    "round_prefer_floor": ("Ceil", -0.5),
+    "round_prefer_ceil": ("Floor", 0.5),
+    "floor": ("Floor", 0.0),
+    "ceil": ("Ceil", 0.0),
+}
 
 
 class Sampling(NamedTuple):
@@ -71,13 +78,9 @@ def coordinates(n: int, m: int, scale: float, mode: str, roi: tuple[float, float
 
 def nearest(at: Array, n: int, mode: str) -> Array:
     """The index of the element nearest to each place."""
-    rounding, shift = {
-        "round_prefer_floor": (np.ceil, -0.5),
-        "round_prefer_ceil": (np.floor, 0.5),
-        "floor": (np.floor, 0.0),
-        "ceil": (np.ceil, 0.0),
-    }[mode]
-    return np.asarray(np.clip(rounding(at + np.float32(shift)), 0, n - 1), np.int64)
+    rounding, shift = ROUNDING[mode]
+    rounded = {"Floor": np.floor, "Ceil": np.ceil}[rounding](at + np.float32(shift))
+    return np.asarray(np.clip(rounded, 0, n - 1), np.int64)
 
 
 def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:

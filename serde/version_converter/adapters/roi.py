@@ -7,7 +7,7 @@ from functools import partial, reduce
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
-from .common import cast, count_range, size, widen_float
+from .common import cast, count_range, lay_along, size, widen_float
 from .interpolation import clamp_index, linear_taps, move_channels_second, terms
 
 
@@ -35,8 +35,8 @@ def samples(g, x: Value, rois: Value, cells: int, ratio: int, scale: float, half
 
 
 def roi_align(
-    g, x: Value, rois: Value, batch: Value, *, mode: str, output_height: int, output_width: int,
-    sampling_ratio: int, spatial_scale: float, half: bool,
+    g, x: Value, rois: Value, batch: Value, *, mode: str, output_height=1, output_width=1,
+    sampling_ratio=0, spatial_scale=1.0, half: bool,
 ):  # fmt: skip
     """RoiAlign decomposed; float16 in float32, as coordinates beyond 2048 are not exact in it."""
     kind = x.dtype
@@ -70,23 +70,18 @@ def roi_align(
 
 
 def align_regions(
-    g, x: Value, rois: Value, batch: Value, *, mode: str, output_height=1, output_width=1,
-    sampling_ratio=0, spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
-):  # fmt: skip
+    g, x: Value, rois: Value, batch: Value, *, coordinate_transformation_mode="half_pixel", **form
+):
     """RoiAlign of the IR decomposed, with the standard's defaults."""
-    return roi_align(
-        g, x, rois, batch, mode=mode, output_height=output_height, output_width=output_width,
-        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
-        half=coordinate_transformation_mode == "half_pixel",
-    )  # fmt: skip
+    half = coordinate_transformation_mode == "half_pixel"
+    return roi_align(g, x, rois, batch, half=half, **form)
 
 
 def pool_samples(g, grid: Value, counts: list[Value], largest: bool):
     """Of each region the samples it has; 0 where it has none."""
     taken = None
     for axis, count in zip((2, 4), counts, strict=True):
-        step = cast(g, count_range(g, size(g, grid, axis)), grid.type)
-        step = g.Reshape(step, [-1 if a == axis else 1 for a in range(6)])
+        step = lay_along(g, cast(g, count_range(g, size(g, grid, axis)), grid.type), axis, 6)
         here = g.Less(step, g.Reshape(count, [-1, 1, 1, 1, 1, 1]))
         taken = here if taken is None else g.And(taken, here)
     both = g.Reshape(g.Mul(*counts), [-1, 1, 1, 1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.ir.geometry import swap_axes_perm
 from serde.ir.graph import Value
 
 from . import downgrades, upgrades
@@ -16,12 +15,9 @@ def normalize_last_axis(op, g, x: Value, *, axis: int):
     """Bring the axis to the end, where flattening in front of it changes nothing."""
     if x.shape is None and axis == -1:
         return g[op](x, axis=-1)
-    rank = x.rank
-    last = rank - 1
-    if axis in (last, -1):
-        return g[op](x, axis=last)
-    order = swap_axes_perm(rank, axis, last)
-    return g.Transpose(g[op](g.Transpose(x, perm=order), axis=last), perm=order)
+    last = x.rank - 1
+    at = last if axis == -1 else axis
+    return g.apply_on_axis(x, at, last, lambda v: g[op](v, axis=last))
 
 
 def normalize_flattened(op, g, x: Value, *, axis: int):

@@ -14,6 +14,7 @@ from . import decomposition, downgrades, upgrades
 from .common import (
     cast,
     count_range,
+    lay_along,
     make_full,
     require_expandable,
     reshape_exactly,
@@ -34,6 +35,7 @@ from .interpolation import (
 
 TAPS = {"nearest": nearest_tap, "linear": linear_taps, "cubic": cubic_taps}
 OLD_MODES = {"linear": "bilinear", "cubic": "bicubic"}
+NEW_MODES = {old: new for new, old in OLD_MODES.items()}
 
 
 def axis_borders(g, n: Value, align: int, dtype: DType):
@@ -89,14 +91,12 @@ def grid_sample_of_images(g, x: Value, grid: Value, *, mode: str, **rest):
 
 @decomposition(16, "GridSample")
 def grid_sample_by_gathering(g, x: Value, grid: Value, *, mode: str, **rest):
-    new = {old: name for name, old in OLD_MODES.items()}
-    return decompose_grid_sample(g, x, grid, mode=new.get(mode, mode), **rest)
+    return decompose_grid_sample(g, x, grid, mode=NEW_MODES.get(mode, mode), **rest)
 
 
 @upgrades[20]("GridSample")
 def upgrade_grid_sample_modes(g, x: Value, grid: Value, *, mode: str, **rest):
-    new = {old: name for name, old in OLD_MODES.items()}
-    return g.GridSample(x, grid, mode=new.get(mode, mode), **rest)
+    return g.GridSample(x, grid, mode=NEW_MODES.get(mode, mode), **rest)
 
 
 @decomposition(20, "AffineGrid")
@@ -142,7 +142,7 @@ def deformable_convolution(
         inner = arrays.indices(kernel_shape)[i].ravel() * dilations[i] - pads[i]
         first = g.const(inner.reshape(1, taps, *[1] * axes), x.type)
         steps = g.Mul(cast(g, count_range(g, size(g, offset, 2 + i)), x.type), float(strides[i]))
-        steps = g.Reshape(steps, [-1 if a == i + 2 else 1 for a in range(2 + axes)])
+        steps = lay_along(g, steps, i + 2, 2 + axes)
         places.append(g.Add(g.Add(first, steps), g.Gather(moved, i, axis=2)))
     parted = g.Concat([-1], g.Div(c, offset_group), g.Shape(x, start=2), axis=0)
     groups = g.Mul(n, offset_group)
