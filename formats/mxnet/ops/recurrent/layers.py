@@ -6,6 +6,7 @@ then for each the two biases (rnn-inl.h). A layer's directions share a node.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -61,28 +62,20 @@ def read_rnn(
     if mode != "lstm" and use_sequence_length:
         cell_state, lengths = None, cell_state if lengths is None else lengths
     require(not use_sequence_length or lengths is not None, "use_sequence_length without lengths")
+    cell, directions = CELLS[mode], 2 if bidirectional else 1
+    sizes = RnnSizes(state_size, num_layers, directions, len(cell.gates), projection_size)
     if projection_size is not None:
         require(mode == "lstm" and not use_sequence_length, f"projection_size of a {mode}")
-        return run_projected_lstm(
-            g,
-            x,
-            parameters,
-            (state, cell_state),
-            state_size,
-            projection_size,
-            num_layers,
-            2 if bidirectional else 1,
-        )
+        return run_projected_lstm(g, x, parameters, (state, cell_state), sizes)
     lengths = g.cast(lengths, DType.INT32) if use_sequence_length else None
-    cell, directions = CELLS[mode], 2 if bidirectional else 1
-    vector = Vector(g, parameters, cell, state_size, directions)
-    features = vector.features(num_layers)
+    vector = Vector(g, parameters, cell, sizes)
+    features = vector.features()
     if x.shape is not None:
         same = may_be_same(x.shape[-1], features)
         require(same, f"parameters for {features} features, and the data have {x.shape[-1]}")
-    sizes = [features] + [state_size * directions] * (num_layers - 1)
-    weights = [vector.weights(size) for size in sizes]
-    biases = [vector.biases() for _ in sizes]
+    widths = [features] + [state_size * directions] * (num_layers - 1)
+    weights = [vector.weights(width) for width in widths]
+    biases = [vector.biases() for _ in widths]
     ends = []
     for layer in range(num_layers):
         initial = [layer_state(g, s, layer, directions) for s in (state, cell_state)]
@@ -97,17 +90,17 @@ def read_rnn(
 class Vector:
     """The flat parameters, taken from the front piece by piece."""
 
-    def __init__(self, g, flat: Value, cell: Cell, hidden: int, directions: int) -> None:
+    def __init__(self, g, flat: Value, cell: Cell, sizes: RnnSizes) -> None:
         self.g, self.flat, self.at = g, flat, 0
-        self.cell, self.hidden, self.directions = cell, hidden, directions
+        self.cell, self.sizes = cell, sizes
 
-    def features(self, layers: int) -> int:
+    def features(self) -> int:
         """The size of the first layer's input, which is what is left of the parameters for it."""
-        require(self.hidden > 0 and layers > 0, f"{layers} layers of {self.hidden} cells")
+        hidden, layers = self.sizes[:2]
+        require(hidden > 0 and layers > 0, f"{layers} layers of {hidden} cells")
         require(self.flat.rank == 1, f"parameters of {self.flat.rank} axes, not in one row")
-        sizes = RnnSizes(self.hidden, layers, self.directions, len(self.cell.gates))
         count = self.flat.static_shape[0]
-        size = sizes.find_features(count)
+        size = self.sizes.find_features(count)
         require(size is not None, f"{count} parameters do not fit the layers")
         return size  # type: ignore[return-value]
 
@@ -118,25 +111,23 @@ class Vector:
 
     def take_gates(self, *tail: int) -> Value:
         """One matrix or bias: its gates in ONNX's order, an axis for the direction in front."""
-        gates = len(self.cell.gates)
-        size = gates * self.hidden
-        for n in tail:
-            size *= n
-        piece = self.g.Reshape(self.take(size), [gates, self.hidden, *tail])
+        gates, hidden = self.sizes.gates, self.sizes.hidden
+        piece = self.take(gates * hidden * math.prod(tail))
+        piece = self.g.Reshape(piece, [gates, hidden, *tail])
         if gates > 1:
             piece = self.g.Gather(piece, self.cell.gates, axis=0)
-        return self.g.Reshape(piece, [1, gates * self.hidden, *tail])
+        return self.g.Reshape(piece, [1, gates * hidden, *tail])
 
     def weights(self, features: int) -> tuple[Value, Value]:
         pairs = [
-            (self.take_gates(features), self.take_gates(self.hidden))
-            for _ in range(self.directions)
+            (self.take_gates(features), self.take_gates(self.sizes.hidden))
+            for _ in range(self.sizes.directions)
         ]
         w, r = zip(*pairs, strict=True)
         return self.g.Concat(*w, axis=0), self.g.Concat(*r, axis=0)
 
     def biases(self) -> Value:
-        pairs = [(self.take_gates(), self.take_gates()) for _ in range(self.directions)]
+        pairs = [(self.take_gates(), self.take_gates()) for _ in range(self.sizes.directions)]
         return self.g.Concat(*(self.g.Concat(*pair, axis=1) for pair in pairs), axis=0)
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from serde.errors import require
 from serde.ir.graph import Value
 
+from ...rnn_sizes import RnnSizes
 from ..linear import transpose_if
 
 GATES = 4  # input, forget, cell, output
 
 
-def run_projected_lstm(
-    g, x: Value, flat: Value, states, hidden: int, small: int, layers: int, directions: int
-):
+def run_projected_lstm(g, x: Value, flat: Value, states, sizes: RnnSizes):
     """The outputs of the last layer, and what all layers remember in the end."""
     first = x.ranked_shape[2]
     require(isinstance(first, int), "needs to know how many numbers each step of the input has")
-    sizes = [first] + [small * directions] * (layers - 1)
-    shapes = [s for size in sizes for s in weight_shapes(size, hidden, small) * directions]
+    hidden, layers, directions, small = sizes.hidden, sizes.layers, sizes.directions, sizes.output
+    widths = [first] + [small * directions] * (layers - 1)
+    shapes = [s for width in widths for s in weight_shapes(width, hidden, small) * directions]
     shapes += [(GATES * hidden,)] * (2 * layers * directions)
     pieces = iter(take_pieces(g, flat, shapes))
     weights = [[next(pieces) for _ in range(3)] for _ in range(layers * directions)]
