@@ -21,12 +21,8 @@ def select_heads(g, x: Value, heads: int, parts: int, part: int):
     require(fits, f"{width} numbers for {heads} heads of {parts} parts each")
     split = g.Reshape(x, [0, 0, heads, parts, -1])
     one = g.Gather(split, part, axis=3)
-    return merge_heads(g, g.Transpose(one, perm=(1, 2, 0, 3)), g.size_of(x, 0))
-
-
-def merge_heads(g, x: Value, length):
-    """``(batch, heads, length, units)`` with the first two axes as one."""
-    return g.reshape(x, [-1, length, g.size_of(x, 3)])
+    moved = g.Transpose(one, perm=(1, 2, 0, 3))
+    return g.reshape(moved, [-1, g.size_of(x, 0), g.size_of(moved, 3)])
 
 
 def scores(g, q: Value, k: Value):

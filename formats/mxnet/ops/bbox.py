@@ -104,10 +104,10 @@ def read_old_multibox_prior(g, x, *, ratios: Floats = (1.0,), **attrs):
 
 
 @reads_between(0, 10000)("_contrib_MultiBoxPrior")
+@with_attributes_of(read_multibox_prior)
 def read_oldest_multibox_prior(
-    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
-    steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
-):  # fmt: skip
+    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False, **attrs
+):
     """Before MXNet 1.0 they are squares in parts of the image, not in pixels."""
     height, width = x.ranked_shape[2:]
     fits = isinstance(height, int) and isinstance(width, int)
@@ -116,7 +116,7 @@ def read_oldest_multibox_prior(
         note_old_meaning(g, "1.0")
     forms = [(s, 1.0) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
     reach = [(s * math.sqrt(r) / 2 * width / height, s / math.sqrt(r) / 2) for s, r in forms]
-    known = fixed_anchors((height, width), np.array(reach, "float32"), steps, offsets)
+    known = fixed_anchors((height, width), np.array(reach, "float32"), **attrs)
     return g.const(known.clip(0, 1) if clip else known, name="anchors")
 
 

@@ -260,7 +260,7 @@ def emit_foreach(s, numbers: Value, states: Sequence[Value], body: Graph):
     outside = {still: always, count: numbers, **dict(zip(inner, states, strict=True))}
     data = [count] if count in read else []
     if not data:  # MXNet counts turns by what it goes over
-        closure, read = depend_on_iteration(closure, read, count, numbers)
+        closure, read = depend_on_iteration(closure, read, count)
         data = [count]
     held = (*data, *inner)
     rest = [v for v in read if v not in held]
@@ -279,7 +279,7 @@ def emit_foreach(s, numbers: Value, states: Sequence[Value], body: Graph):
     return (*outputs[stacked:], *scanned)
 
 
-def depend_on_iteration(closure: Graph, read: list[Value], count: Value, numbers: Value):
+def depend_on_iteration(closure: Graph, read: list[Value], count: Value):
     """Let a body read the number of the turn: added to its first result as nothing."""
     inside = Value(count.name, count.dtype, count.shape)
     first = closure.outputs[0]

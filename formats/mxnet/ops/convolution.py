@@ -16,6 +16,7 @@ from ..rules import reads
 from ..target import legalizations, require_symmetric_pads, writes
 from .deconvolution_phases import convolve_phases, phases
 from .padding import is_symmetric, pad_images
+from .shared_attributes import with_attributes_of
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
 CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")
@@ -125,24 +126,6 @@ def present_operands(*values: Value | None) -> list[Value]:
     return [v for v in values if v is not None]
 
 
-@writes("Conv")
-def write_conv(s, x, w, b=None, *, kernel_shape, pads, **form):
-    half = len(kernel_shape)
-    if pads[:half] != pads[half:]:
-        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
-    attrs = window_attributes(b, kernel_shape=kernel_shape, pads=pads, **form)
-    return s.Convolution(x, w, *present_operands(b), num_filter=w.static_shape[0], **attrs)
-
-
-@writes("ConvTranspose")
-def write_conv_transpose(s, x, w, b=None, *, output_padding, group, **form):
-    attrs = window_attributes(b, group=group, **form)
-    return s.Deconvolution(
-        x, w, *present_operands(b), num_filter=w.static_shape[1] * group, adj=output_padding,
-        **attrs,
-    )  # fmt: skip
-
-
 def window_attributes(b: Value | None, *, kernel_shape, strides, dilations, pads, group):
     """What MXNet says of a layer of windows, with a bias or without."""
     return {
@@ -153,6 +136,26 @@ def window_attributes(b: Value | None, *, kernel_shape, strides, dilations, pads
         "num_group": group,
         "no_bias": b is None,
     }
+
+
+@writes("Conv")
+@with_attributes_of(window_attributes)
+def write_conv(s, x, w, b=None, *, kernel_shape, pads, **form):
+    half = len(kernel_shape)
+    if pads[:half] != pads[half:]:
+        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
+    attrs = window_attributes(b, kernel_shape=kernel_shape, pads=pads, **form)
+    return s.Convolution(x, w, *present_operands(b), num_filter=w.static_shape[0], **attrs)
+
+
+@writes("ConvTranspose")
+@with_attributes_of(window_attributes)
+def write_conv_transpose(s, x, w, b=None, *, output_padding, group, **form):
+    attrs = window_attributes(b, group=group, **form)
+    return s.Deconvolution(
+        x, w, *present_operands(b), num_filter=w.static_shape[1] * group, adj=output_padding,
+        **attrs,
+    )  # fmt: skip
 
 
 @legalizations("Conv")

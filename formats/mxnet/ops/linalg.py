@@ -57,15 +57,11 @@ def read_det(g, a):
     return g.Reshape(y, [1]) if a.rank == 2 else y
 
 
-@reads("_linalg_slogdet")
-def read_slogdet(g, a):
-    return sign_and_logarithm(g, read_det(g, a))
-
-
 def sign_and_logarithm(g, y: Value):
     return g.Sign(y), g.Log(g.Abs(y))
 
 
+reads("_linalg_slogdet")(lambda g, a: sign_and_logarithm(g, read_det(g, a)))
 reads_second("_linalg_det")(lambda g, a: g.Det(a))
 reads_second("_linalg_slogdet")(lambda g, a: sign_and_logarithm(g, g.Det(a)))
 
@@ -123,9 +119,7 @@ def read_numpy_dot(g, a, b):
     return contract_axes(g, a, b, (a.rank - 1,), (b.rank - 2,))
 
 
-@reads("_npi_matmul")
-def read_matmul(g, a, b):
-    return g.MatMul(a, b)
+reads("_npi_matmul")(lambda g, a, b: g.MatMul(a, b))
 
 
 @reads("_npi_cross")

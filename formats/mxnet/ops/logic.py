@@ -85,14 +85,8 @@ for _name, _op in LOGIC.items():
     )
 
 
-@reads("logical_not")
-def read_logical_not(g, x):
-    return g.cast_like(g.Not(g.is_true(x)), x)
-
-
-@reads("_npi_logical_not")
-def read_numpy_logical_not(g, x):
-    return g.Not(g.is_true(x))
+reads("logical_not")(lambda g, x: g.cast_like(g.Not(g.is_true(x)), x))
+reads("_npi_logical_not")(lambda g, x: g.Not(g.is_true(x)))
 
 
 def read_bitwise(op, g, a: Value, b: Value):

@@ -180,12 +180,10 @@ def legalize_layer_norm(
 
 
 @legalizations("BatchNormalization")
-def legalize_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
+def legalize_batch_norm(g, x, *parameters, epsilon, training_mode, outputs: int = 1, **form):
     """In training the statistics are the batch's, and come out as well."""
     if training_mode:
-        return train_batch_norm(
-            g, x, *parameters, epsilon=epsilon, momentum=momentum, outputs=outputs
-        )
+        return train_batch_norm(g, x, *parameters, epsilon=epsilon, outputs=outputs, **form)
     if x.rank == 1:  # of one channel
         y = g.BatchNormalization(g.Unsqueeze(x, [1]), *parameters, epsilon=epsilon)
         return g.Squeeze(y, [1])

@@ -48,7 +48,9 @@ def read_pooling(
     def apply(x):
         if pool_type != "lp" or p_value == 2:
             return pool(x, pool_type)
-        return pool(x, "sum") if p_value == 1 else cube_root(g, pool(cube(g, x), "sum"))
+        if p_value == 1:
+            return pool(x, "sum")
+        return cube_root(g, pool(g.Mul(g.Mul(x, x), x), "sum"))
 
     return apply_channels_first(g, layout, apply, x)
 
@@ -88,10 +90,6 @@ def read_pooling_v1(
         return maximum(g, x, frame, up, True)
     y = total(g, x, frame, up)
     return y if pool_type == "sum" else g.Mul(y, 1 / math.prod(kernel))
-
-
-def cube(g, x: Value):
-    return g.Mul(g.Mul(x, x), x)
 
 
 def pool_globally(g, x: Value, kind):
@@ -227,8 +225,13 @@ def write_pool(
     return s.elemwise_div(mean, s.Pooling(s.ones_like(x), **frame))
 
 
-writes("MaxPool", only={"storage_order": (0,)})(partial(write_pool, "max"))
 writes("AveragePool")(partial(write_pool, "avg"))
+
+
+@writes("MaxPool", only={"storage_order": (0,)})
+@with_attributes_of(write_pool, leave_out=("count_include_pad",))
+def write_max_pool(s, x, **window):
+    return write_pool("max", s, x, **window)
 
 
 def write_global_pool(kind, s, x):

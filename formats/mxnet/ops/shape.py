@@ -199,14 +199,8 @@ def read_reverse(g, x, *, axis: Ints):
     return g.Slice(x, [-1] * len(axes), far, axes, [-1] * len(axes))
 
 
-@reads("shape_array")
-def read_shape_array(g, x):
-    return g.Shape(x)
-
-
-@reads("size_array")
-def read_size_array(g, x):
-    return g.Reshape(g.Size(x), [1])
+reads("shape_array")(lambda g, x: g.Shape(x))
+reads("size_array")(lambda g, x: g.Reshape(g.Size(x), [1]))
 
 
 @writes("Flatten")
@@ -356,9 +350,7 @@ def write_shape(s, x, *, start: int = 0, end: int | None = None):
     return s.slice_axis(sizes, axis=0, begin=begin, end=last) if last - begin < x.rank else sizes
 
 
-@writes("Size")
-def write_size(s, x):
-    return s.size_array(x)
+writes("Size")(lambda s, x: s.size_array(x))
 
 
 @legalizations("Shape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import wraps
 from inspect import Signature, signature
 from typing import Any
 
@@ -22,9 +23,11 @@ def with_attributes_of(
         own = {p.name: p for p in _parameters(function) if p.kind is not p.VAR_KEYWORD}
         operands = [p for p in own.values() if p.kind is not p.KEYWORD_ONLY]
         attributes = [own.get(n, p) for n, p in declared.items() if n not in leave_out]
+        attributes += [p for n, p in own.items() if p.kind is p.KEYWORD_ONLY and n not in declared]
         shared = [p for p in attributes if p.name not in own]
         defaults = {p.name: p.default for p in shared if p.default is not p.empty}
 
+        @wraps(function)
         def read(*operands: Any, **attrs: Any) -> Any:
             return function(*operands, **{**defaults, **attrs})
 

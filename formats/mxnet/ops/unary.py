@@ -202,17 +202,14 @@ def read_clip(g, x, *, a_min: float, a_max: float):
     if low > most:
         y = g.full_like(x, scalar_of_type(g, low, x).array().item())
     elif low > least:
-        y = g.Where(
-            g.Less(x, scalar_of_type(g, least_at_or_above(low, x), x)), scalar_of_type(g, low, x), x
-        )
+        below = g.Less(x, scalar_of_type(g, least_at_or_above(low, x), x))
+        y = g.Where(below, scalar_of_type(g, low, x), x)
     if high < least:
         return g.full_like(x, scalar_of_type(g, high, x).array().item())
     if high < most:
-        return g.Where(
-            g.Greater(x, scalar_of_type(g, greatest_at_or_below(high, x), x)),
-            scalar_of_type(g, high, x),
-            y,
-        )
+        highest = -least_at_or_above(-high, x)
+        above = g.Greater(x, scalar_of_type(g, highest, x))
+        return g.Where(above, scalar_of_type(g, high, x), y)
     return y
 
 
@@ -238,10 +235,6 @@ def type_limits(x: Value) -> tuple[float, float]:
 def least_at_or_above(number: float, x: Value) -> float:
     """The least element of the type of ``x`` that is not below a number."""
     return number if x.type.kind == "f" else math.ceil(number)
-
-
-def greatest_at_or_below(number: float, x: Value) -> float:
-    return -least_at_or_above(-number, x)
 
 
 def scalar_of_type(g, number: float, x: Value):
@@ -275,14 +268,8 @@ for _name, _op in SHARED.items():
     writes(_op)(partial(write_unary, _name))
 
 
-@writes("Identity")
-def write_identity(s, x):
-    return s["_copy"](x)
-
-
-@writes("Neg")
-def write_neg(s, x):
-    return s.negative(x)
+writes("Identity")(lambda s, x: s["_copy"](x))
+writes("Neg")(lambda s, x: s.negative(x))
 
 
 @writes("Abs")

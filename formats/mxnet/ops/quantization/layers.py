@@ -159,10 +159,8 @@ def read_quantize_asym(
     g, x, *, min_calib_range: Calibration = None, max_calib_range: Calibration = None
 ):
     """As uint8, with the scale and the shift that bring the range's ends to 0 and 255."""
-    if has_range(min_calib_range, max_calib_range):
-        low, high = make_range(g, min_calib_range, max_calib_range)
-    else:
-        low, high = compute_range(g, x)
+    bounds = min_calib_range, max_calib_range
+    low, high = make_range(g, *bounds) if has_range(*bounds) else compute_range(g, x)
     scale = g.Div(QMAX[DType.UINT8], g.Sub(high, low))
     shift = g.Sub(QMAX[DType.UINT8], g.Mul(high, scale))
     q = g.Clip(g.Round(g.Add(g.Mul(x, scale), shift)), 0.0, 255.0)

@@ -37,6 +37,7 @@ from .layers import (
     Calibration,
     abs_max,
     compute_inverse_scale,
+    compute_range,
     compute_scale,
     dequantize,
     floating,
@@ -137,7 +138,7 @@ def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value,
 
 def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
     """A convolution that is not calibrated: int32 counts, of one scale for all weights."""
-    low, high = (g.Reshape(g[op](w, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
+    low, high = compute_range(g, w)
     x_low, x_high = parts.ranges[:2]
     scale = compute_inverse_scale(g, DType.INT8, low, high)
     unit = g.Mul(compute_inverse_scale(g, parts.x.type, x_low, x_high), scale)

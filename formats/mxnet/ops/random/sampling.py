@@ -38,9 +38,9 @@ def with_attribute_parameters(rule, function, numbers):
     for numbers that are None.
     """
 
-    def read(draw, g, *operands, **attrs):
+    def read(*operands, **attrs):
         values = [attrs.pop(n, default) for n, default in numbers.items()]
-        return rule(function, values, draw, g, *operands, **attrs)
+        return rule(function, values, *operands, **attrs)
 
     places = [Parameter(f"x{i}", OPERAND, default=None) for i in range(len(numbers))]
     own: list[Parameter] = []
@@ -248,34 +248,33 @@ def read_numpy_multinomial(
     return g.ReduceSum(g.cast(hit, DType.INT64), [len(shape)], keepdims=0)
 
 
-def write_fixed(name, numbers, s, *, dtype, shape, **attrs):
+def write_fixed(function, numbers, s, *, dtype, shape):
     kind = ELEMENT_TYPES[dtype]
     require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
-    named = {new: attrs[old] for old, new in numbers.items()}
-    return s[name](**named, shape=shape, dtype=kind.value)
+    name, own = function
+    return s[name](**dict(zip(own, numbers, strict=True)), shape=shape, dtype=kind.value)
 
 
-def write_like(name, numbers, s, x, *, dtype: int | None = None, **attrs):
+def write_like(function, numbers, s, x, *, dtype: int | None = None):
     """Random numbers in the shape of ``x``; MXNet seeds all of them together."""
     kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
     require(kind.kind == "f", f"random numbers of {kind.value} elements")
     like = s.Cast(x, dtype=kind.value)
-    named = {new: attrs[old] for old, new in numbers.items()}
-    if s.release.has(name):
-        return s[name](like, **named)
+    name, own = function
+    if s.release.has(f"{name}_like"):
+        return s[f"{name}_like"](like, **dict(zip(own, numbers, strict=True)))
     none = s.zeros_like(like)  # before MXNet 1.3 one number for each of the parameters
-    parameters = [s["_plus_scalar"](none, scalar=v) for v in named.values()]
-    return s[name.replace("_random", "_sample").removesuffix("_like")](
-        *parameters, dtype=kind.value
-    )
+    parameters = [s["_plus_scalar"](none, scalar=v) for v in numbers]
+    return s[name.replace("_random", "_sample")](*parameters, dtype=kind.value)
 
 
 # The numbers of ONNX's distributions, and their names in MXNet.
 NOISE = {"Uniform": {"low": "low", "high": "high"}, "Normal": {"mean": "loc", "scale": "scale"}}
-for _kind, _numbers in NOISE.items():
-    _name = f"_random_{_kind.lower()}"
-    writes(f"Random{_kind}", ignore=("seed",))(partial(write_fixed, _name, _numbers))
-    writes(f"Random{_kind}Like", ignore=("seed",))(partial(write_like, f"{_name}_like", _numbers))
+for _kind, _names in NOISE.items():
+    _function = f"_random_{_kind.lower()}", tuple(_names.values())
+    _numbers = dict.fromkeys(_names, REQUIRED)
+    for _op, _rule in {f"Random{_kind}": write_fixed, f"Random{_kind}Like": write_like}.items():
+        writes(_op, ignore=("seed",))(with_attribute_parameters(_rule, _function, _numbers))
 
 
 @writes("Multinomial", ignore=("seed",))
