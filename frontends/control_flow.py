@@ -88,11 +88,7 @@ def cond(
     known = predicate.numbers if isinstance(predicate, TracedArray) else predicate
     if rec is None or (known is not None and not isinstance(known, TracedNumber)):
         return (true_function if known else false_function)(*operands)
-    with rec.operation("cond"):
-        test = as_array(predicate, rec, bool)
-        if test.ndim:
-            test = test.reshape(())
-        test_value = test.value
+    test_value = _test(rec, "cond", predicate)
     branches, trees, types = [], [], []
     for name, function in (("then", true_function), ("else", false_function)):
         tree, values, g = _record(rec, name, partial(function, *operands))
@@ -142,7 +138,7 @@ def while_loop(condition: Callable[..., Any], body: Callable[..., Any], initial:
         return state
     start = [as_array(leaf, rec) for leaf in flatten(initial)]
     shapes = [x.dims for x in start]
-    first = _test(rec, condition(unflatten(initial, start)))
+    first = _test(rec, "while_loop", condition(unflatten(initial, start)))
     for _ in range(MOST_ROUNDS):
         graph, types = _record_loop(rec, condition, body, initial, start, shapes)
         wider = [merge_shapes(s, t[1]) for s, t in zip(shapes, types, strict=True)]
@@ -161,8 +157,8 @@ def _loop_results(rec: Recorder, outs: Any, like: Any, shapes: Sequence[Any]) ->
     return unflatten(like, [TracedArray(rec, v) for v in results])
 
 
-def _test(rec: Recorder, test: Any) -> Value:
-    with rec.operation("while_loop"):
+def _test(rec: Recorder, operation: str, test: Any) -> Value:
+    with rec.operation(operation):
         array = as_array(test, rec, bool)
         return (array.reshape(()) if array.ndim else array).value
 
@@ -186,7 +182,7 @@ def _record_loop(
         expected = [(DType.of(x.dtype), x.dims) for x in start]
         _require_alike("serde.while_loop", "the body and the initial state",
                        [_structure(tree), _structure(like)], [types, expected])  # fmt: skip
-        test = _test(rec, condition(unflatten(like, state)))
+        test = _test(rec, "while_loop", condition(unflatten(like, state)))
         with rec.operation("while_loop"):
             outputs = ensure_distinct_outputs(g, [test, *(x.value for x in state)])
         return g.build(outputs), types

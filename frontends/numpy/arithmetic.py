@@ -174,10 +174,6 @@ def _positive(g: Any, x: Value) -> Value:
     return x
 
 
-def _square(g: Any, x: Value) -> Value:
-    return g.And(x, x) if x.dtype is DType.BOOL else g.Mul(x, x)
-
-
 def _reciprocal(g: Any, x: Value) -> Value:
     if is_float(x):
         return g.Reciprocal(x)
@@ -231,7 +227,7 @@ EMITTERS: dict[str, Emit] = {
     "absolute": absolute,
     "fabs": node_of("Abs"),
     "sign": node_of("Sign"),
-    "square": _square,
+    "square": lambda g, x: for_bools("And", "Mul")(g, x, x),
     "sqrt": node_of("Sqrt"),
     "reciprocal": _reciprocal,
     "heaviside": _heaviside,

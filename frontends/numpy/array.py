@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value, show_shape
 from serde.spec.schema import ELEMENT_CODES
 
 from .number import TracedNumber, make_number
-from .recorder import CONTROL_FLOW, HOOKS, Recorder, refuse
+from .recorder import CONTROL_FLOW, HOOKS, Recorder, Traced, refuse
 
 Array = np.ndarray[Any, Any]
 # By what C extensions ask an array for its memory.
@@ -23,7 +23,7 @@ FEW = 8  # numbers of a shape, and the like
 TYPES = {np.dtype(d.value): d for d in DType if d.kind in "biuf" and hasattr(np, d.value)}
 
 
-class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
+class TracedArray(Traced, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of the recorded run.
 
     A view (``x[1:]``, ``x.T``) knows its ``base``: what is written to the one is seen in the other.
@@ -250,12 +250,6 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     __hash__ = None
 
     # NumPy's protocols
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return HOOKS["ufunc"](ufunc, method, inputs, options)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return HOOKS["function"](func, args, kwargs)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return HOOKS["namespace"]

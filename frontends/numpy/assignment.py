@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.geometry import may_be_same
+
 from .array import TracedArray, as_array, has_traced
 from .core import arange, concatenate, emit, expand, expand_dims, ravel, reshape, squeeze
 from .index_keys import Entry, parse_key
@@ -115,10 +117,7 @@ def _set_region(x: TracedArray, entries: Sequence[Entry], new: TracedArray) -> T
     if new.ndim > region.ndim and all(d == 1 for d in new.dims[: new.ndim - region.ndim]):
         new = squeeze(new, range(new.ndim - region.ndim))
     shape = broadcast_dims(new.dims, region.dims) if new.ndim <= region.ndim else ()
-    if new.ndim > region.ndim or any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(shape, region.dims, strict=True)
-    ):
+    if new.ndim > region.ndim or not all(map(may_be_same, shape, region.dims)):
         raise ValueError(
             f"could not broadcast input array from shape {new.dims} into shape {region.dims}"
         )

@@ -9,28 +9,23 @@ import numpy as np
 
 from .array import TracedArray, as_array, find_recorder
 from .core import FUNCTIONS, apply_function, name_of
-from .recorder import HOOKS, refuse
+from .recorder import HOOKS, Traced, refuse
 
 
-class TracedComplex(np.lib.mixins.NDArrayOperatorsMixin):
+class TracedComplex(Traced, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of complex numbers: its real and its imaginary part."""
 
-    __slots__ = ("imaginary", "real_part")
+    __slots__ = ("imaginary", "real")
 
     def __init__(self, real: Any, imaginary: Any) -> None:
         rec = find_recorder(real, imaginary)
-        self.real_part = as_array(real, rec)
-        self.imaginary = as_array(imaginary, rec, self.real_part.dtype)
+        self.real = as_array(real, rec)
+        self.imaginary = as_array(imaginary, rec, self.real.dtype)
 
     @property
     def rec(self) -> Any:
         """The recorder of both parts."""
-        return self.real_part.rec
-
-    @property
-    def real(self) -> TracedArray:
-        """The real part."""
-        return self.real_part
+        return self.real.rec
 
     @property
     def imag(self) -> TracedArray:
@@ -40,40 +35,37 @@ class TracedComplex(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The complex type."""
-        return np.result_type(self.real_part.dtype, np.complex64)
+        return np.result_type(self.real.dtype, np.complex64)
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """The shape of both parts."""
-        return self.real_part.shape
+        return self.real.shape
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self.real_part.ndim
+        return self.real.ndim
 
     @property
     def T(self) -> TracedComplex:
         """The axes in reversed order."""
-        return TracedComplex(self.real_part.T, self.imaginary.T)
+        return TracedComplex(self.real.T, self.imaginary.T)
 
     def conj(self) -> TracedComplex:
         """The complex conjugate."""
-        return TracedComplex(self.real_part, -self.imaginary)
+        return TracedComplex(self.real, -self.imaginary)
 
     conjugate = conj
 
     def __getitem__(self, key: Any) -> TracedComplex:
-        return TracedComplex(self.real_part[key], self.imaginary[key])
+        return TracedComplex(self.real[key], self.imaginary[key])
 
     def __len__(self) -> int:
-        return len(self.real_part)
+        return len(self.real)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.real_part.leak("np.asarray")
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return HOOKS["ufunc"](ufunc, method, inputs, options)
+        return self.real.leak("np.asarray")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in (np.angle, np.real, np.imag, np.real_if_close):
@@ -88,14 +80,14 @@ class TracedComplex(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any) -> TracedComplex:
         """Both parts in another shape."""
-        return TracedComplex(self.real_part.reshape(*shape), self.imaginary.reshape(*shape))
+        return TracedComplex(self.real.reshape(*shape), self.imaginary.reshape(*shape))
 
     def sum(self, axis: Any = None, **options: Any) -> Any:
         """The sum of both parts."""
         return np.sum(self, axis, **options)
 
 
-PARTS = ("real_part", "imaginary")
+PARTS = ("real", "imaginary")
 # Functions that do the same to both parts.
 PARTWISE = frozenset(
     "reshape ravel transpose swapaxes moveaxis expand_dims squeeze concatenate stack vstack hstack "
@@ -113,7 +105,7 @@ def _take_part(thing: Any, name: str) -> Any:
     if isinstance(thing, dict):
         return {k: _take_part(v, name) for k, v in thing.items()}
     if isinstance(thing, np.ndarray) and thing.dtype.kind == "c":
-        return thing.real if name == "real_part" else thing.imag
+        return thing.real if name == "real" else thing.imag
     return thing
 
 
@@ -126,7 +118,7 @@ def _join(parts: Sequence[Any]) -> Any:
 def split_parts(x: Any) -> tuple[Any, Any]:
     """The real and the imaginary part of anything."""
     if isinstance(x, TracedComplex):
-        return x.real_part, x.imaginary
+        return x.real, x.imaginary
     if isinstance(x, complex) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "c"):
         return x.real, x.imag
     return x, 0
@@ -141,10 +133,6 @@ def _divide(a: Any, b: Any) -> TracedComplex:
     (x, y), (u, v) = split_parts(a), split_parts(b)
     size = u * u + v * v
     return TracedComplex((x * u + y * v) / size, (y * u - x * v) / size)
-
-
-def _absolute(x: Any) -> Any:
-    return np.hypot(*split_parts(x))
 
 
 def _exp(x: Any) -> TracedComplex:
@@ -192,17 +180,17 @@ OF_COMPLEX: dict[str, Any] = {
     "matmul": _matmul,
     "power": _power,
     "square": lambda x: _multiply(x, x),
-    "negative": lambda x: TracedComplex(-x.real_part, -x.imaginary),
+    "negative": lambda x: TracedComplex(-x.real, -x.imaginary),
     "positive": lambda x: x,
-    "absolute": _absolute,
+    "absolute": lambda x: np.hypot(*split_parts(x)),
     "conjugate": lambda x: x.conj(),
     "exp": _exp,
     "equal": _equal,
     "not_equal": lambda a, b: ~_equal(a, b),
-    "isnan": lambda x: np.isnan(x.real_part) | np.isnan(x.imaginary),
-    "isfinite": lambda x: np.isfinite(x.real_part) & np.isfinite(x.imaginary),
-    "angle": lambda x: np.arctan2(x.imaginary, x.real_part),
-    "real": lambda x: x.real_part,
+    "isnan": lambda x: np.isnan(x.real) | np.isnan(x.imaginary),
+    "isfinite": lambda x: np.isfinite(x.real) & np.isfinite(x.imaginary),
+    "angle": lambda x: np.arctan2(x.imaginary, x.real),
+    "real": lambda x: x.real,
     "imag": lambda x: x.imaginary,
     "real_if_close": lambda x: x,
 }

@@ -64,11 +64,6 @@ def apply_function(function: Any, args: Any, kwargs: Any) -> Any:
 HOOKS["function"] = apply_function
 
 
-def wrap(x: TracedArray, value: Value) -> TracedArray:
-    """An array of the recorded run with ``value``."""
-    return TracedArray(x.rec, value)
-
-
 def refuse_options(function: str, **options: Any) -> None:
     """Refuse options that are set and not traced."""
     for name, value in options.items():
@@ -125,7 +120,8 @@ def reshape(x: TracedArray, shape: Any) -> TracedArray:
         return x
     with x.rec.operation("reshape") as g:
         allowzero = 1 if 0 in [s for s in sizes if isinstance(s, int)] else 0
-        return wrap(x, g.Reshape(x.value, sizes_value(x.rec, sizes), allowzero=allowzero))
+        value = g.Reshape(x.value, sizes_value(x.rec, sizes), allowzero=allowzero)
+        return TracedArray(x.rec, value)
 
 
 def transpose(x: TracedArray, perm: Sequence[int]) -> TracedArray:
@@ -133,7 +129,7 @@ def transpose(x: TracedArray, perm: Sequence[int]) -> TracedArray:
     if list(perm) == list(range(x.ndim)):
         return x
     with x.rec.operation("transpose") as g:
-        return wrap(x, g.Transpose(x.value, perm=tuple(perm)))
+        return TracedArray(x.rec, g.Transpose(x.value, perm=tuple(perm)))
 
 
 def expand_dims(x: TracedArray, axes: Sequence[int]) -> TracedArray:
@@ -153,7 +149,7 @@ def expand(x: TracedArray, sizes: Sequence[Any]) -> TracedArray:
     if has_shape(x, sizes):
         return x
     with x.rec.operation("broadcast_to") as g:
-        return wrap(x, g.Expand(x.value, sizes_value(x.rec, sizes)))
+        return TracedArray(x.rec, g.Expand(x.value, sizes_value(x.rec, sizes)))
 
 
 def concatenate(xs: Sequence[TracedArray], axis: int) -> TracedArray:
@@ -161,7 +157,7 @@ def concatenate(xs: Sequence[TracedArray], axis: int) -> TracedArray:
     if len(xs) == 1:
         return xs[0]
     with xs[0].rec.operation("concatenate") as g:
-        return wrap(xs[0], g.Concat(*(x.value for x in xs), axis=axis))
+        return TracedArray(xs[0].rec, g.Concat(*(x.value for x in xs), axis=axis))
 
 
 def take(x: TracedArray, indices: Any, axis: int) -> TracedArray:
@@ -170,7 +166,7 @@ def take(x: TracedArray, indices: Any, axis: int) -> TracedArray:
         index = indices.value if isinstance(indices, TracedArray) else g.const(
             np.asarray(indices, np.int64)
         )  # fmt: skip
-        return wrap(x, g.Gather(x.value, index, axis=axis))
+        return TracedArray(x.rec, g.Gather(x.value, index, axis=axis))
 
 
 def slice_axis(

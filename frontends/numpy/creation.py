@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.geometry import may_be_same
 from serde.ir.graph import show_shape
 
 from .array import TracedArray, as_array, as_arrays, cast, find_recorder
@@ -143,8 +144,7 @@ def _allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: boo
 @implements(np.array_equal)
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = as_arrays([a1, a2])
-    if x.ndim != y.ndim or any(isinstance(i, int) and isinstance(j, int) and i != j
-                               for i, j in zip(x.dims, y.dims, strict=True)):  # fmt: skip
+    if x.ndim != y.ndim or not all(map(may_be_same, x.dims, y.dims)):
         return False
     if x.dims != y.dims or None in x.dims:
         pair = f"{show_shape(x.dims)} and {show_shape(y.dims)} are equal"

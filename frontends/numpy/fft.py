@@ -92,18 +92,19 @@ def _finish(part: TracedArray, factor: Any, own: np.dtype[Any]) -> TracedArray:
     return cast(part if factor is None else as_array(part * factor), own)
 
 
-@implements(np.fft.fft)
-def _fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    x, y, own, at = _parts(a, n, axis)
-    factor = _scale(x.size_of(at), norm, True)
-    return TracedComplex(*(_finish(p, factor, own) for p in _transform(x, y, at)))
+def _trace_transform(transform: Any, forward: bool) -> Any:
+    """What traces ``np.fft.fft``, or ``np.fft.ifft``."""
+
+    def handler(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+        x, y, own, at = _parts(a, n, axis)
+        factor = _scale(x.size_of(at), norm, forward)
+        return TracedComplex(*(_finish(p, factor, own) for p in transform(x, y, at)))
+
+    return handler
 
 
-@implements(np.fft.ifft)
-def _ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    x, y, own, at = _parts(a, n, axis)
-    factor = _scale(x.size_of(at), norm, False)
-    return TracedComplex(*(_finish(p, factor, own) for p in _transform_back(x, y, at)))
+implements(np.fft.fft)(_trace_transform(_transform, True))
+implements(np.fft.ifft)(_trace_transform(_transform_back, False))
 
 
 @implements(np.fft.rfft)

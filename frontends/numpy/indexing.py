@@ -11,7 +11,7 @@ from serde.ir.dim_expr import combine
 from serde.ir.graph import Dim
 
 from .array import TracedArray, as_array, make_constant, sizes_value
-from .core import concatenate, emit, expand_dims, ravel, reshape, take, transpose, wrap
+from .core import concatenate, emit, expand_dims, ravel, reshape, take, transpose
 from .index_keys import Entry, check_index, parse_key
 from .number import TracedNumber
 from .recorder import HOOKS, Recorder, refuse
@@ -102,7 +102,7 @@ def _take_slices(x: TracedArray, entries: Sequence[Entry]) -> TracedArray:
     if value.tensor is None and value is not x.value and value.shape is not None:
         value.shape = tuple(a if isinstance(a, int) else b for a, b in
                             zip(value.shape, dims, strict=True))  # fmt: skip
-    return wrap(x, value)
+    return TracedArray(x.rec, value)
 
 
 def _clip_bound(bound: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.geometry import may_be_same
+
 from .array import TracedArray, as_array, as_arrays, cast
 from .core import (
     axis_index,
@@ -47,7 +49,7 @@ def _matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
         raise ValueError("matmul: Input operand does not have enough dimensions (has 0, gufunc "
                          "core with signature (n?,k),(k,m?)->(n?,m?) requires 1)")  # fmt: skip
     inner = a.dims[-1], b.dims[-2 if b.ndim > 1 else 0]
-    if all(isinstance(d, int) for d in inner) and inner[0] != inner[1]:
+    if not may_be_same(*inner):
         raise ValueError(f"matmul: Input operand 1 has a mismatch in its core dimension 0 (size "
                          f"{inner[1]} is different from {inner[0]})")  # fmt: skip
     broadcast_dims(a.dims[:-2], b.dims[:-2])
@@ -119,10 +121,9 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         pairs = [list(v) if isinstance(v, (list, tuple)) else [v] for v in axes]
     left = [axis_index(i, x.ndim) for i in pairs[0]]
     right = [axis_index(i, y.ndim) for i in pairs[1]]
-    if len(left) != len(right) or any(
-        isinstance(x.dims[i], int) and isinstance(y.dims[j], int) and x.dims[i] != y.dims[j]
-        for i, j in zip(left, right, strict=True)
-    ):
+    pairs = zip(left, right, strict=False)
+    same = all(may_be_same(x.dims[i], y.dims[j]) for i, j in pairs)
+    if len(left) != len(right) or not same:
         raise ValueError("shape-mismatch for sum")
     keep_x = [i for i in range(x.ndim) if i not in left]
     keep_y = [i for i in range(y.ndim) if i not in right]
@@ -198,13 +199,10 @@ def _cross(a: Any, b: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1,
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     array = as_array(x)
     array = array if array.dtype.kind == "f" else cast(array, np.float64)
-    if axis is None and (ord is None or array.ndim == 1 or (ord == 2 and array.ndim == 1)):
-        if ord is None:
-            total = np.sqrt(np.sum(np.square(np.ravel(array))))
-            return reshape(as_array(total), [1] * array.ndim) if keepdims else total
-        axes: Sequence[int] = (0,)
-    else:
-        axes = axis_tuple(axis, array.ndim)
+    if axis is None and ord is None:
+        total = np.sqrt(np.sum(np.square(np.ravel(array))))
+        return reshape(as_array(total), [1] * array.ndim) if keepdims else total
+    axes = axis_tuple(axis, array.ndim)
     if len(axes) == 1:
         return _vector_norm(array, axes, 2 if ord is None else ord, keepdims)
     if len(axes) == 2:
@@ -267,7 +265,7 @@ def _square_size(x: TracedArray, function: str) -> int:
         raise np.linalg.LinAlgError(f"{x.ndim}-dimensional array given. Array must be at least "
                                     "two-dimensional")  # fmt: skip
     rows, columns = x.dims[-2:]
-    if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
+    if not may_be_same(rows, columns):
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     size = rows if isinstance(rows, int) else columns
     if not isinstance(size, int) or size > MOST_COLUMNS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -240,14 +240,12 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     parts = int(indices_or_sections)
     if parts <= 0:
         raise ValueError("number sections must be larger than 0.")
-    size = x.dims[at]
-    if isinstance(size, int):
-        each, more = divmod(size, parts)
-        sizes = [each + 1] * more + [each] * (parts - more)
-        return _split_at(x, list(accumulate(sizes))[:-1], at)
-    full_size = x.size_of(at)
-    each, more = full_size // parts, full_size % parts
-    return _split_at(x, [each * i + more.smallest(i) for i in range(1, parts)], at)
+    each, more = divmod(x.size_of(at), parts)
+
+    def start(i: int) -> Any:
+        return each * i + (min(more, i) if isinstance(more, int) else more.smallest(i))
+
+    return _split_at(x, [start(i) for i in range(1, parts)], at)
 
 
 @implements(np.split)
@@ -278,10 +276,7 @@ implements(np.vsplit)(_split_along("vsplit", 0, 2))
 implements(np.dsplit)(_split_along("dsplit", 2, 3))
 
 
-@implements(np.unstack)
-def _unstack(x: Any, /, *, axis: int = 0) -> Any:
-    array = as_array(x)
-    return tuple(np.moveaxis(array, axis, 0))
+implements(np.unstack)(lambda x, /, *, axis=0: tuple(np.moveaxis(as_array(x), axis, 0)))
 
 
 @implements(np.tile)
@@ -383,9 +378,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return TracedArray(x.rec, x.current()._value, None if x.array is None else x.array.copy())
 
 
-@implements(np.astype)
-def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    return cast(as_array(x), dtype)
+implements(np.astype)(lambda x, dtype, /, *, copy=True, device=None: cast(as_array(x), dtype))
 
 
 @implements(np.resize)

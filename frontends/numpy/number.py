@@ -14,7 +14,7 @@ from serde.ir.dim_expr import combine, shape_data_of
 from serde.ir.graph import Dim, DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from .recorder import CONTROL_FLOW, HOOKS, Recorder, refuse
+from .recorder import CONTROL_FLOW, HOOKS, Recorder, Traced, refuse
 
 INT64, FLOAT64 = ELEMENT_CODES[DType.INT64], ELEMENT_CODES[DType.FLOAT64]
 
@@ -42,7 +42,7 @@ def _make_comparison(ufunc: np.ufunc) -> Any:
     return lambda self, other: self._compare(ufunc, other)
 
 
-class TracedNumber:
+class TracedNumber(Traced):
     """An int (a tensor of one int64) or a float (a float64 without axes) of the recorded run."""
 
     __slots__ = ("rec", "value")
@@ -203,14 +203,6 @@ class TracedNumber:
 
     def __hash__(self) -> int:
         return id(self)
-
-    # NumPy's protocols
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return HOOKS["ufunc"](ufunc, method, inputs, options)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return HOOKS["function"](func, args, kwargs)
 
 
 UFUNCS = {

@@ -26,22 +26,20 @@ from .recorder import refuse
 @implements(np.pad)
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> Any:
     x = as_array(array, find_recorder(array, pad_width))
-    modes = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
     if mode == "symmetric":
         return _pad_symmetric(x, pad_width)
-    if mode not in modes:
+    if mode not in ("constant", "edge", "reflect", "wrap"):
         refuse("np.pad", f"mode={mode!r} is not traced")
     if options.pop("reflect_type", "even") != "even":
         refuse("np.pad", "reflect_type='odd' is not traced")
     widths = _pad_widths(pad_width, x.ndim)
     fill = options.pop("constant_values", 0)
-    if options:
-        refuse_options("np.pad", **options)
+    refuse_options("np.pad", **options)
     if mode == "constant" and np.ndim(fill) and is_known(fill):
         return _pad_each(x, widths, np.broadcast_to(np.asarray(fill), (x.ndim, 2)))
     if mode != "constant":
         _check_pads(x, widths, mode)
-    return _emit_pad(x, widths, modes[mode], fill)
+    return _emit_pad(x, widths, mode, fill)
 
 
 def _pad_widths(widths: Any, rank: int) -> list[tuple[Any, Any]]:

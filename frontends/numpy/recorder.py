@@ -88,6 +88,18 @@ def refuse(what: str, reason: str, advice: str = "") -> NoReturn:
     raise TraceError(f"{find_line()} ({what}): {reason}." + (f" {advice}." if advice else ""))
 
 
+class Traced:
+    """What NumPy calls with an array, a number or a complex array of the recorded run."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return HOOKS["ufunc"](ufunc, method, inputs, options)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return HOOKS["function"](func, args, kwargs)
+
+
 class Recorder:
     """One run of the user's code: its operators go to the innermost open builder."""
 

@@ -35,9 +35,7 @@ def top_k(x: TracedArray, count: Any, axis: int, largest: bool) -> tuple[TracedA
 
 def _as_sortable(x: TracedArray) -> TracedArray:
     """Elements of a type that TopK takes, in the same order."""
-    if x.dtype == np.uint64:
-        return order_as_signed(x)
-    return x
+    return order_as_signed(x) if x.dtype == np.uint64 else x
 
 
 def _is_nan(x: TracedArray) -> TracedArray:

@@ -124,11 +124,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
     return np.where(np.isnan(at), at, y)
 
 
-def _frames(x: TracedArray, count: Any, size: int, step: int = 1) -> TracedArray:
+def _frames(x: TracedArray, count: Any, size: int) -> TracedArray:
     """``count`` windows of ``size`` elements along a last axis."""
     starts = expand_dims(arange(x.rec, count), [1])
-    places = starts * step + np.arange(size) if step != 1 else starts + np.arange(size)
-    return take(x, as_array(places, x.rec), x.ndim - 1)
+    return take(x, as_array(starts + np.arange(size), x.rec), x.ndim - 1)
 
 
 @implements(np.convolve)
@@ -206,8 +205,8 @@ def _cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: A
     freedom = (0 if bias else 1) if ddof is None else ddof
     x = as_array(x - np.mean(x, 1, keepdims=True))
     count = as_array(x.size_of(1) - freedom, x.rec, x.dtype)
-    return np.squeeze(np.linalg.matmul(x, np.transpose(x)) / count) if x.dims[0] == 1 else (
-        np.linalg.matmul(x, np.transpose(x)) / count)  # fmt: skip
+    matrix = np.linalg.matmul(x, np.transpose(x)) / count
+    return np.squeeze(matrix) if x.dims[0] == 1 else matrix
 
 
 @implements(np.corrcoef)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from serde.ir.graph import DType, Value
 
 from .arithmetic import Emit, constant, is_zero, node_of, signbit, to_type, to_wide, with_sign
@@ -38,13 +36,12 @@ def _log1p(g: Any, x: Value) -> Value:
 
 
 def _scaled_log(base: float) -> Emit:
-    return lambda g, x: (
-        g.Div(g.Log(x), constant(g, math.log(base), x))
-        if x.dtype is F8
-        else to_type(
-            g, g.Div(g.Log(to_type(g, x, F8)), g.const(np.float64(math.log(base)))), x.type
-        )
-    )
+    def emit(g: Any, x: Value) -> Value:
+        if x.dtype is not F8:
+            return to_type(g, emit(g, to_type(g, x, F8)), x.type)
+        return g.Div(g.Log(x), constant(g, math.log(base), x))
+
+    return emit
 
 
 def _logaddexp(exp: Emit, log1p: Emit) -> Emit:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError
+from serde.ir.geometry import may_be_same
 
 from .array import TracedArray, as_array, cast_value, find_recorder, make_constant
 from .elementwise import EMITTERS
@@ -89,10 +90,8 @@ def store(target: TracedArray, result: Any) -> None:
     source = as_array(result, target.rec, target.dtype)
     if source.dims != target.dims:
         shape = broadcast_dims(source.dims, target.dims)
-        if len(source.dims) > len(target.dims) or any(
-            isinstance(a, int) and isinstance(b, int) and a != b
-            for a, b in zip(shape, target.dims, strict=True)
-        ):
+        fits = len(source.dims) <= len(target.dims) and all(map(may_be_same, shape, target.dims))
+        if not fits:
             raise ValueError(f"non-broadcastable output operand with shape {target.dims}")
         source = np.broadcast_to(source, target.shape)
     target.replace(source)
