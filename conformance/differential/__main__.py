@@ -8,6 +8,7 @@ The first runs programs by their seeds until the time is up, and prints those th
 ``--record`` adds the counts to the record, where no seed may be twice. The second shrinks one that
 differs, and prints what is left. The third runs again what the record has as different, and enters
 what became of it. Directions are those of ``directions.py``; those of files if none is named.
+Consumers are sent other programs, so they are named without other directions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 
 from .campaign import Count, Run, run_child, run_seeds, supervise
-from .directions import DIRECTIONS, FILES
+from .directions import CONSUMERS, DIRECTIONS, FILES, is_narrow
 from .recording import add_to_record, open_differences, settle
 
 ANOTHER = "not made any more: its operands are undefined, or ONNX Runtime gets them wrong"
@@ -36,6 +37,8 @@ def main() -> int:
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     directions = args.direction or list(FILES)
+    if not is_narrow(directions) and not CONSUMERS.keys().isdisjoint(directions):
+        parser.error("consumers have programs of their own: name no other directions beside them")
     if args.child:
         end = time.time() + args.seconds
         seeds = range(args.first, args.first + args.most)
@@ -61,8 +64,8 @@ def rerun() -> int:
     """Run again, a seed in a process, what the record has as different."""
     outcomes: dict[str, str] = {}
     entries = open_differences()
-    for seed in dict.fromkeys(int(name.partition(" ")[0]) for name in entries):
-        names = [name for name in entries if name.startswith(f"{seed} ")]
+    for seed, narrow in dict.fromkeys(map(program_of, entries)):
+        names = [name for name in entries if program_of(name) == (seed, narrow)]
         chosen = [d for d in DIRECTIONS if f"{seed} {d}" in names] or list(FILES)
         run = run_child(seed, 600, chosen, 1)
         for name in names:
@@ -70,6 +73,12 @@ def rerun() -> int:
             print(f"{name}: {outcomes[name]}", flush=True)
     settle(outcomes)
     return int(bool(open_differences()))
+
+
+def program_of(name: str) -> tuple[int, bool]:
+    """The seed of a recorded difference, and whether its program is one for consumers."""
+    seed, _, direction = name.partition(" ")
+    return int(seed), is_narrow([direction])
 
 
 def outcome_of(run: Run, name: str, model: str) -> str:
@@ -87,7 +96,7 @@ def show_smallest(seed: int, directions: list[str]) -> int:
     from .run import generate, send
     from .shrink import show, shrink
 
-    program = generate(seed)
+    program = generate(seed, directions)
     bad = [o for o in send(program, directions) if o.kind == "differs"]
     for outcome in bad[:1]:
         direction, how = outcome.direction, outcome.why.split(":")[0]

@@ -114,7 +114,7 @@ def run_seeds(seeds: Iterable[int], directions: list[str], progress: Path, end: 
                 return
             tell(begin=seed)
             start = time.process_time()
-            program = generate(seed)
+            program = generate(seed, directions)
             nodes = sum(1 for _ in all_steps(program.steps)) * len(program.data)
             if not program.outputs:
                 continue

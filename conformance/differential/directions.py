@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -271,6 +271,26 @@ def in_relax(trip: Trip) -> Iterator[Results]:
     yield from trip.each(compute)
 
 
+def in_consumer(name: str, trip: Trip) -> Iterator[Results]:
+    """Written with the profile of a consumer, and run by it."""
+    from tests.consumers.runtimes import run
+    from tests.live_worker import LiveError
+
+    path = trip.path(f"{name}.onnx")
+    serde.save(trip.ir, path, profile=name, external_data="never")
+    graph = onnx.load(path).graph
+    held = {t.name for t in graph.initializer}
+    names = [i.name for i in graph.input if i.name not in held]
+
+    def compute(feeds: dict[str, Array]) -> list[Array]:
+        try:
+            return run(name, str(path), {n: feeds[n] for n in names})
+        except LiveError as error:
+            raise CannotRun(matrix.last_line(error)) from error
+
+    yield from trip.each(compute)
+
+
 LIVE: dict[str, Callable[[Trip], Iterator[Results]]] = {
     "MXNet": in_mxnet,
     "Relay": in_relay,
@@ -283,8 +303,21 @@ FILES: dict[str, Callable[[Trip], Iterator[Results]]] = {
     "MXNet, read again": by_mxnet,
     "profile relax": for_relax,
 }
-DIRECTIONS = FILES | LIVE
+CONSUMERS = {
+    title: partial(in_consumer, name)
+    for name, title in (
+        ("openvino", "OpenVINO"), ("tract", "tract"), ("onnx2torch", "onnx2torch"), ("mnn", "MNN"),
+        ("ncnn", "ncnn"),
+    )
+}  # fmt: skip
+DIRECTIONS = FILES | LIVE | CONSUMERS
 SECONDS = 30  # that TVM is given for a model
+
+
+def is_narrow(directions: Iterable[str]) -> bool:
+    """Whether all of some directions, and one at least, are consumers."""
+    chosen = set(directions)
+    return bool(chosen) and chosen <= CONSUMERS.keys()
 
 
 def start(program: Program, model: onnx.ModelProto) -> Trip:

@@ -21,6 +21,8 @@ WEIGHTS = {
     D.INT16: 2, D.UINT8: 5, D.UINT16: 2, D.UINT32: 2, D.UINT64: 2, D.BOOL: 6, D.STRING: 2,
     D.INT4: 1, D.UINT4: 1, D.FLOAT8E4M3FN: 1, D.FLOAT8E5M2: 1,
 }  # fmt: skip
+NARROW = {D.FLOAT32: 40, D.INT64: 8, D.INT32: 3, D.BOOL: 4}
+ONLY_FLOATS = {D.FLOAT32: 1}
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5)
 NAMED = {"N": 6, "M": 7}  # sizes by name, which no other size is drawn to be
 OTHERS = {"N": (1, 2, 9), "M": (1, 4, 10)}  # what they are in the second set of data
@@ -32,7 +34,7 @@ Maker = Callable[["Generator"], Any]
 class Generator:
     """A program as it grows. Makers pick operands with its methods, and emit nodes."""
 
-    def __init__(self, seed: int, ops: Sequence[str] | None = None) -> None:
+    def __init__(self, seed: int) -> None:
         self.rng = Random(f"differential {seed}")
         self.numbers = np.random.default_rng(self.rng.randrange(2**63))
         rng = self.rng
@@ -48,6 +50,17 @@ class Generator:
         self.bodies: list[Body] = []
         self.count = 0
         self.free: set[str] = set()  # leaves that may hold anything of their type
+
+    def narrow(self, only_floats: bool) -> None:
+        """Draw what runtimes of few element types have: plain numbers, in float32 mostly.
+
+        With ``only_floats``, nothing else, in static shapes.
+        """
+        self.extreme, self.empty, self.plain = False, False, True
+        self.symbolic = not only_floats and self.chance(0.25)
+        self.constants = min(self.constants, 0.4)
+        if only_floats or self.chance(0.8):
+            self.weights = dict(ONLY_FLOATS if only_floats else NARROW)
 
     def draw_weights(self) -> dict[DType, int]:
         """The element types of the program, with how often each is drawn."""

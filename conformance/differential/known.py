@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .domains import has_nan
+from .domains import has_nan, is_finite
 from .program import Program
 
 BOUNDING = frozenset(
@@ -69,6 +69,33 @@ def resizes_to_one(program: Program, how: str) -> bool:
     return "reduce() of empty iterable" in how and any(s.op == "Resize" for s in program.steps)
 
 
+def turns_empty(program: Program, how: str) -> bool:
+    """Whether a run has a tensor without elements."""
+    every = (v for values in program.data for v in values.values())
+    return any(np.size(a) == 0 for v in every for a in (v if isinstance(v, list) else [v]))
+
+
+def has_non_finite_value(program: Program, how: str) -> bool:
+    """Whether a run has NaN or an infinity."""
+    every = (v for values in program.data for v in values.values())
+    return any(not is_finite(v) for v in every if isinstance(v, np.ndarray))
+
+
+def has_nan_value(program: Program, how: str) -> bool:
+    """Whether a run has NaN."""
+    every = (v for values in program.data for v in values.values())
+    return any(has_nan(v) for v in every if isinstance(v, np.ndarray))
+
+
+def exceeds_int32(program: Program, how: str) -> bool:
+    """Whether a run has an integer that 32 bits do not hold."""
+    every = (v for values in program.data for v in values.values())
+    return any(
+        isinstance(v, np.ndarray) and v.dtype.kind in "iu" and v.size
+        and not -(2**31) <= v.min() <= v.max() < 2**31 for v in every
+    )  # fmt: skip
+
+
 def slices_dynamically(program: Program, how: str) -> bool:
     """Whether MXNet fails in a slice."""
     return "sub-memory" in how and any(step.op == "Slice" for step in program.steps)
@@ -95,7 +122,8 @@ def normalizes_nan(program: Program, how: str) -> bool:
 
 def has_empty_range(program: Program, how: str) -> bool:
     """Whether TVM counts a range or a slice whose step leads away from its end."""
-    return "storage allocation failure" in how and any(
+    is_so = "storage allocation failure" in how or "instead of (0,)" in how
+    return is_so and any(
         step.op in ("Range", "Slice") and np.size(values[step.outputs[0]]) == 0
         for values in program.data
         for step in program.steps
@@ -139,6 +167,28 @@ KNOWN = (
     Known(
         ("MXNet",), slices_dynamically,
         "MXNet's slice of a dynamic size fails where a bound lies before the front",
+    ),
+    Known(
+        ("OpenVINO",), has_empty_range,
+        "OpenVINO counts a range whose step leads away from its end",
+    ),
+    Known(
+        ("MNN",), turns_empty,
+        "MNN has no tensors without elements: one that is empty only at run time is an error, or "
+        "has an element",
+    ),
+    Known(
+        ("tract", "onnx2torch"), has_empty_value,
+        "tract and PyTorch fail at ranges and slices that turn out empty in the run",
+    ),
+    Known(("tract",), has_nan_value, "tract's bounds and approximations of NaN are numbers"),
+    Known(
+        ("MNN", "OpenVINO"), exceeds_int32,
+        "MNN and OpenVINO compute int64 in 32 bits",
+    ),
+    Known(
+        ("MNN", "ncnn"), has_non_finite_value,
+        "MNN and ncnn do not keep NaN and infinities that turn up at run time",
     ),
     Known(
         ("MXNet",), normalizes_nan,

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from serde.errors import SerdeError, Unconvertible
 
 from .compare import compare
-from .directions import DIRECTIONS, FILES, CannotRun, NotRun, Trip, start
+from .directions import DIRECTIONS, FILES, CannotRun, NotRun, Trip, is_narrow, start
 from .evaluate import session_of
 from .generator import Generator
 from .known import find_known
-from .makers import all_makers
+from .makers import all_makers, tensor_makers
 from .program import Program, make_model
 
 LENGTHS = (1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)
+FEW = LENGTHS[:7]  # nodes, of which no other hides what a consumer gets wrong
 
 
 @dataclass
@@ -29,9 +30,13 @@ class Outcome:
     why: str = ""
 
 
-def generate(seed: int) -> Program:
-    """The program of a seed."""
+def generate(seed: int, directions: Iterable[str] = ()) -> Program:
+    """The program of a seed, one of a few common nodes if it is sent to consumers alone."""
     g = Generator(seed)
+    if is_narrow(directions):
+        g.narrow(only_floats=set(directions) == {"ncnn"})
+        g.grow(tensor_makers(), g.choice(FEW))
+        return g.finish()
     g.grow(all_makers(), g.choice(LENGTHS))
     return g.finish()
 

@@ -8,18 +8,18 @@ from ..generator import Maker
 
 
 @cache
+def tensor_makers() -> tuple[Maker, ...]:
+    """Makers of nodes that compute tensors of tensors, in no integers of a quantized model."""
+    from . import elementwise, images, layers, movement, reductions
+
+    families = (elementwise, movement, reductions, layers, images)
+    return tuple(m for f in families for m in f.makers())
+
+
+@cache
 def all_makers() -> tuple[Maker, ...]:
     """Every maker; common operators have several places."""
-    from . import (
-        control_flow,
-        elementwise,
-        images,
-        layers,
-        movement,
-        quantized,
-        reductions,
-        sequences,
-    )
+    from . import control_flow, quantized, sequences
 
-    families = (elementwise, movement, reductions, layers, images, quantized, sequences)
-    return tuple(m for f in families for m in f.makers()) + tuple(control_flow.makers()) * 4
+    others = tuple(m for f in (quantized, sequences) for m in f.makers())
+    return tensor_makers() + others + tuple(control_flow.makers()) * 4
