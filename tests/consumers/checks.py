@@ -42,16 +42,34 @@ def check_network(name: str, consumer: str, folder: Path, batch: int | None = No
 
 
 def check_model(
-    signature: str, body: str, feeds: Mapping[str, Any], consumer: str, folder: Path, **held: Any
-) -> None:
+    signature: str, body: str, feeds: Mapping[str, Any], consumer: str, folder: Path,
+    opset: int = 17, **held: Any,
+) -> None:  # fmt: skip
     """The consumer computes what ONNX Runtime does for a model in text form."""
-    model = model_of(f"g {signature} {{ {body} }}", opset=17, ir_version=8)
+    version = {"opset": opset, "ir_version": 8 if opset < 19 else 10}
+    model = model_of(f"g {signature} {{ {body} }}", **version)
     model.graph.initializer.extend(from_array(np.asarray(a), n) for n, a in held.items())
     onnx.save(model, folder / "a.onnx")
     serde.convert(folder / "a.onnx", folder / "b.onnx", profile=consumer)
     got = run(consumer, str(folder / "b.onnx"), feeds)
     for a, b in zip(got, run_model(model, feeds), strict=True):
         assert error(a, b) < 1e-5
+
+
+def check_form(
+    signature: str, body: str, held: Mapping[str, Any], consumer: str, folder: Path, opset: int = 17
+) -> None:
+    """The consumer computes a model whose inputs are random; ``held`` has constants and feeds."""
+    draws = np.random.default_rng(0)
+    model = model_of(f"g {signature} {{ {body} }}", opset=opset, ir_version=8)
+    feeds, constants = {}, {n: np.asarray(a) for n, a in held.items()}
+    for value in model.graph.input:
+        of = value.type.tensor_type
+        shape = [d.dim_value or 6 for d in of.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(of.elem_type)
+        drawn = draws.standard_normal(shape, np.float32) * (1 if dtype.kind == "f" else 9)
+        feeds[value.name] = constants.pop(value.name, drawn.astype(dtype))
+    check_model(signature, body, feeds, consumer, folder, opset, **constants)
 
 
 def check_recurrent(op: str, attributes: str, consumer: str, folder: Path) -> None:

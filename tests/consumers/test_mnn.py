@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.consumers.checks import check_model, check_network, check_node_test, refusals
+from tests.consumers.checks import check_form, check_model, check_network, check_node_test, refusals
 from tests.consumers.runtimes import worker_of
 from tests.live_worker import LiveError
 
@@ -83,3 +83,118 @@ def test_slices_that_count_back(tmp_path):
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
     assert refusals(signature, body, "mnn", tmp_path) == [reason]
+
+
+# Forms that MNN gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+FORMS = {
+    "max of three": (
+        "(float[2,3] x, float[3] z) => (float[2,3] y)",
+        "y = Max(x, z, c)",
+        {"c": np.ones((1, 3), np.float32) / 3},
+    ),
+    "max of integers": (
+        "(int32[3] x) => (int32[3] y)",
+        "y = Max(x, c)",
+        {
+            "x": np.array([2**24 + 1, 7, -5], np.int32),
+            "c": np.array([1, 9, -(2**24) - 3], np.int32),
+        },
+    ),
+    "transposed Gemm": (
+        "(float[4,3] x) => (float[3,5] y)",
+        "y = Gemm<transA = 1>(x, w)",
+        {"w": np.arange(20, dtype=np.float32).reshape(4, 5)},
+    ),
+    "instance normalization": (
+        "(float[2,3,1,2] x) => (float[2,3,1,2] y)",
+        "y = InstanceNormalization(x, s, s)",
+        {"s": np.ones(3, np.float32)},
+    ),
+    "Softplus": (
+        "(float[3] x) => (float[3] y)",
+        "y = Softplus(x)",
+        {"x": np.array([-90, 0.5, 99], np.float32)},
+    ),
+    "log of a sum": (
+        "(float[1,3] x) => (float[1,1] y)",
+        "y = ReduceLogSumExp<axes = [1]>(x)",
+        {"x": np.array([[95, 0.5, 99]], np.float32)},
+    ),
+    "filled with 0": (
+        "(int64[1] x) => (float[n] y)",
+        "f = ConstantOfShape(x) o = Cast<to = 1>(x) y = Add(f, o)",
+        {"x": np.array([4])},
+    ),
+    "padded at several axes": (
+        "(float[2,3,4,5] x) => (float[4,3,6,5] y)",
+        "y = Pad(x, p, f)",
+        {"p": np.array([1, 0, 1, 0] * 2), "f": np.float32(1.5)},
+    ),
+    "edges at several axes": (
+        "(float[2,3,4,5] x) => (float[4,3,6,5] y)",
+        'y = Pad<mode = "edge">(x, p)',
+        {"p": np.array([1, 0, 1, 0] * 2)},
+    ),
+    "slice from before the front": (
+        "(float[6] x) => (float[3] y)",
+        "y = Slice(x, s, e)",
+        {"s": np.array([-9]), "e": np.array([3])},
+    ),
+    "slice of a size by name": (
+        "(float[N] x) => (float[n] y)",
+        "y = Slice(x, s, e)",
+        {"s": np.array([-9]), "e": np.array([3])},
+    ),
+    "indices from the end": (
+        "(float[5] x, int64[1,2,1] i) => (float[5] y)",
+        "y = ScatterND(x, i, u)",
+        {"i": np.array([[[-2], [1]]]), "u": np.ones((1, 2), np.float32)},
+    ),
+    "parts of ScatterND": (
+        "(float[3,5,4] x) => (float[3,5,4] y)",
+        "y = ScatterND(x, i, u)",
+        {"i": np.array([[2, 1], [0, 4]]), "u": np.ones((2, 4), np.float32)},
+    ),
+    "batches of indices": (
+        "(float[5,1,4] x, int64[5,1,2] i) => (float[5,1] y)",
+        "y = GatherND<batch_dims = 1>(x, i)",
+        {"i": np.array([[[0, -4 + k % 3]] for k in range(5)])},
+    ),
+    "clipped after Squeeze": (
+        "(float[1,3] x) => (float[3] y)",
+        "s = Add(x, x) t = Squeeze(s, a) y = Clip(t, l)",
+        {"a": np.array([0]), "l": np.float32(0.5)},
+    ),
+    "result that is read": (
+        "(float[2,3] x) => (float[6] t, float[6] y)",
+        "t = Reshape(x, s) y = Tanh(t)",
+        {"s": np.array([6])},
+    ),
+    "result of another shape": (
+        "(float[2,3] x) => (float[6] t, float[6] y)",
+        "t = Reshape(x, s) u = Reshape(x, s) y = Tanh(u)",
+        {"s": np.array([6])},
+    ),
+    "computed bias": (
+        "(float[1,2,4,4] x, float[3] b) => (float[1,3,4,4] y)",
+        "y = Conv(x, w, b)",
+        {"w": np.ones((3, 2, 1, 1), np.float32) / 7},
+    ),
+    "uneven pads": (
+        "(float[1,1,5,5] x) => (float[1,1,5,5] y)",
+        "y = ConvTranspose<pads = [0, 1, 2, 1]>(x, w)",
+        {"w": np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)},
+    ),
+    "squares of no axes": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = ReduceSumSquare<noop_with_empty_axes = 1>(x)",
+        {},
+        18,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_that_are_written_otherwise(form, tmp_path):
+    signature, body, held, *opset = form
+    check_form(signature, body, held, "mnn", tmp_path, *opset)

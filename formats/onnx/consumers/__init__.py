@@ -25,6 +25,10 @@ def get_consumer(name: str) -> Target | None:
 
 def prepare(name: str, graph: Graph) -> Graph:
     """A graph that is legal for a consumer, with the names and outputs that it needs."""
+    if name == "mnn":
+        from .mnn.outputs import prepare as prepare_for_mnn
+
+        return prepare_for_mnn(graph)
     if name == "ncnn":
         from .ncnn.whole_graph import prepare as prepare_for_ncnn
 

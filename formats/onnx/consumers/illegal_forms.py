@@ -26,6 +26,24 @@ def require_constants(who: str, *places: int) -> IllegalForm:
     return check
 
 
+def check_transposed_pads(node: Node) -> str | None:
+    """ConvTranspose: ``auto_pad`` or ``output_shape`` that make no pads of numbers."""
+    is_open = str(node.attrs.get("auto_pad", "NOTSET")).startswith("SAME")
+    if not is_open and "output_shape" not in node.attrs:
+        return None
+    return "pads that depend on sizes by name, or are negative: give numbers in 'pads'"
+
+
+def check_suppressed(who: str) -> IllegalForm:
+    """A check of NonMaxSuppression: the consumer loses how many boxes it selects of constants."""
+
+    def check(node: Node) -> str | None:
+        is_held = all(v is not None and v.tensor is not None for v in node.inputs[:2])
+        return f"{who} has no NonMaxSuppression of constants" if is_held else None
+
+    return check
+
+
 def require_int32(who: str) -> IllegalForm:
     """A check of the constants of any node: the consumer computes 64-bit integers in 32 bits."""
 

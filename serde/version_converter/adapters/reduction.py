@@ -25,6 +25,11 @@ UNREDUCED = {
 }
 
 
+def reduce_nothing(op, g, x: Value):
+    """What an operator that reduces over no axes does with each element."""
+    return UNREDUCED.get(op, lambda g, x: g.Identity(x))(g, x)
+
+
 def axes_as_attribute(
     op, g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: int
 ):  # fmt: skip
@@ -34,7 +39,7 @@ def axes_as_attribute(
         with g.at_opset(20):
             return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
     if not listed and noop_with_empty_axes:
-        return UNREDUCED.get(op, lambda g, x: g.Identity(x))(g, x)
+        return reduce_nothing(op, g, x)
     return g[op](x, axes=listed or None, keepdims=keepdims)
 
 

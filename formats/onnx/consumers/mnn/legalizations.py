@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial, reduce
 
+import numpy as np
+
 from serde.decompositions import indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType
@@ -11,14 +13,22 @@ from serde.legalize.target import legalization_table
 from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes, size
+from serde.version_converter.adapters.indexing import linearize_indices
+from serde.version_converter.adapters.normalization import standardize
+from serde.version_converter.adapters.padding import expand_pads
+from serde.version_converter.adapters.reduction import reduce_nothing
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
+from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
 from ..reductions import read_axes
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
+from ..slices import cut_axis, read_cuts
+from ..softplus import stable_softplus
+from .outputs import MOVED
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → mnn")
@@ -29,16 +39,16 @@ legalize("LayerNormalization")(decompose_layer_norm)
 legalize("GlobalAveragePool")(reduction.global_average)
 legalize("GlobalMaxPool")(reduction.global_max)
 legalize("OneHot")(indexing.one_hot)
+legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
-legalize("ScatterND")(decompose_scatter_nd)
 
 
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """MNN drops axes unless ``keepdims`` says otherwise: files leave it out."""
     listed, every = read_axes("MNN", x, axes)
     if not listed and noop_with_empty_axes:
-        return g.Identity(x)
+        return reduce_nothing(op, g, x)
     if not every:
         return None
     if not keepdims and listed and tuple(every) == listed:
@@ -47,13 +57,19 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     return g.Unsqueeze(y, every) if keepdims else y
 
 
-for _op in REDUCTIONS:
+for _op in set(REDUCTIONS) - {"ReduceLogSumExp"}:
     legalize(_op)(partial(legalize_reduction, _op))
 
 
 def legalize_variadic(op, g, *operands):
-    """MNN aborts where there is one operand."""
-    return g.Identity(operands[0]) if len(operands) == 1 else None
+    """MNN aborts where there is one operand, and broadcasts the first two only.
+
+    It compares integers in float32 for the larger one.
+    """
+    if len(operands) != 2:
+        return reduce(g[op], operands) if len(operands) > 2 else g.Identity(operands[0])
+    a, b = operands
+    return g.Where(g.Greater(a, b), a, b) if op == "Max" and a.type.kind != "f" else None
 
 
 for _op in ("Max", "Min"):
@@ -111,23 +127,15 @@ for _op in ("Greater", "GreaterOrEqual", "LessOrEqual"):
 @legalize("GatherElements")
 def legalize_gather_elements(g, x, indices, *, axis: int):
     """MNN takes indices from the front."""
-    front = from_front(g, x, indices, axis)
+    front = count_from_front(g, x, indices, axis)
     return None if front is indices else g.as_is("GatherElements", (x, front), {"axis": axis})
-
-
-def from_front(g, x, indices, axis: int):
-    """Indices that count from the front."""
-    if indices.tensor is not None and bool((indices.array() >= 0).all()):
-        return indices
-    behind = g.Where(g.Less(indices, 0), g.cast_like(size(g, x, axis), indices), 0)
-    return g.Add(indices, behind)
 
 
 @legalize("ScatterElements")
 def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: str):
     """MNN has no reductions, and takes indices from the front."""
     if reduction == "none":
-        front = from_front(g, x, indices, axis)
+        front = count_from_front(g, x, indices, axis)
         return None if front is indices else g.as_is(
             "ScatterElements", (x, front, updates), {"axis": axis, "reduction": "none"}
         )  # fmt: skip
@@ -200,23 +208,47 @@ def legalize_cast(g, x, *, to: int, **form):
 
 @legalize("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
-    """MNN does not crop."""
+    """MNN does not crop, and mixes up several axes of four and more unless it pads with zeros."""
     if mode == "wrap":
         return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
-    return crop_negative_pads(g, x, pads, fill, axes, mode=mode)
+    require(fill is None or fill.tensor is not None, "MNN takes a constant to pad with only")
+    if pads.tensor is None:
+        is_zero = mode == "constant" and (fill is None or not np.any(fill.array()))
+        require(is_zero or x.rank < 4, "MNN pads with 0 only where 'pads' are computed")
+        return None
+    if (cropped := crop_negative_pads(g, x, pads, fill, axes, mode=mode)) is not None:
+        return cropped
+    listed = pads.ints() if axes is None else expand_pads(g, x, pads, axes).ints()
+    pairs = list(zip(listed[: x.rank], listed[x.rank :], strict=True))
+    padded = [axis for axis, pair in enumerate(pairs) if any(pair)]
+    if x.rank < 4 or len(padded) < 2 or padded[0] > 1:
+        return None
+    for axis in padded:
+        alone = np.zeros((2, x.rank), np.int64)
+        alone[:, axis] = pairs[axis]
+        x = g.Pad(x, alone.ravel().tolist(), fill, mode=mode)
+    return x
 
 
 @legalize("Clip")
 def legalize_clip(g, x, low=None, high=None):
-    """MNN takes constant bounds of floats."""
+    """MNN takes constant bounds of floats, and loses the shape that a Squeeze gives."""
     bounds = [v for v in (low, high) if v is not None]
     if not bounds:
         return g.Identity(x)
+    node = g.producer(x)
+    is_moved = node is not None and node.op in MOVED
     is_held = all(v.tensor is not None for v in bounds) and x.type is DType.FLOAT32
-    if is_held and (len(bounds) == 1 or float(low.array()) <= float(high.array())):
+    if is_held and not is_moved and (len(bounds) == 1 or float(low.array()) <= float(high.array())):
         return None
     x = x if low is None else g.Max(x, low)
     return x if high is None else g.Min(x, high)
+
+
+@legalize("Gemm")
+def legalize_gemm(g, a, b, c=None, *, transA: int, **form):
+    """MNN loses the transposition of what it multiplies a constant by."""
+    return g.Gemm(g.Transpose(a, perm=(1, 0)), b, c, **form) if transA else None
 
 
 @legalize("Mean")
@@ -277,34 +309,77 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
     return top_k_by_counting(g, x, k, axis, bool(largest))
 
 
+@legalize("InstanceNormalization")
+def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
+    """MNN loses digits where there are few elements."""
+    inner = list(range(1, x.rank - 1))
+    scale, bias = (g.Unsqueeze(v, inner) for v in (scale, bias))
+    centred, _, inverse = standardize(g, x, list(range(2, x.rank)), epsilon)
+    return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
+
+
+@legalize("ConstantOfShape")
+def legalize_constant_of_shape(g, shape, *, value=None):
+    """MNN fills nothing in unless a value is given."""
+    return g.Expand(g.const(0.0, DType.FLOAT32), shape) if value is None else None
+
+
+@legalize("Softplus")
+def legalize_softplus(g, x):
+    """MNN cuts off what is large."""
+    return stable_softplus(g, x)
+
+
 @legalize("Slice")
 def legalize_slice(g, x, starts, ends, axes=None, steps=None):
-    """MNN aborts where it counts back."""
-    if steps is None or (steps.tensor is not None and min(steps.ints(), default=1) > 0):
+    """MNN aborts where it counts back, and loses elements where bounds lie before the front."""
+    cuts = read_cuts(x, starts, ends, axes, steps)
+    if cuts is None:
+        is_plain = steps is None or (steps.tensor is not None and min(steps.ints(), default=1) > 0)
+        require(is_plain, "MNN takes constant steps")
         return None
-    parts = (starts, ends, axes, steps)
-    require(all(v is not None and v.tensor is not None for v in parts), "MNN takes constant steps")
-    for start, end, axis, step in zip(*(v.ints() for v in parts), strict=True):
-        if step > 0:
-            x = g.Slice(x, [start], [end], [axis], [step])
-            continue
-        n = x.ranked_shape[axis]
-        require(isinstance(n, int), "MNN counts back along axes whose size has a number")
-        kept = list(range(n))[slice(start, end if end >= -n else None, step)]
-        x = g.Gather(x, g.const(kept, DType.INT64), axis=axis)
+    if not any(cut.step < 0 or reaches_before(x, axis, cut) for axis, cut in cuts):
+        return None
+    for axis, cut in cuts:
+        if isinstance(x.ranked_shape[axis], int) or not reaches_before(x, axis, cut):
+            x = cut_axis(g, x, axis, cut, "MNN")
+        else:
+            start = g.Max(g.Add(size(g, x, axis), cut.start), 0)
+            x = g.Slice(x, g.Reshape(start, [1]), [cut.stop], [axis], [cut.step])
     return x
+
+
+def reaches_before(x, axis: int, cut: slice) -> bool:
+    """Whether a slice may start before the front."""
+    n = x.ranked_shape[axis]
+    return cut.start < (-n if isinstance(n, int) else -1)
 
 
 @legalize("GatherND")
 def legalize_gather_nd(g, x, indices, *, batch_dims: int):
-    """MNN takes indices from the front."""
-    if indices.tensor is not None and bool((indices.array() >= 0).all()):
-        return None
+    """MNN takes indices from the front, and ignores ``batch_dims`` where there are several."""
+    if batch_dims:
+        return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims)
+    front = count_rows_from_front(g, x, indices)
+    return None if front is indices else g.as_is("GatherND", (x, front), {"batch_dims": 0})
+
+
+@legalize("ScatterND")
+def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
+    """MNN has no reductions, and takes a list of indices of one axis, from the front."""
+    if reduction != "none":
+        return decompose_scatter_nd(g, x, indices, updates, reduction=reduction)
     depth = indices.ranked_shape[-1]
     require(isinstance(depth, int), "indices of a dynamic number of axes")
-    dims = g.Shape(x, start=batch_dims, end=batch_dims + depth)
-    front = g.Where(g.Less(indices, 0), g.Add(indices, g.cast_like(dims, indices)), indices)
-    return g.as_is("GatherND", (x, front), {"batch_dims": batch_dims})
+    if indices.rank != 2 or depth > 1:
+        rest = g.sizes_of(x)[depth:]
+        places = linearize_indices(g, x, indices, g.const([depth], DType.INT64))
+        operands = g.reshape(x, [-1, *rest]), g.Reshape(places, [-1, 1])
+        y = g.ScatterND(*operands, g.reshape(updates, [-1, *rest]))
+        return g.reshape(y, g.sizes_of(x))
+    front = count_rows_from_front(g, x, indices)
+    rows = x, front, updates
+    return None if front is indices else g.as_is("ScatterND", rows, {"reduction": "none"})
 
 
 @legalize("BitShift")

@@ -6,7 +6,7 @@ from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 
-from ..illegal_forms import require_constants, require_int32
+from ..illegal_forms import check_suppressed, require_constants, require_int32
 from ..support_table import EMULATED
 from . import legalizations
 from .support_table import SUPPORTED
@@ -51,6 +51,8 @@ def check_types(node: Node) -> str | None:
 
 
 FORMS: dict[str, list[IllegalForm]] = {
+    "Slice": [require_constants("MNN", 3)],
+    "NonMaxSuppression": [check_suppressed("MNN")],
     "Squeeze": [require_constants("MNN", 1)],
     "Unsqueeze": [require_constants("MNN", 1)],
 }

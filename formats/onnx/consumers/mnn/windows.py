@@ -10,6 +10,7 @@ from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 
 IMAGES = "MNN has it over one or two axes"
+PADS = "pads that depend on sizes by name, or are negative: give numbers in 'pads'"
 
 
 def legalize_windows(legalize: RuleTable) -> None:
@@ -30,6 +31,17 @@ def widen(window):
     return wide
 
 
+def uneven_pads(window) -> tuple[int, ...]:
+    """The pads, if they differ at both ends of an axis: MNN fails at those of single channels."""
+    pads = tuple(window.get("pads") or ())
+    return () if pads[: len(pads) // 2] == pads[len(pads) // 2 :] else pads
+
+
+def add_bias(g, y, b):
+    """A computed bias, where MNN takes a constant."""
+    return g.Add(y, g.Unsqueeze(b, list(range(1, y.rank - 1))))
+
+
 def as_image(g, x):
     """A tensor of one window axis as one of two."""
     return g.Unsqueeze(x, [3])
@@ -38,6 +50,9 @@ def as_image(g, x):
 def conv(g, x, w, b=None, *, group: int, **window):
     """``Conv`` of one axis as of two."""
     require(2 < x.rank < 5, IMAGES)
+    require(w.is_static, "MNN takes filters whose sizes have numbers")
+    if b is not None and b.tensor is None:
+        return add_bias(g, g.Conv(x, w, group=group, **window), b)
     if x.rank == 4:
         return None
     return g.Squeeze(g.Conv(as_image(g, x), as_image(g, w), b, group=group, **widen(window)), [3])
@@ -46,7 +61,16 @@ def conv(g, x, w, b=None, *, group: int, **window):
 def conv_transpose(g, x, w, b=None, *, group: int, **window):
     """``ConvTranspose`` of one axis as of two."""
     require(2 < x.rank < 5, IMAGES)
-    require("output_shape" not in window, "'output_shape' of sizes by name")
+    require(not {"output_shape", "auto_pad"} & window.keys(), PADS)
+    require(x.tensor is None, "MNN has no ConvTranspose of constants")
+    if b is not None and b.tensor is None:
+        return add_bias(g, g.ConvTranspose(x, w, group=group, **window), b)
+    rows, columns = w.ranked_shape[:2]
+    is_even = w.tensor is not None or group == 1 or rows == group * columns
+    require(is_even, "MNN takes constant weights of groups that change the number of channels")
+    if rows == group and columns == 1 and (uneven := uneven_pads(window)):
+        y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
+        return pad_window_axes(g, y, tuple(-p for p in uneven))
     if x.rank == 4:
         return None
     wide = g.ConvTranspose(as_image(g, x), as_image(g, w), b, group=group, **widen(window))

@@ -1,0 +1,40 @@
+"""Outputs as MNN keeps them apart from what it computes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from serde.ir.builder import Names
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.replace_uses import replace_inputs
+
+# Operators that MNN moves behind the next one, whose result it then returns for theirs.
+MOVED = frozenset("Flatten Identity Reshape Squeeze Unsqueeze".split())
+
+
+def prepare(graph: Graph) -> Graph:
+    """Return a lowered graph whose outputs are copied where other nodes read them, too."""
+    names = Names()
+    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
+    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    instead = {v: replace(v, name=names.fresh(f"{v.name}/moved")) for v in find_shared(graph)}
+    if not instead:
+        return graph
+    nodes = [replace_inputs(node, instead) for node in graph.nodes]
+    nodes = [replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs)) for n in nodes]
+    return replace(graph, nodes=(*nodes, *(make_copy(own, v) for v, own in instead.items())))
+
+
+def find_shared(graph: Graph) -> list[Value]:
+    """Outputs that are moved where others read them, or the same in another shape."""
+    reads = Counter(v for node in graph.nodes for v in node.inputs)
+    moved = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in MOVED}
+    outputs = dict.fromkeys(v for v in graph.outputs if v in moved)
+    return [v for v in outputs if reads[v] or reads[moved[v]] > 1]
+
+
+def make_copy(x: Value, y: Value) -> Node:
+    """A node that leaves its operand as it is, and that MNN does not drop, as it does ``Add``."""
+    op = "And" if x.type is DType.BOOL else "Min"
+    return Node(op, (x, x), (y,), {}, "", y.name)
