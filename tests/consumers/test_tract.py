@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.consumers.checks import check_network, check_node_test, check_recurrent, refusals
+from tests.consumers.checks import (
+    check_form,
+    check_network,
+    check_node_test,
+    check_recurrent,
+    refusals,
+)
 
 # One test for each thing that tract lacks or gets wrong, and the profile writes otherwise.
 NODE_TESTS = """
@@ -50,3 +57,106 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
     assert refusals(signature, body, "tract", tmp_path) == [reason]
+
+
+# Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+FORMS = {
+    "remainder that is broadcast": (
+        "(float[2,1] x, float[2,3] z) => (float[2,3] y)",
+        "y = Mod<fmod = 1>(x, z)",
+        {},
+    ),
+    "powers of another type": (
+        "(float16[1,2,4] x) => (float16[1,2,2] y)",
+        "y = LpPool<kernel_shape = [3]>(x)",
+        {},
+    ),
+    "padded transform": (
+        "(float[1,3,1] x) => (float[1,4,2] y)",
+        "y = DFT<axis = 1>(x, n)",
+        {"n": np.array(4)},
+    ),
+    "indices from the end": (
+        "(float[5] x, int64[2,1] i) => (float[2] y)",
+        "y = GatherND(x, i)",
+        {"i": np.array([[-2], [1]])},
+    ),
+    "scattered from the end": (
+        "(float[5] x, int64[2,1] i) => (float[5] y)",
+        "y = ScatterND(x, i, u)",
+        {"i": np.array([[-2], [1]]), "u": np.ones(2, np.float32)},
+    ),
+    "slice that counts back": (
+        "(float[6] x) => (float[1] y)",
+        "y = Slice(x, s, e, a, p)",
+        {"s": np.array([-2]), "e": np.array([3]), "a": np.array([0]), "p": np.array([-2])},
+    ),
+    "Gemm of float64": (
+        "(double[2,3] x) => (double[2,2] y)",
+        "y = Gemm<beta = 0.5>(x, w, c)",
+        {"w": np.arange(6.0).reshape(3, 2), "c": np.ones((1, 2))},
+    ),
+    "LogSoftmax": (
+        "(float[1,3] x) => (float[1,3] y)",
+        "y = LogSoftmax(x)",
+        {"x": np.array([[-150, 0.5, 1]], np.float32)},
+    ),
+    "log of a sum": (
+        "(float[1,3] x) => (float[1,1] y)",
+        "y = ReduceLogSumExp<axes = [1]>(x)",
+        {"x": np.array([[95, 0.5, 99]], np.float32)},
+    ),
+    "Softplus": (
+        "(float[3] x) => (float[3] y)",
+        "y = Softplus(x)",
+        {"x": np.array([-90, 0.5, 99], np.float32)},
+    ),
+    "known result of Expand": (
+        "(float[2,3] x, int64[2] s) => (float[2,3] y)",
+        "y = Expand(x, s)",
+        {"s": np.array([2, 3])},
+    ),
+    "squares of no axes": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = ReduceSumSquare<noop_with_empty_axes = 1>(x)",
+        {},
+        18,
+    ),
+    "one element of several": (
+        "(float[1,1,2,2] x) => (float[1,1,1,2] y)",
+        'y = Resize<mode = "cubic", coordinate_transformation_mode = '
+        '"pytorch_half_pixel">(x, , , s)',
+        {"s": np.array([1, 1, 1, 2])},
+    ),
+    "all results of an LSTM": (
+        "(float[3,4,2] x) => (float[3,1,4,1] y, float[1,4,1] h, float[1,4,1] c)",
+        "y, h, c = LSTM<hidden_size = 1>(x, w, r)",
+        {
+            "w": np.arange(8, dtype=np.float32).reshape(1, 4, 2) / 9,
+            "r": np.ones((1, 4, 1), np.float32) / 3,
+        },
+    ),
+    "order of activations": (
+        "(float[3,4,2] x) => (float[3,1,4,1] y)",
+        'y, h = GRU<hidden_size = 1, activations = ["Tanh", "Tanh"]>(x, w, r)',
+        {
+            "w": np.arange(6, dtype=np.float32).reshape(1, 3, 2) / 9,
+            "r": np.ones((1, 3, 1), np.float32) / 3,
+        },
+    ),
+    "lengths of samples": (
+        "(float[3,2,2] x, int32[2] n) => (float[3,1,2,1] y)",
+        "y, h = RNN<hidden_size = 1>(x, w, r, , n)",
+        {
+            "w": np.ones((1, 1, 2), np.float32),
+            "r": np.ones((1, 1, 1), np.float32),
+            "n": np.array([2, 3], np.int32),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_that_are_written_otherwise(form, tmp_path):
+    signature, body, held, *opset = form
+    check_form(signature, body, held, "tract", tmp_path, *opset)

@@ -6,21 +6,30 @@ import math
 
 import numpy as np
 
-from serde.decompositions import indexing, recurrent
+from serde.decompositions import indexing, recurrent, reduction
 from serde.errors import require
-from serde.ir.graph import DType
+from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
-from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.quantization import emit_dequantize, emit_quantize
 from serde.version_converter.adapters.recurrent import KINDS
+from serde.version_converter.adapters.reduction import UNREDUCED, reduce_nothing
+from serde.version_converter.adapters.resize import decompose_resize, every_axis
+from serde.version_converter.adapters.resize_coordinates import Sampling
 
+from ..front_indices import count_rows_from_front, is_from_front
 from ..negative_pads import crop_negative_pads
 from ..reductions import decompose_extreme
+from ..slices import cut_axis, read_cuts
+from ..softplus import stable_softplus
 
 legalize = legalization_table("ir → tract")
+legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OneHot")(indexing.one_hot)  # tract aborts at indices out of range
-legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)
+MOST_COPIES = 64  # of a tensor, put together
+FROM_END = "tract has no indices from the end of sizes by name (--static, --input)"
+LENGTHS = 4  # the operand with the length of each sample
 STATES = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}  # operands that are initial states
 
 
@@ -28,16 +37,25 @@ STATES = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}  # operands that are initial
 def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     """tract aborts where a state that is left out has a symbolic size, and reverses wrongly.
 
-    It takes the default activations for all, and heeds neither ``clip`` nor ``input_forget``.
+    It takes the default activations for all, and heeds neither ``clip`` nor ``input_forget``. It
+    has no lengths of single samples, no states of two directions, and none that are left out where
+    an LSTM returns three results. It mixes up the axes of one step.
     """
     x, w = operands[:2]
     _, usual, _ = recurrent.CELLS[op]
-    functions = set(form.get("activations") or usual)
-    others = form.get("clip") is not None or form.get("input_forget") or functions - set(usual)
-    if others or form.get("direction") == "reverse":
+    functions = tuple(form.get("activations") or usual)
+    is_usual = functions in (tuple(usual), tuple(usual) * 2)
+    others = form.get("clip") is not None or form.get("input_forget") or not is_usual
+    inputs = [*operands, *[None] * (8 - len(operands))]
+    direction = form.get("direction")
+    has_states = any(inputs[i] is not None for i in STATES[op])
+    steps = x.ranked_shape[1 if form.get("layout") else 0]
+    is_lacking = inputs[LENGTHS] is not None or x.tensor is not None or steps == 1
+    is_lacking |= direction == "bidirectional" and (has_states or not isinstance(steps, int))
+    is_lacking |= x.is_static and outputs == 3 and not has_states
+    if others or is_lacking or direction == "reverse":
         form |= {"hidden_size": hidden_size, "outputs": outputs}
         return recurrent.unroll_recurrent(op, g, *operands, **form)
-    inputs = [*operands, *[None] * (8 - len(operands))]
     lacking = [i for i in STATES[op] if inputs[i] is None]
     if x.is_static or not lacking:
         return None
@@ -51,6 +69,14 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     return g.as_is(op, tuple(states), {"hidden_size": hidden_size, **form}, outputs=outputs)
 
 
+def broadcast_sizes(x: Value, shape: Value) -> list[int] | None:
+    """The sizes of an Expand, where those of ``x`` or what is known of ``shape`` tell."""
+    known = shape.shape_data
+    if known is None or not x.is_static or not all(isinstance(d, int) for d in known):
+        return None
+    return list(np.broadcast_shapes(x.static_shape, tuple(known)))
+
+
 MOVES = frozenset("MaxPool Reshape Slice Squeeze Transpose Unsqueeze".split())
 BYTES = frozenset({DType.INT8, DType.UINT8})
 
@@ -59,7 +85,14 @@ BYTES = frozenset({DType.INT8, DType.UINT8})
 def legalize_expand(g, x, shape):
     """tract loses axes that an Expand adds where its result is multiplied."""
     (count,) = shape.ranked_shape
-    if not isinstance(count, int) or x.rank >= count:
+    sizes = broadcast_sizes(x, shape)
+    if sizes is not None and shape.tensor is None:
+        return g.Expand(x, sizes)
+    if not isinstance(count, int):
+        return None
+    if x.rank >= count and x.is_static and 1 not in x.static_shape:
+        return g.Identity(x)
+    if x.rank >= count:
         return None
     return g.Expand(g.Unsqueeze(x, list(range(count - x.rank))), shape)
 
@@ -118,10 +151,24 @@ def legalize_batch_norm(
 
 @legalize("Mod")
 def legalize_mod(g, x, y, *, fmod: int):
-    """tract takes int64 that a node makes for sizes, whose remainder has the dividend's sign."""
-    if fmod or x.type is not DType.INT64 or g.producer(x) is None:
+    """tract takes int64 that a node makes for sizes, whose remainder has the dividend's sign.
+
+    It swaps the operands where the dividend is broadcast.
+    """
+    if not fmod and x.type is DType.INT64 and g.producer(x) is not None:
+        return floor_mod(g, x, y)
+    if x.ranked_shape == y.ranked_shape or not y.rank:
         return None
-    return floor_mod(g, x, y)
+    require(x.is_static and y.is_static, "tract swaps what Mod broadcasts to sizes by name")
+    shape = np.broadcast_shapes(x.static_shape, y.static_shape)
+    own = (1,) * (len(shape) - x.rank) + x.static_shape
+    if own == shape:
+        return None
+    x = g.Reshape(x, list(own))
+    for axis, (n, m) in enumerate(zip(shape, own, strict=True)):
+        require(m == n or n <= MOST_COPIES, f"tract has no Mod that is broadcast to {n} elements")
+        x = g.Concat(*[x] * n, axis=axis) if m < n else x
+    return g.as_is("Mod", (x, y), {"fmod": fmod})
 
 
 @legalize("CumSum")
@@ -137,10 +184,149 @@ def legalize_cumulative_sum(g, x, axis, **form):
 
 @legalize("MatMul")
 def legalize_matmul(g, a, b):
-    """tract takes one vector only."""
+    """tract takes one vector only, and adds nothing to products of integers."""
+    if a.type is DType.INT32:
+        return g.cast_like(g.MatMul(*(g.cast(v, DType.FLOAT64) for v in (a, b))), a)
     if a.rank > 1 or b.rank > 1:
         return None
     return g.Squeeze(g.MatMul(g.Unsqueeze(a, [0]), b), [0])
+
+
+@legalize("Pow")
+def legalize_pow(g, x, y):
+    """tract computes powers of one type in that of the other."""
+    return None if x.type is y.type or x.type.kind != "f" else g.Pow(x, g.cast_like(y, x))
+
+
+@legalize("DFT")
+def legalize_dft(g, x, length=None, axis=None, **form):
+    """tract neither pads nor cuts off what it transforms."""
+    at = x.rank - 2 if axis is None else axis.ints()[0] if axis.tensor is not None else None
+    if length is None or at is None:
+        return None
+    if length.tensor is not None and x.ranked_shape[at] in length.ints():
+        return None
+    return g.decompose("DFT", 17, x, length, axis=at, **form)
+
+
+@legalize("LogSoftmax")
+def legalize_log_softmax(g, x, *, axis: int):
+    """tract takes the logarithm of what is 0 in float32."""
+    away = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
+    return g.Sub(away, g.Log(g.ReduceSum(g.Exp(away), [axis], keepdims=1)))
+
+
+@legalize("Softplus")
+def legalize_softplus(g, x):
+    """tract overflows."""
+    return stable_softplus(g, x)
+
+
+@legalize("GridSample")
+def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, **form):
+    """tract samples what is beside the border otherwise, in cubic interpolation."""
+    if mode != "cubic" or padding_mode != "border":
+        return None
+    return g.decompose("GridSample", 16, x, grid, mode=mode, padding_mode=padding_mode, **form)
+
+
+@legalize("Gemm")
+def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """tract has it of float32."""
+    if a.type is DType.FLOAT32:
+        return None
+    if a.type.kind != "f":
+        wide = (v and g.cast(v, DType.FLOAT64) for v in (a, b, c))
+        form = {"alpha": alpha, "beta": beta, "transA": transA, "transB": transB}
+        return g.cast_like(g.Gemm(*wide, **form), a)
+    a = g.Transpose(a, perm=(1, 0)) if transA else a
+    b = g.Transpose(b, perm=(1, 0)) if transB else b
+    y = g.MatMul(a, b)
+    y = y if alpha == 1 else g.Mul(y, float(alpha))
+    return y if c is None else g.Add(y, c if beta == 1 else g.Mul(c, float(beta)))
+
+
+def legalize_bitwise(op, g, *operands):
+    """tract has none of sizes, which it takes int64 for that a node makes."""
+    require(not any(is_size(g, v) for v in operands), f"tract has no {op} of sizes: use int32")
+
+
+legalize.for_each(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"))(legalize_bitwise)
+
+
+def is_size(g, x: Value, depth: int = 8) -> bool:
+    """Whether tract takes a tensor for one of sizes."""
+    node = g.producer(x) if x.dtype is DType.INT64 else None
+    if node is None or not depth:
+        return False
+    if node.op in ("Cast", "Shape", "Size"):
+        return True
+    return any(v is not None and is_size(g, v, depth - 1) for v in node.inputs)
+
+
+@legalize("Resize")
+def legalize_resize(
+    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
+    axes: tuple[int, ...] | None = None, **sampling,
+):  # fmt: skip
+    """tract samples one element as several of ``pytorch_half_pixel``."""
+    how = Sampling.of(sampling)
+    if how.coordinates != "pytorch_half_pixel":
+        return None
+    form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
+    x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **form)
+    return decompose_resize(g, x, roi, scales, sizes, how)
+
+
+@legalize("GatherND")
+def legalize_gather_nd(g, x, indices, *, batch_dims: int):
+    """tract aborts at indices from the end."""
+    if is_from_front(indices):
+        return None
+    require(x.is_static, FROM_END)
+    if batch_dims:
+        return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims)
+    return g.as_is("GatherND", (x, count_rows_from_front(g, x, indices)), {"batch_dims": 0})
+
+
+@legalize("ScatterND")
+def legalize_scatter_nd(g, x, indices, updates, **form):
+    """tract aborts at indices from the end."""
+    if is_from_front(indices):
+        return None
+    require(x.is_static, FROM_END)
+    front = count_rows_from_front(g, x, indices)
+    return g.as_is("ScatterND", (x, front, updates), form)
+
+
+@legalize("EyeLike")
+def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
+    """tract has none of booleans."""
+    of = x.type if dtype is None else ELEMENT_TYPES[dtype]
+    return (
+        g.cast(g.EyeLike(x, dtype=ELEMENT_CODES[DType.FLOAT32], k=k), of)
+        if of.kind == "b"
+        else None
+    )
+
+
+@legalize("Slice")
+def legalize_slice(g, x, starts, ends, axes=None, steps=None):
+    """tract fails at bounds that cross, and where it counts back."""
+    cuts = read_cuts(x, starts, ends, axes, steps)
+    if cuts is None or not any(is_odd(x.ranked_shape[axis], cut) for axis, cut in cuts):
+        return None
+    for axis, cut in cuts:
+        x = cut_axis(g, x, axis, cut, "tract")
+    return x
+
+
+def is_odd(n, cut: slice) -> bool:
+    """Whether a slice counts back, or its bounds lie beyond the ends or cross."""
+    if cut.step < 0 or not isinstance(n, int):
+        return cut.step < 0
+    is_crossed = not range(n)[cut] and cut.start != cut.stop
+    return cut.start < -n or cut.stop < -n or is_crossed
 
 
 @legalize("Celu")
@@ -182,3 +368,13 @@ def legalize_lp_pool(g, x, *, p: int, kernel_shape, dilations=(), ceil_mode: int
     powers = g.Pow(g.Abs(x), float(p))
     means = g.AveragePool(powers, kernel_shape=kernel_shape, count_include_pad=1, **form)
     return g.Pow(g.Mul(means, float(math.prod(kernel_shape))), 1 / p)
+
+
+@legalize.for_each(tuple(UNREDUCED))
+def legalize_reduction(op, g, x, axes=None, *, noop_with_empty_axes: int, **form):
+    """tract leaves elements as they are where it reduces none."""
+    is_none = axes is None or (axes.tensor is not None and not axes.tensor.size)
+    return reduce_nothing(op, g, x) if is_none and noop_with_empty_axes else None
+
+
+legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.spec.canonicalize import REDUCTIONS
 
-from ..illegal_forms import require_constants, require_int32
+from ..illegal_forms import (
+    check_suppressed,
+    check_transposed_pads,
+    require_constants,
+    require_int32,
+)
 from ..support_table import EMULATED, unmeasured_type, without_types
 from . import legalizations
 from .support_table import SUPPORTED
@@ -15,7 +23,11 @@ OPSET = 21  # the opset it was measured at
 # What the node tests of one operator leave out.
 UNTESTED: dict[str, TypeConstraints] = {"Shape": {}}
 BYTES = frozenset({DType.INT8, DType.UINT8})  # it cuts off what overflows
-SUPPORTS = without_types(SUPPORTED, ["Mul"], BYTES) | UNTESTED
+FLOATS = frozenset(d for d in DType if d.kind == "f")
+OF_FLOATS: dict[str, TypeConstraints] = {
+    op: {tie: types & FLOATS for tie, types in SUPPORTED[op].items()} for op in ("Einsum", "PRelu")
+}
+SUPPORTS = without_types(SUPPORTED, ["Mul"], BYTES) | UNTESTED | OF_FLOATS
 
 
 def check_training(node: Node) -> str | None:
@@ -41,22 +53,90 @@ def check_sizes(node: Node) -> str | None:
     return f"tract has no {node.op} to a size that depends on data"
 
 
+def check_shape(node: Node) -> str | None:
+    """Reshape: its shape has to follow from the sizes of tensors."""
+    shape = node.inputs[1]
+    x = node.inputs[0]
+    if shape is None:
+        return None
+    known = shape.ints() if shape.tensor is not None else shape.shape_data or (None,)
+    is_open = x is not None and None in (x.shape or ()) and -1 not in known
+    return (
+        "tract has no Reshape to a size that depends on data" if None in known or is_open else None
+    )
+
+
+def check_symbol_products(node: Node) -> str | None:
+    """Flatten: tract multiplies a size by name with numbers only."""
+    x, axis = node.inputs[0], int(str(node.attrs.get("axis", 1)))
+    shape = () if x is None else x.shape or ()
+    parts = shape[:axis], shape[axis:]
+    is_product = any(sum(not isinstance(d, int) for d in part) > 1 for part in parts)
+    return "tract has no products of sizes by name (--static, --input)" if is_product else None
+
+
+def check_axis(node: Node) -> str | None:
+    """Hardmax: over a number of elements."""
+    x, axis = node.inputs[0], int(str(node.attrs.get("axis", -1)))
+    is_known = x is None or x.shape is None or isinstance(x.shape[axis], int)
+    return None if is_known else "tract has Hardmax of sizes that have numbers (--static, --input)"
+
+
+def check_resized(node: Node) -> str | None:
+    """Resize: from sizes that are numbers, by constants."""
+    x = node.inputs[0]
+    if x is None or not x.is_static:
+        return "tract resizes tensors whose sizes have numbers (--static, --input)"
+    return require_constants("tract", 1, 2, 3)(node)
+
+
+def check_image(node: Node) -> str | None:
+    """RoiAlign and SpaceToDepth: of images whose sizes are numbers."""
+    x = node.inputs[0]
+    is_known = x is None or x.shape is None or all(isinstance(d, int) for d in x.shape[2:])
+    return None if is_known else "tract takes images whose sizes have numbers (--static, --input)"
+
+
+def check_broadcast(node: Node) -> str | None:
+    """Arithmetic: what a count in the run makes the size of is not broadcast to a number."""
+    shapes = [v.shape[::-1] for v in node.inputs if v is not None and v.shape is not None]
+    sizes = (dims for dims in zip_longest(*shapes, fillvalue=1) if None in dims)
+    is_mixed = any(isinstance(d, int) and d != 1 for dims in sizes for d in dims)
+    return f"tract has no {node.op} of a dynamic size and a number" if is_mixed else None
+
+
 def check_symbols(node: Node) -> str | None:
-    """Shape: tract returns a symbol for a size that has no number."""
+    """Any of sizes: tract returns a symbol for one that has no number."""
+    known = node.outputs[0].shape_data
+    if node.op != "Shape" and (known is None or all(isinstance(d, int) for d in known)):
+        return None
     return "tract returns symbols for sizes by name: give numbers (--static, --input)"
 
 
 FORMS: dict[str, list[IllegalForm]] = {
     "BatchNormalization": [check_training],
     "Cast": [unmeasured_type],
+    "ConvTranspose": [check_transposed_pads],
+    "CumSum": [require_constants("tract", 1)],
+    "DFT": [require_constants("tract", 1, 2)],
     "Dropout": [check_training],
     "Expand": [check_sizes],
+    "Flatten": [check_symbol_products],
+    "Hardmax": [check_axis],
     "Mul": [check_square],
-    "Pad": [require_constants("tract", 1)],
+    "NonMaxSuppression": [check_suppressed("tract")],
+    "Pad": [require_constants("tract", 1, 2, 3)],
+    "Reshape": [check_shape],
+    "Resize": [check_resized],
+    "RoiAlign": [check_image],
+    "Split": [require_constants("tract", 1)],
+    "STFT": [require_constants("tract", 1, 2, 3)],
     "Slice": [check_sizes],
+    "SpaceToDepth": [check_image],
     "Squeeze": [require_constants("tract", 1)],
     "Tile": [check_sizes],
     "Unsqueeze": [require_constants("tract", 1)],
+    **{op: [require_constants("tract", 1)] for op in REDUCTIONS},
 }
 ARITHMETIC = frozenset("Add Div Mod Mul Sub Where".split())  # which tract does in sizes
 WIDE_CONSTANTS = require_int32("tract")
@@ -64,8 +144,11 @@ TRACT = Target(
     name="tract",
     opset=OPSET,
     supports=SUPPORTS,
-    illegal={**FORMS, **{op: [*FORMS.get(op, ()), WIDE_CONSTANTS] for op in ARITHMETIC}},
-    illegal_results={"Shape": [check_symbols]},
+    illegal={
+        **FORMS,
+        **{op: [*FORMS.get(op, ()), WIDE_CONSTANTS, check_broadcast] for op in ARITHMETIC},
+    },
+    illegal_results={op: [check_symbols] for op in SUPPORTS},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
     emulated=EMULATED,
