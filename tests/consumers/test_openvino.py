@@ -11,6 +11,7 @@ from onnx.numpy_helper import from_array
 import serde
 from serde.bridges.mxnet import run as run_mxnet
 from tests.consumers.checks import (
+    check_form,
     check_model,
     check_network,
     check_node_test,
@@ -111,3 +112,43 @@ def test_a_computed_limit_of_overlap(tmp_path):
 )  # fmt: skip
 def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
     assert refusals(signature, body, "openvino", tmp_path) == [reason]
+
+
+# Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+FORMS = {
+    "HardSigmoid from 0": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = HardSigmoid<beta = 0.0>(x)",
+        {},
+    ),
+    "places by columns": (
+        "(float[1,1,4,4] x) => (float[1,1,2,2] y, int64[1,1,2,2] i)",
+        "y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2], storage_order = 1>(x)",
+        {},
+    ),
+    "frames of a computed window": (
+        "(float[1,8,1] x, float[4] w) => (float[1,3,3,2] y)",
+        "y = STFT(x, s, w)",
+        {"s": np.array(2)},
+    ),
+    "squares of no axes": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = ReduceSumSquare<noop_with_empty_axes = 1>(x)",
+        {},
+        18,
+    ),
+    "another activation": (
+        "(float[3,4,2] x) => (float[3,1,4,1] y)",
+        'y, h = GRU<hidden_size = 1, activations = ["Sigmoid", "Softsign"]>(x, w, r)',
+        {
+            "w": np.arange(6, dtype=np.float32).reshape(1, 3, 2) / 9,
+            "r": np.ones((1, 3, 1), np.float32) / 3,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_that_are_written_otherwise(form, tmp_path):
+    signature, body, held, *opset = form
+    check_form(signature, body, held, "openvino", tmp_path, *opset)

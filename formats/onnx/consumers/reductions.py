@@ -6,6 +6,7 @@ from serde.decompositions import reduction
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.reduction import reduce_nothing
 
 
 def read_axes(who: str, x: Value, axes: Value | None) -> tuple[Ints, list[int]]:
@@ -21,3 +22,9 @@ def decompose_extreme(op, g, x, axes=None, **form):
     if x.type is DType.BOOL:
         return reduction.extreme_of_booleans(op, g, x, axes, **form)
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
+
+
+def transform_unreduced(op, g, x, axes=None, *, noop_with_empty_axes: int, **form):
+    """What an operator does with each element where it reduces none, which runtimes leave out."""
+    is_none = axes is None or (axes.tensor is not None and not axes.tensor.size)
+    return reduce_nothing(op, g, x) if is_none and noop_with_empty_axes else None

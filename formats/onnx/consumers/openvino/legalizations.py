@@ -14,11 +14,13 @@ from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.recurrent import time_first
+from serde.version_converter.adapters.reduction import UNREDUCED
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
 
 from ..non_max_suppression import raise_overlap_limit
+from ..reductions import transform_unreduced
 
 legalize = legalization_table("ir → openvino")
 
@@ -43,9 +45,17 @@ def legalize_extreme(op, g, x, axes=None, **form):
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
+legalize.for_each(tuple(UNREDUCED))(transform_unreduced)
+ACTIVATIONS = frozenset(("HardSigmoid", "Relu", "Sigmoid", "Tanh"))  # of recurrent layers
+
+
 @legalize.for_each(("GRU", "RNN"))
 def legalize_recurrent(op, g, *operands, layout: int, outputs=1, **form):
-    """OpenVINO computes layers with the batch first wrongly."""
+    """OpenVINO computes layers with the batch first wrongly, and lacks some activations."""
+    usual = recurrent.CELLS[op][1]
+    is_known = set(form.get("activations") or usual) <= ACTIVATIONS
+    if not is_known:
+        return recurrent.unroll_recurrent(op, g, *operands, layout=layout, outputs=outputs, **form)
     if not layout:
         return None
     return time_first(op, g, *operands, layout=layout, outputs=outputs, **form)
@@ -93,11 +103,11 @@ def legalize_cast(g, x, *, to: int, **form):
 def legalize_max_pool(
     g, x, *, ceil_mode: int, dilations, storage_order: int, outputs: int = 1, **form
 ):
-    """OpenVINO keeps windows that begin in the padding at the end."""
-    if not ceil_mode:
-        return None
+    """OpenVINO keeps windows that begin in the padding at the end, and counts places by rows."""
     form |= {"ceil_mode": ceil_mode, "dilations": dilations, "storage_order": storage_order}
-    return g.decompose("MaxPool", 10, x, outputs=outputs, **form)
+    if outputs > 1 and storage_order:
+        return g.decompose("MaxPool", 8, x, outputs=outputs, **form)
+    return g.decompose("MaxPool", 10, x, outputs=outputs, **form) if ceil_mode else None
 
 
 @legalize("RoiAlign")
@@ -129,6 +139,29 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     if how.coordinates != "align_corners" or factors is None or not x.is_static:
         return True
     return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
+
+
+@legalize("HardSigmoid")
+def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
+    """OpenVINO takes 0 for the default value."""
+    if alpha and beta:
+        return None
+    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0, 1)
+
+
+@legalize("STFT")
+def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
+    """OpenVINO takes numbers for the step and the length of frames."""
+    is_held = all(v is not None and v.tensor is not None for v in (step, length))
+    if is_held and (window is None or window.tensor is not None):
+        return None
+    return g.decompose("STFT", 17, x, step, window, length, onesided=onesided)
+
+
+@legalize("Unique")
+def legalize_unique(g, x, *, sorted: int, outputs: int = 1, **form):
+    """OpenVINO leaves elements out that are neither sorted nor placed."""
+    require(sorted or outputs > 2, "OpenVINO has Unique of sorted elements only: give sorted=1")
 
 
 @legalize("Pad")

@@ -9,8 +9,14 @@ from __future__ import annotations
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.spec.canonicalize import REDUCTIONS
 
-from ..illegal_forms import require_constants, require_int32
+from ..illegal_forms import (
+    check_suppressed,
+    check_transposed_pads,
+    require_constants,
+    require_int32,
+)
 from ..support_table import EMULATED, unmeasured_type, without_types
 from . import legalizations
 from .support_table import SUPPORTED
@@ -49,11 +55,43 @@ def check_elements(node: Node) -> str | None:
     return "OpenVINO takes a constant without elements for a scalar" if is_empty else None
 
 
+def check_flags(node: Node) -> str | None:
+    """Compress: OpenVINO ends where no element has a flag."""
+    flags = node.inputs[1]
+    is_empty = flags is not None and flags.shape == (0,)
+    return "OpenVINO has no Compress by no flags" if is_empty else None
+
+
+def check_count(node: Node) -> str | None:
+    """TopK: OpenVINO returns other axes than those that are not empty."""
+    k = node.inputs[1]
+    is_none = k is not None and k.tensor is not None and not k.array().all()
+    return "OpenVINO has no TopK of no elements" if is_none else None
+
+
+def check_indices(node: Node) -> str | None:
+    """GatherElements: OpenVINO fails where there is more along the other axes than is looked up."""
+    x, indices = node.inputs[:2]
+    if x is None or indices is None or x.shape is None or indices.shape is None:
+        return None
+    axis = int(str(node.attrs.get("axis", 0))) % x.rank
+    pairs = enumerate(zip(x.shape, indices.shape, strict=True))
+    is_equal = all(n == m for at, (n, m) in pairs if at != axis)
+    return None if is_equal else "OpenVINO has indices of all elements along the other axes only"
+
+
 FORMS: dict[str, list[IllegalForm]] = {
     "Cast": [unmeasured_type],
+    "Compress": [check_flags],
+    "ConvTranspose": [check_transposed_pads],
+    "GatherElements": [check_indices],
     "Identity": [check_elements],
+    "Pad": [require_constants("OpenVINO", 2)],
     "Scan": [check_nesting],
+    "NonMaxSuppression": [check_suppressed("OpenVINO")],
     "Squeeze": [require_constants("OpenVINO", 1)],
+    "TopK": [check_count],
+    **{op: [require_constants("OpenVINO", 1)] for op in REDUCTIONS},
     "Unsqueeze": [require_constants("OpenVINO", 1)],
 }
 WIDE_CONSTANTS = require_int32("OpenVINO")

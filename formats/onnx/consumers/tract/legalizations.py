@@ -14,13 +14,13 @@ from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.quantization import emit_dequantize, emit_quantize
 from serde.version_converter.adapters.recurrent import KINDS
-from serde.version_converter.adapters.reduction import UNREDUCED, reduce_nothing
+from serde.version_converter.adapters.reduction import UNREDUCED
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..front_indices import count_rows_from_front, is_from_front
 from ..negative_pads import crop_negative_pads
-from ..reductions import decompose_extreme
+from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, read_cuts
 from ..softplus import stable_softplus
 
@@ -370,11 +370,5 @@ def legalize_lp_pool(g, x, *, p: int, kernel_shape, dilations=(), ceil_mode: int
     return g.Pow(g.Mul(means, float(math.prod(kernel_shape))), 1 / p)
 
 
-@legalize.for_each(tuple(UNREDUCED))
-def legalize_reduction(op, g, x, axes=None, *, noop_with_empty_axes: int, **form):
-    """tract leaves elements as they are where it reduces none."""
-    is_none = axes is None or (axes.tensor is not None and not axes.tensor.size)
-    return reduce_nothing(op, g, x) if is_none and noop_with_empty_axes else None
-
-
+legalize.for_each(tuple(UNREDUCED))(transform_unreduced)
 legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)
