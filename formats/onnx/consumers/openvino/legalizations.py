@@ -62,10 +62,14 @@ def legalize_recurrent(op, g, *operands, layout: int, outputs=1, **form):
 
 
 @legalize("LSTM")
-def legalize_lstm(g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, **form):
+def legalize_lstm(
+    g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, input_forget: int, outputs=1,
+    **form,
+):  # fmt: skip
     """OpenVINO computes peepholes wrongly, and takes no heed of ``input_forget``."""
     operands = x, w, r, b, lengths, h0, c0
-    if p is not None or form["input_forget"]:
+    form |= {"input_forget": input_forget, "outputs": outputs}
+    if p is not None or input_forget:
         return recurrent.unroll_recurrent("LSTM", g, *operands, p, **form)
     return legalize_recurrent("LSTM", g, *operands, **form)
 
