@@ -10,7 +10,7 @@ import pytest
 from onnx import parser
 
 import serde
-from tests.consumers.checks import check_model, check_network, check_node_test, refusals
+from tests.consumers.checks import check_form, check_model, check_network, check_node_test, refusals
 from tests.consumers.runtimes import run
 from tests.onnx_live import error, run_model
 
@@ -142,3 +142,24 @@ def test_names_that_a_module_has_already(name, tmp_path):
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
     assert refusals(signature, body, "onnx2torch", tmp_path) == [reason]
+
+
+# Forms that onnx2torch gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+FORMS = {
+    "a list of no axes": (
+        "(float[2,3] x) => (float y)",
+        "y = ReduceSum<keepdims = 0>(x, a)",
+        {"a": np.zeros(0, np.int64)},
+    ),
+    "squares of integers": (
+        "(int32[2,3] x) => (int32[2,1] y)",
+        "y = ReduceSumSquare<axes = [1]>(x)",
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_that_are_written_otherwise(form, tmp_path):
+    signature, body, held, *opset = form
+    check_form(signature, body, held, "onnx2torch", tmp_path, *opset)

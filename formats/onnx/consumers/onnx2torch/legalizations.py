@@ -95,6 +95,15 @@ def legalize_selu(g, x, *, alpha: float, gamma: float):
     return g.Mul(g.Where(g.Less(x, 0), below, x), gamma)
 
 
+@legalize("ReduceSum")
+def legalize_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """onnx2torch fails at a list of no axes."""
+    is_none = axes is not None and axes.tensor is not None and not axes.tensor.size
+    if not is_none or noop_with_empty_axes or not x.rank:
+        return None
+    return g.ReduceSum(x, list(range(x.rank)), keepdims=keepdims)
+
+
 @legalize("Flatten")
 def legalize_flatten(g, x, *, axis: int):
     """onnx2torch flattens from an axis between the first and the last."""
