@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.consumers.checks import check_model, check_network, check_node_test, refusals
+from tests.consumers.checks import check_form, check_model, check_network, check_node_test, refusals
 from tests.consumers.runtimes import worker_of
 from tests.live_worker import LiveError
 
@@ -118,3 +118,20 @@ def test_shuffled_channels(tmp_path):
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
     assert refusals(signature, body, "ncnn", tmp_path) == [reason]
+
+
+# Forms that ncnn gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+FORMS = {
+    "squares of no axes": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = ReduceSumSquare<noop_with_empty_axes = 1>(x)",
+        {},
+        18,
+    )
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_that_are_written_otherwise(form, tmp_path):
+    signature, body, held, *opset = form
+    check_form(signature, body, held, "ncnn", tmp_path, *opset)

@@ -11,6 +11,7 @@ from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
 from serde.spec.canonicalize import REDUCTIONS
 from serde.version_converter.adapters.padding import expand_pads
+from serde.version_converter.adapters.reduction import reduce_nothing
 
 from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
@@ -32,7 +33,7 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     """ncnn loses axes where all are reduced and kept, sums over several, and compares over one."""
     listed, every = read_axes("ncnn", x, axes)
     if not listed and noop_with_empty_axes:
-        return g.Identity(x)
+        return reduce_nothing(op, g, x)
     if not every:
         return None
     if op in ("ReduceMax", "ReduceMin") and len(every) > 1:

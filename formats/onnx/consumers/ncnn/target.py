@@ -71,6 +71,13 @@ def check_finite(node: Node) -> str | None:
     return f"pnnx takes finite numbers for {node.op} only"
 
 
+def check_operands(node: Node) -> str | None:
+    """MatMul: pnnx keeps one of constants as an operator that ncnn lacks."""
+    held = [v for v in node.inputs if v is not None]
+    is_constant = bool(held) and all(v.tensor is not None for v in held)
+    return "ncnn has no MatMul of constants only" if is_constant else None
+
+
 def check_scalar(node: Node) -> str | None:
     """Any that computes an output: ncnn has no tensors without axes."""
     is_scalar = any(v.shape == () for v in node.outputs)
@@ -78,10 +85,14 @@ def check_scalar(node: Node) -> str | None:
 
 
 def check_weights(node: Node) -> str | None:
-    """Conv and ConvTranspose over volumes."""
+    """Conv and ConvTranspose: over volumes, and of constants."""
     w = node.inputs[1]
     is_held = w is None or w.tensor is not None or w.rank <= MOST_AXES
-    return None if is_held else "ncnn takes constant weights of volumes only"
+    if not is_held:
+        return "ncnn takes constant weights of volumes only"
+    x = node.inputs[0]
+    is_computed = x is None or x.tensor is None or w is None or w.tensor is not None
+    return None if is_computed else f"ncnn has no {node.op} of constants by computed weights"
 
 
 def check_masks(node: Node) -> str | None:
@@ -101,6 +112,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Expand": [require_constants("ncnn", 1)],
     "InstanceNormalization": [require_constants("ncnn", 1, 2)],
     "LayerNormalization": [require_constants("ncnn", 1, 2)],
+    "MatMul": [check_operands],
     "PRelu": [require_constants("ncnn", 1)],
     "Pad": [require_constants("ncnn", 1, 2)],
     "ReduceSum": [require_constants("ncnn", 1)],
