@@ -66,15 +66,28 @@ def legalize(
     return Legalized(tidy(done), builder.diagnostics, builder.emulated_types.logical_types)
 
 
+SIZES = frozenset(("Shape", "Size"))  # operators that are constants of static shapes
+
+
 def illegal_nodes(legal: Legalized, target: Target) -> Iterator[Problem]:
-    """What the target cannot take: inputs, and nodes but for what follows from others."""
+    """What the target cannot take: inputs, and nodes but for what follows from others.
+
+    What a rule says of a dynamic shape follows from an input of a shape that the target has not.
+    """
     illegal: set[Value] = set()
+    unsized: set[Value] = set()
     for value in legal.graph.inputs:
         if (reason := target.illegal_value(value)) is not None:
             yield Problem("input", {}, reason, (value.name,))
             illegal.add(value)
+            unsized.update(() if target.dynamic_shapes else (value,))
     results = set(legal.graph.outputs)
     for node in legal.graph.all_nodes():
+        if not unsized.isdisjoint(node.inputs):
+            unsized.update(node.outputs)
+            if legal.diagnostic(node) is not None or node.op in SIZES:
+                illegal.update(node.outputs)
+                continue
         reason = legal.diagnostic(node) or target.illegal_operator(node)
         reads_illegal = any(v in illegal for v in node.inputs if v is not None)
         if reason is None and not reads_illegal:
