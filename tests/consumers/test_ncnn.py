@@ -38,7 +38,9 @@ def test_node_tests(name):
     check_node_test(name, "ncnn")
 
 
-@pytest.mark.parametrize("name", ["mobilenetv2_0.25", "resnet18_v2", "lstm_bidirectional"])
+@pytest.mark.parametrize(
+    "name", ["mobilenetv2_0.25", "resnet18_v2", "lstm_bidirectional", "bert_batch_dot"]
+)
 def test_networks(name, tmp_path):
     check_network(name, "ncnn", tmp_path, batch=2)
 
@@ -102,6 +104,13 @@ def test_shuffled_channels(tmp_path):
         ("(float[N,2] x) => (float[N,2] y)", "y = Neg(x)",
          "'x' has the shape (N, 2); ncnn takes static shapes only: "
          "give numbers (--static, --input)"),
+        ("(float[N,2] x) => (float[M,2] y)", "a, b = Split<axis = 0>(x) y = Add(a, b)",
+         "'x' has the shape (N, 2); ncnn takes static shapes only: "
+         "give numbers (--static, --input)"),
+        ("(float[2,3,4] x) => (float[3,2,4] y)",
+         "t = Transpose<perm = [1, 0, 2]>(x) c = Constant<value = float[3,2,1] {1,2,3,4,5,6}>() "
+         "a = Add(t, c) s = Constant<value = float[4] {1,2,3,4}>() y = LayerNormalization(a, s, s)",
+         "ncnn loses the axis of samples, which is not the first here"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "ncnn has no Neg of float64 elements"),
         ("(float[2] x) => (int64[2] y)", "y = Cast<to = 7>(x)", "ncnn has no Cast"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "ncnn has no tensors without elements"),
@@ -122,12 +131,18 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that ncnn gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "mask of computed lengths": (
+        "(float[2,4] x, float[2,1] n) => (float[2,4] y)",
+        "i = Cast<to = 7>(n) m = Less(r, i) z = Constant<value_float = -1000.0>() "
+        "y = Where(m, x, z)",
+        {"r": np.arange(4).reshape(1, 4), "n": np.array([[2.5], [3]], np.float32)},
+    ),
     "squares of no axes": (
         "(float[2,3] x) => (float[2,3] y)",
         "y = ReduceSumSquare<noop_with_empty_axes = 1>(x)",
         {},
         18,
-    )
+    ),
 }
 
 

@@ -11,6 +11,8 @@ from serde.spec.schema import ELEMENT_TYPES
 
 LARGEST = float(np.finfo(np.float32).max)
 LACKING = "ncnn has booleans that compare float32 only"
+LAST_INTEGER = 2**24  # up to which float32 has all integers
+MOVES = frozenset(("Expand", "Reshape", "Squeeze", "Unsqueeze"))  # by constants
 
 
 def legalize_booleans(legalize: RuleTable) -> None:
@@ -20,9 +22,13 @@ def legalize_booleans(legalize: RuleTable) -> None:
 
 
 def cast(g, x, *, to: int, **form):
-    """A boolean as a number."""
-    require(x.dtype is DType.BOOL and ELEMENT_TYPES[to] is DType.FLOAT32, "ncnn has no Cast")
-    return as_float(g, x)
+    """A boolean, or what was a number in float32, as one."""
+    require(ELEMENT_TYPES[to] is DType.FLOAT32, "ncnn has no Cast")
+    if x.dtype is DType.BOOL:
+        return as_float(g, x)
+    number = as_number(g, x)
+    require(number is not None, "ncnn has no Cast")
+    return number
 
 
 def where(g, condition, x, y):
@@ -56,6 +62,29 @@ def as_float(g, condition: Value) -> Value:
     return FLOATS[node.op](g, *node.inputs)
 
 
+def as_number(g, x: Value) -> Value | None:
+    """An integer in float32: a constant, or what a Cast makes of float32; None for others."""
+    if x.type is DType.FLOAT32:
+        return x
+    if x.type.kind not in "iu":
+        return None
+    if x.tensor is not None:
+        array = x.array()
+        is_exact = not array.size or int(np.abs(array).max()) <= LAST_INTEGER
+        return g.const(array.astype(np.float32)) if is_exact else None
+    node = g.producer(x)
+    if node is None:
+        return None
+    source = node.inputs[0]
+    if node.op == "Cast" and source.type is DType.FLOAT32:
+        return g.Mul(g.Sign(source), g.Floor(g.Abs(source)))
+    if node.op == "Cast":
+        is_wider = source.type.kind == x.type.kind and source.type.bits <= x.type.bits
+        return as_number(g, source) if is_wider else None
+    moved = as_number(g, source) if node.op in MOVES else None
+    return None if moved is None else g[node.op](moved, *node.inputs[1:])
+
+
 def _step(g, x: Value):
     """1 for what is above 0, otherwise 0."""
     return g.Relu(g.Sign(x))
@@ -63,7 +92,8 @@ def _step(g, x: Value):
 
 def difference(g, a: Value, b: Value):
     """How far two numbers are apart."""
-    require(a.type is DType.FLOAT32, LACKING)
+    a, b = as_number(g, a), as_number(g, b)
+    require(a is not None and b is not None, LACKING)
     held = [v.array() for v in (a, b) if v.tensor is not None]
     require(all(np.isfinite(h).all() for h in held), "ncnn compares finite numbers only")
     return g.Sub(a, b)

@@ -51,7 +51,9 @@ def check_outputs(graph: Graph) -> Iterator[Problem]:
 
 def check_samples(graph: Graph) -> Iterator[Problem]:
     """Nodes that compute along the axis of the samples."""
-    if not any(n.op in SAMPLED for n in graph.nodes):
+    ops = {n.op for n in graph.nodes}
+    is_apart, is_normalized = not SAMPLED.isdisjoint(ops), "LayerNormalization" in ops
+    if not is_apart and not is_normalized:
         return
     axis_of: dict[Value, int] = {}
     for node in graph.nodes:
@@ -61,8 +63,10 @@ def check_samples(graph: Graph) -> Iterator[Problem]:
         at = axis_of.get(first, 0)
         for value in node.outputs:
             axis_of[value] = follow_axis(node, at) if value.rank == first.rank else 0
-        if at in axes_along(node, first) or has_samples(node) or is_list(node):
+        if is_apart and (at in axes_along(node, first) or has_samples(node) or is_list(node)):
             yield problem_of(node, "ncnn keeps samples, along the first axis, apart")
+        elif at and is_normalized and (has_all_axes(node) or 0 in axes_along(node, first)):
+            yield problem_of(node, "ncnn loses the axis of samples, which is not the first here")
 
 
 def follow_axis(node: Node, at: int) -> int:
@@ -114,6 +118,12 @@ def has_samples(node: Node) -> bool:
         return False
     held = (v.ranked_shape for v in node.inputs if v is not None and v.tensor is not None)
     return any(len(shape) == rank and shape[0] != 1 for shape in held)
+
+
+def has_all_axes(node: Node) -> bool:
+    """Whether a constant operand has an axis for each of the result's."""
+    held = (v for v in node.inputs if v is not None and v.tensor is not None)
+    return node.op in COMBINED and any(v.rank == node.outputs[0].rank for v in held)
 
 
 def is_list(node: Node) -> bool:
