@@ -29,9 +29,7 @@ def read_regularized(g, x, average=None):
     return x
 
 
-@reads("_identity_with_attr_like_rhs")
-def read_first(g, x, like):
-    return x
+reads("_identity_with_attr_like_rhs")(lambda g, x, like: x)
 
 
 @reads("Cast")

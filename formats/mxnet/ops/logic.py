@@ -104,9 +104,7 @@ for _name, _op in LOGIC.items():
     reads(f"_npi_bitwise_{_name}_scalar", ignore=("is_int",))(partial(read_bitwise_scalar, _op))
 
 
-@reads("_npi_bitwise_not")
-def read_bitwise_not(g, x):
-    return g.Not(x) if x.dtype is DType.BOOL else g.BitwiseNot(x)
+reads("_npi_bitwise_not")(lambda g, x: g.Not(x) if x.dtype is DType.BOOL else g.BitwiseNot(x))
 
 
 def read_test(test, g, x: Value):
