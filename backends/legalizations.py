@@ -7,11 +7,11 @@ decomposes them for every target.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from math import prod
 from typing import Any
 
-from serde.decompositions import reduction
+from serde.decompositions import elementwise, indexing, reduction
 from serde.errors import require
 from serde.legalize.target import legalization_table
 
@@ -110,3 +110,50 @@ def add_one_by_one(g, first, *others):
 def clip_line(g, x, *, alpha, beta):
     """A line between 0 and 1."""
     return g.Max(g.Min(g.Add(g.Mul(x, alpha), beta), 1.0), 0.0)
+
+
+where_lacking("Mean")(elementwise.mean)
+where_lacking("Selu")(elementwise.selu)
+where_lacking("SpaceToDepth")(indexing.space_to_depth)
+for _op in reduction.COMPOSED:
+    where_lacking(_op)(partial(reduction.compose_reduction, _op))
+
+
+@where_lacking("Abs")
+def larger_of_both_signs(g, x):
+    """The larger of an element and its negative."""
+    require(x.type.kind == "f", "Abs of integers")
+    return g.Max(x, g.Neg(x))
+
+
+@where_lacking("Min")
+def negate_largest(g, *operands):
+    """The largest of the negatives."""
+    require(operands[0].type.kind == "f", "Min of integers")
+    return g.Neg(g.Max(*map(g.Neg, operands)))
+
+
+@where_lacking("ReduceMin")
+def reduce_negatives(g, x, axes=None, **form):
+    """The largest of the negatives."""
+    require(x.type.kind == "f", "ReduceMin of integers")
+    return g.Neg(g.ReduceMax(g.Neg(x), axes, **form))
+
+
+@where_lacking("Softsign")
+def divide_by_size(g, x):
+    """A quotient."""
+    return g.Div(x, g.Add(g.Abs(x), 1.0))
+
+
+@where_lacking("Softplus")
+def add_logarithm(g, x):
+    """A sum of what is above 0 and of a logarithm between 0 and log 2."""
+    return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
+
+
+@where_lacking("LogSoftmax")
+def subtract_logarithm(g, x, *, axis):
+    """The largest element is subtracted, so that no exponential overflows."""
+    away = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
+    return g.Sub(away, g.Log(g.ReduceSum(g.Exp(away), [axis], keepdims=1)))
