@@ -61,6 +61,16 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "axes in any order": (
+        "(float[1,3,1,2] x) => (float[3,2] y)",
+        "y = Squeeze(x, a)",
+        {"a": np.array([2, 0])},
+    ),
+    "sum over axes in any order": (
+        "(float[1,3] x) => (float y)",
+        "y = ReduceLogSumExp<axes = [-1, 0], keepdims = 0>(x)",
+        {},
+    ),
     "remainder that is broadcast": (
         "(float[2,1] x, float[2,3] z) => (float[2,3] y)",
         "y = Mod<fmod = 1>(x, z)",

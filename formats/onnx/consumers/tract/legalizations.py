@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions import indexing, recurrent, reduction
+from serde.decompositions import indexing, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
@@ -23,50 +23,13 @@ from ..negative_pads import crop_negative_pads
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, read_cuts
 from ..softplus import stable_softplus
+from .recurrent import legalize_recurrent
 
 legalize = legalization_table("ir → tract")
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OneHot")(indexing.one_hot)  # tract aborts at indices out of range
 MOST_COPIES = 64  # of a tensor, put together
 FROM_END = "tract has no indices from the end of sizes by name (--static, --input)"
-LENGTHS = 4  # the operand with the length of each sample
-STATES = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}  # operands that are initial states
-
-
-@legalize.for_each(KINDS)
-def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
-    """tract aborts where a state that is left out has a symbolic size, and reverses wrongly.
-
-    It takes the default activations for all, and heeds neither ``clip`` nor ``input_forget``. It
-    has no lengths of single samples, no states of two directions, and none that are left out where
-    an LSTM returns three results. It mixes up the axes of one step.
-    """
-    x, w = operands[:2]
-    _, usual, _ = recurrent.CELLS[op]
-    functions = tuple(form.get("activations") or usual)
-    is_usual = functions in (tuple(usual), tuple(usual) * 2)
-    others = form.get("clip") is not None or form.get("input_forget") or not is_usual
-    inputs = [*operands, *[None] * (8 - len(operands))]
-    direction = form.get("direction")
-    has_states = any(inputs[i] is not None for i in STATES[op])
-    steps = x.ranked_shape[1 if form.get("layout") else 0]
-    is_lacking = inputs[LENGTHS] is not None or x.tensor is not None or steps == 1
-    is_lacking |= direction == "bidirectional" and (has_states or not isinstance(steps, int))
-    is_lacking |= x.is_static and outputs == 3 and not has_states
-    if others or is_lacking or direction == "reverse":
-        form |= {"hidden_size": hidden_size, "outputs": outputs}
-        return recurrent.unroll_recurrent(op, g, *operands, **form)
-    lacking = [i for i in STATES[op] if inputs[i] is None]
-    if x.is_static or not lacking:
-        return None
-    batch = 0 if form.get("layout") else 1
-    sizes = [w.static_shape[:1], g.Shape(x, start=batch, end=batch + 1), [hidden_size]]
-    sizes = [sizes[1], sizes[0], sizes[2]] if form.get("layout") else sizes
-    zeros = g.Expand(g.const(np.zeros((), x.type.numpy)), g.Concat(*sizes, axis=0))
-    states = [zeros if i in lacking else v for i, v in enumerate(inputs)]
-    while states[-1] is None:
-        states.pop()
-    return g.as_is(op, tuple(states), {"hidden_size": hidden_size, **form}, outputs=outputs)
 
 
 def broadcast_sizes(x: Value, shape: Value) -> list[int] | None:
@@ -207,6 +170,15 @@ def legalize_dft(g, x, length=None, axis=None, **form):
     if length.tensor is not None and x.ranked_shape[at] in length.ints():
         return None
     return g.decompose("DFT", 17, x, length, axis=at, **form)
+
+
+@legalize("Squeeze")
+def legalize_squeeze(g, x, axes=None):
+    """tract drops one axis after the other, by where they are then."""
+    if axes is None or axes.tensor is None:
+        return None
+    every = sorted(a % x.rank for a in axes.ints())
+    return g.Squeeze(x, every) if tuple(every) != tuple(axes.ints()) else None
 
 
 @legalize("LogSoftmax")
@@ -372,3 +344,4 @@ def legalize_lp_pool(g, x, *, p: int, kernel_shape, dilations=(), ceil_mode: int
 
 legalize.for_each(tuple(UNREDUCED))(transform_unreduced)
 legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)
+legalize.for_each(KINDS)(legalize_recurrent)
