@@ -92,11 +92,11 @@ def _step(g, x: Value):
 
 def difference(g, a: Value, b: Value):
     """How far two numbers are apart."""
-    a, b = as_number(g, a), as_number(g, b)
-    require(a is not None and b is not None, LACKING)
-    held = [v.array() for v in (a, b) if v.tensor is not None]
+    numbers = [n for v in (a, b) if (n := as_number(g, v)) is not None]
+    require(len(numbers) == 2, LACKING)
+    held = [n.array() for n in numbers if n.tensor is not None]
     require(all(np.isfinite(h).all() for h in held), "ncnn compares finite numbers only")
-    return g.Sub(a, b)
+    return g.Sub(*numbers)
 
 
 def _differs(g, a: Value, b: Value):
