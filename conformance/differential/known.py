@@ -121,7 +121,7 @@ def normalizes_nan(program: Program, how: str) -> bool:
 
 
 def has_empty_range(program: Program, how: str) -> bool:
-    """Whether TVM counts a range or a slice whose step leads away from its end."""
+    """Whether a runtime counts a range or a slice whose step leads away from its end."""
     is_so = "storage allocation failure" in how or "instead of (0,)" in how
     return is_so and any(
         step.op in ("Range", "Slice") and np.size(values[step.outputs[0]]) == 0

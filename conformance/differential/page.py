@@ -29,6 +29,9 @@ what the record has as different.
 * *MXNet*, *Relay, read again*: written, read and written as ONNX. *profile relax*: what is written
   for TVM's importer, in ONNX Runtime.
 * *MXNet*, *Relay*, *Relax*: in the live frameworks.
+* *MNN*, *ncnn*, *onnx2torch*, *OpenVINO*, *tract*: written with the profile of a consumer, and run
+  by it. Graphs have a few nodes and plain numbers, in float32 mostly; those for ncnn have static
+  shapes, and no other type.
 
 Counts are of graphs in a direction, and of nodes of the source for every set of data. *Unstable*:
 no more than what errors of rounding within the graph itself make of the result, which is tried.

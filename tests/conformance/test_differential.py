@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conformance.differential.directions import FILES
+from conformance.consumer_models import is_here
+from conformance.differential.directions import CONSUMERS, FILES
 from conformance.differential.evaluate import Rejected
 from conformance.differential.generator import Generator
 from conformance.differential.makers import all_makers
@@ -28,6 +29,22 @@ def test_random_graphs_come_out_the_same(seed):
     """Longer runs: ``python -m conformance.differential``."""
     outcomes = list(send(generate(seed), FILES))
     assert [o for o in outcomes if o.kind == "differs"] == []
+
+
+@pytest.mark.parametrize("direction", CONSUMERS)
+def test_random_graphs_are_right_in_consumers(direction):
+    """Graphs of their own: of few nodes, in common element types."""
+    if not is_here(direction.lower()):
+        pytest.skip(f"no live {direction}")
+    outcomes = [o for seed in range(8) for o in send(generate(seed, [direction]), [direction])]
+    assert [o for o in outcomes if o.kind == "differs"] == []
+    assert any(o.kind == "right" for o in outcomes)
+
+
+def test_graphs_for_consumers_are_narrow():
+    programs = [generate(seed, ["ncnn"]) for seed in range(20)]
+    assert not any(p.is_symbolic for p in programs)
+    assert max(len(p.steps) for p in programs) < 10
 
 
 def test_a_seed_gives_the_same_graph():
