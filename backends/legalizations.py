@@ -11,7 +11,7 @@ from functools import partial, wraps
 from math import prod
 from typing import Any
 
-from serde.decompositions import elementwise, indexing, reduction
+from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.legalize.target import legalization_table
 
@@ -34,13 +34,10 @@ def where_lacking(op: str) -> Callable[[Rule], Rule]:
 
 
 @where_lacking("BatchNormalization")
-def split_batch_norm(g, x, scale, bias, mean, var, *, epsilon, training_mode):
-    """One factor and one summand for each channel; they are folded if they are constant."""
+def split_batch_norm(g, x, *parameters, epsilon, training_mode):
+    """A product and a sum."""
     require(not training_mode, "training_mode=1: export the model for inference")
-    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
-    summand = g.Sub(bias, g.Mul(mean, factor))
-    channels = [-1] + [1] * (x.rank - 2)
-    return g.Add(g.Mul(x, g.Reshape(factor, channels)), g.Reshape(summand, channels))
+    return normalization.scale_channels(g, x, parameters, epsilon)
 
 
 @where_lacking("Gemm")

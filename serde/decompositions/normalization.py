@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -23,6 +25,22 @@ def train_batch_norm(
         for old, new in ((mean, own), (var, spread))
     ]
     return (y, *moved)[:outputs]
+
+
+def normalize_channels(g, x: Value, parameters: Sequence[Value], epsilon: float):
+    """BatchNormalization for inference; ``parameters`` are scale, bias, mean and variance."""
+    inner = list(range(1, x.rank - 1))
+    scale, bias, mean, var = (g.Unsqueeze(g.cast_like(v, x), inner) for v in parameters)
+    return g.Add(g.Mul(g.Sub(x, mean), g.Div(scale, g.Sqrt(g.Add(var, epsilon)))), bias)
+
+
+def scale_channels(g, x: Value, parameters: Sequence[Value], epsilon: float):
+    """The same by one factor and one summand for each channel, which constants are folded to."""
+    scale, bias, mean, var = (g.cast_like(v, x) for v in parameters)
+    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
+    summand = g.Sub(bias, g.Mul(mean, factor))
+    channels = [-1] + [1] * (x.rank - 2)
+    return g.Add(g.Mul(x, g.Reshape(factor, channels)), g.Reshape(summand, channels))
 
 
 @decompositions("LRN")

@@ -155,17 +155,13 @@ def legalize_prelu(g, x, slope):
 
 @legalize("BatchNormalization")
 def legalize_batch_norm(
-    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
+    g, x, *parameters, epsilon: float, momentum: float, training_mode: int, outputs: int = 1
 ):
     """MNN loses ``epsilon``."""
-    form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
     if training_mode:
-        return normalization.train_batch_norm(g, x, scale, bias, mean, var, **form)
-    parameters = scale, bias, mean, var
-    inner = list(range(1, x.rank - 1))
-    scale, bias, mean, var = (g.Unsqueeze(g.cast_like(v, x), inner) for v in parameters)
-    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
-    return g.Add(g.Mul(x, factor), g.Sub(bias, g.Mul(mean, factor)))
+        form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
+        return normalization.train_batch_norm(g, x, *parameters, **form)
+    return normalization.scale_channels(g, x, parameters, epsilon)
 
 
 @legalize("Resize")

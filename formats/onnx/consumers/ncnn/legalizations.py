@@ -151,10 +151,7 @@ def legalize_batch_norm(
         return normalization.train_batch_norm(g, x, *parameters, **form)
     if all(v.tensor is not None for v in parameters):
         return None
-    inner = list(range(1, x.rank - 1))
-    scale, bias, mean, var = (g.Unsqueeze(v, inner) if inner else v for v in parameters)
-    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
-    return g.Add(g.Mul(x, factor), g.Sub(bias, g.Mul(mean, factor)))
+    return normalization.scale_channels(g, x, parameters, epsilon)
 
 
 @legalize("InstanceNormalization")

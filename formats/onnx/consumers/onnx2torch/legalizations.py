@@ -253,10 +253,7 @@ def legalize_batch_norm(
     parameters = scale, bias, mean, var
     if x.rank < 6 and all(v.type is x.type for v in parameters):
         return None
-    inner = list(range(1, x.rank - 1))
-    scale, bias, mean, var = (g.Unsqueeze(g.cast_like(v, x), inner) for v in parameters)
-    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
-    return g.Add(g.Mul(g.Sub(x, mean), factor), bias)
+    return normalization.normalize_channels(g, x, parameters, epsilon)
 
 
 @legalize("InstanceNormalization")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions import indexing, reduction
+from serde.decompositions import indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
@@ -106,10 +106,7 @@ def legalize_batch_norm(
     parameters = scale, bias, mean, var
     if training_mode or outputs > 1 or all(v.tensor is not None for v in parameters):
         return None
-    inner = list(range(1, x.rank - 1))
-    scale, bias, mean, var = (g.Unsqueeze(g.cast_like(v, x), inner) for v in parameters)
-    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
-    return g.Add(g.Mul(g.Sub(x, mean), factor), bias)
+    return normalization.normalize_channels(g, x, parameters, epsilon)
 
 
 @legalize("Mod")
