@@ -181,6 +181,7 @@ KNOWN = (
         ("tract", "onnx2torch"), has_empty_value,
         "tract and PyTorch fail at ranges and slices that turn out empty in the run",
     ),
+    Known(("OpenVINO",), bounds_nan, "OpenVINO's max and min of NaN and a number is the number"),
     Known(("tract",), has_nan_value, "tract's bounds and approximations of NaN are numbers"),
     Known(
         ("MNN", "OpenVINO"), exceeds_int32,

@@ -116,6 +116,17 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "parts of a size by name": (
+        "(float[N,2] x) => (float[a,2] y, float[b,2] z)",
+        "y, z = Split<num_outputs = 2>(x)",
+        {"x": np.ones((7, 2), np.float32)},
+        18,
+    ),
+    "expanded to no axes": (
+        "(float[2] x, int64[0] s) => (float y)",
+        "r = ReduceSum<keepdims = 0>(x) y = Expand(r, s)",
+        {"s": np.zeros(0, np.int64)},
+    ),
     "HardSigmoid from 0": (
         "(float[2,3] x) => (float[2,3] y)",
         "y = HardSigmoid<beta = 0.0>(x)",

@@ -162,6 +162,21 @@ def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
     return g.decompose("STFT", 17, x, step, window, length, onesided=onesided)
 
 
+@legalize("Split")
+def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
+    """OpenVINO has parts of one size where it is not told others."""
+    if split is not None or isinstance(x.ranked_shape[axis], int):
+        return None
+    return g.decompose("Split", 18, x, None, axis=axis, num_outputs=num_outputs or outputs,
+                       outputs=outputs)  # fmt: skip
+
+
+@legalize("Expand")
+def legalize_expand(g, x, shape):
+    """OpenVINO makes an axis of a shape without sizes."""
+    return g.Identity(x) if shape.shape == (0,) else None
+
+
 @legalize("Unique")
 def legalize_unique(g, x, *, sorted: int, outputs: int = 1, **form):
     """OpenVINO leaves elements out that are neither sorted nor placed."""
