@@ -116,7 +116,7 @@ class _Rewriting:
             finally:
                 builder.leave(around)
             if results is node.outputs:
-                for value in results:
+                for value in node.outputs:
                     env[value] = value
         except _DependsOnFailure:
             refusal = self.table.refusal(node)
