@@ -264,11 +264,11 @@ def _settle_remainder(
     """Put remainder nodes into few stages: the first one is empty where none has to be in it."""
     low, high = _bounds(flow, taken, stages, last)
     is_first = any(not t and h == 0 for t, h in zip(taken, high, strict=True))
-    settled = [*stages]
+    levels = [*stages]
     for node in range(flow.node_count):
         if not taken[node]:
-            first = max((settled[p] for p in flow.before[node]), default=0)
-            settled[node] = round_up(max(first, low[node]), False)
-            if not is_first and settled[node] == 0:
-                settled[node] = min(2, high[node])
-    return settled
+            first = max((levels[p] for p in flow.before[node]), default=0)
+            levels[node] = round_up(max(first, low[node]), False)
+            if not is_first and levels[node] == 0:
+                levels[node] = min(2, high[node])
+    return levels

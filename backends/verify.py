@@ -15,7 +15,7 @@ from serde.verification.tolerated import Judge
 
 from .runner import Hybrid
 
-WHOLE = "the whole model in ONNX Runtime, as the source's framework is not installed"
+WHOLE_MODEL = "the whole model in ONNX Runtime, as the source's framework is not installed"
 NEITHER = "not compared: neither the source's framework nor ONNX Runtime is installed"
 
 
@@ -37,7 +37,7 @@ def verify_parts(
     run = run_source(source, folder, graph=graph, ir=graph, data=data, reading=options, **apart)
     if run.is_missing:
         run = run_source(graph, folder, graph=graph, ir=graph, data=data)
-        run.origin = WHOLE
+        run.origin = WHOLE_MODEL
         if run.is_missing:
             run.statement = NEITHER
     if run.error is not None:

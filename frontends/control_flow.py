@@ -175,8 +175,8 @@ def _record_loop(
     with rec.body("body") as g:
         g.input(g.names.fresh("iteration"), DType.INT64, ())
         g.input(g.names.fresh("going"), DType.BOOL, ())
-        carried = [_declare(rec, g, "state", x, s) for x, s in zip(start, shapes, strict=True)]
-        tree = body(unflatten(like, carried))
+        states = [_declare(rec, g, "state", x, s) for x, s in zip(start, shapes, strict=True)]
+        tree = body(unflatten(like, states))
         state = [as_array(leaf, rec) for leaf in flatten(tree)]
         types = [(DType.of(x.dtype), x.dims) for x in state]
         expected = [(DType.of(x.dtype), x.dims) for x in start]
@@ -258,10 +258,10 @@ def _record_scan(
     with rec.body("body") as g:
         at = TracedArray(rec, g.input(g.names.fresh("iteration"), DType.INT64, ()))
         going = g.input(g.names.fresh("going"), DType.BOOL, ())
-        carried = [_declare(rec, g, "state", x, s) for x, s in zip(start, shapes, strict=True)]
+        states = [_declare(rec, g, "state", x, s) for x, s in zip(start, shapes, strict=True)]
         with rec.operation("scan"):
             elements = [TracedArray(rec, g.Gather(x.value, at.value, axis=0)) for x in items]
-        result = function(unflatten(like, carried), unflatten(sequence, elements))
+        result = function(unflatten(like, states), unflatten(sequence, elements))
         if not isinstance(result, tuple) or len(result) != 2:
             refuse("serde.scan", "the function has to return a state and a result")
         tree, stacked = result

@@ -43,11 +43,11 @@ _CODES = {
     **{DType(f"uint{n}"): (1, n) for n in (8, 16, 32, 64)},
 }
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
-_SPELLED = {DType.FLOAT8E4M3FN: "e4m3_float8", DType.FLOAT8E5M2: "e5m2_float8"}
+_TVM_NAMES = {DType.FLOAT8E4M3FN: "e4m3_float8", DType.FLOAT8E5M2: "e5m2_float8"}
 DTYPE = re.compile(  # TVM's names of element types, of those without tensors as well
     r"(?:u?int|b?float)\d{1,3}(?:x\d{1,3})?|bool(?:x\d{1,3})?|e[45]m[23]_float8|handle", re.ASCII
 )
-_NAMES = {_SPELLED.get(dtype, dtype.value): dtype for dtype in _CODES}
+_NAMES = {_TVM_NAMES.get(dtype, dtype.value): dtype for dtype in _CODES}
 
 
 class BlobError(ValueError):
@@ -81,7 +81,7 @@ def name_of(dtype: DType) -> str:
     """
     if dtype not in _CODES:
         raise ConversionError(f"TVM has no tensors of {dtype.value}")
-    return _SPELLED.get(dtype, dtype.value)
+    return _TVM_NAMES.get(dtype, dtype.value)
 
 
 def header_size(rank: int) -> int:

@@ -127,7 +127,7 @@ def lower_to(
         if opset >= WITH_KERNELS and (integer_kernels or opset < WITH_AXES):
             body = use_qlinear_ops(body, integer_kernels, opset < WITH_AXES)
         builder = Legalizer(body.name, target)
-        table = RuleTable(stage, fallback=fallback, placed=inlined_bodies)
+        table = RuleTable(stage, fallback=fallback, body_attributes=inlined_bodies)
         done = table.rewrite(body, builder, is_function)
         legal = Legalized(done, {}, builder.emulated_types.logical_types)
         if emulated := legal.emulated_outputs(stage):
@@ -169,8 +169,9 @@ def without_functions(graph: Graph, traced: bool = False) -> Graph:
 
 
 def _has_sequences(graph: Graph) -> bool:
+    constructors = lists.CONSTRUCTORS
     return any(
-        (not node.domain and node.op in lists.MADE) or any(map(_has_sequences, node.graphs()))
+        (not node.domain and node.op in constructors) or any(map(_has_sequences, node.graphs()))
         for node in graph.nodes
     )
 
@@ -185,7 +186,7 @@ def scalarize_sequences(graph: Graph) -> Graph:
     """
     if not _has_sequences(graph):
         return graph
-    table = RuleTable("ir", fallback=legalize_node, placed=inlined_bodies)
+    table = RuleTable("ir", fallback=legalize_node, body_attributes=inlined_bodies)
     with suppress(Unconvertible):
         return table.rewrite(graph, Legalizer(graph.name, TENSORS_ONLY))
     return graph

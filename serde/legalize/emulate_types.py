@@ -1,4 +1,4 @@
-"""Element types a target lacks, carried in wider ones that hold each of their values.
+"""Emulates element types that a target lacks by storing them in wider ones.
 
 A constant of such a type is widened, a Cast to it rounds to the values it has, and operators that
 move, choose or scale elements see the wider type. Arithmetic in integers of 16 and 32 bits, which
@@ -211,7 +211,7 @@ def require_exact(
     """The types that results of ``op`` stand for, by type variable.
 
     Raises:
-        UnsupportedOp: where the operator would compute in a type that is only carried.
+        UnsupportedOp: where the operator would compute in a type that is only emulated.
     """
     operator = schema.operator(op, opset)
     ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := emulated.of(v))}
@@ -220,11 +220,11 @@ def require_exact(
         dtype = ties[tie]
         is_exact = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
         if op not in MOVING and op not in BODIES and not is_exact:
-            raise UnsupportedOp(_not_taken(op, dtype, dtype in emulated.target))
+            raise UnsupportedOp(_explain_unsupported(op, dtype, dtype in emulated.target))
     return ties
 
 
-def _not_taken(op: str, dtype: DType, never: bool) -> str:
+def _explain_unsupported(op: str, dtype: DType, never: bool) -> str:
     """Why an operator is refused; ``never``: at any opset."""
     if never:
         return f"{op} of {format_type(dtype)} elements, which the target does not compute with"

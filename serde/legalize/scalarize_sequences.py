@@ -76,8 +76,8 @@ def resolve_sequence_operator(
     g: Any, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
 ) -> Any:  # fmt: skip
     """The result of an operator on what is held; None where it has to be a node."""
-    if op in MADE and (g.scalarizes or g.opset < SINCE.get(op, SEQUENCES)):
-        return MADE[op](g, *inputs, **attrs)
+    if op in CONSTRUCTORS and (g.scalarizes or g.opset < SINCE.get(op, SEQUENCES)):
+        return CONSTRUCTORS[op](g, *inputs, **attrs)
     first = g.known_sequences.get(inputs[0]) if inputs and isinstance(inputs[0], Value) else None
     if op == "If":
         return branches(g, inputs[0], attrs, outputs)
@@ -161,7 +161,7 @@ def get_optional(g: Any, values: tuple[Value, ...]) -> Value:
     return values[0]
 
 
-MADE = {
+CONSTRUCTORS = {
     "Optional": optional,
     "SequenceConstruct": construct,
     "SequenceEmpty": lambda g, **attrs: forward(g, []),

@@ -61,7 +61,9 @@ def legalize(
     Nodes that rules refuse stay, so that all refusals of a target can be reported together.
     """
     builder = Legalizer(graph.name, target)
-    table = RuleTable(f"ir → {target.name}", fallback=_legalize_or_keep, placed=inlined_bodies)
+    table = RuleTable(
+        f"ir → {target.name}", fallback=_legalize_or_keep, body_attributes=inlined_bodies
+    )
     done = table.rewrite(graph, builder)
     return Legalized(tidy(done), builder.diagnostics, builder.emulated_types.logical_types)
 
@@ -153,7 +155,7 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
     target, op = builder.target, node.op
     if not _is_unchanged(target, op) or op in target.counted or _are_constant(inputs):
         return None
-    if builder.resolving and op in scalarize_sequences.MADE:
+    if builder.resolving and op in scalarize_sequences.CONSTRUCTORS:
         return None
     if builder.known_sequences or builder.emulated_types.logical_types:
         ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))

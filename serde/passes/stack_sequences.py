@@ -66,10 +66,10 @@ def _find_lists(
     body = node.attrs["body"]
     assert isinstance(body, Graph)
     inner_uses = body.uses()
-    inner_made = {v: n for n in body.nodes for v in n.outputs}
+    inner_makers = {v: n for n in body.nodes for v in n.outputs}
     for at in reversed(range(len(node.inputs) - 2)):
         first, before, after = node.inputs[2 + at], body.inputs[2 + at], body.outputs[1 + at]
-        readers, append = joins.get(node.outputs[at], []), inner_made.get(after)
+        readers, append = joins.get(node.outputs[at], []), inner_makers.get(after)
         empty = None if first is None else makers.get(first)
         if empty is None or empty.op != "SequenceEmpty" or append is None:
             continue

@@ -1,4 +1,4 @@
-"""Operators of other domains: read by a table of rules, or carried along as they are."""
+"""Operators of other domains: read by a table of rules, or kept as they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Readers:
     ``tables`` has rules by domain; that of the default domain is for operators which a runtime
     defines there on its own, at the ``opsets`` of each. ``refusals`` are reasons not to take a
     domain at all. ``synonyms`` are values that a runtime takes for another value of an attribute,
-    by operator of the default domain. Nodes of ``kept`` domains are carried along even where there
+    by operator of the default domain. Nodes of ``kept`` domains are kept even where there
     is a rule. ``defined`` are the operators that functions of the model define, which are no one
     else's.
     """
@@ -51,9 +51,9 @@ class Readers:
         """The node, with attributes of the standard's values for those a runtime takes as such."""
         if node.domain or node.op not in self.synonyms:
             return node
-        meant = self.synonyms[node.op]
-        attrs = {n: meant[n, v] for n, v in node.attrs.items() if isinstance(v, str)
-                 if (n, v) in meant}  # fmt: skip
+        canonical = self.synonyms[node.op]
+        attrs = {n: canonical[n, v] for n, v in node.attrs.items() if isinstance(v, str)
+                 if (n, v) in canonical}  # fmt: skip
         return replace(node, attrs={**node.attrs, **attrs}) if attrs else node
 
     def notes(self, graph: Graph) -> Iterator[str]:

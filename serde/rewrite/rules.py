@@ -27,7 +27,7 @@ NONE: frozenset[str] = frozenset()
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
-Placed = Callable[[Node, Builder, tuple[Value | None, ...]], frozenset[str]]
+BodyAttributes = Callable[[Node, Builder, tuple[Value | None, ...]], frozenset[str]]
 Keyed = Mapping[str, Any]
 T = TypeVar("T")
 HINT = "hint"
@@ -114,10 +114,10 @@ class RuleTable:
     ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
     becomes of an operator without a rule; without it such operators are refused, for one of
     ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
-    not configuration; ``placed``, which attributes of a node the fallback takes as a ``Body``;
-    ``unset`` is the raw value of an attribute that is not given. Operators in ``lenient`` may have
-    attributes that nothing declares: their framework ignores those, and so does the table, with a
-    note.
+    not configuration; ``body_attributes``, which attributes of a node the fallback takes as a
+    ``Body``; ``unset`` is the raw value of an attribute that is not given. Operators in ``lenient``
+    may have attributes that nothing declares: their framework ignores those, and so does the table,
+    with a note.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class RuleTable:
         fallback: Fallback | None = None,
         hidden: Callable[[str], bool] = lambda _: False,
         reasons: Mapping[str, str] = EMPTY,
-        placed: Placed | None = None,
+        body_attributes: BodyAttributes | None = None,
         unset: Any = None,
         lenient: Container[str] = NONE,
     ) -> None:
-        self.name, self.reasons, self._placed = name, reasons, placed
+        self.name, self.reasons, self._body_attributes = name, reasons, body_attributes
         self._lenient = lenient
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden, self._unset = fallback, hidden, unset
@@ -321,8 +321,8 @@ class RuleTable:
     ) -> frozenset[str]:  # fmt: skip
         """The attributes of a node that its rule, or the fallback, takes as a ``Body``."""
         rule = self._rules.get(node.op)
-        if rule is None and self._placed is not None:
-            return self._placed(node, builder, inputs)
+        if rule is None and self._body_attributes is not None:
+            return self._body_attributes(node, builder, inputs)
         return rule.bodies if rule else NONE
 
     def refusal(self, node: Node) -> ConversionError | None:

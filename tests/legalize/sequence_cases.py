@@ -71,7 +71,7 @@ def body(name: str, result: str = "float[A, B] z") -> str:
     return f"g (float[6, 4] x, float[6, 4] y) => ({shape}) {{ {nodes} }}"
 
 
-OPS = {*scalarize_sequences.MADE, *scalarize_sequences.READ, "SequenceMap", "If", "Loop"}
+OPS = {*scalarize_sequences.CONSTRUCTORS, *scalarize_sequences.READ, "SequenceMap", "If", "Loop"}
 SEQUENCE = "seq(float[6, 4])"
 CROSSING = {  # the graph's inputs and outputs with its nodes: what enters and leaves is a sequence
     "Optional": ("float[6, 4] x", "optional(float[6, 4]) z", "z = Optional(x)"),

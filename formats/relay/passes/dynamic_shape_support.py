@@ -31,7 +31,7 @@ STATIC_ONLY = frozenset(
     vision.get_valid_counts vision.non_max_suppression vision.roi_align where while zeros zeros_like
     """.split()
 )
-TOLD = frozenset({"shape_of", "ndarray_size"})  # whose results are of a known size
+SIZE_QUERIES = frozenset({"shape_of", "ndarray_size"})  # whose results are of a known size
 
 
 def find_unsupported(graph: Graph, stage: str) -> list[Problem]:
@@ -54,7 +54,7 @@ def _find_unsupported(graph: Graph, stage: str, open_: set[Value]) -> list[Probl
 
 def _is_dynamic(node: Node, open_: set[Value]) -> bool:
     """Whether a size of an operand or a result is unknown, as far as can be told."""
-    if node.op in TOLD:
+    if node.op in SIZE_QUERIES:
         return False
     results = any(v.shape is not None and not v.is_static for v in node.outputs)
     return results or any(v in open_ for v in node.inputs if v is not None)

@@ -9,8 +9,8 @@ from serde.spec.schema import ELEMENT_CODES
 from . import decomposition, downgrades, upgrades
 
 FLOAT8 = frozenset(d for d in DType if d.value.startswith("float8") and d.bits == 8)
-# Element types as Cast's attribute spelled them before opset 6.
-SPELLED = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64} | {
+# Element types as Cast's attribute names them before opset 6.
+TYPE_NAMES = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64} | {
     d.name: d
     for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
               DType.UINT32, DType.UINT64, DType.FLOAT16, DType.BOOL, DType.STRING)
@@ -32,8 +32,8 @@ def cast_without_saturation(g, x: Value, *, to: int, saturate: int):
 @upgrades[6]("Cast")
 def cast_to_code(g, x: Value, *, to: str):
     """At opset 1 the type was given by name."""
-    require(to in SPELLED, f"Cast to {to!r}, which is no element type")
-    return g.Cast(x, to=ELEMENT_CODES[SPELLED[to]])
+    require(to in TYPE_NAMES, f"Cast to {to!r}, which is no element type")
+    return g.Cast(x, to=ELEMENT_CODES[TYPE_NAMES[to]])
 
 
 @decomposition(15, "CastLike")

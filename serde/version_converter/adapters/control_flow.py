@@ -40,8 +40,8 @@ def loop_with_a_state(g, count, go, *states: Value, body: Graph, outputs=1):
         return g.Loop(count, go, *states, body=body, outputs=outputs)
     inner = g.child(body.name)
     inner.nodes.extend(body.nodes)
-    carried = inner.input("carried", DType.BOOL, ())
-    kept = inner.Identity(carried)
+    state = inner.input("carried", DType.BOOL, ())
+    kept = inner.Identity(state)
     inner.inputs[:0] = body.inputs
     graph = inner.build([body.outputs[0], kept, *body.outputs[1:]])
     values = g.Loop(count, go, g.const(True, DType.BOOL), body=graph, outputs=outputs + 1)
@@ -56,7 +56,7 @@ def scan_of_batches(
     """At opset 8 Scan went over axis 1 of batches, and gave its outputs forward."""
     states = len(operands) - num_scan_inputs
     axes = fill_zeros(scan_input_axes, num_scan_inputs)
-    made_axes = fill_zeros(scan_output_axes, outputs - states)
+    output_axes = fill_zeros(scan_output_axes, outputs - states)
     with g.at_opset(20):
         moved = [
             move_axis_to_front(g, v, axes[i - states]) if i >= states else v
@@ -75,7 +75,7 @@ def scan_of_batches(
             plain[:states]
             + [
                 move_axis_from_front(g, g.slice_axis(v, 0, -1, -END, -1) if back else v, axis)
-                for v, axis, back in zip(plain[states:], made_axes, backward, strict=True)
+                for v, axis, back in zip(plain[states:], output_axes, backward, strict=True)
             ]
         )
 

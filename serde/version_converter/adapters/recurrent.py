@@ -38,5 +38,5 @@ for _op in KINDS:
 @upgrades[3]("GRU")
 def restore_gru_direction(g, *operands: Value, direction: str, outputs=1, **rest):
     """The default direction of opset 1 is misspelt."""
-    spelled = "forward" if direction == "foward" else direction
-    return g.GRU(*operands, direction=spelled, outputs=outputs, **rest)
+    correct = "forward" if direction == "foward" else direction
+    return g.GRU(*operands, direction=correct, outputs=outputs, **rest)

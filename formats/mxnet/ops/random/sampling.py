@@ -23,7 +23,7 @@ from ...target import TYPES, writes
 from . import distributions as d
 
 draws = RuleTable("mxnet → ir")
-GIVEN = ("ctx",)
+IGNORED = ("ctx",)
 OPERAND, REQUIRED = Parameter.POSITIONAL_OR_KEYWORD, Parameter.empty
 
 
@@ -70,7 +70,7 @@ def read_like(function, numbers, draw, g, x):
     return g.cast_like(y, x)
 
 
-@draws("_random_randint", ignore=GIVEN)
+@draws("_random_randint", ignore=IGNORED)
 def read_randint(draw, g, *, low: int, high: int, shape: Ints = (), dtype="None"):
     """From ``low`` to below ``high``."""
     require(0 < high - low <= 1 << 24, f"numbers from {low} to {high}, finer than the noise")
@@ -111,7 +111,7 @@ DISTRIBUTIONS: dict[str, dict[str, Any]] = {
 for _name, _numbers in DISTRIBUTIONS.items():
     _function = getattr(d, _name)
     _sample = read_sample if len(_numbers) == 1 else read_sample_two
-    draws(f"_random_{_name}", ignore=GIVEN)(
+    draws(f"_random_{_name}", ignore=IGNORED)(
         with_attribute_parameters(read_fixed, _function, _numbers)
     )
     draws(f"_random_{_name}_like")(with_attribute_parameters(read_like, _function, _numbers))
@@ -194,10 +194,10 @@ NUMPY: dict[str, Any] = {
     "weibull": (read_sized, d.weibull, {"a": None}),
 }
 for _name, (_rule, _function, _numbers) in NUMPY.items():
-    draws(f"_npi_{_name}", ignore=GIVEN)(with_attribute_parameters(_rule, _function, _numbers))
+    draws(f"_npi_{_name}", ignore=IGNORED)(with_attribute_parameters(_rule, _function, _numbers))
 
 
-@draws("_npi_bernoulli", ignore=GIVEN)
+@draws("_npi_bernoulli", ignore=IGNORED)
 def read_bernoulli(
     draw, g, x=None, *, prob: float | None, logit: float | None, size: Ints | None = None,
     dtype="float32", is_logit: bool,
@@ -212,7 +212,7 @@ def read_bernoulli(
     return cast_to(g, draw_numpy(below, draw, g, size, (x,), (chance,)), dtype)
 
 
-@draws("_npi_choice", ignore=GIVEN)
+@draws("_npi_choice", ignore=IGNORED)
 def read_choice(
     draw, g, x=None, y=None, *, a: int | None, size: Ints | None, replace=True, weighted=False
 ):

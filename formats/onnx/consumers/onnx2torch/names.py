@@ -11,7 +11,7 @@ from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_inputs
 
 # What a torch.nn.Module has, and what onnx2torch adds to it; PyTorch 2.13 writes keywords as names.
-TAKEN = frozenset(kwlist) | frozenset(
+RESERVED = frozenset(kwlist) | frozenset(
     """
     T_destination add_module apply bfloat16 buffers call_super_init children code compile cpu cuda
     double dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter
@@ -54,8 +54,8 @@ def _copy_constant_data(node: Node, names: Names) -> Iterator[Node]:
 
 def _rename(node: Node) -> Node:
     name = node.name or node.op
-    is_taken = name in TAKEN or name.lower() in TAKEN or name.startswith("__")
-    return replace(node, name=f"{name}_") if is_taken else node
+    is_reserved = name in RESERVED or name.lower() in RESERVED or name.startswith("__")
+    return replace(node, name=f"{name}_") if is_reserved else node
 
 
 def _separate_outputs(nodes: list[Node], outputs: Iterable[Value], names: Names) -> list[Node]:
