@@ -29,7 +29,6 @@ from .passes.custom_ops import (
     Rules,
     add_custom_rules,
     collect_custom_ops,
-    each_node,
     keep_custom_nodes,
     rename_by_kind,
 )
@@ -102,5 +101,5 @@ def to_ir(
         refuse_given_shapes(graph, info.variables, error, table)
         raise
     kept = {k: v for k, v in graph.metadata.items() if k == VERSION}
-    notes = dict.fromkeys((*done.notes, *collect_notes(each_node(complete))))
+    notes = dict.fromkeys((*done.notes, *collect_notes(complete.ordered_nodes())))
     return replace(done, metadata=kept, notes=tuple(notes))

@@ -309,6 +309,13 @@ class Graph:
                 if node._graphs:
                     stack.extend(node._graphs)
 
+    def ordered_nodes(self) -> Iterator[Node]:
+        """Every node in the order of execution, those of subgraphs after the node they are of."""
+        for node in self.nodes:
+            yield node
+            for body in node.graphs():
+                yield from body.ordered_nodes()
+
     def all_values(self) -> Iterator[Value]:
         """Every constant, input and result, those of subgraphs included, in no particular order."""
         yield from self.constants()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from serde.ir.builder import Names
@@ -27,20 +26,12 @@ def name_constants(graph: Graph) -> Graph:
     names = Names()
     names.used.update(v.name for v in graph.all_values() if v not in generated)
     renamed: dict[Value, Value] = {}
-    for node in _walk(graph):
+    for node in graph.ordered_nodes():
         for index, value in enumerate(node.inputs):
             if value in generated and value not in renamed:
                 name = names.fresh(f"{_layer(node)}/{_operand(node, index, graph.opset)}")
                 renamed[value] = replace(value, name=name)
     return replace_values(graph, renamed)
-
-
-def _walk(graph: Graph) -> Iterator[Node]:
-    """Every node in the order in which nodes run, those of a subgraph after the one it is of."""
-    for node in graph.nodes:
-        yield node
-        for body in node.graphs():
-            yield from _walk(body)
 
 
 def _layer(node: Node) -> str:

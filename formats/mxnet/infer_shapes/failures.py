@@ -11,7 +11,6 @@ from serde.ir.replace_uses import replace_values
 from serde.rewrite.rules import RuleTable
 
 from ..bind.declared import Declared
-from ..passes.custom_ops import each_node
 from .examples import ask_for_shapes, show_inputs
 from .infer_inputs import InputShapes
 from .propagate import Propagation, is_conflict
@@ -41,7 +40,7 @@ def refuse_given_shapes(
 def has_no_rule(graph: Graph, problem: Problem, table: RuleTable) -> bool:
     """Whether a node is refused whatever the shapes of its operands are."""
     names = set(problem.names)
-    nodes = (n for n in each_node(graph) if n.op == problem.op and n.name in names)
+    nodes = (n for n in graph.ordered_nodes() if n.op == problem.op and n.name in names)
     return any(table.refusal(node) is not None for node in nodes)
 
 

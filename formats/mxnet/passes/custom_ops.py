@@ -5,7 +5,7 @@ A rule for ``Custom`` operators of one kind stands under ``Custom:`` and their `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -29,7 +29,7 @@ def add_custom_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> Rul
     """``table`` with the rules plug-ins have for operators of the graph, and those given."""
     if isinstance(rules, RuleTable):
         return rules
-    here = {name for node in each_node(graph) for name in (node.op, kind_of(node))}
+    here = {name for node in graph.ordered_nodes() for name in (node.op, kind_of(node))}
     extras = {n: get_rule("mxnet", n) for n in rule_names("mxnet") if n in here}
     extras |= {CANONICAL.get(n, n): rule for n, rule in (rules or {}).items()}
     return table.extend(extras) if extras else table
@@ -40,14 +40,6 @@ def collect_custom_ops(rules: Rules | None) -> set[str]:
     if isinstance(rules, RuleTable):
         return {n for n in rules.rules if n.partition(":")[0] == CUSTOM}
     return {*rule_names("mxnet"), *(CANONICAL.get(n, n) for n in rules or ())}
-
-
-def each_node(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of those in it."""
-    for node in graph.nodes:
-        yield node
-        for body in node.graphs():
-            yield from each_node(body)
 
 
 def kind_of(node: Node) -> str:
