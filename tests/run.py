@@ -122,6 +122,8 @@ def main(arguments: list[str]) -> int:
                     "pytest",
                     "-n",
                     str(WORKERS),
+                    "--dist",
+                    "worksteal",  # neighbouring tests share a worker's live frameworks
                     "-rs",
                     *arguments,
                     **frameworks,
