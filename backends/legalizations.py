@@ -109,8 +109,10 @@ def clip_line(g, x, *, alpha, beta):
     return g.Max(g.Min(g.Add(g.Mul(x, alpha), beta), 1.0), 0.0)
 
 
+where_lacking("LogSoftmax")(normalization.log_softmax)
 where_lacking("Mean")(elementwise.mean)
 where_lacking("Selu")(elementwise.selu)
+where_lacking("Softplus")(elementwise.stable_softplus)
 where_lacking("SpaceToDepth")(indexing.space_to_depth)
 for _op in reduction.COMPOSED:
     where_lacking(_op)(partial(reduction.compose_reduction, _op))
@@ -141,16 +143,3 @@ def reduce_negatives(g, x, axes=None, **form):
 def divide_by_size(g, x):
     """A quotient."""
     return g.Div(x, g.Add(g.Abs(x), 1.0))
-
-
-@where_lacking("Softplus")
-def add_logarithm(g, x):
-    """A sum of what is above 0 and of a logarithm between 0 and log 2."""
-    return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
-
-
-@where_lacking("LogSoftmax")
-def subtract_logarithm(g, x, *, axis):
-    """The largest element is subtracted, so that no exponential overflows."""
-    away = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
-    return g.Sub(away, g.Log(g.ReduceSum(g.Exp(away), [axis], keepdims=1)))

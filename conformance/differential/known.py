@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .domains import has_nan, is_finite
+from .domains import Array, has_nan, is_finite
 from .program import Program
 
 BOUNDING = frozenset(
@@ -24,11 +25,25 @@ class Known:
     reason: str
 
 
+def list_values(program: Program) -> list[Any]:
+    """What is read and computed in each run: tensors, and lists of those of a sequence."""
+    return [v for values in program.data for v in values.values()]
+
+
+def list_tensors(program: Program) -> list[Array]:
+    """The same, without sequences."""
+    return [v for v in list_values(program) if isinstance(v, np.ndarray)]
+
+
+def turns_empty(program: Program, how: str) -> bool:
+    """Whether a run has a tensor without elements."""
+    parts = (v if isinstance(v, list) else [v] for v in list_values(program))
+    return any(np.size(a) == 0 for part in parts for a in part)
+
+
 def has_empty_value(program: Program, how: str) -> bool:
     """Whether a run has a tensor without elements, and the runtime fails."""
-    every = (v for values in program.data for v in values.values())
-    arrays = (a for v in every for a in (v if isinstance(v, list) else [v]))
-    return how.startswith("cannot run") and any(np.size(a) == 0 for a in arrays)
+    return how.startswith("cannot run") and turns_empty(program, how)
 
 
 def fails_to_reshape_nothing(program: Program, how: str) -> bool:
@@ -69,31 +84,20 @@ def resizes_to_one(program: Program, how: str) -> bool:
     return "reduce() of empty iterable" in how and any(s.op == "Resize" for s in program.steps)
 
 
-def turns_empty(program: Program, how: str) -> bool:
-    """Whether a run has a tensor without elements."""
-    every = (v for values in program.data for v in values.values())
-    return any(np.size(a) == 0 for v in every for a in (v if isinstance(v, list) else [v]))
-
-
 def has_non_finite_value(program: Program, how: str) -> bool:
     """Whether a run has NaN or an infinity."""
-    every = (v for values in program.data for v in values.values())
-    return any(not is_finite(v) for v in every if isinstance(v, np.ndarray))
+    return not all(map(is_finite, list_tensors(program)))
 
 
 def has_nan_value(program: Program, how: str) -> bool:
     """Whether a run has NaN."""
-    every = (v for values in program.data for v in values.values())
-    return any(has_nan(v) for v in every if isinstance(v, np.ndarray))
+    return any(map(has_nan, list_tensors(program)))
 
 
 def exceeds_int32(program: Program, how: str) -> bool:
     """Whether a run has an integer that 32 bits do not hold."""
-    every = (v for values in program.data for v in values.values())
-    return any(
-        isinstance(v, np.ndarray) and v.dtype.kind in "iu" and v.size
-        and not -(2**31) <= v.min() <= v.max() < 2**31 for v in every
-    )  # fmt: skip
+    integers = (a for a in list_tensors(program) if a.dtype.kind in "iu" and a.size)
+    return any(not -(2**31) <= a.min() <= a.max() < 2**31 for a in integers)
 
 
 def slices_dynamically(program: Program, how: str) -> bool:

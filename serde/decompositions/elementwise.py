@@ -31,6 +31,11 @@ def prelu(g, x: Value, slope: Value):
     return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
 
 
+def stable_softplus(g, x: Value):
+    """Softplus: a sum of what is above 0 and of a logarithm between 0 and log 2."""
+    return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
+
+
 @decompositions("Gemm")
 def gemm(g, a: Value, b: Value, c=None, *, alpha: float, beta: float, transA: int, transB: int):
     """A product and a sum; integers have no factors."""

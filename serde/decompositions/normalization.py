@@ -43,6 +43,12 @@ def scale_channels(g, x: Value, parameters: Sequence[Value], epsilon: float):
     return g.Add(g.Mul(x, g.Reshape(factor, channels)), g.Reshape(summand, channels))
 
 
+def log_softmax(g, x: Value, *, axis: int):
+    """LogSoftmax: the largest element is subtracted, so that no exponential overflows."""
+    away = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
+    return g.Sub(away, g.Log(g.ReduceSum(g.Exp(away), [axis], keepdims=1)))
+
+
 @decompositions("LRN")
 def local_response(g, x: Value, *, size: int, alpha: float, beta: float, bias: float):
     """Windows of any size over the channels of any tensor."""

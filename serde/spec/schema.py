@@ -38,13 +38,14 @@ class _Codes(dict[int, DType]):
         raise ConversionError(f"{code} is the code of no element type")
 
 
-# Element types as schemas spell them: tensor(float).
-SPELLED = {d.name.lower(): d for d in DType} | {"float": DType.FLOAT32, "double": DType.FLOAT64}
+# Element types by their names in schemas: tensor(float).
+DTYPES_BY_NAME = {d.name.lower(): d for d in DType}
+DTYPES_BY_NAME |= {"float": DType.FLOAT32, "double": DType.FLOAT64}
 ELEMENT_TYPES: Mapping[int, DType] = _Codes(
     {
-        code: SPELLED[name.lower()]
+        code: DTYPES_BY_NAME[name.lower()]
         for name, code in onnx.TensorProto.DataType.items()
-        if name.lower() in SPELLED
+        if name.lower() in DTYPES_BY_NAME
     }
 )
 ELEMENT_CODES: Mapping[DType, int] = MappingProxyType({d: c for c, d in ELEMENT_TYPES.items()})
@@ -170,7 +171,7 @@ def _formal(raw: defs.OpSchema, formal: Any) -> Formal:
 @cache
 def _parse_element_type(text: str) -> DType | None:
     inner = text[text.rfind("(") + 1 :].rstrip(")").split(",")[-1].strip()
-    return SPELLED.get(inner)
+    return DTYPES_BY_NAME.get(inner)
 
 
 def _defaults(raw: defs.OpSchema) -> Mapping[str, Any]:

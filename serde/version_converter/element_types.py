@@ -61,7 +61,7 @@ def require_elements(dtype: DType, opset: int) -> None:
 @cache
 def schema_type_name(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
     """A type as schemas spell it: ``tensor(float)``, ``seq(tensor(float))``."""
-    names = {d: n for n, d in schema.SPELLED.items()}
+    names = {d: n for n, d in schema.DTYPES_BY_NAME.items()}
     text = f"tensor({names[dtype]})"
     for outer in reversed(wrap):
         text = f"{WRAPPERS.get(outer, outer)}({text})"

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.architecture.test_architecture import PACKAGES, ROOT
+
 FOLDERS = ("benchmarks", "conformance")
-PACKAGES = {"serde.formats": "formats", "serde.frontends": "frontends",
-            "serde.backends": "backends", "serde.bridges": "bridges"}  # fmt: skip
 OURS = ("benchmarks", "conformance", "examples", "serde", "tests")
 
 
 def find_source(module: str) -> Path | None:
     """The file or folder of a module of the checkout."""
-    for package, folder in PACKAGES.items():
+    for folder, package in PACKAGES.items():
         if f"{module}.".startswith(f"{package}."):
             module = folder + module.removeprefix(package)
     path = ROOT.joinpath(*module.split("."))

@@ -17,14 +17,19 @@ def read_cuts(x: Value, starts, ends, axes=None, steps=None) -> list[tuple[int, 
     return [(axis % x.rank, slice(*bound)) for axis, *bound in bounds]
 
 
+def places_of(cut: slice, n: int) -> range:
+    """The places of ``n`` that are cut out; a stop before the front takes the first one too."""
+    stop = None if cut.step < 0 and cut.stop < -n else cut.stop
+    return range(n)[cut.start : stop : cut.step]
+
+
 def cut_axis(g, x: Value, axis: int, cut: slice, who: str):
     """What is cut out of an axis, with bounds within it, or by index where it counts back."""
     n = x.ranked_shape[axis]
     if not isinstance(n, int):
         require(cut.step > 0, f"{who} counts back along axes whose size has a number")
         return g.Slice(x, [cut.start], [cut.stop], [axis], [cut.step])
-    stop = None if cut.step < 0 and cut.stop < -n else cut.stop
-    kept = range(n)[cut.start : stop : cut.step]
+    kept = places_of(cut, n)
     if cut.step < 0:
         return g.Gather(x, g.const(list(kept), DType.INT64), axis=axis)
     bounds = (kept.start, kept.stop) if kept else (0, 0)

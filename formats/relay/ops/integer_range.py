@@ -118,7 +118,7 @@ def as_uint8(g, x: Value, zero: int) -> Value:
     """``x + zero`` as uint8, where that holds it: of the integers that ``x`` was computed from."""
     if x.type is DType.UINT8 and zero == 0:
         return x
-    node = g.producer(x) if x.tensor is None else None
+    node = g.producer(x)
     source = node.inputs[0] if node is not None and not node.domain else None
     if node is not None and source is not None and source.type.kind in "iu":
         if node.op == "Transpose":
@@ -131,8 +131,6 @@ def as_uint8(g, x: Value, zero: int) -> Value:
             low, high = integer_range(g, source)
             if _holds(x.type, (low + number, high + number)):
                 return as_uint8(g, source, zero + number)
-    if x.tensor is not None:
-        return g.const((x.array().astype(np.int64) + zero).astype(np.uint8))
     shifted = g.Add(g.cast(x, DType.INT32), np.int32(zero)) if zero else x
     return g.cast(shifted, DType.UINT8)
 

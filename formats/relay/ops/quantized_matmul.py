@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -24,6 +22,7 @@ from .convolution import (
     read_conv,
 )
 from .fixed_point import require_scalars, saturate
+from .integer_range import as_bytes
 from .layouts import pack_layout, unpack_layout
 from .linear import legalize_product, multiply_integers, swap_last_axes
 from .pooling import pool
@@ -78,28 +77,10 @@ def read_qnn_conv2d_transpose(
 
 def multiply_with_zero_points(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
     """``(a - a_zero) · (b - b_zero)`` as int32."""
-    zeros = (a_zero, b_zero)
-    plain = all(v.tensor is not None and v.tensor.size == 1 for v in zeros)
-    if plain and a.type in BYTES and b.type in BYTES:
-        a_part, b_part = (
-            g.const(v.array().reshape(()).astype(x.type.numpy))
-            for v, x in zip(zeros, (a, b), strict=True)
-        )
-        a, a_part = to_unsigned(g, a, a_part)
-        b, b_part = to_unsigned(g, b, b_part)
-        return g.MatMulInteger(a, b, a_part, b_part)
-    return multiply_integers(
-        g, *(g.Sub(g.cast(x, DType.INT32), g.cast(z, DType.INT32))
-             for x, z in zip((a, b), zeros, strict=True))
-    )  # fmt: skip
-
-
-def to_unsigned(g, x: Value, zero: Value):
-    """Signed bytes as unsigned ones: ONNX Runtime sums mixed ones with saturation on older CPUs."""
-    if x.type is DType.UINT8:
-        return x, zero
-    shifted = g.cast(g.Add(g.cast(x, DType.INT32), np.int32(128)), DType.UINT8)
-    return shifted, g.const((zero.array().astype(np.int32) + 128).astype(np.uint8))
+    pairs = ((a, a_zero), (b, b_zero))
+    operands = [g.Sub(g.cast(x, DType.INT32), g.cast(z, DType.INT32)) for x, z in pairs]
+    parts = as_bytes(g, *operands)
+    return g.MatMulInteger(*parts) if parts is not None else multiply_integers(g, *operands)
 
 
 @reads("qnn.dense", ignore=("units",))

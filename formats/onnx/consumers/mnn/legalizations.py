@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 
-from serde.decompositions import indexing, normalization, recurrent, reduction
+from serde.decompositions import elementwise, indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
@@ -16,6 +16,7 @@ from serde.version_converter.adapters.common import broadcast_shapes, size
 from serde.version_converter.adapters.indexing import linearize_indices
 from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.padding import expand_pads
+from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import reduce_nothing
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
@@ -27,7 +28,7 @@ from ..negative_pads import crop_negative_pads
 from ..reductions import read_axes
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slices import cut_axis, read_cuts
-from ..softplus import stable_softplus
+from ..slopes import is_by_channel
 from .outputs import MOVED
 from .windows import legalize_windows
 
@@ -36,6 +37,8 @@ legalize_windows(legalize)
 MOST_RANKED = 1 << 12
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
+legalize("Softplus")(elementwise.stable_softplus)
+legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 legalize("GlobalAveragePool")(reduction.global_average)
 legalize("GlobalMaxPool")(reduction.global_max)
 legalize("OneHot")(indexing.one_hot)
@@ -44,6 +47,7 @@ legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 
 
+@legalize.for_each(op for op in REDUCTIONS if op != "ReduceLogSumExp")
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """MNN drops axes unless ``keepdims`` says otherwise: files leave it out."""
     listed, every = read_axes("MNN", x, axes)
@@ -57,10 +61,7 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     return g.Unsqueeze(y, every) if keepdims else y
 
 
-for _op in set(REDUCTIONS) - {"ReduceLogSumExp"}:
-    legalize(_op)(partial(legalize_reduction, _op))
-
-
+@legalize.for_each(("Max", "Min"))
 def legalize_variadic(op, g, *operands):
     """MNN aborts where there is one operand, and broadcasts the first two only.
 
@@ -72,10 +73,7 @@ def legalize_variadic(op, g, *operands):
     return g.Where(g.Greater(a, b), a, b) if op == "Max" and a.type.kind != "f" else None
 
 
-for _op in ("Max", "Min"):
-    legalize(_op)(partial(legalize_variadic, _op))
-
-
+@legalize.for_each(("ArgMax", "ArgMin"))
 def legalize_arg_extreme(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     """MNN returns the first."""
     if not select_last_index:
@@ -84,25 +82,13 @@ def legalize_arg_extreme(op, g, x, *, axis: int, keepdims: int, select_last_inde
     return g.decompose(op, 12, x, select_last_index=1, **form)
 
 
-for _op in ("ArgMax", "ArgMin"):
-    legalize(_op)(partial(legalize_arg_extreme, _op))
-
-
-def legalize_recurrent(op, g, *operands, outputs=1, **form):
-    """Unrolled."""
-    return recurrent.unroll_recurrent(op, g, *operands, outputs=outputs, **form)
-
-
-for _op in ("GRU", "LSTM", "RNN"):
-    legalize(_op)(partial(legalize_recurrent, _op))
-
-
 @legalize("Less")
 def legalize_less(g, a, b):
     """MNN compares floats as integers."""
     return g.Greater(b, a)
 
 
+@legalize.for_each(("Greater", "GreaterOrEqual", "LessOrEqual"))
 def legalize_comparison(op, g, a, b):
     """MNN compares floats as integers where both operands are broadcast."""
     if a.type.kind != "f" or a.ranked_shape == b.ranked_shape or not (a.rank and b.rank):
@@ -118,10 +104,6 @@ def broadcast_shape(a, b):
     n = max(a.rank, b.rank)
     wide = [(1,) * (n - v.rank) + tuple(v.ranked_shape) for v in (a, b)]
     return tuple(q if p == 1 else p for p, q in zip(*wide, strict=True))
-
-
-for _op in ("Greater", "GreaterOrEqual", "LessOrEqual"):
-    legalize(_op)(partial(legalize_comparison, _op))
 
 
 @legalize("GatherElements")
@@ -146,9 +128,7 @@ def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: s
 @legalize("PRelu")
 def legalize_prelu(g, x, slope):
     """MNN has slopes by channel."""
-    shape = slope.ranked_shape
-    is_by_channel = len(shape) == x.rank - 1 and all(d == 1 for d in shape[1:])
-    if slope.tensor is not None and is_by_channel and shape[0] == x.ranked_shape[1]:
+    if slope.tensor is not None and is_by_channel(slope, x):
         return None
     return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
 
@@ -318,12 +298,6 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
 def legalize_constant_of_shape(g, shape, *, value=None):
     """MNN fills nothing in unless a value is given."""
     return g.Expand(g.const(0.0, DType.FLOAT32), shape) if value is None else None
-
-
-@legalize("Softplus")
-def legalize_softplus(g, x):
-    """MNN cuts off what is large."""
-    return stable_softplus(g, x)
 
 
 @legalize("Slice")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from functools import partial, reduce
+from functools import reduce
 
-from serde.decompositions import normalization, recurrent
+from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
 from serde.spec.canonicalize import REDUCTIONS
 from serde.version_converter.adapters.padding import expand_pads
+from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import reduce_nothing
 
 from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
 from ..reductions import read_axes
+from ..slopes import is_by_channel
 from .booleans import legalize_booleans
 from .slices import MOST_PARTS, legalize_slices
 from .windows import legalize_windows
@@ -26,9 +28,12 @@ legalize_slices(legalize)
 legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
+legalize("Selu")(elementwise.selu)
+legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 MOST_FACTORS = 16  # of a power
 
 
+@legalize.for_each(REDUCTIONS)
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """ncnn loses axes where all are reduced and kept, sums over several, and compares over one."""
     listed, every = read_axes("ncnn", x, axes)
@@ -51,19 +56,12 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     return g.Reshape(y, [1] * x.rank) if is_whole and keepdims else y
 
 
-for _op in REDUCTIONS:
-    legalize(_op)(partial(legalize_reduction, _op))
-
-
+@legalize.for_each(("Max", "Min"))
 def legalize_variadic(op, g, *operands):
     """ncnn has two operands."""
     if len(operands) == 2:
         return None
     return reduce(g[op], operands) if len(operands) > 1 else g.Identity(operands[0])
-
-
-for _op in ("Max", "Min"):
-    legalize(_op)(partial(legalize_variadic, _op))
 
 
 @legalize("Sum")
@@ -77,15 +75,6 @@ def legalize_mean(g, *operands):
     """A sum, divided."""
     total = g.Sum(*operands)
     return g.Div(total, float(len(operands))) if len(operands) > 1 else total
-
-
-def legalize_recurrent(op, g, *operands, outputs=1, **form):
-    """Unrolled."""
-    return recurrent.unroll_recurrent(op, g, *operands, outputs=outputs, **form)
-
-
-for _op in ("GRU", "LSTM", "RNN"):
-    legalize(_op)(partial(legalize_recurrent, _op))
 
 
 @legalize("Identity")
@@ -115,17 +104,9 @@ def legalize_pow(g, x, y):
 @legalize("PRelu")
 def legalize_prelu(g, x, slope):
     """ncnn has slopes by channel."""
-    shape = slope.ranked_shape
-    is_by_channel = len(shape) == x.rank - 1 and all(d == 1 for d in shape[1:])
-    if slope.tensor is not None and is_by_channel and shape[0] == x.ranked_shape[1] and x.rank > 2:
+    if slope.tensor is not None and is_by_channel(slope, x) and x.rank > 2:
         return None
     return g.Sub(g.Relu(x), g.Mul(slope, g.Relu(g.Neg(x))))
-
-
-@legalize("Selu")
-def legalize_selu(g, x, *, alpha: float, gamma: float):
-    """An ``Elu`` of another slope."""
-    return g.Mul(g.Elu(x, alpha=alpha), gamma)
 
 
 @legalize("ThresholdedRelu")
@@ -186,13 +167,7 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
     width = b.ranked_shape[0 if transB else 1]
     if is_layer and (c is None or (c.tensor is not None and c.shape == (width,))):
         return None
-    a = g.Transpose(a, perm=(1, 0)) if transA else a
-    b = g.Transpose(b, perm=(1, 0)) if transB else b
-    y = g.MatMul(a, b)
-    y = y if alpha == 1 else g.Mul(y, float(alpha))
-    if c is None:
-        return y
-    return g.Add(y, c if beta == 1 else g.Mul(c, float(beta)))
+    return elementwise.gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 
 @legalize("MatMul")

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.rewrite.rules import RuleTable
 
+from ..slices import places_of, read_cuts
 from .lookups import look_up
 
 SIZES = "ncnn takes static shapes only: give numbers (--static, --input)"
@@ -48,13 +49,10 @@ def split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
 def slice_(g, x, starts, ends, axes=None, steps=None):
     """ncnn cuts out what lies side by side, along one axis after the other."""
     require(x.is_static, SIZES)
-    bounds = [v for v in (starts, ends, axes, steps) if v is not None]
-    require(all(v.tensor is not None for v in bounds), "ncnn takes constant bounds only")
-    over = axes.ints() if axes is not None else range(starts.tensor.size)
-    by = steps.ints() if steps is not None else [1] * starts.tensor.size
-    cuts = [(a % x.rank, slice(s, _end(e, p, x, a), p))
-            for s, e, a, p in zip(starts.ints(), ends.ints(), over, by, strict=True)]  # fmt: skip
-    kept = [(a, range(x.ranked_shape[a])[cut]) for a, cut in cuts]
+    cuts = read_cuts(x, starts, ends, axes, steps)
+    if cuts is None:
+        raise ConversionError("ncnn takes constant bounds only")
+    kept = [(a, places_of(cut, x.ranked_shape[a])) for a, cut in cuts]
     kept = [(a, places) for a, places in kept if len(places) < x.ranked_shape[a] or places.step < 0]
     if x.rank > 4 and kept:
         return cut_out_narrow(g, x, kept)
@@ -74,11 +72,6 @@ def cut_out_narrow(g, x, kept):
         cut = cut_out(g, narrow, places, 1)
         x = g.Reshape(cut, [*sizes[:axis], len(places), *sizes[axis + 1 :]])
     return x
-
-
-def _end(end: int, step: int, x, axis: int):
-    """The end of a cut, None where it goes back to the front."""
-    return None if step < 0 and end < -x.ranked_shape[axis] else end
 
 
 def cut_out(g, x, places, axis: int):

@@ -22,6 +22,7 @@ from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
 from ..scatter_reductions import decompose_scatter_nd
+from ..slopes import is_by_channel
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → onnx2torch")
@@ -68,10 +69,8 @@ def legalize_pow(g, x, y):
 @legalize("PRelu")
 def legalize_prelu(g, x, slope):
     """onnx2torch takes a slope as long as the channels for one by channel, whatever its axes."""
-    shape = slope.ranked_shape
-    is_one = all(d == 1 for d in shape)
-    is_by_channel = len(shape) == x.rank - 1 and all(d == 1 for d in shape[1:])
-    if x.type.kind == "f" and (is_one or (is_by_channel and shape[0] == x.ranked_shape[1])):
+    is_one = all(d == 1 for d in slope.ranked_shape)
+    if x.type.kind == "f" and (is_one or is_by_channel(slope, x)):
         return None
     return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions import indexing, normalization, reduction
+from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
@@ -22,11 +22,12 @@ from ..front_indices import count_rows_from_front, is_from_front
 from ..negative_pads import crop_negative_pads
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, read_cuts
-from ..softplus import stable_softplus
 from .recurrent import legalize_recurrent
 
 legalize = legalization_table("ir → tract")
+legalize("LogSoftmax")(normalization.log_softmax)  # tract takes the logarithm of 0
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
+legalize("Softplus")(elementwise.stable_softplus)  # tract overflows
 legalize("OneHot")(indexing.one_hot)  # tract aborts at indices out of range
 MOST_COPIES = 64  # of a tensor, put together
 FROM_END = "tract has no indices from the end of sizes by name (--static, --input)"
@@ -178,19 +179,6 @@ def legalize_squeeze(g, x, axes=None):
     return g.Squeeze(x, every) if tuple(every) != tuple(axes.ints()) else None
 
 
-@legalize("LogSoftmax")
-def legalize_log_softmax(g, x, *, axis: int):
-    """tract takes the logarithm of what is 0 in float32."""
-    away = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
-    return g.Sub(away, g.Log(g.ReduceSum(g.Exp(away), [axis], keepdims=1)))
-
-
-@legalize("Softplus")
-def legalize_softplus(g, x):
-    """tract overflows."""
-    return stable_softplus(g, x)
-
-
 @legalize("GridSample")
 def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, **form):
     """tract samples what is beside the border otherwise, in cubic interpolation."""
@@ -200,19 +188,14 @@ def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, **form):
 
 
 @legalize("Gemm")
-def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+def legalize_gemm(g, a, b, c=None, **form):
     """tract has it of float32."""
     if a.type is DType.FLOAT32:
         return None
     if a.type.kind != "f":
         wide = (v and g.cast(v, DType.FLOAT64) for v in (a, b, c))
-        form = {"alpha": alpha, "beta": beta, "transA": transA, "transB": transB}
         return g.cast_like(g.Gemm(*wide, **form), a)
-    a = g.Transpose(a, perm=(1, 0)) if transA else a
-    b = g.Transpose(b, perm=(1, 0)) if transB else b
-    y = g.MatMul(a, b)
-    y = y if alpha == 1 else g.Mul(y, float(alpha))
-    return y if c is None else g.Add(y, c if beta == 1 else g.Mul(c, float(beta)))
+    return elementwise.gemm(g, a, b, c, **form)
 
 
 def legalize_bitwise(op, g, *operands):
