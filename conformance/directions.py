@@ -156,7 +156,7 @@ def from_testing(name: str, folder: Path) -> Source:
 def from_corpus(name: str) -> Source:
     """A module of the corpus, with what is recorded of it."""
     case, ir, weights = relay_corpus.load(name)
-    return Source(ir, "relay", relay_corpus.feeds(case, ir), case.outputs, weights)
+    return Source(ir, "relay", relay_corpus.feeds(case, ir), case.outputs, frozenset(weights))
 
 
 def page(known: Mapping[str, Row]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Whole models of several sources, each with what its own framework computes for inputs.
 
 MXNet's networks with random weights, static and with a named number of samples (vision networks at
-a small size of image); those that MXNet quantizes itself; networks of GluonCV (``SERDE_ZOO``); the
-light models of the onnx package; networks of the corpus of Relay modules (``SERDE_CORPUS``).
+a small size of image); those that MXNet quantizes itself; networks of GluonCV and GluonNLP
+(``SERDE_ZOO``); the light models of the onnx package; networks of the corpus of Relay modules
+(``SERDE_CORPUS``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +29,26 @@ from tests.mxnet.test_quantised_networks import quantise_network
 from tests.onnx_live import error, run_model
 
 from . import relay_corpus
+from .zoo import has_packages
 from .zoo.compare import Sample, difference, live, perturb
 
 Arrays = Mapping[str, Any]
-GLUONCV = tuple(
-    """
-    cifar_resnet20_v1 cifar_wideresnet16_10 cifar_resnext29_16x4d residualattentionnet56 googlenet
-    mobilenetv3_small mobilenetv3_large resnest14 resnet18_v1b resnext50_32x4d se_resnext50_32x4d
-    shufflenet_v1 xception senet_154 ssd_300_vgg16_atrous_voc yolo3_darknet53_voc
-    center_net_resnet18_v1b_voc fcn_resnet50_voc deeplab_resnet50_ade psp_resnet50_ade
-    simple_pose_resnet18_v1b mobile_pose_resnet18_v1b
-    mobilenet1.0_int8 ssd_512_mobilenet1.0_voc_int8
-    """.split()
-)
+ZOO = {  # networks by library, their names between semicolons
+    "gluoncv": """
+        cifar_resnet20_v1; cifar_wideresnet16_10; cifar_resnext29_16x4d; residualattentionnet56;
+        googlenet; mobilenetv3_small; mobilenetv3_large; resnest14; resnet18_v1b; resnext50_32x4d;
+        se_resnext50_32x4d; shufflenet_v1; xception; senet_154; ssd_300_vgg16_atrous_voc;
+        yolo3_darknet53_voc; center_net_resnet18_v1b_voc; fcn_resnet50_voc; deeplab_resnet50_ade;
+        psp_resnet50_ade; simple_pose_resnet18_v1b; mobile_pose_resnet18_v1b; mobilenet1.0_int8;
+        ssd_512_mobilenet1.0_voc_int8
+    """,
+    "gluonnlp": """
+        bert_12_768_12 with its heads; roberta_12_768_12; distilbert_6_768_12; ernie_12_768_12;
+        standard_lstm_lm_200; awd_lstm_lm_600; transformer_en_de_512 encoder;
+        transformer_en_de_512 decoder; transformer_en_de_512 decoder, one step;
+        elmo_2x1024_128_2048cnn_1xhighway; gpt2_117m, of the library's cells
+    """,
+}
 RELAY = ("gluon-", "testing-", "pass-", "qnn-onnx-qdq", "qnn-onnx-qop")  # how their names begin
 NAMED = "named"  # the variant with a named number of samples
 
@@ -67,7 +76,7 @@ def names() -> list[str]:
     models += [f"int8/{n}/{how}" for n, how in QUANTIZED]
     models += [n for n in vision if weight_of(n) == 0]
     models += [f"relay/{n}" for n in relay_networks()]
-    models += [f"gluoncv/{n}" for n in zoo_names()]
+    models += zoo_names()
     return models + [n for n in vision if weight_of(n)]
 
 
@@ -85,15 +94,11 @@ def relay_networks() -> list[str]:
 
 
 def zoo_names() -> list[str]:
-    """Networks of GluonCV, where it is here."""
-    from .zoo import has_packages
-
-    if not has_packages():
-        return []
-    from .zoo import gluoncv
-
-    known = set(gluoncv.names())
-    return [n for n in GLUONCV if n in known]
+    """Networks of MXNet's model libraries, where these are here."""
+    return [
+        f"{library}/{name.strip()}"
+        for library, names in ZOO.items() if has_packages() for name in names.split(";")
+    ]  # fmt: skip
 
 
 def open_model(name: str, folder: Path) -> Model:
@@ -105,8 +110,8 @@ def open_model(name: str, folder: Path) -> Model:
         return load_quantized(*rest.split("/"), folder)
     if kind == "relay":
         return relay_network(rest)
-    if kind == "gluoncv":
-        return zoo_network(rest, folder)
+    if kind in ZOO:
+        return zoo_network(kind, rest, folder)
     return network(name, folder)
 
 
@@ -146,14 +151,12 @@ def light(name: str, folder: Path) -> Model:
 
 def relay_network(name: str) -> Model:
     """A network of the corpus, with what TVM computed."""
+    case, graph, params = relay_corpus.load(name)
     folder = Path(os.environ["SERDE_CORPUS"]) / name
     path = next(p for p in (folder / "module.json", folder / "module.json.gz") if p.is_file())
-    params = folder / "params.bin"
-    with np.load(folder / "io.npz") as arrays:
-        feeds = {n[3:]: arrays[n] for n in arrays if n.startswith("in:")}
-        truth = [arrays[n] for n in arrays if n.startswith("out:")]
-    read = partial(serde.load, path, params=params if params.is_file() else None)
-    return Model({"": read}, {"": (feeds, truth)}, largest_error)
+    weights = {n: tensor.load() for n, tensor in params.items()}
+    read = partial(serde.load, path, params=weights)
+    return Model({"": read}, {"": (relay_corpus.feeds(case, graph), case.outputs)}, largest_error)
 
 
 def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -173,11 +176,10 @@ def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def zoo_network(name: str, folder: Path) -> Model:
-    """A network of GluonCV; detections are compared row by row."""
-    from .zoo import gluoncv
-
-    sample = gluoncv.sample(name, folder)
+def zoo_network(library: str, name: str, folder: Path) -> Model:
+    """A network of a model library of MXNet; detections are compared row by row."""
+    has_packages()
+    sample = import_module(f"conformance.zoo.{library}").sample(name, folder)
     reads = {
         "": partial(serde.load, sample.prefix, inputs=sample.feeds, outputs=sample.outputs or None)
     }

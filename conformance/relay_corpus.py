@@ -59,15 +59,15 @@ def _reader(folder: Path) -> Any:
     return module
 
 
-def load(name: str) -> tuple[Any, Graph, frozenset[str]]:
-    """A module as the corpus has it, its graph, and the names of its weights."""
+def load(name: str) -> tuple[Any, Graph, Mapping[str, Tensor]]:
+    """A module as the corpus has it, its graph, and its weights."""
     folder = Path(os.environ["SERDE_CORPUS"])
     case = _reader(folder).load(folder / name)
     params = {n: Tensor.of(np.asarray(a)) for n, a in case.weights.items()}
     if case.params_file is not None:
         params |= read_params(case.params_file)
     graph = tidy(to_ir(module_graph(parse_json(case.json, name), params, name)))
-    return case, graph, frozenset(params)
+    return case, graph, params
 
 
 def feeds(case: Any, graph: Graph) -> dict[str, Any]:

@@ -148,6 +148,22 @@ FORMS = {
         {},
         18,
     ),
+    "arithmetic on sums of integers": (
+        "(int32[2,3,4] x) => (int32[a] y, int32[a] z)",
+        "s = ReduceSum<keepdims = 0>(x, axes) y = Sub(n, s) m = ReduceMean<axes = [1, 2], "
+        "keepdims = 0>(x) z = Neg(m)",
+        {"axes": np.array([1, 2]), "n": np.array(10, np.int32)},
+    ),
+    "an integer quotient of sums": (
+        "(int32[2,3,4] x) => (int32[a,1,1] y)",
+        "s = ReduceSum(x, axes) t = Add(s, n) y = Div(t, n)",
+        {"axes": np.array([1, 2]), "n": np.array(10, np.int32)},
+    ),
+    "an integer quotient of products": (
+        "(int64[4,4] x) => (int64[4,4] y)",
+        "s = MatMul(x, x) y = Div(s, n)",
+        {"n": np.array(-7)},
+    ),
     "another activation": (
         "(float[3,4,2] x) => (float[3,1,4,1] y)",
         'y, h = GRU<hidden_size = 1, activations = ["Sigmoid", "Softsign"]>(x, w, r)',

@@ -65,13 +65,22 @@ def read_fixed_point_multiply(g, x, *, multiplier: int, shift: int):
 def read_fixed_point_multiply_per_axis(
     g, x, multiplier, left, right, *, axes: tuple[int, ...], is_lshift_required=False
 ):
-    """Numbers along one axis. TVM shifts to the right where ``is_rshift_required`` is false too."""
+    numbers, shift = align_factors(x, (multiplier, left, right), axes, is_lshift_required)
+    return g.cast(multiply_fixed_point(g, x, numbers, shift), x.type)
+
+
+def align_factors(
+    x: Value, quantities: Sequence[Value], axes: tuple[int, ...], has_left: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Multipliers along one axis, and by how many bits to shift to the left.
+
+    TVM shifts to the right where ``is_rshift_required`` is false too.
+    """
     require(len(axes) == 1, f"axes={axes}")
     shape = [-1 if a == axes[0] % x.rank else 1 for a in range(x.rank)]
-    numbers, up, down = (
-        v.array().reshape(shape).astype(np.int64) for v in (multiplier, left, right)
-    )
-    return g.cast(multiply_fixed_point(g, x, numbers, up * is_lshift_required - down), x.type)
+    arrays = require_arrays(quantities)
+    numbers, up, down = (v.reshape(shape).astype(np.int64) for v in arrays)
+    return numbers, up * has_left - down
 
 
 def saturate(g, x: Value, dtype: DType):

@@ -1,7 +1,8 @@
 """Quantized operators as real ones between DequantizeLinear and QuantizeLinear: ``integers="qdq"``.
 
 Compilers for hardware look for this form. ``QuantizeLinear`` rounds halves to even and the product
-of scales is a float, where TVM multiplies in fixed point: an integer may differ by one.
+of scales is a float, where TVM multiplies in fixed point: an integer may differ by one. Products in
+fixed point that do not end in bytes are those of floats, too.
 
 An int32 tensor between two operators, such as the sum of a convolution, has no form of its own in
 ONNX. Its rule makes the exact integers, and notes the real tensor that they stand for; the operator
@@ -26,6 +27,7 @@ from .binary import IGNORED
 from .cast import read_cast
 from .convolution import TUNING, unpack_kernel, window
 from .fixed_point import saturate
+from .fixed_point_floats import RULES as FIXED_POINT_FLOATS
 from .layouts import pack_layout, unpack_layout
 from .linear import read_bias_add, swap_last_axes
 from .quantization import (
@@ -107,9 +109,11 @@ class QdqRules:
         }
         binary = {"qnn.add": "Add", "qnn.subtract": "Sub", "qnn.mul": "Mul"}
         rules |= {name: Rule.of(partial(self.binary, op)) for name, op in binary.items()}
-        return rules | {
-            f"qnn.{name}": Rule.of(partial(self.function, name)) for name in REAL_FUNCTIONS
-        }
+        return (
+            rules
+            | FIXED_POINT_FLOATS
+            | {f"qnn.{name}": Rule.of(partial(self.function, name)) for name in REAL_FUNCTIONS}
+        )
 
     def follow(self, exact, note):
         """The exact rule, of whose result the real tensor is noted."""
@@ -145,8 +149,8 @@ class QdqRules:
             real = self.find_real(g, x, in_scale, in_zero, axis)
             return self.emit_quantize(g, real, out_scale.array(), out_zero.array(), axis, dtype)
         y = read_requantize(
-            g, x, *operands, axis=axis, rounding=rounding, compute_dtype=compute_dtype,
-            out_dtype=out_dtype,
+            g, x, *operands, axis=axis, rounding=rounding, out_dtype=out_dtype,
+            compute_dtype="float32" if compute_dtype in ("None", "int64") else compute_dtype,
         )  # fmt: skip
         if dtype is DType.INT32 and is_known(*operands):
 

@@ -17,7 +17,9 @@ from tests.relay.running import fed_and_given, names, read_module, run
 from tests.relay.tvm_live import ask
 
 ARCHIVE = Path(__file__).with_name("recorded.zip.xz")
-QUANTIZED = {folder_name(n): c for n, c in CASES.items() if n.startswith("qnn.")}
+QUANTIZED = {
+    folder_name(n): c for n, c in CASES.items() if n.startswith(("qnn.", "fixed_point_multiply"))
+}
 CONV = "R.qnn.conv2d(a, c(w({}), 'int8'), c(3, 'int32'), c(0, 'int32'), c(0.1), {}, (3, 3), {}, {})"
 PLAIN = CONV.format("4, 3, 3, 3", "c(0.02)", 4, "padding=(1, 1)")
 BY_CHANNEL = CONV.format("4, 3, 3, 3", "c([0.02, 0.03, 0.01, 0.005])", 4, "strides=(2, 2)")
@@ -39,6 +41,16 @@ def requantize(x: str, scale: str = "c(0.002)", rest: str = "axis=1, out_dtype='
     return f"R.qnn.requantize({x}, {scale}, c(0, 'int32'), {TO}, {rest})"
 
 
+# What TVM writes out for a requantization in int64: a product, what rounds it, and a shift.
+SHIFTED = (
+    "(lambda p: R.right_shift(R.add(p, {rounding}), c(39, 'int64')))"
+    "(R.multiply(R.cast(a, 'int64'), c({factor}, 'int64')))"
+)
+UP = "c(1 << 38, 'int64')"
+AWAY = "R.where(R.greater_equal(p, c(0, 'int64')), c(1 << 38, 'int64'), c((1 << 38) - 1, 'int64'))"
+TRUNCATED = "R.where(R.less(p, c(0, 'int64')), c((1 << 39) - 1, 'int64'), c(0, 'int64'))"
+SUMS, ROUNDED_UP = "40:int32:-70000:70000", {"Mul": 1, "Add": 1, "Floor": 1}
+ROUNDED_AWAY = {"Mul": 2, "Sign": 1, "Abs": 1, "Add": 1, "Floor": 1}
 CHANNELS = "c([0.002, 0.003, 0.001, 0.0005])"
 PATTERNS = {  # an expression, its input, and the operators it becomes
     "conv": (requantize(PLAIN), IMAGE, LAYER),
@@ -91,6 +103,12 @@ PATTERNS = {  # an expression, its input, and the operators it becomes
         "R.maximum(R.cast({0}, 'int32'), R.cast({0}, 'int32'))".format(requantize(PLAIN)), IMAGE, None,
     ),
     "another scale": (requantize(PLAIN, "c(0.004)"), IMAGE, None),
+    "a product in int64": (SHIFTED.format(rounding=UP, factor=1119649675), SUMS, ROUNDED_UP),
+    "halves away from zero": (SHIFTED.format(rounding=AWAY, factor=1 << 30), SUMS, ROUNDED_AWAY),
+    "a product that is rounded otherwise": (
+        SHIFTED.format(rounding=TRUNCATED, factor=1119649675), SUMS, None,
+    ),
+    "a scale of sums": (requantize(PLAIN, rest="axis=1, out_dtype='int32'"), IMAGE, None),
     "weights of the model": (
         requantize("R.qnn.conv2d(a, R.cast(R.clip(a, 0, 99), 'int8'), c(3, 'int32'), "
         "c(0, 'int32'), c(0.1), c(0.02), (8, 8), 2)"), IMAGE, LAYER | {"Min": 1, "Max": 1},

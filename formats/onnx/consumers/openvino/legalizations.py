@@ -5,12 +5,15 @@ The node tests, networks and quantized models tell what is wrong, in OpenVINO 20
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from serde.decompositions import indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
+from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_CODES
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.recurrent import time_first
@@ -36,16 +39,42 @@ FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
-@legalize.for_each(("ReduceMax", "ReduceMin"))
-def legalize_extreme(op, g, x, axes=None, **form):
+@legalize.for_each(REDUCTIONS)
+def legalize_reduction(op, g, x, axes=None, **form):
+    """OpenVINO reduces integers in float32, and gets arithmetic wrong that it joins to that."""
+    if x.type.kind not in "iu" or x.shape_data is not None:
+        return legalize_float_reduction(op, g, x, axes, **form)
+    count = count_reduced(x, axes, form["noop_with_empty_axes"])
+    if op == "ReduceMean" and count is not None:
+        total = legalize_reduction("ReduceSum", g, x, axes, **form)
+        return g.Div(total, g.const(count, x.type))
+    return g.cast_like(g[op](g.cast(x, DType.FLOAT32), axes, **form), x)
+
+
+def legalize_float_reduction(op, g, x, axes=None, **form):
     """OpenVINO gives the lowest finite number as the largest of elements that are all -inf."""
-    producer = g.producer(x)
-    if op == "ReduceMax" and producer is not None and producer.op in FINITE:
+    if op in UNREDUCED:
+        return transform_unreduced(op, g, x, axes, **form)
+    if op not in ("ReduceMax", "ReduceMin"):
+        return None
+    node = g.producer(x)
+    is_integer = node is not None and node.op == "Cast" and node.inputs[0].type.kind in "iu"
+    if is_integer or (op == "ReduceMax" and node is not None and node.op in FINITE):
         return None
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
-legalize.for_each(tuple(UNREDUCED))(transform_unreduced)
+def count_reduced(x: Value, axes: Value | None, noop_with_empty_axes: int) -> int | None:
+    """How many elements each result is made of, if that is known."""
+    if axes is not None and axes.tensor is None:
+        return None
+    listed = axes.ints() if axes is not None else ()
+    if not listed and noop_with_empty_axes:
+        return 1
+    sizes = [x.ranked_shape[a] for a in listed or range(x.rank)]
+    return math.prod(sizes) if all(isinstance(n, int) for n in sizes) else None
+
+
 ACTIVATIONS = frozenset(("HardSigmoid", "Relu", "Sigmoid", "Tanh"))  # of recurrent layers
 
 
@@ -235,3 +264,24 @@ def legalize_conv(g, x, w, b=None, *, strides=(), **frame):
     axes = list(range(2, x.rank))
     some = g.Slice(x, [0] * len(axes), [2**31 - 1] * len(axes), axes, strides)
     return g.Conv(some, w, b, **frame)
+
+
+@legalize("Div")
+def legalize_integer_division(g, a, b):
+    """OpenVINO rounds an integer quotient where it joins the division by a constant to a product.
+
+    It does so behind reductions, products and Resize too, but not where the dividend is read twice.
+    """
+    if a.type.kind == "f" or b.tensor is None or a.shape_data is not None or is_multiple(g, a, b):
+        return None
+    return g.Div(g.Sub(a, g.Mod(a, b, fmod=1)), b)
+
+
+def is_multiple(g, a: Value, b: Value) -> bool:
+    """Whether ``a`` is what another integer has above its remainder by ``b``."""
+    difference = g.producer(a)
+    if difference is None or difference.op != "Sub":
+        return False
+    whole, rest = difference.inputs
+    remainder = g.producer(rest)
+    return remainder is not None and remainder.op == "Mod" and remainder.inputs == (whole, b)
