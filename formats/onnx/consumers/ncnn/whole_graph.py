@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from serde.errors import Problem, Unconvertible
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.ir.replace_uses import replace_values
 from serde.legalize.walk import group_problems, problem_of
+
+from .windows import LEAST
 
 # pnnx knows these by their attributes, and takes none for granted.
 EXPLICIT = frozenset({("Pad", "mode"), ("Resize", "mode"), ("Resize", "nearest_mode"),
@@ -32,7 +37,21 @@ def prepare(graph: Graph) -> Graph:
     refusals = [*check_outputs(graph), *check_samples(graph), *check_volumes(graph)]
     if problems := group_problems(refusals):
         raise Unconvertible("ir → ncnn", problems)
-    return replace(graph, explicit=EXPLICIT)
+    return replace(pad_finitely(graph), explicit=EXPLICIT)
+
+
+def pad_finitely(graph: Graph) -> Graph:
+    """Return a graph whose pools are not padded with -inf, which ncnn does not read.
+
+    ``avoid_runtime_forms`` writes such pads behind other ones.
+    """
+    pads = (n for n in graph.nodes if n.op == "Pad" and len(n.inputs) > 2)
+    fills = {v: v.array() for n in pads if (v := n.inputs[2]) is not None and v.type.kind == "f"}
+    finite = {
+        v: replace(v, tensor=Tensor.of(np.maximum(a, a.dtype.type(LEAST))))
+        for v, a in fills.items() if np.isneginf(a)
+    }  # fmt: skip
+    return replace_values(graph, finite) if finite else graph
 
 
 def check_outputs(graph: Graph) -> Iterator[Problem]:
