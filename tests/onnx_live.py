@@ -91,4 +91,6 @@ def error(y: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference in terms of the largest number; infinite for another shape or type."""
     if y.shape != expected.shape or y.dtype != expected.dtype or not np.isfinite(y).all():
         return float("inf")
+    if y.dtype == bool:
+        return float((y != expected).any())
     return float(np.abs(y - expected).max() / np.abs(expected).max())

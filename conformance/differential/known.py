@@ -12,7 +12,8 @@ from .domains import Array, has_nan, is_finite
 from .program import Program
 
 BOUNDING = frozenset(
-    "Celu Clip Elu HardSigmoid HardSwish Max Min Mish Selu Softplus ThresholdedRelu".split()
+    "Celu Clip Elu Exp HardSigmoid HardSwish Max Min Mish Relu Selu Shrink Softplus "
+    "ThresholdedRelu".split()
 )
 
 
@@ -70,7 +71,7 @@ def takes_none_of(program: Program, how: str) -> bool:
 
 
 def bounds_nan(program: Program, how: str) -> bool:
-    """Whether an operator that takes the larger or the lesser of two has NaN among its operands."""
+    """Whether an operator that bounds or compares its operands has NaN among them."""
     operands = [n for s in program.steps if s.op in BOUNDING for n in s.inputs if n]
     return any(
         isinstance(values[n], np.ndarray) and has_nan(values[n])
@@ -185,7 +186,10 @@ KNOWN = (
         ("tract", "onnx2torch"), has_empty_value,
         "tract and PyTorch fail at ranges and slices that turn out empty in the run",
     ),
-    Known(("OpenVINO",), bounds_nan, "OpenVINO's max and min of NaN and a number is the number"),
+    Known(
+        ("OpenVINO",), bounds_nan,
+        "OpenVINO's bounds, exponentials and comparisons of NaN are numbers",
+    ),
     Known(("tract",), has_nan_value, "tract's bounds and approximations of NaN are numbers"),
     Known(
         ("MNN", "OpenVINO"), exceeds_int32,

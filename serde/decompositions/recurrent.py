@@ -9,6 +9,7 @@ from typing import Any
 
 from serde.decompositions.table import decompositions
 from serde.errors import require
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from .loops import loop_body, reverse_rows
@@ -194,7 +195,7 @@ def _run_as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
     at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
     row = _run_step(inner, projected, at, turned, stepping, lengths)
     after = [v for v in (turned.h, turned.c) if v is not None]
-    body = inner.build([on, *after, row])
+    body = inner.build(ensure_distinct_outputs(inner, [on, *after, row]))
     *last, rows = g.Loop(total, None, *states, body=body, outputs=len(states) + 1)
     return reverse_rows(g, rows) if back else rows, last[0], last[1] if len(last) > 1 else None
 

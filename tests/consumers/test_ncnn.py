@@ -67,7 +67,9 @@ def test_numbers_that_look_up_rows(tmp_path):
 def test_padding_of_a_pool_behind_padding(tmp_path):
     """It is written as a Pad, with the least number in place of -inf."""
     signature = "(float[1,2,6,6] x) => (float[1,2,4,4] y)"
-    body = "z = Pad(x, pads) y = MaxPool<kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]>(z)"
+    body = (
+        "z = Pad(x, pads) y = MaxPool<kernel_shape = [3,3], strides = [2,2], pads = [1,1,1,1]>(z)"
+    )
     feeds, pads = {"x": draw(1, 2, 6, 6)}, np.asarray([0, 0, 1, 1, 0, 0, 0, 0])
     check_model(signature, body, feeds, "ncnn", tmp_path, pads=pads)
 

@@ -108,6 +108,17 @@ def test_a_computed_limit_of_overlap(tmp_path):
          "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"),
         ("(float[2] x) => (int64[N] y)", "s = Shape<start = 1>(x) y = Identity(s)",
          "OpenVINO takes a constant without elements for a scalar"),
+        ("(float[2] x) => (float[N] y)", "s = Shape<start = 1>(x) y = Gather(x, s)",
+         "OpenVINO takes a constant without elements for a scalar"),
+        ("(float[2,3] x, int64[1] a) => (float[N,M] y)", "y = Slice(x, a, a, a)",
+         "OpenVINO takes constant 'axes' only"),
+        ("(float[N,1] x) => (float[M] y)", "y = Squeeze(x)",
+         "OpenVINO squeezes axes of static sizes, or those in 'axes', only"),
+        ("(float[1,M,N] x, float[2,M,3] w) => (float[1,2,L] y)", "y = Conv(x, w)",
+         "OpenVINO has convolutions of static channels only"),
+        ("(float[1,1,N] x, float[1,1,1] w) => (float[1,1,L] y)", "y = Conv<pads = [1, 0]>(x, w)",
+         "OpenVINO has no padding as wide as the kernel of each channel, of sizes by name: "
+         "give numbers"),
     ],
 )  # fmt: skip
 def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
@@ -163,6 +174,96 @@ FORMS = {
         "(int64[4,4] x) => (int64[4,4] y)",
         "s = MatMul(x, x) y = Div(s, n)",
         {"n": np.array(-7)},
+    ),
+    "other activations of two directions": (
+        "(float[3,4,2] x) => (float[3,2,4,2] y)",
+        'y = RNN<hidden_size = 2, direction = "bidirectional", '
+        'activations = ["Sigmoid", "HardSigmoid"]>(x, w, r)',
+        {
+            "w": np.arange(8, dtype=np.float32).reshape(2, 2, 2) / 9,
+            "r": np.ones((2, 2, 2), "f4") / 3,
+        },
+    ),
+    "lengths over steps by name": (
+        "(float[N,2,2] x) => (float[N,1,2,2] y)",
+        "y = RNN<hidden_size = 2>(x, w, r, , n)",
+        {
+            "w": np.arange(4, dtype=np.float32).reshape(1, 2, 2) / 9,
+            "r": np.ones((1, 2, 2), "f4") / 3,
+            "n": np.array([6, 3], np.int32),
+        },
+    ),
+    "regions with as many samples as they need": (
+        "(float[2,3,6,7] x, int64[2] i) => (float[2,3,2,2] y)",
+        "y = RoiAlign<output_height = 2, output_width = 2>(x, b, i)",
+        {"b": np.array([[0, 0, 9, 8], [1, 2, 3, 3]], np.float32), "i": np.array([1, 0])},
+    ),
+    "a fraction as a bias": (
+        "(float[2,4,3,3] x) => (float[2,4,3,3] y)",
+        "y = LRN<size = 3, bias = 0.75>(x)",
+        {},
+    ),
+    "Selu from 0": ("(float[2,3] x) => (float[2,3] y)", "y = Selu<alpha = 0.0>(x)", {}),
+    "a negative bound": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = Shrink<lambd = -0.5, bias = 0.2>(x)",
+        {},
+    ),
+    "parts of unlike sizes": (
+        "(float[2,3] x) => (float[1,3] y, float[1,3] z)",
+        "y, z, e = Split<num_outputs = 3>(x)",
+        {},
+        18,
+    ),
+    "frames without a window": (
+        "(float[N,12,1] x) => (float[N,a,b,2] y)",
+        "y = STFT(x, step, , length)",
+        {"step": np.array(2), "length": np.array(5)},
+    ),
+    "norms of small numbers": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "y = LpNormalization<axis = 1>(x)",
+        {"x": np.array([[1e-5, 2e-5, 0], [0, 0, 0]], np.float32)},
+    ),
+    "ranks of equal elements": (
+        "(float[2,99] x) => (float[2,30] y, int64[2,30] i)",
+        "y, i = TopK(x, k)",
+        {"x": np.arange(198, dtype=np.float32).reshape(2, 99) * 7 % 5, "k": np.array([30])},
+    ),
+    "truth of places": (
+        "(float[2,3] x) => (bool[2,1] y)",
+        "i = ArgMax<axis = 1>(x) c = Cast<to = 9>(i) y = Or(c, c)",
+        {},
+    ),
+    "truth of NaN": (
+        "(float[3] x) => (bool[3] y)",
+        "c = Cast<to = 9>(x) y = And(c, c)",
+        {"x": np.array([np.nan, 0, 2], np.float32)},
+    ),
+    "resized integers": (
+        "(int32[1,1,3,4] x) => (int32[1,1,6,8] y)",
+        'y = Resize<mode = "linear">(x, , , sizes)',
+        {"sizes": np.array([1, 1, 6, 8])},
+    ),
+    "flags of all elements": (
+        "(float[N,2] x) => (float[a] y)",
+        "y = Compress(x, c)",
+        {"c": np.arange(12) % 3 == 0},
+    ),
+    "back from before the front": (
+        "(float[N] x) => (float[a] y)",
+        "y = Slice(x, s, e, a, t)",
+        {"s": np.array([-9]), "e": np.array([-9]), "a": np.array([0]), "t": np.array([-2])},
+    ),
+    "shifted bytes that overflow": (
+        "(uint8[3] x) => (uint8[3] y)",
+        'y = BitShift<direction = "LEFT">(x, n)',
+        {"x": np.array([1, 3, 200], np.uint8), "n": np.array([7, 7, 9], np.uint8)},
+    ),
+    "a computed bound of a constant": (
+        "(float x) => (float[1] y)",
+        "y = Clip(c, x)",
+        {"c": np.ones(1, np.float32), "x": np.array(2, np.float32)},
     ),
     "another activation": (
         "(float[3,4,2] x) => (float[3,1,4,1] y)",

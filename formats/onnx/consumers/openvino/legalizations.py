@@ -9,33 +9,41 @@ import math
 
 import numpy as np
 
-from serde.decompositions import indexing, normalization, recurrent, reduction
+from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
 from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_CODES
+from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.elementwise import floor_mod
-from serde.version_converter.adapters.recurrent import time_first
 from serde.version_converter.adapters.reduction import UNREDUCED
-from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
-from serde.version_converter.adapters.resize_coordinates import Sampling
-from serde.version_converter.adapters.roi import align_regions
 
 from ..non_max_suppression import raise_overlap_limit
 from ..reductions import transform_unreduced
+from ..slices import read_cuts
+from .recurrent import legalize_recurrent_layers
+from .windows import legalize_windows
 
 legalize = legalization_table("ir → openvino")
 
 AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
 
+LEAST_UNSTABLE = 20  # elements that OpenVINO sorts so that equal ones may change places
+MOST_RANKED = 46340  # elements of which pairs fit into int32
+
+legalize_recurrent_layers(legalize)
+legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
+legalize("LpNormalization")(normalization.lp_norm)  # OpenVINO adds to the norm
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("NonMaxSuppression")(raise_overlap_limit)
 
 
-FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
+COUNTING = frozenset(  # operators that return int64 whatever they read
+    "ArgMax ArgMin MaxPool NonMaxSuppression NonZero Shape Size TopK Unique".split()
+)
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
@@ -75,34 +83,6 @@ def count_reduced(x: Value, axes: Value | None, noop_with_empty_axes: int) -> in
     return math.prod(sizes) if all(isinstance(n, int) for n in sizes) else None
 
 
-ACTIVATIONS = frozenset(("HardSigmoid", "Relu", "Sigmoid", "Tanh"))  # of recurrent layers
-
-
-@legalize.for_each(("GRU", "RNN"))
-def legalize_recurrent(op, g, *operands, layout: int, outputs=1, **form):
-    """OpenVINO computes layers with the batch first wrongly, and lacks some activations."""
-    usual = recurrent.CELLS[op][1]
-    is_known = set(form.get("activations") or usual) <= ACTIVATIONS
-    if not is_known:
-        return recurrent.unroll_recurrent(op, g, *operands, layout=layout, outputs=outputs, **form)
-    if not layout:
-        return None
-    return time_first(op, g, *operands, layout=layout, outputs=outputs, **form)
-
-
-@legalize("LSTM")
-def legalize_lstm(
-    g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, input_forget: int, outputs=1,
-    **form,
-):  # fmt: skip
-    """OpenVINO computes peepholes wrongly, and takes no heed of ``input_forget``."""
-    operands = x, w, r, b, lengths, h0, c0
-    form |= {"input_forget": input_forget, "outputs": outputs}
-    if p is not None or input_forget:
-        return recurrent.unroll_recurrent("LSTM", g, *operands, p, **form)
-    return legalize_recurrent("LSTM", g, *operands, **form)
-
-
 @legalize.for_each(("Max", "Mean", "Min", "Sum"))
 def legalize_variadic(op, g, *operands):
     """OpenVINO returns memory that it does not fill for an input that is the output."""
@@ -123,7 +103,14 @@ def legalize_mod(g, x, y, *, fmod: int):
 
 @legalize("Cast")
 def legalize_cast(g, x, *, to: int, **form):
-    """Infinities of a float64 input are the largest floats in OpenVINO."""
+    """Infinities of a float64 input are the largest floats in OpenVINO.
+
+    NaN is not true in it, and it makes truth a type of the results of operators that count.
+    """
+    node = g.producer(x)
+    counts = node is not None and node.op in COUNTING
+    if to == ELEMENT_CODES[DType.BOOL] and (counts or x.type.kind == "f"):
+        return g.Not(g.Equal(x, 0))
     is_input = x.type is DType.FLOAT64 and g.producer(x) is None
     if not is_input or to != ELEMENT_CODES[DType.FLOAT32]:
         return None
@@ -132,46 +119,25 @@ def legalize_cast(g, x, *, to: int, **form):
     return g.Where(is_largest, g.Mul(g.Sign(y), float("inf")), y)
 
 
-@legalize("MaxPool")
-def legalize_max_pool(
-    g, x, *, ceil_mode: int, dilations, storage_order: int, outputs: int = 1, **form
-):
-    """OpenVINO keeps windows that begin in the padding at the end, and counts places by rows."""
-    form |= {"ceil_mode": ceil_mode, "dilations": dilations, "storage_order": storage_order}
-    if outputs > 1 and storage_order:
-        return g.decompose("MaxPool", 8, x, outputs=outputs, **form)
-    return g.decompose("MaxPool", 10, x, outputs=outputs, **form) if ceil_mode else None
+@legalize("LRN")
+def legalize_lrn(g, x, *, alpha: float, beta: float, bias: float, size: int):
+    """OpenVINO takes the bias for an integer: one of 1 is left, and a factor."""
+    if bias.is_integer():
+        return None
+    y = g.LRN(x, alpha=alpha / bias, beta=beta, bias=1.0, size=size)
+    return g.Mul(y, bias**-beta)
 
 
-@legalize("RoiAlign")
-def legalize_roi_align(g, x, rois, batch, *, mode, **form):
-    """The largest of the samples is not that of the standard."""
-    return None if mode == "avg" else align_regions(g, x, rois, batch, mode=mode, **form)
+@legalize("Selu")
+def legalize_selu(g, x, *, alpha: float, gamma: float):
+    """OpenVINO takes 0 for the default value."""
+    return None if alpha and gamma else elementwise.selu(g, x, alpha=alpha, gamma=gamma)
 
 
-@legalize("Resize")
-def legalize_resize(
-    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
-    axes: tuple[int, ...] | None = None, **sampling,
-):  # fmt: skip
-    """OpenVINO computes coordinates from sizes only, and leaves nothing out."""
-    how, policy = Sampling.of(sampling), keep_aspect_ratio_policy
-    x, roi, scales, sizes = every_axis(
-        g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
-    )
-    is_cropped = scales is not None and sizes is not None
-    if is_cropped or not is_native_resize(x, how, static_scales(x, scales, sizes)):
-        return decompose_resize(g, x, roi, scales, sizes, how)
-    return g.as_is("Resize", (x, roi, scales, sizes), sampling)
-
-
-def is_native_resize(x: Value, how: Sampling, factors) -> bool:
-    """Whether OpenVINO, which knows sizes and no scales, computes the same."""
-    if how.exclude_outside or how.antialias or how.coordinates in FOREIGN_COORDINATES:
-        return False
-    if how.coordinates != "align_corners" or factors is None or not x.is_static:
-        return True
-    return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
+@legalize("Shrink")
+def legalize_shrink(g, x, *, bias: float, lambd: float):
+    """OpenVINO takes no negative bound."""
+    return g.decompose("Shrink", 9, x, bias=bias, lambd=lambd) if lambd < 0 else None
 
 
 @legalize("HardSigmoid")
@@ -184,9 +150,13 @@ def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
 
 @legalize("STFT")
 def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
-    """OpenVINO takes numbers for the step and the length of frames."""
+    """OpenVINO takes numbers for the step and the length of frames, and signals of a static size.
+
+    It takes no window where both halves of the spectrum are asked for and the length is told.
+    """
     is_held = all(v is not None and v.tensor is not None for v in (step, length))
-    if is_held and (window is None or window.tensor is not None):
+    is_windowed = window is not None and (window.tensor is None or not onesided)
+    if is_held and x.is_static and not is_windowed:
         return None
     return g.decompose("STFT", 17, x, step, window, length, onesided=onesided)
 
@@ -194,10 +164,107 @@ def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
 @legalize("Split")
 def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
     """OpenVINO has parts of one size where it is not told others."""
-    if split is not None or isinstance(x.ranked_shape[axis], int):
+    n, count = x.ranked_shape[axis], num_outputs or outputs
+    if split is not None:
         return None
-    return g.decompose("Split", 18, x, None, axis=axis, num_outputs=num_outputs or outputs,
-                       outputs=outputs)  # fmt: skip
+    if not isinstance(n, int):
+        return g.decompose("Split", 18, x, None, axis=axis, num_outputs=count, outputs=outputs)
+    if n % count == 0:
+        return None
+    part = -(-n // count)
+    sizes = [max(0, min(part, n - i * part)) for i in range(count)]
+    return g.Split(x, sizes, axis=axis, outputs=outputs)
+
+
+@legalize("TopK")
+def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
+    """OpenVINO ranks equal elements in any order: their indices are ranked on their own.
+
+    All elements are ranked, each gets the number of the run of equal ones that it is in, and then
+    pairs of that and the index are, as integers.
+    """
+    n = x.ranked_shape[axis]
+    form = {"axis": axis, "largest": largest, "sorted": 1}
+    values, places = g.as_is("TopK", (x, k), form, outputs=2)
+    if outputs == 1 or not isinstance(n, int) or n < LEAST_UNSTABLE:
+        return (values, places) if outputs > 1 else values
+    require(n <= MOST_RANKED, f"OpenVINO ranks equal elements in any order; up to {MOST_RANKED} "
+            "are ranked again")  # fmt: skip
+    every, where = g.as_is("TopK", (x, g.const([n])), form, outputs=2)
+    later, earlier = g.Slice(every, [1], [n], [axis]), g.Slice(every, [0], [n - 1], [axis])
+    is_new = g.cast(g.Not(g.Equal(later, earlier)), DType.INT32)
+    first = g.Mul(g.Slice(g.cast(where, DType.INT32), [0], [1], [axis]), 0)
+    runs = g.CumSum(g.Concat(first, is_new, axis=axis), g.const(axis, DType.INT32))
+    pairs = g.Add(g.Mul(runs, n), g.cast(where, DType.INT32))
+    ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[0]
+    return values, g.cast(g.Mod(ranked, n), DType.INT64)
+
+
+@legalize("Compress")
+def legalize_compress(g, x, flags, *, axis: int | None = None):
+    """OpenVINO loses the rank where no axis is named and sizes are dynamic."""
+    if axis is not None or x.is_static:
+        return None
+    return g.Compress(g.Reshape(x, [-1]), flags, axis=0)
+
+
+@legalize("Slice")
+def legalize_slice(g, x, starts, ends, axes=None, steps=None):
+    """OpenVINO has no elements where it counts back from before the front of a dynamic size."""
+    cuts = read_cuts(x, starts, ends, axes, steps)
+    if cuts is None or not any(
+        cut.step < 0 and cut.start < -1 and not isinstance(x.ranked_shape[axis], int)
+        for axis, cut in cuts
+    ):
+        return None
+    for axis, cut in cuts:
+        first = g.Max(g.Neg(size(g, x, axis)), [cut.start]) if cut.start < -1 else [cut.start]
+        x = g.as_is("Slice", (x, first, [cut.stop], [axis], [cut.step]), {})
+    return x
+
+
+@legalize("BitShift")
+def legalize_bit_shift(g, x, y, *, direction: str):
+    """OpenVINO makes an axis of scalars, and the largest byte of what overflows."""
+    if x.type is DType.UINT8 and direction == "LEFT":
+        wide, count = (g.cast(v, DType.UINT32) for v in (x, y))
+        shifted = g.BitShift(wide, g.Min(count, 8), direction=direction)
+        return g.cast(g.Mod(shifted, 256), x.type)
+    if x.rank or y.rank:
+        return None
+    shifted = g.BitShift(g.Reshape(x, [1]), g.Reshape(y, [1]), direction=direction)
+    return g.Reshape(shifted, g.const(np.zeros(0, np.int64)))
+
+
+@legalize("Clip")
+def legalize_clip(g, x, low=None, high=None):
+    """OpenVINO takes the shape of a bound that is computed."""
+    if all(v is None or v.tensor is not None for v in (low, high)):
+        return None
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@legalize("Gemm")
+def legalize_gemm(g, a, b, c=None, **form):
+    """OpenVINO has factors of integers that are integers."""
+    if a.type.kind == "f" or (form["alpha"].is_integer() and form["beta"].is_integer()):
+        return None
+    wide = (v and g.cast(v, DType.FLOAT32) for v in (a, b, c))
+    return g.cast_like(g.Gemm(*wide, **form), a)
+
+
+@legalize("MatMul")
+def legalize_matmul(g, a, b):
+    """OpenVINO fails to load some products over one element."""
+    is_outer = a.rank > 1 and b.rank > 1 and a.ranked_shape[-1] == b.ranked_shape[-2] == 1
+    return g.Mul(a, b) if is_outer else None
+
+
+@legalize("Tile")
+def legalize_tile(g, x, repeats):
+    """OpenVINO reads memory that is not filled where a scalar is repeated along no axes."""
+    return None if x.rank else g.Identity(x)
 
 
 @legalize("Expand")
@@ -247,23 +314,6 @@ def legalize_qlinear_conv(
     w = g.DequantizeLinear(w, w_scale, w_zero, axis=0)
     y = g.Conv(g.DequantizeLinear(x, x_scale, x_zero), w, bias, **frame)
     return g.QuantizeLinear(y, y_scale, y_zero)
-
-
-@legalize("Conv")
-def legalize_conv(g, x, w, b=None, *, strides=(), **frame):
-    """OpenVINO loses the strides of a 1×1 kernel of integers whose data a Transpose moved."""
-    is_point = w.rank > 2 and all(k == 1 for k in w.ranked_shape[2:])
-    if not is_point or all(s == 1 for s in strides) or any(frame.get("pads") or ()):
-        return None
-    data, weights = (g.producer(v) for v in (x, w))
-    if any(node is None or node.op != "DequantizeLinear" for node in (data, weights)):
-        return None
-    moved = g.producer(data.inputs[0])
-    if moved is None or moved.op != "Transpose" or frame.get("auto_pad", "NOTSET") != "NOTSET":
-        return None
-    axes = list(range(2, x.rank))
-    some = g.Slice(x, [0] * len(axes), [2**31 - 1] * len(axes), axes, strides)
-    return g.Conv(some, w, b, **frame)
 
 
 @legalize("Div")

@@ -49,10 +49,28 @@ def check_nesting(node: Node) -> str | None:
 
 
 def check_elements(node: Node) -> str | None:
-    """Identity: OpenVINO takes a constant without elements for a scalar."""
-    (x,) = node.inputs
-    is_empty = x is not None and x.tensor is not None and not x.tensor.size
+    """Any: OpenVINO takes a constant without elements for a scalar; as sizes or axes it is none."""
+    if node.op == "Concat":
+        return None
+    data = (v for at, v in enumerate(node.inputs) if (node.op, at) not in LISTS)
+    is_empty = any(v is not None and v.tensor is not None and not v.tensor.size for v in data)
     return "OpenVINO takes a constant without elements for a scalar" if is_empty else None
+
+
+def check_channels(node: Node) -> str | None:
+    """Conv: OpenVINO takes a number of channels only."""
+    w = node.inputs[1]
+    is_known = w is None or w.shape is None or all(isinstance(n, int) for n in w.shape[:2])
+    return None if is_known else "OpenVINO has convolutions of static channels only"
+
+
+def check_rank(node: Node) -> str | None:
+    """Squeeze: OpenVINO takes no rank that depends on sizes."""
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        return None
+    x = node.inputs[0]
+    is_known = x is not None and x.shape is not None and all(isinstance(n, int) for n in x.shape)
+    return None if is_known else "OpenVINO squeezes axes of static sizes, or those in 'axes', only"
 
 
 def check_flags(node: Node) -> str | None:
@@ -90,27 +108,34 @@ def check_indices(node: Node) -> str | None:
     return None if is_equal else "OpenVINO has indices of all elements along the other axes only"
 
 
+# Operands that list sizes, axes or bounds, by operator and place.
+LISTS = frozenset({
+    ("ConstantOfShape", 0), ("Expand", 1), ("Pad", 1), ("Pad", 3), ("Reshape", 1), ("Resize", 1),
+    ("Resize", 2), ("Resize", 3), ("Slice", 1), ("Slice", 2), ("Slice", 3), ("Slice", 4),
+    ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), *((op, 1) for op in REDUCTIONS),
+})  # fmt: skip
 FORMS: dict[str, list[IllegalForm]] = {
     "Cast": [unmeasured_type],
     "Compress": [check_flags],
-    "ConvTranspose": [check_transposed_pads],
+    "Conv": [check_channels],
+    "ConvTranspose": [check_channels, check_transposed_pads],
     "GatherElements": [check_indices],
-    "Identity": [check_elements],
     "Pad": [require_constants("OpenVINO", 2)],
     "Reshape": [check_shape],
     "Scan": [check_nesting],
     "NonMaxSuppression": [check_suppressed("OpenVINO")],
-    "Squeeze": [require_constants("OpenVINO", 1)],
+    "Slice": [require_constants("OpenVINO", 3)],
+    "Squeeze": [check_rank, require_constants("OpenVINO", 1)],
     "TopK": [check_count],
     **{op: [require_constants("OpenVINO", 1)] for op in REDUCTIONS},
     "Unsqueeze": [require_constants("OpenVINO", 1)],
 }
-WIDE_CONSTANTS = require_int32("OpenVINO")
+OF_ANY = (check_elements, require_int32("OpenVINO"))
 OPENVINO = Target(
     name="openvino",
     opset=OPSET,
     supports=SUPPORTS,
-    illegal={op: [*FORMS.get(op, ()), WIDE_CONSTANTS] for op in {*SUPPORTS, *FORMS}},
+    illegal={op: [*FORMS.get(op, ()), *OF_ANY] for op in {*SUPPORTS, *FORMS}},
     illegal_results={"Cast": [check_float64]},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     emulated=EMULATED,

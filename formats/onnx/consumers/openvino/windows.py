@@ -1,0 +1,92 @@
+"""Layers that move windows, and resizing: what OpenVINO has otherwise than ONNX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import RuleTable
+from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
+from serde.version_converter.adapters.resize_coordinates import Sampling
+from serde.version_converter.adapters.roi import align_regions
+
+from ..pooling import add_rules
+
+FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
+
+
+def legalize_windows(legalize: RuleTable) -> None:
+    """Add the rules of this module."""
+    add_rules(legalize, conv, max_pool, resize, roi_align)
+
+
+def max_pool(g, x, *, ceil_mode: int, dilations, storage_order: int, outputs: int = 1, **form):
+    """OpenVINO keeps windows that begin in the padding at the end, and counts places by rows."""
+    form |= {"ceil_mode": ceil_mode, "dilations": dilations, "storage_order": storage_order}
+    if outputs > 1 and storage_order:
+        return g.decompose("MaxPool", 8, x, outputs=outputs, **form)
+    return g.decompose("MaxPool", 10, x, outputs=outputs, **form) if ceil_mode else None
+
+
+def roi_align(g, x, rois, batch, *, mode: str, sampling_ratio: int, **form):
+    """Neither the largest of the samples nor their number by size is that of the standard."""
+    if mode == "avg" and sampling_ratio:
+        return None
+    form |= {"mode": mode, "sampling_ratio": sampling_ratio}
+    return align_regions(g, x, rois, batch, **form)
+
+
+def resize(
+    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
+    axes: tuple[int, ...] | None = None, **sampling,
+):  # fmt: skip
+    """OpenVINO computes coordinates from sizes only, leaves nothing out, and rounds integers."""
+    how, policy = Sampling.of(sampling), keep_aspect_ratio_policy
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
+    )
+    if x.type.kind != "f" and how.mode != "nearest":
+        wide = g.Resize(g.cast(x, DType.FLOAT32), roi, scales, sizes, **sampling)
+        return g.cast_like(wide, x)
+    is_cropped = scales is not None and sizes is not None
+    if is_cropped or not is_native_resize(x, how, static_scales(x, scales, sizes)):
+        return decompose_resize(g, x, roi, scales, sizes, how)
+    return g.as_is("Resize", (x, roi, scales, sizes), sampling)
+
+
+def is_native_resize(x: Value, how: Sampling, factors) -> bool:
+    """Whether OpenVINO, which knows sizes and no scales, computes the same."""
+    if how.exclude_outside or how.antialias or how.coordinates in FOREIGN_COORDINATES:
+        return False
+    if how.coordinates != "align_corners" or factors is None or not x.is_static:
+        return True
+    return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
+
+
+def conv(g, x, w, b=None, *, strides=(), **frame):
+    """OpenVINO loses the strides of a 1×1 kernel of integers whose data a Transpose moved."""
+    is_alone = w.is_static and w.shape[1] == 1 and not x.is_static  # it reads beyond the data
+    require(not is_alone or not reaches_kernel(w, **frame), "OpenVINO has no padding as wide as "
+            "the kernel of each channel, of sizes by name: give numbers")  # fmt: skip
+    is_point = w.rank > 2 and all(k == 1 for k in w.ranked_shape[2:])
+    if not is_point or all(s == 1 for s in strides) or any(frame.get("pads") or ()):
+        return None
+    data, weights = (g.producer(v) for v in (x, w))
+    if any(node is None or node.op != "DequantizeLinear" for node in (data, weights)):
+        return None
+    moved = g.producer(data.inputs[0])
+    if moved is None or moved.op != "Transpose" or frame.get("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    axes = list(range(2, x.rank))
+    some = g.Slice(x, [0] * len(axes), [2**31 - 1] * len(axes), axes, strides)
+    return g.Conv(some, w, b, **frame)
+
+
+def reaches_kernel(w: Value, pads: Ints = (), dilations: Ints = (), **frame: Any) -> bool:
+    """Whether padding at an end is as wide as the kernel."""
+    sizes = w.static_shape[2:]
+    gaps = dilations or (1,) * len(sizes)
+    widths = [(k - 1) * d + 1 for k, d in zip(sizes, gaps, strict=True)]
+    return any(p >= n for p, n in zip(pads, widths * 2, strict=False))
