@@ -16,6 +16,7 @@ from serde.passes.merge_reshapes import merge_reshapes
 from serde.passes.merge_slices import merge_slices
 from serde.passes.name_constants import name_constants
 from serde.passes.narrow_operands import narrow_operands
+from serde.passes.parallel_products import join_parallel_products
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
@@ -24,6 +25,7 @@ from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
     fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices, merge_reshapes, make_gemms,
+    join_parallel_products,
 )  # fmt: skip
 
 

@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Shape, Value
-from serde.ir.replace_uses import replace_inputs
+from serde.ir.replace_uses import replace_inputs, replace_values
 
 NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
-MOST = 1024  # elements that are looked at
+MOST = 1 << 16  # elements that are looked at
 COMMUTATIVE = frozenset({"Add", "Mul"})
 
 
 def drop_neutral(graph: Graph) -> Graph:
-    """Return ``graph`` without such nodes; those that compute an output stay, and subgraphs.
+    """Return ``graph`` without such nodes; subgraphs are left as they are.
 
     A sum with zero makes 0 of -0, which ONNX Runtime, dropping the sum itself, does not either.
+    Where one computes an output, the node that it reads computes that instead, if there is one.
     """
     instead: dict[Value, Value] = {}
+    renamed: dict[Value, Value] = {}  # by what the node computed
     nodes: list[Node] = []
     for node in graph.nodes:
         node = replace_inputs(node, instead) if instead else node
         x = _other(node) if node.op in NEUTRAL and not node.domain else None
-        if x is None or node.outputs[0] in graph.outputs:
+        y = node.outputs[0]
+        if x is None:
             nodes.append(node)
+        elif y not in graph.outputs:
+            instead[y] = x
+        elif _is_inner(x, graph) and x not in renamed:
+            renamed[x] = y
         else:
-            instead[node.outputs[0]] = x
-    return replace(graph, nodes=tuple(nodes)) if instead else graph
+            nodes.append(node)
+    if not instead and not renamed:
+        return graph
+    done = replace(graph, nodes=tuple(_rename_outputs(node, renamed) for node in nodes))
+    return replace_values(done, renamed) if renamed else done
+
+
+def _is_inner(value: Value, graph: Graph) -> bool:
+    """Whether a node computes a value that is no output."""
+    return value not in graph.outputs and any(value in node.outputs for node in graph.nodes)
+
+
+def _rename_outputs(node: Node, renamed: Mapping[Value, Value]) -> Node:
+    if renamed.keys().isdisjoint(node.outputs):
+        return node
+    return replace(node, outputs=tuple(renamed.get(v, v) for v in node.outputs))
 
 
 def _other(node: Node) -> Value | None:

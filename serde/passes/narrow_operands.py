@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,9 +56,15 @@ def _source_of(node: Node) -> Value | None:
 def _narrow(node: Node, before: dict[Value, Value], makers: dict[Value, Node]) -> Node:
     """The node with such operands, or the Expand of what it computes."""
     expanded = [v for v in node.inputs if v in before]
-    if node.op == "Concat" and not node.domain and expanded == list(node.inputs):
+    if node.domain or not expanded:
+        return node
+    if node.op == "Concat" and expanded == list(node.inputs):
         return _expand_concat(node, before) or node
-    if node.op not in BROADCASTING or node.domain or not expanded:
+    if node.op == "Cast":
+        return _expand_constant(node, node.outputs[0].shape, before) or node
+    if node.op == "Reshape" and expanded == [node.inputs[0]]:
+        return _expand_reshaped(node, before[expanded[0]]) or node
+    if node.op not in BROADCASTING:
         return node
     shape = broadcast(v.shape for v in node.inputs if v is not None)
     operands = list(node.inputs)
@@ -85,6 +91,48 @@ def _expand_constant(node: Node, shape: Shape | None, before: dict[Value, Value]
     if tensors is None:
         return None
     return _expand(tensors[0], node)
+
+
+def _expand_reshaped(node: Node, source: Value) -> Node | None:
+    """An Expand of a reshaped constant; None where expanded axes are joined with others."""
+    wide, result = node.inputs[0], node.outputs[0]
+    if source.tensor is None or wide is None or not (wide.is_static and result.is_static):
+        return None
+    sizes = (1,) * (wide.rank - source.rank) + source.static_shape
+    shape: list[int] = []
+    for axes, behind in group_axes(wide.static_shape, result.static_shape):
+        own = [(sizes[a], wide.static_shape[a]) for a in axes]
+        if any(n != m for n, m in own) and any(n != 1 for n, _ in own):
+            return None
+        shape += behind if all(n == m for n, m in own) else [1] * len(behind)
+    tensor, target = source.tensor, tuple(shape)
+    return _expand(Tensor(tensor.dtype, target, lambda: tensor.load().reshape(target)), node)
+
+
+def group_axes(
+    before: Sequence[int], after: Sequence[int]
+) -> Iterator[tuple[list[int], list[int]]]:
+    """The axes of a shape in groups, each with the sizes that Reshape makes of it.
+
+    Shapes have the same number of elements; one without elements is one group.
+    """
+    if 0 in before:
+        yield list(range(len(before))), list(after)
+        return
+    axes: list[int] = []
+    sizes: list[int] = []
+    rest, count, have = list(after), 1, 1
+    for axis, size in enumerate(before):
+        axes.append(axis)
+        count *= size
+        while have < count:
+            sizes.append(rest.pop(0))
+            have *= sizes[-1]
+        if have == count:
+            yield axes, sizes
+            axes, sizes, count, have = [], [], 1, 1
+    if axes or rest:
+        yield axes, sizes + rest
 
 
 def _expand_concat(node: Node, before: dict[Value, Value]) -> Node | None:

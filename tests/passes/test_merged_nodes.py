@@ -12,6 +12,13 @@ from tests.onnx_live import error, model_of, run_model
 
 W = {"w": (4, 5), "b": (5,), "v": (4, 6), "c": (6,), "r": (1, 5), "o": (3, 1), "e": (1,)}
 NORM = {"s": (3,), "t": (3,), "m": (3,), "u": (3,), "f": (3, 1, 1), "k": (2, 3, 3, 3)}
+W |= {"w2": (4, 5), "w3": (4, 5)}
+HELD = {
+    "zeros": np.zeros(4, np.float32), "one": np.float32(1), "flat": np.array([6, 4, 5]),
+    "mask": np.tri(4, 5, dtype=np.float32)[None, None], "heads": np.array([1, 6, 4, 5]),
+    "mask2": np.stack([np.tri(40, 30, k, np.float32)[None] for k in range(2)]),
+    "heads2": np.array([2, 3, 40, 30]), "flat2": np.array([6, 40, 30]),
+}  # fmt: skip
 CASES = {
     "unit axes of a Transpose": (
         "(float[1,6,4] x) => (float[4,6] y)",
@@ -28,6 +35,36 @@ CASES = {
         "s = Constant<value_ints = [3, 4]>() a = Reshape(x, s) i = Constant<value_ints = [1]>() "
         "y = Unsqueeze(a, i)",
         "Reshape",
+    ),
+    "products of one tensor": (
+        "(float[N,3,4] x) => (float[N,3,5] y, float[N,3,5] z, float[N,3,5] a)",
+        "y = MatMul(x, w) z = MatMul(x, w2) a = MatMul(x, w3)",
+        "MatMul Split",
+    ),
+    "products of one tensor with unlike matrices": (
+        "(float[N,3,4] x) => (float[N,3,5] y, float[N,3,5] z, float[N,3,6] a)",
+        "y = MatMul(x, w) z = MatMul(x, w2) a = MatMul(x, v)",
+        "MatMul MatMul MatMul",
+    ),
+    "a sum with zero that is an output": (
+        "(float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z)",
+        "a = Exp(x) y = Add(a, zeros) z = Neg(a)",
+        "Exp Neg",
+    ),
+    "sums with zero of inputs and outputs": (
+        "(float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z, float[2,3,4] a)",
+        "y = Add(x, zeros) z = Exp(x) a = Add(z, zeros)",
+        "Add Exp Add",
+    ),
+    "a mask that is expanded, reshaped and cast": (
+        "(float[6,4,5] x) => (float[6,4,5] y)",
+        "m = Expand(mask, heads) r = Reshape(m, flat) c = Cast<to = 9>(r) y = Where(c, x, one)",
+        "Where",
+    ),
+    "a mask of which a part is expanded": (
+        "(float[6,40,30] x) => (float[6,40,30] y)",
+        "m = Expand(mask2, heads2) r = Reshape(m, flat2) c = Cast<to = 9>(r) y = Where(c, x, one)",
+        "Expand Reshape Cast Where",
     ),
     "a Reshape that others read": (
         "(float[2,6] x) => (float[3,1,4] y, float[3,4] z)",
@@ -176,9 +213,12 @@ def made_of(signature, body, tmp_path, **options):
     for name, shape in held.items():
         array = draws.uniform(0.5, 1.5, shape).astype(np.float32)
         model.graph.initializer.append(from_array(array, name))
+    model.graph.initializer.extend(
+        from_array(np.asarray(HELD[n]), n) for n in HELD if n in used
+    )  # fmt: skip
     feeds = {}
     for value in model.graph.input:
-        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        shape = [d.dim_value or 2 for d in value.type.tensor_type.shape.dim]
         array = draws.standard_normal(shape)
         is_bool = value.type.tensor_type.elem_type == onnx.TensorProto.BOOL
         feeds[value.name] = array > 0 if is_bool else array.astype(np.float32)
