@@ -40,7 +40,9 @@ ZOO = {  # networks by library, their names between semicolons
         se_resnext50_32x4d; shufflenet_v1; xception; senet_154; ssd_300_vgg16_atrous_voc;
         yolo3_darknet53_voc; center_net_resnet18_v1b_voc; fcn_resnet50_voc; deeplab_resnet50_ade;
         psp_resnet50_ade; simple_pose_resnet18_v1b; mobile_pose_resnet18_v1b; mobilenet1.0_int8;
-        ssd_512_mobilenet1.0_voc_int8
+        ssd_512_mobilenet1.0_voc_int8; nasnet_4_1056; faster_rcnn_resnet50_v1b_voc;
+        faster_rcnn_fpn_syncbn_resnest50_coco; mask_rcnn_resnet18_v1b_coco; icnet_resnet50_citys;
+        danet_resnet50_citys; resnet18_v1b_kinetics400_int8; alpha_pose_resnet101_v1b_coco
     """,
     "gluonnlp": """
         bert_12_768_12 with its heads; roberta_12_768_12; distilbert_6_768_12; ernie_12_768_12;

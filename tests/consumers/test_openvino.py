@@ -110,6 +110,9 @@ def test_a_computed_limit_of_overlap(tmp_path):
          "OpenVINO takes a constant without elements for a scalar"),
         ("(float[2] x) => (float[N] y)", "s = Shape<start = 1>(x) y = Gather(x, s)",
          "OpenVINO takes a constant without elements for a scalar"),
+        ("(float[2] x) => (float[N] y)",
+         "c = Constant<value = bool[2] {0, 0}>() y = Compress<axis = 0>(x, c)",
+         "OpenVINO has no Compress by no flags"),
         ("(float[2,3] x, int64[1] a) => (float[N,M] y)", "y = Slice(x, a, a, a)",
          "OpenVINO takes constant 'axes' only"),
         ("(float[N,1] x) => (float[M] y)", "y = Squeeze(x)",
@@ -239,6 +242,18 @@ FORMS = {
         "(float[3] x) => (bool[3] y)",
         "c = Cast<to = 9>(x) y = And(c, c)",
         {"x": np.array([np.nan, 0, 2], np.float32)},
+    ),
+    "groups of a matrix": (
+        "(float[N,4] x) => (float[N,4] y)",
+        "y = GroupNormalization<num_groups = 2>(x, s, s)",
+        {"s": np.arange(4, dtype=np.float32)},
+        21,
+    ),
+    "means of windows beyond the padding": (
+        "(float[1,2,5,6,7] x) => (float[1,2,2,2,3] y)",
+        "y = AveragePool<kernel_shape = [2, 2, 3], strides = [3, 3, 3], ceil_mode = 1, "
+        "count_include_pad = 1, pads = [1, 0, 0, 0, 1, 0]>(x)",
+        {},
     ),
     "resized integers": (
         "(int32[1,1,3,4] x) => (int32[1,1,6,8] y)",

@@ -261,6 +261,20 @@ def legalize_matmul(g, a, b):
     return g.Mul(a, b) if is_outer else None
 
 
+@legalize("Where")
+def legalize_where(g, condition, x, y):
+    """OpenVINO fails to load a choice of truth values that reads its condition twice."""
+    if x.type is not DType.BOOL:
+        return None
+    return g.Or(g.And(condition, x), g.And(g.Not(condition), y))
+
+
+@legalize("GroupNormalization")
+def legalize_group_norm(g, x, scale, bias, **form):
+    """OpenVINO fails to load it without window axes."""
+    return g.decompose("GroupNormalization", 21, x, scale, bias, **form) if x.rank < 3 else None
+
+
 @legalize("Tile")
 def legalize_tile(g, x, repeats):
     """OpenVINO reads memory that is not filled where a scalar is repeated along no axes."""

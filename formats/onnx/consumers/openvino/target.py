@@ -30,7 +30,7 @@ NARROW = frozenset({DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32})
 # Right in some forms only: OpenVINO ignores the axis of DFT, and loads losses of two axes only.
 WRONG = frozenset({"DFT", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
 BYTES = frozenset({DType.INT8, DType.UINT8})  # it cuts off what overflows
-MEASURED = without_types(SUPPORTED, ("Add", "Mul", "Sub"), BYTES)
+MEASURED = without_types(SUPPORTED, ("Add", "Einsum", "Mul", "Sub"), BYTES)
 SUPPORTS = {op: types for op, types in MEASURED.items() if op not in WRONG} | UNTESTED
 
 
@@ -74,9 +74,11 @@ def check_rank(node: Node) -> str | None:
 
 
 def check_flags(node: Node) -> str | None:
-    """Compress: OpenVINO ends where no element has a flag."""
+    """Compress: OpenVINO ends where no element has a flag, or none that is set."""
     flags = node.inputs[1]
-    is_empty = flags is not None and flags.shape == (0,)
+    is_empty = flags is not None and (
+        flags.shape == (0,) or (flags.tensor is not None and not flags.array().any())
+    )
     return "OpenVINO has no Compress by no flags" if is_empty else None
 
 

@@ -19,7 +19,15 @@ FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    add_rules(legalize, conv, max_pool, resize, roi_align)
+    add_rules(legalize, average_pool, conv, max_pool, resize, roi_align)
+
+
+def average_pool(g, x, *, ceil_mode: int, count_include_pad: int, **form):
+    """OpenVINO counts other elements of windows that reach beyond the padding."""
+    if not (ceil_mode and count_include_pad):
+        return None
+    form |= {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+    return g.decompose("AveragePool", 10, x, **form)
 
 
 def max_pool(g, x, *, ceil_mode: int, dilations, storage_order: int, outputs: int = 1, **form):
