@@ -187,10 +187,6 @@ KNOWN = (
         "MXNet's slice of a dynamic size fails where a bound lies before the front",
     ),
     Known(
-        ("OpenVINO",), has_empty_range,
-        "OpenVINO counts a range whose step leads away from its end",
-    ),
-    Known(
         ("MNN",), turns_empty,
         "MNN has no tensors without elements: one that is empty only at run time is an error, or "
         "has an element",

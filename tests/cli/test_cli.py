@@ -23,7 +23,7 @@ from tests.onnx_live import model_of
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED = 0, 1, 2, 3, 4
-SERDE = [sys.executable, "-c", "from serde.cli.commands import main; main()"]
+SERDE = [sys.executable, "-m", "serde"]
 
 
 @pytest.fixture(autouse=True)

@@ -255,6 +255,11 @@ FORMS = {
         "count_include_pad = 1, pads = [1, 0, 0, 0, 1, 0]>(x)",
         {},
     ),
+    "a range that leads away from its end": (
+        "(int64 x) => (int64[2] y)",
+        "r = Range(x, l, d) y = Concat<axis = 0>(r, s)",
+        {"x": np.array(2), "l": np.array(-1), "d": np.array(2), "s": np.array([3, 4])},
+    ),
     "resized integers": (
         "(int32[1,1,3,4] x) => (int32[1,1,6,8] y)",
         'y = Resize<mode = "linear">(x, , , sizes)',

@@ -261,6 +261,20 @@ def legalize_matmul(g, a, b):
     return g.Mul(a, b) if is_outer else None
 
 
+@legalize("Range")
+def legalize_range(g, start, limit, delta):
+    """OpenVINO counts where the step leads away from the end."""
+    held = [v.tensor is not None for v in (start, limit, delta)]
+    counts_sizes = limit.shape_data is not None and held[0] and not start.array().any()
+    if all(held) or counts_sizes:
+        return None
+    if not held[2]:
+        end = g.Where(g.Greater(delta, 0), g.Max(start, limit), g.Min(start, limit))
+    else:
+        end = (g.Max if delta.array() > 0 else g.Min)(start, limit)
+    return g.as_is("Range", (start, end, delta), {})
+
+
 @legalize("Where")
 def legalize_where(g, condition, x, y):
     """OpenVINO fails to load a choice of truth values that reads its condition twice."""
