@@ -146,6 +146,11 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that onnx2torch gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "a window that is larger than a volume": (
+        "(float[1,2,2,3,3] x) => (float[1,2,2,3,3] y)",
+        "y = AveragePool<kernel_shape = [3, 3, 3], pads = [1, 1, 1, 1, 1, 1]>(x)",
+        {},
+    ),
     "a list of no axes": (
         "(float[2,3] x) => (float y)",
         "y = ReduceSum<keepdims = 0>(x, a)",

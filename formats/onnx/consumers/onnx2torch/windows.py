@@ -51,11 +51,18 @@ def average_pool(g, x, *, count_include_pad: int, **window):
         return g.decompose("AveragePool", 19, x, **form)
     if (apart := keep_apart(g, x)) is not x:
         return g.AveragePool(apart, **form)
-    if w.auto_pad != "NOTSET" or (are_even(w) and not (w.ceil_mode and any(w.pads or ()))):
+    is_usual = are_even(w) and not exceeds_volume(x, w)
+    if w.auto_pad != "NOTSET" or (is_usual and not (w.ceil_mode and any(w.pads or ()))):
         return None
     if w.ceil_mode:
         return g.decompose("AveragePool", 10, x, **form)
     return average_padded(g, x, w, count_include_pad)
+
+
+def exceeds_volume(x: Value, w: Windows) -> bool:
+    """Whether a window of three axes is larger than the data, which PyTorch takes no means of."""
+    sizes = zip(x.ranked_shape[2:], w.covers, strict=True)
+    return x.rank == 5 and any(isinstance(n, int) and n < k for n, k in sizes)
 
 
 def lp_pool(g, x, *, p: int, **window):
