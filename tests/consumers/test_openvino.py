@@ -260,6 +260,18 @@ FORMS = {
         "r = Range(x, l, d) y = Concat<axis = 0>(r, s)",
         {"x": np.array(2), "l": np.array(-1), "d": np.array(2), "s": np.array([3, 4])},
     ),
+    "dilated windows beyond the data": (
+        "(float[1,2,5] x) => (float[1,2,2] y)",
+        "y = AveragePool<kernel_shape = [2], strides = [3], dilations = [2], ceil_mode = 1>(x)",
+        {},
+        19,
+    ),
+    "norms of windows beyond the data": (
+        "(float[1,2,5] x) => (float[1,2,3] y)",
+        "y = LpPool<kernel_shape = [2], strides = [2], ceil_mode = 1>(x)",
+        {},
+        18,
+    ),
     "resized integers": (
         "(int32[1,1,3,4] x) => (int32[1,1,6,8] y)",
         'y = Resize<mode = "linear">(x, , , sizes)',

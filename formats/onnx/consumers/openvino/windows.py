@@ -8,6 +8,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
+from serde.version_converter.adapters.pooling import Windows
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
@@ -19,15 +20,23 @@ FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    add_rules(legalize, average_pool, conv, max_pool, resize, roi_align)
+    add_rules(legalize, average_pool, conv, lp_pool, max_pool, resize, roi_align)
 
 
-def average_pool(g, x, *, ceil_mode: int, count_include_pad: int, **form):
+def average_pool(g, x, *, ceil_mode: int, count_include_pad: int, **window):
     """OpenVINO counts other elements of windows that reach beyond the padding."""
-    if not (ceil_mode and count_include_pad):
+    if not ceil_mode:
         return None
-    form |= {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
-    return g.decompose("AveragePool", 10, x, **form)
+    is_spread = Windows(**window).is_spread
+    form = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **window}
+    if not is_spread and not count_include_pad:
+        return None
+    return g.decompose("AveragePool", 19 if is_spread else 10, x, **form)
+
+
+def lp_pool(g, x, *, ceil_mode: int, **form):
+    """OpenVINO takes a mean of windows that reach beyond the data."""
+    return g.decompose("LpPool", 18, x, ceil_mode=ceil_mode, **form) if ceil_mode else None
 
 
 def max_pool(g, x, *, ceil_mode: int, dilations, storage_order: int, outputs: int = 1, **form):
