@@ -35,7 +35,7 @@ from .zoo.compare import Sample, difference, live, perturb
 Arrays = Mapping[str, Any]
 ZOO = {  # networks by library, their names between semicolons
     "gluoncv": """
-        cifar_resnet20_v1; cifar_wideresnet16_10; cifar_resnext29_16x4d; residualattentionnet56;
+        cifar_resnet20_v1; cifar_wideresnet16_10; residualattentionnet56;
         googlenet; mobilenetv3_small; mobilenetv3_large; resnest14; resnet18_v1b; resnext50_32x4d;
         se_resnext50_32x4d; shufflenet_v1; xception; senet_154; ssd_300_vgg16_atrous_voc;
         yolo3_darknet53_voc; center_net_resnet18_v1b_voc; fcn_resnet50_voc; deeplab_resnet50_ade;
