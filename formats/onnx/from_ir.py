@@ -8,6 +8,7 @@ from serde.errors import UsageError
 from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
 from serde.passes.drop_neutral import drop_neutral
+from serde.passes.expand_constants import expand_constants
 from serde.passes.fold_bias import fold_bias
 from serde.passes.fold_pads import fold_pads
 from serde.passes.int8_weights import note_uint8_weights, use_int8_weights
@@ -25,7 +26,7 @@ from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
     fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices, merge_reshapes, make_gemms,
-    join_parallel_products,
+    join_parallel_products, expand_constants,
 )  # fmt: skip
 
 

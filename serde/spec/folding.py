@@ -2,8 +2,8 @@
 
 Shape arithmetic (up to ``LIMIT`` elements) and lists of one number a channel are computed at once.
 Operators that only arrange or convert a weight become a constant that is computed when it is
-written. Nothing that would make a model larger is folded, and nothing that could cost more than its
-operands and results are large.
+written. Nothing that would make a model larger by more than ``GROWN`` elements is folded, and
+nothing that could cost more than its operands and results are large.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
 
 LIMIT = 1024  # elements
 CHANNELS = 4096  # elements along one axis
+GROWN = 1 << 14  # elements of a result that is larger than its operands
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which
@@ -44,6 +45,8 @@ LAZY = frozenset(
     "Abs Add Cast Clip Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal ReduceMax "
     "ReduceMin Reshape Round Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
 )
+# Operators that repeat elements: who reads their result may do without.
+REPEATING = frozenset({"ConstantOfShape", "Expand", "Gather", "Tile"})
 TYPED = frozenset({"Cast", "CastLike", "EyeLike"})  # whose operands do not tell the result's type
 OLD_FORM = frozenset({"axes", "starts", "ends"})  # attributes that became operands
 OLD_OPERANDS = {
@@ -77,6 +80,8 @@ def fold(
     shapes = [t.shape or () for t in tensors] + [t.shape or () for t in types]
     is_list = all(len(shape) <= 1 for shape in shapes)
     most = CHANNELS if is_list else LIMIT
+    if op not in REPEATING and total > sum(t.size for t in tensors):
+        most = max(most, GROWN)
     if total <= most and all(t.size <= most for t in tensors):
         return _fold_now(op, opset, inputs, attrs, types)
     bits = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
@@ -269,7 +274,7 @@ def _cast(a: Any, attrs: Any) -> Array | None:
 
 def _range(a: Any, attrs: Any) -> Array:
     start, stop, step = (v.item() for v in a)
-    if not (stop - start) / step <= LIMIT:  # not a number, for one
+    if not (stop - start) / step <= GROWN:  # not a number, for one
         raise ValueError("more elements than are computed")
     kind: Any = a[0].dtype
     return np.arange(start, stop, step, dtype=kind)

@@ -29,7 +29,6 @@ legalize = legalization_table("ir → openvino")
 
 AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
 
-LEAST_UNSTABLE = 20  # elements that OpenVINO sorts so that equal ones may change places
 MOST_RANKED = 46340  # elements of which pairs fit into int32
 
 legalize_recurrent_layers(legalize)
@@ -186,7 +185,7 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
     n = x.ranked_shape[axis]
     form = {"axis": axis, "largest": largest, "sorted": 1}
     values, places = g.as_is("TopK", (x, k), form, outputs=2)
-    if outputs == 1 or not isinstance(n, int) or n < LEAST_UNSTABLE:
+    if outputs == 1 or not isinstance(n, int) or n < 2:
         return (values, places) if outputs > 1 else values
     require(n <= MOST_RANKED, f"OpenVINO ranks equal elements in any order; up to {MOST_RANKED} "
             "are ranked again")  # fmt: skip
@@ -202,10 +201,10 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
 
 @legalize("Compress")
 def legalize_compress(g, x, flags, *, axis: int | None = None):
-    """OpenVINO loses the rank where no axis is named and sizes are dynamic."""
-    if axis is not None or x.is_static:
+    """OpenVINO loses the rank where no axis is named and sizes are dynamic, and fails at one."""
+    if axis is not None:
         return None
-    return g.Compress(g.Reshape(x, [-1]), flags, axis=0)
+    return g.Compress(x if x.rank == 1 else g.Reshape(x, [-1]), flags, axis=0)
 
 
 @legalize("Slice")
