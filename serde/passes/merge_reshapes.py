@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.ir.replace_uses import replace_values
 from serde.passes.dce import drop_dead
 from serde.passes.links import Links, constant
 
@@ -18,7 +19,8 @@ REARRANGING = (*RESHAPING, "Transpose")
 def merge_reshapes(graph: Graph) -> Graph:
     """Return ``graph`` with each chain of such nodes as one; subgraphs are left as they are.
 
-    A Transpose that moves axes of size 1 only is such a node. Nodes that others read too stay.
+    A Transpose that moves axes of size 1 only is such a node. Nodes that others read too stay. What
+    comes back to the shape that it was made of is that.
     """
     if not any(node.op in RESHAPING for node in graph.nodes):
         return graph
@@ -26,7 +28,7 @@ def merge_reshapes(graph: Graph) -> Graph:
     if not any(v in makers for node in makers.values() for v in node.inputs[:1]):
         return graph
     links = Links(graph)
-    nodes, origins = [], dict[Value, Value]()
+    nodes, origins, instead = [], dict[Value, Value](), dict[Value, Value]()
     for node in graph.nodes:
         x = node.inputs[0] if _is_reshaping(node) else None
         before = links.sole_maker(node, x, *REARRANGING) if x is not None else None
@@ -35,11 +37,15 @@ def merge_reshapes(graph: Graph) -> Graph:
             continue
         origin = origins.get(x, before.inputs[0])
         assert origin is not None
-        origins[node.outputs[0]] = origin
-        nodes.append(_reshape(origin, before, node))
+        (result,) = node.outputs
+        origins[result] = origin
+        if origin.shape == result.shape and result not in graph.outputs:
+            instead[result] = instead.get(origin, origin)
+        else:
+            nodes.append(_reshape(origin, before, node))
     if not origins:
         return graph
-    return drop_dead(replace(graph, nodes=tuple(nodes)))
+    return drop_dead(replace_values(replace(graph, nodes=tuple(nodes)), instead))
 
 
 def _is_reshaping(node: Node) -> bool:

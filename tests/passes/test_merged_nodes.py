@@ -66,6 +66,11 @@ CASES = {
         "m = Expand(mask2, heads2) r = Reshape(m, flat2) c = Cast<to = 9>(r) y = Where(c, x, one)",
         "Where",
     ),
+    "axes that are added and taken away": (
+        "(float[2,6] x) => (float[2,6] y)",
+        "i = Constant<value_ints = [1]>() e = Exp(x) a = Unsqueeze(e, i) b = Squeeze(a, i) y = Neg(b)",
+        "Exp Neg",
+    ),
     "a Reshape that others read": (
         "(float[2,6] x) => (float[3,1,4] y, float[3,4] z)",
         "s = Constant<value_ints = [3, 4]>() a = Reshape(x, s) i = Constant<value_ints = [1]>() "
