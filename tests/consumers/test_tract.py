@@ -71,6 +71,19 @@ FORMS = {
         "y = ReduceLogSumExp<axes = [-1, 0], keepdims = 0>(x)",
         {},
     ),
+    "causal mask of a dynamic size": (
+        "(float[N,1] x) => (float[N,N] y)",
+        "s = Shape(x) n = Gather(s, zero) r = Range(zero, n, one) a = Unsqueeze(r, rows) "
+        "b = Unsqueeze(r, columns) c = Less(a, b) z = Constant<value_float = 0.0>() "
+        "y = Where(c, z, x)",
+        {"zero": 0, "one": 1, "rows": np.array([1]), "columns": np.array([0])},
+    ),
+    "attention to a dynamic number of places": (
+        "(float[2,1,4] q, float[2,N,4] k) => (float[2,1,4] y)",
+        "y = Attention<is_causal = 1, q_num_heads = 2, kv_num_heads = 2>(q, k, k)",
+        {},
+        23,
+    ),
     "remainder that is broadcast": (
         "(float[2,1] x, float[2,3] z) => (float[2,3] y)",
         "y = Mod<fmod = 1>(x, z)",

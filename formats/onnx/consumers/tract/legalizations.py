@@ -216,6 +216,28 @@ def is_size(g, x: Value, depth: int = 8) -> bool:
     return any(v is not None and is_size(g, v, depth - 1) for v in node.inputs)
 
 
+@legalize.for_each(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
+def legalize_comparison(op, g, a, b):
+    """tract slices what is chosen by a comparison of places, also what is broadcast.
+
+    It does not see through a comparison of 1 and 0 with a fraction.
+    """
+    if (a.is_static and b.is_static) or not any(has_places(g, v) for v in (a, b)):
+        return None
+    chosen = g.cast(g.as_is(op, (a, b), {}), DType.FLOAT32)
+    return g.as_is("Greater", (chosen, g.const(0.5, DType.FLOAT32)), {})
+
+
+def has_places(g, x: Value, depth: int = 8) -> bool:
+    """Whether a tensor is computed of a Range of dynamic size."""
+    node = g.producer(x) if depth else None
+    if node is None or node.op in ("Shape", "Size"):
+        return False
+    if node.op == "Range":
+        return not x.is_static
+    return any(v is not None and has_places(g, v, depth - 1) for v in node.inputs)
+
+
 @legalize("Resize")
 def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
