@@ -156,6 +156,27 @@ FORMS = {
         "y = ReduceSum<keepdims = 0>(x, a)",
         {"a": np.zeros(0, np.int64)},
     ),
+    "start before the front, counted back": (
+        "(float[3,6] x) => (float[3,1] y)",
+        "y = Slice(x, s, e, a, p)",
+        {"s": np.array([-9]), "e": np.array([-9]), "a": np.array([1]), "p": np.array([-1])},
+    ),
+    "computed start, counted back": (
+        "(float[3,6] x, int64[1] s) => (float[3,1] y)",
+        "y = Slice(x, s, e, a, p)",
+        {"s": np.array([-9]), "e": np.array([-9]), "a": np.array([1]), "p": np.array([-1])},
+    ),
+    "unsigned elements, counted back": (
+        "(uint16[6] x) => (uint16[3] y)",
+        "y = Slice(x, s, e, a, p)",
+        {
+            "x": np.arange(6, dtype=np.uint16),
+            "s": np.array([-1]),
+            "e": np.array([-9]),
+            "a": np.array([0]),
+            "p": np.array([-2]),
+        },
+    ),
     "squares of integers": (
         "(int32[2,3] x) => (int32[2,1] y)",
         "y = ReduceSumSquare<axes = [1]>(x)",

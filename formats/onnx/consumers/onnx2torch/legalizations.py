@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions import indexing, normalization, reduction
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.graph import DType, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.passes.dequantize import dequantize_constant
@@ -22,6 +22,7 @@ from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
 from ..scatter_reductions import decompose_scatter_nd
+from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
 from .windows import legalize_windows
 
@@ -34,6 +35,7 @@ legalize("ScatterND")(decompose_scatter_nd)
 legalize_windows(legalize)
 
 BYTES = frozenset({DType.INT8, DType.UINT8})
+UNFLIPPED = frozenset({DType.UINT16, DType.UINT32, DType.UINT64})
 HALF_STEP, LEAST, BEYOND = 2.0**-25, 2.0**-151, 2.0**129  # of float32, as float64 has them
 
 
@@ -101,6 +103,28 @@ def legalize_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     if not is_none or noop_with_empty_axes or not x.rank:
         return None
     return g.ReduceSum(x, list(range(x.rank)), keepdims=keepdims)
+
+
+@legalize("Slice")
+def legalize_slice(g, x, starts, ends, axes=None, steps=None):
+    """onnx2torch flips where a step is negative: starts lie within the axis then."""
+    if steps is None or (steps.tensor is not None and min(steps.ints(), default=1) > 0):
+        return None
+    if x.type in UNFLIPPED:
+        cuts = read_cuts(x, starts, ends, axes, steps)
+        if cuts is None:
+            raise ConversionError(f"PyTorch counts back in {x.type.value} by constant bounds only")
+        for axis, cut in cuts:
+            x = cut_axis(g, x, axis, cut, "PyTorch")
+        return x
+    every = list(range(starts.static_shape[0])) if axes is None else axes
+    sizes = g.cast_like(g.Gather(g.Shape(x), every, axis=0), starts)
+    is_within = sizes.tensor is not None and starts.tensor is not None
+    is_within = is_within and bool((starts.array() >= -sizes.array()).all())
+    if is_within or (starts.tensor is not None and min(starts.ints()) >= -1):
+        return None
+    front = g.Where(g.Less(starts, 0), g.Max(g.Add(starts, sizes), 0), starts)
+    return g.as_is("Slice", (x, front, ends, axes, steps), {})
 
 
 @legalize("Flatten")
