@@ -138,6 +138,14 @@ def normalizes_nan(program: Program, how: str) -> bool:
     return any(has_nan(x) or bool((x == np.inf).any()) for x in arrays)
 
 
+def multiplies_infinity(program: Program, how: str) -> bool:
+    """Whether a product of finite numbers overflows before one that is 0 is multiplied."""
+    pairs = ((s.inputs[0], s.outputs[0]) for s in program.steps if s.op == "ReduceProd")
+    return any(
+        is_finite(values[x]) and has_nan(values[y]) for x, y in pairs for values in program.data
+    )
+
+
 def has_empty_range(program: Program, how: str) -> bool:
     """Whether a runtime counts a range or a slice whose step leads away from its end."""
     is_so = "storage allocation failure" in how or "instead of (0,)" in how
@@ -204,6 +212,10 @@ KNOWN = (
         "OpenVINO's bounds, exponentials and comparisons of NaN are numbers",
     ),
     Known(("tract",), has_nan_value, "tract's bounds and approximations of NaN are numbers"),
+    Known(
+        ("onnx2torch",), multiplies_infinity,
+        "a product that overflows before a factor is 0 is NaN or 0: PyTorch has another order",
+    ),
     Known(
         ("MNN", "OpenVINO"), exceeds_int32,
         "MNN and OpenVINO compute int64 in 32 bits",
