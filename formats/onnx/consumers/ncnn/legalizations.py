@@ -27,10 +27,19 @@ legalize_booleans(legalize)
 legalize_slices(legalize)
 legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
-legalize("LayerNormalization")(decompose_layer_norm)
+legalize("LogSoftmax")(normalization.log_softmax)  # ncnn takes the logarithm of 0
 legalize("Selu")(elementwise.selu)
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 MOST_FACTORS = 16  # of a power
+
+
+@legalize("LayerNormalization")
+def legalize_layer_norm(g, x, *operands, outputs: int = 1, **form):
+    """One row is a sum of its own: ncnn takes it for a sample."""
+    is_row = x.is_static and math.prod(x.ranked_shape[:-1]) == 1
+    if not is_row:
+        return decompose_layer_norm(g, x, *operands, outputs=outputs, **form)
+    return g.decompose("LayerNormalization", 17, x, *operands, outputs=outputs, **form)
 
 
 @legalize.for_each(REDUCTIONS)

@@ -13,6 +13,7 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.legalize.walk import group_problems, problem_of
 
+from .rows import reshape_rows
 from .windows import LEAST
 
 # pnnx knows these by their attributes, and takes none for granted.
@@ -34,9 +35,17 @@ def prepare(graph: Graph) -> Graph:
     Raises:
         Unconvertible: for nodes that mix samples beside those that keep them apart.
     """
-    refusals = [*check_outputs(graph), *check_samples(graph), *check_volumes(graph)]
+    mixed = list(find_mixed(graph))
+    is_apart = any(n.op in SAMPLED for n in graph.nodes)
+    refusals = [*check_outputs(graph), *check_volumes(graph)]
+    if is_apart:
+        refusals += (
+            problem_of(n, "ncnn keeps samples, along the first axis, apart") for n in mixed
+        )
     if problems := group_problems(refusals):
         raise Unconvertible("ir → ncnn", problems)
+    if mixed and not is_apart:
+        graph = reshape_rows(graph)
     return replace(pad_finitely(graph), explicit=EXPLICIT)
 
 
@@ -68,12 +77,9 @@ def check_outputs(graph: Graph) -> Iterator[Problem]:
             )
 
 
-def check_samples(graph: Graph) -> Iterator[Problem]:
-    """Nodes that compute along the axis of the samples."""
-    ops = {n.op for n in graph.nodes}
-    is_apart, is_normalized = not SAMPLED.isdisjoint(ops), "LayerNormalization" in ops
-    if not is_apart and not is_normalized:
-        return
+def find_mixed(graph: Graph) -> Iterator[Node]:
+    """Nodes that compute along the axis of the samples, or lose it."""
+    is_normalized = any(n.op == "LayerNormalization" for n in graph.nodes)
     axis_of: dict[Value, int] = {}
     for node in graph.nodes:
         first = node.inputs[0] if node.inputs else None
@@ -82,10 +88,10 @@ def check_samples(graph: Graph) -> Iterator[Problem]:
         at = axis_of.get(first, 0)
         for value in node.outputs:
             axis_of[value] = follow_axis(node, at) if value.rank == first.rank else 0
-        if is_apart and (at in axes_along(node, first) or has_samples(node) or is_list(node)):
-            yield problem_of(node, "ncnn keeps samples, along the first axis, apart")
-        elif at and is_normalized and (has_all_axes(node) or 0 in axes_along(node, first)):
-            yield problem_of(node, "ncnn loses the axis of samples, which is not the first here")
+        axes = axes_along(node, first)
+        is_lost = is_normalized and at and (has_all_axes(node) or 0 in axes)
+        if at in axes or is_lost or has_samples(node) or is_list(node):
+            yield node
 
 
 def follow_axis(node: Node, at: int) -> int:
