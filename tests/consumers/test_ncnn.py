@@ -143,6 +143,12 @@ FORMS = {
         "y = Where(m, x, z)",
         {"r": np.arange(4).reshape(1, 4), "n": np.array([[2.5], [3]], np.float32)},
     ),
+    "matrix of one number": ("(float[1] x) => (float[1] y)", "y = MatMul(x, w)", {"w": draw(1, 1)}),
+    "padded samples": (
+        "(float[1,2,3,4] x) => (float[4,2,3,5] y)",
+        "y = Pad(x, p)",
+        {"p": np.array([1, 0, 0, 0, 2, 0, 0, 1])},
+    ),
     "LogSoftmax": (
         "(float[1,3] x) => (float[1,3] y)",
         "y = LogSoftmax(x)",
@@ -168,6 +174,11 @@ FORMS = {
         "(float[2,3,4] x) => (float[3,2,4] y)",
         "t = Transpose<perm = [1, 0, 2]>(x) a = Add(t, c) y = LayerNormalization(a, w, w)",
         {"w": draw(4), "c": draw(3, 2, 1)},
+    ),
+    "powers of 0": (
+        "(float[2,4] x) => (float[2,4] y)",
+        "y = Pow(x, e)",
+        {"x": np.array([[0, 1, 2, 0.5], [0, 0, 4, 0]], np.float32), "e": np.float32(1.3)},
     ),
     "squares of no axes": (
         "(float[2,3] x) => (float[2,3] y)",

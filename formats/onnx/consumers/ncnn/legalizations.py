@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import reduce
 
+import numpy as np
+
 from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType
@@ -104,10 +106,21 @@ def legalize_pow(g, x, y):
     require(x.type is DType.FLOAT32, "ncnn has powers of float32 only")
     if not exponent.is_integer() or abs(exponent) > MOST_FACTORS:
         require(not exponent.is_integer(), f"ncnn has integer powers up to {MOST_FACTORS}")
-        return None
+        return raise_to_fraction(g, x, exponent)
     factors = [x] * int(abs(exponent))
     power = reduce(g.Mul, factors) if factors else g.Add(g.Mul(x, 0.0), 1.0)
     return g.Reciprocal(power) if exponent < 0 else power
+
+
+def raise_to_fraction(g, x, exponent: float):
+    """A power of numbers of which some may be 0, of which ncnn has none."""
+    if exponent < 0:
+        return g.Reciprocal(raise_to_fraction(g, x, -exponent))
+    if exponent == 0.5:
+        return g.Sqrt(x)
+    is_other = g.Abs(g.Sign(x))
+    above = g.Add(x, g.Sub(1.0, is_other))
+    return g.Mul(g.as_is("Pow", (above, g.const(exponent, x.type)), {}), is_other)
 
 
 @legalize("PRelu")
@@ -187,9 +200,12 @@ def legalize_matmul(g, a, b):
         y = g.MatMul(row, g.Unsqueeze(b, [1]) if b.rank < 2 else b)
         axes = [y.rank - 1] * (b.rank < 2) + [y.rank - 2] * (a.rank < 2)
         return g.Squeeze(y, sorted(axes))
+    rank = max(a.rank, b.rank)
+    if any(v.tensor is not None and v.tensor.size == 1 for v in (a, b)):
+        y = g.Mul(*(g.Reshape(v, []) if v.tensor is not None else v for v in (a, b)))
+        return y if y.rank == rank else g.Unsqueeze(y, list(range(rank - y.rank)))
     if a.rank == b.rank or (b.rank == 2 and b.tensor is not None):
         return None
-    rank = max(a.rank, b.rank)
     wide = (g.Unsqueeze(v, list(range(rank - v.rank))) if v.rank < rank else v for v in (a, b))
     return g.MatMul(*wide)
 
@@ -268,7 +284,7 @@ def legalize_tile(g, x, repeats):
 
 @legalize("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
-    """All axes, none of them cropped, with a finite number."""
+    """All axes, none of them cropped, with a finite number; the first of four in a matrix."""
     if mode == "wrap":
         return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
     require(pads.tensor is not None, "ncnn takes constant 'pads' only")
@@ -277,6 +293,14 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         return cropped
     if axes is not None:
         return g.Pad(x, expand_pads(g, x, pads, axes), fill, mode=mode)
+    before, behind = pads.ints()[0], pads.ints()[x.rank]
+    if x.rank == 4 and (before or behind):
+        first, *others = x.static_shape
+        flat = g.Reshape(x, [first, math.prod(others)])
+        flat = g.Pad(flat, [before, 0, behind, 0], fill, mode=mode)
+        every = np.array(pads.ints())
+        every[[0, x.rank]] = 0
+        return g.Pad(g.Reshape(flat, [before + first + behind, *others]), every, fill, mode=mode)
     if fill is None:
         return None
     require(fill.tensor is not None, "ncnn takes a constant to pad with only")
