@@ -175,6 +175,37 @@ FORMS = {
         "t = Transpose<perm = [1, 0, 2]>(x) a = Add(t, c) y = LayerNormalization(a, w, w)",
         {"w": draw(4), "c": draw(3, 2, 1)},
     ),
+    "counted padding of windows rounded up": (
+        "(float[1,2,4,4] x) => (float[1,2,3,3] y)",
+        "y = AveragePool<kernel_shape = [3, 3], pads = [0, 0, 1, 1], ceil_mode = 1, "
+        "count_include_pad = 1>(x)",
+        {},
+    ),
+    "windows that do not reach the end": (
+        "(float[1,2,6,3] x) => (float[1,2,3,2] y)",
+        "y = MaxPool<kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 1, 1]>(x)",
+        {},
+    ),
+    "windows that reach the end": (
+        "(float[1,2,6,6] x) => (float[1,2,3,3] y)",
+        "y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], pads = [0, 0, 1, 1]>(x)",
+        {},
+    ),
+    "Resize to the same size": (
+        "(float[1,1,4,4] x) => (float[1,1,4,4] y)",
+        "a = Neg(x) y = Resize(a, , , s)",
+        {"s": np.array([1, 1, 4, 4])},
+    ),
+    "computed bias beside constants": (
+        "(float[2] b) => (float[2,2,4,4] y)",
+        "y = Conv(x, w, b)",
+        {"x": draw(2, 3, 4, 4), "w": draw(2, 3, 1, 1)},
+    ),
+    "computed bias of volumes": (
+        "(float[2,3,4,4,4] x, float[2] b) => (float[2,2,4,4,4] y)",
+        "y = Conv(x, w, b)",
+        {"w": draw(2, 3, 1, 1, 1)},
+    ),
     "powers of 0": (
         "(float[2,4] x) => (float[2,4] y)",
         "y = Pow(x, e)",

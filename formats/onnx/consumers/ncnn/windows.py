@@ -11,18 +11,18 @@ from serde.version_converter.adapters.resize import every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..onnx2torch.windows import interpolates
-from ..pooling import add_rules, are_even, average_padded, lp_pool
+from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 
 LEAST = -float(np.finfo(np.float32).max)  # of a window that lies in the padding
 
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    add_rules(legalize, average_pool, conv_transpose, lp_pool, max_pool, resize)
+    add_rules(legalize, average_pool, conv, conv_transpose, lp_pool, max_pool, resize)
 
 
 def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
-    """``MaxPool`` without dilations and places, with as much padding behind as before."""
+    """``MaxPool`` without dilations and places, padded alike at both ends."""
     w = Windows(**window)
     form = {"storage_order": storage_order}
     require(outputs == 1, "ncnn has no places of the largest elements")
@@ -31,9 +31,18 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
     pads, n = w.reach(x), len(w.kernel_shape)
     require(pads is not None, "pads of sizes by name")
     bare = {**window, "ceil_mode": 0}
-    if any(before > behind for before, behind in zip(pads[:n], pads[n:], strict=True)):
+    if pads[:n] != pads[n:] and not (fills_windows(x, w, pads) and not any(pads[:n])):
         return g.MaxPool(pad_window_axes(g, x, pads, LEAST), **{**bare, "pads": None})
     return g.MaxPool(x, **{**bare, "pads": pads}) if w.ceil_mode else None
+
+
+def fills_windows(x, w: Windows, pads) -> bool:
+    """Whether windows reach the end: ncnn has one more otherwise, where pads are not alike."""
+    n = len(w.kernel_shape)
+    sizes = [size + p for size, p in zip(x.ranked_shape[2:], pads[n:], strict=True)]
+    return all(
+        (size - k) % s == 0 for size, k, s in zip(sizes, w.kernel_shape, w.strides, strict=True)
+    )
 
 
 def average_pool(g, x, *, count_include_pad: int, **window):
@@ -42,9 +51,24 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     form = {"count_include_pad": count_include_pad}
     if w.is_spread:
         return g.decompose("AveragePool", 19, x, **form, **window)
+    if (apart := keep_apart(g, x)) is not x:
+        return g.AveragePool(apart, **form, **window)
     if w.ceil_mode or w.auto_pad != "NOTSET":
         return g.decompose("AveragePool", 10, x, **form, **window)
     return None if are_even(w) else average_padded(g, x, w, count_include_pad)
+
+
+def conv(g, x, w, b=None, **frame):
+    """``Conv``: ncnn takes no computed bias of volumes, and none beside constants."""
+    return add_bias(g, "Conv", x, w, b, **frame)
+
+
+def add_bias(g, op: str, x, w, b, **frame):
+    """A sum, where ncnn has no layer with this bias."""
+    if b is None or b.tensor is not None or (x.tensor is None and x.rank < 5):
+        return None
+    y = g[op](x, w, **frame)
+    return g.Add(y, g.Unsqueeze(b, list(range(1, x.rank - 1))))
 
 
 def conv_transpose(g, x, w, b=None, *, pads=(), **frame):
@@ -52,7 +76,7 @@ def conv_transpose(g, x, w, b=None, *, pads=(), **frame):
     require("auto_pad" not in frame and "output_shape" not in frame, "pads of sizes by name")
     n = len(pads) // 2
     if pads[:n] == pads[n:] and all(p >= 0 for p in pads):
-        return None
+        return add_bias(g, "ConvTranspose", x, w, b, pads=pads, **frame)
     y = g.ConvTranspose(x, w, b, pads=(0,) * 2 * n, **frame)
     return pad_window_axes(g, y, tuple(-p for p in pads))
 
@@ -67,6 +91,8 @@ def resize(
     how = Sampling.of(sampling)
     is_one = scales is None or sizes is None
     factors = static_scales(x, scales, sizes)
+    if is_one and factors is not None and all(scale == 1 for _, scale in factors):
+        return g.Identity(x)
     is_alike = is_one and interpolates(x, how, factors, sizes is not None)
     require(is_alike and x.rank == 4, f"ncnn has no Resize with {how}")
     attrs = {**sampling, "nearest_mode": "floor"}
