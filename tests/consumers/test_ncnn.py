@@ -191,6 +191,44 @@ FORMS = {
         "y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], pads = [0, 0, 1, 1]>(x)",
         {},
     ),
+    "gaps in windows of several samples": (
+        "(float[2,3,4,4] x) => (float[2,3,2,2] y)",
+        "y = AveragePool<kernel_shape = [3, 2], dilations = [1, 2], pads = [0, 1, 0, 0], "
+        "strides = [1, 2]>(x)",
+        {},
+        19,
+    ),
+    "powers of several channels": (
+        "(float[1,3,4,4] x) => (float[1,3,2,4] y)",
+        "y = LpPool<kernel_shape = [2, 1], dilations = [2, 1]>(x)",
+        {},
+        18,
+    ),
+    "padding of windows with gaps": (
+        "(float[1,3,4,4] x) => (float[1,3,3,4] y)",
+        "y = MaxPool<kernel_shape = [2, 1], dilations = [2, 1], pads = [1, 0, 0, 0]>(x)",
+        {},
+    ),
+    "padding of volumes": (
+        "(float[2,2,3,3,3] x) => (float[2,2,2,2,2] y)",
+        "y = MaxPool<kernel_shape = [2, 2, 2], strides = [2, 2, 2], pads = [1, 1, 0, 0, 0, 1]>(x)",
+        {},
+    ),
+    "slice of volumes": (
+        "(float[2,2,3,3,3] x) => (float[2,3,5,5,6] y)",
+        "y = ConvTranspose<strides = [2, 2, 2], pads = [1, 1, 1, 0, 0, 0]>(x, w)",
+        {"w": draw(2, 3, 2, 2, 3)},
+    ),
+    "matrix beside samples": (
+        "(float[2,2,3,4] x, float[4,5] z) => (float[2,2,3,5] y)",
+        "c = GlobalAveragePool(x) a = Add(x, c) y = MatMul(a, z)",
+        {},
+    ),
+    "a number before others": (
+        "(float[2] x) => (float[4] y)",
+        "y = Concat<axis = 0>(c, x, c)",
+        {"c": draw(1)},
+    ),
     "Resize to the same size": (
         "(float[1,1,4,4] x) => (float[1,1,4,4] y)",
         "a = Neg(x) y = Resize(a, , , s)",

@@ -212,8 +212,12 @@ def legalize_matmul(g, a, b):
 
 @legalize("Unsqueeze")
 def legalize_unsqueeze(g, x, axes):
-    """ncnn has no tensors without axes."""
-    return None if x.rank else g.Reshape(x, [1] * len(axes.ints()))
+    """ncnn has no tensors without axes; pnnx loses the samples where it adds several axes."""
+    added = {a % (x.rank + len(axes.ints())) for a in axes.ints()}
+    if (x.rank and len(added) < 2) or not x.is_static:
+        return None
+    sizes = iter(x.ranked_shape)
+    return g.Reshape(x, [1 if a in added else next(sizes) for a in range(x.rank + len(added))])
 
 
 @legalize("Squeeze")
@@ -293,6 +297,8 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         return cropped
     if axes is not None:
         return g.Pad(x, expand_pads(g, x, pads, axes), fill, mode=mode)
+    is_outer = any(pads.ints()[a] for a in (0, 1, x.rank, x.rank + 1)) if x.rank > 4 else False
+    require(not is_outer, "ncnn pads the last three axes of volumes only")
     before, behind = pads.ints()[0], pads.ints()[x.rank]
     if x.rank == 4 and (before or behind):
         first, *others = x.static_shape

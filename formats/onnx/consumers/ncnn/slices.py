@@ -23,12 +23,34 @@ def legalize_slices(legalize: RuleTable) -> None:
 
 
 def concat(g, *operands, axis: int):
-    """pnnx fails at one operand."""
+    """pnnx fails at one operand, and at a constant of one number."""
+    axis %= operands[0].rank
     some = [v for v in operands if 0 not in v.ranked_shape]
-    if len(some) == len(operands) > 1:
-        return None
     require(some, "ncnn has no tensors without elements")
-    return g.Concat(*some, axis=axis) if len(some) > 1 else g.Identity(some[0])
+    if len(some) == 1:
+        return g.Identity(some[0])
+    at = next((i for i, v in enumerate(some) if is_number(v)), None)
+    if at is None:
+        return None if len(some) == len(operands) else g.Concat(*some, axis=axis)
+    first = max(at - 1, 0)
+    joined = append_number(g, some[first], some[first + 1], at == 0, axis)
+    rest = [*some[:first], joined, *some[first + 2 :]]
+    return g.Concat(*rest, axis=axis) if len(rest) > 1 else joined
+
+
+def is_number(x) -> bool:
+    """Whether a value is a constant of one element."""
+    return x.tensor is not None and x.tensor.size == 1
+
+
+def append_number(g, a, b, is_front: bool, axis: int):
+    """A tensor with a number before or behind it, as padding."""
+    if a.tensor is not None and b.tensor is not None:
+        return g.const(np.concatenate([a.array(), b.array()], axis))
+    x, number = (b, a) if is_front else (a, b)
+    pads = [0] * 2 * x.rank
+    pads[axis if is_front else axis + x.rank] = 1
+    return g.Pad(x, pads, g.const(number.array().reshape(())))
 
 
 def split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
@@ -54,7 +76,7 @@ def slice_(g, x, starts, ends, axes=None, steps=None):
         raise ConversionError("ncnn takes constant bounds only")
     kept = [(a, places_of(cut, x.ranked_shape[a])) for a, cut in cuts]
     kept = [(a, places) for a, places in kept if len(places) < x.ranked_shape[a] or places.step < 0]
-    if x.rank > 4 and kept:
+    if x.rank > 4 and kept and not is_volume(g, x, kept):
         return cut_out_narrow(g, x, kept)
     is_plain = all(places.step == 1 for _, places in kept)
     if is_plain and len(kept) == 1 and len(cuts) == 1:
@@ -62,6 +84,13 @@ def slice_(g, x, starts, ends, axes=None, steps=None):
     for axis, places in kept:
         x = cut_out(g, x, places, axis)
     return x if kept else g.Identity(x)
+
+
+def is_volume(g, x, kept) -> bool:
+    """Whether a tensor of five axes is of samples, which stay apart; otherwise others are one."""
+    node = g.producer(x)
+    is_reshaped = node is not None and node.op == "Reshape"
+    return x.rank == 5 and not is_reshaped and all(axis for axis, _ in kept)
 
 
 def cut_out_narrow(g, x, kept):

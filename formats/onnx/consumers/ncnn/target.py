@@ -25,7 +25,7 @@ MOST_AXES = 4
 OF_VOLUMES = frozenset(
     "Abs Add AveragePool BatchNormalization Clip Concat Conv ConvTranspose Div Elu Erf Exp "
     "GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish LeakyRelu Log Max MaxPool Min Mul Neg "
-    "Relu Reshape Sigmoid Softplus Sqrt Sub Tanh".split()
+    "Pad Relu Reshape Sigmoid Slice Softplus Sqrt Sub Tanh".split()
 )
 
 

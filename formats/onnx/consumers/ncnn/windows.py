@@ -11,7 +11,7 @@ from serde.version_converter.adapters.resize import every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..onnx2torch.windows import interpolates
-from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
+from ..pooling import add_rules, are_even, average_padded, keep_apart
 
 LEAST = -float(np.finfo(np.float32).max)  # of a window that lies in the padding
 
@@ -26,12 +26,12 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
     w = Windows(**window)
     form = {"storage_order": storage_order}
     require(outputs == 1, "ncnn has no places of the largest elements")
-    if w.is_spread or w.auto_pad != "NOTSET":
-        return g.decompose("MaxPool", 10, x, **form, **window)
     pads, n = w.reach(x), len(w.kernel_shape)
-    require(pads is not None, "pads of sizes by name")
+    if pads is None or (w.is_spread and not any(pads)):
+        return g.decompose("MaxPool", 10, x, **form, **window)
     bare = {**window, "ceil_mode": 0}
-    if pads[:n] != pads[n:] and not (fills_windows(x, w, pads) and not any(pads[:n])):
+    is_alike = pads[:n] == pads[n:] or (fills_windows(x, w, pads) and not any(pads[:n]))
+    if w.is_spread or not is_alike:
         return g.MaxPool(pad_window_axes(g, x, pads, LEAST), **{**bare, "pads": None})
     return g.MaxPool(x, **{**bare, "pads": pads}) if w.ceil_mode else None
 
@@ -49,6 +49,8 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     """``AveragePool`` without dilations, padded alike at both ends."""
     w = Windows(**window)
     form = {"count_include_pad": count_include_pad}
+    if w.is_spread and w.auto_pad == "NOTSET":
+        return average_spread(g, x, w, count_include_pad)
     if w.is_spread:
         return g.decompose("AveragePool", 19, x, **form, **window)
     if (apart := keep_apart(g, x)) is not x:
@@ -56,6 +58,36 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     if w.ceil_mode or w.auto_pad != "NOTSET":
         return g.decompose("AveragePool", 10, x, **form, **window)
     return None if are_even(w) else average_padded(g, x, w, count_include_pad)
+
+
+def average_spread(g, x, w: Windows, count_include_pad: int):
+    """``AveragePool`` with gaps in its windows: sums, divided by how many elements each holds."""
+    pads, n = w.reach(x), len(w.kernel_shape)
+    own = (w.pads if count_include_pad else None) or (0,) * 2 * n
+    counts = np.ones((1,) * (n + 2), np.float32)
+    for at, size in enumerate(x.static_shape[2:]):
+        last = pads[at] + size + pads[at + n] - w.covers[at]
+        starts = np.arange(0, last + 1, w.strides[at]) - pads[at]
+        places = starts[:, None] + w.gaps[at] * np.arange(w.kernel_shape[at])
+        inside = ((places >= -own[at]) & (places < size + own[at + n])).sum(1)
+        counts = counts * inside.reshape([-1 if a == at + 2 else 1 for a in range(n + 2)])
+    return g.Mul(sum_windows(g, x, w, pads), (1 / np.maximum(counts, 1)).astype(np.float32))
+
+
+def sum_windows(g, x, w: Windows, pads):
+    """Sums of windows, by a convolution of each channel with ones."""
+    channels = x.static_shape[1]
+    ones = np.ones((channels, 1, *w.kernel_shape), np.float32)
+    window = {"kernel_shape": w.kernel_shape, "strides": w.strides, "dilations": w.gaps}
+    return g.Conv(x, ones, group=channels, pads=pads, **window)
+
+
+def lp_pool(g, x, *, p: int, **window):
+    """``LpPool``: a root of sums of powers."""
+    w = Windows(**window)
+    if (pads := w.reach(x)) is None:
+        return g.decompose("LpPool", 18, x, p=p, **window)
+    return g.Pow(sum_windows(g, g.Pow(g.Abs(x), float(p)), w, pads), 1 / p)
 
 
 def conv(g, x, w, b=None, **frame):
