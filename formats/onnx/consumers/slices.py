@@ -18,9 +18,9 @@ def read_cuts(x: Value, starts, ends, axes=None, steps=None) -> list[tuple[int, 
 
 
 def places_of(cut: slice, n: int) -> range:
-    """The places of ``n`` that are cut out; a stop before the front takes the first one too."""
+    """The places of ``n`` that are cut out; a bound before the front takes the first one too."""
     stop = None if cut.step < 0 and cut.stop < -n else cut.stop
-    return range(n)[cut.start : stop : cut.step]
+    return range(n)[max(cut.start, -n) : stop : cut.step]
 
 
 def cut_axis(g, x: Value, axis: int, cut: slice, who: str):
