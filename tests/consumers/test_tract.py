@@ -53,6 +53,15 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
         ("(int64[2] s) => (float[M,N] y)", "c = Constant<value_float = 1.0>() y = Expand(c, s)",
          "tract has no Expand to a size that depends on data"),
         ("(int32[3] x) => (int32[3] y)", "y = Mul(x, x)", "tract has no squares of integers"),
+        ("(float[2,2,N,5] x, float[3,4] b, int64[3] i) => (float[3,2,1,1] y)",
+         "y = RoiAlign<sampling_ratio = 1>(x, b, i)",
+         "tract takes images whose sizes have numbers (--static, --input)"),
+        ("(float[N] x, int64[4] i) => (int64[4] y)", "s = Shape(x) a = Add(i, i) y = Mod(a, s)",
+         "tract has no remainders by sizes by name (--static, --input)"),
+        ("(float n, float[4] s) => (float[M] y)",
+         "f = Constant<value_float = 0.0>() d = Constant<value_float = 1.0>() r = Range(f, n, d) "
+         "y = LayerNormalization(r, s)",
+         "tract has no LayerNormalization of a dynamic size and a number"),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
@@ -166,6 +175,26 @@ FORMS = {
             "w": np.arange(6, dtype=np.float32).reshape(1, 3, 2) / 9,
             "r": np.ones((1, 3, 1), np.float32) / 3,
         },
+    ),
+    "a layer of one feature": (
+        "(float[5,2,1] x) => (float[5,1,2,1] y)",
+        "y, h = GRU<hidden_size = 1, linear_before_reset = 1>(x, w, r)",
+        {"w": np.ones((1, 3, 1), np.float32), "r": np.ones((1, 3, 1), np.float32) / 3},
+    ),
+    "pools of a dynamic number of channels": (
+        "(float[N,N,8,N] x) => (float[N,N,4,N] y)",
+        "y = AveragePool<kernel_shape = [3, 2], pads = [1, 0, 0, 1], strides = [2, 1]>(x)",
+        {},
+    ),
+    "signs of what is cast to int64": (
+        "(float[3] x) => (int64[3] y)",
+        "i = Cast<to = 7>(x) y = Sign(i)",
+        {"x": np.array([-2, 0, 3], np.float32)},
+    ),
+    "start before the front, counted back": (
+        "(float[1] x) => (float[1] y)",
+        "y = Slice(x, s, e, a, p)",
+        {"s": np.array([-9]), "e": np.array([-3]), "a": np.array([0]), "p": np.array([-2])},
     ),
     "lengths of samples": (
         "(float[3,2,2] x, int32[2] n) => (float[3,1,2,1] y)",

@@ -117,6 +117,8 @@ def legalize_mod(g, x, y, *, fmod: int):
     It swaps the operands where the dividend is broadcast.
     """
     if not fmod and x.type is DType.INT64 and g.producer(x) is not None:
+        is_symbol = any(not isinstance(d, int) for d in y.shape_data or ())
+        require(not is_symbol, "tract has no remainders by sizes by name (--static, --input)")
         return floor_mod(g, x, y)
     if x.ranked_shape == y.ranked_shape or not y.rank:
         return None
@@ -252,6 +254,21 @@ def legalize_resize(
     return decompose_resize(g, x, roi, scales, sizes, how)
 
 
+@legalize("RoiAlign")
+def check_roi_align(g, x, *operands, **form):
+    """tract multiplies no sizes by name, which pick the elements of an image."""
+    is_known = all(isinstance(d, int) for d in x.ranked_shape[2:])
+    require(is_known, "tract takes images whose sizes have numbers (--static, --input)")
+
+
+@legalize("Sign")
+def legalize_sign(g, x):
+    """tract has none of sizes, which it takes int64 for that a node makes."""
+    if not is_size(g, x):
+        return None
+    return g.Sub(g.cast_like(g.Greater(x, 0), x), g.cast_like(g.Less(x, 0), x))
+
+
 @legalize("GatherND")
 def legalize_gather_nd(g, x, indices, *, batch_dims: int):
     """tract aborts at indices from the end."""
@@ -331,6 +348,22 @@ def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
     if window is None or window.tensor is not None:
         return None
     return g.decompose("STFT", 17, x, step, window, length, onesided=onesided)
+
+
+@legalize.for_each(("AveragePool", "MaxPool"))
+def legalize_pool(op, g, x, *, outputs: int = 1, **window):
+    """tract pools a number of channels: others are an axis of windows of one element."""
+    if isinstance(x.ranked_shape[1], int):
+        return None
+    require(outputs == 1, "tract pools channels whose size has a number (--static, --input)")
+    fillers = {"kernel_shape": (1,), "strides": (1,), "dilations": (1,), "pads": (0, 0)}
+    for name, filler in fillers.items():
+        if own := window.get(name):
+            n = len(own) // len(filler)
+            parts = [own[i : i + n] for i in range(0, len(own), n)]
+            window[name] = tuple(v for one, part in zip(filler, parts, strict=True)
+                                 for v in (one, *part))  # fmt: skip
+    return g.Squeeze(g[op](g.Unsqueeze(x, [1]), **window), [1])
 
 
 @legalize("LpPool")

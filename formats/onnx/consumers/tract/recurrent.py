@@ -15,7 +15,8 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
 
     It takes the default activations for all, and heeds neither ``clip`` nor ``input_forget``. It
     has no lengths of single samples, no states of two directions, and none that are left out where
-    an LSTM returns three results. It mixes up the axes of one step.
+    an LSTM returns three results. It mixes up the axes of one step. It fails at a GRU that has one
+    feature and is linear before it resets.
     """
     x, w = operands[:2]
     _, usual, _ = recurrent.CELLS[op]
@@ -32,6 +33,10 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     if others or is_lacking or direction == "reverse":
         form |= {"hidden_size": hidden_size, "outputs": outputs}
         return recurrent.unroll_recurrent(op, g, *operands, **form)
+    if form.get("linear_before_reset") and x.ranked_shape[2] == 1:
+        wide = (g.Pad(v, [0, 0, 0, 0, 0, 1]) for v in (x, w))
+        form |= {"hidden_size": hidden_size, "outputs": outputs}
+        return g[op](*wide, *operands[2:], **form)
     lacking = [i for i in STATES[op] if inputs[i] is None]
     if x.is_static or not lacking:
         return None

@@ -91,7 +91,7 @@ def check_resized(node: Node) -> str | None:
 
 
 def check_image(node: Node) -> str | None:
-    """RoiAlign and SpaceToDepth: of images whose sizes are numbers."""
+    """SpaceToDepth: of images whose sizes are numbers."""
     x = node.inputs[0]
     is_known = x is None or x.shape is None or all(isinstance(d, int) for d in x.shape[2:])
     return None if is_known else "tract takes images whose sizes have numbers (--static, --input)"
@@ -123,12 +123,12 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Expand": [check_sizes],
     "Flatten": [check_symbol_products],
     "Hardmax": [check_axis],
+    "LayerNormalization": [check_broadcast],
     "Mul": [check_square],
     "NonMaxSuppression": [check_suppressed("tract")],
     "Pad": [require_constants("tract", 1, 2, 3)],
     "Reshape": [check_shape],
     "Resize": [check_resized],
-    "RoiAlign": [check_image],
     "Split": [require_constants("tract", 1)],
     "STFT": [require_constants("tract", 1, 2, 3)],
     "Slice": [check_sizes],
