@@ -114,6 +114,14 @@ def exceeds_int32(program: Program, how: str) -> bool:
     return any(not -(2**31) <= a.min() <= a.max() < 2**31 for a in integers)
 
 
+def wraps_int32(program: Program, how: str) -> bool:
+    """Whether a product of int32 is one that 32 bits do not hold."""
+    factors = [s.inputs for s in program.steps if s.op == "Mul"]
+    pairs = [[values[n] for n in names] for names in factors for values in program.data]
+    products = [np.multiply(a, b, dtype=np.int64) for a, b in pairs if a.dtype == np.int32]
+    return any(p.size and not -(2**31) <= p.min() <= p.max() < 2**31 for p in products)
+
+
 def slices_dynamically(program: Program, how: str) -> bool:
     """Whether MXNet fails in a slice."""
     return "sub-memory" in how and any(step.op == "Slice" for step in program.steps)
@@ -219,6 +227,10 @@ KNOWN = (
     Known(
         ("MNN", "OpenVINO"), exceeds_int32,
         "MNN and OpenVINO compute int64 in 32 bits",
+    ),
+    Known(
+        ("MNN",), wraps_int32,
+        "a product of int32 that overflows is the least number in MNN, and does not wrap around",
     ),
     Known(
         ("MNN", "ncnn"), has_non_finite_value,

@@ -165,6 +165,21 @@ FORMS = {
         "s = Add(x, x) t = Squeeze(s, a) y = Clip(t, l)",
         {"a": np.array([0]), "l": np.float32(0.5)},
     ),
+    "product that is read": (
+        "(float[2,4] x) => (float[2,5] a, float[2,5] y)",
+        "a = MatMul(x, w) y = Sigmoid(a)",
+        {"w": np.arange(20, dtype=np.float32).reshape(4, 5) / 20},
+    ),
+    "product of a vector that is read": (
+        "(float[4] x) => (float[5] a, float[5] y)",
+        "a = MatMul(x, w) y = Relu(a)",
+        {"x": np.ones(4, np.float32), "w": np.arange(20, dtype=np.float32).reshape(4, 5) / 20},
+    ),
+    "results that are equal constants": (
+        "(float[1] x) => (int64[1] a, int64[1] b, float[1] y)",
+        "t = Neg(x) y = Reshape(t, s) a = Identity(s) b = Identity(c)",
+        {"s": np.array([1]), "c": np.array([1])},
+    ),
     "result that is read": (
         "(float[2,3] x) => (float[6] t, float[6] y)",
         "t = Reshape(x, s) y = Tanh(t)",

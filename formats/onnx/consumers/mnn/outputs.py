@@ -11,6 +11,7 @@ from serde.ir.replace_uses import replace_inputs
 
 # Operators that MNN moves behind the next one, whose result it then returns for theirs.
 MOVED = frozenset("Flatten Identity Reshape Squeeze Unsqueeze".split())
+PRODUCTS = frozenset(("Gemm", "MatMul"))  # by constants: convolutions, which a Reshape follows
 
 
 def prepare(graph: Graph) -> Graph:
@@ -31,7 +32,11 @@ def find_shared(graph: Graph) -> list[Value]:
     reads = Counter(v for node in graph.nodes for v in node.inputs)
     moved = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in MOVED}
     outputs = dict.fromkeys(v for v in graph.outputs if v in moved)
-    return [v for v in outputs if reads[v] or reads[moved[v]] > 1]
+    held = {v for v in outputs if (x := moved[v]) is not None and x.tensor is not None}
+    merged = held if len(held) > 1 else ()  # where they are equal
+    shared = [v for v in outputs if reads[v] or reads[moved[v]] > 1 or v in merged]
+    products = {n.outputs[0] for n in graph.nodes if n.op in PRODUCTS}
+    return [*shared, *(v for v in dict.fromkeys(graph.outputs) if v in products and reads[v])]
 
 
 def make_copy(x: Value, y: Value) -> Node:
