@@ -23,8 +23,10 @@ from ..negative_pads import crop_negative_pads
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, read_cuts
 from .recurrent import legalize_recurrent
+from .sizes import is_size, legalize_sizes
 
 legalize = legalization_table("ir → tract")
+legalize_sizes(legalize)
 legalize("LogSoftmax")(normalization.log_softmax)  # tract takes the logarithm of 0
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("Softplus")(elementwise.stable_softplus)  # tract overflows
@@ -200,46 +202,6 @@ def legalize_gemm(g, a, b, c=None, **form):
     return elementwise.gemm(g, a, b, c, **form)
 
 
-def legalize_bitwise(op, g, *operands):
-    """tract has none of sizes, which it takes int64 for that a node makes."""
-    require(not any(is_size(g, v) for v in operands), f"tract has no {op} of sizes: use int32")
-
-
-legalize.for_each(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"))(legalize_bitwise)
-
-
-def is_size(g, x: Value, depth: int = 8) -> bool:
-    """Whether tract takes a tensor for one of sizes."""
-    node = g.producer(x) if x.dtype is DType.INT64 else None
-    if node is None or not depth:
-        return False
-    if node.op in ("Cast", "Shape", "Size"):
-        return True
-    return any(v is not None and is_size(g, v, depth - 1) for v in node.inputs)
-
-
-@legalize.for_each(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
-def legalize_comparison(op, g, a, b):
-    """tract slices what is chosen by a comparison of places, also what is broadcast.
-
-    It does not see through a comparison of 1 and 0 with a fraction.
-    """
-    if (a.is_static and b.is_static) or not any(has_places(g, v) for v in (a, b)):
-        return None
-    chosen = g.cast(g.as_is(op, (a, b), {}), DType.FLOAT32)
-    return g.as_is("Greater", (chosen, g.const(0.5, DType.FLOAT32)), {})
-
-
-def has_places(g, x: Value, depth: int = 8) -> bool:
-    """Whether a tensor is computed of a Range of dynamic size."""
-    node = g.producer(x) if depth else None
-    if node is None or node.op in ("Shape", "Size"):
-        return False
-    if node.op == "Range":
-        return not x.is_static
-    return any(v is not None and has_places(g, v, depth - 1) for v in node.inputs)
-
-
 @legalize("Resize")
 def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
@@ -254,6 +216,21 @@ def legalize_resize(
     return decompose_resize(g, x, roi, scales, sizes, how)
 
 
+@legalize("Flatten")
+def legalize_flatten(g, x, *, axis: int):
+    """tract multiplies no sizes by name: one part is what is left."""
+    parts = x.ranked_shape[:axis], x.ranked_shape[axis:]
+    if sum(not isinstance(d, int) for d in x.ranked_shape) < 2:
+        return None
+    if axis == 1:
+        return g.Reshape(x, [0, -1])
+    static = [all(isinstance(d, int) for d in part) for part in parts]
+    require(any(static), "tract has no products of sizes by name (--static, --input)")
+    sizes = [math.prod(part) if is_static else -1
+             for part, is_static in zip(parts, static, strict=True)]  # fmt: skip
+    return g.Reshape(x, sizes)
+
+
 @legalize("RoiAlign")
 def check_roi_align(g, x, *operands, **form):
     """tract multiplies no sizes by name, which pick the elements of an image."""
@@ -261,18 +238,11 @@ def check_roi_align(g, x, *operands, **form):
     require(is_known, "tract takes images whose sizes have numbers (--static, --input)")
 
 
-@legalize("Sign")
-def legalize_sign(g, x):
-    """tract has none of sizes, which it takes int64 for that a node makes."""
-    if not is_size(g, x):
-        return None
-    return g.Sub(g.cast_like(g.Greater(x, 0), x), g.cast_like(g.Less(x, 0), x))
-
-
 @legalize("GatherND")
 def legalize_gather_nd(g, x, indices, *, batch_dims: int):
-    """tract aborts at indices from the end."""
-    if is_from_front(indices):
+    """tract aborts at indices from the end, and fails at constants for a batch of one."""
+    is_one = indices.tensor is not None and 1 in indices.static_shape[:batch_dims]
+    if is_from_front(indices) and not is_one:
         return None
     require(x.is_static, FROM_END)
     if batch_dims:
@@ -292,8 +262,10 @@ def legalize_scatter_nd(g, x, indices, updates, **form):
 
 @legalize("EyeLike")
 def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
-    """tract has none of booleans."""
+    """tract has none of booleans, and of sizes."""
     of = x.type if dtype is None else ELEMENT_TYPES[dtype]
+    if is_size(g, x):
+        return g.EyeLike(g.cast(x, DType.FLOAT32), dtype=ELEMENT_CODES[of], k=k)
     return (
         g.cast(g.EyeLike(x, dtype=ELEMENT_CODES[DType.FLOAT32], k=k), of)
         if of.kind == "b"
@@ -333,6 +305,9 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
     if fill is not None and fill.rank:
         return g.Pad(x, pads, g.Reshape(fill, []), axes, mode=mode)
+    if is_size(g, x):
+        x, fill = (v and g.cast(v, DType.FLOAT64) for v in (x, fill))
+        return g.cast(g.Pad(x, pads, fill, axes, mode=mode), DType.INT64)
     return crop_negative_pads(g, x, pads, fill, axes, mode=mode)
 
 

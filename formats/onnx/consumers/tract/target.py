@@ -53,6 +53,14 @@ def check_sizes(node: Node) -> str | None:
     return f"tract has no {node.op} to a size that depends on data"
 
 
+def check_expanded(node: Node) -> str | None:
+    """Expand: a size by name is not broadcast to a number."""
+    own, wide = (() if v is None else v.shape or () for v in (node.inputs[0], node.outputs[0]))
+    pairs = zip(own[::-1], wide[::-1], strict=False)
+    is_mixed = any(not isinstance(a, int) and isinstance(b, int) for a, b in pairs)
+    return "tract expands no size by name to a number (--static, --input)" if is_mixed else None
+
+
 def check_shape(node: Node) -> str | None:
     """Reshape: its shape has to follow from the sizes of tensors."""
     shape = node.inputs[1]
@@ -64,15 +72,6 @@ def check_shape(node: Node) -> str | None:
     return (
         "tract has no Reshape to a size that depends on data" if None in known or is_open else None
     )
-
-
-def check_symbol_products(node: Node) -> str | None:
-    """Flatten: tract multiplies a size by name with numbers only."""
-    x, axis = node.inputs[0], int(str(node.attrs.get("axis", 1)))
-    shape = () if x is None else x.shape or ()
-    parts = shape[:axis], shape[axis:]
-    is_product = any(sum(not isinstance(d, int) for d in part) > 1 for part in parts)
-    return "tract has no products of sizes by name (--static, --input)" if is_product else None
 
 
 def check_axis(node: Node) -> str | None:
@@ -120,8 +119,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "CumSum": [require_constants("tract", 1)],
     "DFT": [require_constants("tract", 1, 2)],
     "Dropout": [check_training],
-    "Expand": [check_sizes],
-    "Flatten": [check_symbol_products],
+    "Expand": [check_sizes, check_expanded],
     "Hardmax": [check_axis],
     "LayerNormalization": [check_broadcast],
     "Mul": [check_square],
