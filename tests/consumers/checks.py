@@ -83,7 +83,8 @@ def check_recurrent(op: str, attributes: str, consumer: str, folder: Path) -> No
     check_model(signature, body, feeds, consumer, folder, **drawn)
 
 
-def refusals(signature: str, body: str, consumer: str, folder: Path) -> list[str]:
+def refusals(signature: str, body: str, consumer: str, folder: Path, opset: int = 17) -> list[str]:
     """Why a model in text form is refused."""
-    onnx.save(model_of(f"g {signature} {{ {body} }}", opset=17, ir_version=8), folder / "m.onnx")
+    model = model_of(f"g {signature} {{ {body} }}", opset=opset, ir_version=8)
+    onnx.save(model, folder / "m.onnx")
     return [p.reason for p in serde.check(folder / "m.onnx", to=consumer).problems]

@@ -73,6 +73,13 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
     assert refusals(signature, body, "tract", tmp_path) == [reason]
 
 
+def test_scales_of_a_size_by_name(tmp_path):
+    signature = "(float[2,6,4] x, float[N] s) => (float[2,6,4] y)"
+    body = "y = GroupNormalization<num_groups = 6>(x, s, s)"
+    reason = "tract scales channels by as many numbers, not by a size by name (--static, --input)"
+    assert refusals(signature, body, "tract", tmp_path, opset=21) == [reason]
+
+
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
     "axes in any order": (

@@ -61,6 +61,15 @@ def check_expanded(node: Node) -> str | None:
     return "tract expands no size by name to a number (--static, --input)" if is_mixed else None
 
 
+def check_scale(node: Node) -> str | None:
+    """GroupNormalization: scales of a size by name are not broadcast to a number of channels."""
+    is_open = any(v is not None and not v.is_static for v in node.inputs[1:])
+    x = node.inputs[0]
+    if not is_open or x is None or x.shape is None or not isinstance(x.shape[1], int):
+        return None
+    return "tract scales channels by as many numbers, not by a size by name (--static, --input)"
+
+
 def check_shape(node: Node) -> str | None:
     """Reshape: its shape has to follow from the sizes of tensors."""
     shape = node.inputs[1]
@@ -120,6 +129,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "DFT": [require_constants("tract", 1, 2)],
     "Dropout": [check_training],
     "Expand": [check_sizes, check_expanded],
+    "GroupNormalization": [check_scale],
     "Hardmax": [check_axis],
     "LayerNormalization": [check_broadcast],
     "Mul": [check_square],
