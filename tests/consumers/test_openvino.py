@@ -173,6 +173,11 @@ FORMS = {
         "s = ReduceSum(x, axes) t = Add(s, n) y = Div(t, n)",
         {"axes": np.array([1, 2]), "n": np.array(10, np.int32)},
     ),
+    "a quotient of bytes": (
+        "(int8[6] x) => (int8[6] y)",
+        "a = Abs(x) y = Div(a, n)",
+        {"n": np.array(3, np.int8)},
+    ),
     "an integer quotient of products": (
         "(int64[4,4] x) => (int64[4,4] y)",
         "s = MatMul(x, x) y = Div(s, n)",

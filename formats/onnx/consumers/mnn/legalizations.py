@@ -246,7 +246,8 @@ def legalize_matmul(g, a, b):
         return None
     y = g.MatMul(g.Unsqueeze(a, [0]) if a.rank < 2 else a, g.Unsqueeze(b, [1]) if b.rank < 2 else b)
     axes = [y.rank - 1] * (b.rank < 2) + [y.rank - 2] * (a.rank < 2)
-    return g.Reshape(y, g.Gather(g.Shape(y), [i for i in range(y.rank) if i not in axes]))
+    kept = [i for i in range(y.rank) if i not in axes]
+    return g.Reshape(y, g.Gather(g.Shape(y), kept)) if kept else g.Squeeze(y, sorted(axes))
 
 
 @legalize("Concat")

@@ -351,7 +351,7 @@ def legalize_integer_division(g, a, b):
     """
     if a.type.kind == "f" or b.tensor is None or a.shape_data is not None or is_multiple(g, a, b):
         return None
-    return g.Div(g.Sub(a, g.Mod(a, b, fmod=1)), b)
+    return g.as_is("Div", (g.Sub(a, g.Mod(a, b, fmod=1)), b), {})
 
 
 def is_multiple(g, a: Value, b: Value) -> bool:

@@ -17,6 +17,7 @@ from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import UNREDUCED
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
+from serde.version_converter.adapters.roi import align_regions
 
 from ..front_indices import count_rows_from_front, is_from_front
 from ..negative_pads import crop_negative_pads
@@ -232,10 +233,11 @@ def legalize_flatten(g, x, *, axis: int):
 
 
 @legalize("RoiAlign")
-def check_roi_align(g, x, *operands, **form):
+def legalize_roi_align(g, x, rois, batch, **form):
     """tract multiplies no sizes by name, which pick the elements of an image."""
     is_known = all(isinstance(d, int) for d in x.ranked_shape[2:])
     require(is_known, "tract takes images whose sizes have numbers (--static, --input)")
+    return align_regions(g, x, rois, batch, **form)
 
 
 @legalize("GatherND")
