@@ -28,8 +28,7 @@ from .windows import legalize_windows
 legalize = legalization_table("ir → openvino")
 
 AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
-
-MOST_RANKED = 46340  # elements of which pairs fit into int32
+EXACT = 1 << 24  # below which OpenVINO computes remainders exactly
 
 legalize_recurrent_layers(legalize)
 legalize_windows(legalize)
@@ -185,16 +184,19 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
     n = x.ranked_shape[axis]
     form = {"axis": axis, "largest": largest, "sorted": 1}
     values, places = g.as_is("TopK", (x, k), form, outputs=2)
-    if outputs == 1 or not isinstance(n, int) or n < 2:
-        return (values, places) if outputs > 1 else values
-    require(n <= MOST_RANKED, f"OpenVINO ranks equal elements in any order; up to {MOST_RANKED} "
-            "are ranked again")  # fmt: skip
+    if outputs == 1:
+        return values
+    if not isinstance(n, int) or n < 2:
+        return values, places
+    most = n if k.tensor is None else min(n, int(k.array().max()))  # later runs are not returned
+    if (most + 1) * n > EXACT:
+        return values, places
     every, where = g.as_is("TopK", (x, g.const([n])), form, outputs=2)
     later, earlier = g.Slice(every, [1], [n], [axis]), g.Slice(every, [0], [n - 1], [axis])
     is_new = g.cast(g.Not(g.Equal(later, earlier)), DType.INT32)
     first = g.Mul(g.Slice(g.cast(where, DType.INT32), [0], [1], [axis]), 0)
     runs = g.CumSum(g.Concat(first, is_new, axis=axis), g.const(axis, DType.INT32))
-    pairs = g.Add(g.Mul(runs, n), g.cast(where, DType.INT32))
+    pairs = g.Add(g.Mul(g.Min(runs, most), n), g.cast(where, DType.INT32))
     ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[0]
     return values, g.cast(g.Mod(ranked, n), DType.INT64)
 
