@@ -19,6 +19,7 @@ from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
 
+from ..illegal_forms import INT32
 from ..non_max_suppression import raise_overlap_limit
 from ..reductions import transform_unreduced
 from ..slices import read_cuts
@@ -28,7 +29,6 @@ from .windows import legalize_windows
 legalize = legalization_table("ir → openvino")
 
 AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
-EXACT = 1 << 24  # below which OpenVINO computes remainders exactly
 
 legalize_recurrent_layers(legalize)
 legalize_windows(legalize)
@@ -189,7 +189,7 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
     if not isinstance(n, int) or n < 2:
         return values, places
     most = n if k.tensor is None else min(n, int(k.array().max()))  # later runs are not returned
-    if (most + 1) * n > EXACT:
+    if (most + 1) * n > INT32.max:
         return values, places
     every, where = g.as_is("TopK", (x, g.const([n])), form, outputs=2)
     later, earlier = g.Slice(every, [1], [n], [axis]), g.Slice(every, [0], [n - 1], [axis])
@@ -197,8 +197,8 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
     first = g.Mul(g.Slice(g.cast(where, DType.INT32), [0], [1], [axis]), 0)
     runs = g.CumSum(g.Concat(first, is_new, axis=axis), g.const(axis, DType.INT32))
     pairs = g.Add(g.Mul(g.Min(runs, most), n), g.cast(where, DType.INT32))
-    ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[0]
-    return values, g.cast(g.Mod(ranked, n), DType.INT64)
+    ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[1]
+    return values, g.GatherElements(where, ranked, axis=axis)
 
 
 @legalize("Compress")
