@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from serde.ir.graph import IR_OPSET, Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
 from serde.passes.links import constant, is_constant
+from serde.passes.narrow_operands import find_expanded
 from serde.spec.folding import fold
 from serde.spec.inference import Type
 
@@ -23,12 +25,13 @@ def expand_constants(graph: Graph) -> Graph:
     """
     instead: dict[Value, Value] = {}
     nodes: list[Node] = []
+    outputs = frozenset(graph.outputs)
     for node in graph.nodes:
         reads = not instead.keys().isdisjoint(node.inputs)
         node = replace_inputs(node, instead) if instead else node
         held = None
-        if len(node.outputs) == 1 and node.outputs[0] not in graph.outputs and not node.domain:
-            held = (_fold(node) if reads else None) or _expand(node)
+        if len(node.outputs) == 1 and not node.domain and outputs.isdisjoint(node.outputs):
+            held = (_fold_node(node) if reads else None) or _expand_node(node)
         if held is None:
             nodes.append(node)
         else:
@@ -36,7 +39,7 @@ def expand_constants(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes)) if instead else graph
 
 
-def _fold(node: Node) -> Value | None:
+def _fold_node(node: Node) -> Value | None:
     """What a node computes of constants."""
     (y,) = node.outputs
     types = (Type(y.dtype, y.shape),)
@@ -46,17 +49,10 @@ def _fold(node: Node) -> Value | None:
     return None if tensors is None else constant(y.name, tensors[0])
 
 
-def _expand(node: Node) -> Value | None:
-    """What a node repeats."""
-    if node.op not in ("ConstantOfShape", "Expand") or not is_constant(node.inputs):
-        return None
+def _expand_node(node: Node) -> Value | None:
+    """The tensor that a node makes of a constant that it repeats."""
+    source = find_expanded(node) if is_constant(node.inputs) else None
     (y,) = node.outputs
-    if not y.is_static or np.prod(y.static_shape, dtype=np.int64) > MOST:
+    if source is None or not y.is_static or math.prod(y.static_shape) > MOST:
         return None
-    source = node.inputs[0]
-    if node.op == "Expand" and source is not None:
-        array = source.array()
-    else:
-        value = node.attrs.get("value")
-        array = value.load().reshape(()) if isinstance(value, Tensor) else np.float32(0)
-    return constant(y.name, Tensor.of(np.broadcast_to(array, y.static_shape).copy()))
+    return constant(y.name, Tensor.of(np.broadcast_to(source.array(), y.static_shape).copy()))

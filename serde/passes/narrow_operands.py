@@ -35,15 +35,15 @@ def narrow_operands(graph: Graph) -> Graph:
     for node in graph.nodes:
         last = _narrow(node, before, makers)
         nodes.append(last)
-        if (source := _source_of(last)) is not None:
+        if (source := find_expanded(last)) is not None:
             before[last.outputs[0]], makers[last.outputs[0]] = source, last
     if all(map(operator.is_, nodes, graph.nodes)):
         return graph
     return drop_dead(replace(graph, nodes=tuple(nodes)))
 
 
-def _source_of(node: Node) -> Value | None:
-    """What a node expands."""
+def find_expanded(node: Node) -> Value | None:
+    """What an ``Expand`` or ``ConstantOfShape`` repeats; None of other nodes."""
     if node.domain or node.op not in ("Expand", "ConstantOfShape"):
         return None
     if node.op == "Expand":

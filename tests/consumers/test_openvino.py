@@ -238,12 +238,12 @@ FORMS = {
         "y, i = TopK(x, k)",
         {"x": np.arange(198, dtype=np.float32).reshape(2, 99) * 7 % 5, "k": np.array([30])},
     ),
-    "truth of places": (
+    "booleans of indices": (
         "(float[2,3] x) => (bool[2,1] y)",
         "i = ArgMax<axis = 1>(x) c = Cast<to = 9>(i) y = Or(c, c)",
         {},
     ),
-    "truth of NaN": (
+    "booleans of NaN": (
         "(float[3] x) => (bool[3] y)",
         "c = Cast<to = 9>(x) y = And(c, c)",
         {"x": np.array([np.nan, 0, 2], np.float32)},

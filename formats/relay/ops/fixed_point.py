@@ -142,5 +142,9 @@ def requantize_in_float(g, x: Value, one, before, two, after, rounding: str, com
     if not np.array_equal(one, two):
         y = g.Mul(y, np.asarray(one.astype(np.float64) / two).astype(kind.numpy))
     y = g.Add(y, after.astype(kind.numpy)) if after.any() else y
-    y = g.Floor(g.Add(y, 0.5)) if rounding == "UPWARD" else round_half_away(g, y)
-    return g.cast(y, DType.INT32)
+    return g.cast(round_half(g, y, rounding == "TONEAREST"), DType.INT32)
+
+
+def round_half(g, x: Value, nearest: bool):
+    """The integers next to floats: halves up, or with ``nearest`` away from zero."""
+    return round_half_away(g, x) if nearest else g.Floor(g.Add(x, 0.5))

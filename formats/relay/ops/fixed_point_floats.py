@@ -14,8 +14,7 @@ from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Rule
 
 from .binary import IGNORED, read_binary
-from .fixed_point import BITS, align_factors
-from .unary import round_half_away
+from .fixed_point import BITS, align_factors, round_half
 
 Array = np.ndarray[Any, Any]
 MOST_SHIFTED = 62  # bits
@@ -24,7 +23,7 @@ MOST_SHIFTED = 62  # bits
 def multiply_in_float(g, x: Value, factor: Array, dtype: DType, nearest: bool = False) -> Value:
     """``x`` times numbers, rounded half up, or with ``nearest`` half away from zero."""
     y = g.Mul(g.cast(x, DType.FLOAT32), g.const(factor.astype(np.float32)))
-    return g.cast(round_half_away(g, y) if nearest else g.Floor(g.Add(y, 0.5)), dtype)
+    return g.cast(round_half(g, y, nearest), dtype)
 
 
 def read_fixed_point_multiply(g, x, *, multiplier: int, shift: int):

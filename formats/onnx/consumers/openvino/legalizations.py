@@ -103,7 +103,8 @@ def legalize_mod(g, x, y, *, fmod: int):
 def legalize_cast(g, x, *, to: int, **form):
     """Infinities of a float64 input are the largest floats in OpenVINO.
 
-    NaN is not true in it, and it makes truth a type of the results of operators that count.
+    It casts NaN to false, and gives operators that return int64 results of bool where a Cast to
+    that follows.
     """
     node = g.producer(x)
     counts = node is not None and node.op in COUNTING
@@ -163,15 +164,9 @@ def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
 def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
     """OpenVINO has parts of one size where it is not told others."""
     n, count = x.ranked_shape[axis], num_outputs or outputs
-    if split is not None:
+    if split is not None or (isinstance(n, int) and n % count == 0):
         return None
-    if not isinstance(n, int):
-        return g.decompose("Split", 18, x, None, axis=axis, num_outputs=count, outputs=outputs)
-    if n % count == 0:
-        return None
-    part = -(-n // count)
-    sizes = [max(0, min(part, n - i * part)) for i in range(count)]
-    return g.Split(x, sizes, axis=axis, outputs=outputs)
+    return g.decompose("Split", 18, x, None, axis=axis, num_outputs=count, outputs=outputs)
 
 
 @legalize("TopK")
@@ -278,7 +273,7 @@ def legalize_range(g, start, limit, delta):
 
 @legalize("Where")
 def legalize_where(g, condition, x, y):
-    """OpenVINO fails to load a choice of truth values that reads its condition twice."""
+    """OpenVINO fails to load a Where of booleans that reads its condition twice."""
     if x.type is not DType.BOOL:
         return None
     return g.Or(g.And(condition, x), g.And(g.Not(condition), y))

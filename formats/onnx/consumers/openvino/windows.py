@@ -103,7 +103,5 @@ def conv(g, x, w, b=None, *, strides=(), **frame):
 
 def reaches_kernel(w: Value, pads: Ints = (), dilations: Ints = (), **frame: Any) -> bool:
     """Whether padding at an end is as wide as the kernel."""
-    sizes = w.static_shape[2:]
-    gaps = dilations or (1,) * len(sizes)
-    widths = [(k - 1) * d + 1 for k, d in zip(sizes, gaps, strict=True)]
-    return any(p >= n for p, n in zip(pads, widths * 2, strict=False))
+    covers = Windows(w.static_shape[2:], (), dilations).covers
+    return any(p >= n for p, n in zip(pads, covers * 2, strict=False))
