@@ -1,7 +1,8 @@
-"""Sums with zero and products with one."""
+"""Sums with zero, products with one, and reductions over axes of one element."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,12 +12,13 @@ from serde.ir.replace_uses import replace_inputs, replace_values
 NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 MOST = 1 << 16  # elements that are looked at
 COMMUTATIVE = frozenset({"Add", "Mul"})
+REDUCTIONS = frozenset("ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum".split())
 
 
 def drop_neutral(graph: Graph) -> Graph:
     """Return ``graph`` without such nodes; subgraphs are left as they are.
 
-    A sum with zero makes 0 of -0, which ONNX Runtime, dropping the sum itself, does not either.
+    A reduction that drops the axes becomes a Squeeze. A sum with zero makes 0 of -0, which ONNX Runtime, dropping the sum itself, does not either.
     Where one computes an output, the node that it reads computes that instead, if there is one.
     """
     instead: dict[Value, Value] = {}
@@ -24,17 +26,18 @@ def drop_neutral(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         node = replace_inputs(node, instead) if instead else node
-        x = _other(node) if node.op in NEUTRAL and not node.domain else None
-        y = node.outputs[0]
+        x, y = _find_same(node), node.outputs[0]
         if x is None:
             nodes.append(node)
+        elif x.rank != y.rank:
+            nodes.append(replace(node, op="Squeeze", attrs={}))
         elif y not in graph.outputs:
             instead[y] = x
         elif _is_inner(x, graph) and x not in renamed:
             renamed[x] = y
         else:
             nodes.append(node)
-    if not instead and not renamed:
+    if len(nodes) == len(graph.nodes) and all(map(operator.is_, nodes, graph.nodes)):
         return graph
     done = replace(graph, nodes=tuple(_rename_outputs(node, renamed) for node in nodes))
     return replace_values(done, renamed) if renamed else done
@@ -51,8 +54,27 @@ def _rename_outputs(node: Node, renamed: Mapping[Value, Value]) -> Node:
     return replace(node, outputs=tuple(renamed.get(v, v) for v in node.outputs))
 
 
-def _other(node: Node) -> Value | None:
-    """The operand that a node returns as it is."""
+def _find_same(node: Node) -> Value | None:
+    """The operand whose elements a node returns."""
+    if node.domain:
+        return None
+    if node.op in REDUCTIONS:
+        return _find_reduced(node)
+    return _find_term(node) if node.op in NEUTRAL else None
+
+
+def _find_reduced(node: Node) -> Value | None:
+    """The operand of a reduction over axes of one element."""
+    x, axes = (*node.inputs, None)[:2]
+    if x is None or x.shape is None or x.tensor is not None:
+        return None
+    if axes is None or axes.tensor is None or not axes.tensor.size:
+        return None
+    return x if all(x.shape[axis] == 1 for axis in axes.ints()) else None
+
+
+def _find_term(node: Node) -> Value | None:
+    """The operand of a sum or product whose other operands change nothing."""
     a, b = node.inputs
     pairs = ((a, b), (b, a)) if node.op in COMMUTATIVE else ((a, b),)
     for x, held in pairs:

@@ -238,6 +238,16 @@ FORMS = {
         "y, i = TopK(x, k)",
         {"x": np.arange(198, dtype=np.float32).reshape(2, 99) * 7 % 5, "k": np.array([30])},
     ),
+    "equal elements of a dynamic size": (
+        "(float[N,M] x) => (float[N,K] y, int64[N,K] i)",
+        "y, i = TopK(x, k)",
+        {"x": np.arange(198, dtype=np.float32).reshape(2, 99) * 7 % 5, "k": np.array([30])},
+    ),
+    "integers of fractions that are not 0": (
+        "(float[3] x) => (int64[1,M] y, int64[1,K] z)",
+        "i = Cast<to = 7>(x) y = NonZero(i) b = Cast<to = 9>(i) z = NonZero(b)",
+        {"x": np.array([0.5, 2, -0.5], np.float32)},
+    ),
     "booleans of indices": (
         "(float[2,3] x) => (bool[2,1] y)",
         "i = ArgMax<axis = 1>(x) c = Cast<to = 9>(i) y = Or(c, c)",

@@ -17,6 +17,7 @@ HELD = {
     "zeros": np.zeros(4, np.float32), "one": np.float32(1), "flat": np.array([6, 4, 5]),
     "mask": np.tri(4, 5, dtype=np.float32)[None, None], "heads": np.array([1, 6, 4, 5]),
     "mask2": np.stack([np.tri(40, 30, k, np.float32)[None] for k in range(2)]),
+    "segments": np.array([6, 1, 20]),
     "heads2": np.array([2, 3, 40, 30]), "flat2": np.array([6, 40, 30]),
 }  # fmt: skip
 CASES = {
@@ -55,6 +56,22 @@ CASES = {
         "(float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z, float[2,3,4] a)",
         "y = Add(x, zeros) z = Exp(x) a = Add(z, zeros)",
         "Add Exp Add",
+    ),
+    "a mean of one element behind a Reshape": (
+        "(float[6,20] x) => (float[6,20] y)",
+        "r = Reshape(x, segments) m = ReduceMean<axes = [1], keepdims = 0>(r) y = Neg(m)",
+        "Neg",
+    ),
+    "reductions over axes of one element": (
+        "(float[N,1,4] x) => (float[N,4] y, float[N,4] z, float[N,1] a)",
+        "r = ReduceMax<axes = [-2], keepdims = 0>(x) y = Neg(r) m = ReduceMin<axes = [1]>(x) "
+        "z = ReduceProd<axes = [1], keepdims = 0>(m) a = ReduceMax<axes = [2], keepdims = 0>(x)",
+        "Squeeze Neg Squeeze ReduceMax",
+    ),
+    "a norm of one element": (
+        "(float[N,1,4] x) => (float[N,4] y)",
+        "y = ReduceL2<axes = [1], keepdims = 0>(x)",
+        "ReduceL2",
     ),
     "a mask that is expanded, reshaped and cast": (
         "(float[6,4,5] x) => (float[6,4,5] y)",

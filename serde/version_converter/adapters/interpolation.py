@@ -58,11 +58,12 @@ def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zer
     )
     sizes = [size(g, x, a) for a in range(2, rank)]
     values = []
+    is_first = batch.tensor is not None and not batch.array().any()
     for chosen in product(*(taps(g, at) for at in places)):
-        where, share, inside = batch, None, None
+        where, share, inside = None if is_first else batch, None, None
         for (index, weight), n in zip(chosen, sizes, strict=True):
             kept = cast(g, bring(g, index, n), DType.INT64)
-            where = g.Add(g.Mul(where, n), kept)
+            where = kept if where is None else g.Add(g.Mul(where, n), kept)
             share = weight if share is None else g.Mul(share, weight)
             if zeros:
                 here = is_within(g, index, n)

@@ -118,6 +118,16 @@ def legalize_cast(g, x, *, to: int, **form):
     return g.Where(is_largest, g.Mul(g.Sign(y), float("inf")), y)
 
 
+@legalize("NonZero")
+def legalize_non_zero(g, x):
+    """OpenVINO leaves out a Cast before it, and counts fractions that are cast to 0."""
+    node = g.producer(x)
+    if node is None or node.op != "Cast":
+        return None
+    number = node.inputs[0] if x.type is DType.BOOL else x
+    return None if number.type is DType.BOOL else g.NonZero(g.Not(g.Equal(number, 0)))
+
+
 @legalize("LRN")
 def legalize_lrn(g, x, *, alpha: float, beta: float, bias: float, size: int):
     """OpenVINO takes the bias for an integer: one of 1 is left, and a factor."""
@@ -181,19 +191,24 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
     values, places = g.as_is("TopK", (x, k), form, outputs=2)
     if outputs == 1:
         return values
-    if not isinstance(n, int) or n < 2:
+    if isinstance(n, int) and n < 2:
         return values, places
-    most = n if k.tensor is None else min(n, int(k.array().max()))  # later runs are not returned
-    if (most + 1) * n > INT32.max:
+    count = size(g, x, axis)
+    most = g.Min(count, k)  # later runs are not returned
+    is_narrow = g.LessOrEqual(count, g.Div(INT32.max, g.Add(most, 1)))
+    if is_narrow.tensor is not None and not is_narrow.array().all():
         return values, places
-    every, where = g.as_is("TopK", (x, g.const([n])), form, outputs=2)
-    later, earlier = g.Slice(every, [1], [n], [axis]), g.Slice(every, [0], [n - 1], [axis])
+    every, where = g.as_is("TopK", (x, count), form, outputs=2)
+    later, earlier = g.Slice(every, [1], [INT32.max], [axis]), g.Slice(every, [0], [-1], [axis])
     is_new = g.cast(g.Not(g.Equal(later, earlier)), DType.INT32)
-    first = g.Mul(g.Slice(g.cast(where, DType.INT32), [0], [1], [axis]), 0)
+    order = g.cast(where, DType.INT32)
+    first = g.Mul(g.Slice(order, [0], [1], [axis]), 0)
     runs = g.CumSum(g.Concat(first, is_new, axis=axis), g.const(axis, DType.INT32))
-    pairs = g.Add(g.Mul(g.Min(runs, most), n), g.cast(where, DType.INT32))
+    most, count = g.cast(most, DType.INT32), g.cast(count, DType.INT32)
+    pairs = g.Add(g.Mul(g.Min(runs, most), count), order)
     ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[1]
-    return values, g.GatherElements(where, ranked, axis=axis)
+    found = g.GatherElements(where, ranked, axis=axis)
+    return values, found if is_narrow.tensor is not None else g.Where(is_narrow, found, places)
 
 
 @legalize("Compress")
