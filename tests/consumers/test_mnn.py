@@ -87,6 +87,15 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that MNN gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "-0 and 0": (
+        "(float[4] x, float[4] z) => (bool[4] y, bool[4] a, bool[4] b)",
+        "y = Equal(x, z) a = Cast<to = 9>(x) b = Equal(x, c)",
+        {
+            "x": np.array([-0.0, 0, 1, 2], np.float32),
+            "z": np.array([0, -0.0, 1, 3], np.float32),
+            "c": np.array([0, 0, 2, 2], np.float32),
+        },
+    ),
     "max of three": (
         "(float[2,3] x, float[3] z) => (float[2,3] y)",
         "y = Max(x, z, c)",

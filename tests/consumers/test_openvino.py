@@ -238,6 +238,35 @@ FORMS = {
         "y, i = TopK(x, k)",
         {"x": np.arange(198, dtype=np.float32).reshape(2, 99) * 7 % 5, "k": np.array([30])},
     ),
+    "strides and pads of a 1x1 kernel": (
+        "(float[1,2,5,7] x) => (float[1,3,4,5] y)",
+        "r = Relu(x) y = Conv<strides = [2, 2], pads = [0, 2, 2, 0]>(r, w)",
+        {"w": np.arange(6, dtype=np.float32).reshape(3, 2, 1, 1)},
+    ),
+    "a column of one channel": (
+        "(float[2,1,20,3] x) => (float[2,8,18,1] y)",
+        "y = Conv<strides = [1, 2]>(x, w)",
+        {"w": np.arange(72, dtype=np.float32).reshape(8, 1, 3, 3)},
+    ),
+    "a column of one channel and dynamic size": (
+        "(float[2,1,20,N] x) => (float[2,8,18,M] y)",
+        "y = Conv<strides = [1, 2]>(x, w)",
+        {
+            "x": np.arange(120, dtype=np.float32).reshape(2, 1, 20, 3),
+            "w": np.arange(72, dtype=np.float32).reshape(8, 1, 3, 3),
+        },
+    ),
+    "a batch that is resized": (
+        "(float[2,3,4,5] x) => (float[4,3,4,5] y)",
+        "y = Resize(x, , , s)",
+        {"s": np.array([4, 3, 4, 5])},
+    ),
+    "groups of one channel": (
+        "(float[5,1,3] x) => (float[5,1,3] y)",
+        "y = GroupNormalization<num_groups = 1>(x, s, s)",
+        {"s": np.array([3], np.float32)},
+        21,
+    ),
     "equal elements of a dynamic size": (
         "(float[N,M] x) => (float[N,K] y, int64[N,K] i)",
         "y, i = TopK(x, k)",

@@ -58,6 +58,8 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
          "tract takes images whose sizes have numbers (--static, --input)"),
         ("(float[N,2,M] x) => (float[A,B] y)", "y = Flatten<axis = 2>(x)",
          "tract has no products of sizes by name (--static, --input)"),
+        ("(float[2,N] x) => (float[2] y)", "y = Squeeze(x)",
+         "tract squeezes axes of static sizes, or those in 'axes', only"),
         ("(float[N,3] x) => (float[7,3] y)",
          "s = Constant<value_ints = [7, 3]>() y = Expand(x, s)",
          "tract expands no size by name to a number (--static, --input)"),
@@ -82,6 +84,12 @@ def test_scales_of_a_size_by_name(tmp_path):
 
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "largest of what is scattered to integers of a Cast": (
+        "(float[4] x) => (int64[4] y)",
+        "c = Cast<to = 7>(x) y = ScatterElements<reduction = \"max\">(c, i, u)",
+        {"i": np.array([1, 1, 3]), "u": np.array([-9, 9, 0])},
+        18,
+    ),
     "axes in any order": (
         "(float[1,3,1,2] x) => (float[3,2] y)",
         "y = Squeeze(x, a)",

@@ -26,6 +26,18 @@ def require_constants(who: str, *places: int) -> IllegalForm:
     return check
 
 
+def require_known_axes(who: str) -> IllegalForm:
+    """A check of Squeeze: the consumer takes no rank that depends on sizes."""
+
+    def check(node: Node) -> str | None:
+        x, axes = (*node.inputs, None)[:2]
+        if axes is not None or (x is not None and x.is_static):
+            return None
+        return f"{who} squeezes axes of static sizes, or those in 'axes', only"
+
+    return check
+
+
 def check_transposed_pads(node: Node) -> str | None:
     """ConvTranspose: ``auto_pad`` or ``output_shape`` that make no pads of numbers."""
     is_open = str(node.attrs.get("auto_pad", "NOTSET")).startswith("SAME")

@@ -88,6 +88,20 @@ def legalize_less(g, a, b):
     return g.Greater(b, a)
 
 
+@legalize("Equal")
+def legalize_equal(g, a, b):
+    """MNN compares floats as integers, for which -0 is not 0, and NaN is NaN."""
+    if a.type.kind != "f":
+        return None
+    for x, y in ((a, b), (b, a)):
+        if y.tensor is not None and not np.isnan(y.array()).any():
+            if np.all(y.array()):
+                return None
+            if not np.any(y.array()):
+                return g.as_is("Equal", (g.Abs(x), y), {})
+    return g.And(g.GreaterOrEqual(a, b), g.LessOrEqual(a, b))
+
+
 @legalize.for_each(("Greater", "GreaterOrEqual", "LessOrEqual"))
 def legalize_comparison(op, g, a, b):
     """MNN compares floats as integers where both operands are broadcast."""

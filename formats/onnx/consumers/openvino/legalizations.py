@@ -61,7 +61,7 @@ def legalize_float_reduction(op, g, x, axes=None, **form):
     """OpenVINO gives the lowest finite number as the largest of elements that are all -inf."""
     if op in UNREDUCED:
         return transform_unreduced(op, g, x, axes, **form)
-    if op not in ("ReduceMax", "ReduceMin"):
+    if op not in ("ReduceMax", "ReduceMin") or (axes is not None and axes.tensor is None):
         return None
     node = g.producer(x)
     is_integer = node is not None and node.op == "Cast" and node.inputs[0].type.kind in "iu"
@@ -295,8 +295,11 @@ def legalize_where(g, condition, x, y):
 
 
 @legalize("GroupNormalization")
-def legalize_group_norm(g, x, scale, bias, **form):
-    """OpenVINO fails to load it without window axes."""
+def legalize_group_norm(g, x, scale, bias, *, num_groups: int, epsilon: float, **form):
+    """OpenVINO fails to load it without window axes, and with one channel."""
+    if x.rank > 2 and x.ranked_shape[1] == num_groups:
+        return g.InstanceNormalization(x, scale, bias, epsilon=epsilon)
+    form |= {"num_groups": num_groups, "epsilon": epsilon}
     return g.decompose("GroupNormalization", 21, x, scale, bias, **form) if x.rank < 3 else None
 
 

@@ -16,6 +16,7 @@ from ..illegal_forms import (
     check_transposed_pads,
     require_constants,
     require_int32,
+    require_known_axes,
 )
 from ..support_table import EMULATED, unmeasured_type, without_types
 from . import legalizations
@@ -62,15 +63,6 @@ def check_channels(node: Node) -> str | None:
     w = node.inputs[1]
     is_known = w is None or w.shape is None or all(isinstance(n, int) for n in w.shape[:2])
     return None if is_known else "OpenVINO has convolutions of static channels only"
-
-
-def check_rank(node: Node) -> str | None:
-    """Squeeze: OpenVINO takes no rank that depends on sizes."""
-    if len(node.inputs) > 1 and node.inputs[1] is not None:
-        return None
-    x = node.inputs[0]
-    is_known = x is not None and x.shape is not None and all(isinstance(n, int) for n in x.shape)
-    return None if is_known else "OpenVINO squeezes axes of static sizes, or those in 'axes', only"
 
 
 def check_flags(node: Node) -> str | None:
@@ -127,7 +119,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Scan": [check_nesting],
     "NonMaxSuppression": [check_suppressed("OpenVINO")],
     "Slice": [require_constants("OpenVINO", 3)],
-    "Squeeze": [check_rank, require_constants("OpenVINO", 1)],
+    "Squeeze": [require_known_axes("OpenVINO"), require_constants("OpenVINO", 1)],
     "TopK": [check_count],
     **{op: [require_constants("OpenVINO", 1)] for op in REDUCTIONS},
     "Unsqueeze": [require_constants("OpenVINO", 1)],

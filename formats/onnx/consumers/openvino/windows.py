@@ -59,7 +59,10 @@ def resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
     axes: tuple[int, ...] | None = None, **sampling,
 ):  # fmt: skip
-    """OpenVINO computes coordinates from sizes only, leaves nothing out, and rounds integers."""
+    """OpenVINO computes coordinates from sizes only, leaves nothing out, and rounds integers.
+
+    It resizes the last three axes only.
+    """
     how, policy = Sampling.of(sampling), keep_aspect_ratio_policy
     x, roi, scales, sizes = every_axis(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
@@ -77,28 +80,61 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     """Whether OpenVINO, which knows sizes and no scales, computes the same."""
     if how.exclude_outside or how.antialias or how.coordinates in FOREIGN_COORDINATES:
         return False
-    if how.coordinates != "align_corners" or factors is None or not x.is_static:
+    if factors is None:
+        return True
+    if any(s != 1 for _, s in factors[: max(0, x.rank - 3)]):
+        return False
+    if how.coordinates != "align_corners" or not x.is_static:
         return True
     return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
 
 
 def conv(g, x, w, b=None, *, strides=(), **frame):
-    """OpenVINO loses the strides of a 1×1 kernel of integers whose data a Transpose moved."""
-    is_alone = w.is_static and w.shape[1] == 1 and not x.is_static  # it reads beyond the data
+    """OpenVINO loses strides, and reads beyond the data."""
+    is_alone = w.is_static and w.shape[1] == 1 and not x.is_static
     require(not is_alone or not reaches_kernel(w, **frame), "OpenVINO has no padding as wide as "
             "the kernel of each channel, of sizes by name: give numbers")  # fmt: skip
-    is_point = w.rank > 2 and all(k == 1 for k in w.ranked_shape[2:])
-    if not is_point or all(s == 1 for s in strides) or any(frame.get("pads") or ()):
+    if all(s == 1 for s in strides) or frame.get("auto_pad", "NOTSET") != "NOTSET" or w.rank < 3:
         return None
-    data, weights = (g.producer(v) for v in (x, w))
-    if any(node is None or node.op != "DequantizeLinear" for node in (data, weights)):
+    if may_be_column(x, w, strides, **frame):
+        y = g.Conv(x, w, b, strides=(*strides[:-1], 1), **frame)
+        return g.Slice(y, [0], [2**31 - 1], [x.rank - 1], [strides[-1]])
+    pads = frame.pop("pads", None) or (0,) * 2 * len(strides)
+    is_point = all(k == 1 for k in w.ranked_shape[2:])
+    if not is_point or not (any(pads) or is_moved(g, x, w)):
         return None
-    moved = g.producer(data.inputs[0])
-    if moved is None or moved.op != "Transpose" or frame.get("auto_pad", "NOTSET") != "NOTSET":
-        return None
+    if any(pads):
+        ends = [0, 0, *pads[: len(strides)], 0, 0, *pads[len(strides) :]]
+        x = g.Pad(x, ends, g.const(0, x.type))
     axes = list(range(2, x.rank))
     some = g.Slice(x, [0] * len(axes), [2**31 - 1] * len(axes), axes, strides)
     return g.Conv(some, w, b, **frame)
+
+
+def may_be_column(
+    x: Value, w: Value, strides: Ints, pads: Ints = (), dilations: Ints = (), **frame: Any
+) -> bool:
+    """Whether one channel may become a column, of a kernel that moves by 1 along it.
+
+    OpenVINO reads beyond the data for these, where the stride of the last axis is not 1.
+    """
+    if x.rank < 4 or x.ranked_shape[1] != 1 or strides[-2] != 1 or strides[-1] == 1:
+        return False
+    if not w.is_static or w.static_shape[-1] == 1:
+        return False
+    cover = Windows(w.static_shape[2:], (), dilations).covers[-1]
+    width = x.ranked_shape[-1]
+    added = pads[x.rank - 3] + pads[-1] if pads else 0
+    return not isinstance(width, int) or 0 <= width + added - cover < strides[-1]
+
+
+def is_moved(g, x: Value, w: Value) -> bool:
+    """Whether an integer layer reads data that a Transpose moved."""
+    data, weights = (g.producer(v) for v in (x, w))
+    if any(node is None or node.op != "DequantizeLinear" for node in (data, weights)):
+        return False
+    moved = g.producer(data.inputs[0])
+    return moved is not None and moved.op == "Transpose"
 
 
 def reaches_kernel(w: Value, pads: Ints = (), dilations: Ints = (), **frame: Any) -> bool:

@@ -199,7 +199,8 @@ def legalize_gemm(g, a, b, c=None, **form):
         return None
     if a.type.kind != "f":
         wide = (v and g.cast(v, DType.FLOAT64) for v in (a, b, c))
-        return g.cast_like(g.Gemm(*wide, **form), a)
+        y = g.Gemm(*wide, **form)
+        return g.cast_like(g.cast(y, DType.INT64) if a.type.kind == "u" else y, a)
     return elementwise.gemm(g, a, b, c, **form)
 
 

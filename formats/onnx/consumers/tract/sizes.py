@@ -12,6 +12,7 @@ def legalize_sizes(legalize: RuleTable) -> None:
     legalize("Sign")(legalize_sign)
     legalize("TopK")(legalize_top_k)
     legalize.for_each(("ArgMax", "ArgMin"))(legalize_place)
+    legalize("ScatterElements")(legalize_scatter_elements)
     legalize.for_each(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"))(legalize_bitwise)
     for_comparisons = legalize.for_each(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
     for_comparisons(legalize_comparison)
@@ -64,6 +65,15 @@ def legalize_top_k(g, x, k, *, outputs: int = 2, **form):
         return None
     values, indices = g.TopK(g.cast(x, DType.FLOAT64), k, **form, outputs=2)
     return g.cast(values, DType.INT64), indices
+
+
+def legalize_scatter_elements(g, x, indices, updates, *, reduction: str, **form):
+    """tract does not reduce sizes, which it takes int64 for that a node makes."""
+    if reduction == "none" or not is_size(g, x):
+        return None
+    wide, added = (g.cast(v, DType.FLOAT64) for v in (x, updates))
+    y = g.ScatterElements(wide, indices, added, reduction=reduction, **form)
+    return g.cast(y, DType.INT64)
 
 
 def legalize_sign(g, x):

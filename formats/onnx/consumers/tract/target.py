@@ -14,6 +14,7 @@ from ..illegal_forms import (
     check_transposed_pads,
     require_constants,
     require_int32,
+    require_known_axes,
 )
 from ..support_table import EMULATED, unmeasured_type, without_types
 from . import legalizations
@@ -141,7 +142,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "STFT": [require_constants("tract", 1, 2, 3)],
     "Slice": [check_sizes],
     "SpaceToDepth": [check_image],
-    "Squeeze": [require_constants("tract", 1)],
+    "Squeeze": [require_known_axes("tract"), require_constants("tract", 1)],
     "Tile": [check_sizes],
     "Unsqueeze": [require_constants("tract", 1)],
     **{op: [require_constants("tract", 1)] for op in REDUCTIONS},
