@@ -7,7 +7,8 @@ from dataclasses import replace
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.links import Links
 
-MOST = 128  # operands that the Concats reading one of several have in its place, together
+FEW = 4  # operands that any number of Concats take over
+MOST = 128  # operands that the Concats reading one of more have in its place, together
 
 
 def flatten_concats(graph: Graph) -> Graph:
@@ -24,7 +25,8 @@ def flatten_concats(graph: Graph) -> Graph:
         """Whether all that read a Concat are Concats along the axis, and may take its operands."""
         readers = [n for n in links.readers[v] if concats.get(n.outputs[0]) is n]
         count = sum(n.inputs.count(v) for n in readers)
-        if count > 1 and count * len(parts[concats[v]]) > MOST:
+        size = len(parts[concats[v]])
+        if count > 1 and size > FEW and count * size > MOST:
             return False
         return count == links.uses[v] and all(n.attrs["axis"] == axis for n in readers)
 
