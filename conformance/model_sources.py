@@ -42,7 +42,9 @@ ZOO = {  # networks by library, their names between semicolons
         psp_resnet50_ade; simple_pose_resnet18_v1b; mobile_pose_resnet18_v1b; mobilenet1.0_int8;
         ssd_512_mobilenet1.0_voc_int8; nasnet_4_1056; faster_rcnn_resnet50_v1b_voc;
         faster_rcnn_fpn_syncbn_resnest50_coco; mask_rcnn_resnet18_v1b_coco; icnet_resnet50_citys;
-        danet_resnet50_citys; resnet18_v1b_kinetics400_int8; alpha_pose_resnet101_v1b_coco
+        danet_resnet50_citys; resnet18_v1b_kinetics400_int8; alpha_pose_resnet101_v1b_coco;
+        center_net_resnet18_v1b_dcnv2_voc; ssd_300_mobilenet1.0_lite_coco; inceptionv1_hmdb51;
+        hrnet_w18_small_v1_c; fastscnn_citys; monodepth2_resnet18_posenet_kitti_mono_640x192
     """,
     "gluonnlp": """
         bert_12_768_12 with its heads; roberta_12_768_12; distilbert_6_768_12; ernie_12_768_12;

@@ -13,6 +13,7 @@ from serde.passes.fold_bias import fold_bias
 from serde.passes.fold_pads import fold_pads
 from serde.passes.int8_weights import note_uint8_weights, use_int8_weights
 from serde.passes.linear_layers import make_gemms
+from serde.passes.merge_reductions import merge_reductions
 from serde.passes.merge_reshapes import merge_reshapes
 from serde.passes.merge_slices import merge_slices
 from serde.passes.name_constants import name_constants
@@ -25,8 +26,8 @@ from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
-    fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices, merge_reshapes, make_gemms,
-    join_parallel_products, expand_constants,
+    fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices, merge_reshapes,
+    merge_reductions, make_gemms, join_parallel_products, expand_constants,
 )  # fmt: skip
 
 

@@ -18,8 +18,9 @@ REDUCTIONS = frozenset("ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum".spl
 def drop_neutral(graph: Graph) -> Graph:
     """Return ``graph`` without such nodes; subgraphs are left as they are.
 
-    A reduction that drops the axes becomes a Squeeze. A sum with zero makes 0 of -0, which ONNX Runtime, dropping the sum itself, does not either.
-    Where one computes an output, the node that it reads computes that instead, if there is one.
+    A reduction that drops the axes becomes a Squeeze. A sum with zero makes 0 of -0, which ONNX
+    Runtime, dropping the sum itself, does not either. Where one computes an output, the node that
+    it reads computes that instead, if there is one.
     """
     instead: dict[Value, Value] = {}
     renamed: dict[Value, Value] = {}  # by what the node computed

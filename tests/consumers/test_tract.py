@@ -86,7 +86,7 @@ def test_scales_of_a_size_by_name(tmp_path):
 FORMS = {
     "largest of what is scattered to integers of a Cast": (
         "(float[4] x) => (int64[4] y)",
-        "c = Cast<to = 7>(x) y = ScatterElements<reduction = \"max\">(c, i, u)",
+        'c = Cast<to = 7>(x) y = ScatterElements<reduction = "max">(c, i, u)',
         {"i": np.array([1, 1, 3]), "u": np.array([-9, 9, 0])},
         18,
     ),

@@ -17,7 +17,7 @@ HELD = {
     "zeros": np.zeros(4, np.float32), "one": np.float32(1), "flat": np.array([6, 4, 5]),
     "mask": np.tri(4, 5, dtype=np.float32)[None, None], "heads": np.array([1, 6, 4, 5]),
     "mask2": np.stack([np.tri(40, 30, k, np.float32)[None] for k in range(2)]),
-    "segments": np.array([6, 1, 20]),
+    "segments": np.array([6, 1, 20]), "one_axis": np.array([1]), "last_axis": np.array([3]),
     "heads2": np.array([2, 3, 40, 30]), "flat2": np.array([6, 40, 30]),
 }  # fmt: skip
 CASES = {
@@ -67,6 +67,36 @@ CASES = {
         "r = ReduceMax<axes = [-2], keepdims = 0>(x) y = Neg(r) m = ReduceMin<axes = [1]>(x) "
         "z = ReduceProd<axes = [1], keepdims = 0>(m) a = ReduceMax<axes = [2], keepdims = 0>(x)",
         "Squeeze Neg Squeeze ReduceMax",
+    ),
+    "a mean of means": (
+        "(float[N,3,4,5] x) => (float[N,3] y)",
+        "m = ReduceMean<axes = [3], keepdims = 0>(x) y = ReduceMean<axes = [-1], keepdims = 0>(m)",
+        "ReduceMean",
+    ),
+    "the largest of the largest of the largest": (
+        "(float[N,3,4,5] x) => (float[4] y)",
+        "m = ReduceMax<axes = [1], keepdims = 0>(x) k = ReduceMax<axes = [-1], keepdims = 0>(m) "
+        "y = ReduceMax<axes = [0], keepdims = 0>(k)",
+        "ReduceMax",
+    ),
+    "sums that keep axes": (
+        "(float[N,3,4,5] x) => (float[N,1,4,1] y, float[N,3,1,1] z, float[1,3,4,1] a)",
+        "k = ReduceSum(x, one_axis) y = ReduceSum(k, last_axis) m = ReduceL2<axes = [2]>(x) "
+        "z = ReduceL2<axes = [3]>(m) b = ReduceL1<axes = [0]>(x) a = ReduceL1<axes = [-1]>(b)",
+        "ReduceSum ReduceL2 ReduceL2 ReduceL1",
+    ),
+    "sums that others read, and of unlike rank": (
+        "(float[N,3,4,5] x) => (float[N,3,4] y, float[N,3] z, float[N,4] a)",
+        "y = ReduceMean<axes = [3], keepdims = 0>(x) z = ReduceMean<axes = [2], keepdims = 0>(y) "
+        "b = ReduceMean<axes = [1]>(x) c = ReduceMean<axes = [3], keepdims = 0>(b) "
+        "i = Constant<value_ints = [1]>() a = Squeeze(c, i)",
+        "ReduceMean ReduceMean ReduceMean ReduceMean Squeeze",
+    ),
+    "a mean of means of integers": (
+        "(float[2,3,5] x) => (int32[2] y)",
+        "h = Constant<value_float = 100.0>() s = Mul(x, h) i = Cast<to = 6>(s) "
+        "m = ReduceMean<axes = [2], keepdims = 0>(i) y = ReduceMean<axes = [1], keepdims = 0>(m)",
+        "Mul Cast ReduceMean ReduceMean",
     ),
     "a norm of one element": (
         "(float[N,1,4] x) => (float[N,4] y)",

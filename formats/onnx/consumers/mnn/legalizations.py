@@ -20,7 +20,6 @@ from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import reduce_nothing
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
-from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
@@ -29,12 +28,12 @@ from ..reductions import read_axes
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
+from ..top_k import rank_equal_elements
 from .outputs import MOVED
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → mnn")
 legalize_windows(legalize)
-MOST_RANKED = 1 << 12
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
@@ -293,11 +292,8 @@ def legalize_reshape(g, x, shape, *, allowzero: int):
 
 @legalize("TopK")
 def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 2):
-    """MNN returns equal elements in any order: elements are counted that go before each."""
-    n = x.ranked_shape[axis]
-    is_small = isinstance(n, int) and n <= MOST_RANKED
-    require(is_small, f"MNN ranks equal elements in any order; up to {MOST_RANKED} are compared")
-    return top_k_by_counting(g, x, k, axis, bool(largest))
+    """MNN returns equal elements in any order."""
+    return rank_equal_elements(g, x, k, axis=axis, largest=largest, outputs=outputs)
 
 
 @legalize("InstanceNormalization")

@@ -91,8 +91,12 @@ def check_weights(node: Node) -> str | None:
     if not is_held:
         return "ncnn takes constant weights of volumes only"
     x = node.inputs[0]
-    is_computed = x is None or x.tensor is None or w is None or w.tensor is not None
-    return None if is_computed else f"ncnn has no {node.op} of constants by computed weights"
+    if x is None or w is None or x.tensor is None:
+        return None
+    if x.rank > MOST_AXES:
+        return f"ncnn has no {node.op} of constant volumes"
+    is_held = w.tensor is not None
+    return None if is_held else f"ncnn has no {node.op} of constants by computed weights"
 
 
 def check_masks(node: Node) -> str | None:

@@ -19,10 +19,10 @@ from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
 
-from ..illegal_forms import INT32
 from ..non_max_suppression import raise_overlap_limit
 from ..reductions import transform_unreduced
 from ..slices import read_cuts
+from ..top_k import rank_equal_elements
 from .recurrent import legalize_recurrent_layers
 from .windows import legalize_windows
 
@@ -181,34 +181,8 @@ def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: in
 
 @legalize("TopK")
 def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
-    """OpenVINO ranks equal elements in any order: their indices are ranked on their own.
-
-    All elements are ranked, each gets the number of the run of equal ones that it is in, and then
-    pairs of that and the index are, as integers.
-    """
-    n = x.ranked_shape[axis]
-    form = {"axis": axis, "largest": largest, "sorted": 1}
-    values, places = g.as_is("TopK", (x, k), form, outputs=2)
-    if outputs == 1:
-        return values
-    if isinstance(n, int) and n < 2:
-        return values, places
-    count = size(g, x, axis)
-    most = g.Min(count, k)  # later runs are not returned
-    is_narrow = g.LessOrEqual(count, g.Div(INT32.max, g.Add(most, 1)))
-    if is_narrow.tensor is not None and not is_narrow.array().all():
-        return values, places
-    every, where = g.as_is("TopK", (x, count), form, outputs=2)
-    later, earlier = g.Slice(every, [1], [INT32.max], [axis]), g.Slice(every, [0], [-1], [axis])
-    is_new = g.cast(g.Not(g.Equal(later, earlier)), DType.INT32)
-    order = g.cast(where, DType.INT32)
-    first = g.Mul(g.Slice(order, [0], [1], [axis]), 0)
-    runs = g.CumSum(g.Concat(first, is_new, axis=axis), g.const(axis, DType.INT32))
-    most, count = g.cast(most, DType.INT32), g.cast(count, DType.INT32)
-    pairs = g.Add(g.Mul(g.Min(runs, most), count), order)
-    ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[1]
-    found = g.GatherElements(where, ranked, axis=axis)
-    return values, found if is_narrow.tensor is not None else g.Where(is_narrow, found, places)
+    """OpenVINO returns equal elements in any order."""
+    return rank_equal_elements(g, x, k, axis=axis, largest=largest, outputs=outputs)
 
 
 @legalize("Compress")
