@@ -60,7 +60,7 @@ def from_ir(
         legal = _for_importer(graph, opset, importer)
         return name_constants(use_int8_weights(legal) if int8_weights else legal)
     decomposed |= operators_without_kernel(opset)
-    lowered = lower_to(graph, opset, kept != "inline", decomposed, integer_kernels)
+    lowered = drop_neutral(lower_to(graph, opset, kept != "inline", decomposed, integer_kernels))
     lowered = use_int8_weights(lowered) if int8_weights else note_uint8_weights(lowered)
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
