@@ -286,7 +286,9 @@ def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: in
 
 @legalize("Reshape")
 def legalize_reshape(g, x, shape, *, allowzero: int):
-    """MNN has no sizes of 0."""
+    """MNN has no sizes of 0, and takes no list of none."""
+    if shape.shape == (0,) and x.rank:
+        return g.Squeeze(x, list(range(x.rank)))
     return g.decompose("Reshape", 14, x, shape, allowzero=1) if allowzero else None
 
 
