@@ -21,6 +21,7 @@ from serde.legalize.emulate_types import STORAGE_TYPE
 from serde.legalize.target import Target, legalization_table
 from serde.legalize.walk import Legalized, legalize
 from serde.passes.dce import drop_dead
+from serde.version_converter.adapters.common import BYTES
 
 from .releases import Release
 from .target import legalizations, writes
@@ -71,7 +72,7 @@ def _target_without(lacks: frozenset[str]) -> Target:
         "mxnet",
         supports=supported,
         legalizations=add_decompositions(table, supported),
-        emulated=frozenset(STORAGE_TYPE),
+        emulated=frozenset(STORAGE_TYPE).difference(BYTES),
         emulates_inputs=True,
         control_flow="Loop" not in lacks,
         counted=COUNTED,

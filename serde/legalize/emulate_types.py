@@ -8,7 +8,8 @@ wider type would not: that is refused, and so is an output of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,12 @@ from serde.ir.graph import DType, Graph, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
-from ..version_converter.adapters.common import cast
-from ..version_converter.adapters.quantization import emit_dequantize, emit_quantize
+from ..version_converter.adapters.common import BYTES, cast
+from ..version_converter.adapters.quantization import (
+    emit_dequantize,
+    emit_quantize,
+    quantize_in_float,
+)
 from ..version_converter.element_types import BORN, format_type
 
 STORAGE_TYPE = {
@@ -27,6 +32,8 @@ STORAGE_TYPE = {
     DType.INT4: DType.INT8,
     DType.UINT2: DType.UINT8,
     DType.UINT4: DType.UINT8,
+    DType.INT8: DType.FLOAT32,
+    DType.UINT8: DType.FLOAT32,
     DType.INT16: DType.INT32,
     DType.UINT16: DType.INT32,
     DType.UINT32: DType.INT64,
@@ -36,8 +43,8 @@ STORAGE_TYPE = {
     DType.FLOAT32,
 )  # fmt: skip
 INTEGERS = {  # and their bits
-    DType.INT2: 2, DType.INT4: 4, DType.UINT2: 2, DType.UINT4: 4, DType.INT16: 16,
-    DType.UINT16: 16, DType.UINT32: 32,
+    DType.INT2: 2, DType.INT4: 4, DType.UINT2: 2, DType.UINT4: 4, DType.INT8: 8,
+    DType.UINT8: 8, DType.INT16: 16, DType.UINT16: 16, DType.UINT32: 32,
 }  # fmt: skip
 
 
@@ -96,6 +103,16 @@ class EmulatedTypes:
         """Note that ``value`` stands for elements of ``dtype``."""
         self.logical_types[value] = dtype
         return value
+
+    @contextmanager
+    def as_stored(self, values: Sequence[Any]) -> Iterator[None]:
+        """Within it, the values stand for no other type than that they are stored in."""
+        known = self.logical_types
+        held = {v: known.pop(v) for v in values if isinstance(v, Value) and v in known}
+        try:
+            yield
+        finally:
+            known.update(held)
 
 
 def widen_constant(constant: Value) -> Value:
@@ -161,7 +178,9 @@ def legalize_type_operator(
         result_type = declared or (logical_types[2] if len(logical_types) > 2 else None)
     if result_type in emulated.lacking:
         if op == "QuantizeLinear":
-            return emulated.emulate(_quantize(g, inputs, attrs, result_type), result_type)
+            with emulated.as_stored(inputs[2:]):
+                y = _quantize(g, inputs, attrs, result_type)
+            return emulated.emulate(y, result_type)
         if logical_types[0] is result_type:
             return inputs[0]  # type: ignore[no-any-return]
         return emulated.emulate(
@@ -171,8 +190,9 @@ def legalize_type_operator(
         return strip_emulation(g, inputs[0])
     if op == "CastLike" and logical_types[0]:
         return g.Cast(inputs[0], to=ELEMENT_CODES[result_type])  # type: ignore
-    if op == "DequantizeLinear" and logical_types[0] in GRIDS:
-        return _dequantize(g, inputs, attrs, logical_types[1] if len(logical_types) > 1 else None)
+    if op == "DequantizeLinear" and (logical_types[0] in GRIDS or logical_types[0] in BYTES):
+        with emulated.as_stored(inputs):
+            return _dequantize(g, inputs, attrs, logical_types)
     return None
 
 
@@ -190,19 +210,24 @@ def _axis(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[int
 
 def _quantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DType) -> Value:
     x, scale, zero = (*inputs, None)[:3]
+    blocks = _axis("QuantizeLinear", inputs, attrs)
+    if kind in BYTES:
+        return quantize_in_float(g, x, scale, zero, kind, *blocks)  # type: ignore[no-any-return]
     return emit_quantize(  # type: ignore[no-any-return]
-        g, x, scale, zero, kind, *_axis("QuantizeLinear", inputs, attrs), attrs.get("saturate", 1)
+        g, x, scale, zero, kind, *blocks, attrs.get("saturate", 1)
     )
 
 
-def _dequantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_kind: Any) -> Value:
-    x, scale = inputs[:2]
-    code = attrs.get("output_dtype")
-    require(code or not scale_kind, f"{format_type(scale_kind or x.type)} elements to compute in")
+def _dequantize(
+    g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], types: Sequence[DType | None]
+) -> Value:
+    x, scale, zero = (*inputs, None)[:3]
+    code, scale_type = attrs.get("output_dtype"), types[1]
+    require(code or not scale_type, f"{format_type(scale_type or x.type)} elements to compute in")
     kind = ELEMENT_TYPES[code] if code else scale.type
     axis = _axis("DequantizeLinear", inputs, attrs)
-    x, scale = strip_emulation(g, x), strip_emulation(g, scale) if scale_kind else scale
-    return emit_dequantize(g, x, scale, None, kind, *axis)  # type: ignore[no-any-return]  # zero is 0
+    zero = None if types[0] in GRIDS else zero  # of floats it is 0
+    return emit_dequantize(g, x, scale, zero, kind, *axis)  # type: ignore[no-any-return]
 
 
 def require_exact(

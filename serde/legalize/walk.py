@@ -41,16 +41,15 @@ class Legalized(NamedTuple):
     def emulated_outputs(self, stage: str = "") -> list[Problem]:
         """Outputs of element types the target lacks: no one could tell what they stand for."""
         return [
-            Problem(
-                "output",
-                {},
-                f"no {format_type(d)} elements; opset {BORN[d]} is the lowest with them",
-                (v.name,),
-                stage,
-            )
+            Problem("output", {}, _explain_lack(d), (v.name,), stage)
             for v in self.graph.outputs
             if (d := self.logical_types.get(v)) is not None
         ]
+
+
+def _explain_lack(dtype: DType) -> str:
+    hint = f"; opset {BORN[dtype]} is the lowest with them" if dtype in BORN else ""
+    return f"no {format_type(dtype)} elements{hint}"
 
 
 def legalize(

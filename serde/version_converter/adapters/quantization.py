@@ -32,15 +32,25 @@ def emit_quantize(
     g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int, saturate: int = 1
 ):  # fmt: skip
     """``saturate(round(x / scale) + zero)``, decomposed."""
-    wide = cast(g, scale, DType.FLOAT32)
-    y = g.Div(cast(g, x, DType.FLOAT32), broadcast_parameter(g, wide, x, axis, block_size))
-    if kind.kind == "f":
-        return g.Cast(y, to=ELEMENT_CODES[kind], saturate=saturate)
-    y = g.Round(y)
+    if kind.kind != "f":
+        return cast(g, quantize_in_float(g, x, scale, zero, kind, axis, block_size), kind)
+    y = divide_by_scale(g, x, scale, axis, block_size)
+    return g.Cast(y, to=ELEMENT_CODES[kind], saturate=saturate)
+
+
+def quantize_in_float(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
+    """The integers of ``emit_quantize`` as float32."""
+    y = g.Round(divide_by_scale(g, x, scale, axis, block_size))
     if zero is not None:
         y = g.Add(y, broadcast_parameter(g, cast(g, zero, DType.FLOAT32), x, axis, block_size))
     bounds = ml_dtypes.iinfo(kind.numpy)
-    return cast(g, g.Clip(y, float(bounds.min), float(bounds.max)), kind)
+    return g.Clip(y, float(bounds.min), float(bounds.max))
+
+
+def divide_by_scale(g, x: Value, scale: Value, axis: int, block_size: int):
+    """``x / scale`` in float32."""
+    wide = cast(g, scale, DType.FLOAT32)
+    return g.Div(cast(g, x, DType.FLOAT32), broadcast_parameter(g, wide, x, axis, block_size))
 
 
 def emit_dequantize(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):

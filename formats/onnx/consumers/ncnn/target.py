@@ -134,7 +134,7 @@ NCNN = Target(
     illegal_results={op: [check_scalar] for op in SUPPORTS},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
-    emulated=EMULATED,
+    emulated=EMULATED | {DType.INT8, DType.UINT8},
     sequences=False,
     dynamic_shapes=False,
 )
