@@ -87,6 +87,11 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that MNN gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "logits above 88": (
+        "(float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z)",
+        "y = Softmax<axis = 1>(x) z = Softmax(x)",
+        {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4) * 7 % 11 + 90},
+    ),
     "quantized elements that move": (
         "(float[2,3,4,4] x) => (float[2,2,2,3] y)",
         "q = QuantizeLinear<axis = 1>(x, s, z) p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(q) "

@@ -84,6 +84,11 @@ def test_scales_of_a_size_by_name(tmp_path):
 
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "a spread that is small beside the mean": (
+        "(float[2,3,4] x) => (float[2,3,4] y)",
+        "y = MeanVarianceNormalization<axes = [2]>(x)",
+        {"x": 1000 + np.arange(24, dtype=np.float32).reshape(2, 3, 4) ** 2 / 64},
+    ),
     "largest of what is scattered to integers of a Cast": (
         "(float[4] x) => (int64[4] y)",
         'c = Cast<to = 7>(x) y = ScatterElements<reduction = "max">(c, i, u)',

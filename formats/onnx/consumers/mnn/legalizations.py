@@ -16,6 +16,7 @@ from serde.version_converter.adapters.common import broadcast_shapes, size
 from serde.version_converter.adapters.indexing import linearize_indices
 from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.padding import expand_pads
+from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import reduce_nothing
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
@@ -29,11 +30,13 @@ from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
+from .comparisons import legalize_comparisons
 from .outputs import MOVED
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → mnn")
 legalize_windows(legalize)
+legalize_comparisons(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
@@ -79,44 +82,6 @@ def legalize_arg_extreme(op, g, x, *, axis: int, keepdims: int, select_last_inde
         return None
     form = {"axis": axis, "keepdims": keepdims}
     return g.decompose(op, 12, x, select_last_index=1, **form)
-
-
-@legalize("Less")
-def legalize_less(g, a, b):
-    """MNN compares floats as integers."""
-    return g.Greater(b, a)
-
-
-@legalize("Equal")
-def legalize_equal(g, a, b):
-    """MNN compares floats as integers, for which -0 is not 0, and NaN is NaN."""
-    if a.type.kind != "f":
-        return None
-    for x, y in ((a, b), (b, a)):
-        if y.tensor is not None and not np.isnan(y.array()).any():
-            if np.all(y.array()):
-                return None
-            if not np.any(y.array()):
-                return g.as_is("Equal", (g.Abs(x), y), {})
-    return g.And(g.GreaterOrEqual(a, b), g.LessOrEqual(a, b))
-
-
-@legalize.for_each(("Greater", "GreaterOrEqual", "LessOrEqual"))
-def legalize_comparison(op, g, a, b):
-    """MNN compares floats as integers where both operands are broadcast."""
-    if a.type.kind != "f" or a.ranked_shape == b.ranked_shape or not (a.rank and b.rank):
-        return None
-    result = broadcast_shape(a, b)
-    if result in (a.ranked_shape, b.ranked_shape):
-        return None
-    return g[op](g.Expand(a, broadcast_shapes(g, a, b)), b)
-
-
-def broadcast_shape(a, b):
-    """The shape that two broadcast to, where sizes tell."""
-    n = max(a.rank, b.rank)
-    wide = [(1,) * (n - v.rank) + tuple(v.ranked_shape) for v in (a, b)]
-    return tuple(q if p == 1 else p for p, q in zip(*wide, strict=True))
 
 
 @legalize("GatherElements")
@@ -193,6 +158,25 @@ def legalize_cast(g, x, *, to: int, **form):
     if ELEMENT_TYPES[to] is not DType.BOOL or x.type is DType.BOOL:
         return None
     return g.Not(g.Equal(x, 0))
+
+
+@legalize("Softmax")
+def legalize_softmax(g, x, *, axis: int):
+    """MNN overflows for numbers above 88, but along the last axis."""
+    inner = x.ranked_shape[axis % x.rank + 1 :]
+    if all(n == 1 for n in inner):
+        return None
+    below = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
+    return g.as_is("Softmax", (below,), {"axis": axis})
+
+
+@legalize("DequantizeLinear")
+def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, **form):
+    """MNN has float32 for products of int32, as ONNX Runtime computes them."""
+    if x.type is not DType.INT32:
+        return None
+    wide = g.cast(x, DType.FLOAT32)
+    return emit_dequantize(g, wide, scale, zero, scale.type, axis, block_size)
 
 
 @legalize("Pad")

@@ -64,6 +64,6 @@ MNN = Target(
     illegal={op: [*FORMS.get(op, ()), check_types, check_elements, WIDE] for op in SUPPORTS},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
-    emulated=EMULATED | {DType.INT8, DType.UINT8},
+    emulated=EMULATED | {DType.INT8, DType.UINT8, DType.INT16},
     sequences=False,
 )

@@ -184,6 +184,12 @@ def legalize_squeeze(g, x, axes=None):
     return g.Squeeze(x, every) if tuple(every) != tuple(axes.ints()) else None
 
 
+@legalize("MeanVarianceNormalization")
+def legalize_mvn(g, x, *, axes: tuple[int, ...]):
+    """tract subtracts the square of the mean from that of squares: it loses digits, or is NaN."""
+    return g.decompose("MeanVarianceNormalization", 9, x, axes=axes)
+
+
 @legalize("GridSample")
 def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, **form):
     """tract samples what is beside the border otherwise, in cubic interpolation."""
