@@ -25,7 +25,7 @@ from ..version_converter.adapters.quantization import (
     emit_quantize,
     quantize_in_float,
 )
-from ..version_converter.element_types import BORN, format_type
+from ..version_converter.element_types import BORN, format_type, supports_type
 
 STORAGE_TYPE = {
     DType.INT2: DType.INT8,
@@ -239,6 +239,9 @@ def require_exact(
         UnsupportedOp: where the operator would compute in a type that is only emulated.
     """
     operator = schema.operator(op, opset)
+    for i, v in enumerate(inputs):
+        if (d := emulated.of(v)) and not supports_type(operator, "inputs", i, v.type):
+            raise UnsupportedOp(_explain_unsupported(op, d, d in emulated.target))
     ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := emulated.of(v))}
     out_ties = {o.tie for o in operator.outputs}
     for tie in ties.keys() & out_ties:

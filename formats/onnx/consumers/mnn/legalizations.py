@@ -44,6 +44,7 @@ legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 legalize("GlobalAveragePool")(reduction.global_average)
 legalize("GlobalMaxPool")(reduction.global_max)
 legalize("OneHot")(indexing.one_hot)
+legalize("SpaceToDepth")(indexing.space_to_depth)  # of which MNN adds up other elements in CumSum
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
