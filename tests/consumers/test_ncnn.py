@@ -137,6 +137,11 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that ncnn gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "numbers whose exponentials overflow": (
+        "(float[1,3,4,5] x) => (float[1,3,4,5] y, float[1,4,5] z)",
+        "y = Softplus(x) z = ReduceLogSumExp<axes = [1], keepdims = 0>(x)",
+        {"x": np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5) * 7 % 11 + 195},
+    ),
     "quantized elements that move": (
         "(float[1,3,4,4] x) => (float[1,2,2,3] y)",
         "q = QuantizeLinear<axis = 1>(x, s, z) p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(q) "

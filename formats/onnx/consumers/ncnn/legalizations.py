@@ -31,6 +31,7 @@ legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LogSoftmax")(normalization.log_softmax)  # ncnn takes the logarithm of 0
 legalize("Selu")(elementwise.selu)
+legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 MOST_FACTORS = 16  # of a power
 
@@ -52,6 +53,11 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
         return reduce_nothing(op, g, x)
     if not every:
         return None
+    if op == "ReduceLogSumExp":  # ncnn overflows
+        most = g.ReduceMax(x, every, keepdims=1)
+        total = g.ReduceSum(g.Exp(g.Sub(x, most)), every, keepdims=1)
+        y = g.Add(g.Log(total), most)
+        return y if keepdims else g.Squeeze(y, every)
     if op in ("ReduceMax", "ReduceMin") and len(every) > 1:
         form = {"keepdims": keepdims, "noop_with_empty_axes": 0}
         for axis in reversed(every):
