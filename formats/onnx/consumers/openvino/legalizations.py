@@ -130,7 +130,11 @@ def legalize_non_zero(g, x):
 
 @legalize("LRN")
 def legalize_lrn(g, x, *, alpha: float, beta: float, bias: float, size: int):
-    """OpenVINO takes the bias for an integer: one of 1 is left, and a factor."""
+    """OpenVINO takes the bias for an integer: one of 1 is left, and a factor.
+
+    It has no elements of channels by name.
+    """
+    require(isinstance(x.ranked_shape[1], int), "OpenVINO has LRN of static channels only")
     if bias.is_integer():
         return None
     y = g.LRN(x, alpha=alpha / bias, beta=beta, bias=1.0, size=size)

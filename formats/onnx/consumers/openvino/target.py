@@ -74,6 +74,12 @@ def check_flags(node: Node) -> str | None:
     return "OpenVINO has no Compress by no flags" if is_empty else None
 
 
+def check_unique(node: Node) -> str | None:
+    """Unique: OpenVINO fails to load one of constants."""
+    x = node.inputs[0]
+    return "OpenVINO has no Unique of constants" if x is not None and x.tensor is not None else None
+
+
 def check_count(node: Node) -> str | None:
     """TopK: OpenVINO returns other axes than those that are not empty."""
     k = node.inputs[1]
@@ -121,6 +127,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Slice": [require_constants("OpenVINO", 3)],
     "Squeeze": [require_known_axes("OpenVINO"), require_constants("OpenVINO", 1)],
     "TopK": [check_count],
+    "Unique": [check_unique],
     **{op: [require_constants("OpenVINO", 1)] for op in REDUCTIONS},
     "Unsqueeze": [require_constants("OpenVINO", 1)],
 }
