@@ -38,6 +38,24 @@ def require_known_axes(who: str) -> IllegalForm:
     return check
 
 
+def require_known_shape(who: str) -> IllegalForm:
+    """A check of Reshape: the consumer gives constants no shape that is computed."""
+
+    def check(node: Node) -> str | None:
+        x, shape = node.inputs[:2]
+        is_held = x is not None and x.tensor is not None
+        is_open = (
+            shape is not None and shape.tensor is None and None in (shape.shape_data or (None,))
+        )
+        return (
+            f"{who} has no Reshape of constants to a computed shape"
+            if is_held and is_open
+            else None
+        )
+
+    return check
+
+
 def check_transposed_pads(node: Node) -> str | None:
     """ConvTranspose: ``auto_pad`` or ``output_shape`` that make no pads of numbers."""
     is_open = str(node.attrs.get("auto_pad", "NOTSET")).startswith("SAME")

@@ -6,7 +6,7 @@ from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 
-from ..illegal_forms import check_suppressed, require_constants, require_int32
+from ..illegal_forms import check_suppressed, require_constants, require_int32, require_known_shape
 from ..support_table import EMULATED
 from . import legalizations
 from .support_table import SUPPORTED
@@ -53,6 +53,7 @@ def check_types(node: Node) -> str | None:
 FORMS: dict[str, list[IllegalForm]] = {
     "Slice": [require_constants("MNN", 3)],
     "NonMaxSuppression": [check_suppressed("MNN")],
+    "Reshape": [require_known_shape("MNN")],
     "Squeeze": [require_constants("MNN", 1)],
     "Unsqueeze": [require_constants("MNN", 1)],
 }

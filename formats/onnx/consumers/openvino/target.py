@@ -17,6 +17,7 @@ from ..illegal_forms import (
     require_constants,
     require_int32,
     require_known_axes,
+    require_known_shape,
 )
 from ..support_table import EMULATED, unmeasured_type, without_types
 from . import legalizations
@@ -87,16 +88,6 @@ def check_count(node: Node) -> str | None:
     return "OpenVINO has no TopK of no elements" if is_none else None
 
 
-def check_shape(node: Node) -> str | None:
-    """Reshape: OpenVINO reads sizes of 0 of a constant wrongly where they are computed."""
-    x, shape = node.inputs[:2]
-    is_held = x is not None and x.tensor is not None
-    is_open = shape is not None and shape.tensor is None and None in (shape.shape_data or (None,))
-    return (
-        "OpenVINO has no Reshape of constants to a computed shape" if is_held and is_open else None
-    )
-
-
 def check_indices(node: Node) -> str | None:
     """GatherElements: OpenVINO fails where there is more along the other axes than is looked up."""
     x, indices = node.inputs[:2]
@@ -121,7 +112,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "ConvTranspose": [check_channels, check_transposed_pads],
     "GatherElements": [check_indices],
     "Pad": [require_constants("OpenVINO", 2)],
-    "Reshape": [check_shape],
+    "Reshape": [require_known_shape("OpenVINO")],
     "Scan": [check_nesting],
     "NonMaxSuppression": [check_suppressed("OpenVINO")],
     "Slice": [require_constants("OpenVINO", 3)],
