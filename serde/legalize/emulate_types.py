@@ -174,8 +174,9 @@ def legalize_type_operator(
         like = inputs[1] if op == "CastLike" else None
         result_type = ELEMENT_TYPES[attrs["to"]] if like is None else logical_types[1] or like.dtype
     elif op == "QuantizeLinear":
+        zero = inputs[2] if len(inputs) > 2 else None
         declared = ELEMENT_TYPES[attrs["output_dtype"]] if attrs.get("output_dtype") else None
-        result_type = declared or (logical_types[2] if len(logical_types) > 2 else None)
+        result_type = declared or (DType.UINT8 if zero is None else emulated.of(zero))
     if result_type in emulated.lacking:
         if op == "QuantizeLinear":
             with emulated.as_stored(inputs[2:]):

@@ -92,6 +92,11 @@ FORMS = {
         "y = Softmax<axis = 1>(x) z = Softmax(x)",
         {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4) * 7 % 11 + 90},
     ),
+    "bytes without a zero point": (
+        "(float[2,3,4,4] x) => (float[2,3,4,4] y)",
+        "q = QuantizeLinear(x, s) y = DequantizeLinear(q, s)",
+        {"s": np.float32(0.02)},
+    ),
     "quantized elements that move": (
         "(float[2,3,4,4] x) => (float[2,2,2,3] y)",
         "q = QuantizeLinear<axis = 1>(x, s, z) p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(q) "

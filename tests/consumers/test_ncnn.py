@@ -142,6 +142,11 @@ FORMS = {
         "y = Softplus(x) z = ReduceLogSumExp<axes = [1], keepdims = 0>(x)",
         {"x": np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5) * 7 % 11 + 195},
     ),
+    "bytes without a zero point": (
+        "(float[1,3,4,4] x) => (float[1,3,4,4] y)",
+        "q = QuantizeLinear(x, s) y = DequantizeLinear(q, s)",
+        {"s": np.float32(0.02)},
+    ),
     "quantized elements that move": (
         "(float[1,3,4,4] x) => (float[1,2,2,3] y)",
         "q = QuantizeLinear<axis = 1>(x, s, z) p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(q) "
