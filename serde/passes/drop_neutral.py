@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Shape, Value
 from serde.ir.replace_uses import replace_inputs, replace_values
+from serde.passes.links import find_reduced_axes
 
 NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 MOST = 1 << 16  # elements that are looked at
@@ -66,12 +67,10 @@ def _find_same(node: Node) -> Value | None:
 
 def _find_reduced(node: Node) -> Value | None:
     """The operand of a reduction over axes of one element."""
-    x, axes = (*node.inputs, None)[:2]
-    if x is None or x.shape is None or x.tensor is not None:
+    x, axes = node.inputs[0], find_reduced_axes(node)
+    if x is None or axes is None or x.tensor is not None:
         return None
-    if axes is None or axes.tensor is None or not axes.tensor.size:
-        return None
-    return x if all(x.shape[axis] == 1 for axis in axes.ints()) else None
+    return x if all(x.ranked_shape[axis] == 1 for axis in axes) else None
 
 
 def _find_term(node: Node) -> Value | None:

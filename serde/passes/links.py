@@ -53,3 +53,11 @@ def constant(name: str, tensor: Tensor) -> Value:
 def is_constant(values: Iterable[Value | None]) -> bool:
     """Whether all values that are there are constants."""
     return all(v is None or v.tensor is not None for v in values)
+
+
+def find_reduced_axes(node: Node) -> set[int] | None:
+    """The axes that a reduction names, from the front; None where they are computed, or all are."""
+    x, axes = (*node.inputs, None)[:2]
+    if x is None or x.shape is None or axes is None or axes.tensor is None:
+        return None
+    return {axis % x.rank for axis in axes.ints()} or None

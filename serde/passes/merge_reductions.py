@@ -9,11 +9,11 @@ import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Tensor
 from serde.passes.dce import drop_dead
-from serde.passes.links import Links, constant
+from serde.passes.links import Links, constant, find_reduced_axes
 
 EXTREMES = frozenset({"ReduceMax", "ReduceMin"})
-SUMS = frozenset({"ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum"})  # of these elements:
-PRECISE = frozenset({DType.FLOAT32, DType.FLOAT64})
+REDUCTIONS = EXTREMES | {"ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum"}
+PRECISE = frozenset({DType.FLOAT32, DType.FLOAT64})  # elements of which sums are merged
 
 
 def merge_reductions(graph: Graph) -> Graph:
@@ -21,7 +21,7 @@ def merge_reductions(graph: Graph) -> Graph:
 
     One that others read too stays. A mean of means is that of all elements: each is of as many.
     """
-    if sum(node.op in EXTREMES or node.op in SUMS for node in graph.nodes) < 2:
+    if sum(node.op in REDUCTIONS for node in graph.nodes) < 2:
         return graph
     links, nodes = Links(graph), []
     for node in graph.nodes:
@@ -52,12 +52,9 @@ def _merge(node: Node, links: Links) -> Node:
 
 
 def _axes_of(node: Node) -> set[int] | None:
-    """The axes that a reduction reduces; None of other nodes, and where they are not known."""
-    if node.domain or (node.op not in EXTREMES and node.op not in SUMS):
+    """The axes that such a reduction reduces; None of other nodes, and where they are not known."""
+    if node.domain or node.op not in REDUCTIONS:
         return None
-    x, axes = (*node.inputs, None)[:2]
-    if x is None or x.shape is None or (node.op in SUMS and x.dtype not in PRECISE):
-        return None
-    if axes is None or axes.tensor is None or not axes.tensor.size:
-        return None
-    return {axis % x.rank for axis in axes.ints()}
+    x = node.inputs[0]
+    is_rounded = node.op not in EXTREMES and (x is None or x.dtype not in PRECISE)
+    return None if is_rounded else find_reduced_axes(node)

@@ -56,6 +56,36 @@ def check_model(
         assert error(a, b) < 1e-5
 
 
+def quantized_forms(samples: int) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Bytes that stand between floats, for consumers without them, as ``check_form`` takes them."""
+    x = f"(float[{samples},3,4,4] x)"
+    return {
+        "bytes without a zero point": (
+            f"{x} => (float[{samples},3,4,4] y)",
+            "q = QuantizeLinear(x, s) y = DequantizeLinear(q, s)",
+            {"s": np.float32(0.02)},
+        ),
+        "quantized elements that move": (
+            f"{x} => (float[{samples},2,2,3] y)",
+            "q = QuantizeLinear<axis = 1>(x, s, z) "
+            "p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(q) "
+            "t = Transpose<perm = [0, 2, 3, 1]>(p) y = DequantizeLinear<axis = 3>(t, s, z)",
+            {"s": np.array([0.5, 0.1, 0.03], np.float32), "z": np.array([3, -2, 0], np.int8)},
+        ),
+        "weights of int8": (
+            f"{x} => (float[{samples},2,4,4] y)",
+            "q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) f = DequantizeLinear(w, v) "
+            "c = Conv(d, f) r = QuantizeLinear(c, s, z) y = DequantizeLinear(r, s, z)",
+            {
+                "s": np.float32(0.02),
+                "z": np.uint8(128),
+                "v": np.float32(0.01),
+                "w": np.array([5, -7, 100, -128, 127, 0], np.int8).reshape(2, 3, 1, 1),
+            },
+        ),
+    }
+
+
 def check_form(
     signature: str, body: str, held: Mapping[str, Any], consumer: str, folder: Path, opset: int = 17
 ) -> None:

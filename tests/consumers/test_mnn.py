@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.consumers.checks import check_form, check_model, check_network, check_node_test, refusals
+from tests.consumers.checks import (
+    check_form,
+    check_model,
+    check_network,
+    check_node_test,
+    quantized_forms,
+    refusals,
+)
 from tests.consumers.runtimes import worker_of
 from tests.live_worker import LiveError
 
@@ -87,32 +94,11 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that MNN gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    **quantized_forms(2),
     "logits above 88": (
         "(float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z)",
         "y = Softmax<axis = 1>(x) z = Softmax(x)",
         {"x": np.arange(24, dtype=np.float32).reshape(2, 3, 4) * 7 % 11 + 90},
-    ),
-    "bytes without a zero point": (
-        "(float[2,3,4,4] x) => (float[2,3,4,4] y)",
-        "q = QuantizeLinear(x, s) y = DequantizeLinear(q, s)",
-        {"s": np.float32(0.02)},
-    ),
-    "quantized elements that move": (
-        "(float[2,3,4,4] x) => (float[2,2,2,3] y)",
-        "q = QuantizeLinear<axis = 1>(x, s, z) p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(q) "
-        "t = Transpose<perm = [0, 2, 3, 1]>(p) y = DequantizeLinear<axis = 3>(t, s, z)",
-        {"s": np.array([0.5, 0.1, 0.03], np.float32), "z": np.array([3, -2, 0], np.int8)},
-    ),
-    "weights of int8": (
-        "(float[2,3,4,4] x) => (float[2,2,4,4] y)",
-        "q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) f = DequantizeLinear(w, v) "
-        "c = Conv(d, f) r = QuantizeLinear(c, s, z) y = DequantizeLinear(r, s, z)",
-        {
-            "s": np.float32(0.02),
-            "z": np.uint8(128),
-            "v": np.float32(0.01),
-            "w": np.array([5, -7, 100, -128, 127, 0], np.int8).reshape(2, 3, 1, 1),
-        },
     ),
     "bytes that wrap around": (
         "(int32[4] x) => (float[4] y, int32[4] z)",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.ir.graph import DType
 from serde.version_converter.adapters.common import size
 
-INT32 = np.iinfo(np.int32)
+from .illegal_forms import INT32
 
 
 def rank_equal_elements(g, x, k, *, axis: int, largest: int, outputs: int):
