@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import record
 
-CONSUMERS = ("openvino", "tract", "onnx2torch", "mnn", "ncnn")
+CONSUMERS = ("onnxruntime", "openvino", "tract", "onnx2torch", "mnn", "ncnn")
 DOCS = Path(__file__).parents[1] / "docs"
 
 

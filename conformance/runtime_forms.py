@@ -1,6 +1,6 @@
 """The page of the forms that ONNX Runtime gets wrong, and of those that are written instead.
 
-It is made of the declarations in formats/onnx/consumers/onnxruntime.py;
+It is made of the declarations in formats/onnx/consumers/onnxruntime/forms.py;
 tests/onnx/test_onnxruntime_forms.py measures a release.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
+from serde.formats.onnx.consumers.onnxruntime.forms import FORMS, MEASURED
 
 HEAD = """\
 # ONNX Runtime
@@ -17,9 +17,9 @@ HEAD = """\
 
 ONNX Runtime rewrites a model before it runs it, by default with all its graph optimizers. Some of
 them change what a valid model computes. No ONNX file that serde writes has one of the forms below,
-from any source and at any opset (`formats/onnx/consumers/onnxruntime.py`); the files for TVM's
-importer (`--profile relax`) are not for ONNX Runtime. The tests compare with ONNX Runtime as users
-run it and with `ORT_DISABLE_ALL`. The releases are those among {measured}
+from any source and at any opset (`formats/onnx/consumers/onnxruntime/forms.py`); the files for
+TVM's importer (`--profile relax`) are not for ONNX Runtime. The tests compare with ONNX Runtime as
+users run it and with `ORT_DISABLE_ALL`. The releases are those among {measured}
 that get a form wrong; `tests/onnx/test_onnxruntime_forms.py` measures the one that is installed.
 
 | form | optimizer | what comes of it | what is written | releases |
@@ -34,6 +34,9 @@ transposed one (one `Transpose`), and a cubic `Resize` of transposed images (two
 Attributes that equal the default of the written opset are left out, and so are `dilations` of 1 of
 `AveragePool`: ONNX Runtime copies them to operators of its own that have no such attribute, and
 older releases refuse attributes that came with a later opset.
+
+With `--profile onnxruntime`, operators and element types that it has no kernel for are
+[written otherwise](../how-to/consumers.md).
 """
 
 

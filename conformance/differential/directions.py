@@ -306,8 +306,8 @@ FILES: dict[str, Callable[[Trip], Iterator[Results]]] = {
 CONSUMERS = {
     title: partial(in_consumer, name)
     for name, title in (
-        ("openvino", "OpenVINO"), ("tract", "tract"), ("onnx2torch", "onnx2torch"), ("mnn", "MNN"),
-        ("ncnn", "ncnn"),
+        ("onnxruntime", "profile onnxruntime"), ("openvino", "OpenVINO"), ("tract", "tract"),
+        ("onnx2torch", "onnx2torch"), ("mnn", "MNN"), ("ncnn", "ncnn"),
     )
 }  # fmt: skip
 DIRECTIONS = FILES | LIVE | CONSUMERS

@@ -38,8 +38,8 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
         kind="integer",
     )  # fmt: skip
     profile: str | None = option(
-        "What the consumer asks for: generic, tensorrt, openvino, tract, mnn, ncnn, onnx2torch, "
-        "coreml, qnn, relax, npu-static, or a plug-in's target.",
+        "What the consumer asks for: generic, onnxruntime, tensorrt, openvino, tract, mnn, ncnn, "
+        "onnx2torch, coreml, qnn, relax, npu-static, or a plug-in's target.",
         "`relax` is described below; [consumers.md](../how-to/consumers.md) and "
         "[add-a-target.md](../how-to/add-a-target.md) are about others.",
         metavar="NAME",

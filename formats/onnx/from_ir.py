@@ -6,7 +6,13 @@ from dataclasses import replace
 
 from serde.errors import UsageError
 from serde.ir.graph import Graph
-from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
+from serde.legalize.convert import (
+    LOWEST_WRITTEN,
+    lower_to,
+    lower_to_target,
+    require_opset,
+    without_functions,
+)
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.expand_constants import expand_constants
 from serde.passes.fold_bias import fold_bias
@@ -19,10 +25,11 @@ from serde.passes.merge_slices import merge_slices
 from serde.passes.name_constants import name_constants
 from serde.passes.narrow_operands import narrow_operands
 from serde.passes.parallel_products import join_parallel_products
+from serde.passes.qlinear_ops import use_qlinear_ops
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
-from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
+from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
@@ -57,6 +64,8 @@ def from_ir(
     for step in STEPS:
         graph = step(graph)
     if importer is not None:
+        if integer_kernels:
+            graph = use_qlinear_ops(without_functions(graph), True, False)
         legal = _for_importer(graph, opset, importer)
         return name_constants(use_int8_weights(legal) if int8_weights else legal)
     decomposed |= operators_without_kernel(opset)

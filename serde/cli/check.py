@@ -29,8 +29,8 @@ from serde.cli.show import show_model, show_notes
     default="onnx",
     callback=known_target,
     metavar="FORMAT",
-    help="The target format, or a profile: openvino, tensorrt, tract, mnn, ncnn, onnx2torch, "
-    "coreml, qnn, relax, a plug-in's target.",
+    help="The target format, or a profile: onnxruntime, openvino, tensorrt, tract, mnn, ncnn, "
+    "onnx2torch, coreml, qnn, relax, a plug-in's target.",
 )
 @add_write_options(only=("opset", "mxnet"))
 @add_option("--backend", metavar="NAME",

@@ -71,11 +71,14 @@ def _slice(inputs: Any, attrs: Any) -> Elements | None:
     step = shape_data_of(inputs[4]) if len(inputs) > 4 and inputs[4] is not None else (1,)
     if data is None or inputs[0].shape is None or len(inputs[0].shape) != 1 or len(bounds) < 2:
         return None
-    if step is None or any(b is None or len(b) != 1 or not isinstance(b[0], int) for b in bounds):
+    if step is None or any(b is None or len(b) != 1 for b in bounds):
         return None
     if not isinstance(step[0], int) or step[0] == 0:
         return None
-    return data[bounds[0][0] : _end(bounds[1][0], step[0], len(data)) : step[0]]  # type: ignore
+    start, end = (b[0] for b in bounds if b is not None)
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    return data[max(start, -len(data)) : _end(end, step[0], len(data)) : step[0]]
 
 
 def _end(end: int, step: int, size: int) -> int | None:

@@ -55,6 +55,9 @@ class Profile(NamedTuple):
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "generic": Profile(integer_kernels=True),
+        "onnxruntime": Profile(
+            21, functions="inline", integer_kernels=True, importer="onnxruntime"
+        ),
         "tensorrt": Profile(
             int32=True, functions="inline", importer="tensorrt", signed=True, reading=QDQ
         ),

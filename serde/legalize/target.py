@@ -36,7 +36,8 @@ class Target:
     of such types too. Without ``control_flow`` there are no loops of a dynamic trip count, without
     ``sequences`` values are tensors only, without ``dynamic_shapes`` every dimension is a number.
     ``counted`` are operators whose result has a data-dependent length, to be given a name, and the
-    axis of it (None: the attribute ``axis``).
+    axis of it (None: the attribute ``axis``). ``domains`` are those beside the standard's whose
+    operators it has, in all forms.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Target:
     dynamic_shapes: bool = True
     counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
     illegal_results: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
+    domains: frozenset[str] = frozenset()
 
     @cached_property
     def is_standard(self) -> bool:
@@ -98,12 +100,16 @@ class Target:
 
         ``is_result``: it computes an output of the model.
         """
+        if node.domain:
+            return None
         checks = [*self.illegal.get(node.op, ())]
         checks += self.illegal_results.get(node.op, ()) if is_result else ()
         return next((reason for check in checks if (reason := check(node)) is not None), None)
 
     def illegal_operator(self, node: Node) -> str | None:
         """Why the target lacks the operator of a node, None if it has it."""
+        if node.domain in self.domains:
+            return None
         is_supported = self.supports is None or node.op in self.supports
         if node.domain or not is_supported:
             return f"{self.name} has no {node.qualified_op}"
@@ -111,6 +117,8 @@ class Target:
 
     def illegal_types(self, node: Node) -> str | None:
         """Why the target cannot take a node's operands and results, None if it can."""
+        if node.domain:
+            return None
         operator = schema.operator(node.op, self.opset)
         legal = EMPTY if self.supports is None else self.supports[node.op]
         last = len(operator.outputs) - 1

@@ -215,7 +215,8 @@ def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) ->
 
 def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """A node of another domain: decomposed for a target that lists what it supports, or kept."""
-    if builder.target.supports is not None:
+    target = builder.target
+    if target.supports is not None and node.domain not in target.domains:
         from serde.decompositions.onnx_ml import DOMAIN, ml_rules  # which few models need
 
         if node.domain == DOMAIN and node.op in ml_rules:

@@ -17,7 +17,10 @@ def test_types_and_operators_may_take_several_lines():
     assert table == {"Cast": {}, "Gather": types, "Slice": types}
 
 
-@pytest.mark.parametrize("name", ["mnn", "ncnn", "onnx2torch", "openvino", "relax", "tract"])
+MEASURED = ("mnn", "ncnn", "onnx2torch", "onnxruntime", "openvino", "relax", "tract")
+
+
+@pytest.mark.parametrize("name", MEASURED)
 def test_tables_are_as_they_are_written(name):
     text = import_module(f"serde.formats.onnx.consumers.{name}.support_table").MEASURED
     assert f"\n{join_table(split_table(text))}\n" == text

@@ -105,6 +105,7 @@ def test_what_is_not_followed_is_not_known():
         (lambda g, s: g.Mul(g.Unsqueeze(s, [1]), 0), (2, 1), [[0], [0]]),
         (lambda g, s: g.Sub(s, s), (2,), [0, 0]),
         (lambda g, s: g.Slice(s, [1], [2], [0], [1]), (1,), [3]),
+        (lambda g, s: g.Slice(g.Gather(s, [1]), [-2], [-9], [0], [-1]), (1,), [3]),
         (lambda g, s: g.Cast(g.Gather(s, [1]), to=6), (1,), [3]),
     ],
 )

@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
+from serde.formats.onnx.consumers.onnxruntime.forms import FORMS, MEASURED
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir

@@ -270,5 +270,5 @@ def test_profiles_look_into_bodies(tmp_path):
 
 
 def test_unknown_profiles_are_listed(tmp_path):
-    with pytest.raises(serde.UsageError, match="there are: generic, tensorrt"):
+    with pytest.raises(serde.UsageError, match="there are: generic, onnxruntime, tensorrt"):
         serde.convert(model(SLICED, tmp_path / "a.onnx"), tmp_path / "b.onnx", profile="tpu")

@@ -315,8 +315,8 @@ def test_the_command_refuses_by_layer_and_lists_what_there_is(serde):
     done = serde("serde convert model.onnx -o y.onnx --profile npu")
     assert done.returncode == 2
     assert (
-        "there are: generic, tensorrt, openvino, tract, mnn, ncnn, onnx2torch, coreml, qnn, "
-        "relax, npu-static, toy-npu" in done.stderr
+        "there are: generic, onnxruntime, tensorrt, openvino, tract, mnn, ncnn, onnx2torch, coreml, "
+        "qnn, relax, npu-static, toy-npu" in done.stderr
     )
     done = serde("serde convert model.onnx -o y.onnx --profile toy-npu --opset 13 --static N=1")
     assert done.returncode == 2 and "the target toy-npu takes opset 17 only" in done.stderr

@@ -7,7 +7,7 @@ from importlib import import_module
 from serde.ir.graph import Graph
 from serde.legalize.target import Target
 
-CONSUMERS = frozenset({"mnn", "ncnn", "onnx2torch", "openvino", "tensorrt", "tract"})
+CONSUMERS = frozenset({"mnn", "ncnn", "onnx2torch", "onnxruntime", "openvino", "tensorrt", "tract"})
 DESCRIBED = frozenset({"coreml", "qnn"})  # in files of serde.backends, by documentation
 
 

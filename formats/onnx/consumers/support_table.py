@@ -14,6 +14,11 @@ MEASURED = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BOOL})
 MEASURED |= {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 # Types of opsets after 17 (8-bit floats, 4-bit integers) are stored in wider ones.
 EMULATED = frozenset(d for d, opset in BORN.items() if opset > 17)
+OTHERS = {  # types that NumPy has not, as MLIR spells them but for the integers
+    "bf16": DType.BFLOAT16, "f8E4M3FN": DType.FLOAT8E4M3FN, "f8E4M3FNUZ": DType.FLOAT8E4M3FNUZ,
+    "f8E5M2": DType.FLOAT8E5M2, "f8E5M2FNUZ": DType.FLOAT8E5M2FNUZ, "int4": DType.INT4,
+    "uint4": DType.UINT4,
+}  # fmt: skip
 Supported = dict[str, dict[str, frozenset[DType]]]
 
 
@@ -26,7 +31,8 @@ def split_table(text: str) -> dict[str, str]:
     """The text of the element types by operator.
 
     A paragraph, whose lines but the first are indented, has the types for each type variable, as
-    NumPy spells them, and the operators that have these: ``T=f4,i8 Tind=i8: Gather Slice``.
+    NumPy spells them (others: ``OTHERS``), and the operators that have these:
+    ``T=f4,i8 Tind=i8: Gather Slice``.
     """
     paragraphs = (p.partition(":") for p in re.split(r"\n(?! )", text.strip("\n")))
     operators = {op: types for types, _, ops in paragraphs for op in ops.split()}
@@ -42,10 +48,11 @@ def unmeasured_type(node: Node) -> str | None:
 
 def _parse_types(text: str) -> dict[str, frozenset[DType]]:
     parts = (variable.partition("=") for variable in text.split())
-    return {
-        name: frozenset(DType(np.dtype(t).name) for t in types.split(","))
-        for name, _, types in parts
-    }
+    return {name: frozenset(map(_parse_type, types.split(","))) for name, _, types in parts}
+
+
+def _parse_type(text: str) -> DType:
+    return OTHERS[text] if text in OTHERS else DType(np.dtype(text).name)
 
 
 def without_types(table: Supported, ops: Iterable[str], types: frozenset[DType]) -> Supported:

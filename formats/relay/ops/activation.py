@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.decompositions.elementwise import prelu
 from serde.ir.geometry import axis_of
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import legalizations, set_type, writes
@@ -13,6 +13,9 @@ from .widths import compute_widely
 
 @reads("nn.relu")
 def read_relu(g, x):
+    """ONNX Runtime has no Relu of int64."""
+    if x.type is DType.INT64:
+        return g.Max(x, g.const(0, x.type))
     return x if x.type.kind == "u" else compute_widely(g, lambda g, x: g.Relu(x), x)
 
 

@@ -87,6 +87,12 @@ def read_variance(
     return g.compute_in_float32(apply, x, mean)
 
 
+# Types that ONNX Runtime finds no extremes of, and those that are searched.
+COUNTED = dict.fromkeys((DType.INT16, DType.UINT16, DType.BOOL), DType.INT32) | {
+    DType.UINT32: DType.INT64
+}
+
+
 @reads.for_each({"argmax": "ArgMax", "argmin": "ArgMin"})
 def read_arg(
     op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False,
@@ -95,7 +101,7 @@ def read_arg(
     """Where the extreme is, counted along the axes as if they were one."""
     axes = choose_axes(x, axis, exclude)
     require(len(axes) in (1, x.rank), f"axis={axes}: several axes, and not all")
-    wide = g.cast(x, DType.INT32) if x.type in (DType.INT16, DType.UINT16, DType.BOOL) else x
+    wide = g.cast(x, COUNTED[x.type]) if x.type in COUNTED else x
     pick = int(select_last_index)
     if len(axes) == 1:
         y = g[op](wide, axis=axes[0], keepdims=int(keepdims), select_last_index=pick)
