@@ -20,6 +20,12 @@ def one_hot(g, index: Value, depth: Value, values: Value, *, axis: int):
     return g.Where(g.Equal(wide, steps), high, low)
 
 
+@decompositions("Size")
+def count_elements(g, x: Value):
+    """The product of the sizes."""
+    return g.Squeeze(g.shape_from([g.multiply_sizes(g.sizes_of(x))]), [0])
+
+
 def divide_size(g, size: Size, by: int) -> Size:
     """A size in parts, whose number is an integer."""
     if not isinstance(size, int):

@@ -86,6 +86,8 @@ def test_slices_that_count_back(tmp_path):
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
          "MNN has no float16 elements"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "MNN has no tensors without elements"),
+        ("(float[1,M,4,4] x, float[M,1,3,3] w) => (float[1,1,6,6] y)", "y = ConvTranspose(x, w)",
+         "MNN takes filters whose sizes have numbers"),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
@@ -226,6 +228,39 @@ FORMS = {
         "(float[1,1,5,5] x) => (float[1,1,5,5] y)",
         "y = ConvTranspose<pads = [0, 1, 2, 1]>(x, w)",
         {"w": np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)},
+    ),
+    "quotients by sizes by name": (
+        "(float[N,1,3] x) => (float[1] y, float[N,1,3] z, float[N,1,3] a, float r)",
+        "s = Shape<end = 1>(x) t = Cast<to = 1>(s) y = Div(c, t) z = Div(x, t) q = Sqrt(t) "
+        "a = Div(x, q) n = Size(x) f = Cast<to = 1>(n) u = ReduceSum<keepdims = 0>(x) r = Div(u, f)",
+        {"c": np.array([7], np.float32)},
+    ),
+    "a batch by name resized to a number": (
+        "(float[N,1,3] x) => (float[7,5,3] y)",
+        "y = Resize(x, , , c)",
+        {"c": np.array([7, 5, 3])},
+    ),
+    "computed bounds beyond the ends": (
+        "(int64[4,1,2] x, int64[1] i, int64[1] j) => (int64[A,1,2] y, int64[B,1,2] z)",
+        "y = Slice(x, i, e, a) z = Slice(x, f, j, a, s)",
+        {
+            "i": np.array([-9]),
+            "e": np.array([2**63 - 1]),
+            "a": np.array([0]),
+            "f": np.array([-3]),
+            "j": np.array([9]),
+            "s": np.array([2]),
+        },
+    ),
+    "computed pads that cut at both ends": (
+        "(float[2,3,5] x, int64[6] p) => (float[A,B,C] y, float[D,E,F] z)",
+        'y = Pad(x, p, c) z = Pad<mode = "reflect">(x, p)',
+        {"p": np.array([0, 1, -1, 0, -1, -2]), "c": np.float32(-11)},
+    ),
+    "results that a Relu reads": (
+        "(float[2,3] x, float[2,3] z) => (float[2,3] a, float[2,3] b, float[2,3] c, float[2,3] d)",
+        "a = Add(x, z) b = Relu(a) c = Mul(x, z) d = Relu(c)",
+        {},
     ),
     "squares of no axes": (
         "(float[2,3] x) => (float[2,3] y)",

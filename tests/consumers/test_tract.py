@@ -65,6 +65,23 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
          "tract expands no size by name to a number (--static, --input)"),
         ("(float[N] x, int64[4] i) => (int64[4] y)", "s = Shape(x) a = Add(i, i) y = Mod(a, s)",
          "tract has no remainders by sizes by name (--static, --input)"),
+        ("(float[N] x) => (int64[4] y)",
+         "i = Constant<value_ints = [1, 2, 3, 4]>() s = Shape(x) y = Mod(i, s)",
+         "tract has no remainders by sizes by name (--static, --input)"),
+        ("(float[2,N] x) => (float[4,M] y)",
+         "s = Constant<value_ints = [4, -1]>() y = Reshape(x, s)",
+         "tract has no Reshape of a size by name to parts or a number: give numbers (--static, "
+         "--input)"),
+        ("(float[N,2] x) => (float[3,4] y)",
+         "s = Constant<value_ints = [3, 4]>() y = Reshape(x, s)",
+         "tract has no Reshape of a size by name to parts or a number: give numbers (--static, "
+         "--input)"),
+        ("(int64[N] x) => (int64[N] y)", "s = Shape(x) y = Add(x, s)",
+         "tract has no Add of int64 and a size by name: use int32, or give sizes (--static)"),
+        ("(int64[N] x) => (float[N] y)", "s = Shape(x) p = Mul(x, s) y = Cast<to = 1>(p)",
+         "tract has no Mul of int64 and a size by name: use int32, or give sizes (--static)"),
+        ("(int64[N] x) => (float[N] y)", "s = Shape(x) p = Div(x, s) y = Cast<to = 1>(p)",
+         "tract has no Div of int64 and a size by name: use int32, or give sizes (--static)"),
         ("(float n, float[4] s) => (float[M] y)",
          "f = Constant<value_float = 0.0>() d = Constant<value_float = 1.0>() r = Range(f, n, d) "
          "y = LayerNormalization(r, s)",
@@ -94,6 +111,21 @@ FORMS = {
         'c = Cast<to = 7>(x) y = ScatterElements<reduction = "max">(c, i, u)',
         {"i": np.array([1, 1, 3]), "u": np.array([-9, 9, 0])},
         18,
+    ),
+    "parts of a product with a size by name": (
+        "(float[N,4,3] x) => (float[A,4,B] y, float[N,C,3] z)",
+        "f = Reshape(x, m) r = Relu(f) y = Reshape(r, p) z = Reshape(x, q)",
+        {"m": np.array([-1, 3]), "p": np.array([-1, 4, 3]), "q": np.array([0, -1, 3])},
+    ),
+    "indices of int64 from the end of a size by name": (
+        "(float[N,3] x, int64[3] i) => (float[3,3] y)",
+        "s = Shape<end = 1>(x) a = Add(i, s) c = Less(i, o) j = Where(c, a, i) y = Gather(x, j)",
+        {"i": np.array([0, -1, 2]), "o": np.array([0])},
+    ),
+    "int64 and a size by name, as floats": (
+        "(int64[N] x) => (float[N] y, float[N] z)",
+        "s = Shape(x) p = Sub(s, x) y = Cast<to = 1>(p) q = Max(x, s) z = Cast<to = 1>(q)",
+        {},
     ),
     "axes in any order": (
         "(float[1,3,1,2] x) => (float[3,2] y)",

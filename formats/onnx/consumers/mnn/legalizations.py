@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from functools import reduce
 
-import numpy as np
-
 from serde.decompositions import elementwise, indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
 from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_TYPES
-from serde.version_converter.adapters.common import broadcast_shapes, size
+from serde.version_converter.adapters.common import broadcast_shapes
 from serde.version_converter.adapters.indexing import linearize_indices
 from serde.version_converter.adapters.normalization import standardize
-from serde.version_converter.adapters.padding import expand_pads
 from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import reduce_nothing
@@ -24,12 +21,11 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
-from ..negative_pads import crop_negative_pads
 from ..reductions import read_axes
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
-from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
+from .bounds import legalize_bounds
 from .comparisons import legalize_comparisons
 from .outputs import MOVED
 from .windows import legalize_windows
@@ -37,6 +33,7 @@ from .windows import legalize_windows
 legalize = legalization_table("ir → mnn")
 legalize_windows(legalize)
 legalize_comparisons(legalize)
+legalize_bounds(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
@@ -123,6 +120,34 @@ def legalize_batch_norm(
     return normalization.scale_channels(g, x, parameters, epsilon)
 
 
+@legalize("Div")
+def legalize_division(g, a, b):
+    """MNN divides by 1 where the divisor is computed from sizes by name."""
+    if a.type.kind != "f" or not is_of_sizes(g, b):
+        return None
+    inverse = g.Reciprocal(b)
+    quotient = g.Mul(a, inverse)
+    if a.tensor is None and not is_of_sizes(g, a):
+        return quotient
+    rest = g.Sub(a, g.Mul(quotient, b))  # coordinates: 49 times 1/49 is not 1
+    return g.Add(quotient, g.Mul(rest, inverse))
+
+
+def is_of_sizes(g, v) -> bool:
+    """Whether a value is computed from sizes and constants only, and not a constant."""
+    seen, stack = {v}, [v]
+    while stack:
+        node = g.producer(stack.pop())
+        if node is None:
+            return False
+        if node.op in ("Shape", "Size"):
+            continue
+        operands = {v for v in node.inputs if v is not None and v.tensor is None} - seen
+        seen |= operands
+        stack += operands
+    return v.tensor is None
+
+
 @legalize("Resize")
 def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str, axes=None, **sampling
@@ -178,30 +203,6 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, *
         return None
     wide = g.cast(x, DType.FLOAT32)
     return emit_dequantize(g, wide, scale, zero, scale.type, axis, block_size)
-
-
-@legalize("Pad")
-def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
-    """MNN does not crop, and mixes up several axes of four and more unless it pads with zeros."""
-    if mode == "wrap":
-        return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
-    require(fill is None or fill.tensor is not None, "MNN takes a constant to pad with only")
-    if pads.tensor is None:
-        is_zero = mode == "constant" and (fill is None or not np.any(fill.array()))
-        require(is_zero or x.rank < 4, "MNN pads with 0 only where 'pads' are computed")
-        return None
-    if (cropped := crop_negative_pads(g, x, pads, fill, axes, mode=mode)) is not None:
-        return cropped
-    listed = pads.ints() if axes is None else expand_pads(g, x, pads, axes).ints()
-    pairs = list(zip(listed[: x.rank], listed[x.rank :], strict=True))
-    padded = [axis for axis, pair in enumerate(pairs) if any(pair)]
-    if x.rank < 4 or len(padded) < 2 or padded[0] > 1:
-        return None
-    for axis in padded:
-        alone = np.zeros((2, x.rank), np.int64)
-        alone[:, axis] = pairs[axis]
-        x = g.Pad(x, alone.ravel().tolist(), fill, mode=mode)
-    return x
 
 
 @legalize("Clip")
@@ -296,31 +297,6 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
 def legalize_constant_of_shape(g, shape, *, value=None):
     """MNN fills nothing in unless a value is given."""
     return g.Expand(g.const(0.0, DType.FLOAT32), shape) if value is None else None
-
-
-@legalize("Slice")
-def legalize_slice(g, x, starts, ends, axes=None, steps=None):
-    """MNN aborts where it counts back, and loses elements where bounds lie before the front."""
-    cuts = read_cuts(x, starts, ends, axes, steps)
-    if cuts is None:
-        is_plain = steps is None or (steps.tensor is not None and min(steps.ints(), default=1) > 0)
-        require(is_plain, "MNN takes constant steps")
-        return None
-    if not any(cut.step < 0 or reaches_before(x, axis, cut) for axis, cut in cuts):
-        return None
-    for axis, cut in cuts:
-        if isinstance(x.ranked_shape[axis], int) or not reaches_before(x, axis, cut):
-            x = cut_axis(g, x, axis, cut, "MNN")
-        else:
-            start = g.Max(g.Add(size(g, x, axis), cut.start), 0)
-            x = g.Slice(x, g.Reshape(start, [1]), [cut.stop], [axis], [cut.step])
-    return x
-
-
-def reaches_before(x, axis: int, cut: slice) -> bool:
-    """Whether a slice may start before the front."""
-    n = x.ranked_shape[axis]
-    return cut.start < (-n if isinstance(n, int) else -1)
 
 
 @legalize("GatherND")

@@ -28,7 +28,7 @@ def prepare(graph: Graph) -> Graph:
 
 
 def find_shared(graph: Graph) -> list[Value]:
-    """Outputs that are moved where others read them, or the same in another shape."""
+    """Outputs that MNN loses: those that others read, moved or clipped, or in another shape."""
     reads = Counter(v for node in graph.nodes for v in node.inputs)
     moved = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in MOVED}
     outputs = dict.fromkeys(v for v in graph.outputs if v in moved)
@@ -36,7 +36,9 @@ def find_shared(graph: Graph) -> list[Value]:
     merged = held if len(held) > 1 else ()  # where they are equal
     shared = [v for v in outputs if reads[v] or reads[moved[v]] > 1 or v in merged]
     products = {n.outputs[0] for n in graph.nodes if n.op in PRODUCTS}
-    return [*shared, *(v for v in dict.fromkeys(graph.outputs) if v in products and reads[v])]
+    clipped = {n.inputs[0] for n in graph.nodes if n.op == "Relu"}  # which joins what is before it
+    others = {v: None for v in graph.outputs if v in clipped or (v in products and reads[v])}
+    return list(dict.fromkeys((*shared, *others)))
 
 
 def make_copy(x: Value, y: Value) -> Node:

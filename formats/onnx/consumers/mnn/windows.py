@@ -10,6 +10,7 @@ from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 
 IMAGES = "MNN has it over one or two axes"
+FILTERS = "MNN takes filters whose sizes have numbers"
 PADS = "pads that depend on sizes by name, or are negative: give numbers in 'pads'"
 
 
@@ -50,7 +51,7 @@ def as_image(g, x):
 def conv(g, x, w, b=None, *, group: int, **window):
     """``Conv`` of one axis as of two."""
     require(2 < x.rank < 5, IMAGES)
-    require(w.is_static, "MNN takes filters whose sizes have numbers")
+    require(w.is_static, FILTERS)
     if b is not None and b.tensor is None:
         return add_bias(g, g.Conv(x, w, group=group, **window), b)
     if x.rank == 4:
@@ -63,6 +64,7 @@ def conv_transpose(g, x, w, b=None, *, group: int, **window):
     require(2 < x.rank < 5, IMAGES)
     require(not {"output_shape", "auto_pad"} & window.keys(), PADS)
     require(x.tensor is None, "MNN has no ConvTranspose of constants")
+    require(w.is_static, FILTERS)
     if b is not None and b.tensor is None:
         return add_bias(g, g.ConvTranspose(x, w, group=group, **window), b)
     rows, columns = w.ranked_shape[:2]

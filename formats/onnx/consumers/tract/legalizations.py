@@ -119,9 +119,9 @@ def legalize_mod(g, x, y, *, fmod: int):
 
     It swaps the operands where the dividend is broadcast.
     """
+    is_symbol = any(not isinstance(d, int) for d in y.shape_data or ())
+    require(not is_symbol, "tract has no remainders by sizes by name (--static, --input)")
     if not fmod and x.type is DType.INT64 and g.producer(x) is not None:
-        is_symbol = any(not isinstance(d, int) for d in y.shape_data or ())
-        require(not is_symbol, "tract has no remainders by sizes by name (--static, --input)")
         return floor_mod(g, x, y)
     if x.ranked_shape == y.ranked_shape or not y.rank:
         return None
@@ -318,6 +318,13 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         x, fill = (v and g.cast(v, DType.FLOAT64) for v in (x, fill))
         return g.cast(g.Pad(x, pads, fill, axes, mode=mode), DType.INT64)
     return crop_negative_pads(g, x, pads, fill, axes, mode=mode)
+
+
+@legalize("Size")
+def legalize_size(g, x):
+    """tract makes symbols of sizes that depend on data."""
+    require(None not in x.ranked_shape, "tract has no Size that depends on data")
+    return indexing.count_elements(g, x)
 
 
 @legalize("NonZero")

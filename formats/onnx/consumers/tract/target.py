@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import zip_longest
+from math import prod
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Node
+from serde.ir.dim_expr import Elements, product, split_coefficient
+from serde.ir.graph import DType, Node, Shape
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 from serde.spec.canonicalize import REDUCTIONS
 
@@ -29,6 +31,11 @@ OF_FLOATS: dict[str, TypeConstraints] = {
     op: {tie: types & FLOATS for tie, types in SUPPORTED[op].items()} for op in ("Einsum", "PRelu")
 }
 SUPPORTS = without_types(SUPPORTED, ["Mul"], BYTES) | UNTESTED | OF_FLOATS
+
+
+UNDIVIDED = (
+    "tract has no Reshape of a size by name to parts or a number: give numbers (--static, --input)"
+)
 
 
 def check_training(node: Node) -> str | None:
@@ -78,10 +85,24 @@ def check_shape(node: Node) -> str | None:
     if shape is None:
         return None
     known = shape.ints() if shape.tensor is not None else shape.shape_data or (None,)
-    is_open = x is not None and None in (x.shape or ()) and -1 not in known
-    return (
-        "tract has no Reshape to a size that depends on data" if None in known or is_open else None
-    )
+    sizes = None if x is None else x.shape
+    if None in known or (None in (sizes or ()) and -1 not in known):
+        return "tract has no Reshape to a size that depends on data"
+    return None if sizes is None or is_whole(sizes, known) else UNDIVIDED
+
+
+def is_whole(sizes: Shape, known: Elements) -> bool:
+    """Whether Reshape has as many elements as before for all that sizes by name may be."""
+    if any(not isinstance(d, int) for d in known):
+        return True
+    kept = {at for at, d in enumerate(known) if d == 0}
+    total = product(tuple(d for at, d in enumerate(sizes) if at not in kept))
+    if total is None or isinstance(total, int):
+        return True
+    if -1 not in known:
+        return False
+    parts = prod(d for d in known if isinstance(d, int) and d > 0)
+    return split_coefficient(total)[1] % parts == 0
 
 
 def check_axis(node: Node) -> str | None:
@@ -114,6 +135,25 @@ def check_broadcast(node: Node) -> str | None:
     return f"tract has no {node.op} of a dynamic size and a number" if is_mixed else None
 
 
+def check_mixed_sizes(node: Node) -> str | None:
+    """Products and results of the model: tract makes symbols of int64 and a size by name."""
+    operands = [v for v in node.inputs if v is not None and v.dtype is DType.INT64]
+    has_symbols = any(isinstance(d, str) for v in operands for d in v.shape_data or ())
+    has_data = any(v.tensor is None and v.shape_data is None for v in operands)
+    if not (has_symbols and has_data and node.outputs[0].dtype is DType.INT64):
+        return None
+    return (
+        f"tract has no {node.op} of int64 and a size by name: use int32, or give sizes (--static)"
+    )
+
+
+def check_quotient(node: Node) -> str | None:
+    """Div: of int64 by a size by name."""
+    dividend = node.inputs[0]
+    is_size = dividend is not None and dividend.shape_data is not None
+    return None if is_size else check_mixed_sizes(node)
+
+
 def check_symbols(node: Node) -> str | None:
     """Any of sizes: tract returns a symbol for one that has no number."""
     known = node.outputs[0].shape_data
@@ -128,12 +168,13 @@ FORMS: dict[str, list[IllegalForm]] = {
     "ConvTranspose": [check_transposed_pads],
     "CumSum": [require_constants("tract", 1)],
     "DFT": [require_constants("tract", 1, 2)],
+    "Div": [check_quotient],
     "Dropout": [check_training],
     "Expand": [check_sizes, check_expanded],
     "GroupNormalization": [check_scale],
     "Hardmax": [check_axis],
     "LayerNormalization": [check_broadcast],
-    "Mul": [check_square],
+    "Mul": [check_square, check_mixed_sizes],
     "NonMaxSuppression": [check_suppressed("tract")],
     "Pad": [require_constants("tract", 1, 2, 3)],
     "Reshape": [check_shape],
@@ -147,7 +188,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Unsqueeze": [require_constants("tract", 1)],
     **{op: [require_constants("tract", 1)] for op in REDUCTIONS},
 }
-ARITHMETIC = frozenset("Add Div Mod Mul Sub Where".split())  # which tract does in sizes
+ARITHMETIC = frozenset("Add Div Max Min Mod Mul Sub Where".split())  # which tract does in sizes
 WIDE_CONSTANTS = require_int32("tract")
 TRACT = Target(
     name="tract",
@@ -157,7 +198,7 @@ TRACT = Target(
         **FORMS,
         **{op: [*FORMS.get(op, ()), WIDE_CONSTANTS, check_broadcast] for op in ARITHMETIC},
     },
-    illegal_results={op: [check_symbols] for op in SUPPORTS},
+    illegal_results={op: [check_symbols, check_mixed_sizes] for op in SUPPORTS},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
     emulated=EMULATED,
