@@ -8,6 +8,7 @@ from typing import Any
 
 from serde.errors import Problem, Unconvertible, UsageError
 from serde.ir.graph import Graph, Node, Value
+from serde.ir.values_read import captured_values, values_read
 from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
 from serde.legalize.target import Target
 from serde.pipeline import load
@@ -19,7 +20,7 @@ from .description import Backend, get_backend
 from .judge import BackendReport, Verdict, judge_nodes, name_of, summarize
 from .parts import ACCELERATOR, CONTROL, REMAINDER, Part, Partitioned
 from .stages import Dataflow, assign_stages, connected_groups
-from .subgraph import captured_values, extract_subgraph, values_read
+from .subgraph import extract_subgraph
 
 CONTROL_FLOW = ("whole", "inside")
 INSIDE = frozenset({"If", "Loop"})  # operators that the hybrid runner can run part by part

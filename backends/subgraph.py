@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from serde.ir.graph import Graph, Node, Value
-
-
-def values_read(node: Node) -> Iterator[Value]:
-    """The operands of a node and what its subgraphs read around them, constants left out."""
-    for value in node.inputs:
-        if value is not None and value.tensor is None:
-            yield value
-    for body in node.graphs():
-        yield from captured_values(body)
-
-
-def captured_values(body: Graph) -> Iterator[Value]:
-    """What a subgraph reads of the graphs around it, constants left out."""
-    own = set(body.inputs)
-    for node in body.nodes:
-        for value in values_read(node):
-            if value not in own:
-                yield value
-        own.update(node.outputs)
-    for value in body.outputs:
-        if value.tensor is None and value not in own:
-            yield value
+from serde.ir.values_read import values_read
 
 
 def extract_subgraph(

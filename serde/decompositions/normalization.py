@@ -27,6 +27,16 @@ def train_batch_norm(
     return (y, *moved)[:outputs]
 
 
+def unify_batch_norm(g, x: Value, parameters: Sequence[Value], **form):
+    """BatchNormalization for inference in the widest of its types; None where there is one only."""
+    types = {v.type for v in (x, *parameters)}
+    if len(types) == 1:
+        return None
+    widest = max(types, key=lambda dtype: dtype.bits)
+    y = g.BatchNormalization(*(g.cast(v, widest) for v in (x, *parameters)), **form)
+    return g.cast_like(y, x)
+
+
 def normalize_channels(g, x: Value, parameters: Sequence[Value], epsilon: float):
     """BatchNormalization for inference; ``parameters`` are scale, bias, mean and variance."""
     inner = list(range(1, x.rank - 1))

@@ -86,6 +86,10 @@ def test_slices_that_count_back(tmp_path):
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
          "MNN has no float16 elements"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "MNN has no tensors without elements"),
+        ("(float[1,1,2,2] x) => (float[1,1,1,1] y)",
+         "c = Constant<value = float[1,1,2,2] {1, 1, 1, 1}>() "
+         "p = AveragePool<kernel_shape = [2, 2]>(c) q = AveragePool<kernel_shape = [2, 2]>(x) "
+         "y = Add(q, p)", "MNN has no AveragePool of constants"),
         ("(float[1,M,4,4] x, float[M,1,3,3] w) => (float[1,1,6,6] y)", "y = ConvTranspose(x, w)",
          "MNN takes filters whose sizes have numbers"),
     ],

@@ -42,6 +42,23 @@ def test_recurrent_layers_keep_activations(op, tmp_path):
     check_recurrent(op, f"activations = [{text}]", "onnxruntime", tmp_path)
 
 
+def test_recurrent_layers_of_float64(tmp_path):
+    draws = np.random.default_rng(0)
+    text = "(double[4,2,3] x, double[1,8,3] w, double[1,8,2] r) => (double[4,1,2,2] y)"
+    save_text(f"{text} {{ y = LSTM<hidden_size = 2>(x, w, r) }}", tmp_path / "a.onnx")
+    single = text.replace("double", "float")
+    save_text(f"{single} {{ y = LSTM<hidden_size = 2>(x, w, r) }}", tmp_path / "single.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="onnxruntime")
+    shapes = {"x": (4, 2, 3), "w": (1, 8, 3), "r": (1, 8, 2)}
+    feeds = {name: draws.standard_normal(shape) for name, shape in shapes.items()}
+    (y,) = run_model(tmp_path / "b.onnx", feeds)
+    (expected,) = run_model(
+        tmp_path / "single.onnx", {n: a.astype(np.float32) for n, a in feeds.items()}
+    )
+    assert y.dtype == np.float64
+    np.testing.assert_allclose(y, expected, 1e-4, 1e-5)
+
+
 BOOLEANS = np.array([[True, False], [False, True]])
 LARGE = 2**60 + 1  # no float64
 FORMS = {

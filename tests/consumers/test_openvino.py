@@ -134,6 +134,32 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "integers that are the same float32": (
+        "(int32[4] x, int32[4] z) => (bool[4] a, bool[4] b, bool[4] c, bool[4] d, bool[4] e)",
+        "a = Equal(x, z) b = Less(x, z) c = Greater(x, z) d = LessOrEqual(x, z) "
+        "e = GreaterOrEqual(x, z)",
+        {
+            "x": np.array([2**24 + 1, -(2**24) - 1, 2**31 - 1, 5], np.int32),
+            "z": np.array([2**24, -(2**24), -(2**31), 5], np.int32),
+        },
+    ),
+    "a diagonal": ("(float[3,3] x) => (float y)", 'y = Einsum<equation = "ii">(x)', {}),
+    "statistics of another type": (
+        "(float[2,3,4] x) => (float[2,3,4] y)",
+        "h = Cast<to = 10>(x) n = BatchNormalization<epsilon = 0.0>(h, s, s, s, s) "
+        "y = Cast<to = 1>(n)",
+        {
+            "s": np.array([1, 4, 0.25], np.float32),
+            "x": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+        },
+    ),
+    "a body that reads what is around it": (
+        "(float[5,2,3] x, float[3,3] w, float[2,3] h) => (float[2,3] a, float[5,2,3] b)",
+        "n = Neg(w) a, b = Scan<num_scan_inputs = 1, body = f (float[2,3] state, float[2,3] row) "
+        "=> (float[2,3] next, float[2,3] out) { p = MatMul(row, n) q = Add(p, state) "
+        "r = Mul(q, h) next = Tanh(r) out = Neg(next) }>(h, x)",
+        {},
+    ),
     "parts of a size by name": (
         "(float[N,2] x) => (float[a,2] y, float[b,2] z)",
         "y, z = Split<num_outputs = 2>(x)",

@@ -37,4 +37,8 @@ def prepare(name: str, graph: Graph) -> Graph:
         from .onnx2torch.names import prepare as prepare_for_onnx2torch
 
         return prepare_for_onnx2torch(graph)
+    if name == "openvino":
+        from .openvino.scans import carry_captured_values
+
+        return carry_captured_values(graph)
     return graph

@@ -101,6 +101,7 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
 def average_pool(g, x, *, count_include_pad: int, **window):
     """``AveragePool`` without dilations, whose sizes are rounded down."""
     require(2 < x.rank < 5, IMAGES)
+    require(x.tensor is None, "MNN has no AveragePool of constants")
     w = Windows(**window)
     form = {"count_include_pad": count_include_pad}
     if w.is_spread:

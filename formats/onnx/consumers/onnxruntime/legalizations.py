@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions import indexing, normalization
+from serde.decompositions import indexing, normalization, recurrent
 from serde.decompositions.elementwise import stable_softplus
 from serde.decompositions.table import decompositions
 from serde.ir.graph import DType, Value
@@ -106,7 +106,9 @@ def legalize_float64(op, g, x, **form):
 
 @legalize.for_each(KINDS)
 def legalize_layout(op, g, *operands, layout: int, outputs: int = 1, **form):
-    """Kernels have time before batch."""
+    """Kernels have time before batch; those of float64 for LSTM and GRU fail in the run."""
+    if op != "RNN" and operands[0].dtype is DType.FLOAT64:
+        return recurrent.unroll_recurrent(op, g, *operands, layout=layout, outputs=outputs, **form)
     if not layout:
         return None
     return time_first(op, g, *operands, layout=layout, outputs=outputs, **form)
@@ -117,11 +119,7 @@ def legalize_batch_norm(g, x, *statistics, training_mode: int, outputs: int = 1,
     """Kernels have one element type for all operands, and overwrite statistics in training."""
     if training_mode:
         return normalization.train_batch_norm(g, x, *statistics, outputs=outputs, **form)
-    if all(v.dtype in (x.dtype, None) for v in statistics):
-        return None
-    return g.BatchNormalization(
-        x, *(g.cast_like(v, x) for v in statistics), outputs=outputs, **form
-    )
+    return normalization.unify_batch_norm(g, x, statistics, training_mode=0, **form)
 
 
 @legalize("ConvInteger")

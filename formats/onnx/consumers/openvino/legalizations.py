@@ -23,6 +23,7 @@ from ..non_max_suppression import raise_overlap_limit
 from ..reductions import transform_unreduced
 from ..slices import read_cuts
 from ..top_k import rank_equal_elements
+from .comparisons import legalize_comparisons
 from .recurrent import legalize_recurrent_layers
 from .windows import legalize_windows
 
@@ -30,6 +31,7 @@ legalize = legalization_table("ir → openvino")
 
 AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
 
+legalize_comparisons(legalize)
 legalize_recurrent_layers(legalize)
 legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
@@ -270,6 +272,22 @@ def legalize_where(g, condition, x, y):
     if x.type is not DType.BOOL:
         return None
     return g.Or(g.And(condition, x), g.And(g.Not(condition), y))
+
+
+@legalize("BatchNormalization")
+def legalize_batch_norm(g, x, *parameters, training_mode: int, outputs: int = 1, **form):
+    """OpenVINO takes one element type."""
+    if training_mode or outputs > 1:
+        return None
+    return normalization.unify_batch_norm(g, x, parameters, training_mode=0, **form)
+
+
+@legalize("Einsum")
+def legalize_einsum(g, *operands, equation: str):
+    """OpenVINO fails at diagonals."""
+    terms = equation.replace(" ", "").partition("->")[0].split(",")
+    is_diagonal = any(len(set(term)) < len(term.replace("...", ".")) for term in terms)
+    return g.decompose("Einsum", 12, *operands, equation=equation) if is_diagonal else None
 
 
 @legalize("GroupNormalization")

@@ -106,10 +106,12 @@ def legalize_conv(g, x, w, b=None, *, strides=(), pads=(), auto_pad: str = "NOTS
 def legalize_batch_norm(
     g, x, scale, bias, mean, var, *, epsilon: float, training_mode: int, outputs: int = 1, **form
 ):
-    """tract takes constant parameters only."""
+    """tract takes constant parameters only, and one element type."""
     parameters = scale, bias, mean, var
-    if training_mode or outputs > 1 or all(v.tensor is not None for v in parameters):
+    if training_mode or outputs > 1:
         return None
+    if all(v.tensor is not None for v in parameters):
+        return normalization.unify_batch_norm(g, x, parameters, epsilon=epsilon, training_mode=0)
     return normalization.normalize_channels(g, x, parameters, epsilon)
 
 
