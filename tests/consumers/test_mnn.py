@@ -90,6 +90,10 @@ def test_slices_that_count_back(tmp_path):
          "c = Constant<value = float[1,1,2,2] {1, 1, 1, 1}>() "
          "p = AveragePool<kernel_shape = [2, 2]>(c) q = AveragePool<kernel_shape = [2, 2]>(x) "
          "y = Add(q, p)", "MNN has no AveragePool of constants"),
+        ("(float[N,6,4] b, float[N,1,6] s) => (int64[K,3] y)",
+         "m = Constant<value_ints = [6]>() y = NonMaxSuppression(b, s, m)",
+         "MNN suppresses boxes of one sample where the batch has a name: give its size (--static, "
+         "--input)"),
         ("(float[1,M,4,4] x, float[M,1,3,3] w) => (float[1,1,6,6] y)", "y = ConvTranspose(x, w)",
          "MNN takes filters whose sizes have numbers"),
     ],

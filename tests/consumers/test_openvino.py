@@ -143,6 +143,11 @@ FORMS = {
             "z": np.array([2**24, -(2**24), -(2**31), 5], np.int32),
         },
     ),
+    "quotients of bytes of a size by name": (
+        "(int8[N] x, int8[N] z) => (int8[N] y)",
+        "y = Div(x, z)",
+        {"x": np.array([5, -7, 3], np.int8), "z": np.array([3, 4, 7], np.int8)},
+    ),
     "a diagonal": ("(float[3,3] x) => (float y)", 'y = Einsum<equation = "ii">(x)', {}),
     "statistics of another type": (
         "(float[2,3,4] x) => (float[2,3,4] y)",

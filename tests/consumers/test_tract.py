@@ -82,6 +82,13 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
          "tract has no Mul of int64 and a size by name: use int32, or give sizes (--static)"),
         ("(int64[N] x) => (float[N] y)", "s = Shape(x) p = Div(x, s) y = Cast<to = 1>(p)",
          "tract has no Div of int64 and a size by name: use int32, or give sizes (--static)"),
+        ("(float[2,N] x) => (float[2,M] y)",
+         "s = Constant<value_ints = [0]>() e = Constant<value_ints = [2147483647]>() "
+         "a = Constant<value_ints = [1]>() t = Constant<value_ints = [2]>() "
+         "y = Slice(x, s, e, a, t)",
+         "tract has no steps along a size by name (--static, --input)"),
+        ("(float[N] x) => (float[N] y)", "k = Shape(x) y, i = TopK(x, k)",
+         "tract has no TopK of a size by name (--static, --input)"),
         ("(float n, float[4] s) => (float[M] y)",
          "f = Constant<value_float = 0.0>() d = Constant<value_float = 1.0>() r = Range(f, n, d) "
          "y = LayerNormalization(r, s)",

@@ -358,8 +358,12 @@ def legalize_qlinear_conv(
 def legalize_integer_division(g, a, b):
     """OpenVINO rounds an integer quotient where it joins the division by a constant to a product.
 
-    It does so behind reductions, products and Resize too, but not where the dividend is read twice.
+    It does so behind reductions, products and Resize too, but not where the dividend is read twice;
+    and for bytes of dynamic shapes.
     """
+    if a.type.kind in "iu" and a.type.bits < 32 and not (a.is_static and b.is_static):
+        wide = g.Div(g.cast(a, DType.INT32), g.cast(b, DType.INT32))
+        return g.cast_like(wide, a)
     if a.type.kind == "f" or b.tensor is None or a.shape_data is not None or is_multiple(g, a, b):
         return None
     return g.as_is("Div", (g.Sub(a, g.Mod(a, b, fmod=1)), b), {})

@@ -61,6 +61,18 @@ def check_sizes(node: Node) -> str | None:
     return f"tract has no {node.op} to a size that depends on data"
 
 
+def check_steps(node: Node) -> str | None:
+    """Slice: with steps along axes whose size has a number."""
+    x, _, _, axes, steps = (*node.inputs, None, None)[:5]
+    if x is None or x.shape is None or steps is None or steps.tensor is None:
+        return None
+    by = steps.ints()
+    over = axes.ints() if axes is not None and axes.tensor is not None else range(len(by))
+    pairs = zip(over, by, strict=False)
+    is_named = any(step != 1 and not isinstance(x.shape[axis], int) for axis, step in pairs)
+    return "tract has no steps along a size by name (--static, --input)" if is_named else None
+
+
 def check_expanded(node: Node) -> str | None:
     """Expand: a size by name is not broadcast to a number."""
     own, wide = (() if v is None else v.shape or () for v in (node.inputs[0], node.outputs[0]))
@@ -154,6 +166,14 @@ def check_quotient(node: Node) -> str | None:
     return None if is_size else check_mixed_sizes(node)
 
 
+def check_ranks(node: Node) -> str | None:
+    """TopK: of a number of elements, which may depend on data, but not of a size by name."""
+    count = node.inputs[1]
+    known = None if count is None else count.shape_data
+    is_named = any(isinstance(d, str) for d in known or ())
+    return "tract has no TopK of a size by name (--static, --input)" if is_named else None
+
+
 def check_symbols(node: Node) -> str | None:
     """Any of sizes: tract returns a symbol for one that has no number."""
     known = node.outputs[0].shape_data
@@ -181,10 +201,11 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Resize": [check_resized],
     "Split": [require_constants("tract", 1)],
     "STFT": [require_constants("tract", 1, 2, 3)],
-    "Slice": [check_sizes],
+    "Slice": [check_sizes, check_steps],
     "SpaceToDepth": [check_image],
     "Squeeze": [require_known_axes("tract"), require_constants("tract", 1)],
     "Tile": [check_sizes],
+    "TopK": [check_ranks],
     "Unsqueeze": [require_constants("tract", 1)],
     **{op: [require_constants("tract", 1)] for op in REDUCTIONS},
 }
