@@ -339,12 +339,11 @@ def legalize_abs(g, x):
 
 
 @legalize("NonMaxSuppression")
-def legalize_non_max_suppression(g, boxes, scores, *limits, center_point_box: int):
+def legalize_non_max_suppression(g, boxes, *operands, center_point_box: int):
     """MNN reads boxes by their corners, and those of the first sample of a batch by name."""
     require(not center_point_box, "MNN takes boxes by their corners")
-    samples_and_classes = scores.ranked_shape[:2]
     require(
-        all(isinstance(n, int) for n in samples_and_classes),
+        isinstance(boxes.ranked_shape[0], int),
         "MNN suppresses boxes of one sample where the batch has a name: give its size (--static, "
         "--input)",
     )
