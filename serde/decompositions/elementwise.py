@@ -31,6 +31,13 @@ def prelu(g, x: Value, slope: Value):
     return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
 
 
+def choose_booleans(g, condition: Value, x: Value, y: Value):
+    """Where of booleans, by logic; None of other elements."""
+    if x.type is not DType.BOOL:
+        return None
+    return g.Or(g.And(condition, x), g.And(g.Not(condition), y))
+
+
 def stable_softplus(g, x: Value):
     """Softplus: a sum of what is above 0 and of a logarithm between 0 and log 2."""
     return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))

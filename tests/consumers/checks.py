@@ -17,6 +17,16 @@ from tests import networks
 from tests.consumers.runtimes import run
 from tests.onnx_live import error, model_of, run_model
 
+# BatchNormalization of float16 with statistics of float32, as ``check_form`` takes it.
+MIXED_STATISTICS: tuple[str, str, dict[str, Any]] = (
+    "(float[2,3,4] x) => (float[2,3,4] y)",
+    "h = Cast<to = 10>(x) n = BatchNormalization<epsilon = 0.0>(h, s, s, s, s) y = Cast<to = 1>(n)",
+    {
+        "s": np.array([1, 4, 0.25], np.float32),
+        "x": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+    },
+)
+
 
 def check_node_test(name: str, consumer: str) -> None:
     """The consumer computes what ONNX's node test expects."""

@@ -11,6 +11,7 @@ from onnx.numpy_helper import from_array
 import serde
 from serde.bridges.mxnet import run as run_mxnet
 from tests.consumers.checks import (
+    MIXED_STATISTICS,
     check_form,
     check_model,
     check_network,
@@ -149,15 +150,7 @@ FORMS = {
         {"x": np.array([5, -7, 3], np.int8), "z": np.array([3, 4, 7], np.int8)},
     ),
     "a diagonal": ("(float[3,3] x) => (float y)", 'y = Einsum<equation = "ii">(x)', {}),
-    "statistics of another type": (
-        "(float[2,3,4] x) => (float[2,3,4] y)",
-        "h = Cast<to = 10>(x) n = BatchNormalization<epsilon = 0.0>(h, s, s, s, s) "
-        "y = Cast<to = 1>(n)",
-        {
-            "s": np.array([1, 4, 0.25], np.float32),
-            "x": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
-        },
-    ),
+    "statistics of another type": MIXED_STATISTICS,
     "a body that reads what is around it": (
         "(float[5,2,3] x, float[3,3] w, float[2,3] h) => (float[2,3] a, float[5,2,3] b)",
         "n = Neg(w) a, b = Scan<num_scan_inputs = 1, body = f (float[2,3] state, float[2,3] row) "

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.consumers.checks import (
+    MIXED_STATISTICS,
     check_form,
     check_network,
     check_node_test,
@@ -119,15 +120,7 @@ FORMS = {
         {"i": np.array([1, 1, 3]), "u": np.array([-9, 9, 0])},
         18,
     ),
-    "statistics of another type": (
-        "(float[2,3,4] x) => (float[2,3,4] y)",
-        "h = Cast<to = 10>(x) n = BatchNormalization<epsilon = 0.0>(h, s, s, s, s) "
-        "y = Cast<to = 1>(n)",
-        {
-            "s": np.array([1, 4, 0.25], np.float32),
-            "x": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
-        },
-    ),
+    "statistics of another type": MIXED_STATISTICS,
     "parts of a product with a size by name": (
         "(float[N,4,3] x) => (float[A,4,B] y, float[N,C,3] z)",
         "f = Reshape(x, m) r = Relu(f) y = Reshape(r, p) z = Reshape(x, q)",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions import indexing, normalization, recurrent
-from serde.decompositions.elementwise import stable_softplus
+from serde.decompositions import elementwise, indexing, normalization, recurrent
 from serde.decompositions.table import decompositions
 from serde.ir.graph import DType, Value
 from serde.legalize.adapters import with_outputs
@@ -15,6 +14,7 @@ from serde.version_converter.adapters.recurrent import KINDS, time_first
 from .support_table import SUPPORTED
 
 legalize = legalization_table("ir → onnxruntime")
+legalize("Where")(elementwise.choose_booleans)
 
 ONE_HOT = """int64,int64,int64 float32,int64,int64 int64,int64,object float32,int64,object
     float32,float32,float32 int64,float32,int32 int64,int64,float32 int32,int32,float32
@@ -59,14 +59,6 @@ def legalize_relu(g, x):
     return None if has_kernel("Relu", x) else g.Max(x, g.const(0, x.type))
 
 
-@legalize("Where")
-def legalize_choice(g, condition, a, b):
-    """There is no kernel of booleans."""
-    if a.dtype is not DType.BOOL:
-        return None
-    return g.Or(g.And(condition, a), g.And(g.Not(condition), b))
-
-
 @legalize("NonZero")
 def legalize_nonzero(g, x):
     """Kernels are of some element types."""
@@ -91,7 +83,7 @@ OF_FLOAT64 = {
     "GlobalMaxPool": lambda g, x: g.ReduceMax(x, list(range(2, x.rank))),
     "HardSigmoid": lambda g, x, alpha, beta: g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0),
     "LeakyRelu": lambda g, x, alpha: g.Where(g.Less(x, 0.0), g.Mul(x, alpha), x),
-    "Softplus": stable_softplus,
+    "Softplus": elementwise.stable_softplus,
     "Softsign": lambda g, x: g.Div(x, g.Add(g.Abs(x), 1.0)),
     "Tan": lambda g, x: g.Div(g.Sin(x), g.Cos(x)),
     "ThresholdedRelu": lambda g, x, alpha: g.Where(g.Greater(x, alpha), x, 0.0),

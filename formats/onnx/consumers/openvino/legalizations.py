@@ -35,6 +35,7 @@ legalize_comparisons(legalize)
 legalize_recurrent_layers(legalize)
 legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
+legalize("Where")(elementwise.choose_booleans)  # OpenVINO fails at conditions that are read twice
 legalize("LpNormalization")(normalization.lp_norm)  # OpenVINO adds to the norm
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
@@ -264,14 +265,6 @@ def legalize_range(g, start, limit, delta):
     else:
         end = (g.Max if delta.array() > 0 else g.Min)(start, limit)
     return g.as_is("Range", (start, end, delta), {})
-
-
-@legalize("Where")
-def legalize_where(g, condition, x, y):
-    """OpenVINO fails to load a Where of booleans that reads its condition twice."""
-    if x.type is not DType.BOOL:
-        return None
-    return g.Or(g.And(condition, x), g.And(g.Not(condition), y))
 
 
 @legalize("BatchNormalization")
