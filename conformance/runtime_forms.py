@@ -27,7 +27,7 @@ that get a form wrong; `tests/onnx/test_onnxruntime_forms.py` measures the one t
 """
 TAIL = """
 A `Pad` that ONNX Runtime would have fused rightly is fused when the model is written. These forms
-cost nodes: the pads of a maximum after a `Pad` of zeros below opset 18 (one `Pad`), a mean without
+cost nodes: a pool with pads after a `Pad` of zeros below opset 18 (one `Slice`), a mean without
 pads whose pads reach its kernel (two sums of windows), a vector times a tensor computed from a
 transposed one (one `Transpose`), and a cubic `Resize` of transposed images (two `Reshape`).
 
