@@ -270,6 +270,17 @@ FORMS = {
         "a = Add(x, z) b = Relu(a) c = Mul(x, z) d = Relu(c)",
         {},
     ),
+    "results that a sigmoid reads": (
+        "(float[2,8] x) => (float[4,4] y, float[4,4] z)",
+        "r = Reshape(x, s) y = Tanh(r) z = Sigmoid(y)",
+        {"s": np.array([4, 4])},
+    ),
+    "squeezed results that a Relu reads": (
+        "(float[1,8,4] x) => (float[8,4] y, float[8,4] z, float[8,4] v, float[8,4] w)",
+        "e = Exp(x) y = Squeeze(e, a) z = LeakyRelu(y) f = Sin(x) r = Squeeze(f, a) v = Cos(r) "
+        "w = Relu(r)",
+        {"a": np.array([0])},
+    ),
     "squares of no axes": (
         "(float[2,3] x) => (float[2,3] y)",
         "y = ReduceSumSquare<noop_with_empty_axes = 1>(x)",

@@ -144,6 +144,11 @@ FORMS = {
             "z": np.array([2**24, -(2**24), -(2**31), 5], np.int32),
         },
     ),
+    "bytes of a size by name that are shifted": (
+        "(uint8[N] x, uint8[1] n) => (uint8[N] y)",
+        'y = BitShift<direction = "RIGHT">(x, n)',
+        {"x": np.arange(256, dtype=np.uint8), "n": np.array([2], np.uint8)},
+    ),
     "quotients of bytes of a size by name": (
         "(int8[N] x, int8[N] z) => (int8[N] y)",
         "y = Div(x, z)",

@@ -11,7 +11,7 @@ from serde.ir.replace_uses import replace_inputs
 
 # Operators that MNN moves behind the next one, whose result it then returns for theirs.
 MOVED = frozenset("Flatten Identity Reshape Squeeze Unsqueeze".split())
-PRODUCTS = frozenset(("Gemm", "MatMul"))  # by constants: convolutions, which a Reshape follows
+CLIPPING = frozenset(("LeakyRelu", "Relu"))  # which it joins with moves
 
 
 def prepare(graph: Graph) -> Graph:
@@ -28,16 +28,24 @@ def prepare(graph: Graph) -> Graph:
 
 
 def find_shared(graph: Graph) -> list[Value]:
-    """Outputs that MNN loses: those that others read, moved or clipped, or in another shape."""
+    """Outputs that MNN may lose: those that others read, too, and those of what others read.
+
+    It puts elementwise operators before moves and joins them with what is before; then outputs are
+    those of the next node, or have the shape of the node before.
+    """
     reads = Counter(v for node in graph.nodes for v in node.inputs)
+    uses = reads + Counter(graph.outputs)
     moved = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in MOVED}
     outputs = dict.fromkeys(v for v in graph.outputs if v in moved)
     held = {v for v in outputs if (x := moved[v]) is not None and x.tensor is not None}
     merged = held if len(held) > 1 else ()  # where they are equal
-    shared = [v for v in outputs if reads[v] or reads[moved[v]] > 1 or v in merged]
-    products = {n.outputs[0] for n in graph.nodes if n.op in PRODUCTS}
-    clipped = {n.inputs[0] for n in graph.nodes if n.op == "Relu"}  # which joins what is before it
-    others = {v: None for v in graph.outputs if v in clipped or (v in products and reads[v])}
+    shared = [v for v in outputs if reads[moved[v]] > 1 or v in merged]
+    computed = {v for n in graph.nodes for v in n.outputs}
+    clipped = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in CLIPPING}
+    others = [
+        v for v in graph.outputs
+        if (reads[v] and v in computed) or (v in clipped and uses[clipped[v]] > 1)
+    ]  # fmt: skip
     return list(dict.fromkeys((*shared, *others)))
 
 

@@ -217,11 +217,13 @@ def legalize_slice(g, x, starts, ends, axes=None, steps=None):
 
 @legalize("BitShift")
 def legalize_bit_shift(g, x, y, *, direction: str):
-    """OpenVINO makes an axis of scalars, and the largest byte of what overflows."""
-    if x.type is DType.UINT8 and direction == "LEFT":
+    """OpenVINO makes an axis of scalars; of bytes, the largest one where they overflow, and the
+    next one where they are divided in dynamic shapes.
+    """
+    if x.type is DType.UINT8:
         wide, count = (g.cast(v, DType.UINT32) for v in (x, y))
         shifted = g.BitShift(wide, g.Min(count, 8), direction=direction)
-        return g.cast(g.Mod(shifted, 256), x.type)
+        return g.cast(g.Mod(shifted, 256) if direction == "LEFT" else shifted, x.type)
     if x.rank or y.rank:
         return None
     shifted = g.BitShift(g.Reshape(x, [1]), g.Reshape(y, [1]), direction=direction)
