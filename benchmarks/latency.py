@@ -43,6 +43,7 @@ NETWORKS = (
     "gluoncv/yolo3_mobilenet1.0_voc", "gluoncv/yolo3_darknet53_voc",
     "gluoncv/center_net_resnet18_v1b_voc", "gluoncv/fcn_resnet50_ade",
     "gluoncv/deeplab_resnet50_ade", "gluoncv/simple_pose_resnet18_v1b",
+    "gluoncv/simple_pose_resnet18_v1b --profile onnxruntime",
     *(f"gluoncv/{name}{option}" for name in INTEGER for option in ("", " --int8-weights")),
 )  # fmt: skip
 TITLE = "Speed of the results"

@@ -43,7 +43,8 @@ def make_files(name: str, folder: Path) -> None:
     prefix, feeds, arrays = export_network(name, folder)
     np.savez(folder / "feeds.npz", **feeds)
     ours = folder / "serde.onnx"
-    serde.convert(prefix, ours, inputs=feeds, **{f.replace("-", "_"): True for f in flags})
+    named = (flag.replace("-", "_").partition(" ") for flag in flags)
+    serde.convert(prefix, ours, inputs=feeds, **{name: text or True for name, _, text in named})
     ways, reasons = {MXNET: str(prefix), SERDE: str(ours)}, {}
     for way, make in (
         (SLIM, lambda: slim(ours, folder / "slim.onnx")),

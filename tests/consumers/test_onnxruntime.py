@@ -167,6 +167,50 @@ def test_float64_without_a_kernel(op, tmp_path):
     np.testing.assert_allclose(y, DOUBLES[op](x), 1e-12, 1e-15, strict=True)
 
 
+@pytest.mark.parametrize(
+    "kernel, stride, pads, more",
+    [((4, 4), 2, (1, 1, 1, 1), (0, 0)), ((5, 4), 2, (1, 0, 2, 2), (0, 0)),
+     ((5, 5), 2, (2, 2, 2, 2), (1, 1)), ((8, 9), 4, (2, 3, 2, 2), (0, 0)),
+     ((3, 3), 1, (1, 0, 1, 2), (0, 0))],
+)  # fmt: skip
+@pytest.mark.parametrize("bias", [True, False])
+def test_transposed_convolutions_of_many_channels(kernel, stride, pads, more, bias, tmp_path):
+    save_transposed(tmp_path / "a.onnx", 128, kernel, stride, pads, more, bias)
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="onnxruntime")
+    ops = [n.op_type for n in onnx.load(tmp_path / "b.onnx").graph.node]
+    assert ops.count("Conv") == stride**2 and "ConvTranspose" not in ops
+    x = np.random.default_rng(1).standard_normal((2, 128, 5, 6), np.float32)
+    (expected,) = run_model(tmp_path / "a.onnx", {"x": x})
+    (y,) = run_model(tmp_path / "b.onnx", {"x": x})
+    np.testing.assert_allclose(y, expected, 1e-4, 1e-4, strict=True)
+
+
+@pytest.mark.parametrize(
+    "channels, kernel, stride, pads",
+    [(64, (4, 4), 2, (1, 1, 1, 1)), (136, (4, 4), 2, (1, 1, 1, 1)), (128, (2, 2), 2, (0, 0, 0, 0)),
+     (128, (4, 4), 2, (0, 0, 0, 0)), (128, (4, 5), 2, (1, 2, 1, 2))],
+)  # fmt: skip
+def test_transposed_convolutions_that_are_as_fast_stay(channels, kernel, stride, pads, tmp_path):
+    save_transposed(tmp_path / "a.onnx", channels, kernel, stride, pads, (0, 0), False)
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="onnxruntime")
+    ops = [n.op_type for n in onnx.load(tmp_path / "b.onnx").graph.node]
+    assert ops == ["ConvTranspose"]
+
+
+def save_transposed(path, channels, kernel, stride, pads, more, bias) -> None:
+    draws = np.random.default_rng(0)
+    weights = draws.standard_normal((channels, channels, *kernel), np.float32) / 16
+    constants = {"w": weights, "b": draws.standard_normal(channels, np.float32)}
+    form = {"strides": [stride] * 2, "pads": pads, "output_padding": more}
+    attributes = ", ".join(f"{name} = {list(value)}" for name, value in form.items())
+    text = f"(float[N,{channels},H,W] x) => (float[N,{channels},A,B] y)"
+    operands = "x, w, b" if bias else "x, w"
+    model = model_of(f"g {text} {{ y = ConvTranspose<{attributes}>({operands}) }}")
+    used = list(constants)[: 1 + bias]
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(constants[n], n) for n in used)
+    onnx.save(model, path)
+
+
 def test_statistics_that_training_reads_twice_are_not_overwritten(tmp_path):
     body = "y, m, v = BatchNormalization<training_mode = 1, epsilon = 0.0>(x, s, s, s, s)"
     save_text(f"(float[2,3,4] x, float[3] s) => (float[2,3,4] y) {{ {body} }}", tmp_path / "a.onnx")

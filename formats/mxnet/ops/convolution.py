@@ -14,7 +14,7 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
 from ..target import legalizations, require_symmetric_pads, writes
-from .deconvolution_phases import convolve_phases, phases
+from .deconvolution_phases import convolve_turned, phases
 from .padding import is_symmetric, pad_images
 from .shared_attributes import with_attributes_of
 
@@ -91,7 +91,7 @@ def read_deconvolution(
     frame = window(kernel, stride, dilate, pad)
     is_plain = not any(target_shape) and num_group == 1 and layout in CHANNELS_FIRST
     if requantized and is_plain and (by_axis := phases(x, w, frame, adj or (0, 0))):
-        return convolve_phases(g, x, w, b, by_axis)
+        return convolve_turned(g, x, w, b, by_axis)
 
     def apply(x, w):
         check_channels(x, kernel, w.ranked_shape[0])

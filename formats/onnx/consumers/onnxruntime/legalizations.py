@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.decompositions import elementwise, indexing, normalization, recurrent
 from serde.decompositions.table import decompositions
+from serde.decompositions.transposed_convolution import convolve_phases, find_phases
 from serde.ir.graph import DType, Value
 from serde.legalize.adapters import with_outputs
 from serde.legalize.target import legalization_table
@@ -24,6 +25,8 @@ DECOMPOSED = frozenset(  # where the kernel is not of the element type
     """DepthToSpace Gemm GlobalLpPool Hardmax LRN LpNormalization Mean PRelu ReduceL1 ReduceL2
     ReduceSumSquare Selu SpaceToDepth""".split()
 )
+MANY_CHANNELS = 128  # of which convolutions are faster than transposed ones (see the how-to)
+BLOCK = 16  # channels that kernels of convolutions compute at a time
 YOUNGER = {"Acosh": 9, "Asinh": 9, "Atanh": 9, "Col2Im": 18, "Cosh": 9, "Sinh": 9}
 
 
@@ -120,6 +123,26 @@ def legalize_integer_convolution(g, x, w, x_zero=None, w_zero=None, **frame):
     if w_zero is None or w_zero.rank == 0 or w_zero.shape == (1,):
         return None
     return g.decompose("ConvInteger", 10, x, w, x_zero, w_zero, **frame)
+
+
+@legalize("ConvTranspose")
+def legalize_transposed_convolution(
+    g, x, w, b=None, *, strides=(), pads=(), output_padding=(), dilations=(), group: int,
+    kernel_shape=(), output_shape=None, **form,
+):  # fmt: skip
+    """Convolutions are faster where kernels overlap and channels are many."""
+    if x.rank != 4 or x.dtype is not DType.FLOAT32 or w.tensor is None or group != 1:
+        return None
+    channels, kernel, stride = w.static_shape[:2], w.static_shape[2:], strides[0]
+    if min(channels) < MANY_CHANNELS or any(n % BLOCK for n in channels):
+        return None
+    if len({*strides}) > 1 or min(kernel) < 2 * stride or {*dilations} != {1}:
+        return None
+    if output_shape is not None or not pads:
+        return None
+    ends = zip(kernel, zip(pads[:2], pads[2:], strict=True), output_padding, strict=True)
+    by_axis = [find_phases(size, both, more, stride) for size, both, more in ends]
+    return convolve_phases(g, x, w, b, *by_axis) if all(by_axis) else None
 
 
 @legalize.for_each(("ReduceMax", "ReduceMin"))
