@@ -11,14 +11,16 @@ from serde.ir.graph import IR_OPSET, Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
 from serde.passes.links import constant, is_constant
 from serde.passes.narrow_operands import find_expanded
-from serde.spec.folding import GROWN, fold
+from serde.spec.folding import fold
 from serde.spec.inference import Type
+
+MOST = 1 << 14  # elements of what is expanded
 
 
 def expand_constants(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` and ``ConstantOfShape`` of constants.
 
-    Those of more elements than ``GROWN`` stay, and those that compute an output; subgraphs too.
+    Those of more elements than ``MOST`` stay, and those that compute an output; subgraphs too.
     Nodes that read nothing else are computed as well.
     """
     instead: dict[Value, Value] = {}
@@ -51,6 +53,6 @@ def _expand_node(node: Node) -> Value | None:
     """The tensor that a node makes of a constant that it repeats."""
     source = find_expanded(node) if is_constant(node.inputs) else None
     (y,) = node.outputs
-    if source is None or not y.is_static or math.prod(y.static_shape) > GROWN:
+    if source is None or not y.is_static or math.prod(y.static_shape) > MOST:
         return None
     return constant(y.name, Tensor.of(np.broadcast_to(source.array(), y.static_shape).copy()))

@@ -8,6 +8,7 @@ nothing that could cost more than its operands and results are large.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,20 +22,20 @@ from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
 
 LIMIT = 1024  # elements
 CHANNELS = 4096  # elements along one axis
-GROWN = 1 << 14  # elements of a result that is larger than its operands
+GROWN = 1 << 18  # elements of a result that is larger than its operands
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which
 # that of windows, regions, patterns and random numbers is not. Of LogSoftmax and ReduceLogSumExp
 # onnx.reference takes the logarithm of what underflows.
 COMPUTED = frozenset(
-    "Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot "
-    "BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu Clip Compress Concat "
-    "ConstantOfShape Cos Cosh CumProd CumSum DepthToSpace Div Elu Equal Erf Exp Expand EyeLike "
-    "Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater GreaterOrEqual HammingWindow "
-    "HannWindow HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log "
-    "MatMul Max Mean Min Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pow Range "
-    "Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceMax ReduceMean ReduceMin "
+    "Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BatchNormalization BitShift "
+    "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu Clip "
+    "Compress Concat ConstantOfShape Cos Cosh CumProd CumSum DepthToSpace Div Einsum Elu Equal "
+    "Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater "
+    "GreaterOrEqual HammingWindow HannWindow Hardmax HardSigmoid HardSwish Identity IsInf IsNaN "
+    "LeakyRelu Less LessOrEqual Log MatMul Max Mean Min Mish Mod Mul Neg NonZero Not OneHot Or "
+    "Pow PRelu Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceMax ReduceMean ReduceMin "
     "ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements ScatterND Selu Shape "
     "Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt "
     "Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Where "
@@ -42,11 +43,13 @@ COMPUTED = frozenset(
 )
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
 LAZY = frozenset(
-    "Abs Add Cast Clip Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal ReduceMax "
-    "ReduceMin Reshape Round Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
+    "Abs Add BatchNormalization Cast Clip Concat Cos Div Einsum Erf Exp Expand Flatten Gather "
+    "GatherElements GatherND Log MatMul Mul Neg Pow Reciprocal ReduceL2 ReduceMax ReduceMean "
+    "ReduceMin ReduceSum ReduceSumSquare Relu Reshape Round Sigmoid Sin Slice Softplus Split Sqrt "
+    "Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split()
 )
-# Operators that repeat elements: who reads their result may do without.
-REPEATING = frozenset({"ConstantOfShape", "Expand", "Gather", "Tile"})
+# Operators that repeat elements, or count: who reads their result may do without.
+REPEATING = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
 TYPED = frozenset({"Cast", "CastLike", "EyeLike"})  # whose operands do not tell the result's type
 OLD_FORM = frozenset({"axes", "starts", "ends"})  # attributes that became operands
 OLD_OPERANDS = {
@@ -66,6 +69,8 @@ def fold(
         return None
     tensors = [v.tensor for v in inputs if v is not None and v.tensor is not None]
     if any(t.container or t.shape is None or t.dtype is None for t in types):
+        return None
+    if op == "Einsum" and math.prod(t.size for t in tensors) > PRODUCT:
         return None
     if op == "Cast" and (tensors[0].dtype, types[0].dtype) == (DType.BOOL, DType.STRING):
         return None  # ONNX Runtime writes 0 and 1, onnx.reference False and True
@@ -289,6 +294,34 @@ def _one_hot(a: Any, attrs: Any) -> Array:
     return np.asarray(np.where(np.expand_dims(at, axis) == steps, values[1], values[0]))
 
 
+def _gather_elements(a: Any, attrs: Any) -> Array:
+    """The indices may be of fewer elements than the data along other axes."""
+    x, index = a
+    axis = attrs.get("axis", 0) % x.ndim
+    cut = tuple(slice(None if i == axis else n) for i, n in enumerate(index.shape))
+    return np.take_along_axis(x[cut], index.astype(np.int64), axis)
+
+
+def _gather_nd(a: Any, attrs: Any) -> Array:
+    x, index = a
+    batch = attrs.get("batch_dims", 0)
+    count = int(np.prod(x.shape[:batch], dtype=np.int64))
+    rows = x.reshape((count, *x.shape[batch:]))
+    places = np.moveaxis(index.reshape((count, *index.shape[batch:])), -1, 0)
+    first = np.arange(count).reshape((count, *[1] * (places.ndim - 2)))
+    found = rows[tuple([first, *places])]
+    return found.reshape(index.shape[:batch] + found.shape[1:])  # type: ignore[no-any-return]
+
+
+def _scatter_nd(a: Any, attrs: Any) -> Array | None:
+    x, index, updates = a
+    if attrs.get("reduction", "none") != "none":
+        return None
+    result = x.copy()
+    result[tuple(np.moveaxis(index, -1, 0))] = updates
+    return result  # type: ignore[no-any-return]
+
+
 def _squeeze(a: Any, attrs: Any) -> Array:
     axes = a[1] if len(a) > 1 and a[1] is not None else None
     return np.asarray(np.squeeze(a[0], None if axes is None else tuple(int(i) for i in axes)))
@@ -305,6 +338,9 @@ FAST: dict[str, Callable[[list[Any], Mapping[str, Any]], Array | None]] = {
     "Where": lambda a, _: np.where(a[0], a[1], a[2]),
     "Neg": lambda a, _: -a[0],
     "Abs": lambda a, _: np.abs(a[0]),
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "ScatterND": _scatter_nd,
     "Gather": lambda a, attrs: np.take(a[0], a[1], axis=attrs.get("axis", 0)),
     "Concat": lambda a, attrs: np.concatenate(a, axis=attrs["axis"]),
     "Slice": _slice,

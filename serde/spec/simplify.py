@@ -118,7 +118,12 @@ def _expand(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 
 def _concat(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    return inputs[0] if len(inputs) == 1 else None
+    """Without the operands that have no elements along the axis, where others have."""
+    if len(inputs) == 1:
+        return inputs[0]  # type: ignore[no-any-return]
+    axis = attrs["axis"]
+    kept = [v for v in inputs if v is None or not v.shape or v.shape[axis] != 0]
+    return g.Concat(*kept, axis=axis) if 0 < len(kept) < len(inputs) else None
 
 
 def _pad(g: Any, inputs: Any, attrs: Any) -> Value | None:

@@ -14,12 +14,13 @@ from .common import FLOATS, cast, widen_float
 
 @decomposition(20, "Gelu")
 def gelu(g, x: Value, *, approximate: str):
+    """The half is a factor of ``x``: ONNX Runtime knows this form, and no weight takes it up."""
     if approximate == "tanh":
         inner = g.Add(x, g.Mul(g.Mul(g.Mul(x, x), x), 0.044715))
         bent = g.Tanh(g.Mul(inner, 0.7978845608028654))  # sqrt(2 / pi)
     else:
         bent = g.Erf(g.Div(x, 1.4142135623730951))
-    return g.Mul(g.Mul(x, g.Add(bent, 1.0)), 0.5)
+    return g.Mul(g.Mul(x, 0.5), g.Add(bent, 1.0))
 
 
 @decomposition(9, "Erf")
