@@ -10,7 +10,7 @@ from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value, show_shape
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades
-from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS, format_type
+from serde.version_converter.element_types import BORN, format_type, wider_types
 
 TypeConstraints = Mapping[str, frozenset[DType]]  # type variable of the schema -> element types
 IllegalForm = Callable[[Node], "str | None"]  # why the target cannot take a node, None if it can
@@ -80,7 +80,7 @@ class Target:
     ) -> dict[str, DType]:
         """A wider, supported element type for each type variable bound to an unsupported one."""
         constraints = self.supports.get(operator.name) if self.supports is not None else None
-        if not constraints or operator.name in WIDTH_MATTERS:
+        if not constraints:
             return {}
         promoted: dict[str, DType] = {}
         for index, value in enumerate(operands):
@@ -90,7 +90,7 @@ class Target:
             legal = constraints.get(tie)
             if legal is None or value.dtype in legal:
                 continue
-            wider = next((d for d in WIDER.get(value.type, ()) if d in legal), None)
+            wider = next((d for d in wider_types(operator.name, value.type) if d in legal), None)
             if wider is not None:
                 promoted[tie] = wider
         return promoted

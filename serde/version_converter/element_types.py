@@ -42,7 +42,24 @@ WIDTH_MATTERS = frozenset(
     "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike DequantizeLinear If "
     "Loop Not QuantizeLinear RandomNormalLike RandomUniformLike Scan SequenceMap".split()
 )
+# Operators whose integers may exceed the bounds of their element type, and wrap around.
+WRAPPING = frozenset(
+    "Add Conv ConvTranspose CumProd CumSum Einsum Gemm MatMul Mul Pow ReduceProd ReduceSum "
+    "ReduceSumSquare Sub Sum".split()
+)
 WRAPPERS = {"sequence": "seq", "optional": "optional"}
+
+
+def wider_types(op: str, dtype: DType) -> tuple[DType, ...]:
+    """The element types that an operator computes the same in, the narrowest first.
+
+    Integers wrap around when they are cast back from wider ones, not from floats.
+    """
+    if op in WIDTH_MATTERS:
+        return ()
+    types = WIDER.get(dtype, ())
+    wraps = op in WRAPPING and dtype.kind in "iu"
+    return tuple(t for t in types if t.kind in "iu") if wraps else types
 
 
 def format_type(dtype: DType, wrap: Sequence[str] = ()) -> str:
@@ -121,8 +138,7 @@ def promote_types(operator: schema.Operator, operands: Sequence[Value | None]) -
             or supports_type(operator, "inputs", i, v.dtype, v.container)
         ):
             continue
-        plain = not v.container and operator.name not in WIDTH_MATTERS
-        choices = WIDER.get(v.dtype, ()) if plain else ()
+        choices = () if v.container else wider_types(operator.name, v.type)
         dtype = next((d for d in choices if supports_type(operator, "inputs", i, d)), None)
         if dtype is None:
             refuse_type(operator, "inputs", i, v.dtype, v.container)

@@ -94,6 +94,10 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
          "f = Constant<value_float = 0.0>() d = Constant<value_float = 1.0>() r = Range(f, n, d) "
          "y = LayerNormalization(r, s)",
          "tract has no LayerNormalization of a dynamic size and a number"),
+        ("(float[1,3,8,8] x, float[3,2,H,W] w) => (float[1,2,A,B] y)", "y = ConvTranspose(x, w)",
+         "tract takes filters whose sizes have numbers (--static, --input)"),
+        ("(uint8[2,3] x) => (uint8[2,2] y)", 'y = Einsum<equation = "ij,kj->ik">(x, x)',
+         "tract has no Einsum of uint8 elements"),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
@@ -119,6 +123,16 @@ FORMS = {
         'c = Cast<to = 7>(x) y = ScatterElements<reduction = "max">(c, i, u)',
         {"i": np.array([1, 1, 3]), "u": np.array([-9, 9, 0])},
         18,
+    ),
+    "places of tokens": (
+        "(int64[1,6] x) => (float[1,6] y)",
+        "n = Not(b) m = Cast<to = 6>(n) w = Cast<to = 7>(m) s = CumSum(w, a) y = Cast<to = 1>(s)",
+        {"b": np.array([[True, False, False, True, False, False]]), "a": np.array(1)},
+    ),
+    "a spectrum of float16": (
+        "(float16[1,8,1] x) => (float16[1,3,3,2] y)",
+        "y = STFT(x, n, w)",
+        {"n": np.array(2), "w": np.float16([1, 0.5, 0.25, 0.5])},
     ),
     "statistics of another type": MIXED_STATISTICS,
     "parts of a product with a size by name": (

@@ -22,7 +22,7 @@ from serde.version_converter.adapters.roi import align_regions
 from ..front_indices import count_rows_from_front, is_from_front
 from ..negative_pads import crop_negative_pads
 from ..reductions import decompose_extreme, transform_unreduced
-from ..slices import cut_axis, read_cuts
+from ..slices import cut_axis, places_of, read_cuts
 from .recurrent import legalize_recurrent
 from .sizes import is_size, legalize_sizes
 
@@ -145,7 +145,9 @@ def legalize_cumulative_sum(g, x, axis, **form):
     node = g.producer(x)
     if x.type is not DType.INT64 or node is None or node.op != "Cast":
         return None
-    (source,) = node.inputs
+    source = node.inputs[0]
+    while source.type is not DType.BOOL and (cast := g.producer(source)) and cast.op == "Cast":
+        source = cast.inputs[0]
     require(source.type is DType.BOOL, "sums of integers cast to int64: use int32")
     return g.cast(g.CumSum(g.cast(source, DType.INT32), axis, **form), DType.INT64)
 
@@ -286,19 +288,25 @@ def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
 
 @legalize("Slice")
 def legalize_slice(g, x, starts, ends, axes=None, steps=None):
-    """tract fails at bounds that cross, and where it counts back."""
+    """tract fails at bounds that cross, at steps along what was reshaped, and counting back."""
     cuts = read_cuts(x, starts, ends, axes, steps)
     if cuts is None or not any(is_odd(x.ranked_shape[axis], cut) for axis, cut in cuts):
         return None
     for axis, cut in cuts:
-        x = cut_axis(g, x, axis, cut, "tract")
+        size = x.ranked_shape[axis]
+        if isinstance(size, int) and cut.step != 1:
+            x = g.Gather(x, g.const(list(places_of(cut, size)), DType.INT64), axis=axis)
+        else:
+            x = cut_axis(g, x, axis, cut, "tract")
     return x
 
 
 def is_odd(n, cut: slice) -> bool:
-    """Whether a slice counts back, or its bounds lie beyond the ends or cross."""
-    if cut.step < 0 or not isinstance(n, int):
+    """Whether a slice has steps, or its bounds lie beyond the ends or cross."""
+    if not isinstance(n, int):
         return cut.step < 0
+    if cut.step != 1:
+        return True
     is_crossed = not range(n)[cut] and cut.start != cut.stop
     return cut.start < -n or cut.stop < -n or is_crossed
 
@@ -337,7 +345,10 @@ def legalize_non_zero(g, x):
 
 @legalize("STFT")
 def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
-    """tract takes constant windows only."""
+    """tract takes constant windows only, and fails with float16."""
+    if x.type is DType.FLOAT16:
+        x, window = (None if v is None else g.cast(v, DType.FLOAT32) for v in (x, window))
+        return g.cast(g.STFT(x, step, window, length, onesided=onesided), DType.FLOAT16)
     if window is None or window.tensor is not None:
         return None
     return g.decompose("STFT", 17, x, step, window, length, onesided=onesided)

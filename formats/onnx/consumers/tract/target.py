@@ -117,6 +117,13 @@ def is_whole(sizes: Shape, known: Elements) -> bool:
     return split_coefficient(total)[1] % parts == 0
 
 
+def check_filters(node: Node) -> str | None:
+    """ConvTranspose: by filters whose sizes are numbers."""
+    filters = node.inputs[1]
+    is_known = filters is None or filters.is_static
+    return None if is_known else "tract takes filters whose sizes have numbers (--static, --input)"
+
+
 def check_axis(node: Node) -> str | None:
     """Hardmax: over a number of elements."""
     x, axis = node.inputs[0], int(str(node.attrs.get("axis", -1)))
@@ -185,7 +192,7 @@ def check_symbols(node: Node) -> str | None:
 FORMS: dict[str, list[IllegalForm]] = {
     "BatchNormalization": [check_training],
     "Cast": [unmeasured_type],
-    "ConvTranspose": [check_transposed_pads],
+    "ConvTranspose": [check_transposed_pads, check_filters],
     "CumSum": [require_constants("tract", 1)],
     "DFT": [require_constants("tract", 1, 2)],
     "Div": [check_quotient],
