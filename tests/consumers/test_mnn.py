@@ -270,6 +270,12 @@ FORMS = {
         "a = Add(x, z) b = Relu(a) c = Mul(x, z) d = Relu(c)",
         {},
     ),
+    "sums of many numbers": (
+        "(float[1,1,1048576] x, float[2,64,300] z) => (float[1,1,1] y, float[2] v, float[2] w)",
+        "y = ReduceMean<axes = [2]>(x) v = ReduceL2<axes = [1, 2], keepdims = 0>(z) "
+        "n = Constant<value_ints = [1, 2]>() w = ReduceSum<keepdims = 0>(z, n)",
+        {"x": (np.arange(2**20, dtype=np.float32) % 7).reshape(1, 1, -1)},
+    ),
     "results that a sigmoid reads": (
         "(float[2,8] x) => (float[4,4] y, float[4,4] z)",
         "r = Reshape(x, s) y = Tanh(r) z = Sigmoid(y)",

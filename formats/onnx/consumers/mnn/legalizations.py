@@ -8,32 +8,31 @@ from serde.decompositions import elementwise, indexing, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
-from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes
 from serde.version_converter.adapters.indexing import linearize_indices
 from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.recurrent import KINDS
-from serde.version_converter.adapters.reduction import reduce_nothing
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
-from ..reductions import read_axes
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
 from .bounds import legalize_bounds
 from .comparisons import legalize_comparisons
 from .outputs import MOVED
+from .reductions import legalize_reductions
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → mnn")
 legalize_windows(legalize)
 legalize_comparisons(legalize)
 legalize_bounds(legalize)
+legalize_reductions(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
@@ -45,20 +44,6 @@ legalize("SpaceToDepth")(indexing.space_to_depth)  # of which MNN adds up other 
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
-
-
-@legalize.for_each(op for op in REDUCTIONS if op != "ReduceLogSumExp")
-def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """MNN drops axes unless ``keepdims`` says otherwise: files leave it out."""
-    listed, every = read_axes("MNN", x, axes)
-    if not listed and noop_with_empty_axes:
-        return reduce_nothing(op, g, x)
-    if not every:
-        return None
-    if not keepdims and listed and tuple(every) == listed:
-        return None
-    y = g.as_is(op, (x, every), {"keepdims": 0, "noop_with_empty_axes": 0})
-    return g.Unsqueeze(y, every) if keepdims else y
 
 
 @legalize.for_each(("Max", "Min"))
