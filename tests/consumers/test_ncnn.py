@@ -150,6 +150,31 @@ FORMS = {
         "y = Softplus(x) z = ReduceLogSumExp<axes = [1], keepdims = 0>(x)",
         {"x": np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5) * 7 % 11 + 195},
     ),
+    "statistics of columns": (
+        "(float[6,4] x) => (float[6,4] y)",
+        "y = BatchNormalization(x, s, b, m, v)",
+        {
+            "s": np.float32([1, 2, 3, 4]),
+            "b": np.float32([0, 1, 2, 3]),
+            "m": np.float32([1, 0, -1, 2]),
+            "v": np.float32([1, 4, 9, 2]),
+        },
+    ),
+    "attention to another tensor": (
+        "(float[1,6,8] x, float[1,5,8] z) => (float[1,6,8] y)",
+        "q = MatMul(x, w) a = Reshape(q, s) c = Transpose<perm = [0, 2, 1, 3]>(a) "
+        "k = MatMul(z, w) b = Reshape(k, t) d = Transpose<perm = [0, 2, 3, 1]>(b) "
+        "e = Transpose<perm = [0, 2, 1, 3]>(b) m = MatMul(c, d) n = Div(m, h) p = Softmax(n) "
+        "o = MatMul(p, e) u = Transpose<perm = [0, 2, 1, 3]>(o) r = Reshape(u, f) "
+        "y = MatMul(r, w)",
+        {
+            "w": np.arange(64, dtype=np.float32).reshape(8, 8) % 7 / 4 - 0.75,
+            "h": np.float32(2),
+            "s": np.array([1, 6, 2, 4]),
+            "t": np.array([1, 5, 2, 4]),
+            "f": np.array([1, 6, 8]),
+        },
+    ),
     "mask of computed lengths": (
         "(float[2,4] x, float[2,1] n) => (float[2,4] y)",
         "i = Cast<to = 7>(n) m = Less(r, i) z = Constant<value_float = -1000.0>() "

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
-from serde.ir.graph import DType
+from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
 from serde.spec.canonicalize import REDUCTIONS
 from serde.version_converter.adapters.padding import expand_pads
@@ -34,6 +34,7 @@ legalize("Selu")(elementwise.selu)
 legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 MOST_FACTORS = 16  # of a power
+PROJECTED = frozenset("Add Div MatMul Mul Reshape Softmax Sub Transpose Where".split())
 
 
 @legalize("LayerNormalization")
@@ -153,12 +154,13 @@ def legalize_softsign(g, x):
 def legalize_batch_norm(
     g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
 ):
-    """For inference, of constants."""
+    """For inference, of constants; ncnn takes the rows of a matrix for its channels."""
     parameters = scale, bias, mean, var
     form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
     if training_mode:
         return normalization.train_batch_norm(g, x, *parameters, **form)
-    if all(v.tensor is not None for v in parameters):
+    is_matrix = x.rank == 2 and x.ranked_shape[0] != 1
+    if all(v.tensor is not None for v in parameters) and not is_matrix:
         return None
     return normalization.scale_channels(g, x, parameters, epsilon)
 
@@ -198,6 +200,31 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
     return elementwise.gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 
+def is_attention(g, x: Value) -> bool:
+    """Whether ``x`` is the attention of one tensor to another, joined: pnnx crashes where a product
+    without a bias follows.
+    """
+    steps = [x]
+    for op in ("Reshape", "Transpose", "MatMul"):
+        node = g.producer(steps[-1])
+        if node is None or node.op != op:
+            return False
+        steps.append(node.inputs[0])
+    values = node.inputs[1]
+    queries, of = find_projected(g, steps[-1]), find_projected(g, values)
+    return queries is not None and of is not None and queries is not of
+
+
+def find_projected(g, x: Value) -> Value | None:
+    """What a product with a constant was made of, above arithmetic and products with others."""
+    while (node := g.producer(x)) is not None and node.op in PROJECTED:
+        a, b = node.inputs[0], node.inputs[-1]
+        if node.op == "MatMul" and b.tensor is not None:
+            return a  # type: ignore[no-any-return]
+        x = b if a.tensor is not None else a
+    return None
+
+
 @legalize("MatMul")
 def legalize_matmul(g, a, b):
     """ncnn has matrices only, as many of one operand as of the other."""
@@ -210,6 +237,9 @@ def legalize_matmul(g, a, b):
     if any(v.tensor is not None and v.tensor.size == 1 for v in (a, b)):
         y = g.Mul(*(g.Reshape(v, []) if v.tensor is not None else v for v in (a, b)))
         return y if y.rank == rank else g.Unsqueeze(y, list(range(rank - y.rank)))
+    if a.is_static and a.rank > 2 and b.rank == 2 and is_attention(g, a):
+        rows = g.MatMul(g.Reshape(a, [-1, a.static_shape[-1]]), b)
+        return g.Reshape(rows, [*a.static_shape[:-1], b.static_shape[1]])
     if a.rank == b.rank or (b.rank == 2 and b.tensor is not None):
         return None
     wide = (g.Unsqueeze(v, list(range(rank - v.rank))) if v.rank < rank else v for v in (a, b))
