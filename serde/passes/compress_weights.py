@@ -2,63 +2,69 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from serde.ir.builder import Names
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.passes.half_precision import cast, halve_constant
+from serde.passes.name_constants import name_constants_apart
 
 Array = np.ndarray[Any, Any]
 KINDS = {"fp16": DType.FLOAT16, "bf16": DType.BFLOAT16, "int8": DType.INT8}
 LEAST = 4096  # elements of a weight that is worth it
-# Operators, the operand that is the weight, and what tells the axis of its channels.
-WEIGHTED = {"Conv": 1, "ConvTranspose": 1, "Gather": 0, "Gemm": 1, "MatMul": 1}
+# Operators, their operands that are weights, and the axis of each that channels lie along.
+WEIGHTS: Mapping[str, Mapping[int, int]] = {
+    "Conv": {1: 0}, "ConvTranspose": {1: 1}, "Gather": {0: 0}, "Gemm": {0: 0, 1: 1},
+    "GRU": {1: 1, 2: 1}, "LSTM": {1: 1, 2: 1}, "MatMul": {0: -2, 1: -1}, "RNN": {1: 1, 2: 1},
+}  # fmt: skip
 
 
 def compress_weights(graph: Graph, kind: str) -> Graph:
     """Return ``graph`` with its large float32 weights as ``fp16``, ``bf16`` or ``int8``.
 
-    ``int8`` is for the weights of ``WEIGHTED``: symmetric, with a scale for each channel of the
-    result. Arithmetic stays in float32. Subgraphs are left as they are.
+    Weights are the operands in ``WEIGHTS``: other constants may be places, or tables of numbers
+    that are compared. ``int8`` is symmetric, with a scale for each channel of the result.
+    Arithmetic stays in float32. Subgraphs are left as they are.
     """
     weights: dict[tuple[Value, int], Value] = {}
     nodes: list[Node] = []
+    names = Names()
+    names.used.update(v.name for v in graph.all_values())
     for node in graph.nodes:
         inputs = list(node.inputs)
         for at, value in enumerate(inputs):
-            axis = _axis_of(node, at) if kind == "int8" else 0
-            if value is None or axis is None or not _is_large(value):
+            axis = _find_axis(node, at, value) if value is not None else None
+            if value is None or axis is None:
                 continue
-            key = (value, axis % value.rank)
+            key = (value, axis if kind == "int8" else 0)
             if key not in weights:
-                nodes.append(_restore(value, axis % value.rank, kind))
+                nodes.append(_restore(value, axis, kind, names))
                 weights[key] = nodes[-1].outputs[0]
             inputs[at] = weights[key]
         nodes.append(node if inputs == list(node.inputs) else replace(node, inputs=tuple(inputs)))
-    return replace(graph, nodes=tuple(nodes)) if weights else graph
+    return name_constants_apart(replace(graph, nodes=tuple(nodes))) if weights else graph
 
 
-def _is_large(value: Value) -> bool:
-    held = value.tensor is not None and value.dtype is DType.FLOAT32
-    return held and value.tensor is not None and value.tensor.size >= LEAST
-
-
-def _axis_of(node: Node, at: int) -> int | None:
-    """The axis of a weight's channels; None where an operand is no weight."""
-    if node.domain or WEIGHTED.get(node.op) != at:
+def _find_axis(node: Node, at: int, value: Value) -> int | None:
+    """The axis of a large weight's channels; None where an operand is none."""
+    axis = None if node.domain else WEIGHTS.get(node.op, {}).get(at)
+    is_held = value.tensor is not None and value.dtype is DType.FLOAT32
+    if axis is None or not is_held or value.rank < 2 or math.prod(value.static_shape) < LEAST:
         return None
-    if node.op in ("Conv", "Gather"):
+    if node.op == "ConvTranspose" and node.attrs.get("group", 1) != 1:
         return 0
-    if node.op == "ConvTranspose":
-        return 1 if node.attrs.get("group", 1) == 1 else 0
-    return 0 if node.op == "Gemm" and node.attrs.get("transB") else -1
+    is_transposed = node.op == "Gemm" and node.attrs.get("transA" if at == 0 else "transB")
+    return 1 - axis if is_transposed else axis % value.rank
 
 
-def _restore(value: Value, axis: int, kind: str) -> Node:
+def _restore(value: Value, axis: int, kind: str, names: Names) -> Node:
     """The node that makes a weight again."""
-    y = Value(f"{value.name}/{kind}", DType.FLOAT32, value.shape)
+    y = Value(names.fresh(f"{value.name}/{kind}"), DType.FLOAT32, value.shape)
     dtype = KINDS[kind]
     if kind == "fp16":
         return cast(halve_constant(value), y)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from serde.errors import UsageError
 from serde.ir.graph import Attr, DType, Graph, Node, Tensor, Value
+from serde.ir.replace_uses import replace_values
 from serde.passes.cse import merge_repeats
 from serde.passes.dce import drop_dead
+from serde.passes.float16_range import KEPT, LARGEST, SMALLEST, Float32Parts, find_float32_parts
+from serde.passes.name_constants import name_constants_apart
 from serde.spec import schema
 from serde.spec.schema import ELEMENT_CODES
-
-# Operators whose sums or squares leave the range of float16, or that count or place by floats.
-KEPT = frozenset(
-    "CumSum DequantizeLinear DynamicQuantizeLinear LRN LpNormalization LpPool NonMaxSuppression "
-    "QuantizeLinear Range ReduceL2 ReduceLogSumExp ReduceProd ReduceSumSquare RoiAlign".split()
-)
-LARGEST, SMALLEST = 65504.0, 2.0**-24  # finite numbers of float16 that are not 0
 
 
 def to_float16(graph: Graph, keep: Collection[str] = (), ends: bool = False) -> Graph:
     """Return ``graph`` with weights and arithmetic in float16.
 
-    Operators in ``KEPT`` and ``keep``, those without float16 and those with subgraphs stay in
-    float32. So do inputs and outputs, unless ``ends`` is set.
+    In float32 stay what ``find_float32_parts`` tells, the operators in ``keep``, those without
+    float16 and those with subgraphs. So do inputs and outputs, unless ``ends`` is set; inputs that
+    are indices, places or lengths stay all the same.
 
     Raises:
         UsageError: for a name in ``keep`` that is no operator, and where ``ends`` is set for a
@@ -37,7 +34,7 @@ def to_float16(graph: Graph, keep: Collection[str] = (), ends: bool = False) -> 
     halves = [v.name for v in (*graph.inputs, *graph.outputs) if v.dtype is DType.FLOAT16]
     if ends and halves:
         raise UsageError(f"fp16_io: {', '.join(halves)} is float16 already: leave out fp16_io")
-    return _Halver(graph, KEPT.union(keep), ends).run()
+    return _Halver(graph, find_float32_parts(graph, KEPT.union(keep)), ends).run()
 
 
 class _Halver:
@@ -46,43 +43,56 @@ class _Halver:
     A value of the graph itself is its float32.
     """
 
-    def __init__(self, graph: Graph, keep: Collection[str], ends: bool) -> None:
-        self.graph, self.keep, self.ends = graph, keep, ends
+    def __init__(self, graph: Graph, kept: Float32Parts, ends: bool) -> None:
+        self.graph, self.kept = graph, kept
         self.halves: dict[Value, Value] = {}
         self.nodes: list[Node] = []
         self.singles = set(graph.inputs)  # that exist in float32
+        ends_ = {*graph.inputs, *graph.outputs} - kept.inputs if ends else set()
+        self.ends = {v for v in ends_ if v.dtype is DType.FLOAT32 and not v.container}
 
     def run(self) -> Graph:
-        inputs = tuple(map(self.halve_input, self.graph.inputs)) if self.ends else self.graph.inputs
+        inputs = tuple(map(self.halve_input, self.graph.inputs))
         for node in self.graph.nodes:
             ties = self.halved_ties(node)
             self.nodes += self.halve(node, ties) if ties else self.keep_single(node)
-        outputs = tuple(self.end(v) for v in self.graph.outputs)
-        for value, half in self.halves.items():
-            if value not in self.singles and value.tensor is None:
-                half.name = value.name
+        outputs = tuple(map(self.end, self.graph.outputs))
         graph = replace(self.graph, inputs=inputs, nodes=tuple(self.nodes), outputs=outputs)
-        return merge_repeats(drop_dead(graph))
+        return name_constants_apart(merge_repeats(drop_dead(self.name_values(graph))))
+
+    def name_values(self, graph: Graph) -> Graph:
+        """Give the names of values to their float16 where that is all there is, and at the ends."""
+        instead: dict[Value, Value] = {}
+        for value, half in self.halves.items():
+            if value.tensor is None and (value in self.ends or value not in self.singles):
+                half.name = value.name
+                if value in self.singles:
+                    instead[value] = replace(value, name=f"{value.name}/float32")
+        nodes = tuple(self.rename_results(node, instead) for node in graph.nodes)
+        return replace_values(replace(graph, nodes=nodes), instead)
+
+    def rename_results(self, node: Node, instead: Mapping[Value, Value]) -> Node:
+        """A node with its results' last values; casts are called as what they compute."""
+        outputs = tuple(instead.get(v, v) for v in node.outputs)
+        is_new = node.op == "Cast" and not node.sources
+        return replace(node, outputs=outputs, name=outputs[0].name if is_new else node.name)
 
     def halve_input(self, value: Value) -> Value:
-        if value.dtype is not DType.FLOAT32:
+        if value not in self.ends:
             return value
         self.singles.discard(value)
         return self.new_half(value)
 
     def end(self, value: Value) -> Value:
         """An output in the type that is asked for."""
-        if self.ends and value.dtype is DType.FLOAT32:
-            half = self.half(value)
-            half.name = value.name
-            self.singles.discard(value)
-            return half
+        if value in self.ends:
+            return self.half(value)
         self.single(value)
         return value
 
     def halved_ties(self, node: Node) -> frozenset[str]:
         """The type variables of a node that become float16; none where it stays."""
-        if node.domain or node.op in self.keep or node.graphs():
+        if node.domain or node in self.kept.nodes or node.graphs():
             return frozenset()
         operator = schema.operator(node.op)
         ties = {
@@ -125,9 +135,18 @@ class _Halver:
         if value not in self.halves and value.tensor is not None:
             self.halves[value] = halve_constant(value)
         elif value not in self.halves:
-            half = self.new_half(value)
-            self.nodes.append(cast(value, half))
+            source = self.clip(value) if value in self.kept.beyond else value
+            self.nodes.append(cast(source, self.new_half(value)))
         return self.halves[value]
+
+    def clip(self, value: Value) -> Value:
+        """A value within the range of float16."""
+        ends = (-LARGEST, LARGEST)
+        bounds = [Value(f"{value.name}/{name}", DType.FLOAT32, (), Tensor.of(np.array(end, "f")))
+                  for name, end in zip(("min", "max"), ends, strict=True)]  # fmt: skip
+        clipped = Value(f"{value.name}/Clip", DType.FLOAT32, value.shape)
+        self.nodes.append(Node("Clip", (value, *bounds), (clipped,), {}, "", clipped.name))
+        return clipped
 
     def single(self, value: Value) -> None:
         """See to it that a value is there in float32."""

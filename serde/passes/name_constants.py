@@ -34,6 +34,14 @@ def name_constants(graph: Graph) -> Graph:
     return replace_values(graph, renamed)
 
 
+def name_constants_apart(graph: Graph) -> Graph:
+    """Return ``graph`` with a name of its own for each constant; the first of a name keeps it."""
+    names, first = Names(), {v.name: v for v in reversed(list(graph.constants()))}
+    names.used.update(v.name for v in graph.all_values())
+    others = [v for v in graph.constants() if first[v.name] is not v]
+    return replace_values(graph, {v: replace(v, name=names.fresh(v.name)) for v in others})
+
+
 def _layer(node: Node) -> str:
     return node.name or (node.outputs[0].name if node.outputs else node.op)
 

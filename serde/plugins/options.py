@@ -128,19 +128,23 @@ class ReadOptions:
     )  # fmt: skip
     fp16: bool | None = option(
         "Weights and arithmetic in float16.",
-        "Inputs and outputs stay float32. So do operators whose sums or squares leave the range of "
-        "float16, those that have no float16, and those with subgraphs. Numbers beyond the range "
-        "become the next within. See [reduced-precision.md](../how-to/reduced-precision.md).",
+        "Inputs and outputs stay float32. So do numbers that become indices, places or lengths, "
+        "sums and squares that leave the range of float16, operators that have no float16, and "
+        "those with subgraphs. See [reduced-precision.md](../how-to/reduced-precision.md).",
         kind="flag",
     )  # fmt: skip
     fp16_keep: Sequence[str] | None = option(
         "Operators of ONNX that stay in float32 with --fp16.", kind="names", metavar="OP,OP"
     )
-    fp16_io: bool | None = option("Inputs and outputs in float16 with --fp16.", kind="flag")
+    fp16_io: bool | None = option(
+        "Inputs and outputs in float16 with --fp16.",
+        "Inputs that are indices, places or lengths stay float32.", kind="flag",
+    )  # fmt: skip
     weights: str | None = option(
         "Large weights in fewer bits: fp16, bf16 or int8.",
         "The model makes float32 of them, and computes in that. `int8` is symmetric, with a scale "
-        "for each channel, for convolutions, products and look-ups.",
+        "for each channel. Weights are those of convolutions, products, recurrent layers and "
+        "look-ups.",
         choices=("fp16", "bf16", "int8"),
     )  # fmt: skip
     copy: bool | None = option(

@@ -308,8 +308,8 @@ def _gather_nd(a: Any, attrs: Any) -> Array:
     count = int(np.prod(x.shape[:batch], dtype=np.int64))
     rows = x.reshape((count, *x.shape[batch:]))
     places = np.moveaxis(index.reshape((count, *index.shape[batch:])), -1, 0)
-    first = np.arange(count).reshape((count, *[1] * (places.ndim - 2)))
-    found = rows[tuple([first, *places])]
+    at = (np.arange(count).reshape((count, *[1] * (places.ndim - 2))), *places)
+    found = rows[at]
     return found.reshape(index.shape[:batch] + found.shape[1:])  # type: ignore[no-any-return]
 
 
