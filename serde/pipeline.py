@@ -36,6 +36,7 @@ from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.half_precision import to_float16
 from serde.passes.merge_factors import merge_factors
 from serde.passes.set_inputs import set_inputs
+from serde.passes.single_precision import to_float32
 from serde.plugins import (
     Format,
     bridge_for,
@@ -104,6 +105,8 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
         graph = fix_dimensions(graph, options["static"], names)
     if not options.get("fp16") and options.keys() & {"fp16_keep", "fp16_io"}:
         raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
+    if options.get("fp32"):
+        graph = to_float32(without_functions(graph))
     graph = tidy(graph)
     if options.get("fold_batchnorm"):
         graph = merge_factors(fold_batchnorm(drop_neutral(graph)))
@@ -117,6 +120,8 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
 
 def change_precision(graph: Graph, options: Mapping[str, Any]) -> Graph:
     """Weights, or weights and arithmetic, in fewer bits."""
+    if options.get("fp16") and options.get("fp32"):
+        raise UsageError("fp16 and fp32 exclude each other: leave out one")
     if not options.get("fp16"):
         return compress_weights(graph, options["weights"])
     if options.get("weights"):

@@ -126,6 +126,10 @@ class ReadOptions:
         "Runtimes that optimize what they load do so themselves; weights are then no longer those "
         "of the source. The default with the profiles npu-static and tract.", kind="flag",
     )  # fmt: skip
+    fp32: bool | None = option(
+        "Weights and arithmetic of float16 and bfloat16 in float32, inputs and outputs too.",
+        "For runtimes that compute in float32 only. Weights keep their numbers.", kind="flag",
+    )  # fmt: skip
     fp16: bool | None = option(
         "Weights and arithmetic in float16.",
         "Inputs and outputs stay float32. So do numbers that become indices, places or lengths, "

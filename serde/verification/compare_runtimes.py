@@ -29,7 +29,7 @@ from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]
 # How many times its tolerance an output may differ by where numbers have fewer bits.
-PRECISION = {"fp16": 200.0, "bf16": 500.0, "int8": 1000.0}
+PRECISION = {"fp32": 200.0, "fp16": 200.0, "bf16": 500.0, "int8": 1000.0}
 EXTRA_SECONDS = 10.0  # for the inputs beside the normal ones: of the source, and of each setting
 DEFAULT = "by default"
 
@@ -177,7 +177,8 @@ def run_source(
 
 def precision_of(reading: Mapping[str, Any]) -> str:
     """What the numbers of a source were made while it was read; nothing where they stayed."""
-    return "fp16" if reading.get("fp16") else str(reading.get("weights") or "")
+    arithmetic = next((name for name in ("fp16", "fp32") if reading.get(name)), "")
+    return str(reading.get("weights") or arithmetic)
 
 
 def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> None:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from serde.errors import SerdeError
-from serde.ir.graph import Graph
+from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import cut
+from serde.passes.single_precision import NARROW
 from serde.pipeline import REWRITING, encode, load, read, save
 from serde.plugins import Bridge, bridge_for, format_of, get_format, get_runtime_bridge
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Any]]
+HALF = frozenset({DType.FLOAT16})
 GRAPH_OPSET = 21  # at which a Graph is run
 
 
@@ -103,19 +105,30 @@ class SourceModel:
         """
         inputs = {**self.fixed, **{self.old_names.get(n, n): a for n, a in feeds.items()}}
         run, is_half = self.prepare(setting), bool(self.reading.get("fp16_io"))
-        inputs = _retype(inputs, np.float16, np.float32) if is_half else inputs
+        if is_half:
+            inputs = {n: _retype(a, HALF, DType.FLOAT32) for n, a in inputs.items()}
+        inputs = {n: a.astype(self.narrow_inputs.get(n, a.dtype)) for n, a in inputs.items()}
         outputs = run(inputs) if self.batch is None else _run_in_batches(run, inputs, self.batch)
-        if not is_half:
-            return outputs
-        return list(_retype(dict(enumerate(outputs)), np.float32, np.float16).values())
+        if is_half:
+            return [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
+        if self.reading.get("fp32"):
+            return [_retype(a, NARROW, DType.FLOAT32) for a in outputs]
+        return outputs
+
+    @cached_property
+    def narrow_inputs(self) -> Mapping[str, Any]:
+        """The types of the inputs that the source takes in fewer bits than the result."""
+        if not self.reading.get("fp32"):
+            return {}
+        reading = {k: v for k, v in self.reading.items() if k != "fp32"}
+        graph = load(self.source, params=self.options["params"], inputs=self.inputs, **reading)
+        return {v.name: v.type.numpy for v in graph.inputs if v.dtype in NARROW}
 
 
-def _retype(arrays: Mapping[Any, Any], of: Any, to: Any) -> dict[Any, Any]:
-    """Arrays with those of one element type in another; sequences as they are."""
-    return {
-        n: a.astype(to) if isinstance(a, np.ndarray) and a.dtype == of else a
-        for n, a in arrays.items()
-    }
+def _retype(array: Any, of: Set[DType], to: DType) -> Any:
+    """An array in another type where it is of these; sequences as they are."""
+    is_one = isinstance(array, np.ndarray) and DType.of(array.dtype) in of
+    return array.astype(to.numpy) if is_one else array
 
 
 def _fixed_arrays(

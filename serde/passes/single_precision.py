@@ -1,0 +1,91 @@
+"""A model of float16 or bfloat16 as one of float32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from serde.errors import UsageError
+from serde.ir.graph import Attr, DType, Graph, Node, Tensor, Value
+from serde.spec.schema import ELEMENT_CODES
+
+NARROW = frozenset({DType.FLOAT16, DType.BFLOAT16})
+WIDENED = NARROW | {DType.FLOAT32}
+CODES = frozenset(ELEMENT_CODES[dtype] for dtype in NARROW)
+# Attributes that name the element type of a result, or one that is computed in.
+TYPE_ATTRIBUTES = frozenset(
+    {"dtype", "output_datatype", "output_dtype", "precision", "softmax_precision", "to"}
+)
+
+
+def to_float32(graph: Graph) -> Graph:
+    """Return ``graph`` with float32 in place of float16 and bfloat16: weights, arithmetic, inputs,
+    outputs, subgraphs. Weights keep their numbers.
+
+    Raises:
+        UsageError: where a model reads the bits of such a number.
+    """
+    return _Widener().widen_graph(graph)
+
+
+class _Widener:
+    """What is read in place of the values of a graph and its subgraphs, as far as it is another."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, Value] = {}
+
+    def widen_graph(self, graph: Graph) -> Graph:
+        inputs = tuple(map(self.widen, graph.inputs))
+        nodes = []
+        for node in graph.nodes:
+            x = self.find_same(node)
+            if x is None:
+                nodes.append(self.widen_node(node))
+            elif node.outputs[0] in graph.outputs:
+                widened = self.widen_node(node)
+                nodes.append(replace(widened, op="Identity", attrs={}))
+            else:
+                self.values[node.outputs[0]] = self.widen(x)
+        outputs = tuple(map(self.widen, graph.outputs))
+        return replace(graph, inputs=inputs, nodes=tuple(nodes), outputs=outputs)
+
+    def find_same(self, node: Node) -> Value | None:
+        """The operand of a Cast that changes nothing any more."""
+        if node.op != "Cast" or node.domain:
+            return None
+        x, y = node.inputs[0], node.outputs[0]
+        return x if x is not None and {x.dtype, y.dtype} <= WIDENED else None
+
+    def widen_node(self, node: Node) -> Node:
+        inputs = tuple(None if v is None else self.widen(v) for v in node.inputs)
+        outputs = tuple(map(self.widen, node.outputs))
+        if node.op == "BitCast" and (inputs, outputs) != (node.inputs, node.outputs):
+            raise UsageError(f"{node.name} (BitCast): reads the bits of float16. Leave out fp32.")
+        attrs = {name: self.widen_attribute(name, value) for name, value in node.attrs.items()}
+        return replace(node, inputs=inputs, outputs=outputs, attrs=attrs)
+
+    def widen_attribute(self, name: str, value: Attr) -> Attr:
+        if isinstance(value, Graph):
+            return self.widen_graph(value)
+        if isinstance(value, Tensor):
+            return widen_tensor(value)
+        is_narrow = name in TYPE_ATTRIBUTES and value in CODES
+        return ELEMENT_CODES[DType.FLOAT32] if is_narrow else value
+
+    def widen(self, value: Value) -> Value:
+        """The value in float32."""
+        if value not in self.values:
+            tensor = None if value.tensor is None else widen_tensor(value.tensor)
+            is_narrow = value.dtype in NARROW
+            self.values[value] = (
+                replace(value, dtype=DType.FLOAT32, tensor=tensor) if is_narrow else value
+            )
+        return self.values[value]
+
+
+def widen_tensor(tensor: Tensor) -> Tensor:
+    """A constant in float32."""
+    if tensor.dtype not in NARROW:
+        return tensor
+    return Tensor(DType.FLOAT32, tensor.shape, lambda: tensor.load().astype(np.float32))
