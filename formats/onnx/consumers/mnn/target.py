@@ -7,6 +7,7 @@ from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 
 from ..illegal_forms import check_suppressed, require_constants, require_int32, require_known_shape
+from ..narrow_floats import describe_lacking, restores_weight
 from ..support_table import EMULATED
 from . import legalizations
 from .support_table import SUPPORTED
@@ -44,10 +45,12 @@ def check_elements(node: Node) -> str | None:
 
 
 def check_types(node: Node) -> str | None:
-    """Any: MNN has other element types on its way in and out only."""
+    """Any: MNN has other element types on its way in and out only, and weights of fewer bits."""
+    if restores_weight(node):
+        return None
     types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
     wrong = (d for d in types if d is not None and d not in TYPES)
-    return next((f"MNN has no {d.value} elements" for d in wrong), None)
+    return next((describe_lacking("MNN", d) for d in wrong), None)
 
 
 FORMS: dict[str, list[IllegalForm]] = {

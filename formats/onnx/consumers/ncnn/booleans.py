@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.graph import DType, Value
+from serde.passes.single_precision import NARROW
 from serde.rewrite.rules import RuleTable
 from serde.spec.schema import ELEMENT_TYPES
+
+from ..narrow_floats import describe_lacking, is_weight_in_fewer_bits, widen_weight
 
 LARGEST = float(np.finfo(np.float32).max)
 LACKING = "ncnn has booleans that compare float32 only"
@@ -22,8 +25,13 @@ def legalize_booleans(legalize: RuleTable) -> None:
 
 
 def cast(g, x, *, to: int, **form):
-    """A boolean, or what was a number in float32, as one."""
-    require(ELEMENT_TYPES[to] is DType.FLOAT32, "ncnn has no Cast")
+    """A boolean, a weight in fewer bits, or what was a number in float32, as one."""
+    dtype = ELEMENT_TYPES[to]
+    if is_weight_in_fewer_bits(x) and dtype is DType.FLOAT32:
+        return widen_weight(g, x)
+    for lacking in NARROW & {x.type, dtype}:
+        raise ConversionError(describe_lacking("ncnn", lacking))
+    require(dtype is DType.FLOAT32, "ncnn has no Cast")
     if x.dtype is DType.BOOL:
         return as_float(g, x)
     number = as_number(g, x)

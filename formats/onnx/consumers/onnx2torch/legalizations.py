@@ -21,6 +21,7 @@ from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
+from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..scatter_reductions import decompose_scatter_nd
 from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
@@ -248,8 +249,10 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, *
 
 @legalize("Cast")
 def legalize_cast(g, x, *, to: int, **form):
-    """Weights of convolutions are constants: bytes become numbers when the file is written."""
+    """Weights of convolutions are constants: they become float32 when the file is written."""
     dtype = ELEMENT_TYPES[to]
+    if is_weight_in_fewer_bits(x) and dtype is DType.FLOAT32:
+        return widen_weight(g, x)
     if x.tensor is None or x.type not in BYTES or dtype is DType.BOOL:
         return None
     return g.const(

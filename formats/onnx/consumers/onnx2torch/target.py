@@ -7,6 +7,7 @@ from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 
 from ..illegal_forms import require_constants
+from ..narrow_floats import describe_lacking
 from ..support_table import EMULATED, without_types
 from . import legalizations
 from .support_table import SUPPORTED
@@ -26,7 +27,7 @@ def check_types(node: Node) -> str | None:
     """Cast: PyTorch has no arithmetic of unsigned integers of 16 bits and more."""
     types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
     wrong = (d for d in types if d is not None and d in LACKING | EMULATED)
-    return next((f"onnx2torch has no {d.value} elements" for d in wrong), None)
+    return next((describe_lacking("onnx2torch", d) for d in wrong), None)
 
 
 def check_window(node: Node) -> str | None:

@@ -19,7 +19,8 @@ from ..illegal_forms import (
     require_known_axes,
     require_known_shape,
 )
-from ..support_table import EMULATED, unmeasured_type, without_types
+from ..narrow_floats import restores_weight
+from ..support_table import EMULATED, require_measured_types, without_types
 from . import legalizations
 from .support_table import SUPPORTED
 
@@ -99,6 +100,14 @@ def check_indices(node: Node) -> str | None:
     return None if is_equal else "OpenVINO has indices of all elements along the other axes only"
 
 
+MEASURED_TYPES = require_measured_types("OpenVINO")
+
+
+def check_cast(node: Node) -> str | None:
+    """Cast: between types that are measured, and of weights in bfloat16."""
+    return None if restores_weight(node) else MEASURED_TYPES(node)
+
+
 # Operands that list sizes, axes or bounds, by operator and place.
 LISTS = frozenset({
     ("ConstantOfShape", 0), ("Expand", 1), ("Pad", 1), ("Pad", 3), ("Reshape", 1), ("Resize", 1),
@@ -106,7 +115,7 @@ LISTS = frozenset({
     ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), *((op, 1) for op in REDUCTIONS),
 })  # fmt: skip
 FORMS: dict[str, list[IllegalForm]] = {
-    "Cast": [unmeasured_type],
+    "Cast": [check_cast],
     "Compress": [check_flags],
     "Conv": [check_channels],
     "ConvTranspose": [check_channels, check_transposed_pads],

@@ -20,6 +20,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
 
 from ..front_indices import count_rows_from_front, is_from_front
+from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..negative_pads import crop_negative_pads
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, places_of, read_cuts
@@ -137,6 +138,13 @@ def legalize_mod(g, x, y, *, fmod: int):
         require(m == n or n <= MOST_COPIES, f"tract has no Mod that is broadcast to {n} elements")
         x = g.Concat(*[x] * n, axis=axis) if m < n else x
     return g.as_is("Mod", (x, y), {"fmod": fmod})
+
+
+@legalize("Cast")
+def legalize_cast(g, x, *, to: int, **form):
+    """tract has no bfloat16: weights become float32 when the file is written."""
+    is_weight = is_weight_in_fewer_bits(x) and x.type is DType.BFLOAT16
+    return widen_weight(g, x) if is_weight and ELEMENT_TYPES[to] is DType.FLOAT32 else None
 
 
 @legalize("CumSum")

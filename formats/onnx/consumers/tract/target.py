@@ -18,7 +18,7 @@ from ..illegal_forms import (
     require_int32,
     require_known_axes,
 )
-from ..support_table import EMULATED, unmeasured_type, without_types
+from ..support_table import EMULATED, require_measured_types, without_types
 from . import legalizations
 from .support_table import SUPPORTED
 
@@ -191,7 +191,7 @@ def check_symbols(node: Node) -> str | None:
 
 FORMS: dict[str, list[IllegalForm]] = {
     "BatchNormalization": [check_training],
-    "Cast": [unmeasured_type],
+    "Cast": [require_measured_types("tract")],
     "ConvTranspose": [check_transposed_pads, check_filters],
     "CumSum": [require_constants("tract", 1)],
     "DFT": [require_constants("tract", 1, 2)],

@@ -1,0 +1,29 @@
+"""float16 and bfloat16 in consumers that compute in float32: weights that become it again."""
+
+from __future__ import annotations
+
+from serde.ir.graph import DType, Node, Tensor, Value
+from serde.passes.single_precision import NARROW
+
+
+def is_weight_in_fewer_bits(value: Value | None) -> bool:
+    """Whether a value is a constant of float16 or bfloat16."""
+    return value is not None and value.tensor is not None and value.dtype in NARROW
+
+
+def restores_weight(node: Node) -> bool:
+    """Whether a node makes float32 of a weight in fewer bits."""
+    is_cast = node.op == "Cast" and node.outputs[0].dtype is DType.FLOAT32
+    return is_cast and is_weight_in_fewer_bits(node.inputs[0])
+
+
+def widen_weight(g, x: Value) -> Value:
+    """A constant in float32, computed when it is written."""
+    load = lambda: x.array().astype(DType.FLOAT32.numpy)  # noqa: E731
+    return g.const(Tensor(DType.FLOAT32, x.static_shape, load), name="weight")  # type: ignore[no-any-return]
+
+
+def describe_lacking(who: str, dtype: DType) -> str:
+    """That a consumer lacks an element type, and what helps."""
+    hint = ": leave out --fp16, or give --fp32 for a model of it" if dtype in NARROW else ""
+    return f"{who} has no {dtype.value} elements{hint}"
