@@ -77,9 +77,12 @@ class Consumer(Target):
         self.rounds = False  # whether the last model does
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        """``variant`` is an opset, that of the profile if empty."""
         from tests.consumers.runtimes import run
 
-        model = to_proto(from_ir(graph, **get_profile(self.name).write_options()))
+        options = get_profile(self.name).write_options()
+        opset = int(variant) if variant else options["opset"]
+        model = to_proto(from_ir(graph, **{**options, "opset": opset}))
         held = {t.name for t in model.graph.initializer}
         inputs = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         self.rounds = not ROUNDING.isdisjoint(n.op_type for n in model.graph.node)

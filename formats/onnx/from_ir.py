@@ -79,6 +79,12 @@ def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
     from .consumers import relax
 
     if (consumer := consumers.get_consumer(importer)) is not None:
+        if consumer.opsets is not None and opset not in consumer.opsets:
+            first, last = consumer.opsets[0], consumer.opsets[-1]
+            raise UsageError(
+                f"the profile {importer} is measured with opsets {first} to {last}, and its "
+                f"runtime may get files of opset {opset} wrong: leave out opset"
+            )
         legal = lower_to_target(graph, replace(consumer, opset=opset))
         return consumers.prepare(importer, avoid_runtime_forms(legal))
     if importer != "relax":

@@ -37,7 +37,7 @@ class Target:
     ``sequences`` values are tensors only, without ``dynamic_shapes`` every dimension is a number.
     ``counted`` are operators whose result has a data-dependent length, to be given a name, and the
     axis of it (None: the attribute ``axis``). ``domains`` are those beside the standard's whose
-    operators it has, in all forms.
+    operators it has, in all forms. ``opsets`` are those it was measured with; None: any.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Target:
     counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
     illegal_results: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
     domains: frozenset[str] = frozenset()
+    opsets: range | None = None
 
     @cached_property
     def is_standard(self) -> bool:
@@ -90,7 +91,8 @@ class Target:
             legal = constraints.get(tie)
             if legal is None or value.dtype in legal:
                 continue
-            wider = next((d for d in wider_types(operator.name, value.type) if d in legal), None)
+            choices = wider_types(operator, index, value.type)
+            wider = next((d for d in choices if d in legal), None)
             if wider is not None:
                 promoted[tie] = wider
         return promoted

@@ -50,15 +50,17 @@ WRAPPING = frozenset(
 WRAPPERS = {"sequence": "seq", "optional": "optional"}
 
 
-def wider_types(op: str, dtype: DType) -> tuple[DType, ...]:
-    """The element types that an operator computes the same in, the narrowest first.
+def wider_types(operator: schema.Operator, place: int, dtype: DType) -> tuple[DType, ...]:
+    """The element types that an operator computes the same with as an operand's, the narrowest
+    first.
 
     Integers wrap around when they are cast back from wider ones, not from floats.
     """
-    if op in WIDTH_MATTERS:
+    if operator.name in WIDTH_MATTERS:
         return ()
     types = WIDER.get(dtype, ())
-    wraps = op in WRAPPING and dtype.kind in "iu"
+    is_result = operator.input(place).tie == operator.outputs[0].tie
+    wraps = operator.name in WRAPPING and is_result and dtype.kind in "iu"
     return tuple(t for t in types if t.kind in "iu") if wraps else types
 
 
@@ -138,7 +140,7 @@ def promote_types(operator: schema.Operator, operands: Sequence[Value | None]) -
             or supports_type(operator, "inputs", i, v.dtype, v.container)
         ):
             continue
-        choices = () if v.container else wider_types(operator.name, v.type)
+        choices = () if v.container else wider_types(operator, i, v.type)
         dtype = next((d for d in choices if supports_type(operator, "inputs", i, d)), None)
         if dtype is None:
             refuse_type(operator, "inputs", i, v.dtype, v.container)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from serde.ir.graph import DType, Node, Tensor, Value
 from serde.passes.single_precision import NARROW
 
+HINTS = {
+    DType.FLOAT16: ": leave out --fp16, or give --fp32 for a model of it",
+    DType.BFLOAT16: ": give --fp32",
+}
+
 
 def is_weight_in_fewer_bits(value: Value | None) -> bool:
     """Whether a value is a constant of float16 or bfloat16."""
@@ -25,5 +30,4 @@ def widen_weight(g, x: Value) -> Value:
 
 def describe_lacking(who: str, dtype: DType) -> str:
     """That a consumer lacks an element type, and what helps."""
-    hint = ": leave out --fp16, or give --fp32 for a model of it" if dtype in NARROW else ""
-    return f"{who} has no {dtype.value} elements{hint}"
+    return f"{who} has no {dtype.value} elements{HINTS.get(dtype, '')}"

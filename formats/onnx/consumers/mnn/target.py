@@ -64,6 +64,7 @@ WIDE = require_int32("MNN")
 MNN = Target(
     name="mnn",
     opset=OPSET,
+    opsets=range(13, 18),
     supports=SUPPORTS,
     illegal={op: [*FORMS.get(op, ()), check_types, check_elements, WIDE] for op in SUPPORTS},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),

@@ -129,6 +129,7 @@ FORMS: dict[str, list[IllegalForm]] = {
 NCNN = Target(
     name="ncnn",
     opset=OPSET,
+    opsets=range(13, 18),
     supports=SUPPORTS,
     illegal={op: [*FORMS.get(op, ()), check_types, check_sizes, check_finite] for op in SUPPORTS},
     illegal_results={op: [check_scalar] for op in SUPPORTS},

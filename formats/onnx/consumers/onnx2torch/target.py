@@ -53,6 +53,7 @@ FORMS: dict[str, list[IllegalForm]] = {
 ONNX2TORCH = Target(
     name="onnx2torch",
     opset=OPSET,
+    opsets=range(13, 18),
     supports=SUPPORTS,
     illegal=FORMS,
     legalizations=add_decompositions(legalizations.legalize, SUPPORTED),

@@ -7,16 +7,21 @@ of ``ai.onnx.ml`` are left to it.
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
+from serde.ir.graph import DType
 from serde.legalize.target import Target
 
+from ..support_table import without_types
 from . import legalizations
 from .support_table import SUPPORTED
 
 OPSET = 21  # the opset of the table
+# Below opset 18 there is no kernel for Pad of bfloat16.
+SUPPORTS = without_types(SUPPORTED, ["Pad"], frozenset({DType.BFLOAT16}))
 ONNXRUNTIME = Target(
     name="onnxruntime",
     opset=OPSET,
-    supports=SUPPORTED,
-    legalizations=add_decompositions(legalizations.legalize, SUPPORTED),
+    opsets=range(16, 22),
+    supports=SUPPORTS,
+    legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     domains=frozenset({"ai.onnx.ml", "com.microsoft"}),
 )

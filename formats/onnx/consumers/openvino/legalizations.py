@@ -6,6 +6,7 @@ The node tests, networks and quantized models tell what is wrong, in OpenVINO 20
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
 
 from ..non_max_suppression import raise_overlap_limit
+from ..powers import multiply_factors
 from ..reductions import transform_unreduced
 from ..slices import read_cuts
 from ..top_k import rank_equal_elements
@@ -40,11 +42,19 @@ legalize("LpNormalization")(normalization.lp_norm)  # OpenVINO adds to the norm
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("NonMaxSuppression")(raise_overlap_limit)
+legalize("Pow")(multiply_factors)  # OpenVINO has powers of floats and int32
 
 
 COUNTING = frozenset(  # operators that return int64 whatever they read
     "ArgMax ArgMin MaxPool NonMaxSuppression NonZero Shape Size TopK Unique".split()
 )
+AXES_ARE_OPERANDS = 18  # the opset from which they are
+# Operators of which OpenVINO ignores the attribute 'axes', and in what terms they are written.
+AXES_LOST = {
+    "ReduceL1": partial(reduction.compose_reduction, "ReduceL1"),
+    "ReduceLogSum": partial(reduction.compose_reduction, "ReduceLogSum"),
+    "ReduceLogSumExp": reduction.log_sum_exp,
+}
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
@@ -62,6 +72,8 @@ def legalize_reduction(op, g, x, axes=None, **form):
 
 def legalize_float_reduction(op, g, x, axes=None, **form):
     """OpenVINO gives the lowest finite number as the largest of elements that are all -inf."""
+    if op in AXES_LOST and g.target.opset < AXES_ARE_OPERANDS:
+        return AXES_LOST[op](g, x, axes, **form)
     if op in UNREDUCED:
         return transform_unreduced(op, g, x, axes, **form)
     if op not in ("ReduceMax", "ReduceMin") or (axes is not None and axes.tensor is None):

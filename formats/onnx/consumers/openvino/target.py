@@ -135,6 +135,7 @@ OF_ANY = (check_elements, require_int32("OpenVINO"))
 OPENVINO = Target(
     name="openvino",
     opset=OPSET,
+    opsets=range(13, 23),
     supports=SUPPORTS,
     illegal={op: [*FORMS.get(op, ()), *OF_ANY] for op in {*SUPPORTS, *FORMS}},
     illegal_results={"Cast": [check_float64]},

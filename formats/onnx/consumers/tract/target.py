@@ -221,6 +221,7 @@ WIDE_CONSTANTS = require_int32("tract")
 TRACT = Target(
     name="tract",
     opset=OPSET,
+    opsets=range(13, 23),
     supports=SUPPORTS,
     illegal={
         **FORMS,
