@@ -1,4 +1,7 @@
-"""Nodes that only rearrange axes of static shapes, one after the other, as one Reshape."""
+"""Nodes that only rearrange axes of static shapes, one after the other, as one Reshape.
+
+``Unsqueeze`` after ``Unsqueeze`` is one of any shape.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ def merge_reshapes(graph: Graph) -> Graph:
     makers = {v: node for node in graph.nodes if node.op in REARRANGING for v in node.outputs}
     if not any(v in makers for node in makers.values() for v in node.inputs[:1]):
         return graph
+    graph = merge_unsqueezes(graph)
     links = Links(graph)
     nodes, origins, instead = [], dict[Value, Value](), dict[Value, Value]()
     for node in graph.nodes:
@@ -46,6 +50,42 @@ def merge_reshapes(graph: Graph) -> Graph:
     if not origins:
         return graph
     return drop_dead(replace_values(replace(graph, nodes=tuple(nodes)), instead))
+
+
+def merge_unsqueezes(graph: Graph) -> Graph:
+    """Return ``graph`` with each chain of ``Unsqueeze`` as one."""
+    links, merged = Links(graph), dict[Value, Node]()
+    for node in graph.nodes:
+        if node.op != "Unsqueeze" or node.domain:
+            continue
+        before = links.sole_maker(node, node.inputs[0], "Unsqueeze")
+        before = merged.get(before.outputs[0], before) if before is not None else None
+        added = _added_axes(before, node) if before is not None else None
+        if before is not None and added is not None:
+            merged[node.outputs[0]] = _unsqueeze(before, node, added)
+    if not merged:
+        return graph
+    nodes = tuple(merged.get(node.outputs[0], node) for node in graph.nodes)
+    return drop_dead(replace(graph, nodes=nodes))
+
+
+def _added_axes(before: Node, node: Node) -> list[int] | None:
+    """The axes that two nodes add together, None where they are not known."""
+    (x, inner), outer = before.inputs, node.inputs[1]
+    if x is None or x.shape is None or inner is None or outer is None:
+        return None
+    if inner.tensor is None or outer.tensor is None:
+        return None
+    count = len(inner.ints()) + len(outer.ints())
+    own = {axis % (x.rank + count) for axis in outer.ints()}
+    kept = [axis for axis in range(x.rank + count) if axis not in own]
+    return sorted(own | {kept[axis % len(kept)] for axis in inner.ints()})
+
+
+def _unsqueeze(before: Node, node: Node, added: list[int]) -> Node:
+    axes = constant(f"{node.outputs[0].name}/axes", Tensor.of(np.array(added, np.int64)))
+    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
+    return replace(node, inputs=(before.inputs[0], axes), sources=sources)
 
 
 def _is_reshaping(node: Node) -> bool:

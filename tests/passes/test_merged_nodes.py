@@ -118,6 +118,12 @@ CASES = {
         "i = Constant<value_ints = [1]>() e = Exp(x) a = Unsqueeze(e, i) b = Squeeze(a, i) y = Neg(b)",
         "Exp Neg",
     ),
+    "axes that are added one after the other": (
+        "(float[N,6] x) => (float[N,1,6,1] y)",
+        "i = Constant<value_ints = [1]>() j = Constant<value_ints = [-1]>() a = Unsqueeze(x, i) "
+        "y = Unsqueeze(a, j)",
+        "Unsqueeze",
+    ),
     "a Reshape that others read": (
         "(float[2,6] x) => (float[3,1,4] y, float[3,4] z)",
         "s = Constant<value_ints = [3, 4]>() a = Reshape(x, s) i = Constant<value_ints = [1]>() "
