@@ -53,7 +53,7 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
     [
         ("(int64[2] s) => (float[M,N] y)", "c = Constant<value_float = 1.0>() y = Expand(c, s)",
          "tract has no Expand to a size that depends on data"),
-        ("(int32[3] x) => (int32[3] y)", "y = Mul(x, x)", "tract has no squares of integers"),
+        ("(uint32[3] x) => (uint32[3] y)", "y = Mul(x, x)", "tract has no squares of integers"),
         ("(float[2,2,N,5] x, float[3,4] b, int64[3] i) => (float[3,2,1,1] y)",
          "y = RoiAlign<sampling_ratio = 1>(x, b, i)",
          "tract takes images whose sizes have numbers (--static, --input)"),
@@ -113,6 +113,80 @@ def test_scales_of_a_size_by_name(tmp_path):
 
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "a row that is repeated, in a product": (
+        "(float[1,1,4] x) => (float[1,6,2] y, float[1,6,2] z)",
+        "e = Expand(x, s) y = MatMul(e, w) t = Tile(x, r) z = MatMul(t, w)",
+        {"s": np.array([1, 6, 4]), "r": np.array([1, 6, 1]), "w": np.ones((4, 2), np.float32)},
+    ),
+    "a row of integers that is repeated, in a product": (
+        "(int32[1,1,4] x) => (float[1,6,2] y, int32[1,6,2] z)",
+        "e = Expand(x, s) c = Cast<to = 1>(e) y = MatMul(c, w) z = MatMul(e, v)",
+        {
+            "s": np.array([1, 6, 4]),
+            "w": np.ones((4, 2), np.float32),
+            "v": np.ones((4, 2), np.int32),
+        },
+    ),
+    "a column that is repeated, in a product": (
+        "(float[6,1] x) => (float[6,2] y)",
+        "e = Expand(x, s) y = MatMul(e, w)",
+        {"s": np.array([6, 4]), "w": np.ones((4, 2), np.float32)},
+    ),
+    "a number that is repeated for samples, in a product": (
+        "(float[N,4] x) => (float[N,4] y)",
+        "s = Shape(x) e = Expand(c, s) p = MatMul(e, w) y = Add(p, x)",
+        {"c": np.ones((1, 1), np.float32), "w": np.arange(16, dtype=np.float32).reshape(4, 4)},
+    ),
+    "a repeated row beside others, in a product": (
+        "(float[N,6,4] x) => (float[N,6,2] y)",
+        "a = Slice(x, z, o, o) s = Shape(x) e = Expand(a, s) c = Concat<axis = 2>(x, e) "
+        "y = MatMul(c, w)",
+        {"z": np.array([0]), "o": np.array([1]), "w": np.ones((8, 2), np.float32)},
+    ),
+    "sizes that PyTorch asks whether they are -1": (
+        "(int64[N,6] x) => (int64[N,6] y)",
+        "s = Shape<end = 1>(x) c = Concat<axis = 0>(s, m) i = Equal(c, n) w = Where(i, o, c) "
+        "e = Expand(r, w) y = Add(e, x)",
+        {"m": np.array([-1]), "n": np.array([-1, -1]), "o": np.array([1, 6]), "r": np.array([[7]])},
+    ),
+    "what is looked up by places of a size by name": (
+        "(float[N,3] x) => (float[N,1] y)",
+        "s = Shape<end = 1>(x) n = Squeeze(s) r = Range(z, n, o) u = Unsqueeze(r, a) "
+        "d = Concat<axis = 0>(s, a) e = Expand(k, d) i = Concat<axis = 1>(u, e) "
+        "v = GatherND(x, i) y = Unsqueeze(v, a)",
+        {"z": 0, "o": 1, "a": np.array([1]), "k": np.array([[2]])},
+    ),
+    "sizes of images of a batch by name": (
+        "(float[N,2,5,4] x) => (float[N,2,7,8] y)",
+        's = Shape<end = 2>(x) c = Concat<axis = 0>(s, t) y = Resize<mode = "linear">(x, , , c)',
+        {"t": np.array([7, 8])},
+    ),
+    "pads that crop a batch by name": (
+        "(float[N,4,5] x) => (float[N,3,6] y)",
+        "y = Pad(x, p)",
+        {"p": np.array([0, -1, 2, 0, 0, -1])},
+    ),
+    "sums of all products": (
+        "(float[2,3,4] x, float[2,4,5] z) => (float y, float v, float w)",
+        'y = Einsum<equation = "bij,bjk->">(x, z) v = Einsum<equation = "bij->">(x) '
+        'w = Einsum<equation = "bij,bij">(x, x)',
+        {},
+    ),
+    "sums along an axis in a list": (
+        "(float[3,4] x) => (float[3,4] y)",
+        "y = CumSum(x, a)",
+        {"a": np.array([1])},
+    ),
+    "equal booleans": (
+        "(float[6] x, float[6] z) => (bool[6] y)",
+        "a = Cast<to = 9>(x) b = Less(x, z) y = Equal(a, b)",
+        {"x": np.float32([0, 1, 0, 2, 0, 3])},
+    ),
+    "squares of integers": (
+        "(int32[3] x, int64[3] z) => (int32[3] y, int64[3] w)",
+        "y = Mul(x, x) a = Abs(z) w = Pow(a, n)",
+        {"n": np.array(2)},
+    ),
     "a spread that is small beside the mean": (
         "(float[2,3,4] x) => (float[2,3,4] y)",
         "y = MeanVarianceNormalization<axes = [2]>(x)",

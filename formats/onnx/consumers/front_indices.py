@@ -6,10 +6,20 @@ from serde.errors import require
 from serde.ir.graph import Value
 from serde.version_converter.adapters.common import size
 
+EVERY, FIRST, NONE = slice(None), slice(1), slice(0)
+# Operators that make no negative number of these of their operands, where none of these is.
+UP = {
+    **dict.fromkeys(("Add", "Concat", "Mul"), EVERY),
+    **dict.fromkeys(("Expand", "Identity", "Reshape", "Squeeze", "Tile", "Transpose"), FIRST),
+    **dict.fromkeys(("Gather", "Slice", "Unsqueeze"), FIRST),
+    **dict.fromkeys(("ArgMax", "ArgMin", "NonZero", "Shape", "Size"), NONE),
+    "Range": slice(0, None, 2),  # where it starts, and the step
+}
+
 
 def count_from_front(g, x: Value, indices: Value, axis: int):
     """The indices of an axis of ``x``, itself where none is negative."""
-    if is_from_front(indices):
+    if is_from_front(g, indices):
         return indices
     behind = g.Where(g.Less(indices, 0), g.cast_like(size(g, x, axis), indices), 0)
     return g.Add(indices, behind)
@@ -17,7 +27,7 @@ def count_from_front(g, x: Value, indices: Value, axis: int):
 
 def count_rows_from_front(g, x: Value, indices: Value):
     """Rows of indices of the first axes of ``x``, as ``GatherND`` and ``ScatterND`` have them."""
-    if is_from_front(indices):
+    if is_from_front(g, indices):
         return indices
     depth = indices.ranked_shape[-1]
     require(isinstance(depth, int), "indices of a dynamic number of axes")
@@ -25,6 +35,11 @@ def count_rows_from_front(g, x: Value, indices: Value):
     return g.Where(g.Less(indices, 0), g.Add(indices, dims), indices)
 
 
-def is_from_front(indices: Value) -> bool:
-    """Whether indices are constants of which none is negative."""
-    return indices.tensor is not None and bool((indices.array() >= 0).all())
+def is_from_front(g, indices: Value) -> bool:
+    """Whether none of the indices is negative: constants, and places in what counts up from 0."""
+    if indices.tensor is not None:
+        return bool((indices.array() >= 0).all())
+    node = g.producer(indices)
+    if node is None or node.op not in UP:
+        return False
+    return all(is_from_front(g, v) for v in node.inputs[UP[node.op]])

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from serde.ir.graph import Dim
+
+INT32 = np.iinfo(np.int32)
+
 
 def crop_negative_pads(g, x, pads, fill=None, axes=None, *, mode: str):
     """A Slice before the Pad; None where no pad is negative, or pads are computed.
@@ -15,7 +21,16 @@ def crop_negative_pads(g, x, pads, fill=None, axes=None, *, mode: str):
     half = len(listed) // 2
     added = [max(0, p) for p in listed]
     x = g.Pad(x, added, fill, axes, mode=mode) if mode == "constant" else x
-    starts = [max(0, -p) for p in listed[:half]]
-    ends = [x.ranked_shape[a] - max(0, -p) for a, p in zip(over, listed[half:], strict=True)]
-    cut = g.Slice(x, starts, ends, over, [1] * half)
+    cropped = [i for i in range(half) if min(listed[i], listed[i + half]) < 0]
+    at = [over[i] for i in cropped]
+    starts = [max(0, -listed[i]) for i in cropped]
+    ends = [end_of(x.ranked_shape[over[i]], max(0, -listed[i + half])) for i in cropped]
+    cut = g.Slice(x, starts, ends, at, [1] * len(at))
     return cut if mode == "constant" else g.Pad(cut, added, fill, axes, mode=mode)
+
+
+def end_of(size: Dim, cropped: int) -> int:
+    """Where a slice ends that crops so many elements of an axis."""
+    if isinstance(size, int):
+        return size - cropped
+    return -cropped if cropped else INT32.max

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import floor_mod
@@ -22,12 +22,15 @@ from serde.version_converter.adapters.roi import align_regions
 from ..front_indices import count_rows_from_front, is_from_front
 from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..negative_pads import crop_negative_pads
+from ..powers import multiply_factors
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, places_of, read_cuts
+from .broadcasts import legalize_broadcasts
 from .recurrent import legalize_recurrent
-from .sizes import is_size, legalize_sizes
+from .sizes import find_scales, is_size, legalize_sizes
 
 legalize = legalization_table("ir → tract")
+legalize_broadcasts(legalize)
 legalize_sizes(legalize)
 legalize("LogSoftmax")(normalization.log_softmax)  # tract takes the logarithm of 0
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
@@ -37,32 +40,8 @@ MOST_COPIES = 64  # of a tensor, put together
 FROM_END = "tract has no indices from the end of sizes by name (--static, --input)"
 
 
-def broadcast_sizes(x: Value, shape: Value) -> list[int] | None:
-    """The sizes of an Expand, where those of ``x`` or what is known of ``shape`` tell."""
-    known = shape.shape_data
-    if known is None or not x.is_static or not all(isinstance(d, int) for d in known):
-        return None
-    return list(np.broadcast_shapes(x.static_shape, tuple(known)))
-
-
 MOVES = frozenset("MaxPool Reshape Slice Squeeze Transpose Unsqueeze".split())
 BYTES = frozenset({DType.INT8, DType.UINT8})
-
-
-@legalize("Expand")
-def legalize_expand(g, x, shape):
-    """tract loses axes that an Expand adds where its result is multiplied."""
-    (count,) = shape.ranked_shape
-    sizes = broadcast_sizes(x, shape)
-    if sizes is not None and shape.tensor is None:
-        return g.Expand(x, sizes)
-    if not isinstance(count, int):
-        return None
-    if x.rank >= count and x.is_static and 1 not in x.static_shape:
-        return g.Identity(x)
-    if x.rank >= count:
-        return None
-    return g.Expand(g.Unsqueeze(x, list(range(count - x.rank))), shape)
 
 
 @legalize("QuantizeLinear")
@@ -142,14 +121,24 @@ def legalize_mod(g, x, y, *, fmod: int):
 
 @legalize("Cast")
 def legalize_cast(g, x, *, to: int, **form):
-    """tract has no bfloat16: weights become float32 when the file is written."""
+    """tract has no bfloat16: weights become float32 when the file is written.
+
+    What is expanded is cast before, where the Expand is that of floats.
+    """
     is_weight = is_weight_in_fewer_bits(x) and x.type is DType.BFLOAT16
-    return widen_weight(g, x) if is_weight and ELEMENT_TYPES[to] is DType.FLOAT32 else None
+    if is_weight and ELEMENT_TYPES[to] is DType.FLOAT32:
+        return widen_weight(g, x)
+    node = g.producer(x)
+    if node is None or node.op != "Expand" or ELEMENT_TYPES[to].kind != "f":
+        return None
+    return g.Expand(g.cast(node.inputs[0], ELEMENT_TYPES[to]), node.inputs[1])
 
 
 @legalize("CumSum")
 def legalize_cumulative_sum(g, x, axis, **form):
-    """tract takes int64 that a Cast makes for sizes, which it does not add up."""
+    """tract takes int64 that a Cast makes for sizes, which it does not add up; one axis is none."""
+    if axis.rank:
+        return g.CumSum(x, g.Reshape(axis, []), **form)
     node = g.producer(x)
     if x.type is not DType.INT64 or node is None or node.op != "Cast":
         return None
@@ -172,8 +161,16 @@ def legalize_matmul(g, a, b):
 
 @legalize("Pow")
 def legalize_pow(g, x, y):
-    """tract computes powers of one type in that of the other."""
+    """tract computes powers of one type in that of the other, and has squares of floats only."""
+    if (product := multiply_factors(g, x, y)) is not None:
+        return product
     return None if x.type is y.type or x.type.kind != "f" else g.Pow(x, g.cast_like(y, x))
+
+
+@legalize("Mul")
+def legalize_mul(g, x, y):
+    """tract has squares of floats only: others are the opposite of products with the opposite."""
+    return g.Neg(g.Mul(x, g.Neg(x))) if x is y and x.type.kind == "i" else None
 
 
 @legalize("DFT")
@@ -227,13 +224,20 @@ def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
     axes: tuple[int, ...] | None = None, **sampling,
 ):  # fmt: skip
-    """tract samples one element as several of ``pytorch_half_pixel``."""
+    """tract samples one element as several of ``pytorch_half_pixel``.
+
+    It keeps a size by name where the scales are given, and not the sizes.
+    """
     how = Sampling.of(sampling)
-    if how.coordinates != "pytorch_half_pixel":
+    is_named = not x.is_static and sizes is not None and keep_aspect_ratio_policy == "stretch"
+    if how.coordinates != "pytorch_half_pixel" and not is_named:
         return None
     form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
     x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **form)
-    return decompose_resize(g, x, roi, scales, sizes, how)
+    if how.coordinates == "pytorch_half_pixel":
+        return decompose_resize(g, x, roi, scales, sizes, how)
+    ratios = find_scales(x.ranked_shape, sizes.shape_data)
+    return g.Resize(x, roi, g.const(ratios), **sampling) if ratios is not None else None
 
 
 @legalize("Flatten")
@@ -263,7 +267,7 @@ def legalize_roi_align(g, x, rois, batch, **form):
 def legalize_gather_nd(g, x, indices, *, batch_dims: int):
     """tract aborts at indices from the end, and fails at constants for a batch of one."""
     is_one = indices.tensor is not None and 1 in indices.static_shape[:batch_dims]
-    if is_from_front(indices) and not is_one:
+    if is_from_front(g, indices) and not is_one:
         return None
     require(x.is_static, FROM_END)
     if batch_dims:
@@ -274,7 +278,7 @@ def legalize_gather_nd(g, x, indices, *, batch_dims: int):
 @legalize("ScatterND")
 def legalize_scatter_nd(g, x, indices, updates, **form):
     """tract aborts at indices from the end."""
-    if is_from_front(indices):
+    if is_from_front(g, indices):
         return None
     require(x.is_static, FROM_END)
     front = count_rows_from_front(g, x, indices)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.dim_expr import shape_data_of
+from serde.ir.graph import Dim, DType, Shape, Value
 from serde.rewrite.rules import RuleTable
 
 
@@ -11,6 +16,8 @@ def legalize_sizes(legalize: RuleTable) -> None:
     """Add the rules of this module."""
     legalize("Sign")(legalize_sign)
     legalize("TopK")(legalize_top_k)
+    legalize("Equal")(legalize_equal)
+    legalize("Where")(legalize_where)
     legalize.for_each(("ArgMax", "ArgMin"))(legalize_place)
     legalize("ScatterElements")(legalize_scatter_elements)
     legalize.for_each(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"))(legalize_bitwise)
@@ -31,6 +38,50 @@ def is_size(g, x: Value, depth: int = 8) -> bool:
     if node.op in ("Cast", "Shape", "Size"):
         return True
     return any(v is not None and is_size(g, v, depth - 1) for v in node.inputs)
+
+
+def legalize_equal(g, a, b):
+    """A size by name is no negative number, which PyTorch asks for; tract has none of booleans."""
+    if a.type is DType.BOOL:
+        return g.Not(g.Xor(a, b))
+    known, others = shape_data_of(a), shape_data_of(b)
+    if known is None or others is None or a.shape != b.shape:
+        return None
+    answers = [compare_sizes(*pair) for pair in zip(known, others, strict=True)]
+    if None in answers:
+        return None
+    return g.const(np.reshape(np.array(answers, bool), a.static_shape))
+
+
+def compare_sizes(a: Dim, b: Dim) -> bool | None:
+    """Whether two sizes are equal, None where that is not known."""
+    name, number = (a, b) if isinstance(a, str) else (b, a)
+    if isinstance(name, str) and isinstance(number, int):
+        return False if number < 0 and "-" not in name else None
+    return None if a is None or b is None or (isinstance(a, str) and a != b) else a == b
+
+
+def legalize_where(g, condition, a, b):
+    """Sizes that constants choose from two lists."""
+    is_list = condition.tensor is not None and condition.rank == 1
+    if not is_list or not (a.shape == b.shape == condition.shape):
+        return None
+    if None in (shape_data_of(a), shape_data_of(b)):
+        return None
+    chosen = [g.Slice(a if c else b, [i], [i + 1]) for i, c in enumerate(condition.array())]
+    return g.Concat(*chosen, axis=0) if len(chosen) > 1 else g.Identity(*chosen)
+
+
+def find_scales(own: Shape, sizes: Shape | None) -> Any:
+    """What sizes are multiplied by, None where it is not known to be exact."""
+    pairs = list(zip(own, sizes or (), strict=bool(sizes)))
+    if not sizes or not all(
+        a == b or (isinstance(a, int) and isinstance(b, int)) for a, b in pairs
+    ):
+        return None
+    ratios = np.array([1 if a == b else b / a for a, b in pairs], np.float32)
+    is_exact = all(a == b or int(a * r) == b for (a, b), r in zip(pairs, ratios, strict=True))
+    return ratios if is_exact else None
 
 
 def legalize_comparison(op, g, a, b):

@@ -132,9 +132,12 @@ def check_axis(node: Node) -> str | None:
 
 
 def check_resized(node: Node) -> str | None:
-    """Resize: from sizes that are numbers, by constants."""
-    x = node.inputs[0]
-    if x is None or not x.is_static:
+    """Resize: from sizes that are numbers, or stay as they are, by constants."""
+    x, scales = node.inputs[0], node.inputs[2] if len(node.inputs) > 2 else None
+    is_held = scales is not None and scales.tensor is not None and not node.attrs.get("axes")
+    factors = scales.array().tolist() if scales is not None and is_held else []
+    named = [at for at, d in enumerate((x and x.shape) or ()) if not isinstance(d, int)]
+    if x is None or x.shape is None or any(factors[at : at + 1] != [1] for at in named):
         return "tract resizes tensors whose sizes have numbers (--static, --input)"
     return require_constants("tract", 1, 2, 3)(node)
 

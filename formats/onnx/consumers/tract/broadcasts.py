@@ -1,0 +1,82 @@
+"""Products for tract, and Expand, whose axes it drops where a product follows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.ir.graph import Shape, Value
+from serde.rewrite.rules import RuleTable
+
+
+def legalize_broadcasts(legalize: RuleTable) -> None:
+    """Add the rules of this module."""
+    legalize("Einsum")(legalize_einsum)
+    legalize("Expand")(legalize_expand)
+    legalize("Tile")(legalize_tile)
+
+
+def legalize_expand(g, x, shape):
+    """tract loses axes that an Expand adds or makes longer where its result is multiplied.
+
+    It leaves a sum in place: that with -0 changes no number.
+    """
+    (count,) = shape.ranked_shape
+    if not isinstance(count, int):
+        return None
+    if x.rank >= count and x.is_static and 1 not in x.static_shape:
+        return g.Identity(x)
+    sizes = shape.shape_data if shape.tensor is None else shape.ints()
+    if x.rank < count:
+        return g.Expand(g.Unsqueeze(x, list(range(count - x.rank))), shape)
+    is_zero = x.tensor is not None and x.tensor.size == 1 and not x.array().any()
+    if x.type.kind == "f" and not is_zero and sizes and is_wider(x.ranked_shape, sizes):
+        return add_zeros(g, x, shape, sizes)
+    known = broadcast_sizes(x, shape)
+    return g.Expand(x, known) if known is not None and shape.tensor is None else None
+
+
+def add_zeros(g, x: Value, shape: Value, sizes: Shape):
+    """``x``, broadcast to sizes by sums with -0."""
+    if not all(isinstance(d, int) for d in sizes):
+        zero = g.const(np.full((1,) * len(sizes), -0.0), x.type)
+        return g.Add(x, g.as_is("Expand", (zero, shape), {}))
+    for axis, size in enumerate(sizes):
+        if x.ranked_shape[axis] == 1 != size and isinstance(size, int):
+            row = [1] * len(sizes)
+            row[axis] = size
+            x = g.Add(x, g.const(np.full(row, -0.0), x.type))
+    return x
+
+
+def is_wider(own: Shape, sizes: Shape) -> bool:
+    """Whether axes of one element, and no others, become longer."""
+    return all(d == 1 or d == size or size == 1 for d, size in zip(own, sizes, strict=True))
+
+
+def broadcast_sizes(x: Value, shape: Value) -> list[int] | None:
+    """The sizes of an Expand, where those of ``x`` or what is known of ``shape`` tell."""
+    known = shape.shape_data
+    if known is None or not x.is_static or not all(isinstance(d, int) for d in known):
+        return None
+    return list(np.broadcast_shapes(x.static_shape, tuple(known)))
+
+
+def legalize_tile(g, x, repeats):
+    """tract makes an Expand of axes of one element that are repeated."""
+    known = repeats.ints() if repeats.tensor is not None else ()
+    pairs = list(zip(x.ranked_shape, known, strict=True)) if known else []
+    if not any(d == 1 != n for d, n in pairs) or 0 in known:
+        return None
+    wide = add_zeros(g, x, repeats, [n if d == 1 else 1 for d, n in pairs])
+    return g.Tile(wide, [1 if d == 1 else n for d, n in pairs])
+
+
+def legalize_einsum(g, *operands, equation: str):
+    """tract adds up no axis that is left where the result has none."""
+    terms, arrow, result = "".join(equation.split()).partition("->")
+    kept = result if arrow else [a for a in terms if a.isalpha() and terms.count(a) == 1]
+    letter = next((letter for letter in terms if letter.isalpha()), None)
+    if kept or letter is None or "." in terms:
+        return None
+    part = g.Einsum(*operands, equation=f"{terms}->{letter}")
+    return g.ReduceSum(part, [0], keepdims=0)
