@@ -187,6 +187,40 @@ FORMS = {
         "y = Pad(x, p)",
         {"p": np.array([1, 0, 0, 0, 2, 0, 0, 1])},
     ),
+    "repeated volumes": (
+        "(float[2,3,4] x) => (float[5,2,3,4] y)",
+        "y = Expand(x, s)",
+        {"s": np.array([5, 2, 3, 4])},
+    ),
+    "five axes that change places": (
+        "(float[12,4] x) => (float[8,6] y)",
+        "a = Reshape(x, s) t = Transpose<perm = [2, 0, 3, 1, 4]>(a) y = Reshape(t, r)",
+        {"s": np.array([2, 3, 2, 2, 2]), "r": np.array([8, 6])},
+    ),
+    "what Tanh takes away": ("(float[2,6] x) => (float[2,6] y)", "t = Tanh(x) y = Sub(x, t)", {}),
+    "quotient of a Softsign": (
+        "(float[2,6] x) => (float[2,6] y)",
+        "a = Abs(x) b = Add(a, o) y = Div(x, b)",
+        {"o": np.float32(1)},
+    ),
+    "rotary embedding": (
+        "(float[1,2,6,4] x, float[6,4] c, float[6,4] s) => (float[1,2,6,4] y)",
+        "a = Slice(x, b, m, d) e = Slice(x, m, l, d) n = Neg(e) r = Concat<axis = 3>(n, a) "
+        "p = Mul(x, c) q = Mul(r, s) y = Add(p, q)",
+        {"b": np.array([0]), "m": np.array([2]), "l": np.array([4]), "d": np.array([3])},
+    ),
+    "channels that become samples": (
+        "(float[1,2,6,4] x) => (float[1,2,4,6] y)",
+        "m = MatMul(x, k) a = Reshape(m, s) t = Transpose<perm = [0, 2, 1]>(a) "
+        "n = BatchNormalization(t, w, b, b, w) y = Reshape(n, r)",
+        {
+            "k": draw(4, 4),
+            "s": np.array([2, 6, 4]),
+            "w": np.float32([1, 2, 3, 4]),
+            "b": np.float32([0, 1, 2, 3]),
+            "r": np.array([1, 2, 4, 6]),
+        },
+    ),
     "LogSoftmax": (
         "(float[1,3] x) => (float[1,3] y)",
         "y = LogSoftmax(x)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -21,11 +22,13 @@ from ..negative_pads import crop_negative_pads
 from ..reductions import read_axes
 from ..slopes import is_by_channel
 from .booleans import legalize_booleans
+from .fusions import legalize_fusions
 from .slices import MOST_PARTS, legalize_slices
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → ncnn")
 legalize_booleans(legalize)
+legalize_fusions(legalize)
 legalize_slices(legalize)
 legalize_windows(legalize)
 legalize("Dropout")(normalization.drop_nothing)
@@ -33,6 +36,7 @@ legalize("LogSoftmax")(normalization.log_softmax)  # ncnn takes the logarithm of
 legalize("Selu")(elementwise.selu)
 legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
+MOST_AXES = 4  # of a tensor
 MOST_FACTORS = 16  # of a power
 PROJECTED = frozenset("Add Div MatMul Mul Reshape Softmax Sub Transpose Where".split())
 
@@ -142,12 +146,6 @@ def legalize_prelu(g, x, slope):
 def legalize_thresholded(g, x, *, alpha: float):
     """A step is the sign of a distance."""
     return g.Mul(x, g.Relu(g.Sign(g.Sub(x, alpha))))
-
-
-@legalize("Softsign")
-def legalize_softsign(g, x):
-    """pnnx makes a layer of the quotient, which ncnn lacks."""
-    return g.Mul(x, g.Reciprocal(g.Add(g.Abs(x), 1.0)))
 
 
 @legalize("BatchNormalization")
@@ -280,16 +278,16 @@ def legalize_reshape(g, x, shape, *, allowzero: int):
 
 @legalize("Expand")
 def legalize_expand(g, x, shape):
-    """ncnn loses axes of a tensor without axes."""
+    """ncnn loses axes of none, and repeats the wrong one where a fourth is added."""
     (count,) = shape.ranked_shape
-    if x.rank or not isinstance(count, int):
+    if x.rank not in (0, 3) or not isinstance(count, int) or count <= x.rank or not x.is_static:
         return None
-    return g.Expand(g.Reshape(x, [1] * count), shape)
+    return g.Expand(g.Reshape(x, [1] * (count - x.rank) + [*x.static_shape]), shape)
 
 
 @legalize("Transpose")
 def legalize_transpose(g, x, *, perm):
-    """ncnn has up to four axes: those that stay together are one."""
+    """ncnn has up to four axes: those that stay together are one, others change places in turn."""
     if x.rank < 5 or not x.is_static:
         return None
     runs: list[list[int]] = []
@@ -300,11 +298,22 @@ def legalize_transpose(g, x, *, perm):
             runs[-1].append(axis)
         else:
             runs.append([axis])
-    require(len(runs) < 5, "ncnn has tensors of up to 4 axes")
+    if len(runs) > MOST_AXES:
+        swapped = swap_groups(perm)
+        return g.Transpose(g.Transpose(x, perm=swapped), perm=[swapped.index(a) for a in perm])
     ordered = sorted(runs)
     narrow = g.Reshape(x, [math.prod(x.ranked_shape[a] for a in run) for run in ordered])
     moved = g.Transpose(narrow, perm=tuple(ordered.index(run) for run in runs))
     return g.Reshape(moved, [x.ranked_shape[a] for a in perm])
+
+
+def swap_groups(perm: Sequence[int]) -> list[int]:
+    """The axes with the first ones that are out of place in theirs, before those that are there."""
+    to = next(at for at, axis in enumerate(perm) if axis != at)
+    start = end = perm[to]
+    while end in perm[to + end - start : to + end - start + 1]:
+        end += 1
+    return [*range(to), *range(start, end), *range(to, start), *range(end, len(perm))]
 
 
 def _follows(x, before: int, axis: int) -> bool:

@@ -13,6 +13,7 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.legalize.walk import group_problems, problem_of
 
+from .anchors import anchor_samples
 from .rows import reshape_rows
 from .windows import LEAST
 
@@ -44,7 +45,9 @@ def prepare(graph: Graph) -> Graph:
         )
     if problems := group_problems(refusals):
         raise Unconvertible("ir → ncnn", problems)
-    if mixed and not is_apart:
+    if is_apart:
+        graph = anchor_samples(graph, SAMPLED)
+    elif mixed:
         graph = reshape_rows(graph)
     return replace(pad_finitely(graph), explicit=EXPLICIT)
 

@@ -1,0 +1,51 @@
+"""Samples that pnnx is told of before a Reshape changes how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from serde.ir.builder import Names
+from serde.ir.graph import Graph, Node, Value
+
+WINDOWS = range(3, 6)  # ranks of what pools take
+
+
+def anchor_samples(graph: Graph, sampled: Collection[str]) -> Graph:
+    """Return a graph with a pool of one element before a Reshape of the samples.
+
+    pnnx follows the samples of an operator of ``sampled`` back through the Reshape, to another axis
+    than the first, where no such operator tells otherwise.
+    """
+    names = Names()
+    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
+    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    nodes, told = list[Node](), set[Value | None]()
+    for node in graph.nodes:
+        is_told = node.op in sampled or not told.isdisjoint(node.inputs)
+        if not is_told and is_other_count(node):
+            pool, node = pool_before(node, names)
+            nodes.append(pool)
+            is_told = True
+        told.update(node.outputs if is_told else ())
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def is_other_count(node: Node) -> bool:
+    """Whether a node is a Reshape to another number of samples."""
+    x = node.inputs[0] if node.op == "Reshape" else None
+    if x is None or x.tensor is not None or x.rank not in WINDOWS:
+        return False
+    y = node.outputs[0]
+    return y.rank in WINDOWS and x.ranked_shape[0] != y.ranked_shape[0]
+
+
+def pool_before(node: Node, names: Names) -> Iterator[Node]:
+    """A pool of one element, and the node that reads it."""
+    x = node.inputs[0]
+    assert x is not None
+    pooled = replace(x, name=names.fresh(f"{x.name}/samples"))
+    one = (1,) * (x.rank - 2)
+    yield Node("MaxPool", (x,), (pooled,), {"kernel_shape": one, "strides": one}, "", pooled.name)
+    yield replace(node, inputs=(pooled, *node.inputs[1:]))
