@@ -80,7 +80,7 @@ def test_slices_that_count_back(tmp_path):
 @pytest.mark.parametrize(
     "signature, body, reason",
     [
-        ("(float[1,2,4,4,4] x) => (float[1,2,2,2,2] y)", "y = MaxPool<kernel_shape = [3, 3, 3]>(x)",
+        ("(float[1,2,4,4,4] x, float[3,2,3,3,3] w) => (float[1,3,2,2,2] y)", "y = Conv(x, w)",
          "MNN has it over one or two axes"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
@@ -104,6 +104,37 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that MNN gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "place of the largest integer": (
+        "(int64[3,4] x) => (int64[3] y, int64[3] z)",
+        "y = ArgMax<axis = 1, keepdims = 0>(x) "
+        "z = ArgMin<axis = 1, keepdims = 0, select_last_index = 1>(x)",
+        {"x": np.array([[5, 5, 1, 1], [16777216, 16777217, 0, -1], [-3, -2, -2, -3]])},
+    ),
+    "pools of volumes": (
+        "(float[N,2,5,4,6] x) => (float[N,2,3,2,6] y, float[N,2,3,2,6] z, float[N,2,5,4,6] w)",
+        "y = MaxPool<kernel_shape = [3, 2, 3], strides = [2, 2, 1], pads = [1, 0, 1, 1, 0, 1]>(x) "
+        "z = AveragePool<kernel_shape = [3, 2, 3], strides = [2, 2, 1], "
+        "pads = [1, 0, 1, 1, 0, 1]>(x) "
+        "w = AveragePool<kernel_shape = [3, 1, 1], pads = [1, 0, 0, 1, 0, 0], "
+        "count_include_pad = 1>(x)",
+        {},
+    ),
+    "product of sizes": (
+        "(float[N,3] x) => (float y)",
+        "s = Shape(x) p = ReduceProd<keepdims = 0>(s) f = Cast<to = 1>(p) m = ReduceMax<"
+        "keepdims = 0>(x) y = Mul(f, m)",
+        {},
+    ),
+    "powers of integers": (
+        "(int64[3] x) => (int64[3] y)",
+        "a = Abs(x) y = Pow(a, n)",
+        {"n": np.array(3)},
+    ),
+    "pads that crop a batch by name": (
+        "(float[N,4,5] x) => (float[N,3,6] y)",
+        "y = Pad(x, p)",
+        {"p": np.array([0, -1, 2, 0, 0, -1])},
+    ),
     **quantized_forms(2),
     "logits above 88": (
         "(float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z)",

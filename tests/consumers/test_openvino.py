@@ -135,6 +135,11 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "powers of int64, and a product of sizes": (
+        "(int64[N] x) => (int64[N] y, int64 z)",
+        "a = Abs(x) y = Pow(a, n) s = Shape(x) z = ReduceProd<keepdims = 0>(s)",
+        {"n": np.array(3)},
+    ),
     "integers that are the same float32": (
         "(int32[4] x, int32[4] z) => (bool[4] a, bool[4] b, bool[4] c, bool[4] d, bool[4] e)",
         "a = Equal(x, z) b = Less(x, z) c = Greater(x, z) d = LessOrEqual(x, z) "

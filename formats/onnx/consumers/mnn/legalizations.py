@@ -19,6 +19,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
+from ..powers import multiply_factors
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
@@ -60,10 +61,14 @@ def legalize_variadic(op, g, *operands):
 
 @legalize.for_each(("ArgMax", "ArgMin"))
 def legalize_arg_extreme(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
-    """MNN returns the first."""
+    """MNN returns the first, and compares floats: of integers, which are the extreme."""
+    form = {"axis": axis, "keepdims": keepdims}
+    if x.type.kind in "iu":
+        extreme = g[op.replace("Arg", "Reduce")](x, [axis], keepdims=1)
+        is_extreme = g.cast(g.Equal(x, extreme), DType.FLOAT32)
+        return g.ArgMax(is_extreme, select_last_index=select_last_index, **form)
     if not select_last_index:
         return None
-    form = {"axis": axis, "keepdims": keepdims}
     return g.decompose(op, 12, x, select_last_index=1, **form)
 
 
@@ -147,6 +152,8 @@ def legalize_resize(
 @legalize("Pow")
 def legalize_pow(g, x, y):
     """MNN has powers of floats."""
+    if (product := multiply_factors(g, x, y)) is not None:
+        return product
     require(x.type is DType.FLOAT32, "MNN has powers of float32 only")
     return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
 

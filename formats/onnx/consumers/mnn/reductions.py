@@ -11,7 +11,7 @@ from serde.rewrite.rules import RuleTable
 from serde.spec.canonicalize import REDUCTIONS
 from serde.version_converter.adapters.reduction import reduce_nothing
 
-from ..reductions import read_axes
+from ..reductions import multiply_sizes, read_axes
 
 LONG = 1 << 12  # elements of a sum
 REDUCED = MappingProxyType({"keepdims": 0, "noop_with_empty_axes": 0})
@@ -34,6 +34,8 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
         return reduce_nothing(op, g, x)
     if not every:
         return None
+    if (product := multiply_sizes(op, g, x, keepdims=keepdims)) is not None:
+        return product
     if x.type.kind == "f" and is_long(x, every) and op == "ReduceL2":
         y = g.Sqrt(add_in_stages("ReduceSumSquare", g, x, every))
     elif x.type.kind == "f" and is_long(x, every) and op in SUMS:

@@ -79,8 +79,31 @@ def conv_transpose(g, x, w, b=None, *, group: int, **window):
     return g.Squeeze(wide, [3])
 
 
+def pool_volume(op, g, x, window, **form):
+    """A pool over three axes: one over the first, and one over the others."""
+    channels, *sizes = x.ranked_shape[1:]
+    require(all(isinstance(d, int) for d in (channels, *sizes)), IMAGES)
+    columns = g.Reshape(x, [0, 0, 0, -1])
+    deep = g[op](columns, **form, **widen(choose_axes(window, [0])))
+    depth = deep.ranked_shape[2]
+    images = g.Reshape(deep, [0, channels * depth, *sizes[1:]])
+    y = g[op](images, **form, **choose_axes(window, [1, 2]))
+    return g.Reshape(y, [0, channels, depth, *y.ranked_shape[2:]])
+
+
+def choose_axes(window, axes):
+    """The attributes of a window for some of its three axes."""
+    lists = ("kernel_shape", "strides", "dilations")
+    chosen = {**window, **{n: tuple(window[n][a] for a in axes) for n in lists if window.get(n)}}
+    if pads := window.get("pads"):
+        chosen["pads"] = tuple(pads[a + end] for end in (0, 3) for a in axes)
+    return chosen
+
+
 def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
     """``MaxPool`` without dilations, whose sizes are rounded down."""
+    if x.rank == 5 and outputs == 1:
+        return pool_volume("MaxPool", g, x, window, storage_order=storage_order)
     require(2 < x.rank < 5, IMAGES)
     w = Windows(**window)
     form = {"storage_order": storage_order}
@@ -100,6 +123,8 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
 
 def average_pool(g, x, *, count_include_pad: int, **window):
     """``AveragePool`` without dilations, whose sizes are rounded down."""
+    if x.rank == 5:
+        return pool_volume("AveragePool", g, x, window, count_include_pad=count_include_pad)
     require(2 < x.rank < 5, IMAGES)
     require(x.tensor is None, "MNN has no AveragePool of constants")
     w = Windows(**window)

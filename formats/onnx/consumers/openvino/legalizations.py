@@ -22,7 +22,7 @@ from serde.version_converter.adapters.reduction import UNREDUCED
 
 from ..non_max_suppression import raise_overlap_limit
 from ..powers import multiply_factors
-from ..reductions import transform_unreduced
+from ..reductions import multiply_sizes, transform_unreduced
 from ..slices import read_cuts
 from ..top_k import rank_equal_elements
 from .comparisons import legalize_comparisons
@@ -61,6 +61,8 @@ FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not nega
 @legalize.for_each(REDUCTIONS)
 def legalize_reduction(op, g, x, axes=None, **form):
     """OpenVINO reduces integers in float32, and gets arithmetic wrong that it joins to that."""
+    if (product := multiply_sizes(op, g, x, **form)) is not None:
+        return product
     if x.type.kind not in "iu" or x.shape_data is not None:
         return legalize_float_reduction(op, g, x, axes, **form)
     count = count_reduced(x, axes, form["noop_with_empty_axes"])
