@@ -23,6 +23,7 @@ from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
 LIMIT = 1024  # elements
 CHANNELS = 4096  # elements along one axis
 GROWN = 1 << 18  # elements of a result that is larger than its operands
+COUNTED = 1 << 14  # those of a Range
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which
@@ -34,22 +35,22 @@ COMPUTED = frozenset(
     "Compress Concat ConstantOfShape Cos Cosh CumProd CumSum DepthToSpace Div Einsum Elu Equal "
     "Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater "
     "GreaterOrEqual HammingWindow HannWindow Hardmax HardSigmoid HardSwish Identity IsInf IsNaN "
-    "LeakyRelu Less LessOrEqual Log MatMul Max Mean Min Mish Mod Mul Neg NonZero Not OneHot Or "
-    "Pow PRelu Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceMax ReduceMean ReduceMin "
-    "ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements ScatterND Selu Shape "
-    "Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt "
-    "Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Where "
-    "Xor".split()
+    "LayerNormalization LeakyRelu Less LessOrEqual Log MatMul Max Mean Min Mish Mod Mul Neg "
+    "NonZero Not OneHot Or Pow PRelu Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceMax "
+    "ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements "
+    "ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign "
+    "SpaceToDepth Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu "
+    "Unique Unsqueeze Where Xor".split()
 )
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
 LAZY = frozenset(
     "Abs Add BatchNormalization Cast Clip Concat Cos Div Einsum Erf Exp Expand Flatten Gather "
-    "GatherElements GatherND Log MatMul Mul Neg Pow Reciprocal ReduceL2 ReduceMax ReduceMean "
-    "ReduceMin ReduceSum ReduceSumSquare Relu Reshape Round Sigmoid Sin Slice Softplus Split Sqrt "
-    "Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split()
+    "GatherElements GatherND LayerNormalization Log MatMul Mul Neg Pow Reciprocal ReduceL2 "
+    "ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare Relu Reshape Round Sigmoid Sin "
+    "Slice Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split()
 )
-# Operators that repeat elements, or count: who reads their result may do without.
-REPEATING = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
+# Operators that repeat elements: who reads their result may do without.
+REPEATING = frozenset({"ConstantOfShape", "Expand", "Tile"})
 TYPED = frozenset({"Cast", "CastLike", "EyeLike"})  # whose operands do not tell the result's type
 OLD_FORM = frozenset({"axes", "starts", "ends"})  # attributes that became operands
 OLD_OPERANDS = {
@@ -86,7 +87,7 @@ def fold(
     is_list = all(len(shape) <= 1 for shape in shapes)
     most = CHANNELS if is_list else LIMIT
     if op not in REPEATING and total > sum(t.size for t in tensors):
-        most = max(most, GROWN)
+        most = max(most, COUNTED if op == "Range" else GROWN)
     if total <= most and all(t.size <= most for t in tensors):
         return _fold_now(op, opset, inputs, attrs, types)
     bits = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
