@@ -11,6 +11,7 @@ from serde.rewrite.subgraphs import Body
 from serde.spec.expressions import number
 
 LONGEST = 64  # iterations of a loop that are unrolled
+STATIC = "give its size as a number (--static, --input)"
 MAX_UNROLLED = 4096  # nodes they may come to
 
 
@@ -92,8 +93,8 @@ def unroll_scan(
         stacks = zip(tensors[count:], *ends, strict=True)
         values = [_stack_scan_output(g, v, axis, back) for v, axis, back in stacks]
         return unpack_single([*tensors[:count], *values], outputs)
-    require(isinstance(length, int), "a Scan of dynamic length")
-    require(few, f"a Scan of {length} turns")
+    require(isinstance(length, int), f"a Scan of dynamic length: {STATIC}")
+    require(few, f"a Scan of {length} steps: they come to more than {MAX_UNROLLED} nodes")
     for turn in range(length):
         parts = [
             g.Gather(v, length - 1 - turn if back else turn, axis=axis)

@@ -12,7 +12,7 @@ from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
-from .loops import loop_body, reverse_rows
+from .loops import STATIC, loop_body, reverse_rows
 
 MOST_STEPS = 512
 # The numbers that an activation takes, and what they are where none are given.
@@ -121,8 +121,8 @@ def unroll_recurrent(
     x = g.Transpose(x, perm=(1, 0, 2)) if layout else x
     steps, batch = x.ranked_shape[0], x.ranked_shape[1]
     if not g.loops:
-        require(isinstance(steps, int), f"a {kind} over a sequence of dynamic length")
-        require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
+        require(isinstance(steps, int), f"a {kind} over a sequence of dynamic length: {STATIC}")
+        require(steps <= MOST_STEPS, f"a {kind} of {steps} steps, of {MOST_STEPS} at most")
     numbers, each = (iter(activation_alpha), iter(activation_beta)), len(usual)
     functions = [make_activation(name, *numbers) for name in activations or usual * ways]
     passes = []

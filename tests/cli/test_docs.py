@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from serde.cli.commands import main
 from serde.cli.operator_table import as_markdown
 from serde.cli.reference import options_of, with_tables
+from serde.formats.onnx.consumers import CONSUMERS, get_consumer
 from serde.formats.relay.io.params import write_params
 from serde.ir.graph import Tensor
 from serde.pipeline import get_profile, profile_names
@@ -120,12 +121,15 @@ def test_every_target_and_format_is_described():
         described = set(re.findall(r"`(?:--profile )?([\w-]+)`", " ".join(rows)))
         assert set(names) <= described
     text = (DOCS / "reference" / "targets.md").read_text()
-    opsets = dict(
-        re.findall(r"^\| .*?`(?:--profile )?([\w-]+)`\)? \| ONNX.*? \| (\d+) \|", text, re.M)
-    )
-    assert {n: int(v) for n, v in opsets.items()} == {
+    line = r"^\| .*?`(?:--profile )?([\w-]+)`\)? \| ONNX.*? \| (\d+)(?: \((\d+) to (\d+)\))? \|"
+    described = {name: numbers for name, *numbers in re.findall(line, text, re.M)}
+    assert {n: int(v) for n, (v, *_) in described.items()} == {
         n: get_profile(n).opset for n in profile_names()
     }
+    for name in CONSUMERS:
+        opsets = get_consumer(name).opsets
+        ends = ("", "") if opsets is None else (str(opsets[0]), str(opsets[-1]))
+        assert tuple(described[name][1:]) == ends
 
 
 def sources(*folders):
