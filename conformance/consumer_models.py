@@ -47,7 +47,7 @@ class ConsumerModels(Cell):
     def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
         if "failed" in row:
             return {"": Outcome.of(WRONG, row["failed"])}
-        return {key: _outcome(result) for key, result in row.items()}
+        return {key: read_outcome(result) for key, result in row.items()}
 
     def make_record(self, before: Mapping[str, Any], rows: Mapping[str, Any]) -> Mapping[str, Any]:
         """With what libraries and runtimes that are not here gave before."""
@@ -63,7 +63,8 @@ def merge(before: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[str, Any
     return {key: known[key] for c in TITLES for key in known if key.partition(" ")[0] == c}
 
 
-def _outcome(result: Result) -> Outcome:
+def read_outcome(result: Result) -> Outcome:
+    """What a recorded result comes to."""
     kind, detail = result[:2]
     if kind == RIGHT:
         return Outcome(RIGHT)

@@ -180,6 +180,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
     "relay-networks/partitions": ("conformance.tvm_partitions", "TvmPartitions"),
     "models/consumers": ("conformance.consumer_models", "ConsumerModels"),
+    "models/reduced-precision": ("conformance.reduced_precision", "ReducedPrecision"),
     "models/optimizers": ("conformance.optimizers", "Optimizers"),
     "models/relax": ("conformance.relax_models", "RelaxModels"),
     "models/directions": ("conformance.directions", "Directions"),

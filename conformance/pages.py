@@ -49,6 +49,7 @@ PAGES = {
             *(f"{s}/{c}" for c in CONSUMERS for s in ("onnx-nodes-constant", "relay-corpus")),
         ),
     ),
+    "results/reduced-precision.md": Page("reduced_precision:page", ("models/reduced-precision",)),
     "results/optimizers.md": Page("optimizers:page", ("models/optimizers",)),
     "results/relax.md": Page("relax_models:page", ("models/relax",)),
     "results/directions.md": Page("directions:page", ("models/directions",)),
