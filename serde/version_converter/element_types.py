@@ -54,13 +54,14 @@ def wider_types(operator: schema.Operator, place: int, dtype: DType) -> tuple[DT
     """The element types that an operator computes the same with as an operand's, the narrowest
     first.
 
-    Integers wrap around when they are cast back from wider ones, not from floats.
+    Integers wrap around when they are cast back from wider ones, not from floats: those of 8 and 16
+    bits, as they easily exceed their bounds, are computed in integers only.
     """
     if operator.name in WIDTH_MATTERS:
         return ()
     types = WIDER.get(dtype, ())
     is_result = operator.input(place).tie == operator.outputs[0].tie
-    wraps = operator.name in WRAPPING and is_result and dtype.kind in "iu"
+    wraps = operator.name in WRAPPING and is_result and dtype.kind in "iu" and dtype.bits < 32
     return tuple(t for t in types if t.kind in "iu") if wraps else types
 
 
