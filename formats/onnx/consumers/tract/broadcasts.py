@@ -28,11 +28,24 @@ def legalize_expand(g, x, shape):
     sizes = shape.shape_data if shape.tensor is None else shape.ints()
     if x.rank < count:
         return g.Expand(g.Unsqueeze(x, list(range(count - x.rank))), shape)
-    is_zero = x.tensor is not None and x.tensor.size == 1 and not x.array().any()
-    if x.type.kind == "f" and not is_zero and sizes and is_wider(x.ranked_shape, sizes):
+    if x.tensor is None and x.type.kind == "f" and sizes and is_wider(x.ranked_shape, sizes):
         return add_zeros(g, x, shape, sizes)
     known = broadcast_sizes(x, shape)
     return g.Expand(x, known) if known is not None and shape.tensor is None else None
+
+
+def keep_expanded(g, x: Value) -> Value:
+    """An operand of a product, as a sum with -0 where it is an Expand of a constant.
+
+    Elsewhere tract fails at sums in its place.
+    """
+    node = g.producer(x)
+    if node is None or node.op != "Expand" or node.inputs[0].tensor is None:
+        return x
+    source, shape = node.inputs
+    sizes = shape.shape_data if shape.tensor is None else shape.ints()
+    is_kept = x.type.kind == "f" and sizes and is_wider(source.ranked_shape, sizes)
+    return add_zeros(g, source, shape, sizes) if is_kept else x
 
 
 def add_zeros(g, x: Value, shape: Value, sizes: Shape):

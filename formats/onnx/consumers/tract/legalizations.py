@@ -25,7 +25,7 @@ from ..negative_pads import crop_negative_pads
 from ..powers import multiply_factors
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, places_of, read_cuts
-from .broadcasts import legalize_broadcasts
+from .broadcasts import keep_expanded, legalize_broadcasts
 from .recurrent import legalize_recurrent
 from .sizes import find_scales, is_size, legalize_sizes
 
@@ -155,7 +155,8 @@ def legalize_matmul(g, a, b):
     if a.type is DType.INT32:
         return g.cast_like(g.MatMul(*(g.cast(v, DType.FLOAT64) for v in (a, b))), a)
     if a.rank > 1 or b.rank > 1:
-        return None
+        wide = [keep_expanded(g, v) for v in (a, b)]
+        return None if wide == [a, b] else g.MatMul(*wide)
     return g.Squeeze(g.MatMul(g.Unsqueeze(a, [0]), b), [0])
 
 
