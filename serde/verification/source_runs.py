@@ -107,7 +107,8 @@ class SourceModel:
         run, is_half = self.prepare(setting), bool(self.reading.get("fp16_io"))
         if is_half:
             inputs = {n: _retype(a, HALF, DType.FLOAT32) for n, a in inputs.items()}
-        inputs = {n: a.astype(self.narrow_inputs.get(n, a.dtype)) for n, a in inputs.items()}
+        narrow = self.narrow_inputs
+        inputs = {n: a.astype(narrow[n]) if n in narrow else a for n, a in inputs.items()}
         outputs = run(inputs) if self.batch is None else _run_in_batches(run, inputs, self.batch)
         if is_half:
             return [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
