@@ -11,6 +11,7 @@ import numpy as np
 from serde.errors import SerdeError, show_attribute
 from serde.ir.graph import Graph, Node, Value
 from serde.verification.compare_outputs import OutputComparison, compare
+from serde.verification.given_arrays import is_sequence
 from serde.verification.ties import SORTING, are_tied_indices, count_new_rows
 
 Array = np.ndarray[Any, Any]
@@ -143,7 +144,8 @@ def _layer_names(node: Node) -> list[str]:
 
 def _divide(matches: Sequence[Match], feeds: Feeds, graph: Graph) -> Iterator[list[Match]]:
     """Parts of the layers whose results are held at once."""
-    fed = [(v.shape or (), feeds[v.name].shape) for v in graph.inputs if v.name in feeds]
+    tensors = [v for v in graph.inputs if v.name in feeds and not is_sequence(v)]
+    fed = [(v.shape or (), feeds[v.name].shape) for v in tensors]
     pairs = (pair for dims, shape in fed for pair in zip(dims, shape, strict=False))
     sizes = {d: n for d, n in pairs if isinstance(d, str)}
     part: list[Match] = []

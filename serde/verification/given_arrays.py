@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from serde.errors import MalformedFile, UsageError
-from serde.ir.graph import Graph
+from serde.ir.graph import Graph, Value
 
 Array = np.ndarray[Any, Any]
 
@@ -26,8 +26,10 @@ def read_npz(source: Any) -> dict[str, Array]:
         raise MalformedFile(os.fspath(source), f"not an .npz file of arrays: {error}") from error
 
 
-def load_inputs(graph: Graph, data: Any) -> dict[str, Array]:
+def load_inputs(graph: Graph, data: Any) -> dict[str, Any]:
     """The inputs a caller gives, by name; one array for one input needs none.
+
+    Elements of a sequence are the rows of an array.
 
     Raises:
         UsageError: where one is missing.
@@ -41,7 +43,13 @@ def load_inputs(graph: Graph, data: Any) -> dict[str, Array]:
             f"the data have no input {', '.join(map(repr, absent))}; they have "
             f"{', '.join(map(repr, held))}"
         )
-    return {v.name: held[v.name] for v in graph.inputs}
+    sequences = {v.name for v in graph.inputs if is_sequence(v)}
+    return {v.name: [*held[v.name]] if v.name in sequences else held[v.name] for v in graph.inputs}
+
+
+def is_sequence(value: Value) -> bool:
+    """Whether a value is a list of tensors, or may be."""
+    return "sequence" in value.container
 
 
 def load_expected(graph: Graph, expected: Any) -> list[Array]:

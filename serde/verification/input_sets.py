@@ -122,7 +122,7 @@ def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
     yield InputSet(NORMAL, normal)
     readers = readers_of(ir)
     known = {v.name: v for v in ir.inputs}
-    used = {n: known[n] for n in normal if n in known}
+    used = {n: known[n] for n in normal if n in known and not known[n].container}
     tables = {n for n, v in used.items() if table_size(v, readers) is not None}
     floats = {v.name for v in graph.inputs if v.type.kind == "f"} & used.keys() - tables
     floats -= {n for n, v in used.items() if is_variance(v, readers)}

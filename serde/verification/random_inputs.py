@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import UsageError
 from serde.ir.graph import Graph, Node, Value
 from serde.verification.fitting_sizes import fitting_sizes
+from serde.verification.given_arrays import is_sequence
 
 Array = np.ndarray[Any, Any]
 SEED = 0
@@ -24,10 +25,10 @@ PASSED_ON = frozenset(
 Readers = Mapping[Value, list[tuple[Node, int]]]
 
 
-def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) -> dict[str, Array]:
+def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) -> dict[str, Any]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
-    A variance is positive.
+    A variance is positive. A sequence is a list of two arrays.
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
     indices, and which sizes fit.
@@ -41,7 +42,9 @@ def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) 
     for value in graph.inputs:
         shape = tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
         read = known.get(value.name, value)
-        feeds[value.name] = _random(rng, value, shape, table_size(read, readers))
+        rows = table_size(read, readers)
+        drawn = [_random(rng, value, shape, rows) for _ in range(1 + is_sequence(value))]
+        feeds[value.name] = drawn if is_sequence(value) else drawn[0]
         if is_variance(read, readers):
             feeds[value.name] = np.abs(feeds[value.name])
     return feeds

@@ -108,7 +108,7 @@ class SourceModel:
         if is_half:
             inputs = {n: _retype(a, HALF, DType.FLOAT32) for n, a in inputs.items()}
         narrow = self.narrow_inputs
-        inputs = {n: a.astype(narrow[n]) if n in narrow else a for n, a in inputs.items()}
+        inputs = {n: _cast(a, narrow[n]) if n in narrow else a for n, a in inputs.items()}
         outputs = run(inputs) if self.batch is None else _run_in_batches(run, inputs, self.batch)
         if is_half:
             return [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
@@ -124,6 +124,11 @@ class SourceModel:
         reading = {k: v for k, v in self.reading.items() if k != "fp32"}
         graph = load(self.source, params=self.options["params"], inputs=self.inputs, **reading)
         return {v.name: v.type.numpy for v in graph.inputs if v.dtype in NARROW}
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    """An array, or those of a sequence, in another type."""
+    return [a.astype(dtype) for a in value] if isinstance(value, list) else value.astype(dtype)
 
 
 def _retype(array: Any, of: Set[DType], to: DType) -> Any:
@@ -183,7 +188,7 @@ def _run_in_batches(run: Run, feeds: Feeds, size: int) -> list[Array]:
         NotComparable: where the feeds are no multiple of them, or an output has no batch axis.
     """
     refusal = NotComparable(f"not compared: the source takes batches of {size} alone")
-    count = {a.shape[0] if a.ndim else 0 for a in feeds.values()}
+    count = {a.shape[0] if isinstance(a, np.ndarray) and a.ndim else 0 for a in feeds.values()}
     (total,) = count if len(count) == 1 else (0,)
     if size < 1 or total < 1 or total % size:
         raise refusal

@@ -581,3 +581,18 @@ class TestQuantizedNeighbours:
         wrong = self.source(tmp_path, self.BODY.replace("s = {0.05}", "s = {0.06}"), "b.onnx")
         check = serde.verify(self.source(tmp_path), wrong)
         assert not check.ok
+
+
+@pytest.mark.parametrize("options", [{}, {"fp32": True}])
+@pytest.mark.parametrize("data", [None, {"x": np.ones((3, 2)), "z": np.ones(2)}])
+def test_sequences_are_fed_as_lists(data, options, tmp_path):
+    text = """g (seq(float16[2]) x, float16[2] z) => (float16[2] y, float16[2] w) {
+        i = Constant<value_int = 0>() y = SequenceAt(x, i) w = Add(z, z)
+    }"""
+    onnx.save(model_of(text, opset=17, ir_version=8), tmp_path / "a.onnx")
+    dtype = np.float32 if options else np.float16
+    held = None if data is None else {n: a.astype(dtype) for n, a in data.items()}
+    report = serde.convert(
+        tmp_path / "a.onnx", tmp_path / "b.onnx", verify="layers", data=held, **options
+    )
+    assert report.ok and len(report.verification.outputs) == 2
