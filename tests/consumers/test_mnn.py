@@ -80,7 +80,9 @@ def test_slices_that_count_back(tmp_path):
 @pytest.mark.parametrize(
     "signature, body, reason",
     [
-        ("(float[1,2,4,4,4] x, float[3,2,3,3,3] w) => (float[1,3,2,2,2] y)", "y = Conv(x, w)",
+        ("(float[1,4,4,4,4] x, float[4,2,3,3,3] w) => (float[1,4,2,2,2] y)", "y = Conv<group = 2>(x, w)",
+         "MNN convolves volumes of one group only"),
+        ("(float[1,3,4,4,4] x, float[3,2,3,3,3] w) => (float[1,2,6,6,6] y)", "y = ConvTranspose(x, w)",
          "MNN has it over one or two axes"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
@@ -109,6 +111,15 @@ FORMS = {
         "y = ArgMax<axis = 1, keepdims = 0>(x) "
         "z = ArgMin<axis = 1, keepdims = 0, select_last_index = 1>(x)",
         {"x": np.array([[5, 5, 1, 1], [16777216, 16777217, 0, -1], [-3, -2, -2, -3]])},
+    ),
+    "convolved volumes": (
+        "(float[N,2,6,5,4] x, float[3,2,2,3,2] v) => (float[N,3,A,B,C] y, float[N,3,D,E,F] z)",
+        "y = Conv<strides = [2, 1, 2], pads = [1, 0, 1, 0, 2, 1]>(x, w, b) "
+        "z = Conv<dilations = [3, 2, 1]>(x, v)",
+        {
+            "w": np.random.default_rng(1).standard_normal((3, 2, 3, 2, 2), np.float32),
+            "b": np.float32([1, -2, 0.5]),
+        },
     ),
     "pools of volumes": (
         "(float[N,2,5,4,6] x) => (float[N,2,3,2,6] y, float[N,2,3,2,6] z, float[N,2,5,4,6] w)",

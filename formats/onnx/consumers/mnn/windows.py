@@ -49,14 +49,36 @@ def as_image(g, x):
 
 
 def conv(g, x, w, b=None, *, group: int, **window):
-    """``Conv`` of one axis as of two."""
-    require(2 < x.rank < 5, IMAGES)
+    """``Conv`` of one axis, or of three, as of two."""
+    require(2 < x.rank < 6, IMAGES)
     require(w.is_static, FILTERS)
     if b is not None and b.tensor is None:
         return add_bias(g, g.Conv(x, w, group=group, **window), b)
     if x.rank == 4:
         return None
+    if x.rank == 5:
+        return conv_volume(g, x, w, b, group, window)
     return g.Squeeze(g.Conv(as_image(g, x), as_image(g, w), b, group=group, **widen(window)), [3])
+
+
+def conv_volume(g, x, w, b, group: int, window):
+    """A ``Conv`` over three axes: of images that have the channels of each place in a window."""
+    sizes, axes = x.ranked_shape[1:], (0, 2, 1, 3, 4)
+    require(all(isinstance(n, int) for n in sizes), "MNN convolves volumes of static sizes only")
+    require(group == 1 and "auto_pad" not in window, "MNN convolves volumes of one group only")
+    rows, channels, depth = w.static_shape[:3]
+    stride, step = window["strides"][0], window["dilations"][0]
+    before, behind = window["pads"][0], window["pads"][3]
+    count = (sizes[1] + before + behind - step * (depth - 1) - 1) // stride + 1
+    x = g.Pad(x, [0, 0, before, 0, 0, 0, 0, behind, 0, 0])
+    starts = [at * step for at in range(depth)]
+    parts = [g.Slice(x, [at], [at + (count - 1) * stride + 1], [2], [stride]) for at in starts]
+    stacked = g.Transpose(g.Concat(*parts, axis=1), perm=axes)
+    images = g.Reshape(stacked, [-1, depth * channels, *sizes[2:]])
+    filters = g.Reshape(g.Transpose(w, perm=axes), [rows, depth * channels, *w.static_shape[3:]])
+    y = g.Conv(images, filters, b, group=1, **choose_axes(window, [1, 2]))
+    volumes = g.Reshape(y, [-1, count, rows, *y.ranked_shape[2:]])
+    return g.Transpose(volumes, perm=axes)
 
 
 def conv_transpose(g, x, w, b=None, *, group: int, **window):
