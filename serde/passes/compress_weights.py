@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -53,8 +52,8 @@ def compress_weights(graph: Graph, kind: str) -> Graph:
 def _find_axis(node: Node, at: int, value: Value) -> int | None:
     """The axis of a large weight's channels; None where an operand is none."""
     axis = None if node.domain else WEIGHTS.get(node.op, {}).get(at)
-    is_held = value.tensor is not None and value.dtype is DType.FLOAT32
-    if axis is None or not is_held or value.rank < 2 or math.prod(value.static_shape) < LEAST:
+    tensor = value.tensor if value.dtype is DType.FLOAT32 else None
+    if axis is None or tensor is None or value.rank < 2 or tensor.size < LEAST:
         return None
     if node.op == "ConvTranspose" and node.attrs.get("group", 1) != 1:
         return 0

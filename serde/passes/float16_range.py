@@ -74,6 +74,8 @@ class _Finder:
         self.parts = Float32Parts()
         self.places: set[Value] = set()
         self.sums: set[Value] = set()
+        floats = (v for v in graph.constants() if v.dtype is DType.FLOAT32)
+        self.too_large = set(filter(is_too_large, floats))
 
     def run(self) -> Float32Parts:
         for node in self.graph.nodes:
@@ -98,7 +100,7 @@ class _Finder:
         elif self.is_summing(node, floats):
             self.add(node)
             self.sums.update(node.outputs)
-        elif node.op in self.keep or self.is_mixed(node, floats) or has_lost_constant(node):
+        elif node.op in self.keep or self.is_mixed(node, floats) or self.loses_constant(node):
             self.add(node)
 
     def is_summing(self, node: Node, floats: Collection[Value]) -> bool:
@@ -117,10 +119,15 @@ class _Finder:
     def add(self, node: Node) -> None:
         """Keep a node in float32."""
         self.parts.nodes.add(node)
-        constants = [v for v in find_floats(node) if v.tensor is not None]
-        is_beyond = node.op not in MASKING and any(map(is_too_large, constants))
+        is_beyond = node.op not in MASKING and not self.too_large.isdisjoint(node.inputs)
         if is_beyond or not self.parts.beyond.isdisjoint(node.inputs):
             self.parts.beyond.update(node.outputs)
+
+    def loses_constant(self, node: Node) -> bool:
+        """Whether a constant that a result is proportional to would be another in float16."""
+        if node.op in MASKING:
+            return False
+        return not self.too_large.isdisjoint(node.inputs) or has_tiny_factor(node)
 
     def is_large(self, values: Collection[Value]) -> bool:
         """Whether there are values, and all may be large."""
@@ -183,26 +190,18 @@ def is_count(node: Node) -> bool:
 
 def is_too_large(constant: Value) -> bool:
     """Whether a constant of few elements has a finite number beyond float16."""
-    numbers = read_few(constant)
+    assert constant.tensor is not None
+    if constant.tensor.size > FEW:
+        return False
+    numbers = constant.array()
     return bool((np.abs(numbers[np.isfinite(numbers)]) > LARGEST).any())
 
 
-def has_lost_constant(node: Node) -> bool:
-    """Whether a constant of a node would be another in float16, to which the result is
-    proportional.
+def has_tiny_factor(node: Node) -> bool:
+    """Whether the one constant of a product or quotient is a number that float16 has few digits
+    of.
     """
     constants = [v for v in find_floats(node) if v.tensor is not None]
-    if node.domain or not constants or node.op in MASKING:
+    if node.op not in SCALING or len(constants) != 1 or constants[0].tensor.size != 1:  # type: ignore[union-attr]
         return False
-    if any(map(is_too_large, constants)):
-        return True
-    factors = np.concatenate([read_few(v) for v in constants]) if node.op in SCALING else None
-    if factors is None or factors.size != 1:
-        return False
-    return bool(0 < abs(factors[0]) < SMALLEST_NORMAL)
-
-
-def read_few(constant: Value) -> np.ndarray:
-    """The numbers of a constant, none where it has many."""
-    assert constant.tensor is not None
-    return constant.array().ravel() if constant.tensor.size <= FEW else np.empty(0, np.float32)
+    return bool(0 < abs(constants[0].array().item()) < SMALLEST_NORMAL)

@@ -87,6 +87,7 @@ class SourceModel:
         """The model that ends at other values, by the names of the source."""
         params = self.options["params"]
         shorter = SourceModel(self.source, params, outputs, self.renames, self.reading, self.inputs)
+        shorter.narrow_inputs = self.narrow_inputs
         if self.bridge is not None and not self.bridge.ends_anywhere:
             shorter.runs[""] = prepare_cut(self.bridge, self.read(), outputs)
         return shorter

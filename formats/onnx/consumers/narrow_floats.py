@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from serde.ir.graph import DType, Node, Tensor, Value
-from serde.passes.single_precision import NARROW
+from serde.ir.graph import DType, Node, Value
+from serde.passes.single_precision import NARROW, widen_tensor
 
 HINTS = {
     DType.FLOAT16: ": leave out --fp16, or give --fp32 for a model of it",
@@ -24,8 +24,8 @@ def restores_weight(node: Node) -> bool:
 
 def widen_weight(g, x: Value) -> Value:
     """A constant in float32, computed when it is written."""
-    load = lambda: x.array().astype(DType.FLOAT32.numpy)  # noqa: E731
-    return g.const(Tensor(DType.FLOAT32, x.static_shape, load), name="weight")  # type: ignore[no-any-return]
+    assert x.tensor is not None
+    return g.const(widen_tensor(x.tensor), name="weight")  # type: ignore[no-any-return]
 
 
 def describe_lacking(who: str, dtype: DType) -> str:

@@ -6,7 +6,7 @@ from functools import reduce
 
 from serde.ir.graph import Value
 
-MOST_FACTORS = 16
+MOST_FACTORS = 16  # of a power or product that is written factor by factor
 
 
 def multiply_factors(g, x, y: Value):

@@ -10,7 +10,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.reduction import reduce_nothing
 
-MOST_FACTORS = 16  # of a product of sizes
+from .powers import MOST_FACTORS
 
 
 def read_axes(who: str, x: Value, axes: Value | None) -> tuple[Ints, list[int]]:

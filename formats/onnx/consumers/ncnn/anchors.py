@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 
 from serde.ir.builder import Names
@@ -20,14 +20,14 @@ def anchor_samples(graph: Graph, sampled: Collection[str]) -> Graph:
     names = Names()
     names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
     names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
-    nodes, told = list[Node](), set[Value | None]()
+    nodes, known = list[Node](), set[Value | None]()
     for node in graph.nodes:
-        is_told = node.op in sampled or not told.isdisjoint(node.inputs)
-        if not is_told and is_other_count(node):
+        is_known = node.op in sampled or not known.isdisjoint(node.inputs)
+        if not is_known and is_other_count(node):
             pool, node = pool_before(node, names)
             nodes.append(pool)
-            is_told = True
-        told.update(node.outputs if is_told else ())
+            is_known = True
+        known.update(node.outputs if is_known else ())
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
 
@@ -41,11 +41,12 @@ def is_other_count(node: Node) -> bool:
     return y.rank in WINDOWS and x.ranked_shape[0] != y.ranked_shape[0]
 
 
-def pool_before(node: Node, names: Names) -> Iterator[Node]:
+def pool_before(node: Node, names: Names) -> tuple[Node, Node]:
     """A pool of one element, and the node that reads it."""
     x = node.inputs[0]
     assert x is not None
     pooled = replace(x, name=names.fresh(f"{x.name}/samples"))
     one = (1,) * (x.rank - 2)
-    yield Node("MaxPool", (x,), (pooled,), {"kernel_shape": one, "strides": one}, "", pooled.name)
-    yield replace(node, inputs=(pooled, *node.inputs[1:]))
+    attrs = {"kernel_shape": one, "strides": one}
+    pool = Node("MaxPool", (x,), (pooled,), attrs, "", pooled.name)
+    return pool, replace(node, inputs=(pooled, *node.inputs[1:]))

@@ -19,6 +19,7 @@ from serde.version_converter.adapters.reduction import reduce_nothing
 
 from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
+from ..powers import MOST_FACTORS
 from ..reductions import read_axes
 from ..slopes import is_by_channel
 from .booleans import legalize_booleans
@@ -37,7 +38,6 @@ legalize("Selu")(elementwise.selu)
 legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 MOST_AXES = 4  # of a tensor
-MOST_FACTORS = 16  # of a power
 PROJECTED = frozenset("Add Div MatMul Mul Reshape Softmax Sub Transpose Where".split())
 
 

@@ -11,6 +11,7 @@ from serde.legalize.target import IllegalForm, Target, TypeConstraints
 from ..illegal_forms import require_constants
 from ..support_table import EMULATED
 from . import legalizations
+from .legalizations import MOST_AXES
 from .support_table import SUPPORTED
 
 OPSET = 17  # the opset it was measured at
@@ -20,7 +21,6 @@ WRONG = frozenset(  # in some form at least
     "Cast Einsum GridSample Pow SpaceToDepth Sum".split()
 )
 LACKED_FORMS = "Max Min Pow PRelu".split()  # right in some form
-MOST_AXES = 4
 # Operators of which there are some over volumes, whose samples are kept apart.
 OF_VOLUMES = frozenset(
     "Abs Add AveragePool BatchNormalization Clip Concat Conv ConvTranspose Div Elu Erf Exp "

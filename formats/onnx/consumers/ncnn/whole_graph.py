@@ -14,6 +14,7 @@ from serde.ir.replace_uses import replace_values
 from serde.legalize.walk import group_problems, problem_of
 
 from .anchors import anchor_samples
+from .legalizations import MOST_AXES
 from .rows import reshape_rows
 from .windows import LEAST
 
@@ -26,7 +27,6 @@ SAMPLED = frozenset(
     "GlobalMaxPool InstanceNormalization LRN MaxPool PRelu Resize".split()
 )
 ALONG = frozenset("Concat LogSoftmax Softmax".split())  # the attribute axis
-MOST_AXES = 4
 COMBINED = frozenset("Add Concat Div MatMul Max Min Mul Pow Sub".split())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Shape, Value
 from serde.rewrite.rules import RuleTable
 
@@ -25,7 +26,7 @@ def legalize_expand(g, x, shape):
         return None
     if x.rank >= count and x.is_static and 1 not in x.static_shape:
         return g.Identity(x)
-    sizes = shape.shape_data if shape.tensor is None else shape.ints()
+    sizes = shape_data_of(shape)
     if x.rank < count:
         return g.Expand(g.Unsqueeze(x, list(range(count - x.rank))), shape)
     if x.tensor is None and x.type.kind == "f" and sizes and is_wider(x.ranked_shape, sizes):
@@ -43,7 +44,7 @@ def keep_expanded(g, x: Value) -> Value:
     if node is None or node.op != "Expand" or node.inputs[0].tensor is None:
         return x
     source, shape = node.inputs
-    sizes = shape.shape_data if shape.tensor is None else shape.ints()
+    sizes = shape_data_of(shape)
     is_kept = x.type.kind == "f" and sizes and is_wider(source.ranked_shape, sizes)
     return add_zeros(g, source, shape, sizes) if is_kept else x
 
