@@ -121,7 +121,7 @@ def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
 
 def _is_plain(scale: Value | None, attrs: Any) -> bool:
     """Whether there are no blocks, and constant scales of float32."""
-    has_scale = scale is not None and scale.tensor is not None and scale.dtype is DType.FLOAT32
+    has_scale = scale is not None and scale.dtype is DType.FLOAT32
     return has_scale and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
 
 
@@ -136,9 +136,8 @@ def _is_along(axis: int, expected: int, scale: Value) -> bool:
 
 def _is_one(scale: Value | None) -> bool:
     """Whether integers stand for themselves."""
-    if not _is_plain(scale, {}):
+    if scale is None or scale.tensor is None or not _is_plain(scale, {}):
         return False
-    assert scale is not None
     return scale.shape == () and bool(scale.array() == 1)
 
 
@@ -153,5 +152,9 @@ def _has_product_scale(bias: tuple[Value, Value, Value, Any], data: Value, weigh
     """Whether a bias is counted in the unit of the products."""
     b, scale, zero, _ = bias
     if b.dtype is not DType.INT32 or zero.tensor is None or zero.array().any():
+        return False
+    if scale is weights:
+        return _is_one(data)
+    if any(v.tensor is None for v in (scale, data, weights)):
         return False
     return np.array_equal(scale.array(), data.array() * weights.array())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -68,6 +69,12 @@ OUTPUTS = (
     ([CLIP], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 3.9}),
     ([CLIP], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 10.3}),
 )
+
+
+def measure_ranges(layer):
+    """The layer behind data whose range is found as the model runs, of constant weights."""
+    held = tuple(i for i in layer.params if layer.inputs[i].size > 1)
+    return replace(layer, params=held)
 
 
 CASES = [
@@ -178,6 +185,24 @@ CASES = [
     # Of int8 data MXNet adds up the filters of a group inexactly.
     conv([GROUPED, RELU], MANY_CHANNELS[1], OF_GROUPS, with_act=True, **POSITIVE),
     *(conv([DEPTHWISE, RELU], x, OF_CHANNELS, with_act=True, **POSITIVE) for x in MANY_CHANNELS),
+    *(
+        measure_ranges(conv([BIASED, *after], x, **attrs))
+        for x in IMAGES
+        for after, attrs in (([], CALIBRATED), ([RELU], {"with_act": True, **POSITIVE}))
+    ),
+    *(
+        measure_ranges(conv([DEPTHWISE, RELU], x, OF_CHANNELS, with_act=True, **POSITIVE))
+        for x in MANY_CHANNELS
+    ),
+    *(measure_ranges(summing(x, s, **CALIBRATED)) for x in IMAGES for s in ADDED),
+    *(
+        measure_ranges(dense([DENSE, RELU], x, FLOATS, quantized=True, with_eltwise=True, **CHANNELWISE, **TOP))
+        for x in ROWS
+    ),
+    *(
+        measure_ranges(dense([DENSE, RELU], x, HELD, quantized=True, with_eltwise=True, **TOP))
+        for x in ROWS
+    ),
 ]  # fmt: skip
 
 
@@ -200,6 +225,13 @@ def test_integers_are_those_of_mxnet(quantised, opset):
                 np.testing.assert_allclose(got, reference, rtol=1e-6, atol=atol, err_msg=level)
             else:
                 np.testing.assert_array_equal(got, reference, level)
+
+
+def test_layers_of_measured_ranges_are_one_operator():
+    """ONNX Runtime then keeps channels last around them, as for those of constant ranges."""
+    layer = measure_ranges(conv([BIASED, RELU], IMAGES[1], with_act=True, **POSITIVE))
+    operators = {n.op_type for n in write(layer, 3, 21)[0].graph.node}
+    assert "QLinearConv" in operators and "ConvInteger" not in operators
 
 
 # Every seventh, none with exponentials that overflow: the reference does not saturate these.

@@ -191,8 +191,9 @@ def round_bias(g, b: Value, unit: Value):
     The extra axis of a dynamic unit keeps optimizers from merging its constant factor with the
     bias, which would be rounded to other integers.
     """
-    unit = unit if unit.tensor is not None else g.Unsqueeze(unit, [0])
-    return g.cast(g.Round(g.Mul(b, unit)), DType.INT32)
+    apart = unit if unit.tensor is not None else g.Unsqueeze(unit, [0])
+    counts = g.cast(g.Round(g.Mul(b, apart)), DType.INT32)
+    return counts if counts.rank == b.rank else g.Squeeze(counts, [0])
 
 
 def round_to_int8(g, x: Value):
@@ -211,7 +212,7 @@ def run_quantized_layer(g, parts: Parts, weights: QuantizedWeights, ends):
     unit = compute_inverse_scale(g, dtype, *ends)
     factor = weights.factor(g, unit)
     y = scale_products(g, parts, weights, factor)
-    if fits_kernels(parts, factor):
+    if fits_kernels(parts, weights, factor):
         return round_and_saturate(g, y, dtype)
     cuts = dtype is DType.UINT8 and kind_of(parts.after[-1]) == "relu"  # as uint8 do themselves
     layers, add = parts.after[:-1] if cuts else parts.after, partial(add_residual, g, parts, unit)
@@ -228,16 +229,16 @@ def add_residual(g, parts: Parts, unit: Value, y: Value):
     return g.multiply_add(dequantize_unit(g, channels_last(g, summand), zero), share, y)
 
 
-def fits_kernels(parts: Parts, factor: Value) -> bool:
+def fits_kernels(parts: Parts, weights: QuantizedWeights, factor: Value) -> bool:
     """Whether runtimes have an integer kernel for a layer, at every opset that has some."""
     rectified = all(kind_of(layer) == "relu" for layer in parts.after)
     by_one = parts.convolves or factor.rank == 0
-    return rectified and by_one and not parts.sums and factor.tensor is not None
+    return rectified and by_one and not parts.sums and weights.q.tensor is not None
 
 
 def scale_products(g, parts: Parts, weights: QuantizedWeights, factor: Value):
     """Products and bias, added up and scaled; channels last where runtimes have no kernel."""
-    if not fits_kernels(parts, factor):
+    if not fits_kernels(parts, weights, factor):
         y = g.cast(multiply_integers(g, parts, weights.q), DType.FLOAT32)
         y = y if weights.bias is None else g.Add(y, g.cast_like(weights.bias, y))
         return g.Mul(y, factor)
@@ -264,7 +265,7 @@ def multiply_by(g, q: Value, scale: Value):
     zero = None
     if q.type is not DType.INT32:
         middle = MIDDLE if q.type is DType.UINT8 else 0
-        zero = g.cast(g.Add(g.Sub(scale, scale), np.float32(middle)), q.type)
+        zero = g.const(np.full(scale.static_shape, middle, q.type.numpy))
     return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
 
 
