@@ -14,6 +14,7 @@ from .layers import round_to_type
 
 MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
 MOST_PLACES = 9  # of a kernel whose convolution is a product of matrices
+MOST_INDICES = 1 << 20  # of a table of patches: 4 MiB
 LEAST_CHANNELS = 16  # of images, whose patches are copied a few bytes at a time otherwise
 
 
@@ -89,16 +90,50 @@ def convolve(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num
     return channels_last(g, g.ConvInteger(x, w, x_zero, w_zero, group=num_group, **frame))
 
 
-def gather_patches(g, x: Value, zero: Value, *, kernel_shape, strides, dilations, pads):
+def gather_patches(g, x: Value, zero: Value, **frame):
     """What lies under each place of a kernel, one after another in the last axis."""
-    x = channels_last(g, x)
+    x, kernel, strides = channels_last(g, x), frame["kernel_shape"], frame["strides"]
+    if prod(kernel) == 1 and set(strides) == {1} and not any(frame["pads"]):
+        return x
+    index = index_patches(x.ranked_shape[1:3], **frame) if prod(kernel) > 1 else None
+    if index is None:
+        return slice_patches(g, x, zero, **frame)
+    _, height, width, channels = x.ranked_shape
+    pixels = g.Reshape(x, [0, height * width, channels])
+    if any(frame["pads"]):
+        pixels = g.Pad(pixels, [0, 0, 0, 0, 1, 0], zero)
+    patches = g.Gather(pixels, g.const(index.reshape(-1)), axis=1)
+    return g.Reshape(patches, [0, *index.shape[:2], index.shape[2] * channels])
+
+
+def index_patches(sizes, *, kernel_shape, strides, dilations, pads):
+    """Which pixel lies under each place of a kernel, by rows: shape (height, width, places), int32.
+
+    Padding is one pixel behind the last. None where sizes are unknown or too small for the kernel,
+    or the table is too large.
+    """
+    if not all(isinstance(s, int) for s in sizes):
+        return None
+    height, width = sizes
+    pixels = np.arange(height * width, dtype=np.int32).reshape(sizes)
+    around = [*zip(pads[:2], pads[2:], strict=True)]
+    pixels = np.pad(pixels, around, constant_values=height * width)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True)]
+    if any(r > n for r, n in zip(reach, pixels.shape, strict=True)):
+        return None
+    under = np.lib.stride_tricks.sliding_window_view(pixels, reach)
+    index = under[:: strides[0], :: strides[1], :: dilations[0], :: dilations[1]]
+    index = index.reshape(*index.shape[:2], -1)
+    return index if index.size <= MOST_INDICES else None
+
+
+def slice_patches(g, x: Value, zero: Value, *, kernel_shape, strides, dilations, pads):
+    """The patches of images of any size."""
     if any(pads):
         x = g.Pad(x, [0, *pads[:2], 0, 0, *pads[2:], 0], zero)
     reach = [(k - 1) * d for k, d in zip(kernel_shape, dilations, strict=True)]
-    if not any(reach) and set(strides) == {1}:
-        return x
     parts = []
-    for place in product(*(range(k) for k in kernel_shape)):
+    for place in product(*map(range, kernel_shape)):
         starts = [at * d for at, d in zip(place, dilations, strict=True)]
         ends = [at - most or 2**63 - 1 for at, most in zip(starts, reach, strict=True)]
         parts.append(g.Slice(x, starts, ends, [1, 2], strides))
