@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from serde.errors import SerdeError
 from serde.formats.onnx.consumers.support_table import split_table
@@ -30,6 +30,7 @@ from serde.legalize.convert import lower_to, raise_to_ir
 from serde.spec import schema
 from tests.live_worker import LiveError
 from tests.node_cases import Case, all_cases, difference, freeze, results
+from tests.onnx_live import run_model
 
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
@@ -94,7 +95,7 @@ class Tried:
 def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]:
     """Node tests that are one node of the default domain at the opset."""
     by_op = defaultdict(list)
-    for case in all_cases():
+    for case in (*all_cases(), *make_missing_cases()):
         case = freeze(case) or case
         if len(case.ops) != 1 or len(case.data) != 1 or case.is_random:
             continue
@@ -114,6 +115,35 @@ def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]
     for op, cases in by_op.items():
         step = max(1, len(cases) // CASES)
         yield from (Tried(c, op) for c in cases[::step][:CASES])
+
+
+def make_missing_cases() -> Iterator[Case]:
+    """Tests of operators that ONNX has no node tests of, as ONNX Runtime computes them."""
+    draws = np.random.default_rng(0)
+    images = draws.standard_normal((2, 3, 13, 11)).astype(np.float32)
+    corners = draws.uniform(0, 9, (6, 2))
+    boxes = np.hstack([corners, corners + draws.uniform(-1, 8, (6, 2))])
+    regions = np.hstack([draws.integers(0, 2, (6, 1)), boxes]).astype(np.float32)
+    for shape, scale in (((2, 3), 1.0), ((3, 3), 0.73), ((1, 1), 0.5)):
+        attrs = {"pooled_shape": shape, "spatial_scale": scale}
+        yield make_case("MaxRoiPool", (images, regions), **attrs)
+    for p in (1, 2, 3):
+        yield make_case("GlobalLpPool", (images,), p=p)
+
+
+def make_case(op: str, feeds: Sequence[np.ndarray[Any, Any]], **attrs: Any) -> Case:
+    """A test of one operator of one output, at the opset of the node tests."""
+    names = [f"x{i}" for i in range(len(feeds))]
+    inputs = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for n, x in zip(names, feeds, strict=True)
+    ]
+    node = helper.make_node(op, names, ["y"], **attrs)
+    output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], op, inputs, [output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    expected = run_model(model, dict(zip(names, feeds, strict=True)))
+    return Case(f"{op} {attrs}", model, [(feeds, expected)], 1e-3, 1e-6)
 
 
 def without_extras(case: Case, opset: int) -> Case | None:

@@ -128,3 +128,16 @@ def refusals(signature: str, body: str, consumer: str, folder: Path, opset: int 
     model = model_of(f"g {signature} {{ {body} }}", opset=opset, ir_version=8)
     onnx.save(model, folder / "m.onnx")
     return [p.reason for p in serde.check(folder / "m.onnx", to=consumer).problems]
+
+
+def pooled_regions() -> tuple[str, str, dict[str, Any]]:
+    """MaxRoiPool, of which ONNX has no node test, as ``check_form`` takes it."""
+    draws = np.random.default_rng(0)
+    starts = draws.uniform(0, 9, (6, 2))
+    ends = starts + draws.uniform(-1, 8, (6, 2))
+    regions = np.hstack([draws.integers(0, 2, (6, 1)), starts, ends]).astype(np.float32)
+    return (
+        "(float[2,3,13,11] x, float[6,5] regions) => (float[6,3,2,3] y)",
+        "y = MaxRoiPool<pooled_shape = [2, 3], spatial_scale = 0.73>(x, regions)",
+        {"regions": regions},
+    )

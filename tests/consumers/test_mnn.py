@@ -10,6 +10,7 @@ from tests.consumers.checks import (
     check_model,
     check_network,
     check_node_test,
+    pooled_regions,
     quantized_forms,
     refusals,
 )
@@ -342,3 +343,8 @@ FORMS = {
 def test_forms_that_are_written_otherwise(form, tmp_path):
     signature, body, held, *opset = form
     check_form(signature, body, held, "mnn", tmp_path, *opset)
+
+
+def test_pools_of_regions(tmp_path):
+    signature, body, held = pooled_regions()
+    check_form(signature, body, held, "mnn", tmp_path)

@@ -17,6 +17,7 @@ from tests.consumers.checks import (
     check_network,
     check_node_test,
     check_recurrent,
+    pooled_regions,
     refusals,
 )
 from tests.consumers.consumers_live import CONSUMERS
@@ -394,3 +395,8 @@ FORMS = {
 def test_forms_that_are_written_otherwise(form, tmp_path):
     signature, body, held, *opset = form
     check_form(signature, body, held, "openvino", tmp_path, *opset)
+
+
+def test_pools_of_regions(tmp_path):
+    signature, body, held = pooled_regions()
+    check_form(signature, body, held, "openvino", tmp_path)

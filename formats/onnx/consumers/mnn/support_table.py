@@ -32,7 +32,7 @@ T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8: Expand GatherND Pad Resh
 T=b1,f2,f4,f8,i1,i2,i4,i8,u2,u4,u8: Equal NonZero Unique
 T=b1,f2,f4,f8,i1,i2,i4,i8,u2,u4,u8 tensor(int64)=i8: ReverseSequence
 T=b1,f2,f4,f8,i2,i4,i8,u1,u2,u4,u8: Concat
-T=f2,f4: MeanVarianceNormalization
+T=f2,f4: GlobalLpPool MaxRoiPool MeanVarianceNormalization
 T=f2,f4,f8: Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Det Elu Erf Exp Floor GRU GlobalMaxPool
   HardSigmoid HardSwish LRN LSTM LeakyRelu Log LpNormalization Mean PRelu RNN Reciprocal Selu
   Sigmoid Sin Sinh Softplus Softsign Sqrt Sum Tan Tanh ThresholdedRelu

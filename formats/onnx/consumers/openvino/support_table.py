@@ -44,7 +44,7 @@ T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 Tind=i4,i8 tensor(int64)=i8: Pad
 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8: Col2Im Expand GatherND Reshape
   ReverseSequence ScatterND Squeeze Trilu Unsqueeze
 T=b1,f2,f4,f8,i1,i4,i8,u1,u4,u8 tensor(int64)=i8: ReduceMax ReduceMin
-T=f2,f4: MeanVarianceNormalization
+T=f2,f4: GlobalLpPool MaxRoiPool MeanVarianceNormalization
 T=f2,f4,f8: Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Elu Erf Exp Floor GRU Gelu GlobalMaxPool
   GroupNormalization HardSigmoid HardSwish Hardmax LRN LSTM LeakyRelu Log LpNormalization Mean Mish
   RNN Reciprocal Round Selu Shrink Sigmoid Sin Sinh Softplus Softsign Sqrt Sum Tan Tanh
