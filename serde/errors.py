@@ -14,7 +14,8 @@ SerdeError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from os import PathLike
@@ -119,6 +120,9 @@ class UnsupportedAttribute(ConversionError):
     """The node sets an attribute, or a value of one, that its rule does not handle."""
 
 
+SHOWN_NAMES = 5  # of nodes
+
+
 @dataclass(frozen=True)
 class Problem:
     """One group of nodes that cannot be converted for the same reason.
@@ -138,10 +142,34 @@ class Problem:
         return len(self.names)
 
     def __str__(self) -> str:
-        few = ", ".join(map(repr, self.names[:5])) + (", …" if self.count > 5 else "")
         attrs = ", ".join(f"{k}={show_attribute(v)}" for k, v in self.attrs.items())
-        shown = f"{self.op} ×{self.count} ({few}): {self.reason}"
+        shown = f"{self.op} ×{self.count} ({_show_names(self.names)}): {self.reason}"
         return f"{shown.removesuffix('.')}. Attributes: {attrs}" if attrs else shown
+
+
+SHOWN_APART = 3  # groups of one reason; more of them are shown as one
+
+
+def show_problems(problems: Sequence[Problem]) -> Iterator[str]:
+    """What cannot be converted, a line each; what many operators are refused for only once."""
+    by_reason: dict[str, list[Problem]] = {}
+    for problem in problems:
+        by_reason.setdefault(problem.reason, []).append(problem)
+    for reason, group in by_reason.items():
+        if len(group) <= SHOWN_APART:
+            yield from map(str, group)
+            continue
+        counts = Counter[str]()
+        for problem in group:
+            counts[problem.op] += problem.count
+        operators = ", ".join(f"{op} ×{count}" for op, count in counts.most_common())
+        names = [name for problem in group for name in problem.names]
+        yield f"{operators} ({_show_names(names)}): {reason}"
+
+
+def _show_names(names: Sequence[str]) -> str:
+    """The first names of nodes."""
+    return ", ".join(map(repr, names[:SHOWN_NAMES])) + (", …" if len(names) > SHOWN_NAMES else "")
 
 
 class Unconvertible(SerdeError):
@@ -154,7 +182,7 @@ class Unconvertible(SerdeError):
 
     def __init__(self, stage: str, problems: Sequence[Problem]) -> None:
         total = sum(p.count for p in problems)
-        lines = "".join(f"\n  {p}" for p in problems)
+        lines = "".join(f"\n  {line}" for line in show_problems(problems))
         super().__init__(f"{stage}: {total} node(s) cannot be converted:{lines}")
         self.stage, self.problems = stage, tuple(problems)
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import serde
 from serde import errors
-from serde.errors import ConversionError, MalformedFile, MissingDependency, Problem, locate_error
+from serde.errors import (
+    ConversionError,
+    MalformedFile,
+    MissingDependency,
+    Problem,
+    Unconvertible,
+    locate_error,
+)
 from serde.ir.graph import Source
 
 NODE = Source("mxnet", "Convolution", "conv0")
@@ -51,3 +58,17 @@ def test_an_error_without_a_node_says_only_why():
 def test_problems_count_and_print():
     problem = Problem("Foo", {"k": (1, 2)}, "no rule", ("a", "b"))
     assert (problem.count, str(problem)) == (2, "Foo ×2 ('a', 'b'): no rule. Attributes: k=(1, 2)")
+
+
+def test_a_reason_of_many_operators_is_told_once():
+    ops = ("Conv", "Relu", "Conv", "Add", "Gemm")
+    problems = [Problem(op, {"at": i}, "no float16", (f"n{i}",)) for i, op in enumerate(ops)]
+    alone = Problem("Cast", {"to": 1}, "no casts", ("c",))
+    lines = str(Unconvertible("ir → x", [alone, *problems])).splitlines()
+    assert lines == [
+        "ir → x: 6 node(s) cannot be converted:",
+        "  Cast ×1 ('c'): no casts. Attributes: to=1",
+        "  Conv ×2, Relu ×1, Add ×1, Gemm ×1 ('n0', 'n1', 'n2', 'n3', 'n4'): no float16",
+    ]
+    few = str(Unconvertible("ir → x", problems[:3])).splitlines()[1:]
+    assert few == [f"  {p}" for p in problems[:3]]

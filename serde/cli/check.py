@@ -19,6 +19,7 @@ from serde.cli.options import (
 )
 from serde.cli.partition_commands import check_for_backend
 from serde.cli.show import show_model, show_notes
+from serde.errors import show_problems
 
 
 @click.command(cls=RenamingCommand)
@@ -60,8 +61,8 @@ def check(
     elif report.problems:
         total = sum(p.count for p in report.problems)
         click.echo(f"{source}: {total} node(s) cannot be converted to {report.target_format}:")
-        for problem in report.problems:
-            click.echo(f"  {problem}")
+        for line in show_problems(report.problems):
+            click.echo(f"  {line}")
     else:
         click.echo(f"{source}: everything converts to {report.target_format}")
         show_model(report)
