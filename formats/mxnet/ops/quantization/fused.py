@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Node, Value
 
 from ...rules import Layer, reads
@@ -265,7 +266,7 @@ def multiply_by(g, q: Value, scale: Value):
     zero = None
     if q.type is not DType.INT32:
         middle = MIDDLE if q.type is DType.UINT8 else 0
-        zero = g.const(np.full(scale.static_shape, middle, q.type.numpy))
+        zero = g.const(arrays.full(scale.static_shape, middle, q.type.numpy))
     return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Tensor, Value
 
 from ..convolution import window
@@ -114,17 +115,17 @@ def index_patches(sizes, *, kernel_shape, strides, dilations, pads):
     """
     if not all(isinstance(s, int) for s in sizes):
         return None
-    height, width = sizes
-    pixels = np.arange(height * width, dtype=np.int32).reshape(sizes)
     around = [*zip(pads[:2], pads[2:], strict=True)]
-    pixels = np.pad(pixels, around, constant_values=height * width)
+    padded = [size + sum(both) for size, both in zip(sizes, around, strict=True)]
     reach = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True)]
-    if any(r > n for r, n in zip(reach, pixels.shape, strict=True)):
+    if prod(padded) > MOST_INDICES or any(r > n for r, n in zip(reach, padded, strict=True)):
         return None
+    count = prod(sizes)
+    pixels = arrays.arange(count, dtype=np.int32).reshape(sizes)
+    pixels = np.pad(pixels, around, constant_values=count)
     under = np.lib.stride_tricks.sliding_window_view(pixels, reach)
     index = under[:: strides[0], :: strides[1], :: dilations[0], :: dilations[1]]
-    index = index.reshape(*index.shape[:2], -1)
-    return index if index.size <= MOST_INDICES else None
+    return index.reshape(*index.shape[:2], -1) if index.size <= MOST_INDICES else None
 
 
 def slice_patches(g, x: Value, zero: Value, *, kernel_shape, strides, dilations, pads):
