@@ -20,6 +20,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
 from ..powers import multiply_factors
+from ..quotients import legalize_quotients, truncate_quotient
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
@@ -34,6 +35,7 @@ legalize_windows(legalize)
 legalize_comparisons(legalize)
 legalize_bounds(legalize)
 legalize_reductions(legalize)
+legalize_quotients(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
@@ -174,7 +176,7 @@ def legalize_where(g, condition, x, y):
 def legalize_cast(g, x, *, to: int, **form):
     """MNN's booleans are integers, which a Cast leaves as they are."""
     if ELEMENT_TYPES[to] is not DType.BOOL or x.type is DType.BOOL:
-        return None
+        return truncate_quotient(g, x, to)
     return g.Not(g.Equal(x, 0))
 
 

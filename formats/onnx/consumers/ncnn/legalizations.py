@@ -20,6 +20,7 @@ from serde.version_converter.adapters.reduction import reduce_nothing
 from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
 from ..powers import MOST_FACTORS
+from ..quotients import legalize_quotients
 from ..reductions import read_axes
 from ..slopes import is_by_channel
 from .booleans import legalize_booleans
@@ -32,6 +33,7 @@ legalize_booleans(legalize)
 legalize_fusions(legalize)
 legalize_slices(legalize)
 legalize_windows(legalize)
+legalize_quotients(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LogSoftmax")(normalization.log_softmax)  # ncnn takes the logarithm of 0
 legalize("Selu")(elementwise.selu)

@@ -22,6 +22,7 @@ from serde.version_converter.adapters.reduction import UNREDUCED
 
 from ..non_max_suppression import raise_overlap_limit
 from ..powers import multiply_factors
+from ..quotients import legalize_quotients, truncate_quotient
 from ..reductions import multiply_sizes, transform_unreduced
 from ..slices import read_cuts
 from ..top_k import rank_equal_elements
@@ -36,6 +37,7 @@ AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities fin
 legalize_comparisons(legalize)
 legalize_recurrent_layers(legalize)
 legalize_windows(legalize)
+legalize_quotients(legalize)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("Where")(elementwise.choose_booleans)  # OpenVINO fails at conditions that are read twice
 legalize("LpNormalization")(normalization.lp_norm)  # OpenVINO adds to the norm
@@ -127,6 +129,8 @@ def legalize_cast(g, x, *, to: int, **form):
     counts = node is not None and node.op in COUNTING
     if to == ELEMENT_CODES[DType.BOOL] and (counts or x.type.kind == "f"):
         return g.Not(g.Equal(x, 0))
+    if (number := truncate_quotient(g, x, to)) is not None:
+        return number
     is_input = x.type is DType.FLOAT64 and g.producer(x) is None
     if not is_input or to != ELEMENT_CODES[DType.FLOAT32]:
         return None

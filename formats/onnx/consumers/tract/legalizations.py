@@ -23,6 +23,7 @@ from ..front_indices import count_rows_from_front, is_from_front
 from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..negative_pads import crop_negative_pads
 from ..powers import multiply_factors
+from ..quotients import legalize_quotients, truncate_quotient
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, places_of, read_cuts
 from .broadcasts import keep_expanded, legalize_broadcasts
@@ -32,6 +33,7 @@ from .sizes import find_scales, is_size, legalize_sizes
 legalize = legalization_table("ir → tract")
 legalize_broadcasts(legalize)
 legalize_sizes(legalize)
+legalize_quotients(legalize)
 legalize("LogSoftmax")(normalization.log_softmax)  # tract takes the logarithm of 0
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("Softplus")(elementwise.stable_softplus)  # tract overflows
@@ -128,6 +130,8 @@ def legalize_cast(g, x, *, to: int, **form):
     is_weight = is_weight_in_fewer_bits(x) and x.type is DType.BFLOAT16
     if is_weight and ELEMENT_TYPES[to] is DType.FLOAT32:
         return widen_weight(g, x)
+    if (number := truncate_quotient(g, x, to)) is not None:
+        return number
     node = g.producer(x)
     if node is None or node.op != "Expand" or ELEMENT_TYPES[to].kind != "f":
         return None

@@ -1,0 +1,102 @@
+"""Rounded quotients for runtimes that multiply by the reciprocal of a divisor.
+
+1/41 is less in float32 than in truth, so that 41 times it is less than 1, and its floor 0. What is
+left of the dividend tells whether a rounded quotient is one off. Of whole divisors it is exact,
+which those of indices are; other quotients stay as the runtime rounds them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import RuleTable
+from serde.spec.schema import ELEMENT_TYPES
+
+LARGEST = 2**24  # up to which float32 has all integers
+ROUNDED = frozenset({"Ceil", "Floor", "Round"})
+COMBINING = frozenset({"Abs", "Add", "Concat", "Max", "Min", "Mul", "Neg", "Sub"})
+MOVING = frozenset(  # operators of which the first operand has the numbers
+    "Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze".split()
+)
+DEEPEST = 8  # nodes that a divisor is followed back through
+
+
+def legalize_quotients(legalize: RuleTable) -> None:
+    """Add the rules for ``Floor`` and ``Ceil``; ``truncate_quotient`` is for those of ``Cast``."""
+    legalize("Floor")(round_down)
+    legalize("Ceil")(round_up)
+
+
+def round_down(g, q: Value):
+    """The floor of a quotient by whole numbers; None for other numbers."""
+    operands = find_quotient(g, q)
+    if operands is None:
+        return None
+    rounded = g.as_is("Floor", (q,), {})
+    rest, size = measure_rest(g, rounded, *operands)
+    return g.Sub(g.Add(rounded, count(g, "GreaterOrEqual", rest, size)), count(g, "Less", rest, 0))
+
+
+def round_up(g, q: Value):
+    """The ceiling of a quotient by whole numbers; None for other numbers."""
+    operands = find_quotient(g, q)
+    if operands is None:
+        return None
+    rounded = g.as_is("Ceil", (q,), {})
+    rest, size = measure_rest(g, rounded, *operands)
+    below = count(g, "LessOrEqual", rest, g.Neg(size))
+    return g.Sub(g.Add(rounded, count(g, "Greater", rest, 0)), below)
+
+
+def truncate_quotient(g, q: Value, to: int):
+    """A quotient by whole numbers that is cast to an integer; None for other numbers."""
+    if ELEMENT_TYPES[to].kind not in "iu" or find_quotient(g, q) is None:
+        return None
+    return g.as_is("Cast", (g.Mul(g.Sign(q), g.Floor(g.Abs(q))),), {"to": to})
+
+
+def find_quotient(g, q: Value) -> tuple[Value, Value] | None:
+    """The dividend and the whole divisor of a quotient, or those of its absolute value."""
+    if q.type not in (DType.FLOAT32, DType.FLOAT64):
+        return None
+    node = g.producer(q)
+    if node is not None and node.op == "Abs":
+        inside = find_quotient(g, node.inputs[0])
+        return None if inside is None else (g.Abs(inside[0]), g.Abs(inside[1]))
+    if node is None or node.op != "Div":
+        return None
+    x, y = node.inputs
+    return (x, y) if is_whole(g, y) else None
+
+
+def is_whole(g, y: Value, depth: int = 0) -> bool:
+    """Whether numbers have no fractions, by how they are computed."""
+    if y.type.kind in "iub":
+        return True
+    if y.tensor is not None:
+        array = y.array()
+        return bool(
+            (np.isfinite(array) & (array == np.floor(array)) & (abs(array) <= LARGEST)).all()
+        )
+    node = g.producer(y)
+    if node is None or depth == DEEPEST:
+        return False
+    if node.op in ROUNDED:
+        return True
+    operands = node.inputs[:1] if node.op in MOVING or node.op == "Cast" else node.inputs
+    follows = node.op in MOVING or node.op in COMBINING or node.op == "Cast"
+    return follows and all(v is not None and is_whole(g, v, depth + 1) for v in operands)
+
+
+def measure_rest(g, rounded: Value, x: Value, y: Value) -> tuple[Value, Value]:
+    """What is left of a dividend, as if the divisor were positive, and the divisor's size."""
+    rest = g.Sub(x, g.Mul(rounded, y))
+    if y.tensor is not None and (y.array() > 0).all():
+        return rest, y
+    return g.Mul(rest, g.Sign(y)), g.Abs(y)
+
+
+def count(g, comparison: str, a: Value, b: Value | int):
+    """1 where a comparison holds, and 0 elsewhere."""
+    return g.cast(g[comparison](a, g.const(b, a.type) if isinstance(b, int) else b), a.type)

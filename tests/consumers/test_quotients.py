@@ -1,0 +1,32 @@
+"""Rounded quotients by whole numbers, of which consumers multiply by the reciprocal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.consumers.checks import check_form
+from tests.consumers.runtimes import TITLES, is_here
+
+NUMBERS = np.arange(-300, 6000, dtype=np.float32).reshape(1, -1)
+SIGNATURE = "(float[1,6300] x) => (float[1,6300] y)"
+WHOLE = "a = Abs(x) f = Floor(a) n = Add(f, one) "  # numbers that are whole by how they are made
+FORMS = {
+    "floor": "q = Div(x, c) y = Floor(q)",
+    "ceiling": "q = Div(x, c) y = Ceil(q)",
+    "integer": "q = Div(x, c) i = Cast<to = 6>(q) y = Cast<to = 1>(i)",
+    "truncated": "q = Div(x, c) s = Sign(q) a = Abs(q) f = Floor(a) y = Mul(s, f)",
+    "rest": "q = Div(x, c) f = Floor(q) m = Mul(f, c) y = Sub(x, m)",
+    "of computed numbers": WHOLE + "q = Div(x, n) y = Floor(q)",
+    "by computed numbers": WHOLE + "q = Div(c, n) y = Floor(q)",
+}
+
+
+@pytest.mark.parametrize("divisor", [7, 41, -47])  # whose reciprocals are less, or more
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", TITLES)
+def test_rounded_quotients(name, form, divisor, tmp_path):
+    if not is_here(name):
+        pytest.skip(f"no live {name}")
+    held = {"x": NUMBERS, "c": np.float32(divisor), "one": np.float32(1)}
+    check_form(SIGNATURE, FORMS[form], held, name, tmp_path)
