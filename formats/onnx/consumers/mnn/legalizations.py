@@ -10,6 +10,7 @@ from serde.ir.graph import DType
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes
+from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.indexing import linearize_indices
 from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.quantization import emit_dequantize
@@ -20,7 +21,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
 from ..powers import multiply_factors
-from ..quotients import legalize_quotients, truncate_quotient
+from ..quotients import is_whole, legalize_quotients, truncate_quotient
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
@@ -123,6 +124,18 @@ def legalize_division(g, a, b):
         return quotient
     rest = g.Sub(a, g.Mul(quotient, b))  # coordinates: 49 times 1/49 is not 1
     return g.Add(quotient, g.Mul(rest, inverse))
+
+
+@legalize("Mod")
+def legalize_mod(g, x, y, *, fmod: int):
+    """MNN's remainder of floats has the sign of the divisor, and is exact of whole divisors."""
+    if x.type.kind != "f":
+        return None
+    require(is_whole(g, y), "MNN has remainders of floats by whole numbers only")
+    if not fmod:
+        return floor_mod(g, x, y)
+    size = g.as_is("Mod", (g.Abs(x), g.Abs(y)), {"fmod": fmod})
+    return g.Mul(g.Sign(x), size)
 
 
 def is_of_sizes(g, v) -> bool:

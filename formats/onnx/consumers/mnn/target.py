@@ -25,7 +25,8 @@ WRONG = frozenset(  # in some form at least, or lossy
 )
 ONLY_FLOATS = frozenset("ArgMax ArgMin Gemm MatMul ReduceProd Sign".split())
 UNTESTED: dict[str, TypeConstraints] = {"Pow": {}, "Shape": {}}  # up to a rule; in no test alone
-INTEGERS: dict[str, TypeConstraints] = {"Mod": {"T": frozenset({DType.INT32, DType.INT64})}}
+COUNTS = frozenset({DType.FLOAT32, DType.INT32, DType.INT64})
+REMAINDERS: dict[str, TypeConstraints] = {"Mod": {"T": COUNTS}}  # of floats up to a rule
 
 
 def _types(op: str) -> TypeConstraints:
@@ -33,7 +34,7 @@ def _types(op: str) -> TypeConstraints:
     return {tie: types & legal for tie, types in SUPPORTED[op].items()}
 
 
-SUPPORTS = {op: _types(op) for op in SUPPORTED if op not in WRONG} | UNTESTED | INTEGERS
+SUPPORTS = {op: _types(op) for op in SUPPORTED if op not in WRONG} | UNTESTED | REMAINDERS
 
 
 def check_elements(node: Node) -> str | None:
