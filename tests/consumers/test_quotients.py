@@ -18,6 +18,7 @@ WHOLE = "a = Abs(x) f = Floor(a) n = Add(f, one) "  # numbers that are whole by 
 FORMS = {
     "floor": "q = Div(x, c) y = Floor(q)",
     "ceiling": "q = Div(x, c) y = Ceil(q)",
+    "nearest": "q = Div(x, c) y = Round(q)",
     "integer": "q = Div(x, c) i = Cast<to = 6>(q) y = Cast<to = 1>(i)",
     "truncated": "q = Div(x, c) s = Sign(q) a = Abs(q) f = Floor(a) y = Mul(s, f)",
     "rest": "q = Div(x, c) f = Floor(q) m = Mul(f, c) y = Sub(x, m)",
@@ -26,7 +27,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("divisor", [7, 41, -47])  # whose reciprocals are less, or more
+@pytest.mark.parametrize("divisor", [7, 41, -47, 82])  # whose reciprocals are less, or more
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", TITLES)
 def test_rounded_quotients(name, form, divisor, tmp_path):

@@ -23,9 +23,10 @@ DEEPEST = 8  # nodes that a divisor is followed back through
 
 
 def legalize_quotients(legalize: RuleTable) -> None:
-    """Add the rules for ``Floor`` and ``Ceil``; ``truncate_quotient`` is for those of ``Cast``."""
+    """Add the rules but that of ``Cast``, which is ``truncate_quotient``."""
     legalize("Floor")(round_down)
     legalize("Ceil")(round_up)
+    legalize("Round")(round_to_nearest)
 
 
 def round_down(g, q: Value):
@@ -49,6 +50,22 @@ def round_up(g, q: Value):
     return g.Sub(g.Add(rounded, count(g, "Greater", rest, 0)), below)
 
 
+def round_to_nearest(g, q: Value):
+    """The whole number nearest to a quotient, the even one of two; None for other numbers."""
+    operands = find_quotient(g, q)
+    if operands is None:
+        return None
+    rounded = g.Floor(g.Add(q, 0.5))  # MNN has no Round
+    rest, size = measure_rest(g, rounded, *operands)
+    half = g.Mul(rounded, 0.5)
+    twice, is_odd = g.Mul(rest, 2.0), g.Not(g.Equal(half, g.Floor(half)))
+    above, below = (
+        g.Or(g[order](twice, most), g.And(is_odd, g.Equal(twice, most)))
+        for order, most in (("Greater", size), ("Less", g.Neg(size)))
+    )
+    return g.Sub(g.Add(rounded, g.cast(above, q.type)), g.cast(below, q.type))
+
+
 def truncate_quotient(g, q: Value, to: int):
     """A quotient by whole numbers that is cast to an integer; None for other numbers."""
     if ELEMENT_TYPES[to].kind not in "iu" or find_quotient(g, q) is None:
@@ -67,7 +84,12 @@ def find_quotient(g, q: Value) -> tuple[Value, Value] | None:
     if node is None or node.op != "Div":
         return None
     x, y = node.inputs
-    return (x, y) if is_whole(g, y) else None
+    return (x, y) if is_whole(g, y) and not is_power_of_two(y) else None
+
+
+def is_power_of_two(y: Value) -> bool:
+    """Whether the reciprocals of constants are exact."""
+    return y.tensor is not None and bool((np.frexp(y.array())[0] == 0.5).all())
 
 
 def is_whole(g, y: Value, depth: int = 0) -> bool:
@@ -75,10 +97,8 @@ def is_whole(g, y: Value, depth: int = 0) -> bool:
     if y.type.kind in "iub":
         return True
     if y.tensor is not None:
-        array = y.array()
-        return bool(
-            (np.isfinite(array) & (array == np.floor(array)) & (abs(array) <= LARGEST)).all()
-        )
+        numbers = y.array()
+        return bool(((numbers == np.floor(numbers)) & (abs(numbers) <= LARGEST)).all())
     node = g.producer(y)
     if node is None or depth == DEEPEST:
         return False
