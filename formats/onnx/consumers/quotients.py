@@ -12,6 +12,7 @@ import numpy as np
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.elementwise import round_half_to_even
 
 LARGEST = 2**24  # up to which float32 has all integers
 ROUNDED = frozenset({"Ceil", "Floor", "Round"})
@@ -22,11 +23,11 @@ MOVING = frozenset(  # operators of which the first operand has the numbers
 DEEPEST = 8  # nodes that a divisor is followed back through
 
 
-def legalize_quotients(legalize: RuleTable) -> None:
+def legalize_quotients(legalize: RuleTable, has_round: bool = True) -> None:
     """Add the rules but that of ``Cast``, which is ``truncate_quotient``."""
     legalize("Floor")(round_down)
     legalize("Ceil")(round_up)
-    legalize("Round")(round_to_nearest)
+    legalize("Round")(round_to_nearest if has_round else decompose_round)
 
 
 def round_down(g, q: Value):
@@ -55,7 +56,7 @@ def round_to_nearest(g, q: Value):
     operands = find_quotient(g, q)
     if operands is None:
         return None
-    rounded = g.Floor(g.Add(q, 0.5))  # MNN has no Round
+    rounded = g.Floor(g.Add(q, 0.5))
     rest, size = measure_rest(g, rounded, *operands)
     half = g.Mul(rounded, 0.5)
     twice, is_odd = g.Mul(rest, 2.0), g.Not(g.Equal(half, g.Floor(half)))
@@ -64,6 +65,12 @@ def round_to_nearest(g, q: Value):
         for order, most in (("Greater", size), ("Less", g.Neg(size)))
     )
     return g.Sub(g.Add(rounded, g.cast(above, q.type)), g.cast(below, q.type))
+
+
+def decompose_round(g, x: Value):
+    """The nearest whole number, for a runtime without ``Round``."""
+    nearest = round_to_nearest(g, x)
+    return round_half_to_even(g, x) if nearest is None else nearest
 
 
 def truncate_quotient(g, q: Value, to: int):
