@@ -120,7 +120,7 @@ def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
 
 
 def _is_plain(scale: Value | None, attrs: Any) -> bool:
-    """Whether there are no blocks, and constant scales of float32."""
+    """Whether there are no blocks, and scales of float32."""
     has_scale = scale is not None and scale.dtype is DType.FLOAT32
     return has_scale and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
 
