@@ -1,4 +1,4 @@
-"""Rounded quotients by whole numbers, of which consumers multiply by the reciprocal."""
+"""Rounded quotients by integers, for which consumers multiply by the reciprocal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.onnx_live import model_of
 
 NUMBERS = np.arange(-300, 6000, dtype=np.float32).reshape(1, -1)
 SIGNATURE = "(float[1,6300] x) => (float[1,6300] y)"
-WHOLE = "a = Abs(x) f = Floor(a) n = Add(f, one) "  # numbers that are whole by how they are made
+COUNTS = "a = Abs(x) f = Floor(a) n = Add(f, one) "  # integers in value, by how they are computed
 FORMS = {
     "floor": "q = Div(x, c) y = Floor(q)",
     "ceiling": "q = Div(x, c) y = Ceil(q)",
@@ -22,8 +22,8 @@ FORMS = {
     "integer": "q = Div(x, c) i = Cast<to = 6>(q) y = Cast<to = 1>(i)",
     "truncated": "q = Div(x, c) s = Sign(q) a = Abs(q) f = Floor(a) y = Mul(s, f)",
     "rest": "q = Div(x, c) f = Floor(q) m = Mul(f, c) y = Sub(x, m)",
-    "of computed numbers": WHOLE + "q = Div(x, n) y = Floor(q)",
-    "by computed numbers": WHOLE + "q = Div(c, n) y = Floor(q)",
+    "of computed numbers": COUNTS + "q = Div(x, n) y = Floor(q)",
+    "by computed numbers": COUNTS + "q = Div(c, n) y = Floor(q)",
 }
 
 

@@ -1,8 +1,8 @@
 """Rounded quotients for runtimes that multiply by the reciprocal of a divisor.
 
-1/41 is less in float32 than in truth, so that 41 times it is less than 1, and its floor 0. What is
-left of the dividend tells whether a rounded quotient is one off. Of whole divisors it is exact,
-which those of indices are; other quotients stay as the runtime rounds them.
+The float32 reciprocal of 41 is below 1/41, so that 41 times it is below 1, and its floor 0. The
+remainder tells whether a rounded quotient is off by one. It is exact for divisors that are integers
+in value, as those of indices are; other quotients stay as the runtime rounds them.
 """
 
 from __future__ import annotations
@@ -31,35 +31,37 @@ def legalize_quotients(legalize: RuleTable, has_round: bool = True) -> None:
 
 
 def round_down(g, q: Value):
-    """The floor of a quotient by whole numbers; None for other numbers."""
+    """The floor of a quotient by integers; None for other numbers."""
     operands = find_quotient(g, q)
     if operands is None:
         return None
     rounded = g.as_is("Floor", (q,), {})
-    rest, size = measure_rest(g, rounded, *operands)
-    return g.Sub(g.Add(rounded, count(g, "GreaterOrEqual", rest, size)), count(g, "Less", rest, 0))
+    remainder, size = compute_remainder(g, rounded, *operands)
+    return g.Sub(
+        g.Add(rounded, count(g, "GreaterOrEqual", remainder, size)), count(g, "Less", remainder, 0)
+    )
 
 
 def round_up(g, q: Value):
-    """The ceiling of a quotient by whole numbers; None for other numbers."""
+    """The ceiling of a quotient by integers; None for other numbers."""
     operands = find_quotient(g, q)
     if operands is None:
         return None
     rounded = g.as_is("Ceil", (q,), {})
-    rest, size = measure_rest(g, rounded, *operands)
-    below = count(g, "LessOrEqual", rest, g.Neg(size))
-    return g.Sub(g.Add(rounded, count(g, "Greater", rest, 0)), below)
+    remainder, size = compute_remainder(g, rounded, *operands)
+    below = count(g, "LessOrEqual", remainder, g.Neg(size))
+    return g.Sub(g.Add(rounded, count(g, "Greater", remainder, 0)), below)
 
 
 def round_to_nearest(g, q: Value):
-    """The whole number nearest to a quotient, the even one of two; None for other numbers."""
+    """The integer nearest to a quotient by integers, half to even; None for other numbers."""
     operands = find_quotient(g, q)
     if operands is None:
         return None
     rounded = g.Floor(g.Add(q, 0.5))
-    rest, size = measure_rest(g, rounded, *operands)
+    remainder, size = compute_remainder(g, rounded, *operands)
     half = g.Mul(rounded, 0.5)
-    twice, is_odd = g.Mul(rest, 2.0), g.Not(g.Equal(half, g.Floor(half)))
+    twice, is_odd = g.Mul(remainder, 2.0), g.Not(g.Equal(half, g.Floor(half)))
     above, below = (
         g.Or(g[order](twice, most), g.And(is_odd, g.Equal(twice, most)))
         for order, most in (("Greater", size), ("Less", g.Neg(size)))
@@ -68,20 +70,20 @@ def round_to_nearest(g, q: Value):
 
 
 def decompose_round(g, x: Value):
-    """The nearest whole number, for a runtime without ``Round``."""
+    """The nearest integer, for a runtime without ``Round``."""
     nearest = round_to_nearest(g, x)
     return round_half_to_even(g, x) if nearest is None else nearest
 
 
 def truncate_quotient(g, q: Value, to: int):
-    """A quotient by whole numbers that is cast to an integer; None for other numbers."""
+    """A quotient by integers that is cast to an integer type; None for other numbers."""
     if ELEMENT_TYPES[to].kind not in "iu" or find_quotient(g, q) is None:
         return None
     return g.as_is("Cast", (g.Mul(g.Sign(q), g.Floor(g.Abs(q))),), {"to": to})
 
 
 def find_quotient(g, q: Value) -> tuple[Value, Value] | None:
-    """The dividend and the whole divisor of a quotient, or those of its absolute value."""
+    """The dividend and the integer divisor of a quotient, or those of its absolute value."""
     if q.type not in (DType.FLOAT32, DType.FLOAT64):
         return None
     node = g.producer(q)
@@ -91,7 +93,7 @@ def find_quotient(g, q: Value) -> tuple[Value, Value] | None:
     if node is None or node.op != "Div":
         return None
     x, y = node.inputs
-    return (x, y) if is_whole(g, y) and not is_power_of_two(y) else None
+    return (x, y) if is_integer_valued(g, y) and not is_power_of_two(y) else None
 
 
 def is_power_of_two(y: Value) -> bool:
@@ -99,8 +101,8 @@ def is_power_of_two(y: Value) -> bool:
     return y.tensor is not None and bool((np.frexp(y.array())[0] == 0.5).all())
 
 
-def is_whole(g, y: Value, depth: int = 0) -> bool:
-    """Whether numbers have no fractions, by how they are computed."""
+def is_integer_valued(g, y: Value, depth: int = 0) -> bool:
+    """Whether numbers are integers in value, by how they are computed."""
     if y.type.kind in "iub":
         return True
     if y.tensor is not None:
@@ -113,15 +115,15 @@ def is_whole(g, y: Value, depth: int = 0) -> bool:
         return True
     operands = node.inputs[:1] if node.op in MOVING or node.op == "Cast" else node.inputs
     follows = node.op in MOVING or node.op in COMBINING or node.op == "Cast"
-    return follows and all(v is not None and is_whole(g, v, depth + 1) for v in operands)
+    return follows and all(v is not None and is_integer_valued(g, v, depth + 1) for v in operands)
 
 
-def measure_rest(g, rounded: Value, x: Value, y: Value) -> tuple[Value, Value]:
-    """What is left of a dividend, as if the divisor were positive, and the divisor's size."""
-    rest = g.Sub(x, g.Mul(rounded, y))
+def compute_remainder(g, rounded: Value, x: Value, y: Value) -> tuple[Value, Value]:
+    """The remainder, as of a positive divisor, and the magnitude of the divisor."""
+    remainder = g.Sub(x, g.Mul(rounded, y))
     if y.tensor is not None and (y.array() > 0).all():
-        return rest, y
-    return g.Mul(rest, g.Sign(y)), g.Abs(y)
+        return remainder, y
+    return g.Mul(remainder, g.Sign(y)), g.Abs(y)
 
 
 def count(g, comparison: str, a: Value, b: Value | int):

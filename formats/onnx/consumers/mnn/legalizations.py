@@ -21,7 +21,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 from ..front_indices import count_from_front, count_rows_from_front
 from ..layer_norm import decompose_layer_norm
 from ..powers import multiply_factors
-from ..quotients import is_whole, legalize_quotients, truncate_quotient
+from ..quotients import is_integer_valued, legalize_quotients, truncate_quotient
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
@@ -128,10 +128,10 @@ def legalize_division(g, a, b):
 
 @legalize("Mod")
 def legalize_mod(g, x, y, *, fmod: int):
-    """MNN's remainder of floats has the sign of the divisor, and is exact of whole divisors."""
+    """MNN's remainder of floats has the sign of the divisor, and is exact for integer divisors."""
     if x.type.kind != "f":
         return None
-    require(is_whole(g, y), "MNN has remainders of floats by whole numbers only")
+    require(is_integer_valued(g, y), "MNN has remainders of floats by integers only")
     if not fmod:
         return floor_mod(g, x, y)
     size = g.as_is("Mod", (g.Abs(x), g.Abs(y)), {"fmod": fmod})
