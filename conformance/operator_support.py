@@ -121,14 +121,19 @@ def make_missing_cases() -> Iterator[Case]:
     """Tests of operators that ONNX has no node tests of, as ONNX Runtime computes them."""
     draws = np.random.default_rng(0)
     images = draws.standard_normal((2, 3, 13, 11)).astype(np.float32)
-    corners = draws.uniform(0, 9, (6, 2))
-    boxes = np.hstack([corners, corners + draws.uniform(-1, 8, (6, 2))])
-    regions = np.hstack([draws.integers(0, 2, (6, 1)), boxes]).astype(np.float32)
+    regions = draw_regions(draws)
     for shape, scale in (((2, 3), 1.0), ((3, 3), 0.73), ((1, 1), 0.5)):
         attrs = {"pooled_shape": shape, "spatial_scale": scale}
         yield make_case("MaxRoiPool", (images, regions), **attrs)
     for p in (1, 2, 3):
         yield make_case("GlobalLpPool", (images,), p=p)
+
+
+def draw_regions(draws: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Regions of two images, as ``MaxRoiPool`` takes them: shape (6, 5), float32."""
+    starts = draws.uniform(0, 9, (6, 2))
+    ends = starts + draws.uniform(-1, 8, (6, 2))
+    return np.hstack([draws.integers(0, 2, (6, 1)), starts, ends]).astype(np.float32)
 
 
 def make_case(op: str, feeds: Sequence[np.ndarray[Any, Any]], **attrs: Any) -> Case:

@@ -13,6 +13,7 @@ from onnx.numpy_helper import from_array
 import serde
 from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
+from conformance.operator_support import draw_regions
 from tests import networks
 from tests.consumers.runtimes import run
 from tests.onnx_live import error, model_of, run_model
@@ -132,12 +133,8 @@ def refusals(signature: str, body: str, consumer: str, folder: Path, opset: int 
 
 def pooled_regions() -> tuple[str, str, dict[str, Any]]:
     """MaxRoiPool, of which ONNX has no node test, as ``check_form`` takes it."""
-    draws = np.random.default_rng(0)
-    starts = draws.uniform(0, 9, (6, 2))
-    ends = starts + draws.uniform(-1, 8, (6, 2))
-    regions = np.hstack([draws.integers(0, 2, (6, 1)), starts, ends]).astype(np.float32)
     return (
         "(float[2,3,13,11] x, float[6,5] regions) => (float[6,3,2,3] y)",
         "y = MaxRoiPool<pooled_shape = [2, 3], spatial_scale = 0.73>(x, regions)",
-        {"regions": regions},
+        {"regions": draw_regions(np.random.default_rng(0))},
     )

@@ -7,6 +7,8 @@ in value, as those of indices are; other quotients stay as the runtime rounds th
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from serde.ir.graph import DType, Value
@@ -15,7 +17,6 @@ from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import round_half_to_even
 
 LARGEST = 2**24  # up to which float32 has all integers
-ROUNDED = frozenset({"Ceil", "Floor", "Round"})
 COMBINING = frozenset({"Abs", "Add", "Concat", "Max", "Min", "Mul", "Neg", "Sub"})
 MOVING = frozenset(  # operators of which the first operand has the numbers
     "Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze".split()
@@ -25,53 +26,47 @@ DEEPEST = 8  # nodes that a divisor is followed back through
 
 def legalize_quotients(legalize: RuleTable, has_round: bool = True) -> None:
     """Add the rules but that of ``Cast``, which is ``truncate_quotient``."""
-    legalize("Floor")(round_down)
-    legalize("Ceil")(round_up)
-    legalize("Round")(round_to_nearest if has_round else decompose_round)
+    legalize("Ceil")(partial(round_quotient, "Ceil"))
+    legalize("Floor")(partial(round_quotient, "Floor"))
+    legalize("Round")(partial(round_quotient, "Round") if has_round else decompose_round)
 
 
-def round_down(g, q: Value):
-    """The floor of a quotient by integers; None for other numbers."""
+def round_quotient(op: str, g, q: Value):
+    """A quotient by integers, rounded as an operator does; None for other numbers."""
     operands = find_quotient(g, q)
     if operands is None:
         return None
-    rounded = g.as_is("Floor", (q,), {})
-    remainder, size = compute_remainder(g, rounded, *operands)
-    return g.Sub(
-        g.Add(rounded, count(g, "GreaterOrEqual", remainder, size)), count(g, "Less", remainder, 0)
-    )
+    rounded = g.Floor(g.Add(q, 0.5)) if op == "Round" else g.as_is(op, (q,), {})
+    above, below = COMPARISONS[op](g, rounded, *compute_remainder(g, rounded, *operands))
+    return g.Sub(g.Add(rounded, g.cast(above, q.type)), g.cast(below, q.type))
 
 
-def round_up(g, q: Value):
-    """The ceiling of a quotient by integers; None for other numbers."""
-    operands = find_quotient(g, q)
-    if operands is None:
-        return None
-    rounded = g.as_is("Ceil", (q,), {})
-    remainder, size = compute_remainder(g, rounded, *operands)
-    below = count(g, "LessOrEqual", remainder, g.Neg(size))
-    return g.Sub(g.Add(rounded, count(g, "Greater", remainder, 0)), below)
+def compare_floor(g, rounded: Value, remainder: Value, size: Value):
+    """Where the floor is above ``rounded``, and where it is below."""
+    return g.GreaterOrEqual(remainder, size), g.Less(remainder, 0.0)
 
 
-def round_to_nearest(g, q: Value):
-    """The integer nearest to a quotient by integers, half to even; None for other numbers."""
-    operands = find_quotient(g, q)
-    if operands is None:
-        return None
-    rounded = g.Floor(g.Add(q, 0.5))
-    remainder, size = compute_remainder(g, rounded, *operands)
-    half = g.Mul(rounded, 0.5)
-    twice, is_odd = g.Mul(remainder, 2.0), g.Not(g.Equal(half, g.Floor(half)))
-    above, below = (
+def compare_ceiling(g, rounded: Value, remainder: Value, size: Value):
+    """Where the ceiling is above ``rounded``, and where it is below."""
+    return g.Greater(remainder, 0.0), g.LessOrEqual(remainder, g.Neg(size))
+
+
+def compare_nearest(g, rounded: Value, remainder: Value, size: Value):
+    """Where the nearest integer, half to even, is above ``rounded``, and where it is below."""
+    half, twice = g.Mul(rounded, 0.5), g.Mul(remainder, 2.0)
+    is_odd = g.Not(g.Equal(half, g.Floor(half)))
+    return (
         g.Or(g[order](twice, most), g.And(is_odd, g.Equal(twice, most)))
         for order, most in (("Greater", size), ("Less", g.Neg(size)))
     )
-    return g.Sub(g.Add(rounded, g.cast(above, q.type)), g.cast(below, q.type))
+
+
+COMPARISONS = {"Ceil": compare_ceiling, "Floor": compare_floor, "Round": compare_nearest}
 
 
 def decompose_round(g, x: Value):
     """The nearest integer, for a runtime without ``Round``."""
-    nearest = round_to_nearest(g, x)
+    nearest = round_quotient("Round", g, x)
     return round_half_to_even(g, x) if nearest is None else nearest
 
 
@@ -111,7 +106,7 @@ def is_integer_valued(g, y: Value, depth: int = 0) -> bool:
     node = g.producer(y)
     if node is None or depth == DEEPEST:
         return False
-    if node.op in ROUNDED:
+    if node.op in COMPARISONS:
         return True
     operands = node.inputs[:1] if node.op in MOVING or node.op == "Cast" else node.inputs
     follows = node.op in MOVING or node.op in COMBINING or node.op == "Cast"
@@ -124,8 +119,3 @@ def compute_remainder(g, rounded: Value, x: Value, y: Value) -> tuple[Value, Val
     if y.tensor is not None and (y.array() > 0).all():
         return remainder, y
     return g.Mul(remainder, g.Sign(y)), g.Abs(y)
-
-
-def count(g, comparison: str, a: Value, b: Value | int):
-    """1 where a comparison holds, and 0 elsewhere."""
-    return g.cast(g[comparison](a, g.const(b, a.type) if isinstance(b, int) else b), a.type)
