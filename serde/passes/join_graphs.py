@@ -14,6 +14,7 @@ from serde.ir.printer import show_value
 from serde.ir.replace_uses import replace_values
 from serde.passes import tidy
 from serde.passes.cut_inputs import check_mapping
+from serde.rewrite.clone import clone_graph
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
@@ -131,22 +132,9 @@ def _clone(graph: Graph, names: Names, dims: Dims) -> Graph:
             )  # fmt: skip
         return env[value]
 
-    def clone_node(node: Node) -> Node:
-        inputs = tuple(v and clone_value(v) for v in node.inputs)
-        attrs = {n: clone_graph(a) if isinstance(a, Graph) else a for n, a in node.attrs.items()}
-        outputs = tuple(map(clone_value, node.outputs))
-        return Node(node.op, inputs, outputs, attrs, node.domain, node.name, node.sources)
-
-    def clone_graph(inner: Graph) -> Graph:
-        inputs = tuple(map(clone_value, inner.inputs))
-        nodes = tuple(map(clone_node, inner.nodes))
-        return replace(
-            inner, inputs=inputs, nodes=nodes, outputs=tuple(map(clone_value, inner.outputs))
-        )
-
     for value in (*graph.inputs, *graph.outputs):
         clone_value(value)  # their names come first
-    return clone_graph(graph)
+    return clone_graph(graph, clone_value)
 
 
 # Sizes
