@@ -29,6 +29,7 @@ INTEGER = (
     "mobilenet1.0_int8", "vgg16_ucf101_int8", "inceptionv3_kinetics400_int8",
     "resnet18_v1b_kinetics400_int8", "resnet50_v1_int8", "simple_pose_resnet18_v1b_int8",
 )  # fmt: skip
+INTEGER_OPTIONS = ("", " --profile onnxruntime", " --int8-weights")
 NETWORKS = (
     "alexnet", *(f"densenet{n}" for n in (121, 161, 169, 201)), "inceptionv3",
     *(f"mobilenet{v}{m}" for v in ("", "v2_") for m in ("1.0", "0.75", "0.5", "0.25")),
@@ -44,7 +45,7 @@ NETWORKS = (
     "gluoncv/center_net_resnet18_v1b_voc", "gluoncv/fcn_resnet50_ade",
     "gluoncv/deeplab_resnet50_ade", "gluoncv/simple_pose_resnet18_v1b",
     "gluoncv/simple_pose_resnet18_v1b --profile onnxruntime",
-    *(f"gluoncv/{name}{option}" for name in INTEGER for option in ("", " --int8-weights")),
+    *(f"gluoncv/{name}{option}" for name in INTEGER for option in INTEGER_OPTIONS),
 )  # fmt: skip
 TITLE = "Speed of the results"
 WARMING = 3  # rounds that are not counted
@@ -226,8 +227,9 @@ def publish_rows(rows: Mapping[str, list[str]], args: argparse.Namespace) -> Non
         "changing order. The median of the rounds' ratios, and of that the median of "
         f"{args.processes} processes; in brackets that of the processor's time, which other work "
         "on the machine changes less. *–*: there is no such export, or it does not run; *wrong*: "
-        "its numbers are not MXNet's. Integers that are exact on every processor are computed "
-        "without VNNI instructions; `--int8-weights` writes those that use them."
+        "its numbers are not MXNet's. Products of integers are computed without VNNI instructions "
+        "by default, which is exact on every processor; `--profile onnxruntime` uses these where a "
+        "processor has them, `--int8-weights` takes them for granted."
     )
     publish(TITLE, f"{text}\n\n{summarize(listed)}\n\n{table(head, listed)}")
 

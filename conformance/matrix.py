@@ -182,6 +182,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/consumers": ("conformance.consumer_models", "ConsumerModels"),
     "models/reduced-precision": ("conformance.reduced_precision", "ReducedPrecision"),
     "models/optimizers": ("conformance.optimizers", "Optimizers"),
+    "models/processors": ("conformance.processors", "Processors"),
     "models/relax": ("conformance.relax_models", "RelaxModels"),
     "models/directions": ("conformance.directions", "Directions"),
     "models/round-trips": ("conformance.round_trips", "RoundTrips"),

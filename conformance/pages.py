@@ -51,6 +51,7 @@ PAGES = {
     ),
     "results/reduced-precision.md": Page("reduced_precision:page", ("models/reduced-precision",)),
     "results/optimizers.md": Page("optimizers:page", ("models/optimizers",)),
+    "results/processors.md": Page("processors:page", ("models/processors",)),
     "results/relax.md": Page("relax_models:page", ("models/relax",)),
     "results/directions.md": Page("directions:page", ("models/directions",)),
     "results/round-trips.md": Page("round_trips:page", ("models/round-trips",)),

@@ -58,7 +58,8 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
     int8_weights: bool | None = option(
         "Write weights of integer products as int8, where they are uint8.",
         "ONNX Runtime has faster kernels for uint8 by int8 on processors with VNNI instructions. "
-        "On x86 processors without, these saturate: outputs may be wrong there. See "
+        "On x86 processors without, these saturate: outputs may be wrong there. "
+        "`--profile onnxruntime` uses them only where they are exact. See "
         "[quantized-models.md](../how-to/quantized-models.md).", kind="flag",
     )  # fmt: skip
 

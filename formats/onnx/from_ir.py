@@ -29,6 +29,7 @@ from serde.passes.qlinear_ops import use_qlinear_ops
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
+from . import consumers
 from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, least_ir_version
 
@@ -66,16 +67,16 @@ def from_ir(
     if importer is not None:
         if integer_kernels:
             graph = use_qlinear_ops(without_functions(graph), True, False)
-        legal = _for_importer(graph, opset, importer)
-        return name_constants(use_int8_weights(legal) if int8_weights else legal)
+        legal = _legalize_for(importer, graph, opset)
+        legal = use_int8_weights(legal) if int8_weights else legal
+        return name_constants(consumers.prepare(importer, legal))
     decomposed |= operators_without_kernel(opset)
     lowered = drop_neutral(lower_to(graph, opset, kept != "inline", decomposed, integer_kernels))
     lowered = use_int8_weights(lowered) if int8_weights else note_uint8_weights(lowered)
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
 
-def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
-    from . import consumers
+def _legalize_for(importer: str, graph: Graph, opset: int) -> Graph:
     from .consumers import relax
 
     if (consumer := consumers.get_consumer(importer)) is not None:
@@ -85,8 +86,7 @@ def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
                 f"the profile {importer} is measured with opsets {first} to {last}, and its "
                 f"runtime may get files of opset {opset} wrong: leave out opset"
             )
-        legal = lower_to_target(graph, replace(consumer, opset=opset))
-        return consumers.prepare(importer, avoid_runtime_forms(legal))
+        return avoid_runtime_forms(lower_to_target(graph, replace(consumer, opset=opset)))
     if importer != "relax":
         target = get_target(importer)
         if opset != target.opset:

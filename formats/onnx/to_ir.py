@@ -9,6 +9,7 @@ from serde.legalize.convert import raise_to_ir
 from serde.rewrite.custom_ops import Readers, without_unused_imports
 
 from . import contrib
+from .consumers.onnxruntime.integer_kernels import take_exact_branches
 
 
 def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
@@ -20,4 +21,4 @@ def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
     readers = Readers(
         contrib.TABLES, contrib.REFUSALS, contrib.OPSETS, contrib.SYNONYMS, tuple(keep_domain)
     )
-    return without_unused_imports(raise_to_ir(graph, readers), contrib.TABLES)
+    return without_unused_imports(raise_to_ir(take_exact_branches(graph), readers), contrib.TABLES)

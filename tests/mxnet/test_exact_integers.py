@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.ir.graph import DType
+from tests.consumers.test_integer_kernels import choices, saturate
 from tests.mxnet.cases import OPSETS, case, convert_and_run, f32, i8, i32, of, u8, write
 from tests.mxnet.int8 import LAYERS, needs_exact_int8, skip_inexact
 from tests.mxnet.ops.test_attention import integers
@@ -286,3 +287,18 @@ def test_int8_weights_make_the_same_products(layer):
         expected = run_at(level, model, feeds)
         for got, reference in zip(run_at(level, signed, feeds), expected, strict=True):
             np.testing.assert_array_equal(got, reference, level)
+
+
+@needs_exact_int8
+@pytest.mark.parametrize("layer", PRODUCTS, ids=str)
+def test_kernels_chosen_by_the_processor_make_the_same_products(layer):
+    """Both those of uint8 by int8 and those of uint8 that the profile onnxruntime has."""
+    model, feeds = write(layer, 1, 21)
+    expected = {level: run_at(level, model, feeds) for level in LEVELS}
+    chosen, _ = write(layer, 1, 21, importer="onnxruntime")
+    for new_model in (chosen, saturate(chosen) if choices(chosen) else chosen):
+        for level in LEVELS:
+            for got, reference in zip(
+                run_at(level, new_model, feeds), expected[level], strict=True
+            ):
+                np.testing.assert_array_equal(got, reference, level)

@@ -37,6 +37,10 @@ def prepare(name: str, graph: Graph) -> Graph:
         from .onnx2torch.names import prepare as prepare_for_onnx2torch
 
         return prepare_for_onnx2torch(graph)
+    if name == "onnxruntime":
+        from .onnxruntime.integer_kernels import choose_integer_kernels
+
+        return choose_integer_kernels(graph)
     if name == "openvino":
         from .openvino.scans import carry_captured_values
 
