@@ -4,7 +4,7 @@ Each network's export by serde, the same after onnxslim, its export by MXNet, th
 network by PyTorch, and the network in MXNet run in turn in one process, with one thread; the table
 of benchmarks.md holds medians. The rows of networks that are not measured stay. ``$SERDE_ZOO``,
 ``$SERDE_CONSUMERS`` (for onnxslim) and ``$SERDE_TORCH`` name folders, as for ``tests`` and
-``conformance``; the last with torchvision and onnxscript as well. What is missing is left out.
+``conformance``; the last with onnxscript as well. What is missing is left out.
 """
 
 from __future__ import annotations

@@ -134,8 +134,6 @@ def test_names_that_a_module_has_already(name, tmp_path):
     [
         ("(float[1,2,4,4] x, float[2,2,3,3] w) => (float[1,2,2,2] y)", "y = Conv(x, w)",
          "onnx2torch takes constant 'W' only"),
-        ("(float[1,9,4] b, float[1,2,9] s) => (int64[N,3] y)", "y = NonMaxSuppression(b, s)",
-         "onnx2torch computes it by torchvision, which is not measured"),
         ("(float[2] x) => (uint16[2] y)", "y = Cast<to = 4>(x)",
          "onnx2torch has no uint16 elements"),
     ],

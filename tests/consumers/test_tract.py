@@ -112,7 +112,24 @@ def test_scales_of_a_size_by_name(tmp_path):
 
 
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+SELECTED = "(float[1,9,4] x, float[1,2,9] w) => (int32[M] y)", "n = NonMaxSuppression(x, w, most) "
 FORMS = {
+    "one number for each box that is selected": (
+        SELECTED[0],
+        f"{SELECTED[1]} s = Shape<start = 0, end = 1>(n) y = Expand(c, s)",
+        {"c": np.int32(3), "most": np.array([5])},
+        21,
+    ),
+    "a list of one number for each box that is selected": (
+        SELECTED[0],
+        f"{SELECTED[1]} a = Shape(n) s = Slice(a, zero, one) y = Expand(c, s)",
+        {"c": np.int32([3]), "most": np.array([5]), "zero": np.array([0]), "one": np.array([1])},
+    ),
+    "one number for each element that is selected": (
+        "(float[9] x) => (float[M] y)",
+        "k = Compress(x, b) s = Shape(k) y = Expand(c, s)",
+        {"c": np.float32(0.5), "b": np.array([0, 1, 1, 0, 0, 1, 0, 1, 1], bool)},
+    ),
     "a row that is repeated, in a product": (
         "(float[1,1,4] x) => (float[1,6,2] y, float[1,6,2] z)",
         "e = Expand(x, s) y = MatMul(e, w) t = Tile(x, r) z = MatMul(t, w)",
@@ -382,3 +399,11 @@ FORMS = {
 def test_forms_that_are_written_otherwise(form, tmp_path):
     signature, body, held, *opset = form
     check_form(signature, body, held, "tract", tmp_path, *opset)
+
+
+def test_indices_are_followed_once(tmp_path):
+    """Each of these reads the one before twice, and what they pick from has sizes by name."""
+    steps = " ".join(f"p{i + 1} = Where(c, p{i}, p{i})" for i in range(64))
+    body = f"v, p0 = TopK<axis = 0>(x, k) {steps} u = Unsqueeze(p64, a) y = GatherND(x, u)"
+    held = {"k": np.array([3]), "a": np.array([1]), "c": np.array([True, False, True])}
+    check_form("(float[N] x, bool[3] c) => (float[3] y)", body, held, "tract", tmp_path)

@@ -19,7 +19,7 @@ from tests.consumers.consumers_live import obstacle
 from tests.live_worker import LiveWorker, install, make
 
 RUNTIME = "onnx2torch==1.5.15"
-NEEDS = ["torch==2.13.0+cpu", "onnx>=1.23", "numpy"]
+NEEDS = [RUNTIME, "torch==2.14.1+cpu", "torchvision==0.29.1+cpu", "onnx>=1.23", "numpy"]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -35,7 +35,4 @@ TORCH = LiveWorker(
 
 if __name__ == "__main__":
     chosen = Path(sys.argv[1]).resolve()
-    recipe = " ".join([RUNTIME, *NEEDS])
-    # without its requirement torchvision, whose wheel of PyPI needs CUDA
-    lists = NEEDS, ["--no-deps", RUNTIME]
-    sys.exit(make(chosen, recipe, obstacle, lambda folder: install(folder, *lists)))
+    sys.exit(make(chosen, " ".join(NEEDS), obstacle, lambda folder: install(folder, NEEDS)))

@@ -6,7 +6,6 @@ import sys
 import warnings
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import onnx
@@ -30,19 +29,6 @@ def onnx2torch(path, inputs, outputs):
     np.savez(outputs, *(y.numpy() for y in listed))
 
 
-def replace_torchvision():
-    """Let onnx2torch be imported without torchvision, which two operators are computed by."""
-
-    def lacks(*operands, **form):
-        raise NotImplementedError("torchvision is not installed")
-
-    ops = ModuleType("torchvision.ops")
-    ops.nms = ops.box_convert = ops.roi_align = lacks
-    package = ModuleType("torchvision")
-    package.ops = ops
-    sys.modules |= {"torchvision": package, "torchvision.ops": ops}
-
-
 def version(package):
     return installed_version(package)
 
@@ -52,7 +38,6 @@ if __name__ == "__main__":
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    replace_torchvision()
     commands = {"onnx2torch": onnx2torch, "version": version}
     serve(
         installed_version("onnx2torch"), commands, lambda error: f"{type(error).__name__}: {error}"

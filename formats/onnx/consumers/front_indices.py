@@ -6,15 +6,18 @@ from serde.errors import require
 from serde.ir.graph import Value
 from serde.version_converter.adapters.common import size
 
-EVERY, FIRST, NONE = slice(None), slice(1), slice(0)
+EVERY, FIRST, RESULTS, NONE = slice(None), slice(1), slice(1, None), slice(0)
 # Operators that make no negative number of these of their operands, where none of these is.
 UP = {
     **dict.fromkeys(("Add", "Concat", "Mul"), EVERY),
-    **dict.fromkeys(("Expand", "Identity", "Reshape", "Squeeze", "Tile", "Transpose"), FIRST),
-    **dict.fromkeys(("Gather", "Slice", "Unsqueeze"), FIRST),
-    **dict.fromkeys(("ArgMax", "ArgMin", "NonZero", "Shape", "Size"), NONE),
+    **dict.fromkeys(("Cast", "Expand", "Identity", "Reshape", "Squeeze", "Tile"), FIRST),
+    **dict.fromkeys(("Gather", "GatherElements", "GatherND", "Slice", "Split"), FIRST),
+    **dict.fromkeys(("Transpose", "Unsqueeze"), FIRST),
+    **dict.fromkeys(("ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Shape", "Size"), NONE),
+    "Where": RESULTS,
     "Range": slice(0, None, 2),  # where it starts, and the step
 }
+PLACED = frozenset({"MaxPool", "TopK", "Unique"})  # whose results are places, but for the first
 
 
 def count_from_front(g, x: Value, indices: Value, axis: int):
@@ -37,9 +40,22 @@ def count_rows_from_front(g, x: Value, indices: Value):
 
 def is_from_front(g, indices: Value) -> bool:
     """Whether none of the indices is negative: constants, and places in what counts up from 0."""
-    if indices.tensor is not None:
-        return bool((indices.array() >= 0).all())
-    node = g.producer(indices)
-    if node is None or node.op not in UP:
-        return False
-    return all(is_from_front(g, v) for v in node.inputs[UP[node.op]])
+    values, seen = [indices], set()
+    while values:
+        value = values.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        node = g.producer(value)
+        if value.tensor is not None:
+            if (value.array() < 0).any():
+                return False
+        elif node is None:
+            return False
+        elif node.op in PLACED and value is not node.outputs[0]:
+            continue
+        elif node.op not in UP:
+            return False
+        else:
+            values += node.inputs[UP[node.op]]
+    return True

@@ -6,7 +6,7 @@ from functools import reduce
 
 from serde.decompositions import elementwise, indexing, normalization, recurrent, reduction
 from serde.errors import require
-from serde.ir.graph import DType
+from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes
@@ -346,11 +346,33 @@ def legalize_abs(g, x):
 
 
 @legalize("NonMaxSuppression")
-def legalize_non_max_suppression(g, boxes, *operands, center_point_box: int):
+def legalize_non_max_suppression(
+    g, boxes, scores, most=None, *limits, center_point_box: int
+):  # fmt: skip
     """MNN reads boxes by their corners, and those of the first sample of a batch by name."""
-    require(not center_point_box, "MNN takes boxes by their corners")
+    none = most is None or (most.tensor is not None and not most.array().any())
+    require(not none, "MNN has no results without elements, as those of 0 boxes for a class")
     require(
         isinstance(boxes.ranked_shape[0], int),
         "MNN suppresses boxes of one sample where the batch has a name: give its size (--static, "
         "--input)",
     )
+    if center_point_box:
+        middle, sides = (g.Slice(boxes, [at], [at + 2], [2]) for at in (0, 2))
+        half = g.Mul(g.Max(sides, 0.0), 0.5)  # with less than 0 a box overlaps none
+        boxes = g.Concat(g.Sub(middle, half), g.Add(middle, half), axis=2)
+    overlap, least, *_ = (*limits, None, None)
+    ranks = rank_scores(g, scores)
+    if least is not None:
+        ranks, least = g.Where(g.Greater(scores, least), ranks, 0.0), g.const([0.5], DType.FLOAT32)
+    form = {"center_point_box": 0}
+    return g.as_is("NonMaxSuppression", (boxes, ranks, most, overlap, least), form)
+
+
+def rank_scores(g, scores: Value):
+    """Numbers in the order of scores, no two of them equal: MNN takes equal ones in any order."""
+    count = g.size_of(scores, 2)
+    _, places = g.TopK(scores, g.shape_from([count]), axis=2, outputs=2)
+    zeros = g.full_like(scores, 0)
+    falling = g.cast(g.Sub(count, g.index_range(count)), DType.FLOAT32)
+    return g.ScatterElements(zeros, places, g.Add(zeros, falling), axis=2)

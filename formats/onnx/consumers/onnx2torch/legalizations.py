@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions import indexing, normalization, reduction
-from serde.errors import ConversionError, require
+from serde.errors import ConversionError
 from serde.ir.graph import DType, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.passes.dequantize import dequantize_constant
@@ -19,6 +19,7 @@ from serde.version_converter.adapters.indexing import (
 )
 from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.quantization import emit_dequantize
+from serde.version_converter.adapters.roi import align_regions
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
 from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
@@ -41,9 +42,22 @@ HALF_STEP, LEAST, BEYOND = 2.0**-25, 2.0**-151, 2.0**129  # of float32, as float
 
 
 @legalize("NonMaxSuppression")
-def legalize_non_max_suppression(g, *operands, **form):
-    """torchvision's wheels without CUDA are no package of PyPI."""
-    require(False, "onnx2torch computes it by torchvision, which is not measured")
+def legalize_non_max_suppression(
+    g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
+):
+    """torchvision takes the least corner first, and onnx2torch 0 for a limit that is left out."""
+    if not center_point_box:
+        ends = [g.Slice(boxes, [at], [at + 2], [2]) for at in (0, 2)]
+        boxes = g.Concat(g.Min(*ends), g.Max(*ends), axis=2)
+    least = g.const([-np.inf], DType.FLOAT32) if least is None else least
+    form = {"center_point_box": center_point_box}
+    return g.as_is("NonMaxSuppression", (boxes, scores, most, overlap, least), form)
+
+
+@legalize("RoiAlign")
+def legalize_roi_align(g, x, rois, batch, *, mode: str, **form):
+    """torchvision has the means of samples, not the largest."""
+    return None if mode == "avg" else align_regions(g, x, rois, batch, mode=mode, **form)
 
 
 @legalize("Clip")

@@ -17,6 +17,7 @@ T1=f2,f4,f8: IsNaN
 T1=f2,f4,f8 T2=f2,f4,f8 T=f2,f4,f8: BatchNormalization
 T1=f2,f4,f8,i1,i2,i4,i8,u1 T=f2,f4,f8,i4,i8: Pow
 T1=f4,f8: IsInf
+T1=f4,f8 T2=i8: RoiAlign
 T1=i8: ConstantOfShape
 T1=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Tile
 T2=i4,i8 T=f4,f8,i8: CumSum
@@ -45,6 +46,7 @@ T=f4,f8,i8: Einsum ReduceProd
 T=f4,f8,i8 tensor(int64)=i8: ReduceSum
 T=f4,i8: Range
 V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8: Identity
+tensor(float)=f4 tensor(int64)=i8: NonMaxSuppression
 """
 
 SUPPORTED = parse_table(MEASURED)

@@ -24,6 +24,8 @@ def legalize_expand(g, x, shape):
     (count,) = shape.ranked_shape
     if not isinstance(count, int):
         return None
+    if count == 1 and x.shape in ((), (1,)) and (rows := find_rows(g, shape)) is not None:
+        return repeat_by_rows(g, x, rows)
     if x.rank >= count and x.is_static and 1 not in x.static_shape:
         return g.Identity(x)
     sizes = shape_data_of(shape)
@@ -33,6 +35,32 @@ def legalize_expand(g, x, shape):
         return add_zeros(g, x, shape, sizes)
     known = broadcast_sizes(x, shape)
     return g.Expand(x, known) if known is not None and shape.tensor is None else None
+
+
+def find_rows(g, shape: Value) -> Value | None:
+    """The tensor whose number of rows, which depends on data, is all that ``shape`` has."""
+    node, is_first = g.producer(shape), False
+    if node is not None and node.op == "Slice":
+        bounds = [
+            v.ints() if v is not None and v.tensor is not None else () for v in node.inputs[1:]
+        ]
+        is_first = bounds[:2] == [(0,), (1,)]
+        node = g.producer(node.inputs[0])
+    elif node is not None and node.op == "Shape":
+        x = node.inputs[0]
+        end = node.attrs.get("end", None if x is None or x.shape is None else x.rank)
+        is_first = (node.attrs.get("start", 0), end) == (0, 1)
+    rows = node.inputs[0] if node is not None and node.op == "Shape" and is_first else None
+    if rows is None or not rows.shape or rows.shape[0] is not None or rows.type.kind not in "iuf":
+        return None
+    return rows if all(isinstance(d, int) and d > 0 for d in rows.shape[1:]) else None
+
+
+def repeat_by_rows(g, x: Value, rows: Value):
+    """One element for each row, chosen by rows: tract expands to no size that depends on data."""
+    for _ in rows.ranked_shape[1:]:
+        rows = g.Gather(rows, 0, axis=1)
+    return g.Where(g.Equal(rows, rows), x, x)
 
 
 def keep_expanded(g, x: Value) -> Value:

@@ -260,6 +260,18 @@ def legalize_flatten(g, x, *, axis: int):
     return g.Reshape(x, sizes)
 
 
+@legalize("NonMaxSuppression")
+def legalize_non_max_suppression(
+    g, boxes, scores, most=None, *limits, center_point_box: int
+):  # fmt: skip
+    """tract takes 0 boxes, which is the default, for all, and fewer for none."""
+    most = g.const([0]) if most is None else most
+    if most.shape_data is None:
+        most = g.Where(g.Equal(most, 0), g.const([-1], most.type), most)
+    form = {"center_point_box": center_point_box}
+    return g.as_is("NonMaxSuppression", (boxes, scores, most, *limits), form)
+
+
 @legalize("RoiAlign")
 def legalize_roi_align(g, x, rois, batch, **form):
     """tract multiplies no sizes by name, which pick the elements of an image."""
