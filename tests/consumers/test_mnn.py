@@ -107,6 +107,16 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 # Forms that MNN gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "a norm of a volume, whose last axis is long": (
+        "(float[4,3,1,1,2] x) => (float[4,3,1,1,1] y)",
+        "y = GlobalLpPool<p = 2>(x)",
+        {},
+    ),
+    "a transposed convolution that is cropped by more than its kernel": (
+        "(float[1,2,3,6] x) => (float[1,4,3,2] y)",
+        "y = ConvTranspose<pads = [1, 2, 1, 2]>(x, w)",
+        {"w": np.arange(24, dtype=np.float32).reshape(2, 4, 3, 1)},
+    ),
     "place of the largest integer": (
         "(int64[3,4] x) => (int64[3] y, int64[3] z)",
         "y = ArgMax<axis = 1, keepdims = 0>(x) "

@@ -104,6 +104,13 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
     assert refusals(signature, body, "tract", tmp_path) == [reason]
 
 
+def test_channels_of_a_size_by_name_in_groups(tmp_path):
+    signature = "(float[2,N,4] x, float[N] s) => (float[2,N,4] y)"
+    body = "y = GroupNormalization<num_groups = 2>(x, s, s)"
+    reason = "tract takes a number of channels (--static, --input)"
+    assert refusals(signature, body, "tract", tmp_path, opset=21) == [reason]
+
+
 def test_scales_of_a_size_by_name(tmp_path):
     signature = "(float[2,6,4] x, float[N] s) => (float[2,6,4] y)"
     body = "y = GroupNormalization<num_groups = 6>(x, s, s)"

@@ -20,7 +20,7 @@ WRONG = frozenset(  # in some form at least, or lossy
     DequantizeLinear Det Einsum EyeLike GridSample LpNormalization MaxUnpool
     MeanVarianceNormalization NegativeLogLikelihoodLoss QuantizeLinear RoiAlign Round STFT Shrink
     SoftmaxCrossEntropyLoss Unique GRU LSTM RNN OneHot Less Mean Sum GlobalMaxPool
-    GlobalAveragePool LpPool Erf ReverseSequence BitShift
+    GlobalAveragePool GlobalLpPool LpPool Erf ReverseSequence BitShift
     """.split()
 )
 ONLY_FLOATS = frozenset("ArgMax ArgMin Gemm MatMul ReduceProd Sign".split())

@@ -95,10 +95,19 @@ def conv_transpose(g, x, w, b=None, *, group: int, **window):
     if rows == group and columns == 1 and (uneven := uneven_pads(window)):
         y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
         return pad_window_axes(g, y, tuple(-p for p in uneven))
+    if crops_all(window):
+        y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
+        return pad_window_axes(g, y, tuple(-p for p in window["pads"]))
     if x.rank == 4:
         return None
     wide = g.ConvTranspose(as_image(g, x), as_image(g, w), b, group=group, **widen(window))
     return g.Squeeze(wide, [3])
+
+
+def crops_all(window) -> bool:
+    """Whether pads cut off more than one kernel reaches beyond the image: MNN aborts."""
+    reach = [d * (k - 1) for d, k in zip(window["dilations"], window["kernel_shape"], strict=True)]
+    return any(p > most for p, most in zip(window["pads"], 2 * reach, strict=True))
 
 
 def pool_volume(op, g, x, window, **form):

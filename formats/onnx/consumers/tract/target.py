@@ -6,7 +6,7 @@ from itertools import zip_longest
 from math import prod
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.dim_expr import Elements, product, split_coefficient
+from serde.ir.dim_expr import Elements, product, shape_data_of, split_coefficient
 from serde.ir.graph import DType, Node, Shape
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 from serde.spec.canonicalize import REDUCTIONS
@@ -75,9 +75,11 @@ def check_steps(node: Node) -> str | None:
 
 def check_expanded(node: Node) -> str | None:
     """Expand: a size by name is not broadcast to a number."""
-    own, wide = (() if v is None else v.shape or () for v in (node.inputs[0], node.outputs[0]))
+    x, shape = node.inputs
+    own = () if x is None else x.shape or ()
+    wide = shape_data_of(shape) or node.outputs[0].shape or ()
     pairs = zip(own[::-1], wide[::-1], strict=False)
-    is_mixed = any(not isinstance(a, int) and isinstance(b, int) for a, b in pairs)
+    is_mixed = any(not isinstance(a, int) and isinstance(b, int) and b != 1 for a, b in pairs)
     return "tract expands no size by name to a number (--static, --input)" if is_mixed else None
 
 
@@ -88,6 +90,13 @@ def check_scale(node: Node) -> str | None:
     if not is_open or x is None or x.shape is None or not isinstance(x.shape[1], int):
         return None
     return "tract scales channels by as many numbers, not by a size by name (--static, --input)"
+
+
+def check_channels(node: Node) -> str | None:
+    """GroupNormalization: channels of a size by name are not divided into groups."""
+    x = node.inputs[0]
+    is_known = x is None or x.shape is None or isinstance(x.shape[1], int)
+    return None if is_known else "tract takes a number of channels (--static, --input)"
 
 
 def check_shape(node: Node) -> str | None:
@@ -201,7 +210,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Div": [check_quotient],
     "Dropout": [check_training],
     "Expand": [check_sizes, check_expanded],
-    "GroupNormalization": [check_scale],
+    "GroupNormalization": [check_scale, check_channels],
     "Hardmax": [check_axis],
     "LayerNormalization": [check_broadcast],
     "Mul": [check_square, check_mixed_sizes],
