@@ -32,6 +32,7 @@ from serde.passes.cut_inputs import (
 )
 from serde.passes.dequantize import dequantize
 from serde.passes.drop_neutral import drop_neutral
+from serde.passes.fixed_sizes import settle_fixed_sizes
 from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.half_precision import to_float16
 from serde.passes.merge_factors import merge_factors
@@ -108,6 +109,7 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     if options.get("fp32"):
         graph = to_float32(without_functions(graph))
     graph = tidy(graph)
+    graph = settle_fixed_sizes(graph, without_functions(graph), options.get("inputs"))
     if options.get("fold_batchnorm"):
         graph = merge_factors(fold_batchnorm(drop_neutral(graph)))
     if options.get("fp16") or options.get("weights"):

@@ -28,6 +28,8 @@ ANOTHER = 31  # a batch no model is made with, to try the result with
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 WRITING = frozenset({"ScatterElements", "ScatterND"})
 MEASURING = frozenset({"Shape", "Size"})
+# Operators whose results depend on all elements along their axis.
+ALONG_AXIS = frozenset("CumProd CumSum Hardmax LogSoftmax LpNormalization Softmax TopK".split())
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -162,8 +164,19 @@ class _Rebatching:
         for state in inputs[5:7] if node.op in RECURRENT else ():
             held = state is not None and not self.has_batch(state)
             require(not held, f"its initial state is for a batch of {self.old}")
+        if node.op in ALONG_AXIS:
+            axis = self.axis_of(node, inputs)
+            mixed = axis is not None and self.name in dim_names(x.ranked_shape[axis])
+            require(not mixed, f"it mixes the samples of a batch of {self.old}")
         if node.op in WRITING and inputs[1] is not None and inputs[1].tensor is not None:
             raise ConversionError(f"it writes to fixed places in a batch of {self.old}")
+
+    def axis_of(self, node: Node, inputs: Sequence[Value | None]) -> int | None:
+        """The axis of an operator along one, where it is known."""
+        if (axis := node.attrs.get("axis")) is not None:
+            return int(str(axis))
+        at = inputs[1] if node.op.startswith("Cum") else None
+        return at.ints()[0] if at is not None and at.tensor is not None else None
 
     def refuse_lost(
         self, node: Node, inputs: Sequence[Value | None], results: Sequence[Value]

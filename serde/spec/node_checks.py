@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, require
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import Dim, Shape, Value, show_shape
 from serde.spec.schema import Operator
@@ -307,6 +308,18 @@ def _check_along_axis(call: Call) -> None:
     )
 
 
+def _check_reshape(call: Call) -> None:
+    """The new shape has as many elements, where all sizes are numbers."""
+    old, new = call.shape(0), shape_data_of(call.inputs[1] if len(call.inputs) > 1 else None)
+    if old is None or new is None:
+        return
+    if not call.attrs.get("allowzero"):
+        new = tuple(old[at] if d == 0 and at < len(old) else d for at, d in enumerate(new))
+    known = all(isinstance(size, int) for size in (*old, *new)) and -1 not in new
+    fits = not known or prod(old) == prod(new)  # type: ignore[arg-type]
+    require(fits, f"{call.show(0)} has not as many elements as {show_shape(new)}. {HINT}")
+
+
 def _check_scale(call: Call) -> None:
     """A scale for each slice along an axis, or one for all."""
     data, axis = call.shape(0), call.attrs.get("axis", 1)
@@ -364,6 +377,7 @@ RULES: Mapping[str, Callable[[Call], None]] = {
     "QLinearConv": _check_kernel(3),
     "QuantizeLinear": _check_scale,
     "RMSNormalization": _check_broadcast,
+    "Reshape": _check_reshape,
     "ReverseSequence": _check_lengths,
     "ScatterElements": _check_along_axis,
     "ScatterND": _check_scatter_nd,

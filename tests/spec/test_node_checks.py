@@ -55,6 +55,8 @@ SOUND = {
     "QuantizeLinear": ([(2, 3), (3,), ((3,), U8)], {"axis": 1}, 1),
     "QuantizeLinear by one": ([(2, 3), (1,), ((1,), U8)], {"axis": 1}, 1),
     "DequantizeLinear": ([((2, 3), U8), (2,)], {"axis": 0}, 1),
+    "Reshape": ([(2, 6), np.array([3, 4])], {}, 1),
+    "Reshape of a size as it is": ([(2, 6), np.array([0, 3, 2])], {}, 1),
     "ScatterND": ([(4, 5), ((2, 1), I64), (2, 5)], {}, 1),
     "ScatterElements": ([(4, 5), ((2, 2), I64), (2, 2)], {"axis": 0}, 1),
     "GatherElements": ([(4, 5), ((2, 2), I64)], {"axis": 0}, 1),
@@ -110,6 +112,7 @@ CONTRADICTORY = [
     ("GatherElements", 1, ((2,), I64), "has not the rank of data"),
     ("MaxUnpool", 1, ((1, 1, 2, 3), I64), "is not of the shape of X"),
     ("NonMaxSuppression", 1, (1, 2, 6), "5 boxes"),
+    ("Reshape", 0, (2, 5), "has not as many elements as (3, 4)"),
     ("ReverseSequence", 1, ((4,), I64), "the 3 sequences"),
     ("SoftmaxCrossEntropyLoss", 1, ((3,), I64), "2 samples"),
     ("SoftmaxCrossEntropyLoss", 2, (4,), "3 classes"),
@@ -125,8 +128,8 @@ def emit(name: str, replaced: dict[int, object] | None = None, named: bool = Fal
     read = []
     for at, operand in enumerate(operands):
         operand = (replaced or {}).get(at, operand)
-        if operand is None:
-            read.append(None)
+        if operand is None or isinstance(operand, np.ndarray):
+            read.append(None if operand is None else g.const(operand))
             continue
         typed = bool(operand) and isinstance(operand[-1], DType)
         shape, dtype = operand if typed else (operand, F32)

@@ -1,0 +1,130 @@
+"""Sizes by name that may not be any number, as where a graph was made for a batch of 1.
+
+Inference compares sizes by name with nothing: a ``Concat`` of ``N*300`` rows with 300 converts, and
+fails at every batch but one. Here shapes are inferred again with numbers for the names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, UsageError
+from serde.ir.dim_expr import shape_data_of
+from serde.ir.graph import Graph
+from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
+
+BATCH = 31  # samples: fewer than tables for batches have, and no number that models are made for
+# Sides of images and lengths: numbers with many divisors, 2**6 among them.
+LARGE, LARGER = 20160, 2882880
+SMALL = range(1, 17)  # numbers that models are made for
+NUMBER = re.compile(r"\d+")
+
+
+class FixedSize(NamedTuple):
+    """A name whose size may not be any number, and a node that takes few.
+
+    ``number`` is the only one for a batch; None where that is not known.
+    """
+
+    name: str
+    number: int | None
+    problem: Problem
+
+    @property
+    def reason(self) -> str:
+        """The node, and what is the matter with it."""
+        node, op = self.problem.names[0], self.problem.op
+        return f"{node!r} ({op}) takes few numbers for the size {self.name}"
+
+
+def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] | None) -> Graph:
+    """Return an IR graph whose batches by name may be any number, where ``inputs`` has the name.
+
+    Batches are taken out of the graph, if they can be (``rebatch``); ``inlined`` is the graph
+    without functions. Of names that are not in ``inputs``, as callers give them, a note tells.
+
+    Raises:
+        UsageError: where a batch is given a name in ``inputs``, and cannot be another number.
+    """
+    requested = set(_list_strings(dict(inputs or {}).values()))
+    for fixed in find_fixed_sizes(inlined):
+        if fixed.number is None or fixed.name not in requested:
+            note = f"{fixed.reason}: give one (--input)"
+            graph = replace(graph, notes=(*graph.notes, note))
+            continue
+        try:
+            known = fix_dimensions(inlined, {fixed.name: fixed.number})
+            graph = replace(rebatch(known, fixed.name), notes=graph.notes)
+        except SerdeError:
+            example = show_inputs(inlined, fixed.name, fixed.number)
+            raise UsageError(f"{fixed.reason}: give one, as in --input {example}") from None
+    return graph
+
+
+def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
+    """The names of sizes for which a graph without functions takes no two numbers far apart."""
+    names = dimension_names(graph)
+    if not names:
+        return []
+    batches = {v.shape[0] for v in graph.inputs if v.shape}
+    if not _find_problem(graph, {n: BATCH if n in batches else LARGE for n in names}):
+        return []
+    found = (_find_fixed_size(graph, name, name in batches) for name in sorted(names))
+    return [fixed for fixed in found if fixed is not None]
+
+
+def _find_fixed_size(graph: Graph, name: str, is_batch: bool) -> FixedSize | None:
+    problems = [_find_problem(graph, {name: size}) for size in (BATCH, LARGE, LARGER)]
+    if problems[0] is None or None in problems:
+        return None
+    near = sorted({*SMALL, *_find_numbers(graph, problems[0])}) if is_batch else ()
+    right = [n for n in near if _find_problem(graph, {name: n}) is None]
+    if right and any(_find_problem(graph, {name: right[0] * n}) is None for n in (5, 7)):
+        return None  # multiples are right
+    return FixedSize(name, right[0] if len(right) == 1 else None, problems[0])
+
+
+def _find_numbers(graph: Graph, problem: Problem) -> Iterator[int]:
+    """Numbers that sizes by name could have to be, by the values that a node reads and makes."""
+    node = next((n for n in graph.nodes if n.name in problem.names and n.op == problem.op), None)
+    values = [] if node is None else [v for v in (*node.inputs, *node.outputs) if v is not None]
+    dims = {d for v in values for d in (*(v.shape or ()), *(shape_data_of(v) or ()))}
+    texts = (d for d in dims if isinstance(d, str))
+    factors = {1, *(int(n) for text in texts for n in NUMBER.findall(text))} - {0}
+    for size in (d for d in dims if isinstance(d, int)):
+        yield from (size // factor for factor in factors if size >= factor)
+
+
+def _find_problem(graph: Graph, sizes: Mapping[str, int]) -> Problem | None:
+    """Why the graph cannot have these sizes, if it cannot."""
+    try:
+        fix_dimensions(graph, sizes)
+    except Unconvertible as error:
+        return error.problems[0]
+    except ConversionError as error:
+        return Problem("graph", {}, str(error), ("graph",))
+    return None
+
+
+def show_inputs(graph: Graph, name: str, number: int) -> str:
+    """The inputs with the number in place of the name, as the command line takes them."""
+    texts = []
+    for value in graph.inputs:
+        if value.shape is not None and name in value.shape:
+            sizes = (number if d == name else "?" if d is None else d for d in value.shape)
+            texts.append(f"{value.name}={','.join(map(str, sizes))}")
+    return " ".join(texts)
+
+
+def _list_strings(specs: Iterable[Any]) -> list[str]:
+    """The strings in shapes, and in pairs of a shape and a type."""
+    strings: list[str] = []
+    for spec in specs:
+        if isinstance(spec, str):
+            strings.append(spec)
+        elif isinstance(spec, (list, tuple)):
+            strings += _list_strings(spec)
+    return strings
