@@ -26,6 +26,7 @@ from serde.passes.name_constants import name_constants
 from serde.passes.narrow_operands import narrow_operands
 from serde.passes.parallel_products import join_parallel_products
 from serde.passes.qlinear_ops import use_qlinear_ops
+from serde.passes.sink_reversals import sink_reversals
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
@@ -34,8 +35,8 @@ from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_
 from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
-    fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices, merge_reshapes,
-    merge_reductions, make_gemms, join_parallel_products, expand_constants,
+    sink_reversals, fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices,
+    merge_reshapes, merge_reductions, make_gemms, join_parallel_products, expand_constants,
 )  # fmt: skip
 
 
