@@ -136,6 +136,11 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "a batch by name that is resized to a number": (
+        "(float[M,1,N,M] x) => (float[7,1,3,2] y)",
+        "y = Resize(x, , , s)",
+        {"s": np.array([7, 1, 3, 2])},
+    ),
     "powers of int64, and a product of sizes": (
         "(int64[N] x) => (int64[N] y, int64 z)",
         "a = Abs(x) y = Pow(a, n) s = Shape(x) z = ReduceProd<keepdims = 0>(s)",

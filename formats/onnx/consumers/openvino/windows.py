@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from serde.errors import require
+from serde.ir.dim_expr import Elements, shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
@@ -71,9 +72,16 @@ def resize(
         wide = g.Resize(g.cast(x, DType.FLOAT32), roi, scales, sizes, **sampling)
         return g.cast_like(wide, x)
     is_cropped = scales is not None and sizes is not None
-    if is_cropped or not is_native_resize(x, how, static_scales(x, scales, sizes)):
+    moves_samples = not keeps_leading_sizes(x, shape_data_of(sizes))
+    is_native = is_native_resize(x, how, static_scales(x, scales, sizes))
+    if is_cropped or moves_samples or not is_native:
         return decompose_resize(g, x, roi, scales, sizes, how)
     return g.as_is("Resize", (x, roi, scales, sizes), sampling)
+
+
+def keeps_leading_sizes(x: Value, sizes: Elements | None) -> bool:
+    """Whether sizes, where they are known, are those of ``x`` but for the last three axes."""
+    return sizes is None or sizes[: max(0, x.rank - 3)] == x.ranked_shape[: max(0, x.rank - 3)]
 
 
 def is_native_resize(x: Value, how: Sampling, factors) -> bool:
