@@ -136,6 +136,11 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "a norm of images of sizes by name": (
+        "(float[N,3,H,2] x) => (float[N,3,1,1] y)",
+        "y = GlobalLpPool<p = 3>(x)",
+        {},
+    ),
     "a batch by name that is resized to a number": (
         "(float[M,1,N,M] x) => (float[7,1,3,2] y)",
         "y = Resize(x, , , s)",
