@@ -17,7 +17,6 @@ from serde.version_converter.adapters.recurrent import KINDS
 from serde.version_converter.adapters.reduction import UNREDUCED
 from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
-from serde.version_converter.adapters.roi import align_regions
 
 from ..front_indices import count_rows_from_front, is_from_front
 from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
@@ -27,11 +26,13 @@ from ..quotients import legalize_quotients, truncate_quotient
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, places_of, read_cuts
 from .broadcasts import keep_expanded, legalize_broadcasts
+from .detection import legalize_detection
 from .recurrent import legalize_recurrent
 from .sizes import find_scales, is_size, legalize_sizes
 
 legalize = legalization_table("ir → tract")
 legalize_broadcasts(legalize)
+legalize_detection(legalize)
 legalize_sizes(legalize)
 legalize_quotients(legalize)
 legalize("LogSoftmax")(normalization.log_softmax)  # tract takes the logarithm of 0
@@ -258,26 +259,6 @@ def legalize_flatten(g, x, *, axis: int):
     sizes = [math.prod(part) if is_static else -1
              for part, is_static in zip(parts, static, strict=True)]  # fmt: skip
     return g.Reshape(x, sizes)
-
-
-@legalize("NonMaxSuppression")
-def legalize_non_max_suppression(
-    g, boxes, scores, most=None, *limits, center_point_box: int
-):  # fmt: skip
-    """tract takes 0 boxes, which is the default, for all, and fewer for none."""
-    most = g.const([0]) if most is None else most
-    if most.shape_data is None:
-        most = g.Where(g.Equal(most, 0), g.const([-1], most.type), most)
-    form = {"center_point_box": center_point_box}
-    return g.as_is("NonMaxSuppression", (boxes, scores, most, *limits), form)
-
-
-@legalize("RoiAlign")
-def legalize_roi_align(g, x, rois, batch, **form):
-    """tract multiplies no sizes by name, which pick the elements of an image."""
-    is_known = all(isinstance(d, int) for d in x.ranked_shape[2:])
-    require(is_known, "tract takes images whose sizes have numbers (--static, --input)")
-    return align_regions(g, x, rois, batch, **form)
 
 
 @legalize("GatherND")
