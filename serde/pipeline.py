@@ -109,7 +109,8 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     if options.get("fp32"):
         graph = to_float32(without_functions(graph))
     graph = tidy(graph)
-    graph = settle_fixed_sizes(graph, without_functions(graph), options.get("inputs"))
+    if dimension_names(graph):
+        graph = settle_fixed_sizes(graph, without_functions(graph), options.get("inputs"))
     if options.get("fold_batchnorm"):
         graph = merge_factors(fold_batchnorm(drop_neutral(graph)))
     if options.get("fp16") or options.get("weights"):

@@ -24,7 +24,7 @@ from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
 
 BATCH = "N"
-ANOTHER = 31  # a batch no model is made with, to try the result with
+ANOTHER = 31  # a batch no model is made with, and fewer samples than tables for them have
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 WRITING = frozenset({"ScatterElements", "ScatterND"})
 MEASURING = frozenset({"Shape", "Size"})

@@ -7,16 +7,16 @@ fails at every batch but one. Here shapes are inferred again with numbers for th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, UsageError
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Graph
-from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
+from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, rebatch
+from serde.passes.cut_inputs import spec_of
 
-BATCH = 31  # samples: fewer than tables for batches have, and no number that models are made for
 # Sides of images and lengths: numbers with many divisors, 2**6 among them.
 LARGE, LARGER = 20160, 2882880
 SMALL = range(1, 17)  # numbers that models are made for
@@ -49,7 +49,8 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
     Raises:
         UsageError: where a batch is given a name in ``inputs``, and cannot be another number.
     """
-    requested = set(_list_strings(dict(inputs or {}).values()))
+    specs = (spec_of(name, spec) for name, spec in (inputs or {}).items())
+    requested = {d for spec in specs for d in spec.shape or () if isinstance(d, str)}
     for fixed in find_fixed_sizes(inlined):
         if fixed.number is None or fixed.name not in requested:
             note = f"{fixed.reason}: give one (--input)"
@@ -57,9 +58,9 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
             continue
         try:
             known = fix_dimensions(inlined, {fixed.name: fixed.number})
-            graph = replace(rebatch(known, fixed.name), notes=graph.notes)
+            graph = inlined = replace(rebatch(known, fixed.name), notes=graph.notes)
         except SerdeError:
-            example = show_inputs(inlined, fixed.name, fixed.number)
+            example = _show_inputs(inlined, fixed.name, fixed.number)
             raise UsageError(f"{fixed.reason}: give one, as in --input {example}") from None
     return graph
 
@@ -67,17 +68,15 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
 def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
     """The names of sizes for which a graph without functions takes no two numbers far apart."""
     names = dimension_names(graph)
-    if not names:
-        return []
     batches = {v.shape[0] for v in graph.inputs if v.shape}
-    if not _find_problem(graph, {n: BATCH if n in batches else LARGE for n in names}):
+    if not _find_problem(graph, {n: ANOTHER if n in batches else LARGE for n in names}):
         return []
     found = (_find_fixed_size(graph, name, name in batches) for name in sorted(names))
     return [fixed for fixed in found if fixed is not None]
 
 
 def _find_fixed_size(graph: Graph, name: str, is_batch: bool) -> FixedSize | None:
-    problems = [_find_problem(graph, {name: size}) for size in (BATCH, LARGE, LARGER)]
+    problems = [_find_problem(graph, {name: size}) for size in (ANOTHER, LARGE, LARGER)]
     if problems[0] is None or None in problems:
         return None
     near = sorted({*SMALL, *_find_numbers(graph, problems[0])}) if is_batch else ()
@@ -109,7 +108,7 @@ def _find_problem(graph: Graph, sizes: Mapping[str, int]) -> Problem | None:
     return None
 
 
-def show_inputs(graph: Graph, name: str, number: int) -> str:
+def _show_inputs(graph: Graph, name: str, number: int) -> str:
     """The inputs with the number in place of the name, as the command line takes them."""
     texts = []
     for value in graph.inputs:
@@ -117,14 +116,3 @@ def show_inputs(graph: Graph, name: str, number: int) -> str:
             sizes = (number if d == name else "?" if d is None else d for d in value.shape)
             texts.append(f"{value.name}={','.join(map(str, sizes))}")
     return " ".join(texts)
-
-
-def _list_strings(specs: Iterable[Any]) -> list[str]:
-    """The strings in shapes, and in pairs of a shape and a type."""
-    strings: list[str] = []
-    for spec in specs:
-        if isinstance(spec, str):
-            strings.append(spec)
-        elif isinstance(spec, (list, tuple)):
-            strings += _list_strings(spec)
-    return strings

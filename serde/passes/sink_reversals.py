@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
+from serde.decompositions.transposed_convolution import FROM_THE_FRONT
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_inputs
+from serde.ir.values_read import values_read
 
-FIRST = np.iinfo(np.int64).min  # the end of a Slice that runs backwards through all
 ELEMENTWISE = frozenset(
     "Abs Cast Ceil Clip Exp Floor LeakyRelu Neg Not Relu Round Sigmoid Sqrt Tanh".split()
 )
@@ -78,7 +77,7 @@ class _Sinking:
             moved = replace(first.node, name=node.name, sources=node.sources)
             self.wait(result, Reversal(plain, first.axes, moved))
             return
-        self.reverse_all(_values_read(node))
+        self.reverse_all(values_read(node))
         self.nodes.append(node)
 
     def give(self, result: Value, plain: Value) -> bool:
@@ -110,22 +109,15 @@ class _Sinking:
         self.nodes.append(replace(reversal.node, inputs=inputs, outputs=(result,)))
 
 
-def _values_read(node: Node) -> Iterable[Value]:
-    """The operands of a node, and what its subgraphs read."""
-    return Graph("", (), (), (node,)).uses()
-
-
 def _find_reversal(node: Node) -> Reversal | None:
     """A Slice that runs backwards through whole axes, none of them the samples or channels."""
     if node.op != "Slice" or node.domain or len(node.inputs) < 5:
         return None
     x, *bounds = node.inputs
-    if x is None:
-        return None
-    if any(v is None or v.tensor is None for v in bounds):
+    if x is None or any(v is None or v.tensor is None for v in bounds):
         return None
     starts, ends, axes, steps = (v.ints() for v in bounds if v is not None)
-    if {*starts, *steps} != {-1} or {*ends} != {FIRST} or min(axes) < 2:
+    if {*starts, *steps} != {-1} or {*ends} != {FROM_THE_FRONT} or min(axes) < 2:
         return None
     return Reversal(x, frozenset(axes), node)
 

@@ -16,13 +16,13 @@ BOXES = "(float[2,20,4] x, float[2,3,20] s) => (int64[M,3] y)"
 NAMED = "(float[B,N,4] x, float[B,C,N] s) => (int64[M,3] y)"
 
 
-def draw_boxes(seed: int, most: int = 12) -> dict[str, np.ndarray]:
+def draw_boxes(seed: int) -> dict[str, np.ndarray]:
     """Boxes by any two corners or with sides below 0, equal scores and overlaps at the limit."""
     draws = np.random.default_rng(seed)
     return {
         "x": np.round(draws.uniform(-1, 8, (2, 20, 4))).astype(np.float32),
         "s": np.round(draws.standard_normal((2, 3, 20)), 1).astype(np.float32),
-        "most": np.array([most]), "overlap": np.float32([0.5]), "least": np.float32([0.2]),
+        "most": np.array([12]), "overlap": np.float32([0.5]), "least": np.float32([0.2]),
     }  # fmt: skip
 
 

@@ -197,17 +197,6 @@ def _check_slice_like(x: Shape, like: Shape, *, axes: Ints = ()) -> None:
         require(fits, f"shape {show_shape(x)} like {show_shape(like)}, which is larger")
 
 
-@checks("reshape_like")
-def _check_reshape_like(
-    x: Shape, like: Shape, *, lhs_begin: int | None = None, lhs_end: int | None = None,
-    rhs_begin: int | None = None, rhs_end: int | None = None,
-) -> None:  # fmt: skip
-    is_full = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (None,) * 4
-    if is_full and all(isinstance(d, int) for d in (*x, *like)):
-        own, other = (math.prod(d for d in s if isinstance(d, int)) for s in (x, like))
-        require(own == other, f"{own} elements in the shape {show_shape(like)}")
-
-
 @checks("depth_to_space")
 def _check_depth(x: Shape, *, block_size: int) -> None:
     _require_blocks(x, {1: block_size**2})

@@ -6,13 +6,19 @@ does in convolutions, not in transposed ones.
 
 from __future__ import annotations
 
-from serde.decompositions.transposed_convolution import Phase, convolve_phases, find_phases
+from serde.decompositions.transposed_convolution import (
+    FROM_THE_FRONT,
+    Phase,
+    convolve_phases,
+    find_phases,
+)
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 BLOCK = 16  # channels that are added up at a time
 STRIDES = (1, 2, 4)  # with others oneDNN adds some images up otherwise
-TURN = [[-1, -1], [-(2**63), -(2**63)], [2, 3], [-1, -1]]  # an image by 180 degrees, for Slice
+# An image by 180 degrees, for Slice.
+TURN = [[-1, -1], [FROM_THE_FRONT] * 2, [2, 3], [-1, -1]]
 
 
 def phases(x: Value, w: Value, frame, adj: Ints) -> list[list[Phase]]:

@@ -92,10 +92,8 @@ def conv_transpose(g, x, w, b=None, *, group: int, **window):
     rows, columns = w.ranked_shape[:2]
     is_even = w.tensor is not None or group == 1 or rows == group * columns
     require(is_even, "MNN takes constant weights of groups that change the number of channels")
-    if rows == group and columns == 1 and (uneven := uneven_pads(window)):
-        y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
-        return pad_window_axes(g, y, tuple(-p for p in uneven))
-    if crops_all(window):
+    is_single = rows == group and columns == 1
+    if (is_single and uneven_pads(window)) or crops_all(window):
         y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
         return pad_window_axes(g, y, tuple(-p for p in window["pads"]))
     if x.rank == 4:

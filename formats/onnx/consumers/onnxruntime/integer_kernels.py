@@ -143,10 +143,10 @@ def take_exact_branches(graph: Graph) -> Graph:
 
 def _chooses_kernels(node: Node) -> bool:
     """Whether a node is an ``If`` whose branches are the same but for the type of weights."""
-    bodies = {body.name: [n.op for n in body.nodes] for body in node.graphs()}
-    if node.op != "If" or bodies.keys() != {*BRANCHES}:
+    if node.op != "If" or not node.name.startswith(LAYER):
         return False
-    return node.name.startswith(LAYER) and bodies[FAST] == bodies[EXACT]
+    bodies = {body.name: [n.op for n in body.nodes] for body in node.graphs()}
+    return bodies.keys() == {*BRANCHES} and bodies[FAST] == bodies[EXACT]
 
 
 def _take_exact_branch(node: Node) -> Sequence[Node]:
