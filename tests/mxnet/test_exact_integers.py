@@ -103,6 +103,8 @@ CASES = [
             {"kernel": (3, 2), "pool_type": "avg"},
             {"global_pool": True, "pool_type": "avg", "kernel": (1, 1)},
             {"kernel": (3, 3), "pad": (1, 1), "pool_type": "avg", "count_include_pad": False},
+            {"kernel": (3, 3), "pad": (1, 1), "pool_type": "avg"},
+            {"kernel": (4, 4), "pool_type": "avg"},
         )
     ),
     *(
@@ -233,6 +235,15 @@ def test_layers_of_measured_ranges_are_one_operator():
     layer = measure_ranges(conv([BIASED, RELU], IMAGES[1], with_act=True, **POSITIVE))
     operators = {n.op_type for n in write(layer, 3, 21)[0].graph.node}
     assert "QLinearConv" in operators and "ConvInteger" not in operators
+
+
+@pytest.mark.parametrize("kernel", [(3, 3), (2, 4), (2, 3)])
+def test_means_of_windows_are_convolutions(kernel):
+    """Not of 6 elements: the float nearest to a sixth moves means that lie between two integers."""
+    pool = case("_contrib_quantized_pooling", Q, LOW, HIGH, kernel=kernel, pool_type="avg")
+    operators = {n.op_type for n in write(pool, 3, 21)[0].graph.node}
+    expected = {"AveragePool"} if kernel == (2, 3) else {"QLinearConv"}
+    assert operators & {"AveragePool", "QLinearConv"} == expected
 
 
 # Every seventh, none with exponentials that overflow: the reference does not saturate these.

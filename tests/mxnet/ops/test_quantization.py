@@ -150,6 +150,11 @@ CASES = [
             {"kernel": (3, 2), "pool_type": "avg"},
             {"global_pool": True, "pool_type": "avg", "kernel": (1, 1)},
             {"kernel": (3, 3), "pad": (1, 1), "pool_type": "avg", "count_include_pad": False},
+            {"kernel": (3, 3), "pad": (1, 1), "pool_type": "avg"},
+            {"kernel": (2, 2), "pool_type": "avg"},
+            {"kernel": (2, 2), "stride": (2, 1), "pad": (1, 0), "pool_type": "avg"},
+            {"kernel": (1, 3), "stride": (1, 2), "pool_type": "avg", "pooling_convention": "full"},
+            {"kernel": (2, 4), "stride": (1, 3), "pool_type": "avg", "pooling_convention": "full"},
         )
     ),
     *(

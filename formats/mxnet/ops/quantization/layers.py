@@ -16,7 +16,6 @@ from serde.rewrite.rules import RuleTable
 
 from ...rules import reads
 from ..numpy_shape import read_numpy_transpose
-from ..pooling import read_pooling
 from ..shape import read_flatten, read_numpy_reshape, read_reshape, read_transpose
 from ..shared_attributes import with_attributes_of
 
@@ -220,33 +219,6 @@ reads("_npx_quantized_transpose")(keep_range(read_numpy_transpose))
 def read_quantized_activation(g, q, low, high):
     require(q.type is DType.INT8, "an activation of uint8, whose bits MXNet takes for int8")
     return g.Max(q, g.scalar(0, q)), low, high
-
-
-@with_attributes_of(read_pooling, leave_out=("output_size",))
-def read_quantized_pooling(mean, g, q, low, high, *, pool_type="max", **attrs):
-    """A mean is that of the integers, rounded; the greatest is found among them as well."""
-    require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    pool = partial(read_pooling, g, pool_type=pool_type, **attrs)
-    if pool_type == "avg":
-        return mean(g, pool, q, low, high), low, high
-    return round_to_type(g, pool(dequantize_unit(g, q, g.scalar(0, q))), q.type), low, high
-
-
-def average_integers(g, pool, q: Value, low: Value, high: Value):
-    """Runtimes' own means of integers differ."""
-    return g.cast(g.Round(pool(g.cast(q, DType.FLOAT32))), q.type)
-
-
-def average_floats(g, pool, q: Value, low: Value, high: Value):
-    """The mean of the numbers that integers stand for."""
-    return quantize(g, pool(dequantize(g, q, low, high)), q.type, low, high)
-
-
-POOLING = "_contrib_quantized_pooling"
-for _table, _average in ((reads, average_integers), (floating, average_floats)):
-    _table(POOLING, ignore=("cudnn_off",), only={"output_size": ("None",)})(
-        partial(read_quantized_pooling, _average)
-    )
 
 
 @reads("_contrib_quantized_concat", ignore=("num_args",))
