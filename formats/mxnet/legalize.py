@@ -7,12 +7,11 @@ an operator that came to the standard later becomes what it was before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from serde.decompositions.loops import inline_if, unroll_loop
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
@@ -51,7 +50,6 @@ NEEDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "Selu": ("LeakyReLU", {"act_type": "selu"}),
 }
 CPU_KERNELS = {"GRU": 10300, "RNN": 10300}  # the releases that first have them
-WITHOUT_CONTROL_FLOW: Mapping[str, Callable[..., Any]] = {"If": inline_if, "Loop": unroll_loop}
 Hints = dict[Value, Mapping[str, Any]]  # for rules, by the first output of a node
 
 
@@ -67,7 +65,6 @@ def _target_without(lacks: frozenset[str]) -> Target:
     supported = {op: CONSTRAINTS.get(op, {}) for op in writes.rules if op not in lacks}
     table = legalization_table(legalizations.name)
     table = table.merge({op: r for op, r in legalizations.rules.items() if op not in lacks})
-    table = table.extend({op: f for op, f in WITHOUT_CONTROL_FLOW.items() if op in lacks})
     return Target(
         "mxnet",
         supports=supported,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serde.errors import require
@@ -48,7 +48,7 @@ def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: in
 def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """An unrolled loop, for targets without loops."""
     turns = static_trip_count(trips, go, body)
-    require(turns is not None, "a loop whose turns are not known, or many")
+    require(turns is not None, f"a loop of dynamic length, or of more than {LONGEST} iterations")
     return unroll_iterations(g, turns, states, body, outputs)
 
 
@@ -146,3 +146,9 @@ def reverse_rows(g, x: Value) -> Value:
     """``x`` from the last row to the first."""
     last = g.Sub(g.Gather(g.Shape(x), 0, axis=0), 1)
     return g.Gather(x, g.Range(last, -1, -1), axis=0)  # type: ignore[no-any-return]
+
+
+# Rules of targets without control flow.
+WITHOUT_CONTROL_FLOW: Mapping[str, Callable[..., Any]] = {
+    "If": inline_if, "Loop": unroll_loop, "Scan": unroll_scan,
+}  # fmt: skip

@@ -12,15 +12,21 @@ from serde import decompositions as families
 from serde.rewrite.families import import_families
 from serde.rewrite.rules import RuleTable
 
+from .loops import WITHOUT_CONTROL_FLOW
+
 decompositions = RuleTable("decompositions")
 
 
 def add_decompositions(legalizations: RuleTable, supported: Container[str]) -> RuleTable:
-    """The legalizations of a target, and the decomposition of each operator that it lacks."""
+    """The legalizations of a target, and the decomposition of each operator that it lacks.
+
+    Without loops, all control flow is unrolled.
+    """
     import_families(families.__name__, families.__path__)
+    table = decompositions if "Loop" in supported else decompositions.extend(WITHOUT_CONTROL_FLOW)
     lacking = {
         op: rule
-        for op, rule in decompositions.rules.items()
+        for op, rule in table.rules.items()
         if op not in supported and op not in legalizations
     }
     return legalizations.merge(lacking)

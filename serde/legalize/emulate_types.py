@@ -23,6 +23,8 @@ from ..version_converter.adapters.common import BYTES, cast
 from ..version_converter.adapters.quantization import (
     emit_dequantize,
     emit_quantize,
+    per_filter,
+    per_row,
     quantize_in_float,
 )
 from ..version_converter.element_types import BORN, format_type, supports_type
@@ -76,6 +78,7 @@ MOVING = frozenset(
 WRAPPING = frozenset("Add BitwiseNot CumSum MatMul Mul Neg ReduceSum Sub Sum".split())
 STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
 TYPED = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")  # they name a type, or leave one
+PRODUCTS = ("ConvInteger", "MatMulInteger")  # of bytes only
 BODIES = {"If": 0, "Loop": 1, "Scan": 0}  # operators with bodies: outputs before their own
 
 
@@ -165,10 +168,17 @@ def legalize_type_operator(
     g: Any, emulated: EmulatedTypes, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any],
     outputs: int,
 ) -> Value | None:  # fmt: skip
-    """Legalize an operator that makes, or has an attribute for, a type the opset lacks."""
-    if op not in TYPED:
+    """Legalize an operator that makes a type the opset lacks, has an attribute for one, or takes
+    no other than such types.
+    """
+    if op not in TYPED and op not in PRODUCTS:
         return None
     logical_types = [emulated.of(v) for v in inputs]
+    if op in PRODUCTS:
+        if not any(dtype in BYTES for dtype in logical_types):
+            return None
+        with emulated.as_stored(inputs):
+            return _multiply_bytes(g, op, inputs, attrs)
     result_type = None
     if op in ("Cast", "CastLike"):
         like = inputs[1] if op == "CastLike" else None
@@ -217,6 +227,26 @@ def _quantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DTy
     return emit_quantize(  # type: ignore[no-any-return]
         g, x, scale, zero, kind, *blocks, attrs.get("saturate", 1)
     )
+
+
+def _multiply_bytes(g: Any, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Value:
+    """A product of bytes that float32 hold, added up in float32: exact below 2**24."""
+    a, b, a_zero, b_zero = (*inputs, None, None)[:4]
+    rows, filters = (
+        (per_row(a_zero), None) if op == "MatMulInteger" else (None, per_filter(b, b_zero))
+    )
+    a, b = _subtract(g, a, a_zero, rows), _subtract(g, b, b_zero, filters)
+    total = g.MatMul(a, b) if op == "MatMulInteger" else g.Conv(a, b, **attrs)
+    return cast(g, g.Round(total), DType.INT32)
+
+
+def _subtract(g: Any, x: Value, zero: Value | None, shape: Sequence[int] | None) -> Value:
+    """Bytes less their zero point, which goes with them in that shape, as float32."""
+    x = cast(g, x, DType.FLOAT32)
+    if zero is None:
+        return x
+    zero = cast(g, zero, DType.FLOAT32)
+    return g.Sub(x, zero if shape is None else g.Reshape(zero, shape))  # type: ignore[no-any-return]
 
 
 def _dequantize(

@@ -81,10 +81,10 @@ def test_slices_that_count_back(tmp_path):
 @pytest.mark.parametrize(
     "signature, body, reason",
     [
-        ("(float[1,4,4,4,4] x, float[4,2,3,3,3] w) => (float[1,4,2,2,2] y)", "y = Conv<group = 2>(x, w)",
-         "MNN convolves volumes of one group only"),
-        ("(float[1,3,4,4,4] x, float[3,2,3,3,3] w) => (float[1,2,6,6,6] y)", "y = ConvTranspose(x, w)",
-         "MNN has it over one or two axes"),
+        ("(float[1,4,D,4,4] x, float[4,4,3,3,3] w) => (float[1,4,E,2,2] y)", "y = Conv(x, w)",
+         "MNN convolves volumes of static sizes only"),
+        ("(float[1,3,4,4,4,4] x, float[3,2,3,3,3,3] w) => (float[1,2,6,6,6,6] y)",
+         "y = ConvTranspose(x, w)", "MNN has it over up to three axes"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
          "MNN has no float16 elements: leave out --fp16, or give --fp32 for a model of it"),
@@ -130,6 +130,41 @@ FORMS = {
         {
             "w": np.random.default_rng(1).standard_normal((3, 2, 3, 2, 2), np.float32),
             "b": np.float32([1, -2, 0.5]),
+        },
+    ),
+    "products of bytes": (
+        "(float[N,3,4,5] x, float[2,6] v) => (float[N,2,A,B] y, float[2,4] t)",
+        "q = QuantizeLinear(x, s, z) c = ConvInteger<pads = [1, 0, 1, 0]>(q, w, z, k) "
+        "y = Cast<to = 1>(c) p = QuantizeLinear(v, s, z) m = MatMulInteger(p, f, z, g) "
+        "t = Cast<to = 1>(m)",
+        {
+            "s": np.float32(0.02),
+            "z": np.uint8(130),
+            "w": np.random.default_rng(1).integers(0, 256, (2, 3, 3, 2)).astype(np.uint8),
+            "k": np.uint8(120),
+            "f": np.random.default_rng(2).integers(-128, 128, (6, 4)).astype(np.int8),
+            "g": np.int8([1, -2, 0, 100]),
+        },
+    ),
+    "convolved volumes in groups": (
+        "(float[N,4,6,5,4] x) => (float[N,6,A,B,C] y, float[N,4,D,E,F] z)",
+        "y = Conv<group = 2, strides = [2, 1, 2], pads = [1, 0, 1, 0, 2, 1]>(x, w, b) "
+        "z = Conv<group = 4>(x, v)",
+        {
+            "w": np.random.default_rng(1).standard_normal((6, 2, 3, 2, 2), np.float32),
+            "v": np.random.default_rng(2).standard_normal((4, 1, 2, 3, 2), np.float32),
+            "b": np.arange(6, dtype=np.float32),
+        },
+    ),
+    "transposed convolutions of volumes": (
+        "(float[N,4,3,5,4] x) => (float[N,6,A,B,C] y, float[N,3,D,E,F] z)",
+        "y = ConvTranspose<group = 2, strides = [2, 1, 3], pads = [1, 0, 1, 0, 1, 1], "
+        "output_padding = [1, 0, 2]>(x, w, b) "
+        "z = ConvTranspose<dilations = [2, 1, 2], pads = [3, 0, 0, 0, 0, 0]>(x, v)",
+        {
+            "w": np.random.default_rng(1).standard_normal((4, 3, 3, 2, 2), np.float32),
+            "v": np.random.default_rng(2).standard_normal((4, 3, 2, 3, 2), np.float32),
+            "b": np.arange(6, dtype=np.float32),
         },
     ),
     "pools of volumes": (

@@ -121,6 +121,13 @@ def test_scales_of_a_size_by_name(tmp_path):
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 SELECTED = "(float[1,9,4] x, float[1,2,9] w) => (int32[M] y)", "n = NonMaxSuppression(x, w, most) "
 FORMS = {
+    "bytes that are quantized again as the other type": (
+        "(float[2,3,4,4] x) => (float[2,3,2,2] y)",
+        "q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) "
+        "m = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(d) r = QuantizeLinear(m, t, k) "
+        "y = DequantizeLinear(r, t, k)",
+        {"s": np.float32(0.02), "z": np.uint8(128), "t": np.float32(0.03), "k": np.int8(5)},
+    ),
     "one number for each box that is selected": (
         SELECTED[0],
         f"{SELECTED[1]} s = Shape<start = 0, end = 1>(n) y = Expand(c, s)",

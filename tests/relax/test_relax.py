@@ -153,7 +153,7 @@ def test_all_that_cannot_be_said_is_listed(tmp_path: Path) -> None:
 
 def test_a_loop_of_unknown_turns_is_refused() -> None:
     (case,) = [c for c in all_cases() if c.name == "test_loop11"]
-    with pytest.raises(Unconvertible, match="a loop whose turns are not known"):
+    with pytest.raises(Unconvertible, match="a loop of dynamic length"):
         rewrite(case.model)
 
 

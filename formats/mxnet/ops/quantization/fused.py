@@ -222,12 +222,16 @@ def run_quantized_layer(g, parts: Parts, weights: QuantizedWeights, ends):
     return channels_first(g, y) if parts.convolves else y
 
 
-def add_residual(g, parts: Parts, unit: Value, y: Value):
-    """The other layer's result added, channels last, where ``unit`` stand for 1."""
+def add_residual(g, parts: Parts, unit: Value, y: Value, *, is_exact: bool = True):
+    """The other layer's result added, channels last, where ``unit`` stand for 1.
+
+    To be exact, its product with a scale is not rounded before the sum is, as in oneDNN.
+    """
     assert parts.sum is not None
     share = g.Div(unit, compute_inverse_scale(g, parts.sum.type, *parts.ranges[2:]))
     summand, zero = to_unsigned(g, parts.sum)
-    return g.multiply_add(dequantize_unit(g, channels_last(g, summand), zero), share, y)
+    x = dequantize_unit(g, channels_last(g, summand), zero)
+    return g.multiply_add(x, share, y) if is_exact else g.Add(g.Mul(x, share), y)
 
 
 def fits_kernels(parts: Parts, weights: QuantizedWeights, factor: Value) -> bool:

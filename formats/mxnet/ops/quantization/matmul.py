@@ -89,7 +89,7 @@ def fuse_convolution(way, g, parts: Parts, quantized: bool, bounds, leaves_clip:
         cut: list[Layer] = [Layer("relu", {})] if has_range(*bounds) else []
         parts.after = [p for each in parts.after for p in (cut if each.op == "clip" else [each])]
     if not has_range(*bounds):
-        return convolve_uncalibrated(g, parts, w, b)
+        return convolve_uncalibrated(g, parts, w, b, is_exact=way is convolve_in_integers)
     ends = make_range(g, *bounds)
     return way(g, parts, w, b, ends), *ends
 
@@ -136,7 +136,7 @@ def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value,
     return w, multiply_by(g, weights.bias, g.Mul(step, g.Reciprocal(weights.inverse_scale)))
 
 
-def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
+def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None, *, is_exact: bool):
     """A convolution that is not calibrated: int32 counts, of one scale for all weights."""
     low, high = compute_range(g, w)
     x_low, x_high = parts.ranges[:2]
@@ -146,7 +146,7 @@ def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
     if b is not None:
         y = g.Add(y, round_bias(g, b, unit))
     if parts.after:
-        add = partial(add_residual, g, parts, unit)
+        add = partial(add_residual, g, parts, unit, is_exact=is_exact)
         y = round_to_int32(g, apply_following_layers(g, g.cast(y, DType.FLOAT32), parts.after, add))
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 

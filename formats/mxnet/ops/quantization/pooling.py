@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def is_mean_of_fixed_count(node: Node | None) -> bool:
 def average_by_convolution(g, q: Value, node: Node):
     """An ``AveragePool`` of integers by a depthwise convolution, which ``QLinearConv`` computes."""
     names = ("kernel_shape", "strides", "dilations", "pads")
-    frame = {name: node.attrs[name] for name in names}
+    frame: dict[str, Any] = {name: node.attrs[name] for name in names}
     kernel, channels = frame["kernel_shape"], q.ranked_shape[1]
     ones = g.const(arrays.full((channels, 1, *kernel), 1, np.int8))
     share = g.const(np.float32(1 / prod(kernel)))

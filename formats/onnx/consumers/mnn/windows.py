@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from serde.errors import require
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.indexing import extreme_value
@@ -9,7 +12,7 @@ from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 
 from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 
-IMAGES = "MNN has it over one or two axes"
+IMAGES = "MNN has it over up to three axes"
 FILTERS = "MNN takes filters whose sizes have numbers"
 PADS = "pads that depend on sizes by name, or are negative: give numbers in 'pads'"
 
@@ -63,27 +66,80 @@ def conv(g, x, w, b=None, *, group: int, **window):
 
 def conv_volume(g, x, w, b, group: int, window):
     """A ``Conv`` over three axes: of images that have the channels of each place in a window."""
-    sizes, axes = x.ranked_shape[1:], (0, 2, 1, 3, 4)
-    require(all(isinstance(n, int) for n in sizes), "MNN convolves volumes of static sizes only")
-    require(group == 1 and "auto_pad" not in window, "MNN convolves volumes of one group only")
-    rows, channels, depth = w.static_shape[:3]
-    stride, step = window["strides"][0], window["dilations"][0]
-    before, behind = window["pads"][0], window["pads"][3]
-    count = (sizes[1] + before + behind - step * (depth - 1) - 1) // stride + 1
-    x = g.Pad(x, [0, 0, before, 0, 0, 0, 0, behind, 0, 0])
+    check_volumes(x, window)
+    rows, columns, depth, *kernel = w.static_shape
+    step, pads = window["dilations"][0], window["pads"]
+    x = pad_window_axes(g, x, (pads[0], 0, 0, pads[3], 0, 0))
     starts = [at * step for at in range(depth)]
-    parts = [g.Slice(x, [at], [at + (count - 1) * stride + 1], [2], [stride]) for at in starts]
-    stacked = g.Transpose(g.Concat(*parts, axis=1), perm=axes)
-    images = g.Reshape(stacked, [-1, depth * channels, *sizes[2:]])
-    filters = g.Reshape(g.Transpose(w, perm=axes), [rows, depth * channels, *w.static_shape[3:]])
-    y = g.Conv(images, filters, b, group=1, **choose_axes(window, [1, 2]))
-    volumes = g.Reshape(y, [-1, count, rows, *y.ranked_shape[2:]])
-    return g.Transpose(volumes, perm=axes)
+    images, count = stack_depth(g, x, group, starts, window["strides"][0])
+    apart = g.Transpose(w, perm=(0, 2, 1, 3, 4))
+    filters = g.Reshape(apart, [rows, depth * columns, *kernel])
+    y = g.Conv(images, filters, b, group=group, **choose_axes(window, [1, 2]))
+    return restore_depth(g, y, count)
+
+
+def conv_transpose_volume(g, x, w, b, group: int, window):
+    """A ``ConvTranspose`` over three axes: along the first a ``Conv`` of what zeros spread."""
+    check_volumes(x, window)
+    rows, columns, depth, *kernel = w.static_shape
+    step, pads = window["dilations"][0], window["pads"]
+    reach, more = step * (depth - 1), window["output_padding"][0]
+    x = spread_depth(g, x, window["strides"][0])
+    x = pad_window_axes(g, x, (reach - pads[0], 0, 0, reach - pads[3] + more, 0, 0))
+    starts = [reach - at * step for at in range(depth)]
+    images, count = stack_depth(g, x, group, starts, 1)
+    apart = g.Reshape(w, [group, rows // group, columns, depth, prod(kernel)])
+    apart = g.Transpose(apart, perm=(0, 3, 1, 2, 4))
+    filters = g.Reshape(apart, [depth * rows, columns, *kernel])
+    y = g.ConvTranspose(images, filters, b, group=group, **choose_axes(window, [1, 2]))
+    return restore_depth(g, y, count)
+
+
+def check_volumes(x, window) -> None:
+    """Refuse volumes of dynamic sizes."""
+    is_static = all(isinstance(n, int) for n in x.ranked_shape[1:])
+    require(is_static, "MNN convolves volumes of static sizes only")
+    require("auto_pad" not in window, PADS)
+
+
+def spread_depth(g, x, stride: int):
+    """Volumes with zeros between their images."""
+    if stride == 1:
+        return x
+    channels, depth, *sizes = x.ranked_shape[1:]
+    columns = g.Reshape(x, [-1, channels * depth, 1, prod(sizes)])
+    spread = g.Pad(columns, [0, 0, 0, 0, 0, 0, stride - 1, 0])
+    volumes = g.Reshape(spread, [-1, channels, depth * stride, *sizes])
+    return g.slice_axis(volumes, 2, 0, (depth - 1) * stride + 1)
+
+
+def stack_depth(g, x, group: int, starts: Sequence[int], stride: int):
+    """Images that have the channels of volumes at some places, and how many there are of each.
+
+    The channels of a group stay together; the images of a volume follow one another as samples.
+    """
+    channels, length, *sizes = x.ranked_shape[1:]
+    count = (length - max(starts) - 1) // stride + 1
+    parts = [g.slice_axis(x, 2, at, at + (count - 1) * stride + 1, stride) for at in starts]
+    stacked, depth = g.Concat(*parts, axis=1), len(parts)
+    if group > 1:
+        pixels = count * prod(sizes)
+        apart = g.Reshape(stacked, [-1, depth, group, channels // group, pixels])
+        moved = g.Transpose(apart, perm=(0, 2, 1, 3, 4))
+        stacked = g.Reshape(moved, [-1, depth * channels, count, *sizes])
+    images = g.Transpose(stacked, perm=(0, 2, 1, 3, 4))
+    return g.Reshape(images, [-1, depth * channels, *sizes]), count
+
+
+def restore_depth(g, y, count: int):
+    """Volumes of so many images that follow one another."""
+    volumes = g.Reshape(y, [-1, count, *y.ranked_shape[1:]])
+    return g.Transpose(volumes, perm=(0, 2, 1, 3, 4))
 
 
 def conv_transpose(g, x, w, b=None, *, group: int, **window):
-    """``ConvTranspose`` of one axis as of two."""
-    require(2 < x.rank < 5, IMAGES)
+    """``ConvTranspose`` of one axis, or of three, as of two."""
+    require(2 < x.rank < 6, IMAGES)
     require(not {"output_shape", "auto_pad"} & window.keys(), PADS)
     require(x.tensor is None, "MNN has no ConvTranspose of constants")
     require(w.is_static, FILTERS)
@@ -92,6 +148,8 @@ def conv_transpose(g, x, w, b=None, *, group: int, **window):
     rows, columns = w.ranked_shape[:2]
     is_even = w.tensor is not None or group == 1 or rows == group * columns
     require(is_even, "MNN takes constant weights of groups that change the number of channels")
+    if x.rank == 5:
+        return conv_transpose_volume(g, x, w, b, group, window)
     is_single = rows == group and columns == 1
     if (is_single and uneven_pads(window)) or crops_all(window):
         y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
@@ -122,7 +180,7 @@ def pool_volume(op, g, x, window, **form):
 
 def choose_axes(window, axes):
     """The attributes of a window for some of its three axes."""
-    lists = ("kernel_shape", "strides", "dilations")
+    lists = ("kernel_shape", "strides", "dilations", "output_padding")
     chosen = {**window, **{n: tuple(window[n][a] for a in axes) for n in lists if window.get(n)}}
     if pads := window.get("pads"):
         chosen["pads"] = tuple(pads[a + end] for end in (0, 3) for a in axes)

@@ -269,6 +269,7 @@ def legalize_squeeze(g, x, axes=None):
 @legalize("Reshape")
 def legalize_reshape(g, x, shape, *, allowzero: int):
     """All sizes are given."""
+    require(shape.shape != (0,), "ncnn has no tensors without axes")
     sizes = shape.ints() if shape.tensor is not None and x.is_static else ()
     if all(s > 0 for s in sizes):
         return None

@@ -6,7 +6,7 @@ the importer's own code; the node tests and the operators of the other formats t
 
 from __future__ import annotations
 
-from serde.decompositions import elementwise, indexing, loops, normalization, reduction
+from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -22,9 +22,6 @@ from ..reductions import decompose_extreme
 
 legalize = legalization_table("ir → relax")
 
-legalize("If")(loops.inline_if)
-legalize("Loop")(loops.unroll_loop)
-legalize("Scan")(loops.unroll_scan)
 legalize("Pow")(elementwise.power)
 legalize("PRelu")(elementwise.prelu)
 legalize("Pad")(crop_negative_pads)

@@ -53,7 +53,8 @@ def legalize_quantize(
 ):
     """tract takes constant scales only, and makes bytes without blocks.
 
-    It makes a table of a dequantization and a quantization, and fails where their types differ.
+    It makes a table of a dequantization and a quantization, and fails where their types differ:
+    there the quantization is arithmetic.
     """
     dtype = DType.UINT8 if zero is None else zero.type
     dtype = ELEMENT_TYPES[output_dtype] if output_dtype else dtype
@@ -61,8 +62,7 @@ def legalize_quantize(
     while node is not None and node.op in MOVES:
         node = g.producer(node.inputs[0])
     is_other = node is not None and node.op == "DequantizeLinear" and node.inputs[0].type != dtype
-    require(not is_other, "bytes that are quantized again as others: tract fails to load them")
-    if scale.tensor is not None and dtype in BYTES and not block_size:
+    if scale.tensor is not None and dtype in BYTES and not block_size and not is_other:
         return None
     return emit_quantize(g, x, scale, zero, dtype, axis, block_size)
 
