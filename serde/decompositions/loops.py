@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,14 +14,31 @@ from serde.spec.expressions import number
 LONGEST = 64  # iterations of a loop that are unrolled
 STATIC = "give its size as a number (--static, --input)"
 MAX_UNROLLED = 4096  # nodes they may come to
+LENGTH = f"a loop of dynamic length, or of more than {LONGEST} iterations"
 
 
 def static_trip_count(trips: Value | None, go: Value | None, body: Body) -> int | None:
     """How many turns a loop takes, where that is known and few of them."""
     turns = number(trips)
     endless = _always_continues(body.graph) and (go is None or number(go))
-    most = min(LONGEST, MAX_UNROLLED // (len(body.graph.nodes) + 1))
-    return int(turns) if turns is not None and endless and 0 < turns <= most else None
+    is_few = turns is not None and 0 < turns <= most_iterations(body)
+    return int(turns) if turns is not None and endless and is_few else None
+
+
+def most_iterations(body: Body) -> int:
+    """How often a body may be unrolled."""
+    return min(LONGEST, MAX_UNROLLED // (count_unrolled(body.graph) + 1))
+
+
+def count_unrolled(graph: Graph) -> int:
+    """How many nodes a graph has at most once the loops in it are unrolled."""
+    total = 0
+    for node in graph.nodes:
+        turns = number(node.inputs[0]) if node.op == "Loop" else None
+        is_loop, known = node.op in ("Loop", "Scan"), turns is not None and 0 < turns < LONGEST
+        times = (turns if known else LONGEST) if is_loop else 1
+        total += 1 + times * sum(map(count_unrolled, node.graphs()))
+    return total
 
 
 def fill_zeros(values: Sequence[int] | None, count: int) -> tuple[int, ...]:
@@ -46,10 +64,15 @@ def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: in
 
 
 def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
-    """An unrolled loop, for targets without loops."""
-    turns = static_trip_count(trips, go, body)
-    require(turns is not None, f"a loop of dynamic length, or of more than {LONGEST} iterations")
-    return unroll_iterations(g, turns, states, body, outputs)
+    """An unrolled loop, for targets without loops.
+
+    A condition has to follow from constants, as that of a count does.
+    """
+    limit, begins = math.inf if trips is None else number(trips), go is None or number(go)
+    require(limit is not None and limit > 0 and begins, LENGTH)
+    endless, most = _always_continues(body.graph), most_iterations(body)
+    require(not endless or limit <= most, LENGTH)
+    return unroll_iterations(g, int(min(limit, most + 1)), states, body, outputs, endless)
 
 
 def _always_continues(body: Graph) -> bool:
@@ -61,16 +84,24 @@ def _always_continues(body: Graph) -> bool:
     return go is body.inputs[1] or bool(number(go))
 
 
-def unroll_iterations(g, iterations: int, states, body: Body, outputs: int):
-    """The turns one after the other; what each makes beside the states is gathered."""
-    count = len(states)
+def unroll_iterations(g, iterations: int, states, body: Body, outputs: int, endless: bool = True):
+    """The turns one after the other; what each makes beside the states is gathered.
+
+    Where a loop is not ``endless`` its condition may end it before.
+    """
+    count, most = len(states), most_iterations(body)
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[1 + count :]]
     for turn in range(iterations):
+        require(turn < most, LENGTH)
         operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
-        _, *results = body(g, *operands)
+        condition, *results = body(g, *operands)
         states = results[:count]
         for row, value in zip(rows, results[count:], strict=True):
             row.append(g.Unsqueeze(value, [0]))
+        goes_on = endless or number(condition)
+        require(goes_on is not None, LENGTH)
+        if not goes_on:
+            break
     return unpack_single([*states, *(g.Concat(*row, axis=0) for row in rows)], outputs)
 
 
@@ -87,7 +118,7 @@ def unroll_scan(
     backward = fill_zeros(scan_input_directions, len(over))
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[count:]]
     ends = fill_zeros(scan_output_axes, len(rows)), fill_zeros(scan_output_directions, len(rows))
-    few = isinstance(length, int) and length * len(body.graph.nodes) <= MAX_UNROLLED
+    few = isinstance(length, int) and length * count_unrolled(body.graph) <= MAX_UNROLLED
     if g.loops and not few:
         tensors = _scan_loop(g, states, over, body, axes, backward)
         stacks = zip(tensors[count:], *ends, strict=True)

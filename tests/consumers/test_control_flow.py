@@ -17,7 +17,14 @@ SCAN = (
     "scan_input_directions = [1], body = b (float[2] s, float[2] a) => (float[2] t, float[2] u)"
     " { t = Mul(s, a) u = Sub(t, a) }>(p, x)"
 )
+COUNTED = (
+    "zero = Constant<value_int = 0>() one = Constant<value_int = 1>() five = Constant<value_int = 5>() "
+    "q, y = Loop<body = b (int64 i, bool on, int64 k, float[2,3] s) => "
+    "(bool next, int64 n, float[2,3] t) { n = Add(k, one) next = Less(n, five) t = Add(s, x) }>"
+    "(, , zero, x)"
+)
 FORMS = {
+    "a loop that a count ends": ("(float[2,3] x) => (float[2,3] y)", COUNTED),
     "a loop": ("(float[2,3] x) => (float[2,3] y, float[5,2,3] z)", TURNS.format(turns=5)),
     "a scan": (
         "(float[2,100] x, float[2] p) => (float[2] y, float[2,100] z)",

@@ -187,6 +187,12 @@ FORMS = {
         "y = Pad(x, p)",
         {"p": np.array([1, 0, 0, 0, 2, 0, 0, 1])},
     ),
+    "reductions of five axes": (
+        "(float[1,16,5,6] x) => (float[1,8,5,6] y, float[1,2,8] z, float[1,2,1] w)",
+        "v = Reshape(x, s) y = ReduceMean<axes = [1], keepdims = 0>(v) "
+        "z = ReduceMax<axes = [3, 4], keepdims = 0>(v) m = ReduceSum(v, b) w = Squeeze(m, c)",
+        {"s": np.array([1, 2, 8, 5, 6]), "b": np.array([2, 3, 4]), "c": np.array([3, 4])},
+    ),
     "repeated volumes": (
         "(float[2,3,4] x) => (float[5,2,3,4] y)",
         "y = Expand(x, s)",

@@ -65,6 +65,8 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
         total = g.ReduceSum(g.Exp(g.Sub(x, most)), every, keepdims=1)
         y = g.Add(g.Log(total), most)
         return y if keepdims else g.Squeeze(y, every)
+    if MOST_AXES < x.rank > len(every) and x.is_static:
+        return reduce_merged_axes(op, g, x, every, keepdims)
     if op in ("ReduceMax", "ReduceMin") and len(every) > 1:
         form = {"keepdims": keepdims, "noop_with_empty_axes": 0}
         for axis in reversed(every):
@@ -78,6 +80,25 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     form = {"keepdims": 0 if is_whole else keepdims, "noop_with_empty_axes": 0}
     y = g.as_is(op, (x, every), form)
     return g.Reshape(y, [1] * x.rank) if is_whole and keepdims else y
+
+
+def reduce_merged_axes(op, g, x, axes: Sequence[int], keepdims: int):
+    """Neighbours that are all reduced, or all kept, as one axis; the samples stay apart."""
+    runs = [[0]]
+    for axis in range(1, x.rank):
+        if axis > 1 and (axis in axes) == (axis - 1 in axes):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    if len(runs) > MOST_AXES:
+        return None
+    reduced = [at for at, run in enumerate(runs) if run[0] in axes]
+    narrow = g.Reshape(x, [math.prod(x.ranked_shape[a] for a in run) for run in runs])
+    y = g[op](narrow, reduced, keepdims=1, noop_with_empty_axes=0)
+    kept = (
+        1 if a in axes else d for a, d in enumerate(x.ranked_shape) if keepdims or a not in axes
+    )
+    return g.Reshape(y, list(kept))
 
 
 @legalize.for_each(("Max", "Min"))
