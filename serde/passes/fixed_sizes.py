@@ -16,6 +16,8 @@ from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Graph
 from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import spec_of
+from serde.spec.node_checks import required_sizes
+from serde.spec.schema import operator
 
 # Sides of images and lengths: numbers with many divisors, 2**6 among them.
 LARGE, LARGER = 20160, 2882880
@@ -45,10 +47,12 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
 
     Batches are taken out of the graph, if they can be (``rebatch``); ``inlined`` is the graph
     without functions. Of names that are not in ``inputs``, as callers give them, a note tells.
+    Other sizes that operands require to be a number are that.
 
     Raises:
         UsageError: where a batch is given a name in ``inputs``, and cannot be another number.
     """
+    graph, inlined = fix_required_sizes(graph, inlined)
     specs = (spec_of(name, spec) for name, spec in (inputs or {}).items())
     requested = {d for spec in specs for d in spec.shape or () if isinstance(d, str)}
     for fixed in find_fixed_sizes(inlined):
@@ -63,6 +67,32 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
             example = _show_inputs(inlined, fixed.name, fixed.number)
             raise UsageError(f"{fixed.reason}: give one, as in --input {example}") from None
     return graph
+
+
+def fix_required_sizes(graph: Graph, inlined: Graph) -> tuple[Graph, Graph]:
+    """Both graphs with numbers for the sizes by name that operands of a node require to be these.
+
+    Not for batches, nor where two nodes require different numbers. A note tells of each.
+    """
+    names = dimension_names(graph) - {v.shape[0] for v in graph.inputs if v.shape}
+    found: dict[str, tuple[int, str]] = {}
+    for node in inlined.nodes if names else ():
+        if node.domain:
+            continue
+        for name, size in required_sizes(operator(node.op), node.inputs, node.attrs):
+            if name in names and found.setdefault(name, (size, ""))[0] != size:
+                names.remove(name)
+            elif name in names and not found[name][1]:
+                found[name] = size, f"{name} is {size}: {node.name!r} ({node.op}) takes no other"
+    sizes = {name: size for name, (size, _) in found.items() if name in names}
+    if not sizes:
+        return graph, inlined
+    notes = (*graph.notes, *(found[name][1] for name in sorted(sizes)))
+    try:
+        fixed = replace(fix_dimensions(graph, sizes), notes=notes)
+        return fixed, fixed if inlined is graph else fix_dimensions(inlined, sizes)
+    except (ConversionError, Unconvertible):  # another node requires something else
+        return graph, inlined
 
 
 def find_fixed_sizes(graph: Graph) -> list[FixedSize]:

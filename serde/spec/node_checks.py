@@ -6,7 +6,7 @@ compared where both are known as numbers. Sizes by name and unknown ones are tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -76,9 +76,43 @@ def check_operands(
         rule(call)
 
 
+def required_sizes(
+    operator: Operator, inputs: Sequence[Value | None], attrs: Mapping[str, Any]
+) -> Iterator[tuple[str, int]]:
+    """The names of sizes of a node's operands that have to be numbers, as others say, and these.
+
+    Not those that may be 1 as well, which is repeated.
+    """
+    call = Call(operator, inputs, attrs)
+    pairs: list[tuple[Dim, Dim]] = []
+    if (check := CHECKS.get(operator.name)) is not None:
+        pairs += _pair_sizes(call, check)
+    if (shared := SHARED.get(operator.name)) is not None:
+        pairs += shared(call)
+    for a, b in pairs:
+        name, size = (a, b) if isinstance(a, str) else (b, a)
+        if isinstance(name, str) and isinstance(size, int):
+            yield name, size
+
+
+def _pair_sizes(call: Call, check: Check) -> Iterator[tuple[Dim, Dim]]:
+    """The names that operands have for the letters of templates, with the letters' numbers."""
+    factors, templates = check.factors(call), _templates_of(call, check)
+    numbers = {name: size for name, size in factors.items() if name in WORDS}
+    for at, template in enumerate(templates):
+        numbers |= {letter: size for letter, size, _ in _sizes_of(call, at, template, factors)}
+    for at, template in enumerate(templates):
+        for axis, size in _axes_of(call, at, template):
+            if axis in numbers:
+                yield size, numbers[axis]
+
+
+def _templates_of(call: Call, check: Check) -> Templates:
+    return check.templates if isinstance(check.templates, tuple) else check.templates(call)
+
+
 def _check_sizes(call: Call, check: Check) -> None:
-    factors = check.factors(call)
-    templates = check.templates if isinstance(check.templates, tuple) else check.templates(call)
+    factors, templates = check.factors(call), _templates_of(call, check)
     seen: dict[str, tuple[int, int | str]] = {}  # the size of a letter, and which operand has it
     for name, size in factors.items():
         if name in WORDS:
@@ -110,15 +144,8 @@ def _sizes_of(
     call: Call, at: int, template: str, factors: Factors
 ) -> Iterator[tuple[str, int, str]]:
     """The letters of an operand's axes, the sizes those tell of them, and the verb for it."""
-    shape, axes = call.shape(at), template.split()
-    if shape is None or (len(axes) != len(shape) and "..." not in axes):
-        return
-    if "..." in axes and len(shape) < len(axes) - 1:
-        return
-    for axis, size in zip(axes, shape, strict=False):
-        if axis == "...":
-            return
-        if axis == "." or not isinstance(size, int):
+    for axis, size in _axes_of(call, at, template):
+        if not isinstance(size, int):
             continue
         letter, sign, factor = axis[0], axis[1:2], factors.get(axis[2:])
         if sign and factor is None:
@@ -132,6 +159,20 @@ def _sizes_of(
             yield letter, size // factor, "has"
         else:
             yield letter, size * (factor or 1), "takes" if sign else "has"
+
+
+def _axes_of(call: Call, at: int, template: str) -> Iterator[tuple[str, Dim]]:
+    """What a template has for the axes of an operand that are compared, and their sizes."""
+    shape, axes = call.shape(at), template.split()
+    if shape is None or (len(axes) != len(shape) and "..." not in axes):
+        return
+    if "..." in axes and len(shape) < len(axes) - 1:
+        return
+    for axis, size in zip(axes, shape, strict=False):
+        if axis == "...":
+            return
+        if axis != ".":
+            yield axis, size
 
 
 def _group_factors(call: Call) -> Factors:
@@ -255,13 +296,20 @@ def _check_broadcast(call: Call) -> None:
         require(fits, f"{call.show(at)} does not broadcast to {call.show(0)}. {HINT}")
 
 
+def _gemm_features(call: Call) -> list[tuple[Dim, Dim]]:
+    a, b = call.shape(0), call.shape(1)
+    if a is None or b is None or len(a) != 2 or len(b) != 2:
+        return []
+    return [(a[0 if call.attrs.get("transA") else 1], b[1 if call.attrs.get("transB") else 0])]
+
+
 def _check_gemm(call: Call) -> None:
     a, b, c = (call.shape(at) for at in range(3))
     if a is None or b is None or len(a) != 2 or len(b) != 2:
         return
-    rows, left = a[::-1] if call.attrs.get("transA") else a
-    right, columns = b[::-1] if call.attrs.get("transB") else b
-    _require_features(call, left, right)
+    _require_features(call, *_gemm_features(call))
+    rows = a[1 if call.attrs.get("transA") else 0]
+    columns = b[0 if call.attrs.get("transB") else 1]
     if c is None or call.operator.since < 7:  # C was broadcast as an attribute said
         return
     sizes = zip(reversed(c), (columns, rows), strict=False)
@@ -270,18 +318,33 @@ def _check_gemm(call: Call) -> None:
     require(fits, f"{call.show(2)} does not broadcast to the product of shape {product}. {HINT}")
 
 
-def _check_matmul(call: Call) -> None:
+def _matmul_features(call: Call) -> list[tuple[Dim, Dim]]:
     a, b = call.shape(0), call.shape(1)
-    if not a or not b:
+    return [(a[-1], b[max(len(b) - 2, 0)])] if a and b else []
+
+
+def _check_matmul(call: Call) -> None:
+    _require_features(call, *_matmul_features(call))
+
+
+def _require_features(call: Call, *pairs: tuple[Dim, Dim]) -> None:
+    for left, right in pairs:
+        require(
+            may_be_same(left, right),
+            f"{call.show(0)} has {left} features, but {call.show(1)} takes {right}. {HINT}",
+        )
+
+
+def _concatenated_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
+    """The sizes of operands along the axes that they are not put together along."""
+    shapes = [call.shape(at) for at in range(len(call.inputs))]
+    known = [shape for shape in shapes if shape is not None]
+    if any(len(shape) != len(known[0]) for shape in known):
         return
-    _require_features(call, a[-1], b[max(len(b) - 2, 0)])
-
-
-def _require_features(call: Call, left: Dim, right: Dim) -> None:
-    require(
-        may_be_same(left, right),
-        f"{call.show(0)} has {left} features, but {call.show(1)} takes {right}. {HINT}",
-    )
+    for axis, sizes in enumerate(zip(*known, strict=True)):
+        if axis != call.attrs["axis"] % len(known[0]):
+            number = next((d for d in sizes if isinstance(d, int)), None)
+            yield from ((d, number) for d in sizes)
 
 
 def _check_scatter_nd(call: Call) -> None:
@@ -381,4 +444,10 @@ RULES: Mapping[str, Callable[[Call], None]] = {
     "ReverseSequence": _check_lengths,
     "ScatterElements": _check_along_axis,
     "ScatterND": _check_scatter_nd,
+}
+SHARED: Mapping[str, Callable[[Call], Iterable[tuple[Dim, Dim]]]] = {
+    "Concat": _concatenated_sizes,
+    "Gemm": _gemm_features,
+    "MatMul": _matmul_features,
+    "MatMulInteger": _matmul_features,
 }

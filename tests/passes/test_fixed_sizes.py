@@ -87,14 +87,43 @@ def test_names_that_may_be_several_numbers_stay(body, constants, tmp_path):
 
 
 def test_other_sizes_are_told(tmp_path):
-    body = "(float[N,L,4] x) => (float[A,B,8] y) { y = Concat<axis = 2>(x, c) }"
-    with_length = "(float[1,L,4] x) => (float[1,B,8] y) { y = Concat<axis = 2>(x, c) }"
-    constants = {"c": np.ones((1, 300, 4), np.float32)}
-    graph = load(with_length, tmp_path, **constants)
+    body = "(float[N,L,4] x) => (float[N,12] y) { y = Reshape(x, s) }"
+    graph = load(body.replace("N", "1"), tmp_path, s=[1, 12])
     assert graph.inputs[0].shape == (1, "L", 4)
-    assert graph.notes == ("'y' (Concat) takes few numbers for the size L: give one (--input)",)
-    graph = load(body, tmp_path, {"x": ("?", 300, 4)}, **constants)
+    assert graph.notes == ("'y' (Reshape) takes few numbers for the size L: give one (--input)",)
+    graph = load(body, tmp_path, {"x": ("?", 3, 4)}, s=[-1, 12])
     assert not graph.notes
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+@pytest.mark.parametrize(
+    "body, constants, size",
+    [
+        ("(float[N,L,5] x) => (float[A,B,C] y) { y = Conv<group = 2>(x, w) }", {"w": ones(4, 3, 2)}, 6),
+        ("(float[N,L,5] x) => (float[A,B,C] y) { y = ConvTranspose(x, w) }", {"w": ones(4, 3, 2)}, 4),
+        ("(float[N,L,5] x) => (float[A,B,C] y) { y = InstanceNormalization(x, w, w) }", {"w": ones(3)}, 3),
+        ("(float[N,L] x) => (float[A,B] y) { y = MatMul(x, w) }", {"w": ones(4, 3)}, 4),
+        ("(float[N,L] x) => (float[A,B] y) { y = Gemm<transB = 1>(x, w) }", {"w": ones(4, 3)}, 3),
+        ("(float[N,L] x) => (float[A,B] y) { y = Concat<axis = 0>(w, x) }", {"w": ones(4, 3)}, 3),
+        ("(float[N,L] x) => (float[A,B] y) { z = Relu(x) y = Concat<axis = 0>(w, z) }", {"w": ones(4, 3)}, 3),
+    ],
+)  # fmt: skip
+def test_sizes_that_operands_require_are_numbers(body, constants, size, tmp_path):
+    graph = load(body, tmp_path, **constants)
+    assert graph.inputs[0].shape[:2] == ("N", size)
+    op = graph.nodes[-1].op
+    assert graph.notes == (f"L is {size}: 'y' ({op}) takes no other",)
+
+
+def test_sizes_that_may_be_1_as_well_stay(tmp_path):
+    graph = load("(float[N,L] x) => (float[A,B] y) { y = Add(x, c) }", tmp_path, c=ROWS)
+    assert graph.inputs[0].shape == ("N", "L")
+    contradicting = "(float[N,L,L] x) => (float[A,B,L] y) { z = Conv(x, w) y = MatMul(z, v) }"
+    graph = load(contradicting, tmp_path, w=ones(4, 3, 1), v=ones(5, 2))
+    assert graph.inputs[0].shape == ("N", "L", "L")
 
 
 def save_symbol(folder, *layers: tuple[str, dict[str, str]]) -> str:

@@ -192,10 +192,15 @@ def legalize_dft(g, x, length=None, axis=None, **form):
 
 @legalize("Squeeze")
 def legalize_squeeze(g, x, axes=None):
-    """tract drops one axis after the other, by where they are then."""
+    """tract drops one axis after the other, by where they are then, and none of a dynamic size."""
     if axes is None or axes.tensor is None:
         return None
     every = sorted(a % x.rank for a in axes.ints())
+    dynamic = next((a for a in every if not isinstance(x.ranked_shape[a], int)), None)
+    if dynamic is not None:
+        rest = [a - (a > dynamic) for a in every if a != dynamic]
+        x = g.Gather(x, 0, axis=dynamic)
+        return g.Squeeze(x, rest) if rest else x
     return g.Squeeze(x, every) if tuple(every) != tuple(axes.ints()) else None
 
 
@@ -298,7 +303,13 @@ def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
 
 @legalize("Slice")
 def legalize_slice(g, x, starts, ends, axes=None, steps=None):
-    """tract fails at bounds that cross, at steps along what was reshaped, and counting back."""
+    """tract fails at bounds that cross, at steps along what was reshaped, and counting back.
+
+    It has far ends of int64 only.
+    """
+    bounds = starts, ends, axes, steps
+    if ends.tensor is not None and ends.type is DType.INT32:
+        return g.Slice(x, *(v and g.cast(v, DType.INT64) for v in bounds))
     cuts = read_cuts(x, starts, ends, axes, steps)
     if cuts is None or not any(is_odd(x.ranked_shape[axis], cut) for axis, cut in cuts):
         return None

@@ -6,7 +6,7 @@ import numpy as np
 
 from serde.decompositions import recurrent
 
-LENGTHS = 4  # the operand with the length of each sample
+LENGTHS, PEEPHOLES = 4, 7  # operands: the length of each sample, and weights of an LSTM's cells
 STATES = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}  # operands that are initial states
 
 
@@ -14,9 +14,9 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     """tract aborts where a state that is left out has a symbolic size, and reverses wrongly.
 
     It takes the default activations for all, and heeds neither ``clip`` nor ``input_forget``. It
-    has no lengths of single samples, no states of two directions, and none that are left out where
-    an LSTM returns three results. It mixes up the axes of one step. It fails at a GRU that has one
-    feature and is linear before it resets.
+    has no lengths of single samples, and no states of two directions. It mixes up the axes of one
+    step. It fails at a GRU that has one feature and is linear before it resets, and, without
+    peepholes, at an LSTM that returns its cells or has two directions.
     """
     x, w = operands[:2]
     _, usual, _ = recurrent.CELLS[op]
@@ -29,7 +29,6 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     steps = x.ranked_shape[1 if form.get("layout") else 0]
     is_lacking = inputs[LENGTHS] is not None or x.tensor is not None or steps == 1
     is_lacking |= direction == "bidirectional" and (has_states or not isinstance(steps, int))
-    is_lacking |= x.is_static and outputs == 3 and not has_states
     if others or is_lacking or direction == "reverse":
         form |= {"hidden_size": hidden_size, "outputs": outputs}
         return recurrent.unroll_recurrent(op, g, *operands, **form)
@@ -37,14 +36,20 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
         wide = (g.Pad(v, [0, 0, 0, 0, 0, 1]) for v in (x, w))
         form |= {"hidden_size": hidden_size, "outputs": outputs}
         return g[op](*wide, *operands[2:], **form)
-    lacking = [i for i in STATES[op] if inputs[i] is None]
-    if x.is_static or not lacking:
+    needs_peepholes = op == "LSTM" and (outputs == 3 or direction == "bidirectional")
+    needs_peepholes &= inputs[PEEPHOLES] is None
+    if needs_peepholes:
+        weights = np.zeros((w.static_shape[0], 3 * hidden_size), x.type.numpy)
+        inputs[PEEPHOLES] = g.const(weights)
+    lacking = [i for i in STATES[op] if inputs[i] is None and not x.is_static]
+    if not lacking and not needs_peepholes:
         return None
-    batch = 0 if form.get("layout") else 1
-    sizes = [w.static_shape[:1], g.Shape(x, start=batch, end=batch + 1), [hidden_size]]
-    sizes = [sizes[1], sizes[0], sizes[2]] if form.get("layout") else sizes
-    zeros = g.Expand(g.const(np.zeros((), x.type.numpy)), g.Concat(*sizes, axis=0))
-    states = [zeros if i in lacking else v for i, v in enumerate(inputs)]
-    while states[-1] is None:
-        states.pop()
-    return g.as_is(op, tuple(states), {"hidden_size": hidden_size, **form}, outputs=outputs)
+    if lacking:
+        batch = 0 if form.get("layout") else 1
+        sizes = [w.static_shape[:1], g.Shape(x, start=batch, end=batch + 1), [hidden_size]]
+        sizes = [sizes[1], sizes[0], sizes[2]] if form.get("layout") else sizes
+        zeros = g.Expand(g.const(np.zeros((), x.type.numpy)), g.Concat(*sizes, axis=0))
+        inputs = [zeros if i in lacking else v for i, v in enumerate(inputs)]
+    while inputs[-1] is None:
+        inputs.pop()
+    return g.as_is(op, tuple(inputs), {"hidden_size": hidden_size, **form}, outputs=outputs)

@@ -31,8 +31,7 @@ OF_FLOATS: dict[str, TypeConstraints] = {
     op: {tie: types & FLOATS for tie, types in SUPPORTED[op].items()} for op in ("Einsum", "PRelu")
 }
 SUPPORTS = without_types(SUPPORTED, ["Mul"], BYTES) | UNTESTED | OF_FLOATS
-
-
+ARITHMETIC = frozenset("Add Div Max Min Mod Mul Sub Where".split())  # which tract does in sizes
 UNDIVIDED = (
     "tract has no Reshape of a size by name to parts or a number: give numbers (--static, --input)"
 )
@@ -196,7 +195,9 @@ def check_ranks(node: Node) -> str | None:
 def check_symbols(node: Node) -> str | None:
     """Any of sizes: tract returns a symbol for one that has no number."""
     known = node.outputs[0].shape_data
-    if node.op != "Shape" and (known is None or all(isinstance(d, int) for d in known)):
+    if known is None and node.op in ARITHMETIC and node.outputs[0].dtype is DType.INT64:
+        known = sum((v.shape_data or () for v in node.inputs if v is not None), ())
+    if node.op != "Shape" and all(isinstance(d, int) for d in known or ()):
         return None
     return "tract returns symbols for sizes by name: give numbers (--static, --input)"
 
@@ -228,7 +229,6 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Unsqueeze": [require_constants("tract", 1)],
     **{op: [require_constants("tract", 1)] for op in REDUCTIONS},
 }
-ARITHMETIC = frozenset("Add Div Max Min Mod Mul Sub Where".split())  # which tract does in sizes
 WIDE_CONSTANTS = require_int32("tract")
 TRACT = Target(
     name="tract",
