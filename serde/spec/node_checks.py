@@ -303,6 +303,13 @@ def _gemm_features(call: Call) -> list[tuple[Dim, Dim]]:
     return [(a[0 if call.attrs.get("transA") else 1], b[1 if call.attrs.get("transB") else 0])]
 
 
+def _normalized_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
+    """Sizes of the data where parameters have more than one number, both aligned at the end."""
+    for at in range(1, len(call.inputs)):
+        pairs = zip(reversed(call.shape(0) or ()), reversed(call.shape(at) or ()), strict=False)
+        yield from ((size, count) for size, count in pairs if isinstance(count, int) and count > 1)
+
+
 def _check_gemm(call: Call) -> None:
     a, b, c = (call.shape(at) for at in range(3))
     if a is None or b is None or len(a) != 2 or len(b) != 2:
@@ -448,6 +455,9 @@ RULES: Mapping[str, Callable[[Call], None]] = {
 SHARED: Mapping[str, Callable[[Call], Iterable[tuple[Dim, Dim]]]] = {
     "Concat": _concatenated_sizes,
     "Gemm": _gemm_features,
+    "LayerNormalization": _normalized_sizes,
     "MatMul": _matmul_features,
     "MatMulInteger": _matmul_features,
+    "PRelu": _normalized_sizes,
+    "RMSNormalization": _normalized_sizes,
 }

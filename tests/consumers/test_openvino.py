@@ -136,6 +136,15 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 FORMS = {
+    "the last state of one sample of a length": (
+        "(float[3,1,2] x, int32[1] l) => (float[1,1,2] h)",
+        "y, s = GRU<hidden_size = 2>(x, w, r, , l) h = Neg(s)",
+        {
+            "w": np.random.default_rng(1).standard_normal((1, 6, 2), np.float32),
+            "r": np.random.default_rng(2).standard_normal((1, 6, 2), np.float32),
+            "l": np.int32([2]),
+        },
+    ),
     "a norm of images of sizes by name": (
         "(float[N,3,H,2] x) => (float[N,3,1,1] y)",
         "y = GlobalLpPool<p = 3>(x)",

@@ -98,6 +98,17 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
          "tract takes filters whose sizes have numbers (--static, --input)"),
         ("(uint8[2,3] x) => (uint8[2,2] y)", 'y = Einsum<equation = "ij,kj->ik">(x, x)',
          "tract has no Einsum of uint8 elements"),
+        ("(float[M,3] x, float[4,3] z) => (float[4,3] y)", 'y = Einsum<equation = "ij,ij->ij">(x, z)',
+         "tract has no Einsum of the sizes 4 and M: give numbers (--static, --input)"),
+        ("(float[N,3,4] x, float[2,4,3] z) => (float[2,3,3] y)", "y = MatMul(x, z)",
+         "tract has no MatMul of the sizes 2 and N: give numbers (--static, --input)"),
+        ("(float[N,3] x, float[4,3] z) => (float[4,6] y)", "y = Concat<axis = 1>(x, z)",
+         "tract has no Concat of the sizes 4 and N: give numbers (--static, --input)"),
+        ("(float[1,C,4,4] x) => (float[1,D,8,8] y)", "y = DepthToSpace<blocksize = 2>(x)",
+         "tract takes a number of channels (--static, --input)"),
+        ("(float[N,3] x) => (int64[2] y)",
+         "s = Shape(x) c = Constant<value_ints = [1, 0]>() y = Max(s, c)",
+         "tract returns symbols for sizes by name: give numbers (--static, --input)"),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
@@ -120,7 +131,37 @@ def test_scales_of_a_size_by_name(tmp_path):
 
 # Forms that tract gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 SELECTED = "(float[1,9,4] x, float[1,2,9] w) => (int32[M] y)", "n = NonMaxSuppression(x, w, most) "
+WEIGHTS = {
+    "w": np.random.default_rng(1).standard_normal((2, 12, 2), np.float32),
+    "r": np.random.default_rng(2).standard_normal((2, 12, 3), np.float32),
+}
+FORWARD = {name: array[:1] for name, array in WEIGHTS.items()}
 FORMS = {
+    "an LSTM that returns its cells": (
+        "(float[N,4,2] x, float[1,4,3] h, float[1,4,3] c) => (float[N,1,4,3] y, float[1,4,3] t)",
+        "y, s, t = LSTM<hidden_size = 3>(x, w, r, , , h, c)",
+        FORWARD,
+    ),
+    "an LSTM of a static batch that returns its cells": (
+        "(float[5,4,2] x) => (float[1,4,3] s, float[1,4,3] t)",
+        "y, s, t = LSTM<hidden_size = 3>(x, w, r)",
+        FORWARD,
+    ),
+    "an LSTM of two directions and a batch by name": (
+        "(float[5,N,2] x) => (float[5,2,N,3] y)",
+        'y = LSTM<hidden_size = 3, direction = "bidirectional">(x, w, r)',
+        WEIGHTS,
+    ),
+    "an axis of a dynamic size that is dropped": (
+        "(float[1,2,3] x, bool[3] b) => (float[2] y)",
+        "c = Compress<axis = 2>(x, b) y = Squeeze(c, a)",
+        {"b": np.array([False, True, False]), "a": np.array([0, 2])},
+    ),
+    "far ends of int32": (
+        "(int32[N,M] x) => (int32[N,A] y)",
+        "y = Slice(x, s, e, a)",
+        {"s": np.int32([1]), "e": np.int32([2**31 - 1]), "a": np.int32([1])},
+    ),
     "bytes that are quantized again as the other type": (
         "(float[2,3,4,4] x) => (float[2,3,2,2] y)",
         "q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) "

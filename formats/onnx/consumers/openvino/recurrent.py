@@ -22,14 +22,16 @@ def legalize_recurrent(
     """OpenVINO lacks activations, has the same in both directions, and reads lengths badly.
 
     It heeds no lengths over a dynamic number of steps and no ``input_forget``, and computes
-    peepholes and layers with the batch first wrongly.
+    peepholes and layers with the batch first wrongly. With the length of one sample, what is
+    computed of its last state has an axis more.
     """
     operands = x, w, r, b, lengths, *states
     form |= {"layout": layout, "outputs": outputs}
-    is_dynamic = not isinstance(x.ranked_shape[1 if layout else 0], int)
+    steps, batch = x.ranked_shape[:2][:: -1 if layout else 1]
+    is_open = lengths is not None and (not isinstance(steps, int) or batch == 1)
     has_peepholes = len(states) > 2 and states[2] is not None
     if (
-        (lengths is not None and is_dynamic) or has_peepholes or form.get("input_forget")
+        is_open or has_peepholes or form.get("input_forget")
         or not has_known_activations(form.get("activations"), form.get("direction"))
     ):  # fmt: skip
         return recurrent.unroll_recurrent(op, g, *operands, **form)
