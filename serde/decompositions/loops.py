@@ -35,8 +35,8 @@ def count_unrolled(graph: Graph) -> int:
     total = 0
     for node in graph.nodes:
         turns = number(node.inputs[0]) if node.op == "Loop" else None
-        is_loop, known = node.op in ("Loop", "Scan"), turns is not None and 0 < turns < LONGEST
-        times = (turns if known else LONGEST) if is_loop else 1
+        known = int(turns) if turns is not None and 0 < turns < LONGEST else LONGEST
+        times = known if node.op in ("Loop", "Scan") else 1
         total += 1 + times * sum(map(count_unrolled, node.graphs()))
     return total
 
@@ -68,8 +68,8 @@ def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
 
     A condition has to follow from constants, as that of a count does.
     """
-    limit, begins = math.inf if trips is None else number(trips), go is None or number(go)
-    require(limit is not None and limit > 0 and begins, LENGTH)
+    limit = math.inf if trips is None else number(trips) or 0
+    require(limit > 0 and (go is None or number(go)), LENGTH)
     endless, most = _always_continues(body.graph), most_iterations(body)
     require(not endless or limit <= most, LENGTH)
     return unroll_iterations(g, int(min(limit, most + 1)), states, body, outputs, endless)
