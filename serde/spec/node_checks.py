@@ -303,6 +303,15 @@ def _gemm_features(call: Call) -> list[tuple[Dim, Dim]]:
     return [(a[0 if call.attrs.get("transA") else 1], b[1 if call.attrs.get("transB") else 0])]
 
 
+def _gemm_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
+    """The features of both matrices, and the sizes of the product where C has more than one."""
+    a, b, c = (call.shape(at) for at in range(3))
+    yield from _gemm_features(call)
+    if c is not None and a is not None and b is not None and len(a) == len(b) == 2:
+        sides = b[0 if call.attrs.get("transB") else 1], a[1 if call.attrs.get("transA") else 0]
+        yield from ((d, n) for d, n in zip(sides, reversed(c), strict=False) if n != 1)
+
+
 def _normalized_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
     """Sizes of the data where parameters have more than one number, both aligned at the end."""
     for at in range(1, len(call.inputs)):
@@ -454,7 +463,7 @@ RULES: Mapping[str, Callable[[Call], None]] = {
 }
 SHARED: Mapping[str, Callable[[Call], Iterable[tuple[Dim, Dim]]]] = {
     "Concat": _concatenated_sizes,
-    "Gemm": _gemm_features,
+    "Gemm": _gemm_sizes,
     "LayerNormalization": _normalized_sizes,
     "MatMul": _matmul_features,
     "MatMulInteger": _matmul_features,

@@ -83,6 +83,9 @@ def test_slices_that_count_back(tmp_path):
     [
         ("(float[1,4,D,4,4] x, float[4,4,3,3,3] w) => (float[1,4,E,2,2] y)", "y = Conv(x, w)",
          "MNN convolves volumes of static sizes only"),
+        ("(float[1,2,H,4] x) => (float[1,2,A,2] y)",
+         'y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], auto_pad = "SAME_LOWER">(x)',
+         "padding by sizes that have names: give numbers (--static, --input)"),
         ("(float[1,3,4,4,4,4] x, float[3,2,3,3,3,3] w) => (float[1,2,6,6,6,6] y)",
          "y = ConvTranspose(x, w)", "MNN has it over up to three axes"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
@@ -130,6 +133,33 @@ FORMS = {
         {
             "w": np.random.default_rng(1).standard_normal((3, 2, 3, 2, 2), np.float32),
             "b": np.float32([1, -2, 0.5]),
+        },
+    ),
+    "sums with a constant of as many numbers as there are channels": (
+        "(float[1,2,4,4] x, float[3,2] m) => (float[1,4,4,4] y, float[1,4,4,4] z, float[3,3] v, "
+        "float[1,1,4,4] k, float[N,4,4] g)",
+        "c = Conv(x, w) r = Relu(c) y = Add(r, b) z = Add(c, n) p = MatMul(m, q) v = Add(t, p) "
+        "o = Conv(x, u) f = Clip(o, low) k = Add(f, one) i = Squeeze(x, zero) "
+        "j = Reshape(i, flat) g = Add(j, n)",
+        {
+            "w": np.random.default_rng(1).standard_normal((4, 2, 3, 3), np.float32)[:, :, :1, :1],
+            "u": np.random.default_rng(2).standard_normal((1, 2, 1, 1), np.float32),
+            "q": np.random.default_rng(3).standard_normal((2, 3), np.float32),
+            "b": np.float32([[[1]], [[-2]], [[3]], [[0.5]]]),
+            "n": np.float32([1, -2, 3, 0.5]),
+            "t": np.float32([[1], [-2], [3]]),
+            "low": np.float32(0),
+            "one": np.float32(1),
+            "zero": np.array([0]),
+            "flat": np.array([-1, 4, 4]),
+        },
+    ),
+    "products of matrices and a column": (
+        "(float[N,3] x) => (float[2,N] y)",
+        "y = Gemm<transB = 1, beta = 2.0>(w, x, c)",
+        {
+            "w": np.random.default_rng(1).standard_normal((2, 3), np.float32),
+            "c": np.float32([[1], [-2]]),
         },
     ),
     "products of bytes": (

@@ -135,7 +135,24 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+DRAWS = np.random.default_rng(3)
 FORMS = {
+    "factors along an axis of a convolution's kernel": (
+        "(float[2,3,4,3] x) => (float[2,2,4,3] y, float[2,2,4,3] z, float[2,2,4,3] v)",
+        "a = Mul(x, c) y = Conv<pads = [1, 1, 1, 1]>(a, w) "
+        "b = Div(c, x) d = Neg(b) z = Conv<pads = [1, 1, 1, 1]>(d, w) "
+        "e = Mul(x, s) f = Mul(e, c) v = Conv<pads = [1, 1, 1, 1]>(f, w)",
+        {
+            "c": np.float32([0.5, 2, -3]),
+            "s": np.float32([[[1]], [[0.5]], [[3]]]),
+            "w": DRAWS.standard_normal((2, 3, 3, 3), np.float32),
+        },
+    ),
+    "slopes by channel behind a product of as many columns": (
+        "(float[1,2,3,4] x) => (float[1,2,3,2] y)",
+        "p = MatMul(x, w) q = PRelu(p, s) y = Neg(q)",
+        {"w": DRAWS.standard_normal((4, 2), np.float32), "s": np.float32([[[0.5]], [[-2]]])},
+    ),
     "the last state of one sample of a length": (
         "(float[3,1,2] x, int32[1] l) => (float[1,1,2] h)",
         "y, s = GRU<hidden_size = 2>(x, w, r, , l) h = Neg(s)",

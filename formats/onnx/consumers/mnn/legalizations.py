@@ -48,6 +48,7 @@ legalize("SpaceToDepth")(indexing.space_to_depth)  # of which MNN adds up other 
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
+CHANNELS = {"Conv": 1, "ConvTranspose": 1, "Gemm": -1, "MatMul": -1}  # the axis of a product's
 
 
 @legalize.for_each(("Max", "Min"))
@@ -228,9 +229,34 @@ def legalize_clip(g, x, low=None, high=None):
 
 
 @legalize("Gemm")
-def legalize_gemm(g, a, b, c=None, *, transA: int, **form):
-    """MNN loses the transposition of what it multiplies a constant by."""
-    return g.Gemm(g.Transpose(a, perm=(1, 0)), b, c, **form) if transA else None
+def legalize_gemm(g, a, b, c=None, *, transA: int, transB: int, **form):
+    """MNN loses the transposition of what it multiplies a constant by, and takes a row to add."""
+    columns = b.ranked_shape[0 if transB else 1]
+    is_row = c is None or (isinstance(columns, int) and c.shape in ((columns,), (1, columns)))
+    if not is_row:
+        return elementwise.gemm(g, a, b, c, transA=transA, transB=transB, **form)
+    return g.Gemm(g.Transpose(a, perm=(1, 0)), b, c, transB=transB, **form) if transA else None
+
+
+@legalize("Add")
+def legalize_add(g, a, b):
+    """MNN makes a constant of as many numbers as a product has channels its bias.
+
+    It does so whatever the shape of the constant, and where a ``Relu`` is in between.
+    """
+    for y, c in ((a, b), (b, a)):
+        node, is_cut = g.producer(y), False
+        while node is not None and node.op in ("Clip", "Relu"):
+            node, is_cut = g.producer(node.inputs[0]), True
+        if node is None or node.op not in CHANNELS or c.tensor is None:
+            continue
+        count, own = y.ranked_shape[CHANNELS[node.op]], [1] * y.rank
+        own[CHANNELS[node.op]] = c.tensor.size
+        shape = [1] * (y.rank - c.rank) + [*c.static_shape]
+        is_as_many = count == c.tensor.size or not isinstance(count, int)
+        if is_as_many and (is_cut or shape != own):
+            return g.Sub(y, g.Neg(c))
+    return None
 
 
 @legalize("Mean")

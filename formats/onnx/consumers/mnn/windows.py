@@ -14,6 +14,7 @@ from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 
 IMAGES = "MNN has it over up to three axes"
 FILTERS = "MNN takes filters whose sizes have numbers"
+BY_SIZES = "padding by sizes that have names: give numbers (--static, --input)"
 PADS = "pads that depend on sizes by name, or are negative: give numbers in 'pads'"
 
 
@@ -51,9 +52,19 @@ def as_image(g, x):
     return g.Unsqueeze(x, [3])
 
 
+def check_padding(window) -> None:
+    """Refuse padding by sizes that have names: MNN has it behind only, and of wide windows."""
+    how = window.get("auto_pad", "NOTSET")
+    gaps = window.get("dilations") or (1,) * len(window["kernel_shape"])
+    covers = (d * (k - 1) + 1 for k, d in zip(window["kernel_shape"], gaps, strict=True))
+    is_wide = all(n >= s for n, s in zip(covers, window["strides"], strict=True))
+    require(how in ("NOTSET", "VALID") or (how == "SAME_UPPER" and is_wide), BY_SIZES)
+
+
 def conv(g, x, w, b=None, *, group: int, **window):
     """``Conv`` of one axis, or of three, as of two."""
     require(2 < x.rank < 6, IMAGES)
+    check_padding(window)
     require(w.is_static, FILTERS)
     if b is not None and b.tensor is None:
         return add_bias(g, g.Conv(x, w, group=group, **window), b)
@@ -192,6 +203,7 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
     if x.rank == 5 and outputs == 1:
         return pool_volume("MaxPool", g, x, window, storage_order=storage_order)
     require(2 < x.rank < 5, IMAGES)
+    check_padding(window)
     w = Windows(**window)
     form = {"storage_order": storage_order}
     if outputs > 1:
@@ -213,6 +225,7 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     if x.rank == 5:
         return pool_volume("AveragePool", g, x, window, count_include_pad=count_include_pad)
     require(2 < x.rank < 5, IMAGES)
+    check_padding(window)
     require(x.tensor is None, "MNN has no AveragePool of constants")
     w = Windows(**window)
     form = {"count_include_pad": count_include_pad}

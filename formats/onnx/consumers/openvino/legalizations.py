@@ -356,6 +356,14 @@ def legalize_quantize(g, x, scale, zero=None, *, block_size: int, precision: int
     return g.decompose("QuantizeLinear", 21, x, scale, zero, block_size=block_size, **form)
 
 
+@legalize("PRelu")
+def legalize_prelu(g, x, slope):
+    """OpenVINO takes slopes behind a product of matrices for those of its columns."""
+    node = g.producer(x)
+    is_product = node is not None and node.op in ("Gemm", "MatMul")
+    return elementwise.prelu(g, x, slope) if is_product and slope.shape not in ((), (1,)) else None
+
+
 @legalize("QLinearConv")
 def legalize_qlinear_conv(
     g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, **frame

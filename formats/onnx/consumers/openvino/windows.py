@@ -97,8 +97,43 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
 
 
+def keep_product_apart(g, x: Value, kernel: Ints):
+    """What a ``Conv`` takes, where it would be a product with a constant of the kernel's sizes.
+
+    OpenVINO multiplies the weights by the constant of a product that it takes for one by channels,
+    also where signs, padding and other factors follow. It does not see one of an axis more. None
+    where there is no such product.
+    """
+    node = g.producer(x)
+    if node is None or node.op not in ("Div", "Mul", "Neg", "Pad"):
+        return None
+    operands = list(node.inputs)
+    is_product = node.op in ("Div", "Mul")
+    if is_product and any(is_like_kernel(v, x.rank, kernel) for v in operands):
+        lifted = (v if v.tensor is not None else g.Unsqueeze(v, [0]) for v in operands)
+        return g.Squeeze(g[node.op](*lifted), [0])
+    at = 1 if is_product and operands[0].tensor is not None else 0
+    apart = keep_product_apart(g, operands[at], kernel)
+    if apart is None:
+        return None
+    operands[at] = apart
+    return g[node.op](*operands, **node.attrs)
+
+
+def is_like_kernel(v: Value, rank: int, kernel: Ints) -> bool:
+    """Whether a constant has other elements along axes of windows, and broadcasts to a kernel."""
+    if v.tensor is None or v.rank > rank:
+        return False
+    sizes = ([1] * (rank - v.rank) + [*v.static_shape])[2:]
+    fits = all(n in (1, k) for n, k in zip(sizes, kernel, strict=True))
+    return fits and any(n != 1 for n in sizes)
+
+
 def conv(g, x, w, b=None, *, strides=(), **frame):
-    """OpenVINO loses strides, and reads beyond the data."""
+    """OpenVINO loses strides, multiplies weights by other factors, and reads beyond the data."""
+    kernel = w.ranked_shape[2:]
+    if (apart := keep_product_apart(g, x, kernel)) is not None:
+        return g.Conv(apart, w, b, strides=strides, **frame)
     is_alone = w.is_static and w.shape[1] == 1 and not x.is_static
     require(not is_alone or not reaches_kernel(w, **frame), "OpenVINO has no padding as wide as "
             "the kernel of each channel, of sizes by name: give numbers")  # fmt: skip
