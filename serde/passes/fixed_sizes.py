@@ -16,7 +16,7 @@ from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Graph
 from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import spec_of
-from serde.spec.node_checks import required_sizes
+from serde.spec.required_sizes import find_required_sizes
 from serde.spec.schema import operator
 
 # Sides of images and lengths: numbers with many divisors, 2**6 among them.
@@ -79,7 +79,7 @@ def fix_required_sizes(graph: Graph, inlined: Graph) -> tuple[Graph, Graph]:
     for node in inlined.nodes if names else ():
         if node.domain:
             continue
-        for name, size in required_sizes(operator(node.op), node.inputs, node.attrs):
+        for name, size in find_required_sizes(operator(node.op), node.inputs, node.attrs):
             if name in names and found.setdefault(name, (size, ""))[0] != size:
                 names.remove(name)
             elif name in names and not found[name][1]:

@@ -6,7 +6,7 @@ compared where both are known as numbers. Sizes by name and unknown ones are tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -76,49 +76,19 @@ def check_operands(
         rule(call)
 
 
-def required_sizes(
-    operator: Operator, inputs: Sequence[Value | None], attrs: Mapping[str, Any]
-) -> Iterator[tuple[str, int]]:
-    """The names of sizes of a node's operands that have to be numbers, as others say, and these.
-
-    Not those that may be 1 as well, which is repeated.
-    """
-    call = Call(operator, inputs, attrs)
-    pairs: list[tuple[Dim, Dim]] = []
-    if (check := CHECKS.get(operator.name)) is not None:
-        pairs += _pair_sizes(call, check)
-    if (shared := SHARED.get(operator.name)) is not None:
-        pairs += shared(call)
-    for a, b in pairs:
-        name, size = (a, b) if isinstance(a, str) else (b, a)
-        if isinstance(name, str) and isinstance(size, int):
-            yield name, size
-
-
-def _pair_sizes(call: Call, check: Check) -> Iterator[tuple[Dim, Dim]]:
-    """The names that operands have for the letters of templates, with the letters' numbers."""
-    factors, templates = check.factors(call), _templates_of(call, check)
-    numbers = {name: size for name, size in factors.items() if name in WORDS}
-    for at, template in enumerate(templates):
-        numbers |= {letter: size for letter, size, _ in _sizes_of(call, at, template, factors)}
-    for at, template in enumerate(templates):
-        for axis, size in _axes_of(call, at, template):
-            if axis in numbers:
-                yield size, numbers[axis]
-
-
-def _templates_of(call: Call, check: Check) -> Templates:
+def templates_of(call: Call, check: Check) -> Templates:
+    """The templates of a check, which may depend on the call."""
     return check.templates if isinstance(check.templates, tuple) else check.templates(call)
 
 
 def _check_sizes(call: Call, check: Check) -> None:
-    factors, templates = check.factors(call), _templates_of(call, check)
+    factors, templates = check.factors(call), templates_of(call, check)
     seen: dict[str, tuple[int, int | str]] = {}  # the size of a letter, and which operand has it
     for name, size in factors.items():
         if name in WORDS:
             seen[name] = size, "the operator's attributes ask for"
     for at, template in enumerate(templates):
-        for letter, size, written in _sizes_of(call, at, template, factors):
+        for letter, size, written in sizes_of(call, at, template, factors):
             known, first = seen.setdefault(letter, (size, at))
             if size != known:
                 raise ConversionError(
@@ -140,11 +110,11 @@ def _where(call: Call, first: int | str) -> str:
     return first if isinstance(first, str) else f"{call.show(first)} has"
 
 
-def _sizes_of(
+def sizes_of(
     call: Call, at: int, template: str, factors: Factors
 ) -> Iterator[tuple[str, int, str]]:
     """The letters of an operand's axes, the sizes those tell of them, and the verb for it."""
-    for axis, size in _axes_of(call, at, template):
+    for axis, size in axes_of(call, at, template):
         if not isinstance(size, int):
             continue
         letter, sign, factor = axis[0], axis[1:2], factors.get(axis[2:])
@@ -161,7 +131,7 @@ def _sizes_of(
             yield letter, size * (factor or 1), "takes" if sign else "has"
 
 
-def _axes_of(call: Call, at: int, template: str) -> Iterator[tuple[str, Dim]]:
+def axes_of(call: Call, at: int, template: str) -> Iterator[tuple[str, Dim]]:
     """What a template has for the axes of an operand that are compared, and their sizes."""
     shape, axes = call.shape(at), template.split()
     if shape is None or (len(axes) != len(shape) and "..." not in axes):
@@ -296,34 +266,19 @@ def _check_broadcast(call: Call) -> None:
         require(fits, f"{call.show(at)} does not broadcast to {call.show(0)}. {HINT}")
 
 
-def _gemm_features(call: Call) -> list[tuple[Dim, Dim]]:
+def gemm_features(call: Call) -> list[tuple[Dim, Dim]]:
+    """The sizes along which both matrices are multiplied, where they are matrices."""
     a, b = call.shape(0), call.shape(1)
     if a is None or b is None or len(a) != 2 or len(b) != 2:
         return []
     return [(a[0 if call.attrs.get("transA") else 1], b[1 if call.attrs.get("transB") else 0])]
 
 
-def _gemm_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
-    """The features of both matrices, and the sizes of the product where C has more than one."""
-    a, b, c = (call.shape(at) for at in range(3))
-    yield from _gemm_features(call)
-    if c is not None and a is not None and b is not None and len(a) == len(b) == 2:
-        sides = b[0 if call.attrs.get("transB") else 1], a[1 if call.attrs.get("transA") else 0]
-        yield from ((d, n) for d, n in zip(sides, reversed(c), strict=False) if n != 1)
-
-
-def _normalized_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
-    """Sizes of the data where parameters have more than one number, both aligned at the end."""
-    for at in range(1, len(call.inputs)):
-        pairs = zip(reversed(call.shape(0) or ()), reversed(call.shape(at) or ()), strict=False)
-        yield from ((size, count) for size, count in pairs if isinstance(count, int) and count > 1)
-
-
 def _check_gemm(call: Call) -> None:
     a, b, c = (call.shape(at) for at in range(3))
     if a is None or b is None or len(a) != 2 or len(b) != 2:
         return
-    _require_features(call, *_gemm_features(call))
+    _require_features(call, *gemm_features(call))
     rows = a[1 if call.attrs.get("transA") else 0]
     columns = b[0 if call.attrs.get("transB") else 1]
     if c is None or call.operator.since < 7:  # C was broadcast as an attribute said
@@ -334,13 +289,14 @@ def _check_gemm(call: Call) -> None:
     require(fits, f"{call.show(2)} does not broadcast to the product of shape {product}. {HINT}")
 
 
-def _matmul_features(call: Call) -> list[tuple[Dim, Dim]]:
+def matmul_features(call: Call) -> list[tuple[Dim, Dim]]:
+    """The sizes along which both operands are multiplied."""
     a, b = call.shape(0), call.shape(1)
     return [(a[-1], b[max(len(b) - 2, 0)])] if a and b else []
 
 
 def _check_matmul(call: Call) -> None:
-    _require_features(call, *_matmul_features(call))
+    _require_features(call, *matmul_features(call))
 
 
 def _require_features(call: Call, *pairs: tuple[Dim, Dim]) -> None:
@@ -349,18 +305,6 @@ def _require_features(call: Call, *pairs: tuple[Dim, Dim]) -> None:
             may_be_same(left, right),
             f"{call.show(0)} has {left} features, but {call.show(1)} takes {right}. {HINT}",
         )
-
-
-def _concatenated_sizes(call: Call) -> Iterator[tuple[Dim, Dim]]:
-    """The sizes of operands along the axes that they are not put together along."""
-    shapes = [call.shape(at) for at in range(len(call.inputs))]
-    known = [shape for shape in shapes if shape is not None]
-    if any(len(shape) != len(known[0]) for shape in known):
-        return
-    for axis, sizes in enumerate(zip(*known, strict=True)):
-        if axis != call.attrs["axis"] % len(known[0]):
-            number = next((d for d in sizes if isinstance(d, int)), None)
-            yield from ((d, number) for d in sizes)
 
 
 def _check_scatter_nd(call: Call) -> None:
@@ -460,13 +404,4 @@ RULES: Mapping[str, Callable[[Call], None]] = {
     "ReverseSequence": _check_lengths,
     "ScatterElements": _check_along_axis,
     "ScatterND": _check_scatter_nd,
-}
-SHARED: Mapping[str, Callable[[Call], Iterable[tuple[Dim, Dim]]]] = {
-    "Concat": _concatenated_sizes,
-    "Gemm": _gemm_sizes,
-    "LayerNormalization": _normalized_sizes,
-    "MatMul": _matmul_features,
-    "MatMulInteger": _matmul_features,
-    "PRelu": _normalized_sizes,
-    "RMSNormalization": _normalized_sizes,
 }

@@ -154,6 +154,14 @@ FORMS = {
             "flat": np.array([-1, 4, 4]),
         },
     ),
+    "one number less an image": (
+        "(float[2,3,4,5] x) => (float[2,2,4,5] y, float[2,2,4,5] z, float[1,1,1,1] v)",
+        "t = Conv(x, w) y = Sub(c, t) z = Max(c, t) v = Identity(c)",
+        {
+            "w": np.random.default_rng(1).standard_normal((2, 3, 1, 1), np.float32),
+            "c": np.ones((1, 1, 1, 1), np.float32),
+        },
+    ),
     "products of matrices and a column": (
         "(float[N,3] x) => (float[2,N] y)",
         "y = Gemm<transB = 1, beta = 2.0>(w, x, c)",

@@ -148,6 +148,11 @@ FORMS = {
             "w": DRAWS.standard_normal((2, 3, 3, 3), np.float32),
         },
     ),
+    "constants of one column behind a product": (
+        "(float[N,2,3,4] x) => (float[N,2,3,4] y)",
+        "p = MatMul(x, w) q = Add(p, c) r = Elu(q) y = Mul(c, r)",
+        {"w": DRAWS.standard_normal((4, 4), np.float32), "c": np.float32([[[0.5]], [[-2]]])},
+    ),
     "slopes by channel behind a product of as many columns": (
         "(float[1,2,3,4] x) => (float[1,2,3,2] y)",
         "p = MatMul(x, w) q = PRelu(p, s) y = Neg(q)",

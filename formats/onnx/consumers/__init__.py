@@ -26,7 +26,7 @@ def get_consumer(name: str) -> Target | None:
 def prepare(name: str, graph: Graph) -> Graph:
     """A graph that is legal for a consumer, with the names and outputs that it needs."""
     if name == "mnn":
-        from .mnn.outputs import prepare as prepare_for_mnn
+        from .mnn.whole_graph import prepare as prepare_for_mnn
 
         return prepare_for_mnn(graph)
     if name == "ncnn":
@@ -42,7 +42,7 @@ def prepare(name: str, graph: Graph) -> Graph:
 
         return choose_integer_kernels(graph)
     if name == "openvino":
-        from .openvino.scans import carry_captured_values
+        from .openvino.whole_graph import prepare as prepare_for_openvino
 
-        return carry_captured_values(graph)
+        return prepare_for_openvino(graph)
     return graph

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from serde.ir.builder import Names
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_inputs
+
+from ..used_names import used_names
 
 # Operators that MNN moves behind the next one, whose result it then returns for theirs.
 MOVED = frozenset("Flatten Identity Reshape Squeeze Unsqueeze".split())
 CLIPPING = frozenset(("LeakyRelu", "Relu"))  # which it joins with moves
 
 
-def prepare(graph: Graph) -> Graph:
+def copy_shared_outputs(graph: Graph) -> Graph:
     """Return a lowered graph whose outputs are copied where other nodes read them, too."""
-    names = Names()
-    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
-    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    names = used_names(graph)
     instead = {v: replace(v, name=names.fresh(f"{v.name}/moved")) for v in find_shared(graph)}
     if not instead:
         return graph

@@ -8,6 +8,8 @@ from dataclasses import replace
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
 
+from ..used_names import used_names
+
 WINDOWS = range(3, 6)  # ranks of what pools take
 
 
@@ -17,9 +19,7 @@ def anchor_samples(graph: Graph, sampled: Collection[str]) -> Graph:
     pnnx follows the samples of an operator of ``sampled`` back through the Reshape, to another axis
     than the first, where no such operator tells otherwise.
     """
-    names = Names()
-    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
-    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    names = used_names(graph)
     nodes, known = list[Node](), set[Value | None]()
     for node in graph.nodes:
         is_known = node.op in sampled or not known.isdisjoint(node.inputs)

@@ -11,15 +11,15 @@ import numpy as np
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
 
+from ..used_names import used_names
+
 
 def reshape_rows(graph: Graph) -> Graph:
     """Return a graph that normalizes rows in tensors of another first axis.
 
     pnnx follows the axis of the samples through a Reshape by its size.
     """
-    names = Names()
-    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
-    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    names = used_names(graph)
     nodes = [new_node for node in graph.nodes for new_node in _reshape_around(node, names)]
     return replace(graph, nodes=tuple(nodes))
 

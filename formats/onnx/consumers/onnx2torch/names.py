@@ -10,6 +10,8 @@ from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_inputs
 
+from ..used_names import used_names
+
 # What a torch.nn.Module has, and what onnx2torch adds to it; PyTorch 2.13 writes keywords as names.
 RESERVED = frozenset(kwlist) | frozenset(
     """
@@ -35,9 +37,7 @@ RANKED = frozenset(
 
 def prepare(graph: Graph) -> Graph:
     """Return a lowered graph whose nodes onnx2torch can name, and whose outputs it keeps apart."""
-    names = Names()
-    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
-    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    names = used_names(graph)
     nodes = [new_node for node in graph.nodes for new_node in _copy_constant_data(node, names)]
     nodes = _separate_outputs(nodes, graph.outputs, names)
     return replace(graph, nodes=tuple(map(_rename, nodes)))
