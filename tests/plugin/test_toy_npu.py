@@ -224,7 +224,7 @@ NO = {
         "g (bool c, float[2] x) => (float[2] y) { y = If (c) <"
         "then_branch = t () => (float[2] u) { u = Relu(x) }, "
         "else_branch = e () => (float[2] v) { v = Exp(x) }> }",
-        ["If ×1 ('y'): toy-npu has no If"],
+        ["If ×1 ('y'): toy-npu gathers by one constant only"],
     ),
     "operators of others": (
         "g (float[2] x) => (float[2] y) { y = Tan(x) }",
