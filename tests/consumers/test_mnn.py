@@ -154,6 +154,18 @@ FORMS = {
             "flat": np.array([-1, 4, 4]),
         },
     ),
+    "images whose channels were last, as many as there are columns": (
+        "(float[1,6,6,4] x, float[N,H,W,H] z) => (float[1,2,4,6] y, float[N,A,B,C] p, "
+        "float[1,D,4,6] q)",
+        "t = Transpose<perm = [0, 2, 3, 1]>(x) y = Conv(t, w) "
+        "u = Transpose<perm = [0, 2, 3, 1]>(z) p = MaxPool<kernel_shape = [2, 1]>(u) "
+        "q = ConvTranspose(t, v)",
+        {
+            "w": np.random.default_rng(1).standard_normal((2, 6, 1, 1), np.float32),
+            "v": np.random.default_rng(2).standard_normal((6, 3, 1, 1), np.float32),
+            "z": np.random.default_rng(3).standard_normal((1, 5, 4, 5), np.float32),
+        },
+    ),
     "one number less an image": (
         "(float[2,3,4,5] x) => (float[2,2,4,5] y, float[2,2,4,5] z, float[1,1,1,1] v)",
         "t = Conv(x, w) y = Sub(c, t) z = Max(c, t) v = Identity(c)",

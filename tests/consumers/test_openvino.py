@@ -148,6 +148,11 @@ FORMS = {
             "w": DRAWS.standard_normal((2, 3, 3, 3), np.float32),
         },
     ),
+    "a mean of a transposed tensor with an axis of one": (
+        "(float[2,3,4,1] x) => (float[2,1,4] y)",
+        "t = Transpose<perm = [0, 3, 2, 1]>(x) y = ReduceMean<axes = [3], keepdims = 0>(t)",
+        {},
+    ),
     "constants of one column behind a product": (
         "(float[N,2,3,4] x) => (float[N,2,3,4] y)",
         "p = MatMul(x, w) q = Add(p, c) r = Elu(q) y = Mul(c, r)",

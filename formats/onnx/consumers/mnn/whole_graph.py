@@ -11,7 +11,7 @@ from ..used_names import used_names
 from .outputs import copy_shared_outputs
 
 ELEMENTWISE = frozenset("Add Div Equal Greater Less Max Min Mod Mul Pow Sub".split())
-IMAGE = 4  # axes
+IMAGE = 2  # axes at least
 
 
 def prepare(graph: Graph) -> Graph:

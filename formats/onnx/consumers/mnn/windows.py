@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from math import prod
 
 from serde.errors import require
+from serde.ir.graph import Value
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 
 from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
+from .outputs import MOVED
 
 IMAGES = "MNN has it over up to three axes"
 FILTERS = "MNN takes filters whose sizes have numbers"
@@ -52,6 +54,24 @@ def as_image(g, x):
     return g.Unsqueeze(x, [3])
 
 
+def keep_transposed_apart(g, x: Value) -> Value:
+    """``x``, copied where it is a transposed image that may have as many channels as columns.
+
+    MNN transposes such images of one sample wrongly for layers of windows.
+    """
+    node, is_moved = g.producer(x), False
+    while node is not None and node.op in MOVED:
+        node, is_moved = g.producer(node.inputs[0]), True
+    if x.rank != 4 or node is None or node.op != "Transpose":
+        return x
+    samples, rows, _, columns = x.ranked_shape
+    is_other = isinstance(rows, int) and isinstance(columns, int) and rows != columns
+    is_several = isinstance(samples, int) and samples != 1
+    if is_other or is_several or (not is_moved and node.attrs["perm"] != (0, 2, 3, 1)):
+        return x
+    return g.Min(x, x)
+
+
 def check_padding(window) -> None:
     """Refuse padding by sizes that have names: MNN has it behind only, and of wide windows."""
     how = window.get("auto_pad", "NOTSET")
@@ -65,6 +85,8 @@ def conv(g, x, w, b=None, *, group: int, **window):
     """``Conv`` of one axis, or of three, as of two."""
     require(2 < x.rank < 6, IMAGES)
     check_padding(window)
+    if (apart := keep_transposed_apart(g, x)) is not x:
+        return g.Conv(apart, w, b, group=group, **window)
     require(w.is_static, FILTERS)
     if b is not None and b.tensor is None:
         return add_bias(g, g.Conv(x, w, group=group, **window), b)
@@ -153,6 +175,8 @@ def conv_transpose(g, x, w, b=None, *, group: int, **window):
     require(2 < x.rank < 6, IMAGES)
     require(not {"output_shape", "auto_pad"} & window.keys(), PADS)
     require(x.tensor is None, "MNN has no ConvTranspose of constants")
+    if (apart := keep_transposed_apart(g, x)) is not x:
+        return g.ConvTranspose(apart, w, b, group=group, **window)
     require(w.is_static, FILTERS)
     if b is not None and b.tensor is None:
         return add_bias(g, g.ConvTranspose(x, w, group=group, **window), b)
@@ -210,7 +234,7 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
         return g.decompose("MaxPool", 8, x, outputs=outputs, **form, **window)
     if w.ceil_mode or w.is_spread:
         return g.decompose("MaxPool", 10, x, **form, **window)
-    if (apart := keep_apart(g, x)) is not x:
+    if (apart := keep_transposed_apart(g, keep_apart(g, x))) is not x:
         return g.MaxPool(apart, **form, **window)
     if not are_even(w):
         padded = pad_window_axes(g, x, w.pads, extreme_value(x.type, False))
@@ -231,7 +255,7 @@ def average_pool(g, x, *, count_include_pad: int, **window):
     form = {"count_include_pad": count_include_pad}
     if w.is_spread:
         return g.decompose("AveragePool", 19, x, **form, **window)
-    if (apart := keep_apart(g, x)) is not x:
+    if (apart := keep_transposed_apart(g, keep_apart(g, x))) is not x:
         return g.AveragePool(apart, **form, **window)
     if w.ceil_mode:
         return g.decompose("AveragePool", 10, x, **form, **window)

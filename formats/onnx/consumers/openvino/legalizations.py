@@ -60,12 +60,26 @@ AXES_LOST = {
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
+def is_transposed_column(g, x: Value, axes: Value | None) -> bool:
+    """Whether a mean over listed axes is of a transposed tensor that may have an axis of one.
+
+    OpenVINO moves the transposition behind the mean, and returns another shape.
+    """
+    node = g.producer(x)
+    is_moved = node is not None and node.op == "Transpose"
+    is_listed = axes is not None and axes.tensor is not None and axes.tensor.size > 0
+    return is_moved and is_listed and any(not isinstance(d, int) or d == 1 for d in x.ranked_shape)
+
+
 @legalize.for_each(REDUCTIONS)
 def legalize_reduction(op, g, x, axes=None, **form):
     """OpenVINO reduces integers in float32, and gets arithmetic wrong that it joins to that."""
     if (product := multiply_sizes(op, g, x, **form)) is not None:
         return product
     if x.type.kind not in "iu" or x.shape_data is not None:
+        if op == "ReduceMean" and not form["keepdims"] and is_transposed_column(g, x, axes):
+            kept = g.ReduceMean(x, axes, **{**form, "keepdims": 1})
+            return g.Squeeze(kept, axes)
         return legalize_float_reduction(op, g, x, axes, **form)
     count = count_reduced(x, axes, form["noop_with_empty_axes"])
     if op == "ReduceMean" and count is not None:
