@@ -25,6 +25,7 @@ from ..quotients import is_integer_valued, legalize_quotients, truncate_quotient
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from ..slopes import is_by_channel
 from ..top_k import rank_equal_elements
+from .biases import add_apart
 from .bounds import legalize_bounds
 from .comparisons import legalize_comparisons
 from .outputs import MOVED
@@ -37,6 +38,7 @@ legalize_comparisons(legalize)
 legalize_bounds(legalize)
 legalize_reductions(legalize)
 legalize_quotients(legalize, has_round=False)
+legalize("Add")(add_apart)
 legalize("Dropout")(normalization.drop_nothing)
 legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
@@ -48,7 +50,6 @@ legalize("SpaceToDepth")(indexing.space_to_depth)  # of which MNN adds up other 
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
-CHANNELS = {"Conv": 1, "ConvTranspose": 1, "Gemm": -1, "MatMul": -1}  # the axis of a product's
 
 
 @legalize.for_each(("Max", "Min"))
@@ -236,27 +237,6 @@ def legalize_gemm(g, a, b, c=None, *, transA: int, transB: int, **form):
     if not is_row:
         return elementwise.gemm(g, a, b, c, transA=transA, transB=transB, **form)
     return g.Gemm(g.Transpose(a, perm=(1, 0)), b, c, transB=transB, **form) if transA else None
-
-
-@legalize("Add")
-def legalize_add(g, a, b):
-    """MNN makes a constant of as many numbers as a product has channels its bias.
-
-    It does so whatever the shape of the constant, and where a ``Relu`` is in between.
-    """
-    for y, c in ((a, b), (b, a)):
-        node, is_cut = g.producer(y), False
-        while node is not None and node.op in ("Clip", "Relu"):
-            node, is_cut = g.producer(node.inputs[0]), True
-        if node is None or node.op not in CHANNELS or c.tensor is None:
-            continue
-        count, own = y.ranked_shape[CHANNELS[node.op]], [1] * y.rank
-        own[CHANNELS[node.op]] = c.tensor.size
-        shape = [1] * (y.rank - c.rank) + [*c.static_shape]
-        is_as_many = count == c.tensor.size or not isinstance(count, int)
-        if is_as_many and (is_cut or shape != own):
-            return g.Sub(y, g.Neg(c))
-    return None
 
 
 @legalize("Mean")

@@ -14,6 +14,7 @@ from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
 from .outputs import MOVED
 
+MOST_MOVES = 8  # that are looked through
 IMAGES = "MNN has it over up to three axes"
 FILTERS = "MNN takes filters whose sizes have numbers"
 BY_SIZES = "padding by sizes that have names: give numbers (--static, --input)"
@@ -59,15 +60,15 @@ def keep_transposed_apart(g, x: Value) -> Value:
 
     MNN transposes such images of one sample wrongly for layers of windows.
     """
-    node, is_moved = g.producer(x), False
-    while node is not None and node.op in MOVED:
-        node, is_moved = g.producer(node.inputs[0]), True
+    node, moves = g.producer(x), 0
+    while node is not None and node.op in MOVED and moves < MOST_MOVES:
+        node, moves = g.producer(node.inputs[0]), moves + 1
     if x.rank != 4 or node is None or node.op != "Transpose":
         return x
     samples, rows, _, columns = x.ranked_shape
     is_other = isinstance(rows, int) and isinstance(columns, int) and rows != columns
     is_several = isinstance(samples, int) and samples != 1
-    if is_other or is_several or (not is_moved and node.attrs["perm"] != (0, 2, 3, 1)):
+    if is_other or is_several or (not moves and node.attrs["perm"] != (0, 2, 3, 1)):
         return x
     return g.Min(x, x)
 

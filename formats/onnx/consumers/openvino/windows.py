@@ -97,15 +97,15 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
 
 
-def keep_product_apart(g, x: Value, kernel: Ints):
+def keep_product_apart(g, x: Value, kernel: Ints, most: int = 8):
     """What a ``Conv`` takes, where it would be a product with a constant of the kernel's sizes.
 
     OpenVINO multiplies the weights by the constant of a product that it takes for one by channels,
-    also where signs, padding and other factors follow. It does not see one of an axis more. None
-    where there is no such product.
+    also where signs, padding and other factors follow, of which ``most`` are looked through. It
+    does not see one of an axis more. None where there is no such product.
     """
     node = g.producer(x)
-    if node is None or node.op not in ("Div", "Mul", "Neg", "Pad"):
+    if not most or node is None or node.op not in ("Div", "Mul", "Neg", "Pad"):
         return None
     operands = list(node.inputs)
     is_product = node.op in ("Div", "Mul")
@@ -113,7 +113,7 @@ def keep_product_apart(g, x: Value, kernel: Ints):
         lifted = (v if v.tensor is not None else g.Unsqueeze(v, [0]) for v in operands)
         return g.Squeeze(g[node.op](*lifted), [0])
     at = 1 if is_product and operands[0].tensor is not None else 0
-    apart = keep_product_apart(g, operands[at], kernel)
+    apart = keep_product_apart(g, operands[at], kernel, most - 1)
     if apart is None:
         return None
     operands[at] = apart
