@@ -26,6 +26,7 @@ from ..version_converter.adapters.quantization import (
     per_filter,
     per_row,
     quantize_in_float,
+    subtract_zero_point,
 )
 from ..version_converter.element_types import BORN, format_type, supports_type
 
@@ -235,18 +236,10 @@ def _multiply_bytes(g: Any, op: str, inputs: Sequence[Any], attrs: Mapping[str, 
     rows, filters = (
         (per_row(a_zero), None) if op == "MatMulInteger" else (None, per_filter(b, b_zero))
     )
-    a, b = _subtract(g, a, a_zero, rows), _subtract(g, b, b_zero, filters)
+    a = subtract_zero_point(g, a, a_zero, rows, DType.FLOAT32)
+    b = subtract_zero_point(g, b, b_zero, filters, DType.FLOAT32)
     total = g.MatMul(a, b) if op == "MatMulInteger" else g.Conv(a, b, **attrs)
     return cast(g, g.Round(total), DType.INT32)
-
-
-def _subtract(g: Any, x: Value, zero: Value | None, shape: Sequence[int] | None) -> Value:
-    """Bytes less their zero point, which goes with them in that shape, as float32."""
-    x = cast(g, x, DType.FLOAT32)
-    if zero is None:
-        return x
-    zero = cast(g, zero, DType.FLOAT32)
-    return g.Sub(x, zero if shape is None else g.Reshape(zero, shape))  # type: ignore[no-any-return]
 
 
 def _dequantize(

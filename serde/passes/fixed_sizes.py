@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, UsageError
 from serde.ir.dim_expr import shape_data_of
-from serde.ir.graph import Graph
+from serde.ir.graph import Graph, Node
 from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import spec_of
 from serde.spec.required_sizes import find_required_sizes
@@ -74,31 +74,35 @@ def fix_required_sizes(graph: Graph, inlined: Graph) -> tuple[Graph, Graph]:
 
     Not for batches, nor where two nodes require different numbers. A note tells of each.
     """
-    names = dimension_names(graph) - {v.shape[0] for v in graph.inputs if v.shape}
-    found: dict[str, tuple[int, str]] = {}
+    names = dimension_names(graph) - find_batches(graph)
+    found: dict[str, tuple[int, Node]] = {}
     for node in inlined.nodes if names else ():
         if node.domain:
             continue
         for name, size in find_required_sizes(operator(node.op), node.inputs, node.attrs):
-            if name in names and found.setdefault(name, (size, ""))[0] != size:
+            if name in names and found.setdefault(name, (size, node))[0] != size:
                 names.remove(name)
-            elif name in names and not found[name][1]:
-                found[name] = size, f"{name} is {size}: {node.name!r} ({node.op}) takes no other"
     sizes = {name: size for name, (size, _) in found.items() if name in names}
     if not sizes:
         return graph, inlined
-    notes = (*graph.notes, *(found[name][1] for name in sorted(sizes)))
+    first = ((name, size, found[name][1]) for name, size in sorted(sizes.items()))
+    notes = (f"{name} is {n}: {node.name!r} ({node.op}) takes no other" for name, n, node in first)
     try:
-        fixed = replace(fix_dimensions(graph, sizes), notes=notes)
+        fixed = replace(fix_dimensions(graph, sizes), notes=(*graph.notes, *notes))
         return fixed, fixed if inlined is graph else fix_dimensions(inlined, sizes)
     except (ConversionError, Unconvertible):  # another node requires something else
         return graph, inlined
 
 
+def find_batches(graph: Graph) -> set[Any]:
+    """The first sizes of the inputs."""
+    return {v.shape[0] for v in graph.inputs if v.shape}
+
+
 def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
     """The names of sizes for which a graph without functions takes no two numbers far apart."""
     names = dimension_names(graph)
-    batches = {v.shape[0] for v in graph.inputs if v.shape}
+    batches = find_batches(graph)
     if not _find_problem(graph, {n: ANOTHER if n in batches else LARGE for n in names}):
         return []
     found = (_find_fixed_size(graph, name, name in batches) for name in sorted(names))

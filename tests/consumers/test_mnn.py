@@ -166,6 +166,7 @@ FORMS = {
             "z": np.random.default_rng(3).standard_normal((1, 5, 4, 5), np.float32),
         },
     ),
+    "the largest of one operand": ("(float[2,3] x) => (float[2,3] y)", "y = Max(x)", {}),
     "one number less an image": (
         "(float[2,3,4,5] x) => (float[2,2,4,5] y, float[2,2,4,5] z, float[1,1,1,1] v)",
         "t = Conv(x, w) y = Sub(c, t) z = Max(c, t) v = Identity(c)",

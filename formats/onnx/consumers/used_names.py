@@ -7,8 +7,7 @@ from serde.ir.graph import Graph
 
 
 def used_names(graph: Graph) -> Names:
-    """The names of a graph's values, for others beside them."""
+    """The names of the values of a graph and its subgraphs, for others beside them."""
     names = Names()
-    names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
-    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+    names.reserved.update(v.name for v in graph.all_values())
     return names

@@ -145,12 +145,12 @@ def as_exact_floats(g, terms, *operands: Value):
     return [cast(g, v, DType.FLOAT32 if enough else DType.FLOAT64) for v in operands]
 
 
-def subtract_zero_point(g, x: Value, zero, shape=None):
-    """Bytes less their zero point, as integers that have room for the difference."""
-    wide = cast(g, x, DType.INT32)
+def subtract_zero_point(g, x: Value, zero, shape=None, kind: DType = DType.INT32):
+    """Bytes less their zero point, in a type that has room for the difference."""
+    wide = cast(g, x, kind)
     if zero is None:
         return wide
-    zero = cast(g, zero, DType.INT32)
+    zero = cast(g, zero, kind)
     return g.Sub(wide, zero if shape is None else g.Reshape(zero, shape))
 
 

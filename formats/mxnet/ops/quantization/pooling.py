@@ -27,12 +27,12 @@ MOST_ELEMENTS = 121  # of a window whose mean is a convolution
 def read_quantized_pooling(average, g, q, low, high, *, pool_type="max", **attrs):
     """A mean is that of the integers, rounded; the greatest is found among them as well."""
     require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    if pool_type == "avg":
-        q, attrs = pad_overhang(g, q, attrs)
-    pool = partial(read_pooling, g, pool_type=pool_type, **attrs)
-    if pool_type == "avg":
-        return average(g, pool, q, low, high), low, high
-    return round_to_type(g, pool(dequantize_unit(g, q, g.scalar(0, q))), q.type), low, high
+    if pool_type == "max":
+        x = dequantize_unit(g, q, g.scalar(0, q))
+        return round_to_type(g, read_pooling(g, x, pool_type="max", **attrs), q.type), low, high
+    q, attrs = pad_overhang(g, q, attrs)
+    pool = partial(read_pooling, g, pool_type="avg", **attrs)
+    return average(g, pool, q, low, high), low, high
 
 
 def pad_overhang(g, q: Value, attrs):

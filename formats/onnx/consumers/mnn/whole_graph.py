@@ -11,7 +11,6 @@ from ..used_names import used_names
 from .outputs import copy_shared_outputs
 
 ELEMENTWISE = frozenset("Add Div Equal Greater Less Max Min Mod Mul Pow Sub".split())
-IMAGE = 2  # axes at least
 
 
 def prepare(graph: Graph) -> Graph:
@@ -27,8 +26,8 @@ def flatten_first_operands(graph: Graph) -> Graph:
     flat: dict[Value, Value] = {}
     names, nodes = used_names(graph), []
     for node in graph.nodes:
-        first, *others = node.inputs or (None,)
-        if node.op in ELEMENTWISE and first is not None and is_wide_number(first, others[0]):
+        first, second = (*node.inputs, None, None)[:2]
+        if node.op in ELEMENTWISE and first is not None and is_wide_number(first, second):
             if first not in flat:
                 number = Tensor.of(first.array().reshape(1))
                 flat[first] = Value(names.fresh(first.name), first.dtype, (1,), number)
@@ -38,7 +37,7 @@ def flatten_first_operands(graph: Graph) -> Graph:
 
 
 def is_wide_number(v: Value, other: Value | None) -> bool:
-    """Whether a constant has one element and four axes or more, which another operand has, too."""
+    """Whether a constant has one element and several axes, which another operand has, too."""
     if v.tensor is None or v.tensor.size != 1 or other is None or other.shape is None:
         return False
-    return IMAGE <= v.rank <= other.rank
+    return 1 < v.rank <= other.rank

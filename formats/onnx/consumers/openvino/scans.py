@@ -9,16 +9,14 @@ from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 from serde.ir.values_read import captured_values
 
+from ..used_names import used_names
+
 
 def carry_captured_values(graph: Graph) -> Graph:
     """Return a graph in which what the body of a ``Scan`` reads around it is a state of it."""
     if not any(node.op == "Scan" for node in graph.all_nodes()):
         return graph
-    names = Names()
-    names.reserved.update(v.name for n in graph.all_nodes() for v in (*n.inputs, *n.outputs) if v)
-    names.reserved.update(v.name for n in graph.all_nodes() for b in n.graphs() for v in b.inputs)
-    names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
-    return _carry_in(graph, names)
+    return _carry_in(graph, used_names(graph))
 
 
 def _carry_in(graph: Graph, names: Names) -> Graph:

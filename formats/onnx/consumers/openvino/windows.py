@@ -112,7 +112,10 @@ def keep_product_apart(g, x: Value, kernel: Ints, most: int = 8):
     if is_product and any(is_like_kernel(v, x.rank, kernel) for v in operands):
         lifted = (v if v.tensor is not None else g.Unsqueeze(v, [0]) for v in operands)
         return g.Squeeze(g[node.op](*lifted), [0])
-    at = 1 if is_product and operands[0].tensor is not None else 0
+    held = [at for at, v in enumerate(operands[:2]) if v.tensor is not None]
+    if is_product and len(held) != 1:
+        return None
+    at = 1 if is_product and held == [0] else 0
     apart = keep_product_apart(g, operands[at], kernel, most - 1)
     if apart is None:
         return None
