@@ -38,9 +38,9 @@ def prepare(name: str, graph: Graph) -> Graph:
 
         return prepare_for_onnx2torch(graph)
     if name == "onnxruntime":
-        from .onnxruntime.integer_kernels import choose_integer_kernels
+        from .onnxruntime.whole_graph import prepare as prepare_for_onnxruntime
 
-        return choose_integer_kernels(graph)
+        return prepare_for_onnxruntime(graph)
     if name == "openvino":
         from .openvino.whole_graph import prepare as prepare_for_openvino
 

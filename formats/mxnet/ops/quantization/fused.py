@@ -123,11 +123,18 @@ def output_type(parts: Parts) -> DType:
     return DType.UINT8 if kind in UNSIGNED or of_dense else DType.INT8
 
 
-def add_summand(g, y: Value, dtype: DType, step: Value, summand: Value | None):
-    """A sum is stored in the type of what was added, whose bits are then taken for the result's."""
+def add_summand(
+    g, y: Value, dtype: DType, step: Value, summand: Value | None, *, in_integers: bool = False
+):
+    """A sum is stored in the type of what was added, whose bits are then taken for the result's.
+
+    What is beyond that type is cut off from the real numbers, or, in less time, from the integers.
+    """
     if summand is None or summand.type is dtype:
         return quantize_with_scale(g, y, dtype, step)
     if dtype is DType.UINT8:  # an int8 that is not negative
+        if in_integers:
+            return g.Min(quantize_with_scale(g, y, dtype, step), g.const(127, dtype))
         return quantize_with_scale(g, g.Min(y, g.Mul(step, 127.0)), dtype, step)
     q = g.cast(quantize_with_scale(g, y, summand.type, step), DType.INT32)
     return g.cast(g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
@@ -218,7 +225,7 @@ def run_quantized_layer(g, parts: Parts, weights: QuantizedWeights, ends):
     cuts = dtype is DType.UINT8 and kind_of(parts.after[-1]) == "relu"  # as uint8 do themselves
     layers, add = parts.after[:-1] if cuts else parts.after, partial(add_residual, g, parts, unit)
     y = apply_following_layers(g, y, layers, add)
-    y = add_summand(g, y, dtype, g.const(np.float32(1)), parts.sum)
+    y = add_summand(g, y, dtype, g.const(np.float32(1)), parts.sum, in_integers=True)
     return channels_first(g, y) if parts.convolves else y
 
 
