@@ -29,6 +29,10 @@ INTEGER = (
     "mobilenet1.0_int8", "vgg16_ucf101_int8", "inceptionv3_kinetics400_int8",
     "resnet18_v1b_kinetics400_int8", "resnet50_v1_int8", "simple_pose_resnet18_v1b_int8",
 )  # fmt: skip
+LARGE = (  # on images of the size that they were trained with
+    "mobilenet1.0_int8@224", "resnet50_v1_int8@224", "ssd_512_mobilenet1.0_voc_int8@512",
+    "ssd_512_resnet50_v1_voc_int8@512", "fcn_resnet101_voc_int8@480",
+)  # fmt: skip
 INTEGER_OPTIONS = ("", " --profile onnxruntime", " --int8-weights")
 NETWORKS = (
     "alexnet", *(f"densenet{n}" for n in (121, 161, 169, 201)), "inceptionv3",
@@ -46,6 +50,7 @@ NETWORKS = (
     "gluoncv/deeplab_resnet50_ade", "gluoncv/simple_pose_resnet18_v1b",
     "gluoncv/simple_pose_resnet18_v1b --profile onnxruntime",
     *(f"gluoncv/{name}{option}" for name in INTEGER for option in INTEGER_OPTIONS),
+    *(f"gluoncv/{name} --profile onnxruntime" for name in LARGE),
 )  # fmt: skip
 TITLE = "Speed of the results"
 WARMING = 3  # rounds that are not counted
@@ -222,7 +227,8 @@ def publish_rows(rows: Mapping[str, list[str]], args: argparse.Namespace) -> Non
         "that of others: a second session of the same file, which tells the noise; the file after "
         "onnxslim (*same*: it has the same nodes); the export of MXNet itself (opset 13); the "
         "export of torchvision's network with the same weights by the faster of PyTorch's two "
-        "exporters (opset 17 and 20); MXNet. One sample, one thread. All run in one process, in "
+        "exporters (opset 17 and 20); MXNet. One sample, one thread; networks of GluonCV on small "
+        "images, but for those with a side behind *@*. All run in one process, in "
         f"{LEAST} to {MOST} rounds in which each runs once (fast ones for {RUN * 1e3:.0f} ms), in "
         "changing order. The median of the rounds' ratios, and of that the median of "
         f"{args.processes} processes; in brackets that of the processor's time, which other work "

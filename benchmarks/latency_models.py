@@ -1,6 +1,7 @@
 """The files of one network that ``benchmarks.latency`` runs, and what runs them.
 
 ``LIBRARY/NETWORK`` names one of ``conformance.zoo``, whose libraries are in ``$SERDE_ZOO``;
+``NETWORK@SIDE`` one that is fed a square image of this side, in place of the zoo's small one;
 ``NETWORK --OPTION`` one that serde converts with an option.
 """
 
@@ -64,12 +65,14 @@ def export_network(name: str, folder: Path) -> tuple[Path, dict[str, Array], lis
 
     Networks of ``conformance.zoo`` come with the parameters of the file, in its order.
     """
+    name, _, side = name.partition("@")
     library, _, rest = name.rpartition("/")
     mxnet = import_mxnet()
     if library:
         sample = import_module(f"conformance.zoo.{library}").sample(rest, folder)
+        feeds = {k: resize_image(x, int(side)) if side else x for k, x in sample.feeds.items()}
         arrays = mxnet.nd.load(f"{sample.prefix}-0000.params")
-        return sample.prefix, dict(sample.feeds), [a.asnumpy() for a in arrays.values()]
+        return sample.prefix, feeds, [a.asnumpy() for a in arrays.values()]
     from tests import networks
 
     network = networks.build(name)
@@ -80,6 +83,12 @@ def export_network(name: str, folder: Path) -> tuple[Path, dict[str, Array], lis
     network.block.export(str(folder / name))
     parameters = network.block.collect_params().values()
     return folder / name, feeds, [p.data().asnumpy() for p in parameters]
+
+
+def resize_image(image: Array, side: int) -> Array:
+    """Random numbers in the shape of an image (samples, channels, height, width), of this side."""
+    shape = (*image.shape[:2], side, side)
+    return np.random.default_rng(0).standard_normal(shape, np.float32).astype(image.dtype)
 
 
 def slim(path: Path, target: Path) -> str:

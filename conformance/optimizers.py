@@ -100,8 +100,7 @@ HEADER = """# Nodes that optimizers remove
 
 Made by `python -m conformance.pages`. Each model is written with `--fold-batchnorm` at the default
 opset, and handed to {tools}. A cell has the nodes that the tool removes, and those that it makes of
-them; an empty one, that it finds none. A second row is of a named number of samples. Factors of
-float16 (ToMixedPrecision) stay, as weights would have to be rounded for them.
+them; an empty one, that it finds none. A second row is of a named number of samples.
 """
 
 

@@ -12,6 +12,8 @@ from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.passes.links import Links, is_constant
 
 Array = np.ndarray[Any, Any]
+TINY = {DType.FLOAT16: 2.0**-14, DType.BFLOAT16: 2.0**-126}  # the smallest normal numbers
+FLOATS = frozenset({DType.FLOAT32, DType.FLOAT64, *TINY})
 
 
 def fold_affine(graph: Graph) -> Graph:
@@ -19,7 +21,7 @@ def fold_affine(graph: Graph) -> Graph:
 
     A Mul or Add behind a BatchNormalization for inference changes its scale and shift; a Mul before
     a Conv, whose padding is zero, changes the weights. Weights are computed when they are written,
-    in float64.
+    in float64, and rounded to their type once, as the operators that go away rounded results.
     """
     while (done := _fold_each(graph)) is not graph:
         graph = done
@@ -33,12 +35,15 @@ def _fold_each(graph: Graph) -> Graph:
     for node in graph.nodes:
         norm, held = _find_norm(node, links)
         if norm is not None and held is not None and norm not in folded:
-            folded[norm] = _with_affine(norm, node, held)
-            dropped.add(node)
+            if has_normal_constants(joined := _with_affine(norm, node, held)):
+                folded[norm] = joined
+                dropped.add(node)
             continue
         factor, held = _find_factor(node, links)
-        if factor is not None and held is not None and factor not in dropped:
-            folded[node] = _with_factor(node, factor, held)
+        if factor is None or held is None or factor in dropped:
+            continue
+        if has_normal_constants(joined := _with_factor(node, factor, held)):
+            folded[node] = joined
             dropped.add(factor)
     if not folded:
         return graph
@@ -73,11 +78,28 @@ def _find_factor(node: Node, links: Links) -> tuple[Node | None, Value | None]:
     return None, None
 
 
+def has_normal_constants(node: Node) -> bool:
+    """Whether weights and what is added fit a type of 16 bits, which holds neither large nor small
+    numbers. Wider types are not looked at.
+    """
+    weights, *rest = (v for v in node.inputs[1:] if v is not None)
+    return _is_within(weights, TINY.get(weights.type, 0)) and all(_is_within(v, 0) for v in rest)
+
+
+def _is_within(value: Value, least: float) -> bool:
+    """Whether the largest number of a constant of 16 bits is finite, and ``least`` or more."""
+    if value.tensor is None or value.type not in TINY:
+        return True
+    with np.errstate(over="ignore"):  # in the cast to the type
+        array = value.array().astype(np.float32)
+    return bool(least <= np.abs(array).max(initial=0) < np.inf)
+
+
 def is_by_channel(held: Value | None, x: Value) -> bool:
-    """Whether a float32 or float64 constant has one number for each channel of ``x``, or one."""
+    """Whether a constant of floats has one number for each channel of ``x``, or one."""
     if held is None or held.tensor is None or x.shape is None or held.dtype is not x.dtype:
         return False
-    if held.dtype not in (DType.FLOAT32, DType.FLOAT64) or held.rank > len(x.shape):
+    if held.dtype not in FLOATS or held.rank > len(x.shape):
         return False
     shape = (1,) * (len(x.shape) - held.rank) + held.static_shape
     channels = x.shape[1] if len(shape) > 1 else 1

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.passes.fold_affine import fold_affine, is_by_channel
+from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.passes.fold_affine import FLOATS, fold_affine, has_normal_constants, is_by_channel
 from serde.passes.links import Links
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +21,8 @@ def fold_batchnorm(graph: Graph) -> Graph:
 
     First, products and sums with a constant for each channel become a BatchNormalization, or part
     of the one before them (``fold_affine``). Layers whose result is read by others too stay.
-    Weights are computed when they are written, in float64. Subgraphs are left as they are.
+    Weights are computed when they are written, in float64, and rounded once. Subgraphs are left as
+    they are.
     """
     graph = fold_affine(_as_norms(graph))
     while (done := _fold_each(graph)) is not graph:  # one may follow another
@@ -41,9 +42,12 @@ def _as_norms(graph: Graph) -> Graph:
             if x is None or layer is None or held is None or not _takes_factor(layer):
                 continue
             shape = x.shape or ()
-            if len(shape) > 1 and isinstance(shape[1], int) and is_by_channel(held, x):
-                norms[node] = _as_norm(node, x, held)
-                break
+            if len(shape) < 2 or not isinstance(shape[1], int) or not is_by_channel(held, x):
+                continue
+            norm = _as_norm(node, x, held)
+            if has_normal_constants(_fold(layer, norm, links.uses)):
+                norms[node] = norm
+            break
     if not norms:
         return graph
     return replace(graph, nodes=tuple(norms.get(node, node) for node in graph.nodes))
@@ -75,8 +79,11 @@ def _fold_each(graph: Graph) -> Graph:
     for node in graph.nodes:
         x = node.inputs[0] if _is_foldable(node) else None
         layer = links.makers.get(x) if x is not None and links.uses[x] == 1 else None
-        if layer is not None and _takes_factor(layer):
-            folded[layer] = _fold(layer, node, links.uses)
+        if layer is None or not _takes_factor(layer):
+            continue
+        joined = _fold(layer, node, links.uses)
+        if has_normal_constants(joined):
+            folded[layer] = joined
             dropped.add(node)
     if not folded:
         return graph
@@ -96,17 +103,13 @@ def _takes_factor(layer: Node) -> bool:
     """Whether a layer has constant weights, and one result for each of their channels."""
     if layer.op not in FOLDING or layer.domain or len(layer.inputs) < 2:
         return False
-    if not all(v is None or (v.tensor is not None and _is_float(v)) for v in layer.inputs[1:]):
+    if not all(v is None or (v.tensor is not None and v.dtype in FLOATS) for v in layer.inputs[1:]):
         return False
     if layer.op != "Gemm":
         return True
     bias = (*layer.inputs, None)[2]
     is_row = bias is None or len(bias.static_shape) < 2
     return is_row and layer.attrs.get("alpha", 1.0) == layer.attrs.get("beta", 1.0) == 1
-
-
-def _is_float(value: Value) -> bool:
-    return value.dtype in (DType.FLOAT32, DType.FLOAT64)
 
 
 def _fold(layer: Node, norm: Node, uses: Mapping[Value, int]) -> Node:

@@ -116,3 +116,42 @@ def test_products_and_sums_behind_a_layer(name, layer, tmp_path):
     feeds = {"x": draws.normal(size=(2, 3, 6, 6)).astype(np.float32)}
     for a, b in zip(run_model(model, feeds), run_model(new_model, feeds), strict=True):
         assert error(b, a) < 1e-6
+
+
+HALVES = {  # the product's factor, and the nodes that are left of float16
+    "ordinary": (1.7, "Conv"),
+    "beyond float16": (60_000, "Conv Mul Add"),
+    "below float16": (1e-6, "Conv Mul Add"),
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_are_rounded_once(name, tmp_path):
+    """The result is as near to that of float64 as without folding."""
+    factor, ops = HALVES[name]
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    g (float16[N,3,6,6] x) => (float16[N,5,4,4] y) {
+        a = Conv(x, w) c = Mul(a, f) y = Add(c, g) }""")
+    draws = np.random.default_rng(2)
+    held = {
+        "w": draws.uniform(-4, 4, (5, 3, 3, 3)), "f": np.full((5, 1, 1), factor),
+        "g": draws.normal(size=(5, 1, 1)),
+    }  # fmt: skip
+    held["w"] *= 1e-3 if factor < 1 else 1
+    held = {n: a.astype(np.float16) for n, a in held.items()}
+    model.graph.initializer.extend(from_array(a, n) for n, a in held.items())
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
+    new_model = onnx.load(tmp_path / "b.onnx")
+    assert [n.op_type for n in new_model.graph.node] == ops.split()
+    if ops != "Conv":
+        return
+    x = draws.normal(size=(2, 3, 6, 6)).astype(np.float16)
+    wide = {n: a.astype(np.float64) for n, a in {**held, "x": x}.items()}
+    windows = np.lib.stride_tricks.sliding_window_view(wide["x"], (3, 3), (2, 3))
+    expected = np.einsum("nchwij,ocij->nohw", windows, wide["w"]) * wide["f"] + wide["g"]
+    before, after = (
+        np.abs(run_model(m, {"x": x})[0] - expected).max() / np.abs(expected).max()
+        for m in (model, new_model)
+    )
+    assert after < 2 * before < 4e-3

@@ -27,7 +27,7 @@ BY_ELEMENT = frozenset(
     Relu Round Sigmoid Softplus Sqrt Sub Tanh""".split()
 )
 LEAST = 250_000  # numbers of a product that are worth the blocks: 1 MB of float32
-SMALLEST, LARGEST = 1 << 14, 1 << 16  # numbers of a block
+SMALLEST, LARGEST = 1 << 14, 100_000  # numbers of a block
 FEWEST = 3  # operators behind a product
 
 
