@@ -35,6 +35,8 @@ SUFFIX = ".onnx"
 MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
 INNER_MOST = 4096  # bytes; larger constants of a subgraph go with the main graph's
+REPEATING, REPEATED_MOST = frozenset({"Loop", "Scan"}), 1 << 24  # bytes in bodies of loops
+INNER_TOTAL = 1 << 28  # bytes of all subgraphs' own constants, which are in memory at once
 EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 TENSOR_NAME = 8  # a field's number
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
@@ -249,7 +251,8 @@ class _Module(Names):
     """Node names in use in a model, and which of its graphs holds each constant.
 
     A small constant that one subgraph alone reads is that subgraph's (``inner``); all others are
-    the main graph's (``outer``), wherever they are read.
+    the main graph's (``outer``), wherever they are read. Bodies of loops have larger ones too:
+    ONNX Runtime prepares weights for its kernels once if they are inside.
     """
 
     def __init__(self, graph: Graph, ir_version: int) -> None:
@@ -261,20 +264,28 @@ class _Module(Names):
         if not any(node.graphs() for node in graph.nodes):
             self.outer += graph.constants()
             return
-        most = INNER_MOST if ir_version >= INPUTS_OPTIONAL_IR else -1
         home: dict[Value, Graph] = {}
+        most: dict[Graph, int] = {}
         stack = [graph]
         while stack:
             around = stack.pop()
+            most |= {
+                body: REPEATED_MOST if node.op in REPEATING else INNER_MOST
+                for node in around.nodes for body in node.graphs()
+            }  # fmt: skip
             for value in _constants_read(around):
                 if home.setdefault(value, around) is not around:
                     home[value] = graph
             stack.extend(body for node in around.nodes for body in node.graphs())
+        if ir_version < INPUTS_OPTIONAL_IR:
+            most.clear()
+        room = INNER_TOTAL
         for value in graph.constants():
-            small = value.tensor is not None and value.tensor.nbytes <= most
-            if home[value] is graph or not small:
+            size = value.tensor.nbytes if value.tensor is not None else INNER_TOTAL
+            if home[value] is graph or size > min(room, most.get(home[value], -1)):
                 self.outer.append(value)
             else:
+                room -= size
                 self.inner.setdefault(home[value], []).append(value)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from serde.errors import require
 from serde.ir.dim_expr import LIMIT, shape_data_of
 from serde.ir.geometry import Ints, same_pads
-from serde.ir.graph import Value, show_shape
+from serde.ir.graph import DType, Value, show_shape
 from serde.spec.schema import Operator
 
+SENTINEL, MOST = 2**31, 2**63 - 1  # ends that no tensor has
 Attrs = dict[str, Any]
 Inputs = tuple[Value | None, ...]
 
@@ -167,6 +168,15 @@ IMPLIED: dict[str, Callable[[Inputs, Attrs], Attrs]] = {
 }
 
 
+def _normalize_ends(g: Any, ends: Value) -> Value:
+    """Ends of a Slice, of which those beyond 2**31 are the largest int64, or the smallest."""
+    if ends.tensor is None or ends.dtype is not DType.INT64 or ends.tensor.size > LIMIT:
+        return ends
+    numbers = list(ends.ints()) if ends.rank == 1 else []
+    wide = [n if abs(n) <= SENTINEL else MOST if n > 0 else -MOST - 1 for n in numbers]
+    return ends if wide == numbers else g.const(wide, DType.INT64, "ends")
+
+
 REDUCTIONS = tuple(
     f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 )
@@ -177,13 +187,15 @@ AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(REDU
 def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
     """Return ``inputs`` with all five operands of Slice, and axes counted from the front.
 
-    A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis.
+    A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis. An end
+    beyond every tensor is one of those that exporters write, which runtimes look for.
     """
     if op == "Slice":
         inputs = [
             g.Reshape(v, [1]) if at and v is not None and v.shape == () else v
             for at, v in enumerate(inputs)
         ]
+        inputs[2:3] = [v and _normalize_ends(g, v) for v in inputs[2:3]]
     if op == "Slice" and 3 <= len(inputs) < 5 and (starts := inputs[1]) is not None:
         count = starts.shape[0] if starts.shape else None
         if isinstance(count, int) and count <= LIMIT:

@@ -233,6 +233,16 @@ FORMS = {
         's = Shape<end = 2>(x) c = Concat<axis = 0>(s, t) y = Resize<mode = "linear">(x, , , c)',
         {"t": np.array([7, 8])},
     ),
+    "one sample by name with two": (
+        "(float[N,1,4] x, float[2,3,4] z, float[2,4,5] w) => (float[A,B,C] y)",
+        "a = Add(x, z) b = MatMul(a, w) y = Softmax(b)",
+        {"x": np.linspace(-1, 1, 4, dtype=np.float32).reshape(1, 1, 4)},
+    ),
+    "two samples by name with two": (
+        "(float[N,1,M] x, float[2,3,4] z, float[2,3,1] w) => (float[A,B,C] y)",
+        "c = Greater(z, w) a = Where(c, x, z) y = Concat<axis = 1>(a, z)",
+        {"x": np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 1, 4)},
+    ),
     "pads that crop a batch by name": (
         "(float[N,4,5] x) => (float[N,3,6] y)",
         "y = Pad(x, p)",

@@ -45,4 +45,8 @@ def prepare(name: str, graph: Graph) -> Graph:
         from .openvino.whole_graph import prepare as prepare_for_openvino
 
         return prepare_for_openvino(graph)
+    if name == "tract":
+        from .tract.whole_graph import prepare as prepare_for_tract
+
+        return prepare_for_tract(graph)
     return graph

@@ -180,10 +180,11 @@ def legalize_where(g, condition, x, y):
     """MNN broadcasts single elements only."""
     operands = condition, x, y
     shapes = {v.ranked_shape for v in operands}
-    if len(shapes) == 1:
+    if len(shapes) == 1 and None not in x.ranked_shape:
         return None
     shape = broadcast_shapes(g, *operands)
-    wide = [v if v.ranked_shape == shape.shape_data else g.Expand(v, shape) for v in operands]
+    known = shape.shape_data if None not in (shape.shape_data or ()) else None
+    wide = [v if v.ranked_shape == known else g.Expand(v, shape) for v in operands]
     return g.as_is("Where", wide, {})
 
 
