@@ -64,7 +64,8 @@ def from_ir(
     kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
     graph = forget_calls(graph, kept)
     for step in STEPS:
-        graph = step(graph)
+        if step.__name__ not in consumers.LEFT_OUT.get(importer, ()):
+            graph = step(graph)
     if importer is not None:
         if integer_kernels:
             graph = use_qlinear_ops(without_functions(graph), True, False)

@@ -143,7 +143,35 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 
 
 # Forms that ncnn gets wrong or fails at: inputs and results, the nodes, constants and feeds.
+MATRIX = np.arange(64, dtype=np.float32).reshape(8, 8) % 7 / 4 - 0.75
+SELF_ATTENTION = (
+    "{layers} j = Reshape(q, s) l = Reshape(k, s) n = Reshape(v, s) "
+    "c = Transpose<perm = [0, 2, 1, 3]>(j) d = Transpose<perm = [0, 2, 3, 1]>(l) "
+    "e = Transpose<perm = [0, 2, 1, 3]>(n) m = MatMul(c, d) i = Div(m, h) p = Softmax(i) "
+    "o = MatMul(p, e) u = Transpose<perm = [0, 2, 1, 3]>(o) r = Reshape(u, f) "
+    "a = MatMul(r, w) y = Add(a, b)"
+)
+OF_ATTENTION = {
+    "w": MATRIX, "w2": MATRIX[::-1] / 2, "w3": MATRIX.T + 1, "b": np.float32([1, -1, 0, 2, 0.5, 1, 0, -2]), "h": np.float32(2),
+    "s": np.array([2, 6, 2, 4]), "f": np.array([2, 6, 8]), "g": np.array([12, 8]),
+}  # fmt: skip
 FORMS = {
+    "attention with biases": (
+        "(float[2,6,8] x) => (float[2,6,8] y)",
+        SELF_ATTENTION.format(
+            layers="x1 = MatMul(x, w) q = Add(x1, b) x2 = MatMul(x, w2) k = Add(b, x2) "
+            "x3 = MatMul(x, w3) v = Add(x3, b)"
+        ),
+        {n: a for n, a in OF_ATTENTION.items() if n != "g"},
+    ),
+    "attention whose layers read rows": (
+        "(float[2,6,8] x) => (float[2,6,8] y)",
+        SELF_ATTENTION.format(
+            layers="x1 = Reshape(x, g) q = Gemm(x1, w, b) k = Gemm<transB = 1>(x1, w2, b) "
+            "v = Gemm(x1, w3, b)"
+        ),
+        OF_ATTENTION,
+    ),
     **quantized_forms(1),
     "numbers whose exponentials overflow": (
         "(float[1,3,4,5] x) => (float[1,3,4,5] y, float[1,4,5] z)",
@@ -168,7 +196,7 @@ FORMS = {
         "o = MatMul(p, e) u = Transpose<perm = [0, 2, 1, 3]>(o) r = Reshape(u, f) "
         "y = MatMul(r, w)",
         {
-            "w": np.arange(64, dtype=np.float32).reshape(8, 8) % 7 / 4 - 0.75,
+            "w": MATRIX,
             "h": np.float32(2),
             "s": np.array([1, 6, 2, 4]),
             "t": np.array([1, 5, 2, 4]),

@@ -137,6 +137,19 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 DRAWS = np.random.default_rng(3)
 FORMS = {
+    "as many heads as places, whose queries are multiplied": (
+        "(float[1,3,3,4] x, float[1,3,3,4] k, float[1,3,3,4] v) => (float[1,3,3,4] y)",
+        "q = Mul(x, c) t = Transpose<perm = [0, 1, 3, 2]>(k) m = MatMul(q, t) "
+        "f = Softmax<axis = 3>(m) o = MatMul(f, v) y = Transpose<perm = [0, 2, 1, 3]>(o)",
+        {"c": np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)},
+    ),
+    "as many heads as places, moved before only": (
+        "(float[1,3,3,4] x, float[1,3,3,4] k, float[1,3,3,4] v) => (float[1,3,3,4] y)",
+        "s = Mul(x, c) q = Transpose<perm = [0, 2, 1, 3]>(s) "
+        "t = Transpose<perm = [0, 2, 3, 1]>(k) m = MatMul(q, t) f = Softmax<axis = 3>(m) "
+        "w = Transpose<perm = [0, 2, 1, 3]>(v) y = MatMul(f, w)",
+        {"c": np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)},
+    ),
     "factors along an axis of a convolution's kernel": (
         "(float[2,3,4,3] x) => (float[2,2,4,3] y, float[2,2,4,3] z, float[2,2,4,3] v)",
         "a = Mul(x, c) y = Conv<pads = [1, 1, 1, 1]>(a, w) "

@@ -217,8 +217,22 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
     is_layer = b.tensor is not None and not transA and alpha == beta == 1
     width = b.ranked_shape[0 if transB else 1]
     if is_layer and (c is None or (c.tensor is not None and c.shape == (width,))):
-        return None
+        return multiply_before_reshape(g, a, g.Transpose(b) if transB else b, c)
     return elementwise.gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+def multiply_before_reshape(g, rows: Value, weights: Value, bias: Value | None) -> Value | None:
+    """A layer of a tensor whose axes but the last a Reshape made one, without that Reshape.
+
+    pnnx takes attention that such layers are part of for one of a matrix.
+    """
+    node = g.producer(rows)
+    x = node.inputs[0] if node is not None and node.op == "Reshape" else None
+    if x is None or not x.is_static or x.rank < 3 or x.shape[-1] != rows.ranked_shape[-1]:
+        return None
+    y = g.MatMul(x, weights)
+    y = y if bias is None else g.Add(y, bias)
+    return g.Reshape(y, [*rows.static_shape[:1], y.ranked_shape[-1]])
 
 
 def is_attention(g, x: Value) -> bool:

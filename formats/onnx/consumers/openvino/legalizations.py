@@ -26,6 +26,7 @@ from ..quotients import legalize_quotients, truncate_quotient
 from ..reductions import multiply_sizes, transform_unreduced
 from ..slices import read_cuts
 from ..top_k import rank_equal_elements
+from .attention import legalize_attention
 from .comparisons import legalize_comparisons
 from .recurrent import legalize_recurrent_layers
 from .windows import legalize_windows
@@ -34,6 +35,7 @@ legalize = legalization_table("ir → openvino")
 
 AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
 
+legalize_attention(legalize)
 legalize_comparisons(legalize)
 legalize_recurrent_layers(legalize)
 legalize_windows(legalize)
