@@ -21,12 +21,19 @@ IS_RECENT = tuple(map(int, RELEASE.split(".")[:2])) >= (1, 27)
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}, float z = {0}"
 RESIZE = '<mode="cubic", coordinate_transformation_mode="half_pixel">'
 PAIR = "s = {0.1}, int8 z = {3}"
-OPSETS = {"moved-int8": 21}  # that a form is wrong at, where not at 17
+OPSETS = {"moved-int8": 21, "multiplied-int8": 21}  # that a form is wrong at, where not at 17
 REPRODUCTIONS = {  # of each form: the smallest model, and the shapes of its inputs
     "moved-int8": (
         f"g (float[3,4] x) => (float[4,3] y) <float {PAIR}> {{ q = QuantizeLinear(x, s, z)"
         " d = DequantizeLinear(q, s, z) y = Transpose<perm=[1,0]>(d) }",
         [(3, 4)],
+    ),
+    "multiplied-int8": (
+        f"g (float[2,3,4] x) => (float[2,3,4] y) <float {PAIR}, float[4] b = {{1, 2, 3, 4}},"
+        " float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}>"
+        " { q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) m = MatMul(d, w)"
+        " y = Add(m, b) }",
+        [(2, 3, 4)],
     ),
     "pad-pool": (
         "g (float[1,1,4,4] x) => (float[1,1,2,2] y)"

@@ -48,6 +48,15 @@ FORMS = {
         "the operator on the integers, and `DequantizeLinear` after it",
         MEASURED[2:],
     ),
+    "multiplied-int8": Form(
+        "`MatMul` of more axes than two, whose left operand a `DequantizeLinear` of int8 made, and "
+        "`Add` of a vector, from opset 21 on",
+        "MatMulAddFusion and QDQS8ToU8Transformer",
+        "the model does not load: both become `Gemm` between `Reshape`s with a pair of their own, "
+        "of uint8 but for its attribute `output_dtype`",
+        "the vector with an axis more",
+        MEASURED[2:],
+    ),
     "pad-pool": Form(
         "`Pad` of zeros before `MaxPool` or `AveragePool`",
         "PadFusion",
@@ -211,6 +220,21 @@ def legalize_move(g: Any, node: Node) -> Any:
     return emit_node(g, replace(producer, inputs=(moved, *producer.inputs[1:]), attrs=attrs), moved)
 
 
+def legalize_sum(g: Any, node: Any) -> Any:
+    """A vector behind a product of dequantized int8 as a matrix of one row."""
+    for x, vector in (node.inputs, node.inputs[::-1]):
+        product = g.producer(x) if x is not None and g.opset >= INT8_PAIRS else None
+        if product is None or product.op != "MatMul" or vector is None or vector.tensor is None:
+            continue
+        left = g.producer(product.inputs[0])
+        if left is None or left.op != "DequantizeLinear" or left.inputs[0].dtype is not DType.INT8:
+            continue
+        if len(vector.shape) == 1 and x.shape is not None and len(x.shape) > 2:
+            row = g.Unsqueeze(vector, [0])
+            return g.Add(x, row) if x is node.inputs[0] else g.Add(row, x)
+    return None
+
+
 def _is_transposed(g: Any, x: Value) -> bool:
     """Whether a Transpose stands above ``x`` that ONNX Runtime may move down to it."""
     nodes: set[Node] = set()
@@ -228,6 +252,7 @@ def _is_transposed(g: Any, x: Value) -> bool:
 
 RULES: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(MOVES, legalize_move),
+    "Add": legalize_sum,
     "MatMul": legalize_matmul,
     "Resize": legalize_resize,
     **dict.fromkeys(POOLS, legalize_pool),
@@ -237,6 +262,7 @@ RULES: dict[str, Callable[[Any, Any], Any]] = {
 ABOVE: dict[str, frozenset[str]] = {
     **dict.fromkeys(MOVES, frozenset({"DequantizeLinear"})),
     **dict.fromkeys(("MatMul", "Resize"), frozenset({"Transpose"})),
+    "Add": frozenset({"DequantizeLinear"}),
     **dict.fromkeys(POOLS, frozenset({"Pad"})),
     "MaxPool": frozenset({"DequantizeLinear", "Pad"}),
 }
