@@ -136,7 +136,31 @@ def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
 
 # Forms that OpenVINO gets wrong or fails at: inputs and results, the nodes, constants and feeds.
 DRAWS = np.random.default_rng(3)
+INT8_LAYERS = {
+    "s": np.float32(0.03), "z": np.int8(-4), "t": np.float32(0.05),
+    "w": (np.arange(216) * 37 % 255 - 127).astype(np.int8).reshape(3, 8, 3, 3),
+}  # fmt: skip
 FORMS = {
+    "int8 put together before a convolution": (
+        "(float[1,4,5,6] x) => (float[1,3,5,6] y)",
+        "q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) n = Neg(d) "
+        "p = QuantizeLinear(n, t, z) e = DequantizeLinear(p, t) c = Concat<axis = 1>(d, e) "
+        "v = DequantizeLinear(w, t) y = Conv<pads = [1, 1, 1, 1]>(c, v)",
+        INT8_LAYERS,
+    ),
+    "int8 of what is put together": (
+        "(float[1,4,5,6] x) => (float[1,3,5,6] y, int8[1,8,5,6] q)",
+        "n = Neg(x) c = Concat<axis = 1>(x, n) q = QuantizeLinear(c, s, z) "
+        "d = DequantizeLinear(q, s, z) v = DequantizeLinear(w, t) "
+        "y = Conv<pads = [1, 1, 1, 1]>(d, v)",
+        INT8_LAYERS,
+    ),
+    "uint8 of what is put together, multiplied": (
+        "(float[1,4,5,6] x) => (float[1,8,5,2] y)",
+        "n = Neg(x) c = Concat<axis = 1>(x, n) q = QuantizeLinear(c, s, u) "
+        "d = DequantizeLinear(q, s, u) v = DequantizeLinear(m, t) y = MatMul(d, v)",
+        {**INT8_LAYERS, "u": np.uint8(130), "m": np.arange(-6, 6, dtype=np.int8).reshape(6, 2)},
+    ),
     "as many heads as places, whose queries are multiplied": (
         "(float[1,3,3,4] x, float[1,3,3,4] k, float[1,3,3,4] v) => (float[1,3,3,4] y)",
         "q = Mul(x, c) t = Transpose<perm = [0, 1, 3, 2]>(k) m = MatMul(q, t) "

@@ -10,6 +10,7 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
 
 from ..used_names import used_names
+from .quantized_bytes import retype_bytes
 from .scans import carry_captured_values
 
 PRODUCTS = ("Gemm", "MatMul")
@@ -22,7 +23,7 @@ JOINED = BINARY | frozenset(
 
 def prepare(graph: Graph) -> Graph:
     """Return a lowered graph as OpenVINO computes it rightly."""
-    return carry_captured_values(widen_columns(graph))
+    return carry_captured_values(retype_bytes(widen_columns(graph)))
 
 
 def widen_columns(graph: Graph) -> Graph:
