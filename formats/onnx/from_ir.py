@@ -64,7 +64,7 @@ def from_ir(
     kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
     graph = forget_calls(graph, kept)
     for step in STEPS:
-        if step.__name__ not in consumers.LEFT_OUT.get(importer, ()):
+        if step.__name__ not in consumers.LEFT_OUT.get(importer or "", ()):
             graph = step(graph)
     if importer is not None:
         if integer_kernels:

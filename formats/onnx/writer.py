@@ -27,6 +27,7 @@ from serde.spec.memo import number_attributes
 from serde.spec.schema import ELEMENT_CODES
 
 from . import protobuf_wire
+from .constant_homes import find_homes
 from .parse import GRAPH, INITIALIZER, RAW_DATA, external_locations
 from .reader import DOCS, OF_THE_FILE, ORIGIN
 from .tensors import tensor_proto, type_fields
@@ -34,9 +35,6 @@ from .tensors import tensor_proto, type_fields
 SUFFIX = ".onnx"
 MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
-INNER_MOST = 4096  # bytes; larger constants of a subgraph go with the main graph's
-REPEATING, REPEATED_MOST = frozenset({"Loop", "Scan"}), 1 << 24  # bytes in bodies of loops
-INNER_TOTAL = 1 << 28  # bytes of all subgraphs' own constants, which are in memory at once
 EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 TENSOR_NAME = 8  # a field's number
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
@@ -248,51 +246,14 @@ def _same(a: str, b: str) -> bool:
 
 
 class _Module(Names):
-    """Node names in use in a model, and which of its graphs holds each constant.
-
-    A small constant that one subgraph alone reads is that subgraph's (``inner``); all others are
-    the main graph's (``outer``), wherever they are read. Bodies of loops have larger ones too:
-    ONNX Runtime prepares weights for its kernels once if they are inside.
-    """
+    """Node names in use in a model, and the constants of the main graph and of subgraphs."""
 
     def __init__(self, graph: Graph, ir_version: int) -> None:
         super().__init__()
         self.opset, self.explicit = graph.opset, graph.explicit
         self.attributes: dict[Any, list[onnx.AttributeProto]] = {}  # of operators, once made
-        self.inner: dict[Graph, list[Value]] = {}
-        self.outer: list[Value] = []
-        if not any(node.graphs() for node in graph.nodes):
-            self.outer += graph.constants()
-            return
-        home: dict[Value, Graph] = {}
-        most: dict[Graph, int] = {}
-        stack = [graph]
-        while stack:
-            around = stack.pop()
-            most |= {
-                body: REPEATED_MOST if node.op in REPEATING else INNER_MOST
-                for node in around.nodes for body in node.graphs()
-            }  # fmt: skip
-            for value in _constants_read(around):
-                if home.setdefault(value, around) is not around:
-                    home[value] = graph
-            stack.extend(body for node in around.nodes for body in node.graphs())
-        if ir_version < INPUTS_OPTIONAL_IR:
-            most.clear()
-        room = INNER_TOTAL
-        for value in graph.constants():
-            size = value.tensor.nbytes if value.tensor is not None else INNER_TOTAL
-            if home[value] is graph or size > min(room, most.get(home[value], -1)):
-                self.outer.append(value)
-            else:
-                room -= size
-                self.inner.setdefault(home[value], []).append(value)
-
-
-def _constants_read(graph: Graph) -> Iterator[Value]:
-    for node in graph.nodes:
-        yield from (v for v in node.inputs if v is not None and v.tensor is not None)
-    yield from (v for v in graph.outputs if v.tensor is not None)
+        self.inner = find_homes(graph, may_be_inner=ir_version >= INPUTS_OPTIONAL_IR)
+        self.outer = self.inner.pop(graph)
 
 
 def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:

@@ -141,6 +141,15 @@ INT8_LAYERS = {
     "w": (np.arange(216) * 37 % 255 - 127).astype(np.int8).reshape(3, 8, 3, 3),
 }  # fmt: skip
 FORMS = {
+    "one column of samples by name and a number for each channel": (
+        "(float[N,2,3,4] x) => (float[N,2,3,1] y, float[N,2,3,1] z)",
+        "m = MatMul(x, w) y = Add(m, c) n = MatMul(x, v) z = PRelu(n, c)",
+        {
+            "w": np.float32([[1], [-2], [3], [0.5]]),
+            "v": np.float32([[1], [2], [-1], [0.5]]),
+            "c": np.float32([[[0.5]], [[-2]]]),
+        },
+    ),
     "int8 put together before a convolution": (
         "(float[1,4,5,6] x) => (float[1,3,5,6] y)",
         "q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) n = Neg(d) "

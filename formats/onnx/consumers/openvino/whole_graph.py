@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from serde.ir import arrays
-from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.ir.graph import Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
 
 from ..used_names import used_names
@@ -30,7 +31,8 @@ def widen_columns(graph: Graph) -> Graph:
     """Return a graph in which constants behind products of a dynamic size have all columns.
 
     OpenVINO joins the product with what follows, takes a constant of one column for one that has
-    a number for each, and fails to load it.
+    a number for each, and fails to load it. Of products of one column it does so with constants of
+    one row.
     """
     names, nodes, is_same = used_names(graph), [], True
     joined: set[Value] = set()  # products with constant weights, and what is made of their elements
@@ -40,10 +42,9 @@ def widen_columns(graph: Graph) -> Graph:
         if is_joined or (node.op in PRODUCTS and has_weights(node)):
             joined.update(node.outputs)
         x = held[0] if is_joined and node.op in BINARY and not held[0].is_static else None
-        columns = x.ranked_shape[-1] if x is not None and x.shape else None
-        for c in node.inputs if isinstance(columns, int) and columns > 1 else ():
-            if c is not None and is_column(c):
-                wide = widen(c, columns, names.fresh(c.name))
+        for c in node.inputs if x is not None and x.shape else ():
+            if x is not None and c is not None and (axis := find_narrow_axis(c, x.ranked_shape)):
+                wide = widen(c, axis, x.ranked_shape[axis], names.fresh(c.name))
                 node, is_same = replace_inputs(node, {c: wide}), False
         nodes.append(node)
     return graph if is_same else replace(graph, nodes=tuple(nodes))
@@ -55,15 +56,22 @@ def has_weights(node: Node) -> bool:
     return w is not None and w.tensor is not None
 
 
-def is_column(v: Value) -> bool:
-    """Whether a constant has several elements, and one of them in each row."""
-    return v.tensor is not None and v.rank > 1 and v.ranked_shape[-1] == 1 < v.tensor.size
+def find_narrow_axis(c: Value, shape: Shape) -> int:
+    """The axis, from the end, along which a constant of several elements has to be repeated; 0 for
+    none.
+    """
+    if c.tensor is None or c.tensor.size < 2 or c.rank < 2 or c.ranked_shape[-1] != 1:
+        return 0
+    axis = -2 if shape[-1] == 1 else -1
+    is_narrow = c.ranked_shape[axis] == 1 and isinstance(shape[axis], int) and shape[axis] != 1
+    return axis if is_narrow else 0
 
 
-def widen(v: Value, columns: int, name: str) -> Value:
-    """A constant with its column so many times."""
-    tensor, shape = v.tensor, (*v.static_shape[:-1], columns)
+def widen(v: Value, axis: int, count: Any, name: str) -> Value:
+    """A constant of one element along an axis, with so many of it."""
+    tensor, shape = v.tensor, list(v.static_shape)
     assert tensor is not None
+    shape[axis] = count
     arrays.charge_elements(prod(shape))
-    wide = Tensor(tensor.dtype, shape, lambda: tensor.load().repeat(columns, axis=-1))
-    return Value(name, v.dtype, shape, wide)
+    wide = Tensor(tensor.dtype, tuple(shape), lambda: tensor.load().repeat(count, axis=axis))
+    return Value(name, v.dtype, tuple(shape), wide)
