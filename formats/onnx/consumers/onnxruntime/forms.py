@@ -51,9 +51,9 @@ FORMS = {
     "multiplied-int8": Form(
         "`MatMul` of more axes than two, whose left operand a `DequantizeLinear` of int8 made, and "
         "`Add` of a vector, from opset 21 on",
-        "MatMulAddFusion and QDQS8ToU8Transformer",
-        "the model does not load: both become `Gemm` between `Reshape`s with a pair of their own, "
-        "of uint8 but for its attribute `output_dtype`",
+        "QDQS8ToU8Transformer",
+        "the model does not load: `MatMulAddFusion` makes both `Gemm` between `Reshape`s with a "
+        "pair of their own, which becomes one of uint8 but for its attribute `output_dtype`",
         "the vector with an axis more",
         MEASURED[2:],
     ),
