@@ -27,6 +27,7 @@ BY_ELEMENT = frozenset(
     Relu Round Sigmoid Softplus Sqrt Sub Tanh""".split()
 )
 LEAST = 250_000  # numbers of a product that are worth the blocks: 1 MB of float32
+LEAST_OF_SAMPLE = 150_000  # where there may be several samples
 SMALLEST, LARGEST = 1 << 14, 100_000  # numbers of a block
 FEWEST = 3  # operators behind a product
 
@@ -176,7 +177,7 @@ def _choose_rows(shape: Shape) -> int:
     if not isinstance(channels, int) or not all(isinstance(size, int) for size in outer):
         return 0
     rows = prod(size for size in outer if isinstance(size, int))
-    if rows * channels < LEAST:
+    if rows * channels < (LEAST if isinstance(shape[0], int) else LEAST_OF_SAMPLE):
         return 0
     smallest, largest = -(-SMALLEST // channels), LARGEST // channels
     return next((n for n in range(largest, smallest - 1, -1) if rows % n == 0), 0)
