@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from serde.errors import UsageError
 from serde.ir.graph import Graph
@@ -38,6 +41,8 @@ STEPS = (
     sink_reversals, fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices,
     merge_reshapes, merge_reductions, make_gemms, join_parallel_products, expand_constants,
 )  # fmt: skip
+# Steps that consumers do without: pnnx takes attention of layers that read rows for another.
+LEFT_OUT: Mapping[str | None, tuple[Any, ...]] = MappingProxyType({"ncnn": (make_gemms,)})
 
 
 def from_ir(
@@ -64,7 +69,7 @@ def from_ir(
     kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
     graph = forget_calls(graph, kept)
     for step in STEPS:
-        if step.__name__ not in consumers.LEFT_OUT.get(importer or "", ()):
+        if step not in LEFT_OUT.get(importer, ()):
             graph = step(graph)
     if importer is not None:
         if integer_kernels:

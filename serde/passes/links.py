@@ -39,6 +39,17 @@ class Links:
             return None
         return node if calls_of(node) == calls_of(reader) else None
 
+    def sole_reader(self, node: Node, *ops: str) -> Node | None:
+        """The node of the standard that alone reads the first result of ``node``.
+
+        None if it is none of ``ops``, or in a subgraph.
+        """
+        value = node.outputs[0]
+        readers = self.readers.get(value, ())
+        if self.uses[value] != 1 or len(readers) != 1 or readers[0].domain:
+            return None
+        return readers[0] if readers[0].op in ops else None
+
 
 def calls_of(node: Node) -> set[tuple[Call, ...]]:
     """The functions of the source that a node is part of."""

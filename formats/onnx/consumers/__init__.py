@@ -9,9 +9,6 @@ from serde.legalize.target import Target
 
 CONSUMERS = frozenset({"mnn", "ncnn", "onnx2torch", "onnxruntime", "openvino", "tensorrt", "tract"})
 DESCRIBED = frozenset({"coreml", "qnn"})  # in files of serde.backends, by documentation
-# Steps before legalization that consumers do without: pnnx takes attention whose linear layers are
-# products of rows for another.
-LEFT_OUT = {"ncnn": frozenset({"make_gemms"})}
 
 
 def get_consumer(name: str) -> Target | None:

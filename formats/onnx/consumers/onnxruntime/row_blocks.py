@@ -120,8 +120,8 @@ def _find_next(x: Value, links: Links) -> Region | None:
 
 def _find_multiply_add(x: Value, flat: Node, links: Links) -> Region | None:
     """``OnnxBuilder.multiply_add``: a product of matrices and a sum, of rows of some numbers."""
-    gemm = sole_reader(flat, links, "Gemm")
-    back = gemm and sole_reader(gemm, links, "Reshape")
+    gemm = links.sole_reader(flat, "Gemm")
+    back = gemm and links.sole_reader(gemm, "Reshape")
     if gemm is None or back is None or back.outputs[0].shape != x.shape or not x.shape:
         return None
     if gemm.inputs[2:] != flat.outputs or gemm.attrs.get("transA") or gemm.attrs.get("transB"):
@@ -142,14 +142,6 @@ def _find_multiply_add(x: Value, flat: Node, links: Links) -> Region | None:
         return None
     steps = (Step(spread, sizes), Step(flat, sizes), Step(gemm), Step(back))
     return _include_maker(spread, side, links).extend(Region((), steps))
-
-
-def sole_reader(node: Node, links: Links, op: str) -> Node | None:
-    """The node that reads the result of ``node`` alone, if it is this operator."""
-    readers = links.readers.get(node.outputs[0], ())
-    if links.uses[node.outputs[0]] != 1 or len(readers) != 1:
-        return None
-    return readers[0] if readers[0].op == op and not readers[0].domain else None
 
 
 def _include_maker(reader: Node, value: Value, links: Links) -> Region:

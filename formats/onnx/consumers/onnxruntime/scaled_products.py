@@ -17,7 +17,7 @@ from serde.passes.links import Links, constant
 from ...contrib.table import DOMAIN
 from ..used_names import used_names
 from .bias_rows import make_bias_rows
-from .row_blocks import is_row, sole_reader
+from .row_blocks import is_row
 
 OP, VERSION = "MatMulIntegerToFloat", 1
 
@@ -41,7 +41,7 @@ def _join_each(graph: Graph, one: Value) -> Graph:
     joined: dict[Node, list[Node]] = {}
     inside: set[Node] = set()
     for node in graph.nodes:
-        cast = sole_reader(node, links, "Cast") if _is_product(node) else None
+        cast = links.sole_reader(node, "Cast") if _is_product(node) else None
         if cast is None or cast.outputs[0].dtype is not DType.FLOAT32:
             continue
         used, made = _join_bias_rows(node, cast, links, one) or _join_plain(node, cast, links, one)
@@ -130,13 +130,8 @@ def _read_row(
 
     The constant may be one number, unless it has to be ``of_all`` columns.
     """
-    reader, x = sole_reader(node, links, op), node.outputs[0]
-    if (
-        reader is None
-        or len(reader.inputs) != 2
-        or not x.shape
-        or reader.outputs[0].shape != x.shape
-    ):
+    reader, x = links.sole_reader(node, op), node.outputs[0]
+    if reader is None or not x.shape or reader.outputs[0].shape != x.shape:
         return ()
     row = next((v for v in reader.inputs if v is not x), None)
     if row is None or row.tensor is None:
