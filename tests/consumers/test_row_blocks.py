@@ -73,7 +73,7 @@ def residual(added: str, batch: object = 1, side: int = SIDE, **given) -> onnx.M
     return model_with(text, np.random.default_rng(0), **given)
 
 
-def feed(batch: int = 1, side: int = SIDE, width: int = WIDTH) -> dict[str, np.ndarray]:
+def draw_feeds(batch: int = 1, side: int = SIDE, width: int = WIDTH) -> dict[str, np.ndarray]:
     draws = np.random.default_rng(1)
     sizes = {"x": DEPTH, "r": width}
     return {n: draws.integers(0, 256, (batch, side, side, c), np.uint8) for n, c in sizes.items()}
@@ -116,7 +116,7 @@ def test_large_layers_are_computed_in_blocks(added, batch, tmp_path):
     assert len(inside) == 2 and inside[0] == inside[1]
     assert inside[0][0:2] == ["Concat", "MatMulIntegerToFloat"]
     assert inside[0][-1] == "QuantizeLinear" and "Cast" not in inside[0]
-    assert_same(new_model, source, feed(batch))
+    assert_same(new_model, source, draw_feeds(batch))
 
 
 @needs_exact_int8
@@ -125,7 +125,7 @@ def test_samples_by_name(samples, tmp_path):
     source = residual(LANES, "N")
     new_model = convert(source, tmp_path)
     assert len(bodies(new_model)) == 2
-    assert_same(new_model, source, feed(samples))
+    assert_same(new_model, source, draw_feeds(samples))
 
 
 @needs_exact_int8
@@ -153,7 +153,7 @@ def test_biases(given, has_rows, tmp_path):
     operators = {n.op_type for g in graphs for n in g.node}
     assert ("Concat" in operators) is has_rows
     assert "MatMulIntegerToFloat" in operators and ("Mul" in operators) is not has_rows
-    assert_same(new_model, source, feed(side=side, width=width))
+    assert_same(new_model, source, draw_feeds(side=side, width=width))
 
 
 @needs_exact_int8
@@ -240,7 +240,7 @@ def test_files_with_blocks_are_read(tmp_path):
     serde.convert(tmp_path / "made.onnx", tmp_path / "again.onnx")
     again = onnx.load(tmp_path / "again.onnx")
     assert {o.domain for o in again.opset_import} == {""}
-    (got,), (expected,) = (run_at(PLAIN, m, feed()) for m in (again, source))
+    (got,), (expected,) = (run_at(PLAIN, m, draw_feeds()) for m in (again, source))
     np.testing.assert_array_equal(got, expected)
 
 

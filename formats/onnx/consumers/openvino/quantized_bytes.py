@@ -33,8 +33,10 @@ def retype_bytes(graph: Graph) -> Graph:
     Products of matrices read what they did; of what was put together, behind a ``Clip`` that
     changes no number. Subgraphs stay as they are.
     """
-    links, names = Links(graph), used_names(graph)
     makers = {node.outputs[0]: node for node in graph.nodes if _makes_bytes(node)}
+    if not makers:
+        return graph
+    links, names = Links(graph), used_names(graph)
     retyped: dict[Value, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:

@@ -11,10 +11,9 @@ from serde.ir.graph import Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
 
 from ..used_names import used_names
-from .quantized_bytes import retype_bytes
+from .quantized_bytes import PRODUCTS, retype_bytes
 from .scans import carry_captured_values
 
-PRODUCTS = ("Gemm", "MatMul")
 BINARY = frozenset("Add Div Max Min Mul Pow PRelu Sub".split())
 JOINED = BINARY | frozenset(
     "Abs Clip Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Mish Neg Relu Round Selu Sigmoid "
@@ -42,9 +41,10 @@ def widen_columns(graph: Graph) -> Graph:
         if is_joined or (node.op in PRODUCTS and has_weights(node)):
             joined.update(node.outputs)
         x = held[0] if is_joined and node.op in BINARY and not held[0].is_static else None
-        for c in node.inputs if x is not None and x.shape else ():
-            if x is not None and c is not None and (axis := find_narrow_axis(c, x.ranked_shape)):
-                wide = widen(c, axis, x.ranked_shape[axis], names.fresh(c.name))
+        shape = x.ranked_shape if x is not None and x.shape else ()
+        for c in node.inputs if shape else ():
+            if c is not None and (axis := find_narrow_axis(c, shape)):
+                wide = widen(c, axis, shape[axis], names.fresh(c.name))
                 node, is_same = replace_inputs(node, {c: wide}), False
         nodes.append(node)
     return graph if is_same else replace(graph, nodes=tuple(nodes))

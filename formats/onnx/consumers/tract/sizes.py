@@ -75,9 +75,9 @@ def legalize_where(g, condition, a, b):
 def find_scales(own: Shape, sizes: Shape | None) -> Any:
     """What sizes are multiplied by, None where it is not known to be exact."""
     pairs = list(zip(own, sizes or (), strict=bool(sizes)))
-    if not sizes or any(None in pair or {*map(type, pair)} == {int, str} for pair in pairs):
-        return None
-    if any(a != b and isinstance(a, str) for a, b in pairs):
+    if not sizes or not all(
+        a is not None and (a == b or (isinstance(a, int) and isinstance(b, int))) for a, b in pairs
+    ):
         return None
     ratios = np.array([1 if a == b else b / a for a, b in pairs], np.float32)
     is_exact = all(a == b or int(a * r) == b for (a, b), r in zip(pairs, ratios, strict=True))
