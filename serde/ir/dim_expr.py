@@ -166,6 +166,11 @@ def combine(sign: str, a: Dim, b: Dim) -> Dim:
     return _limit_length(f"{_parenthesize(a)}{sign}{_parenthesize(b)}")
 
 
+def add(dim: Dim, number: int) -> Dim:
+    """A size and a number, which may be less than 0."""
+    return combine("-", dim, -number) if number < 0 else combine("+", dim, number)
+
+
 def split_coefficient(dim: int | str) -> tuple[str, int]:
     """A size as names times a number: ``("N", 12)`` for ``N*12``, ``("", 12)`` for 12."""
     if isinstance(dim, int):

@@ -180,6 +180,7 @@ def _normalize_ends(g: Any, ends: Value) -> Value:
 REDUCTIONS = tuple(
     f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 )
+RESIZE_OPTIONAL = 13  # the opset from which the operands of Resize but the first may be left out
 # Operators with an operand that lists axes, and where it stands.
 AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(REDUCTIONS, 1)
 
@@ -188,8 +189,13 @@ def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[V
     """Return ``inputs`` with all five operands of Slice, and axes counted from the front.
 
     A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis. An end
-    beyond every tensor is one of those that exporters write, which runtimes look for.
+    beyond every tensor is one of those that exporters write, which runtimes look for. Operands of
+    Resize that hold nothing are left out.
     """
+    if op == "Resize" and g.current_opset >= RESIZE_OPTIONAL:
+        return [
+            v if not at or v is None or v.shape != (0,) else None for at, v in enumerate(inputs)
+        ]
     if op == "Slice":
         inputs = [
             g.Reshape(v, [1]) if at and v is not None and v.shape == () else v

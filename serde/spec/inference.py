@@ -83,6 +83,9 @@ def infer(
         return (types[0]._replace(shape=inputs[0].shape), *types[1:])
     if operator.name == "Einsum":
         return (types[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
+    if operator.name in shape_functions.WINDOW_OPS:
+        shape = shape_functions.refine_window(operator.name, inputs[0], attrs, types[0].shape)
+        return tuple(f._replace(shape=shape) for f in types)  # MaxPool gives two
     if operator.name in shape_functions.SHAPE_FUNCTION_OPS:
         shape = shape_functions.refine_shape(operator.name, inputs, attrs, types[0].shape)
         return tuple(f._replace(shape=shape) for f in types)  # TopK gives two

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -14,6 +15,10 @@ SHAPE_FUNCTION_OPS = {
     "Concat": 0, "ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1, "Resize": 3,
     "Tile": 1, "TopK": 1,
 }  # fmt: skip
+# Operators whose sizes along the axes of a window follow from its attributes.
+WINDOW_OPS = frozenset(
+    "AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split()
+)
 RANK = 64  # the longest list followed
 
 
@@ -21,9 +26,11 @@ def refine_shape(
     op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], onnx_shape: Shape | None
 ) -> Shape | None:
     """What ONNX's inference said of the first output's shape, and what is known besides."""
-    if len(inputs) <= SHAPE_FUNCTION_OPS[op]:
+    if op == "Resize" and len(inputs) == 3:
+        shape = _scale_shape(inputs[0], inputs[2], attrs.get("axes"))
+    elif len(inputs) <= SHAPE_FUNCTION_OPS[op]:
         return onnx_shape
-    if op == "Concat":
+    elif op == "Concat":
         shape = _concat_shapes(
             [None if v is None else v.shape for v in inputs], attrs.get("axis", 1)
         )
@@ -36,6 +43,55 @@ def refine_shape(
     return tuple(_prefer_static(a, b) for a, b in zip(onnx_shape, shape, strict=True))
 
 
+def refine_window(
+    op: str, x: Value | None, attrs: Mapping[str, Any], onnx_shape: Shape | None
+) -> Shape | None:
+    """What ONNX's inference said of the shape of a window's results, with sizes by name.
+
+    ``attrs`` have the kernel, strides, dilations and pads written out.
+    """
+    if x is None or x.shape is None or onnx_shape is None or len(onnx_shape) != len(x.shape):
+        return onnx_shape
+    if "kernel_shape" not in attrs or all(isinstance(d, int) for d in onnx_shape):
+        return onnx_shape
+    n = len(attrs["kernel_shape"])
+    count = _count_outputs if op == "ConvTranspose" else _count_windows
+    sizes = [count(size, axis, attrs) for axis, size in zip(range(n), x.shape[2:], strict=True)]
+    return tuple(map(_prefer_known, onnx_shape, (x.shape[0], onnx_shape[1], *sizes)))
+
+
+def _count_windows(size: Dim, axis: int, attrs: Mapping[str, Any]) -> Dim:
+    """How many places a window has along an axis; None where a size by name does not tell."""
+    stride, reach = attrs["strides"][axis], _reach(attrs, axis)
+    if attrs.get("auto_pad", "NOTSET") != "NOTSET":
+        return dim_expr.combine("/", dim_expr.add(size, stride - 1), stride)
+    pads = attrs["pads"]
+    end = pads[axis + len(pads) // 2]
+    rest = reach - pads[axis] - end
+    if not attrs.get("ceil_mode"):
+        return dim_expr.combine("/", dim_expr.add(size, stride - rest), stride)
+    if end or stride > reach:
+        return None  # the last window may begin behind the end, and counts for none
+    return dim_expr.combine("/", dim_expr.add(size, 2 * stride - 1 - rest), stride)
+
+
+def _count_outputs(size: Dim, axis: int, attrs: Mapping[str, Any]) -> Dim:
+    """The size of a transposed convolution along an axis; None where other attributes tell it."""
+    if "pads" not in attrs or attrs.get("output_shape"):
+        return None
+    stride, pads = attrs["strides"][axis], attrs["pads"]
+    more = (attrs.get("output_padding") or (0,) * len(pads))[axis]
+    rest = _reach(attrs, axis) - pads[axis] - pads[axis + len(pads) // 2] + more
+    return dim_expr.add(dim_expr.combine("*", size, stride), rest - stride)
+
+
+def _reach(attrs: Mapping[str, Any], axis: int) -> int:
+    """How many places a window covers, with the gaps in it."""
+    dilations = attrs.get("dilations")  # which AveragePool has from opset 19 on
+    kernel: int = attrs["kernel_shape"][axis]
+    return (dilations[axis] if dilations else 1) * (kernel - 1) + 1
+
+
 def _concat_shapes(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
     """The first shape, as long along the axis as all together."""
     ranks = {None if s is None else len(s) for s in shapes}
@@ -46,6 +102,27 @@ def _concat_shapes(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
     sizes = list(known[0])
     sizes[axis] = reduce(partial(dim_expr.combine, "+"), (s[axis] for s in known))
     return tuple(sizes)
+
+
+def _scale_shape(x: Value | None, scales: Value | None, axes: Sequence[int] | None) -> Shape | None:
+    """The shape of ``Resize`` by constant scales, rounded down."""
+    if x is None or x.shape is None or scales is None or scales.tensor is None:
+        return None
+    sizes, factors = list(x.shape), scales.array().ravel().tolist()
+    places = range(len(sizes)) if axes is None else axes
+    if len(factors) == len(places):
+        for axis, factor in zip(places, factors, strict=True):
+            sizes[axis] = _scale(sizes[axis], factor)
+    return tuple(sizes) if len(factors) == len(places) else None
+
+
+def _scale(dim: Dim, factor: float) -> Dim:
+    """A size times a whole number or through a power of two; None for other factors."""
+    if factor >= 1 and factor.is_integer():
+        return dim_expr.combine("*", dim, int(factor))
+    if 0 < factor < 1 and math.frexp(factor)[0] == 0.5:
+        return dim_expr.combine("/", dim, int(1 / factor))
+    return None
 
 
 def _apply_shape_function(
@@ -93,6 +170,10 @@ def _static_length(value: Value | None) -> int | None:
         return None
     (size,) = value.shape
     return size if isinstance(size, int) and size <= RANK else None
+
+
+def _prefer_known(a: Dim, b: Dim) -> Dim:
+    return b if a is None else a
 
 
 def _prefer_static(a: Dim, b: Dim) -> Dim:

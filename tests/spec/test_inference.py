@@ -263,3 +263,64 @@ def test_small_integers_of_two_axes_are_folded_in_their_shape(opset):
     table = g.const(np.arange(6).reshape(2, 3))
     mask = g.LessOrEqual(table, g.const(np.int64(2)))
     assert mask.array().tolist() == [[True, True, True], [False, False, False]]
+
+
+WINDOWS = ["Conv", "MaxPool", "AveragePool", "ConvTranspose"]
+
+
+@pytest.mark.parametrize("op", WINDOWS)
+def test_sizes_by_name_of_windows_are_those_of_numbers(op):
+    draws, compared = np.random.default_rng(0), 0
+    for _ in range(150):
+        kernel, stride, dilation = (int(draws.integers(1, most)) for most in (6, 5, 3))
+        attrs = {"kernel_shape": (kernel,), "strides": (stride,), "dilations": (dilation,)}
+        ways = ["pads", "pads", "VALID"] + ["SAME_UPPER", "SAME_LOWER"] * (op != "ConvTranspose")
+        way = draws.choice(ways)
+        if way == "pads":
+            attrs["pads"] = tuple(draws.integers(0, kernel, 2).tolist())
+        else:
+            attrs["auto_pad"] = str(way)
+        if op.endswith("Pool"):
+            attrs["ceil_mode"] = int(draws.integers(2)) if way == "pads" else 0
+        if op == "ConvTranspose":
+            attrs["output_padding"] = (int(draws.integers(stride)),)
+        named = _infer_window(op, "L", attrs)[-1]
+        for size in range(12, 20):
+            number = _infer_window(op, size, attrs)[-1]
+            if named is not None:
+                told = eval(str(named).replace("/", "//"), {"L": size})  # an expression of ours
+                assert told == number, (attrs, size, named)
+                compared += 1
+    assert compared > 600
+
+
+def _infer_window(op: str, size, attrs):
+    g = OnnxBuilder("g")
+    x, w = Value("x", F32, ("N", 2, size)), Value("w", F32, (2, 2, *attrs["kernel_shape"]))
+    y = g.emit(op, [x] if op.endswith("Pool") else [x, w], attrs)
+    assert y.shape[:2] == ("N", 2)
+    return y.shape
+
+
+@pytest.mark.parametrize(
+    "scales, shape",
+    [
+        ([1, 1, 2, 3], ("N", 3, "H*2", "W*3")),
+        ([1, 2, 0.5, 0.25], ("N", 6, "H/2", "W/4")),
+        ([1, 1, 1.5, 0.3], ("N", 3, None, None)),
+    ],
+)
+def test_sizes_by_name_of_resize(scales, shape):
+    g = OnnxBuilder("g")
+    x = Value("x", F32, ("N", 3, "H", "W"))
+    assert g.Resize(x, None, np.array(scales, np.float32)).shape == shape
+    if scales[1] == 1:
+        inner = np.array(scales[2:], np.float32)
+        assert g.Resize(x, None, inner, axes=[2, 3]).shape == shape
+
+
+def test_operands_of_resize_that_hold_nothing_are_left_out():
+    g = OnnxBuilder("g")
+    x, nothing = Value("x", F32, (1, 3, 4, 5)), np.zeros(0, np.float32)
+    g.Resize(x, nothing, nothing, np.array([1, 3, 8, 10]))
+    assert [v is None for v in g.nodes[-1].inputs] == [False, True, True, False]
