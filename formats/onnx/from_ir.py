@@ -26,9 +26,11 @@ from serde.passes.merge_reductions import merge_reductions
 from serde.passes.merge_reshapes import merge_reshapes
 from serde.passes.merge_slices import merge_slices
 from serde.passes.name_constants import name_constants
+from serde.passes.name_dimensions import name_dimensions
 from serde.passes.narrow_operands import narrow_operands
 from serde.passes.parallel_products import join_parallel_products
 from serde.passes.qlinear_ops import use_qlinear_ops
+from serde.passes.same_pads import settle_same_pads
 from serde.passes.sink_reversals import sink_reversals
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
@@ -43,6 +45,8 @@ STEPS = (
 )  # fmt: skip
 # Steps that consumers do without: pnnx takes attention of layers that read rows for another.
 LEFT_OUT: Mapping[str | None, tuple[Any, ...]] = MappingProxyType({"ncnn": (make_gemms,)})
+
+WITHOUT_AUTO_PAD = frozenset({"onnx2torch"})
 
 
 def from_ir(
@@ -68,6 +72,10 @@ def from_ir(
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
     graph = forget_calls(graph, kept)
+    if importer in consumers.CONSUMERS:
+        graph = name_dimensions(graph)
+    if importer in WITHOUT_AUTO_PAD:
+        graph = settle_same_pads(graph)
     for step in STEPS:
         if step not in LEFT_OUT.get(importer, ()):
             graph = step(graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.errors import Problem, Unconvertible, UsageError
 from serde.ir.graph import EMPTY, Graph, Value
+from serde.passes.same_pads import settle_same_pads
 from serde.rewrite.outline import KEEP, Keep, outline_calls
 
 from . import ops
@@ -30,7 +31,7 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     stage, problems = writes.name, list(_list_illegal_values(graph))
     builder = CallBuilder(graph.name)
-    legal = legalize_for_relay(mark_by_class(graph))
+    legal = legalize_for_relay(mark_by_class(settle_same_pads(graph)))
     try:
         done = writes.with_diagnostics(legal.diagnostics).rewrite(legal.graph, builder)
     except Unconvertible as error:

@@ -173,10 +173,10 @@ def _stack_scan_output(g, stack: Value, axis: int, back: int) -> Value:
     return g.Transpose(stack, perm=tuple(order))  # type: ignore[no-any-return]
 
 
-def reverse_rows(g, x: Value) -> Value:
-    """``x`` from the last row to the first."""
-    last = g.Sub(g.Gather(g.Shape(x), 0, axis=0), 1)
-    return g.Gather(x, g.Range(last, -1, -1), axis=0)  # type: ignore[no-any-return]
+def reverse_rows(g, x: Value, axis: int = 0) -> Value:
+    """``x`` from the last row to the first, along ``axis``."""
+    last = g.Sub(g.Gather(g.Shape(x), axis, axis=0), 1)
+    return g.Gather(x, g.Range(last, -1, -1), axis=axis)  # type: ignore[no-any-return]
 
 
 # Rules of targets without control flow.

@@ -6,6 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from serde.decompositions.loops import reverse_rows
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import Ints, axes_of, axis_of
@@ -87,6 +88,23 @@ def read_split(g, x, *, indices_or_sections: int | Ints, axis=0):
 @reads("slice_like")
 def read_slice_like(g, x, like, *, axes: Ints | None = None):
     return g.slice_like(x, like, axes=axes or ())
+
+
+@legalizations("Slice")
+def legalize_slice(g, x, starts, ends, axes=None, steps=None):
+    """Axes of dynamic size backwards: TVM reverses static ones, and loses all sizes otherwise."""
+    bounds = [static_sizes(v) for v in (starts, ends, axes, steps)]
+    if None in bounds:
+        return None
+    kept = []
+    for first, last, axis, by in zip(*bounds, strict=True):
+        if first == by == -1 and last < -FAR and not isinstance(x.ranked_shape[axis], int):
+            x = reverse_rows(g, x, axis)
+        else:
+            kept.append((first, last, axis, by))
+    if len(kept) == len(bounds[0] or ()):
+        return None
+    return g.Slice(x, *map(list, zip(*kept, strict=True))) if kept else x
 
 
 @writes("Slice")
