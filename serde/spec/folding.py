@@ -22,7 +22,7 @@ from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
 
 LIMIT = 1024  # elements
 CHANNELS = 4096  # elements along one axis
-GROWN = 1 << 18  # elements of a result that is larger than its operands
+GROWN = 1 << 19  # elements of a result that is larger than its operands
 COUNTED = 1 << 14  # those of a Range
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
@@ -44,10 +44,12 @@ COMPUTED = frozenset(
 )
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
 LAZY = frozenset(
-    "Abs Add BatchNormalization Cast Clip Concat Cos Div Einsum Erf Exp Expand Flatten Gather "
-    "GatherElements GatherND LayerNormalization Log MatMul Mul Neg Pow Reciprocal ReduceL2 "
-    "ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare Relu Reshape Round Sigmoid Sin "
-    "Slice Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split()
+    "Abs Add And BatchNormalization Cast Ceil Clip Concat Cos Div Einsum Equal Erf Exp Expand "
+    "Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual IsInf IsNaN "
+    "LayerNormalization Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pow Reciprocal "
+    "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare Relu Reshape Round Sigmoid "
+    "Sign Sin Slice Softplus Split Sqrt Squeeze Sub Tan Tanh Tile Transpose Unsqueeze Where "
+    "Xor".split()
 )
 # Operators that repeat elements: who reads their result may do without.
 REPEATING = frozenset({"ConstantOfShape", "Expand", "Tile"})
