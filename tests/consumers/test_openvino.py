@@ -123,6 +123,12 @@ def test_a_computed_limit_of_overlap(tmp_path):
          "OpenVINO takes constant 'axes' only"),
         ("(float[N,1] x) => (float[M] y)", "y = Squeeze(x)",
          "OpenVINO squeezes axes of static sizes, or those in 'axes', only"),
+        ("(float[N,4] x, bool c) => (float[M] y)",
+         "r = If(c) <then_branch = t () => (float[4] p) "
+         "{ z = Constant<value_ints = [0]>() p = Squeeze(x, z) }, "
+         "else_branch = e () => (float[K,4] q) { q = Abs(x) }> "
+         "k = Constant<value_ints = [-1]>() y = Reshape(r, k)",
+         "OpenVINO has branches of one rank only: give numbers for sizes (--static, --input)"),
         ("(float[1,M,N] x, float[2,M,3] w) => (float[1,2,L] y)", "y = Conv(x, w)",
          "OpenVINO has convolutions of static channels only"),
         ("(float[1,1,N] x, float[1,1,1] w) => (float[1,1,L] y)", "y = Conv<pads = [1, 0]>(x, w)",
@@ -479,6 +485,11 @@ FORMS = {
             "w": np.arange(6, dtype=np.float32).reshape(1, 3, 2) / 9,
             "r": np.ones((1, 3, 1), np.float32) / 3,
         },
+    ),
+    "a power of a float by an integer": (
+        "(float[2,3] x, int64[3] e) => (float[2,3] y)",
+        "a = Abs(x) b = Pow(a, e) c = Pow(b, two) y = Add(b, c)",
+        {"e": np.arange(3), "two": np.int64(2)},
     ),
 }
 

@@ -137,6 +137,11 @@ WEIGHTS = {
 }
 FORWARD = {name: array[:1] for name, array in WEIGHTS.items()}
 FORMS = {
+    "a signal of two axes": (
+        "(float[2,40] x) => (float[2,5,5,2] y)",
+        "y = STFT(x, s, w)",
+        {"s": np.int64(8), "w": np.hanning(8).astype(np.float32)},
+    ),
     "an LSTM that returns its cells": (
         "(float[N,4,2] x, float[1,4,3] h, float[1,4,3] c) => (float[N,1,4,3] y, float[1,4,3] t)",
         "y, s, t = LSTM<hidden_size = 3>(x, w, r, , , h, c)",

@@ -1,4 +1,4 @@
-"""Powers of integers for runtimes that have those of floats."""
+"""Powers for runtimes that have those of floats, with exponents of one type."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ def multiply_factors(g, x, y: Value):
     if not exponent.is_integer() or not 0 < exponent <= MOST_FACTORS:
         return None
     return reduce(g.Mul, [x] * int(exponent)) if exponent > 1 else g.Identity(x)
+
+
+def power(g, x, y: Value):
+    """``Pow``: a power of integers as a product, one of floats with an exponent of their type."""
+    if (product := multiply_factors(g, x, y)) is not None:
+        return product
+    return None if x.type is y.type or x.type.kind != "f" else g.Pow(x, g.cast_like(y, x))

@@ -38,11 +38,9 @@ def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
 
 def fills_windows(x, w: Windows, pads) -> bool:
     """Whether windows reach the end: ncnn has one more otherwise, where pads are not alike."""
-    n = len(w.kernel_shape)
-    sizes = [size + p for size, p in zip(x.ranked_shape[2:], pads[n:], strict=True)]
-    return all(
-        (size - k) % s == 0 for size, k, s in zip(sizes, w.kernel_shape, w.strides, strict=True)
-    )
+    ends = pads[len(w.kernel_shape) :]
+    axes = zip(x.ranked_shape[2:], ends, w.kernel_shape, w.strides, strict=True)
+    return all(isinstance(size, int) and (size + end - k) % s == 0 for size, end, k, s in axes)
 
 
 def average_pool(g, x, *, count_include_pad: int, **window):

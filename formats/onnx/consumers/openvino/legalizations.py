@@ -21,7 +21,7 @@ from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
 
 from ..non_max_suppression import raise_overlap_limit
-from ..powers import multiply_factors
+from ..powers import power
 from ..quotients import legalize_quotients, truncate_quotient
 from ..reductions import multiply_sizes, transform_unreduced
 from ..slices import read_cuts
@@ -46,7 +46,7 @@ legalize("LpNormalization")(normalization.lp_norm)  # OpenVINO adds to the norm
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("NonMaxSuppression")(raise_overlap_limit)
-legalize("Pow")(multiply_factors)  # OpenVINO has powers of floats and int32
+legalize("Pow")(power)  # OpenVINO has powers of floats and int32, of one type
 
 
 COUNTING = frozenset(  # operators that return int64 whatever they read

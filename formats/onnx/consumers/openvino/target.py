@@ -51,6 +51,14 @@ def check_nesting(node: Node) -> str | None:
     return "OpenVINO has no Scan within a Scan" if is_nested else None
 
 
+def check_branches(node: Node) -> str | None:
+    """If: OpenVINO has no tensors whose rank depends on the branch."""
+    results = zip(*(body.outputs for body in node.graphs()), strict=True)
+    ranks = [{None if v.shape is None else len(v.shape) for v in each} for each in results]
+    reason = "OpenVINO has branches of one rank only: give numbers for sizes (--static, --input)"
+    return reason if any(len(each) > 1 for each in ranks) else None
+
+
 def check_elements(node: Node) -> str | None:
     """Any: OpenVINO takes a constant without elements for a scalar; as sizes or axes it is none."""
     if node.op == "Concat":
@@ -122,6 +130,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "GatherElements": [check_indices],
     "Pad": [require_constants("OpenVINO", 2)],
     "Reshape": [require_known_shape("OpenVINO")],
+    "If": [check_branches],
     "Scan": [check_nesting],
     "NonMaxSuppression": [check_suppressed("OpenVINO")],
     "Slice": [require_constants("OpenVINO", 3)],

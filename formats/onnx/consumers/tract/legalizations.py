@@ -21,7 +21,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 from ..front_indices import count_rows_from_front, is_from_front
 from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..negative_pads import crop_negative_pads
-from ..powers import multiply_factors
+from ..powers import power
 from ..quotients import legalize_quotients, truncate_quotient
 from ..reductions import decompose_extreme, transform_unreduced
 from ..slices import cut_axis, places_of, read_cuts
@@ -39,6 +39,7 @@ legalize("LogSoftmax")(normalization.log_softmax)  # tract takes the logarithm o
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("Softplus")(elementwise.stable_softplus)  # tract overflows
 legalize("OneHot")(indexing.one_hot)  # tract aborts at indices out of range
+legalize("Pow")(power)  # tract computes powers in the type of the exponent, squares of floats only
 MOST_COPIES = 64  # of a tensor, put together
 FROM_END = "tract has no indices from the end of sizes by name (--static, --input)"
 
@@ -163,14 +164,6 @@ def legalize_matmul(g, a, b):
         wide = [keep_expanded(g, v) for v in (a, b)]
         return None if wide == [a, b] else g.MatMul(*wide)
     return g.Squeeze(g.MatMul(g.Unsqueeze(a, [0]), b), [0])
-
-
-@legalize("Pow")
-def legalize_pow(g, x, y):
-    """tract computes powers of one type in that of the other, and has squares of floats only."""
-    if (product := multiply_factors(g, x, y)) is not None:
-        return product
-    return None if x.type is y.type or x.type.kind != "f" else g.Pow(x, g.cast_like(y, x))
 
 
 @legalize("Mul")
@@ -366,7 +359,9 @@ def legalize_non_zero(g, x):
 
 @legalize("STFT")
 def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
-    """tract takes constant windows only, and fails with float16."""
+    """tract takes constant windows and signals of three axes only, and fails with float16."""
+    if x.rank == 2:
+        return g.STFT(g.Unsqueeze(x, [2]), step, window, length, onesided=onesided)
     if x.type is DType.FLOAT16:
         x, window = (None if v is None else g.cast(v, DType.FLOAT32) for v in (x, window))
         return g.cast(g.STFT(x, step, window, length, onesided=onesided), DType.FLOAT16)
