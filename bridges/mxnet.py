@@ -302,6 +302,8 @@ def _with_plain_labels(text: str) -> str:
 
 def _outputs(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
     values = {**arrays, **feeds}
+    if not mx.util.is_np_shape():  # which has no tensors without axes
+        values = {n: np.reshape(a, 1) if np.ndim(a) == 0 else a for n, a in values.items()}
     shapes = {n: a.shape for n, a in values.items() if n in set(symbol.list_inputs())}
     arguments, _, states = symbol.infer_shape_partial(**shapes)
     names = symbol.list_arguments() + symbol.list_auxiliary_states()
@@ -374,7 +376,9 @@ def install() -> None:
     replace_functions(import_mxnet(), {f.__name__: f for f in functions})
 
 
-BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol}, prepare)
+BRIDGE = Bridge(
+    "mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol}, prepare, has_scalars=False
+)
 if not any(isinstance(f, _Finder) for f in sys.meta_path):
     sys.meta_path.insert(0, _Finder())
 if "mxnet" in sys.modules:

@@ -166,7 +166,8 @@ class Bridge:
     ``outputs`` where ``ends_anywhere``: those to end it at.
     ``makes`` has the functions that turn a graph of the IR into live objects, by what users call
     those. ``describe_inexactness(graph)`` says what of a graph of the IR frameworks compute
-    inexactly on this processor, or nothing.
+    inexactly on this processor, or nothing. Where it is not ``has_scalars``, a tensor of shape (1,)
+    stands for one of no axes.
     """
 
     name: str
@@ -180,6 +181,7 @@ class Bridge:
     begins_anywhere: bool = False
     ends_anywhere: bool = True
     describe_inexactness: Callable[[Graph], str] | None = None
+    has_scalars: bool = True
 
 
 HUB = names_of((ReadOptions, WriteOptions))

@@ -286,11 +286,19 @@ def _compare_setting(
             continue
         if len(got) != len(expected):
             raise UsageError(f"{len(expected)} outputs to compare with, the result has {len(got)}")
+        if not bridge.has_scalars:
+            got = [_drop_axis(a, e) for a, e in zip(got, expected, strict=True)]
         compared = judge.compare(inputs, got, expected)
         for c in compared:
             if c.reason and where:
                 c.reason = f"{c.reason} {where}"
         yield compared
+
+
+def _drop_axis(got: Any, expected: Any) -> Any:
+    """The one element of ``got`` where a tensor of no axes is expected."""
+    is_scalar = not isinstance(expected, list) and np.ndim(expected) == 0
+    return np.reshape(got, ()) if is_scalar and np.shape(got) == (1,) else got
 
 
 def compare_run_layers(

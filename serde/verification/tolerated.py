@@ -43,11 +43,11 @@ class Judge:
     """Compares outputs of a result with those of its source.
 
     An output that differs is right where the source computes it when it is run in another way,
-    where only equals changed places, where elements that are quantized are as far from the source's
-    as those are from its own when it is run in another way, or, on other than normal inputs, where
-    the source itself changes as much once its inputs change in their last digits, if it computes
-    with roundings that are not the same everywhere. The last is no comparison: ``not_compared``
-    says so.
+    where only equals changed places, where elements that roundings decide are as far from the
+    source's as those are from its own when it is run in another way, or, on other than normal
+    inputs, where the source itself changes as much once its inputs change in their last digits, if
+    it computes with roundings that are not the same everywhere. The last is no comparison:
+    ``not_compared`` says so.
     """
 
     def __init__(
@@ -96,12 +96,17 @@ class Judge:
             )
         if rows is not None or (sorts and self._is_tied(at, inputs, got, expected)):
             return _pass(diffs, "equals stand in another order")
-        if ops & QUANTIZING and self._differs_by_itself(at, inputs, diffs, expected[at]):
-            self._note(
-                f"{value.name}: quantized elements next to each other; the source differs as much "
-                "with and without its runtime's optimizers"
+        if not ops <= EXACT and self._differs_by_itself(at, inputs, diffs, expected[at]):
+            what = (
+                "quantized elements next to each other"
+                if ops & QUANTIZING
+                else "elements that roundings decide"
             )
-            return _pass(diffs, "quantized elements next to each other")
+            self._note(
+                f"{value.name}: {what}; the source differs as much with and without its "
+                "runtime's optimizers"
+            )
+            return _pass(diffs, what)
         if sorts and inputs.name in NOT_FINITE:
             self._note(f"{value.name} on {inputs.name} inputs: runtimes sort NaN in different ways")
             return _pass(diffs, "not compared")
