@@ -86,6 +86,9 @@ def infer(
     if operator.name in shape_functions.WINDOW_OPS:
         shape = shape_functions.refine_window(operator.name, inputs[0], attrs, types[0].shape)
         return tuple(f._replace(shape=shape) for f in types)  # MaxPool gives two
+    if operator.name == "STFT":
+        shape = shape_functions.refine_stft(inputs, attrs, types[0].shape)
+        return tuple(f._replace(shape=shape) for f in types)
     if operator.name in shape_functions.SHAPE_FUNCTION_OPS:
         shape = shape_functions.refine_shape(operator.name, inputs, attrs, types[0].shape)
         return tuple(f._replace(shape=shape) for f in types)  # TopK gives two

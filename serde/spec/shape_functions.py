@@ -60,6 +60,21 @@ def refine_window(
     return tuple(map(_prefer_known, onnx_shape, (x.shape[0], onnx_shape[1], *sizes)))
 
 
+def refine_stft(
+    inputs: Sequence[Value | None], attrs: Mapping[str, Any], onnx_shape: Shape | None
+) -> Shape | None:
+    """The shape of ``STFT``: samples, frames, frequencies and the two parts of a number."""
+    x, step, window, length = (*inputs, None, None)[:4]
+    if onnx_shape is not None or x is None or x.shape is None:
+        return onnx_shape
+    told = dim_expr.shape_data_of(length) or (window.shape if window is not None else None)
+    (frame,), (stride,) = told or (None,), dim_expr.shape_data_of(step) or (None,)
+    if not isinstance(frame, int) or not isinstance(stride, int):
+        return (x.shape[0], None, None, 2)
+    count = dim_expr.combine("/", dim_expr.add(x.shape[1], stride - frame), stride)
+    return (x.shape[0], count, frame // 2 + 1 if attrs.get("onesided", 1) else frame, 2)
+
+
 def _count_windows(size: Dim, axis: int, attrs: Mapping[str, Any]) -> Dim:
     """How many places a window has along an axis; None where a size by name does not tell."""
     stride, reach = attrs["strides"][axis], _reach(attrs, axis)

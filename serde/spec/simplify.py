@@ -70,7 +70,10 @@ def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
         return None
     if _is_unchanged(x.shape, expected, bool(attrs.get("allowzero"))):
         return x  # type: ignore[no-any-return]
-    if shape.tensor is None and (plain := _encode_reshape(x.shape, expected)) is not None:
+    plain = None
+    if shape.tensor is None:
+        plain = _encode_reshape(x.shape, expected, bool(attrs.get("allowzero")))
+    if plain is not None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
     node = g.producer(x)
     absolute = all(isinstance(d, int) and d != 0 for d in expected)
@@ -91,9 +94,9 @@ def _is_unchanged(shape: Any, expected: Any, allowzero: bool) -> bool:
     )
 
 
-def _encode_reshape(shape: Any, expected: Any) -> list[int] | None:
+def _encode_reshape(shape: Any, expected: Any, allowzero: bool) -> list[int] | None:
     """Write a shape known in part as a constant: 0 copies a dimension, -1 is the one left over."""
-    if 0 in expected or 0 in shape:
+    if 0 in shape or (allowzero and 0 in expected):
         return None  # 0 and -1 would mean something else
     plain, left = [], 0
     for at, dim in enumerate(expected):

@@ -20,12 +20,15 @@ BODIES = {
         'y = AveragePool<auto_pad = "SAME_UPPER", strides = [2,2], kernel_shape = [3,3]>(x)'
     ),
     "a convolution that is reversed": 'y = Conv<auto_pad = "SAME_LOWER", strides = [2,2]>(x, w)',
+    "reflections that are read twice": (
+        'p = Pad<mode = "reflect">(x, pads) s = Shape(p) r = Reshape(p, flat) y = Reshape(r, s)'
+    ),
     "axes backwards": "y = Slice(x, ends, fronts, axes, steps)",
     "one axis backwards, part of another": "y = Slice(x, from, to, axes, steps)",
 }
 HELD = """int64[2] ends = {-1,-1}, int64[2] fronts = {-2147483649,-2147483649}, int64[2] axes = {2,3},
 int64[2] steps = {-1,-1}, int64[2] from = {-1,3}, int64[2] to = {-2147483649,0},
-float[1,2,2,2] w = {1,-2,3,4,0.5,-0.25,2,7}"""
+int64[8] pads = {0,0,2,1,0,0,1,0}, int64[1] flat = {-1}, float[1,2,2,2] w = {1,-2,3,4,0.5,-0.25,2,7}"""
 
 
 @pytest.mark.parametrize("name", BODIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.ir.graph import DType
+from serde.ir.graph import DType, Value
 from serde.spec import simplify
 from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import ir_of
@@ -193,3 +193,12 @@ def test_a_shape_known_in_part_is_spelled_as_a_constant(shape, parts, spelled):
     g.Reshape(x, g.Concat(*parts(g, x), axis=0))
     constant = g.nodes[-1].inputs[1]
     assert (constant.ints() if constant.tensor is not None else None) == spelled
+
+
+def test_a_reshape_that_copies_sizes_by_zero_is_constant():
+    g = OnnxBuilder("g")
+    x = Value("x", DType.FLOAT32, ("N", "L", 12))
+    length = g.Slice(g.Shape(x), [1], [2], [0])
+    y = g.Reshape(x, g.Concat([0], length, [3, 4], axis=0))
+    (node,) = (n for n in g.nodes if n.op == "Reshape")
+    assert (node.inputs[1].array().tolist(), y.shape) == ([0, 0, 3, 4], ("N", "L", 3, 4))

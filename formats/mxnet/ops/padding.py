@@ -79,6 +79,13 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
     behind = x.rank in (3, 4, 5) and widths[:2] == [(0, 0)] * 2 and min(amounts) >= 0
     native = behind and x.type.kind == "f" and x.rank > 3
     full = [b for b, _ in widths] + [e for _, e in widths]
-    if native and mode in ("constant", "edge", "reflect") and (fill is None or fill.tensor):
+    has_mode = mode in ("constant", "edge", "reflect") and (fill is None or fill.tensor)
+    if native and has_mode:
         return None if axes is None else g.Pad(x, full, fill, mode=mode)
+    front = list(range(4 - x.rank))
+    is_inner = all(pair == (0, 0) for pair in widths[:-2]) and min(amounts, default=0) >= 0
+    if has_mode and front and is_inner and x.type.kind == "f" and not x.is_static:
+        none = [0] * len(front)
+        inner = [*none, *full[: x.rank], *none, *full[x.rank :]]
+        return g.Squeeze(g.Pad(g.Unsqueeze(x, front), inner, fill, mode=mode), front)
     return decompose_pad(g, x, g.const(full, DType.INT64), fill, mode)

@@ -7,7 +7,7 @@ from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
-from serde.version_converter.adapters.padding import expand_pads
+from serde.version_converter.adapters.padding import decompose_pad, expand_pads
 
 from ..rules import Pairs, reads
 from ..target import INLINED, emit_scalar, legalizations, set_type, writes
@@ -95,9 +95,17 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         x, full = _crop_negative_pads(g, x, full), added
     if mode == "wrap":
         return _pad_wrap(g, x, full)
+    if mode == "reflect" and _pads_dynamic_axes(x, full):
+        return decompose_pad(g, x, g.const(full), fill, mode)
     if full == static_sizes(pads) and axes is None:
         return None
     return g.Pad(x, full, fill, mode=mode)
+
+
+def _pads_dynamic_axes(x: Value, pads: Ints) -> bool:
+    """Whether an axis that is padded has a dynamic size, which TVM's ``mirror_pad`` loses."""
+    ends = zip(x.ranked_shape, pads[: x.rank], pads[x.rank :], strict=True)
+    return any(not isinstance(size, int) and (begin or end) for size, begin, end in ends)
 
 
 def _pad_by_choice(g, x, pads, fill, axes):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from serde.ir.graph import IR_OPSET, DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
@@ -84,9 +86,49 @@ def dft(g, x: Value, length=None, *, axis: int, inverse: int, onesided: int):
     return transform_axis(g, x, at, count, inverse, onesided)
 
 
+def make_stft_kernels(
+    g, x: Value, step: Value, window: Value | None, length: Value | None, onesided: int
+):
+    """The kernels whose products with frames are ``STFT``: shape (2 * bins, parts, frame), float32.
+
+    The first half of them gives the real parts, the second the imaginary ones; a signal has one
+    part, or a real and an imaginary one. None where frames or steps are computed, and of float64,
+    for which runtimes have no convolutions.
+    """
+    parts = x.ranked_shape[2] if x.rank == 3 else 1
+    is_wide = x.type not in (DType.FLOAT16, DType.FLOAT32)
+    computed = any(v is not None and v.tensor is None for v in (step, window, length))
+    if is_wide or computed or parts not in (1, 2):
+        return None
+    weights = None if window is None else window.array().astype(np.float64)
+    frames = {int(length.array().item())} if length is not None else set()
+    frames |= {len(weights)} if weights is not None else set()
+    if len(frames) != 1:
+        return None
+    (frame,) = frames
+    bins = frame // 2 + 1 if onesided else frame
+    turns = np.outer(np.arange(bins), np.arange(frame)) % frame
+    waves = np.exp(-2j * np.pi / frame * turns) * (1 if weights is None else weights)
+    kernels = [np.concatenate([waves.real, waves.imag])]
+    if parts == 2:  # i times the waves
+        kernels.append(np.concatenate([-waves.imag, waves.real]))
+    return g.const(np.stack(kernels, axis=1).astype(np.float32), name="kernels")
+
+
+def convolve_signal(g, x: Value, kernels: Value, step: int):
+    """``STFT`` as a convolution of the signal with the kernels of ``make_stft_kernels``."""
+    signal = g.Unsqueeze(x, [1]) if x.rank == 2 else g.Transpose(x, perm=(0, 2, 1))
+    (size,) = kernels.static_shape[2:]
+    y = g.Conv(widen_float(g, signal), kernels, kernel_shape=(size,), strides=(step,))
+    spectra = g.Reshape(y, [0, 2, kernels.static_shape[0] // 2, -1])
+    return cast(g, g.Transpose(spectra, perm=(0, 3, 2, 1)), x.dtype)
+
+
 @decomposition(17, "STFT")
 def stft(g, x: Value, step: Value, window=None, length=None, *, onesided: int):
-    """Gather the frames, weigh them, and transform each."""
+    """A convolution; where frames are not known, gather them, weigh them, and transform each."""
+    if (kernels := make_stft_kernels(g, x, step, window, length, onesided)) is not None:
+        return convolve_signal(g, x, kernels, step.ints()[0])
     frame = size(g, window, 0) if length is None else g.Reshape(length, [1])
     frame, step = (cast(g, v, DType.INT64) for v in (frame, g.Reshape(step, [1])))
     count = g.Add(g.Div(g.Sub(size(g, x, 1), frame), step), 1)

@@ -58,6 +58,10 @@ CASES = {
     " z = Constant<value_ints=[0]>() q = Unsqueeze(b, z) pq = Add(p, q)"
     " some = Constant<value_ints=[-1,3]>() f = Reshape(pq, some) r = Relu(f) s = Shape(pq)"
     " y = Reshape(r, s)",
+    "reflections": f"{A} | p = Constant<value_ints=[0,2,0,1]>() y = Pad<mode=\"reflect\">(a, p)",
+    "edges": f"{A} | p = Constant<value_ints=[2,1,3,0]>() y = Pad<mode=\"edge\">(a, p)",
+    "frames of a signal": f"{A} | t = Transpose(a) k = Constant<value_int=1>()"
+    " w = Constant<value_floats=[1.0]>() y = STFT(t, k, w)",
     "reshape of what is joined": f"{A}, {B} | ab = Concat<axis=0>(a, b) s = Shape(ab)"
     " rest = Constant<value_ints=[-1]>() f = Reshape(ab, rest) r = Relu(f) y = Reshape(r, s)",
 }  # fmt: skip
