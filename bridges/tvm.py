@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,8 +151,10 @@ def prepare(
             executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
             evaluate = executor.evaluate()
 
+    known = {p.name_hint for p in module["main"].params}
+
     def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        arrays = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
+        arrays = {**held, **{_spell(n, known): np.asarray(a) for n, a in feeds.items()}}
         names = Names()
         with _convert_errors(tvm):
             args = [_argument(names.claim(p.name_hint), p.checked_type, arrays)
@@ -226,6 +228,14 @@ def _disable_downloads() -> Iterator[None]:
         os.environ.pop(TUNED)
         if before is not None:
             os.environ[TUNED] = before
+
+
+def _spell(name: str, known: Set[str]) -> str:
+    """The name of an input, or what the text form of a module has for it."""
+    from serde.formats.relay.text.print_parts import Names as PrintedNames
+
+    printed = name if name in known else PrintedNames(raw=False).claim(name, "v")
+    return printed if printed in known else name
 
 
 def _argument(name: str, type_: Any, arrays: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.verification.compare_outputs import Places
 from serde.verification.random_inputs import (
+    PASSED_ON,
     Readers,
     is_variance,
     make_random_inputs,
@@ -124,6 +125,7 @@ def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
     known = {v.name: v for v in ir.inputs}
     used = {n: known[n] for n in normal if n in known and not known[n].container}
     tables = {n for n, v in used.items() if table_size(v, readers) is not None}
+    counted = {n for n in tables if not _is_looked_up(used[n], readers)}
     floats = {v.name for v in graph.inputs if v.type.kind == "f"} & used.keys() - tables
     floats -= {n for n, v in used.items() if is_variance(v, readers)}
     free = {n for n in floats if not _is_index(used[n], readers, ARITHMETIC)}
@@ -140,8 +142,10 @@ def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
         for input_name, x in normal.items():
             if input_name in (anywhere if name in NOT_FINITE else free):
                 feeds[input_name] = change(x, rng)
-            elif input_name in tables and name in ("zero", "equal"):
-                feeds[input_name] = np.full_like(x, x.flat[0] if name == "equal" and x.size else 0)
+            elif input_name in tables and name == "equal" and x.size:
+                feeds[input_name] = np.full_like(x, x.flat[0])
+            elif input_name in tables and name == "zero" and input_name not in counted:
+                feeds[input_name] = np.zeros_like(x)
         if any(feeds[n] is not normal[n] for n in feeds):
             yield InputSet(name, feeds)
 
@@ -162,6 +166,17 @@ def _is_index(value: Value, readers: Readers, through: Set[str], depth: int = DE
             if _is_index(output, readers, through, depth - 1):
                 return True
     return False
+
+
+def _is_looked_up(value: Value, readers: Readers, depth: int = DEPTH) -> bool:
+    """Whether an index is no more than that: tokens that are counted may make lengths of 0."""
+    for node, at in readers.get(value, ()) if depth else ():
+        is_moved = node.op in PASSED_ON and at == 0
+        if not (node.op == "Gather" and at == 1) and not is_moved:
+            return False
+        if is_moved and not _is_looked_up(node.outputs[0], readers, depth - 1):
+            return False
+    return True
 
 
 def _is_class(node: Node, at: int) -> bool:

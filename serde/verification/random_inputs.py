@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Dim, Graph, Node, Value
 from serde.verification.fitting_sizes import fitting_sizes
 from serde.verification.given_arrays import is_sequence
 
@@ -17,6 +17,11 @@ SEED = 0
 NAMED_SIZES = {"N": 2, "batch": 2, "batch_size": 2}
 VARIANCE = 4  # place among the operands of BatchNormalization
 OTHER_SIZE, IMAGE_SIZE = 8, 64  # for other named dimensions; for those of an image
+# Operators with an operand of lengths, its place, and the attribute that says of which axis.
+LENGTHS = {"GatherND": (1, "batch_dims"), "ReverseSequence": (1, "time_axis")}
+LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
+ORDERED = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+MOST_STEPS = 1 << 16  # of a table of places
 PASSED_ON = frozenset(
     {"Cast", "Clip", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Max", "Min"}
 )
@@ -28,7 +33,7 @@ Readers = Mapping[Value, list[tuple[Node, int]]]
 def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) -> dict[str, Any]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
-    A variance is positive. A sequence is a list of two arrays.
+    A variance is positive, a length one that sequences have. A sequence is a list of two arrays.
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
     indices, and which sizes fit.
@@ -36,13 +41,21 @@ def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) 
     rng = np.random.default_rng(seed)
     ir = graph if ir is None else ir
     readers = readers_of(ir)
+    ranges = find_ranges(readers)
     known = {v.name: v for v in ir.inputs}
     named = fitting_sizes(ir, _default_size)
-    feeds = {}
-    for value in graph.inputs:
-        shape = tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
+    shapes = [
+        tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
+        for value in graph.inputs
+    ]
+    feeds: dict[str, Any] = {}
+    for value, shape in zip(graph.inputs, shapes, strict=True):
         read = known.get(value.name, value)
-        rows = table_size(read, readers)
+        rows, steps = table_size(read, readers), find_length(read, readers, ranges)
+        if steps is not None:
+            most = steps if isinstance(steps, int) else named.get(steps, 1)
+            feeds[value.name] = rng.integers(1, max(most, 1) + 1, shape).astype(value.type.numpy)
+            continue
         drawn = [_random(rng, value, shape, rows) for _ in range(1 + is_sequence(value))]
         feeds[value.name] = drawn if is_sequence(value) else drawn[0]
         if is_variance(read, readers):
@@ -92,6 +105,50 @@ def table_size(value: Value, readers: Readers, depth: int = 8) -> int | None:
             if size is not None:
                 return size
     return None
+
+
+def find_ranges(readers: Readers) -> dict[Value, Dim]:
+    """The numbers 0, 1, 2, … of places that nodes compute, and how many there are."""
+    nodes = {id(node): node for each in readers.values() for node, _ in each}.values()
+    waiting = [(n.outputs[0], n.outputs[0].shape) for n in nodes if n.op == "Range"]
+    ranges: dict[Value, Dim] = {}
+    while waiting:
+        value, shape = waiting.pop()
+        if shape and value not in ranges:
+            ranges[value] = shape[0]
+            moved = (n for n, at in readers.get(value, ()) if n.op in PASSED_ON and at == 0)
+            waiting += [(n.outputs[0], shape) for n in moved]
+    return ranges
+
+
+def find_length(value: Value, readers: Readers, ranges: Mapping[Value, Dim], depth: int = 8) -> Dim:
+    """How long sequences are whose lengths ``value`` has; None if it is no length.
+
+    MXNet reads outside of its data where a length is negative or too large.
+    """
+    for node, at in readers.get(value, ()) if depth else ():
+        x = node.inputs[0]
+        place, attribute = LENGTHS.get(node.op, (-1, ""))
+        axis = node.attrs.get(attribute, 0)
+        if at == place and x is not None and x.shape and isinstance(axis, int):
+            return x.shape[min(axis, len(x.shape) - 1)]
+        other = node.inputs[1 - at] if node.op in ORDERED else None
+        if other is not None and (steps := _count_steps(other) or ranges.get(other)) is not None:
+            return steps
+        is_moved = node.op == "Sub" and node.inputs[1] is not None
+        if (node.op in PASSED_ON or is_moved) and at == 0:
+            steps = find_length(node.outputs[0], readers, ranges, depth - 1)
+            if steps is not None:
+                return steps
+    return None
+
+
+def _count_steps(value: Value) -> Dim:
+    """How many numbers 0, 1, 2, … a constant has; None for others."""
+    tensor = value.tensor
+    if tensor is None or not 2 <= tensor.size <= MOST_STEPS or tensor.dtype.kind not in "iu":
+        return None
+    return tensor.size if np.array_equal(tensor.load().ravel(), np.arange(tensor.size)) else None
 
 
 def _random(

@@ -39,6 +39,7 @@ def test_verifies(results: dict[str, Any]) -> None:
     assert results["verified_live"] == ["tvm", True]
     assert results["verified_files"] == [["tvm", True]] * 2
     assert results["verified_names"] == [["tvm", True]] * 4
+    assert results["verified_printed_names"] is True
 
 
 def test_commands(results: dict[str, Any]) -> None:

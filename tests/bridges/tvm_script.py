@@ -114,6 +114,21 @@ def verified_names():
     ]
 
 
+def verified_printed_names():
+    """Inputs whose names the text form does not hold."""
+    from onnx import parser, save
+
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x, float[2,3] b) => (float[2,3] y)'
+        "{ y = Sub(x, b) }"
+    )
+    for name, value in zip(("x:0", "b/0"), model.graph.input, strict=True):
+        value.name = name
+    model.graph.node[0].input[:] = ["x:0", "b/0"]
+    save(model, "names.onnx")
+    return serde.convert("names.onnx", "names.relay", verify=True).ok
+
+
 def commands():
     """The command line, from the files of ``verified_files``."""
     results = []
@@ -130,7 +145,8 @@ def commands():
 
 CASES = (
     export, exported_arrays, exported_bound, exported_function, check, refuse, inspect,
-    verified_live, verified_files, verified_names, commands,
+    verified_live, verified_files, verified_names, verified_printed_names,
+    commands,
 )  # fmt: skip
 
 for case in CASES:

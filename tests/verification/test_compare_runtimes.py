@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import ml_dtypes
@@ -238,6 +239,27 @@ class TestRandomInputs:
         feeds = make_random_inputs(graph)
         assert feeds["x"].shape == feeds["y"].shape[::-1]
 
+    @pytest.mark.parametrize("op", ["SequenceMask", "SequenceReverse", "SequenceLast"])
+    @pytest.mark.parametrize("steps", [7, "T"])
+    def test_lengths_are_those_of_sequences(self, op, steps, tmp_path):
+        """MXNet reads outside of its data at others."""
+        symbol = {
+            "nodes": [
+                {"op": "null", "name": "x", "inputs": []},
+                {"op": "null", "name": "n", "inputs": []},
+                {"op": op, "name": "y", "attrs": {"use_sequence_length": "True"},
+                 "inputs": [[0, 0, 0], [1, 0, 0]]},
+            ],
+            "arg_nodes": [0, 1], "heads": [[2, 0, 0]],
+        }  # fmt: skip
+        path = tmp_path / "m-symbol.json"
+        path.write_text(json.dumps(symbol))
+        graph = serde.load(path, inputs={"x": (steps, 40, 3), "n": (40,)})
+        feeds = make_random_inputs(graph)
+        assert set(feeds["n"]) == set(range(1, feeds["x"].shape[0] + 1))
+        changed = {s.name: s.feeds["n"] for s in input_sets(graph, graph, 0)}
+        assert all(lengths is changed["normal"] for lengths in changed.values())
+
     def test_texts_cannot_be_made_up(self):
         graph = ir_of("g (string[2] x) => (y) { y = Identity(x) }")
         with pytest.raises(UsageError, match="no random inputs of type object: give data"):
@@ -320,6 +342,8 @@ class TestInputSets:
              {n: {"x"} for n in FLOATS}),
             ("g (int64[2] i) => (y) <float[3,2] t = {0,1,2,3,4,5}> { y = Gather(t, i) }",
              {"zero": {"i"}, "equal": {"i"}}),
+            ("g (int64[2] i) => (y) <float[3,2] t = {0,1,2,3,4,5}> { n = ReduceSum<keepdims = 0>(i)"
+             "f = Cast<to = 1>(n) r = Gather(t, i) y = Mul(r, f) }", {"equal": {"i"}}),
             ("g (float[2] i) => (y) <float[3] t = {0,1,2}> { j = Cast<to=7>(i)\n y = Gather(t, j) }", {"zero": {"i"}, "equal": {"i"}}),
             ("g (float[2] i, float[3] t) => (y) <float o = {1}> { k = Sub(i, o)\n"
              "j = Cast<to=7>(k)\n y = Gather(t, j) }", {n: {"t"} for n in FLOATS}),
