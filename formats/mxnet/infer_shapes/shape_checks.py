@@ -190,7 +190,7 @@ def _check_gather_nd(x: Shape, index: Shape) -> None:
 @checks("slice_like")
 def _check_slice_like(x: Shape, like: Shape, *, axes: Ints = ()) -> None:
     require(axes or len(x) == len(like), f"shape {show_shape(x)} like {show_shape(like)}")
-    for axis in axes_of(axes, len(x)) or range(len(x)):
+    for axis in [axis_of(a, len(x)) for a in axes] or range(len(x)):
         require(axis < len(like), f"axis {axis} of shape {show_shape(like)}")
         d, e = x[axis], like[axis]
         fits = not (isinstance(d, int) and isinstance(e, int)) or d >= e

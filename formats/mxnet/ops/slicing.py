@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from serde.errors import require
 from serde.ir import arrays
-from serde.ir.geometry import axes_of, axis_of
+from serde.ir.geometry import axis_of
 from serde.ir.graph import Dim, Value
 from serde.rewrite.rules import Hint
 
@@ -45,7 +45,8 @@ def read_slice_axis(g, x, *, axis: int, begin: int, end: int | None):
 
 @reads("slice_like")
 def read_slice_like(g, x, like, *, axes=()):
-    return g.slice_like(x, like, axes=axes_of(axes, x.rank))
+    """An axis may be named more than once."""
+    return g.slice_like(x, like, axes=tuple(dict.fromkeys(axis_of(a, x.rank) for a in axes)))
 
 
 @reads("SliceChannel")
