@@ -168,7 +168,7 @@ def prepare(
 def _convert_errors(tvm: Any) -> Iterator[None]:
     try:
         yield
-    except (tvm.TVMError, ValueError, KeyError) as error:
+    except (RuntimeError, ValueError, KeyError, TypeError, AssertionError) as error:
         raise SerdeError(f"TVM refuses the module: {error}") from error
 
 

@@ -23,12 +23,21 @@ BODIES = {
     "reflections that are read twice": (
         'p = Pad<mode = "reflect">(x, pads) s = Shape(p) r = Reshape(p, flat) y = Reshape(r, s)'
     ),
+    "a convolution of rows that are counted from the end": (
+        "p = Slice(x, fourth, last, rows, one) y = Conv(p, w)"
+    ),
+    "a convolution of a computed part": (
+        "s = Shape(x) n = Gather(s, rows) h = Div(n, two) p = Slice(x, fourth, h, rows, one) "
+        "q = Concat<axis = 2>(p, x) y = Conv(q, w)"
+    ),
+    "every other row, backwards": "y = Slice(x, last, fronts1, rows, back2)",
     "axes backwards": "y = Slice(x, ends, fronts, axes, steps)",
     "one axis backwards, part of another": "y = Slice(x, from, to, axes, steps)",
 }
 HELD = """int64[2] ends = {-1,-1}, int64[2] fronts = {-2147483649,-2147483649}, int64[2] axes = {2,3},
 int64[2] steps = {-1,-1}, int64[2] from = {-1,3}, int64[2] to = {-2147483649,0},
-int64[8] pads = {0,0,2,1,0,0,1,0}, int64[1] flat = {-1}, float[1,2,2,2] w = {1,-2,3,4,0.5,-0.25,2,7}"""
+int64[1] fourth = {-4}, int64[1] last = {-1}, int64[1] rows = {2}, int64[1] one = {1},
+int64[1] two = {2}, int64[1] fronts1 = {-9}, int64[1] back2 = {-2}, int64[8] pads = {0,0,2,1,0,0,1,0}, int64[1] flat = {-1}, float[1,2,2,2] w = {1,-2,3,4,0.5,-0.25,2,7}"""
 
 
 @pytest.mark.parametrize("name", BODIES)

@@ -79,7 +79,7 @@ class GatheredOutput:
     """
 
     def __init__(self, g, inner, value: Value) -> None:
-        self.plain, self.type = value.is_static, value.type
+        self.plain, self.type, self.sizes = value.is_static, value.type, value.ranked_shape
         if self.plain:
             held = inner.input("made", value.type, (None, *value.static_shape))
             self.before = [g.const(np.zeros((0, *value.static_shape), value.type.numpy))]
@@ -101,7 +101,11 @@ class GatheredOutput:
         if self.plain:
             return stack  # type: ignore[no-any-return]
         shape, turns = next(results), next(results)
-        new_shape = g.Concat(turns, shape, axis=0)
+        sizes = [
+            d if isinstance(d, int) else g.Slice(shape, [at], [at + 1], [0], [1])
+            for at, d in enumerate(self.sizes)
+        ]
+        new_shape = g.shape_from([turns, *sizes])
         return g.Reshape(stack, new_shape, allowzero=1)  # type: ignore[no-any-return]
 
 

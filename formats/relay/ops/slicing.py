@@ -92,19 +92,42 @@ def read_slice_like(g, x, like, *, axes: Ints | None = None):
 
 @legalizations("Slice")
 def legalize_slice(g, x, starts, ends, axes=None, steps=None):
-    """Axes of dynamic size backwards: TVM reverses static ones, and loses all sizes otherwise."""
-    bounds = [static_sizes(v) for v in (starts, ends, axes, steps)]
-    if None in bounds:
+    """Parts of axes of dynamic size by the places of their rows, where TVM would slice by tensors.
+
+    Its ``dyn.strided_slice`` loses the sizes of all axes.
+    """
+    chosen, by = static_sizes(axes), static_sizes(steps)
+    is_known = chosen is not None and by is not None and starts.rank == ends.rank == 1
+    if not is_known or not any(isinstance(d, int) for d in x.ranked_shape):
         return None
     kept = []
-    for first, last, axis, by in zip(*bounds, strict=True):
-        if first == by == -1 and last < -FAR and not isinstance(x.ranked_shape[axis], int):
+    for at, (axis, step) in enumerate(zip(chosen, by, strict=True)):
+        bounds = [g.Slice(v, [at], [at + 1], [0], [1]) for v in (starts, ends)]
+        first, last = (v.ints()[0] if v.tensor is not None else None for v in bounds)
+        if isinstance(x.ranked_shape[axis], int) and None not in (first, last):
+            kept.append(at)
+        elif first == step == -1 and last is not None and last < -FAR:
             x = reverse_rows(g, x, axis)
+        elif step > 0 and first is not None and last is not None and min(first, last) >= -1:
+            kept.append(at)
         else:
-            kept.append((first, last, axis, by))
-    if len(kept) == len(bounds[0] or ()):
+            x = g.Gather(x, _list_places(g, g.sizes_of(x)[axis], *bounds, step), axis=axis)
+    if len(kept) == len(chosen):
         return None
-    return g.Slice(x, *map(list, zip(*kept, strict=True))) if kept else x
+    rest = [g.Gather(v, kept, axis=0) for v in (starts, ends, axes, steps)]
+    return g.Slice(x, *rest) if kept else x
+
+
+def _list_places(g, size: Value, first: Value, last: Value, step: int):
+    """The places that a Slice takes of an axis: shape (count,), int64."""
+    size, first, last = (g.Reshape(g.cast(v, DType.INT64), []) for v in (size, first, last))
+    lowest, highest = (0, size) if step > 0 else (-1, g.Sub(size, 1))
+    ends = []
+    for bound in (first, last):
+        counted = g.Where(g.Less(bound, 0), g.Add(bound, size), bound)
+        ends.append(g.Min(g.Max(counted, g.const(lowest, DType.INT64)), highest))
+    begin, end = ends
+    return g.Range(begin, (g.Max if step > 0 else g.Min)(begin, end), g.const(step, DType.INT64))
 
 
 @writes("Slice")
