@@ -102,8 +102,8 @@ def legalize_slice(g, x, starts, ends, axes=None, steps=None):
         return None
     kept = []
     for at, (axis, step) in enumerate(zip(chosen, by, strict=True)):
-        bounds = [g.Slice(v, [at], [at + 1], [0], [1]) for v in (starts, ends)]
-        first, last = (v.ints()[0] if v.tensor is not None else None for v in bounds)
+        begin, end = (g.Slice(v, [at], [at + 1], [0], [1]) for v in (starts, ends))
+        first, last = (v.ints()[0] if v.tensor is not None else None for v in (begin, end))
         if isinstance(x.ranked_shape[axis], int) and None not in (first, last):
             kept.append(at)
         elif first == step == -1 and last is not None and last < -FAR:
@@ -111,7 +111,7 @@ def legalize_slice(g, x, starts, ends, axes=None, steps=None):
         elif step > 0 and first is not None and last is not None and min(first, last) >= -1:
             kept.append(at)
         else:
-            x = g.Gather(x, _list_places(g, g.sizes_of(x)[axis], *bounds, step), axis=axis)
+            x = g.Gather(x, _list_places(g, g.sizes_of(x)[axis], begin, end, step), axis=axis)
     if len(kept) == len(chosen):
         return None
     rest = [g.Gather(v, kept, axis=0) for v in (starts, ends, axes, steps)]

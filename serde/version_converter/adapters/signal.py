@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import IR_OPSET, DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
@@ -107,7 +108,7 @@ def make_stft_kernels(
         return None
     (frame,) = frames
     bins = frame // 2 + 1 if onesided else frame
-    turns = np.outer(np.arange(bins), np.arange(frame)) % frame
+    turns = np.outer(arrays.arange(bins), arrays.arange(frame)) % frame
     waves = np.exp(-2j * np.pi / frame * turns) * (1 if weights is None else weights)
     kernels = [np.concatenate([waves.real, waves.imag])]
     if parts == 2:  # i times the waves
