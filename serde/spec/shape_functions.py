@@ -68,8 +68,9 @@ def refine_stft(
     if onnx_shape is not None or x is None or x.shape is None:
         return onnx_shape
     told = dim_expr.shape_data_of(length) or (window.shape if window is not None else None)
-    (frame,), (stride,) = told or (None,), dim_expr.shape_data_of(step) or (None,)
-    if not isinstance(frame, int) or not isinstance(stride, int):
+    frame, *_ = told or (None,)
+    stride, *_ = dim_expr.shape_data_of(step) or (None,)
+    if not isinstance(frame, int) or not isinstance(stride, int) or min(frame, stride) < 1:
         return (x.shape[0], None, None, 2)
     count = dim_expr.combine("/", dim_expr.add(x.shape[1], stride - frame), stride)
     return (x.shape[0], count, frame // 2 + 1 if attrs.get("onesided", 1) else frame, 2)
