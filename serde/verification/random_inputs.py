@@ -135,8 +135,7 @@ def find_length(value: Value, readers: Readers, ranges: Mapping[Value, Dim], dep
         other = node.inputs[1 - at] if node.op in ORDERED else None
         if other is not None and (steps := _count_steps(other) or ranges.get(other)) is not None:
             return steps
-        is_moved = node.op == "Sub" and node.inputs[1] is not None
-        if (node.op in PASSED_ON or is_moved) and at == 0:
+        if (node.op in PASSED_ON or node.op == "Sub") and at == 0:
             steps = find_length(node.outputs[0], readers, ranges, depth - 1)
             if steps is not None:
                 return steps

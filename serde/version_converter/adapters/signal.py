@@ -15,6 +15,8 @@ from .common import cast, count_range, size, widen_float
 from .dynamic_axes import apply_along, known_ints
 from .padding import fill_axis
 
+MOST_WEIGHTS = 1 << 24  # of the kernels of STFT: 64 MiB
+
 
 @downgrades[20]("DFT")
 def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, onesided: int):
@@ -99,21 +101,29 @@ def make_stft_kernels(
     parts = x.ranked_shape[2] if x.rank == 3 else 1
     is_wide = x.type not in (DType.FLOAT16, DType.FLOAT32)
     computed = any(v is not None and v.tensor is None for v in (step, window, length))
-    if is_wide or computed or parts not in (1, 2):
+    if is_wide or computed or parts not in (1, 2) or not _are_numbers(step, length):
         return None
-    weights = None if window is None else window.array().astype(np.float64)
+    weights = None if window is None else window.array().ravel().astype(np.float64)
     frames = {int(length.array().item())} if length is not None else set()
     frames |= {len(weights)} if weights is not None else set()
     if len(frames) != 1:
         return None
     (frame,) = frames
     bins = frame // 2 + 1 if onesided else frame
+    if not 0 < 2 * parts * bins * frame <= MOST_WEIGHTS:
+        return None
     turns = np.outer(arrays.arange(bins), arrays.arange(frame)) % frame
     waves = np.exp(-2j * np.pi / frame * turns) * (1 if weights is None else weights)
     kernels = [np.concatenate([waves.real, waves.imag])]
     if parts == 2:  # i times the waves
         kernels.append(np.concatenate([-waves.imag, waves.real]))
     return g.const(np.stack(kernels, axis=1).astype(np.float32), name="kernels")
+
+
+def _are_numbers(*values: Value | None) -> bool:
+    """Whether each constant that is there is one number, of 1 or more."""
+    numbers = [v.array() for v in values if v is not None]
+    return all(a.size == 1 and a.item() >= 1 for a in numbers)
 
 
 def convolve_signal(g, x: Value, kernels: Value, step: int):
