@@ -188,6 +188,18 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/round-trips": ("conformance.round_trips", "RoundTrips"),
     "models/partitions": ("conformance.partitions", "Partitions"),
     "models/providers": ("conformance.provider_partitions", "ProviderPartitions"),
+    **{
+        f"options/{family}": ("conformance.options.cells", "Options")
+        for family in (
+            "rebatch",
+            "precision",
+            "editing",
+            "quantized",
+            "opsets",
+            "parts",
+            "comparison",
+        )
+    },
     "gluoncv/onnx": ("conformance.zoo", "Zoo"),
     "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
     "gluonts/onnx": ("conformance.zoo", "Zoo"),

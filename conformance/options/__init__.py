@@ -1,0 +1,1 @@
+"""What options promise, tested as properties of their results on many models."""

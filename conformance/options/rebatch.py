@@ -1,0 +1,99 @@
+"""``--rebatch``: each sample of a batch gives what the source computes of it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import serde
+from serde.errors import SerdeError
+
+from ..matrix import NotRun, reason
+from .cells import Needless, differ, run, run_optimized, write
+from .models import Arrays, Model
+
+SAMPLES = 3
+
+
+def rebatch(size: int | str, of: int, model: Model, folder: Path) -> str | None:
+    """A model of ``of`` samples for a batch of another size, by number or name."""
+    if of > 1 and model.build is None:
+        raise NotRun("it cannot be built for several samples")
+    source = model if of == 1 or model.build is None else model.build(of)
+    path, target = write(source, folder), folder / "rebatched.onnx"
+    feeds = draw_batch(model)
+    try:
+        expected = run_alone(source, feeds)
+    except Exception as error:
+        raise NotRun(f"the source takes no single sample: {error}") from None
+    try:
+        report = serde.convert(path, target, rebatch=size, verify=True)
+    except SerdeError as error:
+        if is_possible(model, feeds):
+            raise Needless(reason(error)) from None
+        raise
+    failure = differ(run(target, feeds), expected) or differ(run_optimized(target, feeds), expected)
+    verification = report.verification
+    if failure is None and not verification.done:
+        return f"verification: {verification.statement}"
+    if failure is None and not verification.ok:
+        return "verification fails on a right model"
+    return failure
+
+
+def draw_batch(model: Model) -> Arrays:
+    """Inputs of several samples."""
+    if model.build is not None:
+        return model.build(SAMPLES).feeds
+    draws = np.random.default_rng(1)
+    feeds = {}
+    for name, array in model.feeds.items():
+        axis = model.axes.get(name)
+        if axis is None:
+            feeds[name] = array
+            continue
+        rows = draws.integers(0, array.shape[axis], SAMPLES) if array.shape[axis] else []
+        batch = np.take(array, rows, axis)
+        if array.dtype.kind == "f":
+            batch = batch * draws.uniform(0.5, 1, batch.shape).astype(array.dtype)
+        feeds[name] = batch
+    return feeds
+
+
+def run_alone(source: Model, feeds: Arrays) -> list[Any]:
+    """What the source computes of each sample, put together; other places of its batch repeat it.
+
+    Outputs without an axis of samples have to be the same for each.
+    """
+    single: list[Sequence[Any]] = []
+    for sample in range(SAMPLES):
+        one = {}
+        for name, array in feeds.items():
+            axis, at = source.axes.get(name), source.feeds[name]
+            count = None if axis is None else at.shape[axis]
+            one[name] = array if count is None else np.take(array, [sample] * count, axis)
+        single.append(run(source.proto, one))
+    joined = []
+    for place, name in enumerate(source.outputs):
+        axis = source.axes.get(name, 0)
+        rows = [np.take(outputs[place], [0], axis) for outputs in single]
+        joined.append(np.concatenate(rows, axis))
+    return joined
+
+
+def is_possible(model: Model, feeds: Arrays) -> bool:
+    """Whether the model, built for several samples, computes each sample alone."""
+    if model.build is None:
+        return False
+    return differ(run(model.build(SAMPLES).proto, feeds), run_alone(model, feeds)) is None
+
+
+PROPERTIES: dict[str, Callable[[Model, Path], str | None]] = {
+    "N": partial(rebatch, "N", 1),
+    "3": partial(rebatch, SAMPLES, 1),
+    "2 to N": partial(rebatch, "N", 2),
+}
