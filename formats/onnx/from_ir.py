@@ -72,7 +72,7 @@ def from_ir(
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
     graph = forget_calls(graph, kept)
-    if importer in consumers.CONSUMERS:
+    if importer is not None:
         graph = name_dimensions(graph)
     if importer in WITHOUT_AUTO_PAD:
         graph = settle_same_pads(graph)

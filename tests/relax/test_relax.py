@@ -324,3 +324,32 @@ def test_broadcasts_that_data_decides_are_refused(body: str, name: str | None) -
         Unconvertible, match=rf"whether {name} is 1: give numbers \(--static {name}"
     ):
         rewrite(model)
+
+
+UNNAMED = {  # the text, the shapes of the inputs
+    "an image": (
+        "g (float[?,?,?,?] x, float[4,3,3,3] w) => (y) { c = Conv (x, w) \n r = Relu (c)"
+        "y = GlobalAveragePool (r) }",
+        {"x": (2, 3, 6, 7), "w": (4, 3, 3, 3)},
+    ),
+    "a product": (
+        "g (float[?,3] x, float[?,?] w) => (y) { y = MatMul (x, w) }", {"x": (2, 3), "w": (3, 5)}
+    ),
+    "one input twice": (
+        "g (float[?,?] x) => (y) { a = Softmax (x) \n b = Concat <axis = 1> (a, x)"
+        "c = Add (a, x) \n d = ReduceMax <axes = [1]> (b) \n y = Mul (c, d) }",
+        {"x": (2, 3)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_sizes_without_a_name(name: str, tmp_path: Path) -> None:
+    body, shapes = UNNAMED[name]
+    proto, rng = model_of(body, 17, 8), np.random.default_rng(0)
+    feeds = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
+    written = rewrite(proto)
+    dims = [d for i in written.graph.input for d in i.type.tensor_type.shape.dim]
+    assert all(d.dim_value or d.dim_param for d in dims)
+    (got,) = ran(written, feeds, tmp_path)
+    np.testing.assert_allclose(got, run_model(proto, feeds)[0], rtol=1e-5, atol=1e-6)

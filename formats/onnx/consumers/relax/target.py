@@ -17,6 +17,7 @@ from serde.legalize.target import Target
 from serde.rewrite import custom_ops
 from serde.spec import schema
 
+from ..shared_sizes import require_shared_sizes
 from ..support_table import MEASURED
 from . import legalizations
 from .dynamic_shape_support import SYMBOLIC
@@ -129,13 +130,13 @@ def _illegal_broadcast(node: Node) -> str | None:
             continue
         for own, size in zip(reversed(v.shape), reversed(result), strict=False):
             if isinstance(own, str) and own != size:
-                return (
-                    f"{v.name!r} {show_shape(v.shape)} is broadcast to {show_shape(result)}, and "
-                    f"TVM wants to know whether {own} is 1: give numbers (--static {own}=…)"
-                )
+                sizes = f"{show_shape(v.shape)} is broadcast to {show_shape(result)}"
+                advice = f"give numbers (--static {own}=…, --input)"
+                return f"{v.name!r} {sizes}, and TVM wants to know whether {own} is 1: {advice}"
     return None
 
 
+SHARED_SIZES = require_shared_sizes("TVM")
 RELAX = Relax(
     name="relax",
     opset=OPSET,
@@ -145,6 +146,7 @@ RELAX = Relax(
         "LayerNormalization": [single_output],
         "Pad": [constant_pads],
     }
+    | dict.fromkeys(("BatchNormalization", "Concat", "MatMul"), (SHARED_SIZES,))
     | dict.fromkeys(
         ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (explicit_pads,)
     ),

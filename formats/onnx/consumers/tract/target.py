@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import prod
 
 from serde.decompositions.table import add_decompositions
 from serde.ir.dim_expr import Elements, product, shape_data_of, split_coefficient
-from serde.ir.graph import Dim, DType, Node, Shape
+from serde.ir.graph import DType, Node, Shape
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
 from serde.spec.canonicalize import REDUCTIONS
-from serde.spec.einsum_equation import parse_equation
 
 from ..illegal_forms import (
     check_suppressed,
@@ -20,6 +18,7 @@ from ..illegal_forms import (
     require_int32,
     require_known_axes,
 )
+from ..shared_sizes import require_shared_sizes
 from ..support_table import EMULATED, require_measured_types, without_types
 from . import legalizations
 from .support_table import SUPPORTED
@@ -167,36 +166,6 @@ def check_broadcast(node: Node) -> str | None:
     return f"tract has no {node.op} of a dynamic size and a number" if is_mixed else None
 
 
-def check_shared_sizes(node: Node) -> str | None:
-    """Concat, Einsum, Gemm and MatMul: sizes that are the same have one name, or none."""
-    shapes = [v.shape for v in node.inputs if v is not None and v.shape is not None]
-    for sizes in shared_sizes(node, shapes) if len(shapes) == len(node.inputs) else ():
-        different = {d for d in sizes if d is not None and (d != 1 or node.op == "Concat")}
-        if len(different) > 1 and any(isinstance(d, str) for d in different):
-            shown = " and ".join(sorted(map(str, different)))
-            return f"tract has no {node.op} of the sizes {shown}: give numbers (--static, --input)"
-    return None
-
-
-def shared_sizes(node: Node, shapes: Sequence[Shape]) -> Iterator[Sequence[Dim]]:
-    """The sizes of operands that have to be the same, or 1, axis by axis."""
-    if node.op == "Concat":
-        axis = node.attrs["axis"] % len(shapes[0])  # type: ignore[operator]
-        yield from (d for a, d in enumerate(zip(*shapes, strict=False)) if a != axis)
-    elif node.op == "Gemm":
-        (a, b), c = shapes[:2], shapes[2] if len(shapes) > 2 else ()
-        rows, left = a[::-1] if node.attrs.get("transA") else a
-        right, columns = b[::-1] if node.attrs.get("transB") else b
-        yield left, right
-        yield from zip(c[::-1], (columns, rows), strict=False)
-    elif node.op == "MatMul":
-        yield from zip(*(shape[-3::-1] for shape in shapes), strict=False)
-    elif node.op == "Einsum":
-        terms = parse_equation(str(node.attrs["equation"]), [len(shape) for shape in shapes])[0]
-        pairs = [p for pair in zip(terms, shapes, strict=True) for p in zip(*pair, strict=True)]
-        yield from ([d for a, d in pairs if a == label] for label in {a for a, _ in pairs})
-
-
 def check_mixed_sizes(node: Node) -> str | None:
     """Products and results of the model: tract makes symbols of int64 and a size by name."""
     operands = [v for v in node.inputs if v is not None and v.dtype is DType.INT64]
@@ -235,23 +204,24 @@ def check_symbols(node: Node) -> str | None:
     return "tract returns symbols for sizes by name: give numbers (--static, --input)"
 
 
+SHARED_SIZES = require_shared_sizes("tract")
 FORMS: dict[str, list[IllegalForm]] = {
     "BatchNormalization": [check_training],
     "Cast": [require_measured_types("tract")],
-    "Concat": [check_shared_sizes],
+    "Concat": [SHARED_SIZES],
     "ConvTranspose": [check_transposed_pads, check_filters],
     "CumSum": [require_constants("tract", 1)],
     "DFT": [require_constants("tract", 1, 2)],
     "DepthToSpace": [check_channels],
     "Div": [check_quotient],
     "Dropout": [check_training],
-    "Einsum": [check_shared_sizes],
+    "Einsum": [SHARED_SIZES],
     "Expand": [check_sizes, check_expanded],
-    "Gemm": [check_shared_sizes],
+    "Gemm": [SHARED_SIZES],
     "GroupNormalization": [check_scale, check_channels],
     "Hardmax": [check_axis],
     "LayerNormalization": [check_broadcast],
-    "MatMul": [check_shared_sizes],
+    "MatMul": [SHARED_SIZES],
     "Mul": [check_square, check_mixed_sizes],
     "NonMaxSuppression": [check_suppressed("tract")],
     "Pad": [require_constants("tract", 1, 2, 3)],
