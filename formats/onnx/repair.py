@@ -25,6 +25,7 @@ from serde.legalize.target import Target
 from serde.rewrite.rules import RuleTable
 
 from .external_data_paths import resolver
+from .moved_attributes import move_attributes
 from .parse import parse
 from .reader import decode
 from .writer import least_ir_version, write_model
@@ -48,7 +49,7 @@ def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> li
     if not all(isinstance(t, str) for t in _texts(model)):
         raise MalformedFile(path, "a name or another text in it is not UTF-8")
     changes = list(mend(model))
-    graph = decode(model, path, resolver(path))
+    graph = move_attributes(decode(model, path, resolver(path)))
     mended, more = mend_shapes(graph)
     changes += [*more, *graph.notes]
     version = min(max(model.ir_version, least_ir_version(graph.opset)), onnx.IR_VERSION)

@@ -10,6 +10,7 @@ from serde.rewrite.custom_ops import Readers, without_unused_imports
 
 from . import contrib
 from .consumers.onnxruntime.integer_kernels import take_exact_branches
+from .moved_attributes import move_attributes
 
 
 def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
@@ -21,4 +22,5 @@ def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
     readers = Readers(
         contrib.TABLES, contrib.REFUSALS, contrib.OPSETS, contrib.SYNONYMS, tuple(keep_domain)
     )
-    return without_unused_imports(raise_to_ir(take_exact_branches(graph), readers), contrib.TABLES)
+    graph = take_exact_branches(move_attributes(graph))
+    return without_unused_imports(raise_to_ir(graph, readers), contrib.TABLES)
