@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from serde.ir.builder import Names
-from serde.ir.graph import Attr, DType, Function, Graph, Node, Tensor, Value
+from serde.ir.graph import Attr, DType, Function, Graph, Node, Tensor
 from serde.passes.links import constant
 from serde.spec import schema
 
@@ -66,8 +66,8 @@ def _move(node: Node, opset: int, names: Names, notes: list[str]) -> Node:
         attrs = {k: v for k, v in node.attrs.items() if k != name}
         node = replace(node, inputs=tuple(inputs), attrs=attrs)
         notes.append(
-            f"node {node.name!r} ({node.op}): the attribute {name!r}, which opset {opset} has as an "
-            "operand, is read as that"
+            f"node {node.name!r} ({node.op}): the attribute {name!r}, which opset {opset} has as "
+            "an operand, is read as that"
         )
     return node
 
