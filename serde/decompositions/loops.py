@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serde.errors import require
-from serde.ir.graph import DType, Graph, Value
+from serde.ir.graph import DType, Graph, Value, show_shape
 from serde.rewrite.subgraphs import Body
 from serde.spec.expressions import number
 
 LONGEST = 64  # iterations of a loop that are unrolled
 STATIC = "give its size as a number (--static, --input)"
+CHOOSE = "give numbers (--static, --input), or set what the condition is made of (--set-input)"
 MAX_UNROLLED = 4096  # nodes they may come to
 LENGTH = f"a loop of dynamic length, or of more than {LONGEST} iterations"
 
@@ -56,11 +57,17 @@ def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: in
     if chosen is not None:
         return unpack_single((then_branch if chosen else else_branch)(g), outputs)
     pairs = list(zip(then_branch(g), else_branch(g), strict=True))
-    same = all(
-        a.is_static and a.ranked_shape == b.ranked_shape and a.dtype is b.dtype for a, b in pairs
-    )
-    require(same, "branches that give tensors of different sizes")
-    return unpack_single([g.Where(condition, a, b) for a, b in pairs], outputs)
+    for a, b in pairs:
+        same = a.dtype is b.dtype and None not in a.ranked_shape and a.shape == b.shape
+        shapes = f"{show_shape(a.shape)} and {show_shape(b.shape)}"
+        require(same, f"branches that give tensors of the shapes {shapes}: {CHOOSE}")
+    return unpack_single([_choose(g, condition, a, b) for a, b in pairs], outputs)
+
+
+def _choose(g, condition: Value, a: Value, b: Value) -> Value:
+    """One of two tensors of a shape; a condition of one element would give scalars an axis."""
+    is_wide = a.rank < condition.rank
+    return g.Where(g.Reshape(condition, []) if is_wide else condition, a, b)  # type: ignore[no-any-return]
 
 
 def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.consumers.checks import check_form, refusals
@@ -52,6 +53,55 @@ def test_both_branches_are_computed(consumer, tmp_path):
     )
     signature = "(float[2,3] x, float[1] s0) => (float[2,3] y)"
     check_form(signature, body, {}, consumer, tmp_path)
+
+
+NAMED = {  # branches of the same sizes by name, or of none
+    "sizes by name": (
+        "(float[B,4] x, int64 rate) => (float[B,5] y)",
+        "k = Constant<value_int = {rate}>() c = Equal(rate, k) "
+        "y = If(c) <then_branch = t () => (float[B,5] a) { a = MatMul(x, v) }, "
+        "else_branch = e () => (float[B,5] b) { b = MatMul(x, w) }>",
+    ),
+    "two results": (
+        "(float[A,B] x, int64 rate) => (float[A,B] y, float[A] z)",
+        "k = Constant<value_int = {rate}>() c = Equal(rate, k) "
+        "y, z = If(c) <then_branch = t () => (float[A,B] a, float[A] d) "
+        "{ a = Relu(x) d = ReduceMax<axes = [1], keepdims = 0>(x) }, "
+        "else_branch = e () => (float[A,B] b, float[A] f) "
+        "{ b = Neg(x) f = ReduceMin<axes = [1], keepdims = 0>(x) }>",
+    ),
+    "a scalar by a list": (
+        "(float[A,B] x, int64[1] rate) => (float y)",
+        "k = Constant<value_int = {rate}>() c = Equal(rate, k) "
+        "y = If(c) <then_branch = t () => (float a) { a = ReduceMax<keepdims = 0>(x) }, "
+        "else_branch = e () => (float b) { b = ReduceMin<keepdims = 0>(x) }>",
+    ),
+}
+DYNAMIC = [name for name in CONSUMERS if name != "ncnn"]  # those that have sizes by name
+
+
+@pytest.mark.parametrize("rate", [8, 16])
+@pytest.mark.parametrize("form", NAMED)
+@pytest.mark.parametrize("consumer", DYNAMIC)
+def test_branches_of_the_same_names(consumer, form, rate, tmp_path):
+    signature, body = NAMED[form]
+    draws = np.random.default_rng(0)
+    weights = {n: draws.standard_normal((4, 5), np.float32) for n in "vw" if f"x, {n}" in body}
+    feeds = {"rate": np.full([1] if "int64[1]" in signature else [], 16)}
+    check_form(signature, body.replace("{rate}", str(rate)), weights | feeds, consumer, tmp_path)
+
+
+@pytest.mark.parametrize("consumer", DYNAMIC)
+def test_branches_of_other_sizes_are_refused(consumer, tmp_path):
+    body = (
+        "y = If(c) <then_branch = t () => (float[A,B] a) { a = Neg(x) }, "
+        "else_branch = e () => (float[B,A] b) { b = Transpose(x) }>"
+    )
+    (reason,) = refusals("(float[A,B] x, bool c) => (float[M,N] y)", body, consumer, tmp_path)
+    assert reason == (
+        "branches that give tensors of the shapes (A, B) and (B, A): give numbers (--static, "
+        "--input), or set what the condition is made of (--set-input)"
+    )
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)
