@@ -142,17 +142,12 @@ def legalize_cast(g, x, *, to: int, **form):
 
 @legalize("CumSum")
 def legalize_cumulative_sum(g, x, axis, **form):
-    """tract takes int64 that a Cast makes for sizes, which it does not add up; one axis is none."""
+    """tract takes int64 that a node makes for sizes, which it does not add up; one axis is none."""
     if axis.rank:
         return g.CumSum(x, g.Reshape(axis, []), **form)
-    node = g.producer(x)
-    if x.type is not DType.INT64 or node is None or node.op != "Cast":
+    if not is_size(g, x):
         return None
-    source = node.inputs[0]
-    while source.type is not DType.BOOL and (cast := g.producer(source)) and cast.op == "Cast":
-        source = cast.inputs[0]
-    require(source.type is DType.BOOL, "sums of integers cast to int64: use int32")
-    return g.cast(g.CumSum(g.cast(source, DType.INT32), axis, **form), DType.INT64)
+    return g.cast(g.CumSum(g.cast(x, DType.FLOAT64), axis, **form), DType.INT64)
 
 
 @legalize("MatMul")

@@ -19,6 +19,8 @@ def legalize_sizes(legalize: RuleTable) -> None:
     legalize("Equal")(legalize_equal)
     legalize("Where")(legalize_where)
     legalize.for_each(("ArgMax", "ArgMin"))(legalize_place)
+    legalize("Trilu")(legalize_triangle)
+    legalize("GatherElements")(legalize_gather_elements)
     legalize("ScatterElements")(legalize_scatter_elements)
     legalize.for_each(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"))(legalize_bitwise)
     for_comparisons = legalize.for_each(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"))
@@ -118,13 +120,32 @@ def legalize_top_k(g, x, k, *, outputs: int = 2, **form):
     return g.cast(values, DType.INT64), indices
 
 
+def legalize_triangle(g, x, k=None, *, upper: int):
+    """tract takes no size for the diagonal, which it takes int64 for that a node makes."""
+    if k is None or g.producer(k) is None:
+        return None
+    return g.decompose("Trilu", 14, x, k, upper=upper)
+
+
+def legalize_gather_elements(g, x, indices, *, axis: int):
+    """tract takes no sizes by name for indices; as int32 they are numbers."""
+    if not is_size(g, indices):
+        return None
+    return g.GatherElements(x, g.cast(indices, DType.INT32), axis=axis)
+
+
 def legalize_scatter_elements(g, x, indices, updates, *, reduction: str, **form):
-    """tract does not reduce sizes, which it takes int64 for that a node makes."""
+    """tract does not reduce sizes, which it takes int64 for that a node makes.
+
+    It takes no sizes by name for indices; as int32 they are numbers.
+    """
+    form["reduction"] = reduction
+    if is_size(g, indices):
+        return g.ScatterElements(x, g.cast(indices, DType.INT32), updates, **form)
     if reduction == "none" or not is_size(g, x):
         return None
     wide, added = (g.cast(v, DType.FLOAT64) for v in (x, updates))
-    y = g.ScatterElements(wide, indices, added, reduction=reduction, **form)
-    return g.cast(y, DType.INT64)
+    return g.cast(g.ScatterElements(wide, indices, added, **form), DType.INT64)
 
 
 def legalize_sign(g, x):

@@ -185,6 +185,13 @@ def check_quotient(node: Node) -> str | None:
     return None if is_size else check_mixed_sizes(node)
 
 
+def check_count(node: Node) -> str | None:
+    """Range: in steps of a number; how many there are is not known of steps of a size by name."""
+    step = shape_data_of(node.inputs[2]) or ()
+    is_named = any(isinstance(d, str) for d in step)
+    return "tract has no Range in steps of a size by name (--static, --input)" if is_named else None
+
+
 def check_ranks(node: Node) -> str | None:
     """TopK: of a number of elements, which may depend on data, but not of a size by name."""
     count = node.inputs[1]
@@ -225,6 +232,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Mul": [check_square, check_mixed_sizes],
     "NonMaxSuppression": [check_suppressed("tract")],
     "Pad": [require_constants("tract", 1, 2, 3)],
+    "Range": [check_count],
     "Reshape": [check_shape],
     "Resize": [check_resized],
     "Split": [require_constants("tract", 1)],
