@@ -12,19 +12,17 @@ from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
-from serde.spec.canonicalize import REDUCTIONS
 from serde.version_converter.adapters.padding import expand_pads
 from serde.version_converter.adapters.recurrent import KINDS
-from serde.version_converter.adapters.reduction import reduce_nothing
 
 from ..layer_norm import decompose_layer_norm
 from ..negative_pads import crop_negative_pads
 from ..powers import MOST_FACTORS
 from ..quotients import legalize_quotients
-from ..reductions import read_axes
 from ..slopes import is_by_channel
 from .booleans import legalize_booleans
 from .fusions import legalize_fusions
+from .reductions import MOST_AXES, legalize_reductions
 from .slices import MOST_PARTS, legalize_slices
 from .windows import legalize_windows
 
@@ -32,6 +30,7 @@ legalize = legalization_table("ir → ncnn")
 legalize_booleans(legalize)
 legalize_fusions(legalize)
 legalize_slices(legalize)
+legalize_reductions(legalize)
 legalize_windows(legalize)
 legalize_quotients(legalize)
 legalize("Dropout")(normalization.drop_nothing)
@@ -39,7 +38,6 @@ legalize("LogSoftmax")(normalization.log_softmax)  # ncnn takes the logarithm of
 legalize("Selu")(elementwise.selu)
 legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
-MOST_AXES = 4  # of a tensor
 PROJECTED = frozenset("Add Div MatMul Mul Reshape Softmax Sub Transpose Where".split())
 
 
@@ -50,55 +48,6 @@ def legalize_layer_norm(g, x, *operands, outputs: int = 1, **form):
     if not is_row:
         return decompose_layer_norm(g, x, *operands, outputs=outputs, **form)
     return g.decompose("LayerNormalization", 17, x, *operands, outputs=outputs, **form)
-
-
-@legalize.for_each(REDUCTIONS)
-def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """ncnn loses axes where all are reduced and kept, sums over several, and compares over one."""
-    listed, every = read_axes("ncnn", x, axes)
-    if not listed and noop_with_empty_axes:
-        return reduce_nothing(op, g, x)
-    if not every:
-        return None
-    if op == "ReduceLogSumExp":  # ncnn overflows
-        most = g.ReduceMax(x, every, keepdims=1)
-        total = g.ReduceSum(g.Exp(g.Sub(x, most)), every, keepdims=1)
-        y = g.Add(g.Log(total), most)
-        return y if keepdims else g.Squeeze(y, every)
-    if MOST_AXES < x.rank > len(every) and x.is_static:
-        return reduce_merged_axes(op, g, x, every, keepdims)
-    if op in ("ReduceMax", "ReduceMin") and len(every) > 1:
-        form = {"keepdims": keepdims, "noop_with_empty_axes": 0}
-        for axis in reversed(every):
-            x = g[op](x, [axis], **form)
-        return x
-    if op == "ReduceSum" and len(every) == 1 and x.is_static:
-        return g.Mul(g.ReduceMean(x, every, keepdims=keepdims), float(x.ranked_shape[every[0]]))
-    is_whole = len(every) == x.rank
-    if tuple(every) == listed and not (is_whole and keepdims):
-        return None
-    form = {"keepdims": 0 if is_whole else keepdims, "noop_with_empty_axes": 0}
-    y = g.as_is(op, (x, every), form)
-    return g.Reshape(y, [1] * x.rank) if is_whole and keepdims else y
-
-
-def reduce_merged_axes(op, g, x, axes: Sequence[int], keepdims: int):
-    """Neighbours that are all reduced, or all kept, as one axis; the samples stay apart."""
-    runs = [[0]]
-    for axis in range(1, x.rank):
-        if axis > 1 and (axis in axes) == (axis - 1 in axes):
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    if len(runs) > MOST_AXES:
-        return None
-    reduced = [at for at, run in enumerate(runs) if run[0] in axes]
-    narrow = g.Reshape(x, [math.prod(x.ranked_shape[a] for a in run) for run in runs])
-    y = g[op](narrow, reduced, keepdims=1, noop_with_empty_axes=0)
-    kept = (
-        1 if a in axes else d for a, d in enumerate(x.ranked_shape) if keepdims or a not in axes
-    )
-    return g.Reshape(y, list(kept))
 
 
 @legalize.for_each(("Max", "Min"))
@@ -293,11 +242,12 @@ def legalize_unsqueeze(g, x, axes):
 
 @legalize("Squeeze")
 def legalize_squeeze(g, x, axes=None):
-    """ncnn has up to four axes."""
-    if x.rank < 5:
-        return None
+    """ncnn has up to four axes, and returns an axis more where the samples alone are left."""
     dropped = [a for a, d in enumerate(x.ranked_shape) if d == 1]
     dropped = dropped if axes is None else [a % x.rank for a in axes.ints()]
+    is_list = len(dropped) == x.rank - 1 > 0 and 0 not in dropped
+    if x.rank < 5 and not (is_list and x.is_static):
+        return None
     return g.Reshape(x, [d for a, d in enumerate(x.ranked_shape) if a not in dropped])
 
 

@@ -11,7 +11,7 @@ from serde.legalize.target import IllegalForm, Target, TypeConstraints
 from ..illegal_forms import require_constants
 from ..support_table import EMULATED
 from . import legalizations
-from .legalizations import MOST_AXES
+from .reductions import MOST_AXES
 from .support_table import SUPPORTED
 
 OPSET = 17  # the opset it was measured at

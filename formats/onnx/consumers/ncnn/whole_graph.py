@@ -14,7 +14,7 @@ from serde.ir.replace_uses import replace_values
 from serde.legalize.walk import group_problems, problem_of
 
 from .anchors import anchor_samples
-from .legalizations import MOST_AXES
+from .reductions import MOST_AXES
 from .rows import reshape_rows
 from .windows import LEAST
 
