@@ -28,6 +28,7 @@ from serde.ir.graph import (
 )
 from serde.spec import schema
 from serde.spec.inference import Type, from_proto
+from serde.spec.onnx_library import check_type
 
 from .external_data_paths import Resolve, refuse_location, resolver
 from .parse import Initializer, parse_file
@@ -196,8 +197,9 @@ class _Decoding:
     def value(self, info: onnx.ValueInfoProto) -> Value:
         try:
             dtype, shape, wrap = _parse_type(info.type.SerializeToString())
-        except (ConversionError, ValueError):
-            raise MalformedFile(self.path, f"{info.name!r} has an unknown type") from None
+        except (ConversionError, ValueError) as error:
+            reason = f"{info.name!r} has an impossible type: {error}"
+            raise MalformedFile(self.path, reason) from None
         return Value(info.name, dtype, shape, container=wrap)
 
     def read(self, name: str, scope: Scope, node: onnx.NodeProto | None = None) -> Value | None:
@@ -324,7 +326,9 @@ class _Decoding:
 
 @lru_cache(4096)
 def _parse_type(data: bytes) -> Type:
-    return from_proto(onnx.TypeProto.FromString(data))
+    proto = onnx.TypeProto.FromString(data)
+    check_type("it", proto, least=-1)  # exporters write -1 for a size that is unknown
+    return from_proto(proto)
 
 
 # The fields an attribute's value may be in; files before IR version 2 do not tell which it is.

@@ -81,6 +81,7 @@ class LongDim(int):
     """A size that TVM holds as an int64."""
 
 
+NEGATIVE_SIZE = "a dimension of {} elements; write ? for a size that is not known"
 Dim = int | DimVar | Opaque | None  # a size, a named size, an expression of such, or any (``?``)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError
+from serde.ir.geometry import check_sizes
 from serde.ir.graph import Attr, Call, DType, Graph, Node, Shape, Source, Tensor, Value
 
 PLAIN = frozenset({int, float, str})
@@ -104,7 +105,12 @@ class Builder:
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
         container: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
-        """Declare a graph input."""
+        """Declare a graph input.
+
+        Raises:
+            ConversionError: where a size is less than 0.
+        """
+        check_sizes(f"input {name!r}", shape or ())
         self.inputs.append(Value(self.names.claim(name), dtype, shape, container=container))
         return self.inputs[-1]
 

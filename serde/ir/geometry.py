@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from serde.errors import ConversionError
-from serde.ir.graph import Dim
+from serde.ir.graph import Dim, show_shape
 
 Ints = tuple[int, ...]
 
@@ -66,3 +66,16 @@ def same_pads(size: int, kernel: int, stride: int, dilation: int, upper: bool) -
     total = max((-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size, 0)
     small, large = total // 2, total - total // 2
     return (small, large) if upper else (large, small)
+
+
+def check_sizes(name: str, shape: Iterable[Dim], least: int = 0) -> None:
+    """Refuse a shape with a size that is less than ``least``.
+
+    Raises:
+        ConversionError: with ``name``, as a message calls the value, and the shape.
+    """
+    if any(isinstance(size, int) and size < least for size in shape):
+        raise ConversionError(
+            f"{name} has the shape {show_shape(tuple(shape))}, and no size is less than 0. "
+            "Correct the sizes that it comes from; one that is not known is written as a name"
+        )

@@ -1,4 +1,4 @@
-"""Output types of one node, from ``onnx.shape_inference.infer_node_outputs``.
+"""Output types of one node, from onnx's shape inference.
 
 Results are kept by operator, attributes and input types, so a layer that repeats costs one look-up.
 """
@@ -10,19 +10,19 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import onnx
-from onnx import checker, helper, numpy_helper, shape_inference
+from onnx import helper, numpy_helper
 
 from serde.errors import ConversionError, require
+from serde.ir.geometry import check_sizes
 from serde.ir.graph import AttrRef, DType, Graph, Shape, Tensor, Value
-from serde.spec import schema, shape_functions
+from serde.spec import onnx_library, schema, shape_functions
 from serde.spec.einsum_equation import infer_shape
 from serde.spec.memo import MOST, memoize, number_attributes
 from serde.spec.node_checks import check_operands
+from serde.spec.onnx_library import MOST_SIZE, RANK, sizes_of
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 
 SMALL = 1024  # constants up to this many elements take part in shape inference
-RANK = 64  # the highest rank believed; a hostile model can infer any
-MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are dropped
 UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 # Functions ONNX infers no shape for.
@@ -74,7 +74,6 @@ def infer(
     key = (call, operator.since, *input_keys(op, inputs))
     types = _memo.get(key)
     if types is None:
-        _refuse_fatal(op, inputs, attrs, outputs)
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
         node = memoize(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
         check_operands(operator, inputs, attrs)
@@ -85,14 +84,14 @@ def infer(
         return (types[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
     if operator.name in shape_functions.WINDOW_OPS:
         shape = shape_functions.refine_window(operator.name, inputs[0], attrs, types[0].shape)
-        return tuple(f._replace(shape=shape) for f in types)  # MaxPool gives two
-    if operator.name == "STFT":
+    elif operator.name == "STFT":
         shape = shape_functions.refine_stft(inputs, attrs, types[0].shape)
-        return tuple(f._replace(shape=shape) for f in types)
-    if operator.name in shape_functions.SHAPE_FUNCTION_OPS:
+    elif operator.name in shape_functions.SHAPE_FUNCTION_OPS:
         shape = shape_functions.refine_shape(operator.name, inputs, attrs, types[0].shape)
-        return tuple(f._replace(shape=shape) for f in types)  # TopK gives two
-    return types
+    else:
+        return types
+    check_sizes(f"the result of {operator.name}", shape or ())
+    return tuple(f._replace(shape=shape) for f in types)  # MaxPool and TopK give two
 
 
 def _infer_elementwise(operator: Operator, inputs: Sequence[Value | None]) -> Type | None:
@@ -106,32 +105,9 @@ def _infer_elementwise(operator: Operator, inputs: Sequence[Value | None]) -> Ty
     is_one = len(types) == 1 and None not in inputs
     if not is_one or x.dtype not in operator.inputs[0].types or len(x.static_shape) > RANK:
         return None
-    return Type(x.dtype, x.shape) if max(x.static_shape, default=0) <= MOST_SIZE else None
-
-
-# What onnx's own code raises, where the standard refuses and where it did not think of it.
-NATIVE = (shape_inference.InferenceError, checker.ValidationError, IndexError, RuntimeError)
-
-
-def _refuse_fatal(
-    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
-) -> None:
-    """Refuse what onnx 1.23 crashes on, makes boundless room for, or never ends with."""
-    for name, least in (("axis", -RANK - 1), ("batch_dims", 0)):
-        at = attrs.get(name, 0)
-        require(least <= at <= RANK, f"{name}={at}")
-    shape = inputs[1] if op == "Expand" and len(inputs) > 1 else None
-    sizes = shape.shape[0] if shape is not None and shape.shape else 0
-    require(not isinstance(sizes, int) or sizes <= RANK, f"a shape of {sizes} sizes")
-    if op == "Split":
-        require(attrs.get("num_outputs", outputs) == outputs, f"num_outputs for {outputs} outputs")
-    if op == "Einsum":
-        equation = str(attrs.get("equation", "")).replace(" ", "")
-        sides = equation.split("->")
-        terms = [*sides[0].split(","), *sides[1:]]
-        letters = "".join(t.replace("...", "", 1) for t in terms)
-        require(len(sides) <= 2 and (letters.isalpha() or not letters) and letters.isascii(),
-                f"the equation {equation[:80]!r} is none")  # fmt: skip
+    sizes = x.static_shape
+    is_size = min(sizes, default=0) >= 0 and max(sizes, default=0) <= MOST_SIZE
+    return Type(x.dtype, x.shape) if is_size else None
 
 
 def _attr_key(attrs: Mapping[str, Any]) -> Any:
@@ -186,10 +162,8 @@ def _infer_with_onnx(
     if operator.name == "Resize":
         types |= _type_resize_sizes(node, inputs)
     try:
-        protos = shape_inference.infer_node_outputs(
-            operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
-        )
-    except NATIVE as error:
+        protos = onnx_library.infer_node_types(operator, opset, node, types, data)
+    except onnx_library.ERRORS as error:
         if any(v.dtype is None for _, v in known):
             return (UNKNOWN,) * len(node.output)  # of another domain's results nothing is known
         raise ConversionError(
@@ -199,6 +173,8 @@ def _infer_with_onnx(
         if all(v.dtype is not None for _, v in known):
             raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
         return (UNKNOWN,) * len(node.output)  # onnx infers nothing from an unknown element type
+    for proto in protos.values():
+        check_sizes(f"the result of {operator.name}", sizes_of(proto))
     return tuple([from_proto(protos.get(n)) for n in node.output])
 
 

@@ -34,7 +34,8 @@ ASKS_DEFS = {
 # Who may use onnx at all within the hub.
 USES_ONNX = {
     "serde/spec/schema.py": "the operators' declarations",
-    "serde/spec/inference.py": "type inference of one node",
+    "serde/spec/inference.py": "types and constants as messages of onnx",
+    "serde/spec/onnx_library.py": "all calls of onnx's C++ code",
     "serde/spec/folding.py": "the value of one node",
     "serde/version_converter/adapters/function_bodies.py": "functions the standard defines operators by",
 }
@@ -299,6 +300,29 @@ def test_frameworks_are_imported_in_functions_of_bridges_only():
 def test_the_hub_uses_onnx_in_few_places():
     hub = [p for p in sources() if p.startswith("serde/")]
     assert set(offenders(lambda p: "onnx" in roots(anywhere(p)), hub)) == set(USES_ONNX)
+
+
+# What of onnx is C++ code that a node reaches; onnx.defs only looks names up.
+NATIVE = {"checker", "compose", "inliner", "onnx_cpp2py_export", "parser", "shape_inference",
+          "version_converter", "infer_node_outputs", "check_model", "infer_shapes",
+          "get_function_with_opset_version", "get_context_dependent_function_with_opset_version",
+          }  # fmt: skip
+
+
+def test_one_file_calls_onnx_code_in_cpp():
+    """It looks at a node before: such code ends the process at what it does not expect."""
+
+    def names(path):
+        if "onnx" not in roots(anywhere(path)) and "defs" not in (ROOT / path).read_text():
+            return set()
+        read = {n.attr for n in nodes(path) if isinstance(n, ast.Attribute)}
+        froms = [n for n in nodes(path) if isinstance(n, (ast.ImportFrom, ast.Import))]
+        imported = {part for n in froms for a in n.names for part in a.name.split(".")}
+        modules = {part for n in froms if isinstance(n, ast.ImportFrom) and not n.level
+                   for part in (n.module or "").split(".") if (n.module or "").startswith("onnx.")}  # fmt: skip
+        return (read | imported | modules) & NATIVE
+
+    assert list(offenders(names)) == ["serde/spec/onnx_library.py"]
 
 
 def test_onnx_defs_has_few_users():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from serde.errors import ConversionError
-from serde.ir.geometry import Ints
+from serde.ir.geometry import Ints, check_sizes
 from serde.ir.graph import DType, Graph, Node, Shape
 
 from ..io.params import TYPES
@@ -130,6 +130,7 @@ def read_declared(attrs: Mapping[str, str], np_shape: bool) -> Declared:
         return Declared()
     dims = parse(Ints | None, attrs.get("__shape__", "None"))
     shape: Shape | None = None
+    check_sizes("it", dims or (), least=-1)
     if dims or (dims is not None and np_shape):
         shape = tuple(None if d < 0 or (d == 0 and not np_shape) else d for d in dims)
     code = parse(int, attrs.get("__dtype__", "-1"))

@@ -144,7 +144,10 @@ def _build_tensor_type(
     dtype = attrs.get("dtype", "")
     if DTYPE.fullmatch(dtype) is None:
         raise d.table.error(at, f"there is no element type {dtype[:40]!r}")
-    return ast.TensorType(tuple(map(_to_dim, shape)), dtype)
+    sizes = tuple(map(_to_dim, shape))
+    if negative := [d for d in sizes if isinstance(d, int) and d < 0]:
+        raise d.table.error(at, ast.NEGATIVE_SIZE.format(negative[0]))
+    return ast.TensorType(sizes, dtype)
 
 
 def _to_dim(dim: Any) -> ast.Dim:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from serde.ir import arrays
 from serde.ir.dim_expr import shape_data_of
-from serde.ir.geometry import Ints, axis_of
+from serde.ir.geometry import Ints, axis_of, check_sizes
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.expressions import number
 
@@ -32,7 +34,8 @@ def read_full_like(g, x, fill):
 
 @reads.for_each({"zeros": 0, "ones": 1})
 def read_filled(number, g, *, shape: Ints, dtype: DType):
-    if np.prod(shape, dtype=np.int64) <= 1024:
+    check_sizes("the result", shape)
+    if math.prod(shape) <= 1024:
         return g.const(arrays.full(shape, number, dtype.numpy))
     return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))
 

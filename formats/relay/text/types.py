@@ -183,15 +183,16 @@ class Types:
     def _parse_dim(self) -> ast.Dim:
         if self.skip("?"):
             return None
-        if self.lex.kind != "meta":
-            return self.parse_integer("a dimension")
-        at, dim = self.lex.start, self.parse_meta()
+        at = self.lex.start
+        dim = self.parse_meta() if self.lex.kind == "meta" else self.parse_integer("a dimension")
         if isinstance(dim, ast.AnyDim):
             return None
         if isinstance(dim, ast.Imm):
-            return int(dim.value)
+            dim = int(dim.value)
         if not isinstance(dim, (int, ast.DimVar, ast.Opaque)):
             raise self.lex.error("the metadata entry is no dimension", at)
+        if isinstance(dim, int) and dim < 0:
+            raise self.lex.error(ast.NEGATIVE_SIZE.format(dim), at)
         return dim
 
     def _parse_function_type(self, depth: int) -> ast.FuncType:

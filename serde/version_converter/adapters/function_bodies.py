@@ -12,9 +12,9 @@ from onnx import AttributeProto, helper, numpy_helper
 from serde.errors import require
 from serde.ir.builder import Builder
 from serde.ir.graph import Graph, Tensor, Value
-from serde.spec import schema
+from serde.spec import onnx_library, schema
 from serde.spec.inference import Type, from_proto, type_proto
-from serde.spec.schema import CONSTANT_FORMS
+from serde.spec.schema import CONSTANT_FORMS, Operator
 
 from . import downgrades
 
@@ -26,7 +26,7 @@ def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **
     """Emit the body of the function ``op`` is, at the opset that body is written in."""
     operator = schema.operator(op, g.current_opset + 1)
     call_attrs = {n: v for n, v in rest.items() if v is not None}
-    function = _function(operator.raw, op, inputs, call_attrs, outputs)
+    function = _function(operator, inputs, call_attrs, outputs)
     require(function is not None, f"the standard spells {op} out for no such inputs")
     assert function is not None
     opset = next(o.version for o in function.opset_import if not o.domain)
@@ -40,30 +40,17 @@ def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **
 
 
 def _function(
-    raw: Any, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any], outputs: int
+    operator: Operator, inputs: Sequence[Value | None], attrs: Mapping[str, Any], outputs: int
 ) -> onnx.FunctionProto | None:
-    opset = raw.since_version
-    if raw.has_function:
-        fitting = [v for v in raw.function_opset_versions if v >= opset]
-        return _parse_function(raw.get_function_with_opset_version(max(fitting)))
     names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
     protos = schema.to_proto_attributes(attrs)
-    node = helper.make_node(op, names, [f"o{n}" for n in range(outputs)], **protos)
-    types = [
-        b"" if v is None else type_proto(v.dtype, v.shape, v.container).SerializeToString()
-        for v in inputs
-    ]
-    version = max(raw.context_dependent_function_opset_versions)
-    body = raw.get_context_dependent_function_with_opset_version(
-        version, node.SerializeToString(), types
-    )
-    return _parse_function(body) if body else None
-
-
-def _parse_function(body: bytes) -> onnx.FunctionProto:
-    function = onnx.FunctionProto()
-    function.ParseFromString(body)
-    return function
+    node = helper.make_node(operator.name, names, [f"o{n}" for n in range(outputs)], **protos)
+    types = {
+        n: type_proto(v.dtype, v.shape, v.container)
+        for n, v in zip(names, inputs, strict=True)
+        if v is not None
+    }
+    return onnx_library.function_body(operator, node, types)
 
 
 def _emit(g: Any, node: onnx.NodeProto, env: Env, call_attrs: Mapping[str, Any]) -> None:
