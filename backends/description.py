@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -23,11 +22,7 @@ from serde.spec import schema
 
 from .constraints import CHECKS, InvalidKey, element_type_check, parse_types, type_constraints
 from .legalizations import legalizations
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from .toml import read_toml
 
 DESCRIPTIONS = Path(__file__).with_name("descriptions")
 KEYS = {  # of a file, and what their values are
@@ -35,6 +30,7 @@ KEYS = {  # of a file, and what their values are
     "element_types": list, "dynamic_shapes": bool, "operators": list,
 }  # fmt: skip
 KIND_NAMES = {str: "a string", int: "an integer", list: "a list", bool: "true or false"}
+LONGEST = 500  # letters of a message
 LOOPS = frozenset({"Loop", "Scan"})
 OPSET = re.compile(r"opset[- :]?(\d+)")
 
@@ -101,23 +97,16 @@ def read_backend(path: Path) -> Backend:
     Raises:
         MalformedFile: with the line of what is wrong, and what may have been meant.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise MalformedFile(path, "there is no such file") from None
-    except (UnicodeDecodeError, IsADirectoryError) as error:
-        raise MalformedFile(path, f"it is no text: {error}") from error
-    try:
-        reader = _Reader(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise MalformedFile(path, f"it is no TOML: {error}") from error
+    text, tables = read_toml(path)
+    reader = _Reader(tables)
     try:
         return reader.backend()
     except InvalidKey as error:
-        close = get_close_matches(error.word, error.choices, 1)
+        close = get_close_matches(error.word[:LONGEST], error.choices, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         line = _line_of(text, error.word, reader.entry)
-        raise MalformedFile(path, f"{error}{hint}", f"line {line}" if line else "") from error
+        place = f"line {line}" if line else ""
+        raise MalformedFile(path, f"{str(error)[:LONGEST]}{hint}", place) from error
 
 
 @dataclass

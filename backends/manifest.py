@@ -15,11 +15,13 @@ from typing import Any
 
 from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing
+from serde.io.sniff import open_regular, read_regular
 
 NAME, KIND, VERSION = "manifest.json", "serde-partition", 1
 KINDS = ("accelerator", "remainder", "control")
 BODIES = {"If": {"then_branch", "else_branch"}, "Loop": {"body"}}  # of the operators of control
 CHUNK = 1 << 20  # bytes hashed at a time
+MOST_BYTES = 1 << 26  # of a manifest
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Manifest:
 def hash_file(path: Path) -> str:
     """The SHA-256 of a file."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
@@ -105,7 +107,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / NAME
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_regular(path, MOST_BYTES))
     except FileNotFoundError:
         raise MalformedFile(folder, f"there is no {NAME}: serde partition writes one") from None
     except (ValueError, RecursionError) as error:

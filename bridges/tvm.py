@@ -12,6 +12,7 @@ import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.io.arrays import to_tensors
+from serde.io.sniff import open_regular
 from serde.ir.builder import Names
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
@@ -210,7 +211,8 @@ def _read(tvm: Any, path: Path) -> Any:
     from serde.formats.relay.json.writer import to_json
 
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path) as file:
+            text = file.read().decode()
         is_json = text.lstrip().startswith("{")
         return (tvm.ir.load_json if is_json else tvm.relay.fromtext)(text)
     except (tvm.TVMError, UnicodeDecodeError):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serde.errors import UsageError
+from serde.io.sniff import open_regular
 from serde.ir.graph import Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.join_graphs import join_graphs
@@ -65,7 +66,8 @@ def find_function(place: Function | str) -> Function:
 
 
 def _load_file(path: str) -> Any:
-    name = os.path.splitext(os.path.basename(path))[0]
+    with open_regular(path):  # a pipe or a device would have to be waited for
+        name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python file")

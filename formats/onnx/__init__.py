@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from serde.io.sniff import read_head
 from serde.plugins import Deferred, Format
 from serde.plugins.options import FunctionOptions, ReadOptions, WriteOptions, option
 
@@ -70,8 +71,7 @@ def matches(path: Path) -> bool:
         return False
     if path.suffix == ".onnx":
         return True
-    with path.open("rb") as file:
-        head = file.read(2)
+    head = read_head(path)[:2]
     return len(head) == 2 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
 
 

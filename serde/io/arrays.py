@@ -1,14 +1,59 @@
-"""Parameters that callers hold in memory, as tensors."""
+"""Arrays that callers hold in memory or in files of NumPy."""
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Mapping
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from serde.errors import ConversionError, UsageError
+from serde.errors import ConversionError, MalformedFile, UsageError
+from serde.io.sniff import open_regular
+from serde.ir.budget import active_budget
 from serde.ir.graph import DType, Tensor
+
+# What NumPy raises for a file that is not what it claims to be.
+BROKEN = (OSError, ValueError, EOFError, TypeError, KeyError, OverflowError, MemoryError,
+          NotImplementedError, RuntimeError, SyntaxError, BadZipFile, zlib.error)  # fmt: skip
+Array = np.ndarray[Any, Any]
+
+
+def read_npy(path: str | os.PathLike[str]) -> Array:
+    """The array of an ``.npy`` file; pickles are never loaded.
+
+    Raises:
+        MalformedFile: where it is none, or not a regular file.
+    """
+    with open_regular(path) as file:
+        try:
+            return np.lib.format.read_array(file, allow_pickle=False)
+        except BROKEN as error:
+            raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """The arrays of an ``.npz`` file by name; pickles are never loaded.
+
+    Raises:
+        MalformedFile: where it is none, not a regular file, or out of all proportion when inflated.
+    """
+    with open_regular(path) as file:
+        try:
+            with ZipFile(file) as archive:
+                sizes = [i.file_size for i in archive.infolist()]
+                active_budget().charge_file(sum(sizes), path, "the arrays")
+                names = [n for n in archive.namelist() if n.endswith(".npy")]
+                return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
+        except BROKEN as error:
+            raise MalformedFile(path, f"not an .npz file of arrays: {error}") from error
+
+
+def _read_member(archive: ZipFile, name: str) -> Array:
+    with archive.open(name) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def to_tensors(params: Any) -> dict[str, Tensor]:

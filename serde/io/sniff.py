@@ -26,8 +26,21 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     if not stat.S_ISREG(status.st_mode):
         file.close()
         raise MalformedFile(path, "not a regular file")
-    active_budget().add_file((status.st_dev, status.st_ino), status.st_size)
+    active_budget().add_file(file_id(file), status.st_size)
     return file
+
+
+def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
+    """The contents of a file of at most as many bytes.
+
+    Raises:
+        MalformedFile: for a larger file, and for what is no regular file.
+    """
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise MalformedFile(path, f"larger than {most >> 10} KiB, the most that is read of it")
+    return data
 
 
 def file_id(file: IO[bytes] | int) -> tuple[int, int]:

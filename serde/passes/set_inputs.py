@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import ConversionError, MalformedFile, UsageError
+from serde.errors import ConversionError, UsageError
+from serde.io.arrays import read_npy
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
@@ -26,10 +27,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not (equals and name and value):
         raise UsageError(f"{text!r} is not NAME=VALUE, such as sr=16000, or x=file.npy")
     if value.endswith(".npy"):
-        try:
-            return name, np.load(value, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise MalformedFile(value, f"cannot be read as an .npy file: {error}") from error
+        return name, read_npy(value)
     try:
         return name, json.loads(value)
     except (ValueError, RecursionError):

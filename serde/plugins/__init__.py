@@ -338,7 +338,7 @@ def format_of(path: Path) -> Format:
     if matching:
         names = ", ".join(f.name for f in matching)
         raise UnknownFormat(f"{path} could be {names}: say which with --from")
-    if path.is_file():
+    if path.exists() and not path.is_dir():
         refuse_other_file(path, read_head(path))
     if models := _list_models(path):
         raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")

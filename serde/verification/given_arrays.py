@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from serde.errors import MalformedFile, UsageError
+from serde.errors import UsageError
+from serde.io import arrays
 from serde.ir.graph import Graph, Value
 
 Array = np.ndarray[Any, Any]
@@ -19,11 +18,7 @@ def read_npz(source: Any) -> dict[str, Array]:
     """Arrays of an ``.npz`` file or a mapping; pickles are never loaded."""
     if isinstance(source, Mapping):
         return {str(k): np.asarray(v) for k, v in source.items()}
-    try:
-        with open(source, "rb") as file, np.load(file, allow_pickle=False) as held:
-            return {name: held[name] for name in held.files}
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, BadZipFile) as error:
-        raise MalformedFile(os.fspath(source), f"not an .npz file of arrays: {error}") from error
+    return arrays.read_npz(source)
 
 
 def load_inputs(graph: Graph, data: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, UsageError
-from serde.io.sniff import read_head, refuse_missing
+from serde.io.sniff import read_head, read_regular, refuse_missing
 
 from .archive import Archive, is_archive
 from .magic import looks_like_params, looks_like_symbol
@@ -206,9 +206,7 @@ def _files(folder: Path, heads: bool = True) -> list[Candidate]:
 
 
 def _text(path: Path) -> bytes:
-    if path.stat().st_size > MOST_JSON:
-        raise MalformedFile(path, "too large for symbol JSON")
-    return path.read_bytes()
+    return read_regular(path, MOST_JSON)
 
 
 def _select_single(files: Sequence[Candidate], where: Path) -> Candidate:

@@ -107,7 +107,7 @@ def _detect_text(head: bytes) -> Kind | None:
 
 def _holds_arrays(path: str | os.PathLike[str]) -> bool:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             return all(name.endswith(".npy") for name in archive.namelist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         return False

@@ -16,6 +16,7 @@ from serde.api.migrate.job import FINAL, Job, Row, row_to_dict
 from serde.api.migrate.sources import find_models, is_url, open_filesystem, plan_targets
 from serde.errors import UsageError
 from serde.io.atomic_write import check_target
+from serde.io.sniff import open_regular
 from serde.plugins import get_format
 
 JOURNAL = "migration.jsonl"  # what was done, for the next run
@@ -205,8 +206,8 @@ class Journal:
             path = os.path.join(self.folder, JOURNAL)
             if not os.path.exists(path):
                 return ""
-            with open(path, encoding="utf-8", errors="replace") as file:
-                return file.read()
+            with open_regular(path) as file:
+                return file.read().decode("utf-8", "replace")
         path = f"{self._root.rstrip('/')}/{JOURNAL}"
         if not self._system.exists(path):
             return ""

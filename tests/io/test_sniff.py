@@ -1,0 +1,125 @@
+"""Pipes, devices and endless files, wherever a file is read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import serde
+from serde.backends import manifest
+from serde.backends.description import read_backend
+from serde.errors import MalformedFile, SerdeError
+from serde.frontends.wrap import find_function
+from serde.io.arrays import read_npy, read_npz
+from serde.io.sniff import open_regular, read_regular
+from serde.passes.set_inputs import parse_setting
+from tests.onnx_live import DIGITS
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="no such files")
+SECONDS = 20
+READERS = {
+    "open_regular": open_regular,
+    "read_regular": lambda path: read_regular(path, 10),
+    "read_npy": read_npy,
+    "read_npz": read_npz,
+    "--set-input": lambda path: parse_setting(f"x={path}"),
+    "--backend": lambda path: read_backend(Path(path)),
+    "--pre": lambda path: find_function(f"{path}:f"),
+    "hash_file": lambda path: manifest.hash_file(Path(path)),
+    "load": serde.load,
+    "params": lambda path: serde.load(DIGITS, params=path),
+}
+KINDS = {
+    "a pipe": os.mkfifo if os.name == "posix" else None,
+    "an endless device": lambda path: os.symlink("/dev/zero", path),
+    "a terminal": lambda path: os.symlink("/dev/tty", path),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path, reader, kind):
+    suffix = {"--set-input": ".npy", "--pre": ".py"}.get(reader, "")
+    path = str(tmp_path / f"f{suffix}")
+    KINDS[kind](path)
+    with pytest.raises((SerdeError, OSError)):
+        READERS[reader](path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_manifest_is_a_regular_file(tmp_path, kind):
+    KINDS[kind](tmp_path / "manifest.json")
+    with pytest.raises((MalformedFile, OSError)):
+        manifest.read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "check DIGITS --backend PIPE", "convert DIGITS -o o.onnx --data PIPE",
+        "convert DIGITS -o o.onnx --expected PIPE", "convert DIGITS -o o.onnx --params PIPE",
+        "convert DIGITS -o o.onnx --set-input data=PIPE", "compare DIGITS DIGITS --data PIPE",
+        "wrap DIGITS -o o.onnx --pre PIPE.py:f", "repair PIPE -o o.onnx", "inspect PIPE",
+        "verify-hash PIPE", "run PIPE --data PIPE -o o.npz", "migrate PIPE -o out --jobs 1",
+        "partition DIGITS -o parts --backend PIPE",
+    ],
+)  # fmt: skip
+def test_no_command_waits_for_a_pipe(tmp_path, arguments):
+    for name in ("PIPE", "PIPE.py"):
+        os.mkfifo(tmp_path / name)
+    words = [str(DIGITS) if w == "DIGITS" else w for w in arguments.split()]
+    done = subprocess.run(
+        [sys.executable, "-m", "serde", *words], cwd=tmp_path, timeout=SECONDS, capture_output=True
+    )
+    assert done.returncode in (1, 2, 3)
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_file_that_is_too_large_is_read_no_further(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 11)
+    with pytest.raises(MalformedFile, match="larger than"):
+        read_regular(path, 10)
+    assert read_regular(path, 11) == b"x" * 11
+
+
+def test_arrays_are_read_as_numpy_reads_them(tmp_path):
+    arrays = {"a": np.arange(6.0).reshape(2, 3, order="F"), "b": np.array("text"),
+              "c": np.array([1j])}  # fmt: skip
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    np.save(tmp_path / "a.npy", arrays["a"])
+    read = read_npz(tmp_path / "a.npz")
+    assert read.keys() == arrays.keys()
+    assert all(
+        np.array_equal(read[n], arrays[n]) and read[n].dtype == arrays[n].dtype for n in read
+    )
+    assert np.array_equal(read_npy(tmp_path / "a.npy"), arrays["a"])
+
+
+@pytest.mark.parametrize("shape", ["(99999999999999,)", "(9999999999999999999999,)", "(-1,)", "()"])
+def test_a_header_that_claims_much_is_refused(tmp_path, shape):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    (tmp_path / "a.npy").write_bytes(data)
+    with pytest.raises(MalformedFile):
+        read_npy(tmp_path / "a.npy")
+
+
+def test_pickles_are_not_loaded(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{}], object))
+    np.savez(tmp_path / "a.npz", a=np.array([{}], object))
+    with pytest.raises(MalformedFile):
+        read_npy(tmp_path / "a.npy")
+    with pytest.raises(MalformedFile):
+        read_npz(tmp_path / "a.npz")
+
+
+def test_inflated_arrays_are_in_proportion_to_the_file(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", a=np.zeros(1 << 26))
+    with pytest.raises(MalformedFile, match="--max-growth"):
+        read_npz(tmp_path / "a.npz")
