@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serde.errors import MalformedFile
-from serde.io.sniff import file_id
-from serde.ir.budget import active_budget
+from serde.io.sniff import allow_file, file_id
 
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -81,7 +80,7 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
             raise refuse("not a regular file")
         if strict and info.st_nlink > 1:
             raise refuse("a hard link, which strict paths refuse")
-        active_budget().add_file(file_id(number), info.st_size)
+        allow_file(real, number)
         return AcceptedFile(real, info.st_size, file_id(number))
     finally:
         os.close(number)

@@ -113,6 +113,8 @@ def external_slice(proto: onnx.TensorProto, path: str, resolve: Resolve, nbytes:
         raise MalformedFile(
             path, f"{what} end at byte {offset + length} of {place.path!r}, which has {place.size}"
         )
+    if place.file is not None:
+        active_budget().charge_part(place.file, length, path, what)
     return FileSlice(place.path, offset, length, place.file)
 
 

@@ -14,10 +14,15 @@ from typing import Any
 
 from serde.cli.context import LIMITED
 from serde.errors import MalformedFile
-from serde.io.child_process import describe_crash, end_with_parent, limit_process, run_child
+from serde.io.child_process import (
+    FILE_SIZE,
+    describe_crash,
+    end_with_parent,
+    limit_process,
+    run_child,
+)
 
 SECONDS, MEMORY = 600, 8192  # allowed unless told otherwise; MiB, mapped files not counted
-FILE_SIZE = 1 << 16  # MiB of each file
 LEAST_MEMORY = 256  # MiB that the libraries take
 CPU_TIME = getattr(signal, "SIGXCPU", 0)  # ends a process that takes too much of it
 # -I: nothing is imported from the folder it is run in, nor as the environment says.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
+FILE_SIZE = 1 << 16  # MiB that each file of a process with limits may have
 PATIENCE = 2  # seconds that a stopped process has to clean up
 
 

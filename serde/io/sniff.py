@@ -12,6 +12,17 @@ from serde.errors import MalformedFile
 from serde.ir.budget import active_budget
 
 HEAD = 1024  # bytes looked at
+BLOCK = 512  # bytes that a system counts as one block of a file
+
+
+def open_uncharged(path: str | os.PathLike[str]) -> BinaryIO:
+    """Like ``open_regular``, for a file whose size does not matter, or is in the budget already."""
+    waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
+    file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise MalformedFile(path, "not a regular file")
+    return file
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
@@ -20,14 +31,36 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     Raises:
         MalformedFile: for what is no regular file.
     """
-    waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
-    file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode):
+    file = open_uncharged(path)
+    try:
+        allow_file(path, file.fileno())
+    except MalformedFile:
         file.close()
-        raise MalformedFile(path, "not a regular file")
-    active_budget().add_file(file_id(file), status.st_size)
+        raise
     return file
+
+
+def allow_file(path: str | os.PathLike[str], number: int) -> None:
+    """Add an open file to the budget: what lies on the disk of it.
+
+    Raises:
+        MalformedFile: for a file of holes that is out of all proportion.
+    """
+    size = os.fstat(number).st_size
+    active_budget().add_file(file_id(number), size, path, _count_stored(number, size))
+
+
+def _count_stored(number: int, size: int) -> int:
+    """The bytes of a file that lie on the disk, all where its system does not tell of holes."""
+    blocks = getattr(os.fstat(number), "st_blocks", None)
+    if blocks is None or blocks * BLOCK >= size or not hasattr(os, "SEEK_HOLE"):
+        return size
+    try:  # fewer blocks than bytes: it may be compressed instead
+        has_hole = os.lseek(number, 0, os.SEEK_HOLE) < size
+        os.lseek(number, 0, os.SEEK_SET)
+    except OSError:
+        return size
+    return int(blocks * BLOCK) if has_hole else size
 
 
 def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
@@ -51,7 +84,7 @@ def file_id(file: IO[bytes] | int) -> tuple[int, int]:
 
 def read_head(path: str | os.PathLike[str]) -> bytes:
     """The first bytes of a file."""
-    with open_regular(path) as file:
+    with open_uncharged(path) as file:
         return file.read(HEAD)
 
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from serde.errors import MalformedFile
-from serde.io.sniff import file_id, open_regular
+from serde.io.sniff import file_id, open_uncharged
 from serde.ir.graph import DType, FileSlice, Tensor
 
 MOST_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's own limit
@@ -35,7 +35,7 @@ def open_part(where: FileSlice) -> BinaryIO:
     Raises:
         MalformedFile: where it is not the file, or no longer as long as the one, that was checked.
     """
-    file = open_regular(where.path)
+    file = open_uncharged(where.path)
     reason = None
     if where.file is not None and file_id(file) != where.file:
         reason = "another file took its place while it was read"

@@ -45,13 +45,39 @@ class Budget:
         self.most_bytes = BYTES.least
         self.bytes = 0  # made so far
         self.values = 0  # that a graph may have
-        self._files: set[tuple[int, int]] = set()
+        self._files: dict[tuple[int, int], int] = {}  # and bytes of them that are no array yet
 
-    def add_file(self, file: tuple[int, int], nbytes: int) -> None:
-        """Allow what a file may become, once for each file."""
-        if file not in self._files:
-            self._files.add(file)
-            self.add_bytes(nbytes)
+    def add_file(
+        self, file: tuple[int, int], nbytes: int, path: str | PathLike[str] = "", stored: int = -1
+    ) -> None:
+        """Allow what a file may become, once for each file.
+
+        Where only ``stored`` bytes lie on the disk, these alone count, and its holes are charged:
+        a copy has none.
+
+        Raises:
+            MalformedFile: where its holes are out of all proportion.
+        """
+        if file in self._files:
+            return
+        stored = nbytes if stored < 0 else min(stored, nbytes)
+        self.add_bytes(stored)
+        if nbytes > stored:
+            self.charge_file(nbytes - stored, path, "the holes of a sparse file")
+        self._files[file] = nbytes
+
+    def charge_part(
+        self, file: tuple[int, int], nbytes: int, path: str | PathLike[str], what: str
+    ) -> None:
+        """Charge an array that lies in a file, where others have taken up all of the file.
+
+        Raises:
+            MalformedFile: where arrays that share their bytes are out of all proportion.
+        """
+        left = self._files.get(file, 0)
+        self._files[file] = max(left - nbytes, 0)
+        if nbytes > left:
+            self.charge_file(nbytes - left, path, what)
 
     def add_bytes(self, nbytes: int) -> None:
         """Allow what ``nbytes`` that are read may become."""

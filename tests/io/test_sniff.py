@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import serde
@@ -17,6 +18,7 @@ from serde.errors import MalformedFile, SerdeError
 from serde.frontends.wrap import find_function
 from serde.io.arrays import read_npy, read_npz
 from serde.io.sniff import open_regular, read_regular
+from serde.ir.budget import BYTES, within_budget
 from serde.passes.set_inputs import parse_setting
 from tests.onnx_live import DIGITS
 
@@ -123,3 +125,60 @@ def test_inflated_arrays_are_in_proportion_to_the_file(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", a=np.zeros(1 << 26))
     with pytest.raises(MalformedFile, match="--max-growth"):
         read_npz(tmp_path / "a.npz")
+
+
+SPARSE = {
+    "m.onnx": b"\x08\x08", "m-symbol.json": b'{"nodes": ', "m-0000.params": b"",
+    "m.relay": b'#[version = "0.0.5"]\n', "m.json": b'{"root": 1, "nodes": [{"type_key": ""}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_holes_of_a_file_count_as_made(tmp_path, name):
+    """A file of a tebibyte that takes no room must not fill the disk or the memory."""
+    with open(tmp_path / name, "wb") as file:
+        file.write(SPARSE[name])
+        file.truncate(1 << 40)
+    with pytest.raises(MalformedFile, match="holes of a sparse file .* --max-growth"):
+        serde.load(tmp_path / name)
+
+
+def external_model(folder, count, elements):
+    """A model of weights that all lie at the beginning of the file ``d``."""
+    tensors = []
+    for at in range(count):
+        tensor = onnx.TensorProto(name=f"w{at}", data_type=1, dims=[elements], data_location=1)
+        tensor.external_data.add(key="location", value="d")
+        tensors.append(tensor)
+    nodes = [onnx.helper.make_node("Neg", [f"w{at}"], [f"y{at}"]) for at in range(count)]
+    outputs = [onnx.helper.make_tensor_value_info(f"y{at}", 1, None) for at in range(count)]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "g", [], outputs, tensors),
+        opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8,
+    )  # fmt: skip
+    onnx.save(model, folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+def test_weights_in_holes_are_charged(tmp_path):
+    path = external_model(tmp_path, 1, 1 << 28)
+    with open(tmp_path / "d", "wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(MalformedFile, match="--max-growth"):
+        serde.load(path)
+    assert len(list(serde.load(path, max_growth=2048).constants())) == 1
+
+
+def test_weights_that_share_their_bytes_are_charged(tmp_path):
+    (tmp_path / "d").write_bytes(bytes(1 << 22))
+    assert len(serde.load(external_model(tmp_path, 8, 1 << 20)).outputs) == 8
+    with pytest.raises(MalformedFile, match="--max-growth"):
+        serde.load(external_model(tmp_path, 1000, 1 << 20))
+
+
+def test_a_file_without_holes_counts_whole(tmp_path):
+    (tmp_path / "f").write_bytes(b"x" * 100_000)
+    with within_budget() as budget:
+        before = budget.most_bytes
+        open_regular(tmp_path / "f").close()
+        assert (budget.most_bytes - before, budget.bytes) == (BYTES.growth * 100_000, 0)

@@ -11,7 +11,7 @@ from typing import Any
 from serde.api import convert
 from serde.api.report import Report
 from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat
-from serde.io.child_process import end_with_parent, limit_process
+from serde.io.child_process import FILE_SIZE, end_with_parent, limit_process
 from serde.plugins.options import ReadOptions, list_options
 
 LONGEST_REASON = 600  # characters
@@ -21,7 +21,7 @@ def main() -> None:
     """Carry out the order on the standard input."""
     order = json.loads(sys.stdin.read())
     end_with_parent(order["parent"])
-    limit_process(order["memory"])
+    limit_process(order["memory"], file_size=FILE_SIZE)
     answer = carry_out(order)
     with open(order["answer"], "w", encoding="utf-8") as file:
         json.dump(answer, file)
