@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
@@ -30,6 +30,7 @@ BEFORE = ".before"  # ends the name of what is kept until all files are in place
 CHUNK = 1 << 18  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
 MOST_OPEN = 8  # files
+NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 class Replacing:
@@ -52,10 +53,9 @@ class Replacing:
         check_target(path)
         folder, name = os.path.split(os.path.abspath(path))
         with name_path_in_errors(path):
-            number, temporary = tempfile.mkstemp(".part", f".{name[:80]}.", folder)
+            number, temporary = _create_temporary(folder, name)
             file = cast(BinaryIO, os.fdopen(number, "wb"))
             self._open.append((file, temporary, path))
-            _make_readable(number)
         return file
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -127,12 +127,12 @@ def _rename(old: str, new: str, shown: str) -> None:
         os.replace(old, new)
 
 
-def _make_readable(number: int) -> None:
-    """Give an open file the rights of a new one, whatever its name leads to by now."""
-    if hasattr(os, "fchmod"):
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(number, 0o666 & ~mask)
+def _create_temporary(folder: str, name: str) -> tuple[int, str]:
+    """Make a file under a name that is not in use, with the rights that new files have here."""
+    while True:
+        path = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(6)}.part")
+        with suppress(FileExistsError):
+            return os.open(path, NEW_FILE, 0o666), path
 
 
 @contextmanager

@@ -1,10 +1,46 @@
-"""Python's cycle collector, kept still while large graphs are made."""
+"""Python's cycle collector, kept still while large graphs are made.
+
+The collector is one for all threads: it is off while any of them pauses it, and as it was before
+once none does.
+"""
 
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+class _Pauses:
+    """How many blocks, of all threads, pause the collector."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # a collection inside may run code that converts
+        self.count = 0
+        self.was_enabled = False
+        self.own = threading.local()  # ``count``: the pauses of this thread
+
+    def add(self, count: int) -> None:
+        """Count pauses of this thread; the first stops the collector, after the last it goes on."""
+        if not count:
+            return
+        self.own.count = self.count_own() + count
+        with self.lock:
+            if self.count == 0:
+                self.was_enabled = gc.isenabled()
+            self.count += count
+            if self.count > 0:
+                gc.disable()
+            elif self.was_enabled:
+                gc.enable()
+
+    def count_own(self) -> int:
+        """The pauses of this thread."""
+        return getattr(self.own, "count", 0)
+
+
+_pauses = _Pauses()
 
 
 @contextmanager
@@ -14,22 +50,19 @@ def pause_collector() -> Iterator[None]:
     A graph is a tree: it holds no cycles, yet growing it would have the collector walk all of it
     again and again (a third of the time that 100,000 nodes take).
     """
-    was_on = gc.isenabled()
-    gc.disable()
+    _pauses.add(1)
     try:
         yield
     finally:
-        if was_on:
-            gc.enable()
+        _pauses.add(-1)
 
 
 @contextmanager
 def resume_collector() -> Iterator[None]:
-    """Let the collector work in the block, as where other code runs: verification, say."""
-    was_on = gc.isenabled()
-    gc.enable()
+    """End the pauses of this thread in the block, as where other code runs: verification, say."""
+    count = _pauses.count_own()
+    _pauses.add(-count)
     try:
         yield
     finally:
-        if not was_on:
-            gc.disable()
+        _pauses.add(count)

@@ -49,6 +49,14 @@ def test_files_get_the_permissions_the_user_asks_new_files_to_have(tmp_path):
         os.umask(before)
 
 
+def test_the_umask_of_the_process_is_never_touched(tmp_path, monkeypatch):
+    """Another thread that makes a file meanwhile gets the rights that the user asks for."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask is of all threads"))
+    with Replacing(str(tmp_path / "a")) as out:
+        out.open(str(tmp_path / "a")).write(b"a")
+    assert files(tmp_path) == {"a": b"a"}
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [("folder", "is a folder: name the file to write"), ("none/a", "does not exist"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -78,8 +77,9 @@ class Faults:
 
         monkeypatch.setattr(atomic_write.os, "fdopen", File)
         monkeypatch.setattr(atomic_write, "SMALL", 1 << 30)  # copy step by step
-        monkeypatch.setattr(tempfile, "mkstemp", self.around(tempfile.mkstemp))
-        for name in ("replace", "unlink", "fchmod"):
+        create = self.around(atomic_write._create_temporary)
+        monkeypatch.setattr(atomic_write, "_create_temporary", create)
+        for name in ("replace", "unlink"):
             monkeypatch.setattr(os, name, self.around(getattr(os, name)))
 
 

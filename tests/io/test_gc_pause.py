@@ -1,0 +1,80 @@
+"""The collector is off while any thread pauses it, and afterwards as the user had it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from serde.io.gc_pause import pause_collector, resume_collector
+
+
+@pytest.fixture(params=[True, False], ids=["user has it on", "user has it off"])
+def is_on(request):
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    gc.enable()
+
+
+def test_a_pause_ends_with_its_outermost_block(is_on):
+    with pause_collector():
+        with pause_collector():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() is is_on
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_a_pause_is_resumed_to_what_the_user_set(is_on, depth):
+    with ExitStack() as stack:
+        for _ in range(depth):
+            stack.enter_context(pause_collector())
+        with resume_collector():
+            assert gc.isenabled() is is_on
+            with pause_collector():
+                assert not gc.isenabled()
+            assert gc.isenabled() is is_on
+        assert gc.isenabled() is (is_on and not depth)
+    assert gc.isenabled() is is_on
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_error_ends_the_pause(is_on, kind):
+    with pytest.raises(kind), pause_collector(), resume_collector(), pause_collector():
+        raise kind
+    assert gc.isenabled() is is_on
+
+
+def test_a_thread_that_ends_leaves_the_pauses_of_others(is_on):
+    begun, may_end = threading.Event(), threading.Event()
+
+    def pause():
+        with pause_collector():
+            begun.set()
+            may_end.wait(10)
+
+    thread = threading.Thread(target=pause)
+    thread.start()
+    begun.wait(10)
+    with pause_collector(), resume_collector():
+        assert not gc.isenabled()  # the other thread still pauses it
+    assert not gc.isenabled()
+    may_end.set()
+    thread.join()
+    assert gc.isenabled() is is_on
+
+
+def test_threads_in_any_order_leave_the_collector_as_it_was(is_on):
+    def work(seed):
+        for turn in range(200):
+            with pause_collector(), pause_collector():
+                if (turn + seed) % 3 == 0:
+                    with resume_collector():
+                        pass
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(8)))
+    assert gc.isenabled() is is_on
