@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import MalformedFile, UsageError
+from serde.io.command_files import active_files
 from serde.ir.graph import IR_OPSET
 from serde.legalize.convert import LOWEST_WRITTEN
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
@@ -97,6 +98,7 @@ def read_backend(path: Path) -> Backend:
     Raises:
         MalformedFile: with the line of what is wrong, and what may have been meant.
     """
+    active_files().enter(path)
     text, tables = read_toml(path)
     reader = _Reader(tables)
     try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing
+from serde.io.command_files import active_files
 from serde.io.sniff import open_regular, read_regular
 
 NAME, KIND, VERSION = "manifest.json", "serde-partition", 1
@@ -106,6 +107,7 @@ def read_manifest(folder: Path) -> Manifest:
             were, or whose parts wait for each other.
     """
     path = folder / NAME
+    active_files().enter(path)
     try:
         document = json.loads(read_regular(path, MOST_BYTES))
     except FileNotFoundError:
@@ -126,12 +128,37 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def list_files(folder: Path) -> dict[str, str] | None:
+    """The files of a partition, its manifest among them, and their SHA-256.
+
+    None where the folder has no manifest of a partition.
+    """
+    try:
+        document = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        if document.get("kind") != KIND:
+            return None
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return None
+    try:
+        parts = [*_Reader(folder / NAME).manifest(document, "").all_parts()]
+    except (MalformedFile, RecursionError):  # of another version
+        parts = []
+    files = {n: digest for part in parts for n, digest in part.files.items() if _is_plain(n)}
+    return {NAME: "", **files}
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is that of a file in the folder itself."""
+    return os.path.basename(name) == name and name not in ("", ".", "..", NAME)
+
+
 def _check_files(path: Path, folder: Path, part: PartInfo) -> None:
     for name, expected in part.files.items():
-        if os.path.basename(name) != name or name in ("", ".", ".."):
+        if not _is_plain(name):
             raise MalformedFile(path, f"{name!r} is no file of its folder", part.name)
         if not (folder / name).is_file():
             raise MalformedFile(path, f"its file {name!r} is missing", part.name)
+        active_files().enter(folder / name)
         if hash_file(folder / name) != expected:
             reason = f"{name!r} is another file than was written: its SHA-256 differs"
             raise MalformedFile(path, reason, part.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from serde.errors import Problem, Unconvertible, UsageError
+from serde.io.command_files import within_command
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.values_read import captured_values, values_read
 from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
@@ -45,6 +46,7 @@ class Limits:
             raise UsageError(f"control_flow={self.control_flow!r} is not one of {listed}")
 
 
+@within_command()
 def partition(
     source: Any, backend: Any, *, min_nodes: int = 1, min_flops: int = 0,
     max_parts: int | None = None, control_flow: str = "whole", **options: Any,

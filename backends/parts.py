@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,16 @@ import numpy as np
 
 from serde.errors import UsageError
 from serde.io.atomic_write import Replacing
+from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.ir.graph import Graph, Node, Value
 from serde.pipeline import encode, finish, lower
 from serde.plugins import get_format
 
 from .costs import count_bytes, count_multiply_adds
 from .description import Backend
+from .folder import replace_parts
 from .judge import BackendReport
-from .manifest import NAME, Manifest, PartInfo, TensorInfo, hash_file, write_manifest
+from .manifest import Manifest, PartInfo, TensorInfo, hash_file, write_manifest
 
 ACCELERATOR, REMAINDER, CONTROL = "accelerator", "remainder", "control"
 SUFFIXES = {"onnx": ".onnx", "mxnet": "-symbol.json", "relay": ".relay"}
@@ -66,12 +67,16 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Partitioned:
-    """A model in parts, in an order in which they can run."""
+    """A model in parts, in an order in which they can run.
+
+    ``command`` are the files that it was read from, which no part replaces.
+    """
 
     graph: Graph
     backend: Backend
     parts: tuple[Part, ...]
     report: BackendReport
+    command: CommandFiles = field(default_factory=active_files, repr=False)
 
     @property
     def accelerator_parts(self) -> tuple[Part, ...]:
@@ -99,6 +104,8 @@ class Partitioned:
     def save(self, folder: str | os.PathLike[str], remainder: str = "onnx") -> Manifest:
         """Write the parts and their manifest to a folder, which is made if it is not there.
 
+        A partition that is there is replaced whole, or, after a failure, not at all.
+
         Raises:
             UsageError: for a format that remainders are not written in, and a folder of other
                 files. Unconvertible: for a remainder that its format cannot express.
@@ -109,15 +116,9 @@ class Partitioned:
 def _save_parts(partitioned: Partitioned, place: Path, remainder: str) -> Manifest:
     if remainder not in SUFFIXES:
         raise UsageError(f"remainder={remainder!r} is not one of {', '.join(SUFFIXES)}")
-    if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is a file: name a folder")
-    if place.is_dir() and any(place.iterdir()) and not (place / NAME).exists():
-        raise UsageError(f"{place} has files, and no {NAME}: name a folder that is new or empty")
-    place.mkdir(parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        (place / NAME).unlink()  # it would name files of before if writing ended early
-    manifest = _write_parts(partitioned, place, remainder)
-    write_manifest(manifest, place)
+    with within_command(partitioned.command), replace_parts(place) as folder:
+        manifest = _write_parts(partitioned, folder, remainder)
+        write_manifest(manifest, folder)
     return manifest
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
 from serde.io.atomic_write import Replacing
+from serde.io.command_files import within_command
 from serde.ir.graph import DType
 from serde.plugins import get_runtime_bridge
 from serde.verification.given_arrays import read_npz
@@ -199,6 +200,7 @@ def run(
     return Hybrid(folder, runtimes)(inputs)
 
 
+@within_command()
 def run_files(
     folder: str | os.PathLike[str], data: str, target: str, runtimes: Mapping[str, Any]
 ) -> dict[str, Array]:  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serde.errors import UsageError
+from serde.io.command_files import active_files
 from serde.io.sniff import open_regular
 from serde.ir.graph import Graph, Value
 from serde.legalize.convert import without_functions
@@ -57,6 +58,7 @@ def find_function(place: Function | str) -> Function:
         raise UsageError(f"{place!r} is not module:function, such as prepare.py:resize")
     try:
         loaded = _load_file(module) if module.endswith(".py") else _load_module(module)
+        active_files().enter(getattr(loaded, "__file__", None) or "")
     except (ImportError, OSError) as error:
         raise UsageError(f"{module} cannot be imported: {error}") from error
     function = getattr(loaded, name, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import UsageError
+from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.budget import active_budget, within_budget
@@ -148,6 +149,11 @@ def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Fo
     Formats that take ``outputs`` need not read what the outputs of those names do not depend on.
     """
     active_budget().allow_mebibytes(opts.get("max_growth") or 0)
+    with active_files().reading_model():
+        return _decode(source, format, opts)
+
+
+def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
     if isinstance(source, Graph):
         fmt = get_format(format or format_name(source))
         own = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
@@ -164,6 +170,7 @@ def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Fo
     path = Path(source)
     fmt = get_format(format) if format else format_of(path)
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
+    active_files().enter_main(path)
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
 
 
@@ -182,7 +189,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     opts = check_options(options, (fmt.write_options,))
     refuse_unknown(fmt, opts, list_options(fmt.write_options))
     check_graph(graph)
-    with within_budget() as budget:
+    with within_budget() as budget, within_command() as files:
+        files.enter_weights(list_weight_files(graph), is_replaceable=os.path.lexists(path))
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
         graph = rename(graph, opts.get("rename"))
         if opts.get("profile") is not None:
@@ -251,6 +259,12 @@ def encode(fmt: Format, graph: Graph, path: Path, options: Mapping[str, Any]) ->
     """Write a graph of a format's vocabulary to ``path``."""
     assert fmt.encode is not None
     return fmt.encode(graph, path, **select_options(fmt, "encode", options))
+
+
+def list_weight_files(graph: Graph) -> set[str]:
+    """The files that weights of a graph lie in."""
+    places = (v.tensor.where for v in graph.constants() if v.tensor is not None)
+    return {place.path for place in places if place is not None}
 
 
 def format_name(source: Any) -> str:

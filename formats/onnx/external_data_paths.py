@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serde.errors import MalformedFile
+from serde.io.command_files import active_files
 from serde.io.sniff import allow_file, file_id
 
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
@@ -73,6 +74,7 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
     try:
         number = _open_beneath(root, os.path.relpath(real, root))
     except OSError as error:
+        active_files().absent.add(real)
         raise refuse(error.strerror or "cannot be read") from error
     try:
         info = os.fstat(number)

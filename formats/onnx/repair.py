@@ -17,6 +17,7 @@ import onnx
 from onnx import defs
 
 from serde.errors import MalformedFile
+from serde.io.command_files import active_files, within_command
 from serde.io.sniff import HEAD, open_regular, refuse_other_file
 from serde.ir.builder import Builder, Names
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
@@ -35,26 +36,35 @@ OPSET_FOR_IR = {1: 1, 2: 1, 3: 7, 4: 9, 5: 10, 6: 11, 7: 13, 8: 17, 9: 19, 10: 2
 ELEMENTWISE = frozenset("Add Sub Mul Div Pow Min Max Clip PRelu Where Sum Gemm MatMul".split())
 
 
+@within_command()
 def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> list[str]:
     """Write a mended copy of the model at ``source``; return what was changed, a line each.
 
     Raises:
         MalformedFile: where the file is no model at all.
     """
-    path = os.fspath(source)
+    path, files = os.fspath(source), active_files()
+    with files.reading_model():
+        files.enter_main(path)
+        model = _read(path)
+        changes = list(mend(model))
+        graph = move_attributes(decode(model, path, resolver(path)))
+    files.allow_replacing(target)
+    mended, more = mend_shapes(graph)
+    changes += [*more, *graph.notes]
+    version = min(max(model.ir_version, least_ir_version(graph.opset)), onnx.IR_VERSION)
+    write_model(mended, target, ir_version=version)
+    return changes
+
+
+def _read(path: str) -> onnx.ModelProto:
     with open_regular(path) as file:
         data = file.read()
     refuse_other_file(path, data[:HEAD])
     model = parse(onnx.ModelProto, data, path)
     if not all(isinstance(t, str) for t in _texts(model)):
         raise MalformedFile(path, "a name or another text in it is not UTF-8")
-    changes = list(mend(model))
-    graph = move_attributes(decode(model, path, resolver(path)))
-    mended, more = mend_shapes(graph)
-    changes += [*more, *graph.notes]
-    version = min(max(model.ir_version, least_ir_version(graph.opset)), onnx.IR_VERSION)
-    write_model(mended, target, ir_version=version)
-    return changes
+    return model
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[str | bytes]:

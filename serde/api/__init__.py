@@ -11,7 +11,8 @@ from typing import Any
 
 from serde.api.report import Report
 from serde.errors import Unconvertible, UsageError
-from serde.io.atomic_write import check_target, refuse_overwriting
+from serde.io.atomic_write import check_target
+from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector, resume_collector
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
@@ -27,6 +28,7 @@ from serde.pipeline import (
     finish,
     format_name,
     get_profile,
+    list_weight_files,
     load,
     lower,
     profile_names,
@@ -67,6 +69,7 @@ UNREPORTED = frozenset({"params", "inputs", "outputs", "rename", "hash_weights"}
 
 
 @pause_collector()
+@within_command()
 def convert(
     source: Any,
     target: Path_,
@@ -101,6 +104,7 @@ def convert(
     Raises:
         SerdeError: one of its kinds; an Unconvertible has the Report as its ``report``.
     """
+    files = active_files()
     check_choice("verify", verify, (True, False, *VERIFIED))
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
@@ -129,7 +133,9 @@ def convert(
         report.refuse(error.problems)
         error.report = report
         raise
-    _refuse_overwriting(source, graph, os.fspath(target))
+    files.enter_weights(list_weight_files(graph))
+    files.allow_replacing(target)
+    files.refuse_target(target)
     run = None
     # The source is run before it is replaced, if it is.
     if verify or data is not None or expected is not None:
@@ -157,14 +163,6 @@ def convert(
                     run, target, weights=weights, graph=lowered
                 )
     return report
-
-
-def _refuse_overwriting(source: Any, graph: Graph, target: str) -> None:
-    """Refuse to replace a file of weights by a model, unless the whole source is replaced."""
-    tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
-    files = {t.where.path for t in tensors if t.where is not None}
-    own = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-    refuse_overwriting(target, files, own)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -234,6 +232,7 @@ def _time_stage(report: Report, stage: str, progress: Progress) -> Iterator[None
         report.seconds[str(stage)] = time.perf_counter() - start
 
 
+@within_command()
 def check(
     source: Any, *, to: str = "onnx", from_format: str | None = None, **options: Any
 ) -> Report:

@@ -17,6 +17,7 @@ import click
 
 from serde.cli.context import ARGUMENTS, FAILED, SYSTEM, UNREADABLE, USAGE
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.io.command_files import within_command
 from serde.io.signals import exit_on_signals
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
@@ -78,7 +79,8 @@ class Command(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            return super().invoke(context)
+            with within_command():
+                return super().invoke(context)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
         except Exception as error:

@@ -20,8 +20,8 @@ from serde.cli.options import (
 )
 from serde.cli.progress import show_stages
 from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
-from serde.errors import Unconvertible, UsageError
-from serde.io.atomic_write import is_same_file
+from serde.errors import Unconvertible
+from serde.io.command_files import active_files
 
 
 @click.command(cls=RenamingCommand)
@@ -55,10 +55,7 @@ def convert(
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
     from serde import api
 
-    if report_path and is_same_file(report_path, target):
-        raise UsageError(f"--report and -o are one file: {target}")
-    if report_path and is_same_file(report_path, source):
-        raise UsageError(f"--report is the source: {source}")
+    active_files().claim_output(target, may_be_source=True)
     kwargs = give(**options)
     try:
         with show_stages(quiet) as progress:

@@ -256,11 +256,19 @@ def with_report(command: Callable[..., Any]) -> Callable[..., Any]:
 def _check_report(context: Any, parameter: Any, value: str | None) -> str | None:
     if value is not None:
         from serde.api.report.data import report_suffix
-        from serde.io.atomic_write import check_target
 
         report_suffix(value)
-        check_target(value)
+        claim_output(value)
     return value
+
+
+def claim_output(path: str) -> None:
+    """Check a file that a command is to write beside a model, before it reads anything."""
+    from serde.io.atomic_write import check_target
+    from serde.io.command_files import active_files
+
+    check_target(path)
+    active_files().claim_output(path)
 
 
 def known_format(context: Any, parameter: Any, value: str | None) -> str | None:

@@ -9,9 +9,16 @@ from typing import Any
 import click
 
 from serde.cli.context import DONE, FAILED
-from serde.cli.options import RenamingCommand, add_isolation, add_option, add_read_options
+from serde.cli.options import (
+    RenamingCommand,
+    add_isolation,
+    add_option,
+    add_read_options,
+    claim_output,
+)
 from serde.cli.show import show_not_compared, show_verification
 from serde.errors import UsageError
+from serde.io.command_files import active_files
 
 
 def check_for_backend(
@@ -84,10 +91,10 @@ def partition(
     """Cut SOURCE into the parts that a backend takes and the remainder."""
     from serde.backends.partition import partition as cut_model
     from serde.backends.svg import write_picture
-    from serde.io.atomic_write import check_target
 
     if svg:
-        check_target(svg)
+        claim_output(svg)
+    active_files().enter(data or "")  # it is read when the parts are written
     kwargs = {k: v for k, v in options.items() if v is not None}
     kwargs["format"] = kwargs.pop("from_format", None)
     named = _parse_runtimes(runtimes)
@@ -135,11 +142,10 @@ def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
 def run(folder: str, data: str, target: str, runtimes: tuple[str, ...], debug: bool) -> None:
     """Run a partitioned model, each part in its runtime."""
     from serde.backends.runner import run_files
-    from serde.io.atomic_write import check_target
 
     if not target.endswith(".npz"):
         raise UsageError(f"the outputs are an .npz file, and not {target!r}")
-    check_target(target)
+    claim_output(target)
     outputs = run_files(folder, data, target, _parse_runtimes(runtimes))
     for name, array in outputs.items():
         click.echo(f"  {name}: {array.dtype} {list(array.shape)}")

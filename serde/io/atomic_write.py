@@ -13,11 +13,12 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
 from serde.errors import UsageError
+from serde.io.command_files import active_files
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
 
@@ -44,6 +45,7 @@ class Replacing:
         self.written: list[str] = []
         self._open: list[tuple[BinaryIO, str, str]] = []
         check_target(path)
+        active_files().refuse_target(path)
 
     def __enter__(self) -> Replacing:
         return self
@@ -51,6 +53,7 @@ class Replacing:
     def open(self, path: str) -> BinaryIO:
         """Open ``path`` for writing; it appears when the block ends well."""
         check_target(path)
+        active_files().refuse_target(path)
         folder, name = os.path.split(os.path.abspath(path))
         with name_path_in_errors(path):
             number, temporary = _create_temporary(folder, name)
@@ -78,25 +81,33 @@ class Replacing:
         new = sorted(self._open, key=lambda file: file[2] == self.model)
         together = [(temporary, path) for _, temporary, path in new]
         if len(new) > 1:
-            with _lock_folder(os.path.dirname(os.path.abspath(self.model))):
+            with lock_folder(os.path.dirname(os.path.abspath(self.model))):
                 _replace_together(together)
         else:
             for temporary, path in together:
                 _rename(temporary, path, path)
-        self.written += [path for _, _, path in self._open]
+        for _, _, path in self._open:
+            active_files().enter_written(path)
+            self.written.append(path)
 
 
 @contextmanager
-def _lock_folder(folder: str) -> Iterator[None]:
-    """Keep other processes of serde from putting files in place meanwhile, if there are locks."""
+def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[bool]:
+    """Keep other processes of serde from putting files in place meanwhile, if there are locks.
+
+    Yields whether it is locked; only where it is not to ``wait`` it matters.
+    """
     if fcntl is None:
-        yield
+        yield False
         return
     number = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without them
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # locked, or a file system without locks
+            yield False
+        else:
+            yield True
     finally:
         os.close(number)
 
@@ -164,29 +175,6 @@ def check_target(path: str) -> None:
         raise UsageError(f"{path} is not a regular file")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "no permission to write in this folder", folder)
-
-
-def refuse_overwriting(target: str, files: Iterable[str], source: str | None) -> None:
-    """Refuse to replace a file of the source, where ``source`` itself is not replaced.
-
-    ``files`` are those that its weights lie in.
-
-    Raises:
-        UsageError: naming the file.
-    """
-    if source is not None and is_same_file(target, source):
-        return  # all of it is replaced
-    for file in files:
-        if is_same_file(target, file):
-            raise UsageError(f"{target} is a file of the source: write to another name")
-
-
-def is_same_file(a: str, b: str) -> bool:
-    """Whether two paths lead to one file, or would."""
-    try:
-        return os.path.samefile(a, b)
-    except OSError:
-        return os.path.realpath(a) == os.path.realpath(b)
 
 
 class Sources:

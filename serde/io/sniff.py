@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
+from serde.io.command_files import active_files
 from serde.ir.budget import active_budget
 
 HEAD = 1024  # bytes looked at
@@ -31,23 +32,29 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     Raises:
         MalformedFile: for what is no regular file.
     """
-    file = open_uncharged(path)
+    try:
+        file = open_uncharged(path)
+    except FileNotFoundError:
+        active_files().absent.add(os.fspath(path))
+        raise
     try:
         allow_file(path, file.fileno())
-    except MalformedFile:
+    except BaseException:
         file.close()
         raise
     return file
 
 
 def allow_file(path: str | os.PathLike[str], number: int) -> None:
-    """Add an open file to the budget: what lies on the disk of it.
+    """Enter an open file among those read, and in the budget by what lies on the disk of it.
 
     Raises:
         MalformedFile: for a file of holes that is out of all proportion.
     """
-    size = os.fstat(number).st_size
-    active_budget().add_file(file_id(number), size, path, _count_stored(number, size))
+    status = os.fstat(number)
+    active_files().note_opened(path, status)
+    stored = _count_stored(number, status.st_size)
+    active_budget().add_file(file_id(number), status.st_size, path, stored)
 
 
 def _count_stored(number: int, size: int) -> int:
@@ -118,4 +125,5 @@ def refuse_other_file(path: str | os.PathLike[str], head: bytes) -> None:
 def refuse_missing(path: Path) -> None:
     """Raise MalformedFile if there is nothing at ``path``."""
     if not path.exists():
+        active_files().absent.add(os.fspath(path))
         raise MalformedFile(path, "there is no such file or folder")

@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.errors import ConversionError, UsageError
 from serde.io.arrays import read_npy
+from serde.io.command_files import active_files
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
@@ -27,6 +28,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not (equals and name and value):
         raise UsageError(f"{text!r} is not NAME=VALUE, such as sr=16000, or x=file.npy")
     if value.endswith(".npy"):
+        active_files().enter(value)
         return name, read_npy(value)
     try:
         return name, json.loads(value)

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import UsageError
 from serde.io import arrays
+from serde.io.command_files import active_files
 from serde.ir.graph import Graph, Value
 
 Array = np.ndarray[Any, Any]
@@ -18,6 +19,7 @@ def read_npz(source: Any) -> dict[str, Array]:
     """Arrays of an ``.npz`` file or a mapping; pickles are never loaded."""
     if isinstance(source, Mapping):
         return {str(k): np.asarray(v) for k, v in source.items()}
+    active_files().enter(source)
     return arrays.read_npz(source)
 
 

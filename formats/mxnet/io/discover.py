@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, UsageError
+from serde.io.command_files import active_files
 from serde.io.sniff import read_head, read_regular, refuse_missing
 
 from .archive import Archive, is_archive
@@ -228,6 +229,7 @@ def _pair(
     where: str,
 ) -> Files:
     """A symbol and its parameters: those of its prefix, else the only ones there are."""
+    active_files().enter_main(symbol.name)
     text = symbol.text()
     if weights is not None:
         return Files(symbol.name, text, weights)
@@ -242,6 +244,7 @@ def _pair(
     chosen = _epoch(own, epoch, symbol)
     if chosen is not None:
         return Files(symbol.name, text, chosen.params())
+    active_files().absent.add(f"{symbol.prefix}-0000.params")
     return Files(
         symbol.name, text, None, f"{_base_name(symbol.prefix)}-0000.params or the like in {where}"
     )

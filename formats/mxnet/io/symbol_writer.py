@@ -14,7 +14,7 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import Any, BinaryIO
 
 from serde.errors import UsageError, require
-from serde.io.atomic_write import Replacing, Sources, refuse_overwriting
+from serde.io.atomic_write import Replacing, Sources
 from serde.io.tensor_bytes import bytes_of
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
@@ -44,9 +44,6 @@ def encode(
     check_target(path, write_epoch=write_epoch)
     symbol = os.fspath(path)
     params = params_path(symbol, write_epoch)
-    if not os.path.lexists(symbol):  # else the pair is replaced
-        tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
-        refuse_overwriting(params, {t.where.path for t in tensors if t.where is not None}, None)
     encoding = _Encoding(graph, get_release(mxnet))
     with Replacing(symbol) as files, Sources() as sources:
         with files.open(params) as out:

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Literal
 
-from serde.io.sniff import inflate_head, open_regular, read_head
+from serde.io.sniff import inflate_head, open_uncharged, read_head
 
 Kind = Literal["text", "json", "params", "compiled"]
 
@@ -44,7 +44,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
     """
     if not os.path.isfile(path):
         return None
-    with open_regular(path) as file:
+    with open_uncharged(path) as file:
         head = file.read(HEAD)
         if head.startswith((ZIP, EMPTY_ZIP)):
             return "params" if _holds_arrays(path) else None

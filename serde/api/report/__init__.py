@@ -34,7 +34,7 @@ class Report(ReportData):
         """Write the report: as HTML, Markdown or JSON, by the suffix of ``path``.
 
         Raises:
-            UsageError: for another suffix.
+            UsageError: for another suffix, and a file of the model.
         """
         render = {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}
-        write_text(path, render[report_suffix(path)]())
+        write_text(path, render[report_suffix(path)](), self.command)

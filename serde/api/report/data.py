@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from serde.errors import Problem, UsageError
+from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 from serde.ir.picture.outline import Outline, make_outline
 
 SCHEMA = 1  # version of the JSON; fields may be added to it
 SUFFIXES = ("html", "md", "json")
-UNWRITTEN = frozenset({"outline", "unconverted"})  # fields that are only drawn
+UNWRITTEN = frozenset({"outline", "unconverted", "command"})  # fields that no JSON has
 
 
 @dataclass
@@ -29,7 +30,7 @@ class ReportData:
     and result, ``seconds`` is wall time by stage, ``problems`` what cannot be converted,
     ``weights_sha256`` the hash of the result's weights where it was asked for. ``outline`` is what
     is drawn: the result, or the source where it cannot be converted. ``unconverted`` is the source
-    while there is no result.
+    while there is no result. ``command`` are the files that were read, which no report replaces.
     """
 
     source: str
@@ -51,6 +52,7 @@ class ReportData:
     verification: Any = None
     outline: Outline | None = field(default=None, repr=False, compare=False)
     unconverted: Graph | None = field(default=None, repr=False, compare=False)
+    command: CommandFiles = field(default_factory=active_files, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -102,12 +104,15 @@ def report_suffix(path: str | os.PathLike[str], known: Sequence[str] = SUFFIXES)
     return suffix
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file whole, or leave what is there."""
+def write_text(
+    path: str | os.PathLike[str], text: str, command: CommandFiles | None = None
+) -> None:
+    """Write a file whole, or leave what is there; refuse one that the ``command`` has read."""
     from serde.io.atomic_write import Replacing
 
-    with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
-        out.write(text.encode())
+    path = os.fspath(path)
+    with within_command(command), Replacing(path) as files, files.open(path) as out:
+        out.write(text.encode(errors="backslashreplace"))  # names of files may be no UTF-8
 
 
 def count_operators(graph: Graph) -> dict[str, int]:

@@ -1,0 +1,134 @@
+"""The folder of a partition: all of its files are replaced, or none.
+
+New files are written into a folder inside (``.serde-….part``) and moved out of it at the end: first
+what was there goes away, the manifest before all else, then the new files come, the manifest last.
+Without a manifest nothing runs the parts. A process that is killed meanwhile leaves its folder
+behind, from which the next one restores what was there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from serde.errors import UsageError
+from serde.io.atomic_write import lock_folder, name_path_in_errors
+from serde.io.command_files import active_files
+
+from .manifest import NAME, hash_file, list_files
+
+STAGING = re.compile(r"\.serde-[0-9a-f]{12}\.part")  # the name of a folder that is written into
+NEW, OLD = "new", "old"  # folders inside: what is to come, and what was there
+
+
+@contextmanager
+def replace_parts(place: Path) -> Iterator[Path]:
+    """Give an empty folder to write parts and manifest into; they are in ``place`` at the end.
+
+    Raises:
+        UsageError: for a folder of other files, or one whose files are read by the command.
+    """
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{place} is a file: name a folder")
+    made = _make_folders(place)
+    try:
+        with ExitStack() as stack:
+            staging = place / f".serde-{secrets.token_hex(6)}.part"
+            with lock_folder(place):
+                _restore(place)
+                _check_folder(place)
+                with name_path_in_errors(os.fspath(place)):
+                    staging.mkdir()
+                stack.enter_context(lock_folder(staging))  # it tells that this process is alive
+            stack.callback(_undo, place, staging)
+            with _name_final_paths(staging, place):
+                (staging / NEW).mkdir()
+                (staging / OLD).mkdir()
+                yield staging / NEW
+                with lock_folder(place):
+                    _swap(place, staging)
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):  # another process writes into it
+                folder.rmdir()
+        raise
+
+
+def _make_folders(place: Path) -> list[Path]:
+    """Make a folder and those above it that are missing; return them, the innermost first."""
+    missing = [f for f in (place, *place.parents) if not f.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def _check_folder(place: Path) -> None:
+    files = [f for f in place.iterdir() if not STAGING.fullmatch(f.name)]
+    if files and list_files(place) is None:
+        raise UsageError(
+            f"{place} has files, and no {NAME} of a partition: name a folder that is new or empty"
+        )
+
+
+@contextmanager
+def _name_final_paths(staging: Path, place: Path) -> Iterator[None]:
+    """Enter into errors of the system where a file was to be."""
+    try:
+        yield
+    except OSError as error:
+        path = Path(os.fsdecode(error.filename or ""))
+        if staging in path.parents:
+            error.filename, error.filename2 = os.fspath(place / path.name), None
+        raise
+
+
+def _swap(place: Path, staging: Path) -> None:
+    """Move away what was there, and put the new files in place."""
+    before = list_files(place) or {}
+    new = sorted((f.name for f in (staging / NEW).iterdir()), key=lambda name: name == NAME)
+    for name in new:
+        if name not in before and os.path.lexists(place / name):
+            raise UsageError(f"{place / name} is no file of the partition there: move it away")
+    gone = [n for n, digest in before.items() if n in new or _is_unchanged(place / n, digest)]
+    for name in gone:
+        active_files().refuse_target(place / name)
+    try:
+        for name in sorted(gone, key=lambda name: name != NAME):
+            with suppress(FileNotFoundError):
+                os.rename(place / name, staging / OLD / name)
+        for name in new:
+            os.rename(staging / NEW / name, place / name)
+    except BaseException:
+        _undo(place, staging)
+        raise
+
+
+def _is_unchanged(path: Path, digest: str) -> bool:
+    return path.is_file() and hash_file(path) == digest
+
+
+def _restore(place: Path) -> None:
+    """Undo what processes that were killed have left behind."""
+    for staging in [f for f in place.iterdir() if STAGING.fullmatch(f.name) and f.is_dir()]:
+        with lock_folder(staging, wait=False) as is_free:
+            if is_free:
+                _undo(place, staging)
+
+
+def _undo(place: Path, staging: Path) -> None:
+    """Put back what was moved away, unless all new files are in place; remove ``staging``."""
+    if not (place / NAME).exists():
+        ahead = list_files(staging / NEW) or {}
+        for name in ahead:
+            if not (staging / NEW / name).exists():
+                with suppress(FileNotFoundError):
+                    os.unlink(place / name)
+        with suppress(FileNotFoundError):
+            names = sorted(os.listdir(staging / OLD), key=lambda name: name == NAME)
+            for name in names:
+                os.replace(staging / OLD / name, place / name)
+    shutil.rmtree(staging, ignore_errors=True)

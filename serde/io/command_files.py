@@ -1,0 +1,189 @@
+"""Which files a command reads and writes, so that it destroys none that it has read.
+
+A command, or a call of the API, runs in one ``within_command`` block. Files that a model is read
+from, and other inputs, are entered as they are opened; ``Replacing`` asks before it writes
+(``refuse_target``). Files are told by device and inode: links and other spellings of a name change
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from serde.errors import UsageError
+
+PathLike = str | os.PathLike[str]
+FileId = tuple[int, int]
+OF_SOURCE, OF_COMMAND = "a file of the source", "read by this command"
+CURE = "write to another name"
+
+
+class FileStamp(NamedTuple):
+    """What tells a file from another one, and from itself after a change."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileStamp:
+        """The stamp of a file by its status."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+class FileRead(NamedTuple):
+    """A file that was read: its path, its stamp as it was opened, and what it is to the user."""
+
+    path: str
+    stamp: FileStamp
+    role: str
+
+
+class CommandFiles:
+    """The files of one command.
+
+    ``absent`` are paths that were looked for in vain. ``outputs`` were named by the user and are
+    no part of a model: nothing that is read may be one of them.
+    """
+
+    def __init__(self) -> None:
+        self.read: dict[FileId, FileRead] = {}
+        self.written: dict[FileId, str] = {}
+        self.absent: set[str] = set()
+        self.outputs: dict[str, FileId | None] = {}
+        self._replaceable: set[FileId] = set()
+        self._models: dict[FileId, set[FileId]] = {}  # the files of a model, by its main one
+        self._current: set[FileId] | None = None  # files of the model that is being read
+
+    @contextmanager
+    def reading_model(self) -> Iterator[None]:
+        """Enter all files that are opened in the block as files of one model."""
+        outer, self._current = self._current, set()
+        try:
+            yield
+        finally:
+            self._current = outer
+
+    def enter_main(self, path: PathLike) -> None:
+        """Enter the file that a model is known by: the others are replaced with it."""
+        self.enter(path, OF_SOURCE)
+        if self._current is not None and (known := _find_id(path)) is not None:
+            self._models[known] = self._current
+
+    def note_opened(self, path: PathLike, status: os.stat_result) -> None:
+        """Enter an open file, if it is one of the model that is being read."""
+        if self._current is not None:
+            self._enter(os.fspath(path), status, OF_SOURCE)
+
+    def enter(self, path: PathLike, role: str = OF_COMMAND) -> None:
+        """Enter a file by its path, before it is read.
+
+        Raises:
+            UsageError: where it is an output of the command.
+        """
+        try:
+            status = os.stat(path)
+        except OSError:
+            return
+        if stat.S_ISREG(status.st_mode):
+            self._enter(os.fspath(path), status, role)
+
+    def _enter(self, path: str, status: os.stat_result, role: str) -> None:
+        file = _id_of(status)
+        if self._current is not None:
+            self._current.add(file)
+        for output, known in self.outputs.items():
+            if known == file:
+                raise UsageError(f"{output} is {role}: {CURE}")
+        self.read.setdefault(file, FileRead(path, FileStamp.of(status), role))
+
+    def enter_weights(self, paths: Iterable[str], is_replaceable: bool = False) -> None:
+        """Enter the files that weights lie in, which a caller has read before."""
+        for path in paths:
+            file = _find_id(path)
+            if file is not None and file not in self.read:
+                self.enter(path, OF_SOURCE)
+                self._replaceable |= {file} if is_replaceable else set()
+
+    def allow_replacing(self, target: PathLike) -> None:
+        """Let ``target`` be written where it is a model that was read, all its files with it."""
+        file = _find_id(target)
+        if file in self._models:
+            self._replaceable |= self._models[file] | {file}
+
+    def claim_output(self, path: str, may_be_source: bool = False) -> None:
+        """Reserve a path for an output of the command, before anything is read.
+
+        Raises:
+            UsageError: where it was read, or another output is the same file.
+        """
+        for other in self.outputs:
+            if is_same_file(path, other):
+                raise UsageError(f"{path} and {other} are one file: {CURE}")
+        if not may_be_source:
+            self.refuse_target(path)
+        self.outputs[path] = None if may_be_source else _find_id(path)
+
+    def refuse_target(self, path: PathLike) -> None:
+        """Refuse to write over a file that was read, or an output over a file of the result.
+
+        Raises:
+            UsageError: naming the file.
+        """
+        file = _find_id(path)
+        if file is None:
+            return
+        if file in self.written and os.fspath(path) in self.outputs:
+            raise UsageError(f"{os.fspath(path)} is a file of the result: {CURE}")
+        if file in self.read and file not in self._replaceable:
+            raise UsageError(f"{os.fspath(path)} is {self.read[file].role}: {CURE}")
+
+    def enter_written(self, path: str) -> None:
+        """Enter a file that was put in place."""
+        file = _find_id(path)
+        if file is not None:
+            self.written[file] = path
+
+
+def is_same_file(a: str, b: str) -> bool:
+    """Whether two paths lead to one file, or would."""
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return os.path.realpath(a) == os.path.realpath(b)
+
+
+def _id_of(status: os.stat_result) -> FileId:
+    return status.st_dev, status.st_ino
+
+
+def _find_id(path: PathLike) -> FileId | None:
+    try:
+        return _id_of(os.stat(path))
+    except OSError:
+        return None
+
+
+_active: ContextVar[CommandFiles | None] = ContextVar("command files", default=None)
+
+
+def active_files() -> CommandFiles:
+    """The files of the command that is going on; outside of one, a record that nobody reads."""
+    return _active.get() or CommandFiles()
+
+
+@contextmanager
+def within_command(files: CommandFiles | None = None) -> Iterator[CommandFiles]:
+    """Share one record in the block: that around it, where there is one, or else ``files``."""
+    files = _active.get() or files or CommandFiles()
+    token = _active.set(files)
+    try:
+        yield files
+    finally:
+        _active.reset(token)

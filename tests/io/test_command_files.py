@@ -1,0 +1,212 @@
+"""No command writes over a file that it has read, whatever the file and however it is named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde.cli.commands import main
+from serde.errors import UsageError
+from serde.io.atomic_write import Replacing
+from serde.io.command_files import CommandFiles, active_files, within_command
+from tests.onnx_live import model_of
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+PREPARE = "import numpy as np\ndef scale(x):\n    return x * np.float32(2)\n"
+BACKEND = 'name = "b"\nopset = 13\n[[operators]]\nnames = ["Relu"]\n'
+# For each command its arguments, and the files that it reads; {} is the output under test.
+COMMANDS = {
+    "convert report": ("convert digits-symbol.json -o new.onnx --report {}",
+                       ["digits-symbol.json", "digits-0010.params"]),
+    "convert onnx report": ("convert m.onnx -o new-symbol.json --report {}", ["m.onnx", "weights"]),
+    "convert relay report": ("convert r.relay -o new.onnx --report {}", ["r.relay", "r.params"]),
+    "convert archive report": ("convert m.tar.gz -o new.onnx --report {}", ["m.tar.gz"]),
+    "convert params report": ("convert digits-symbol.json --params given -o new.onnx --report {}",
+                              ["given", "digits-symbol.json"]),
+    "convert params": ("convert digits-symbol.json --params given --to onnx -o {}", ["given"]),
+    "convert weights": ("convert m.onnx --to onnx -o {}", ["weights"]),
+    "convert beside": ("convert digits-symbol.json --to onnx -o {}", ["digits-0010.params"]),
+    "convert data": ("convert m.onnx --data in.npz --to onnx -o {}", ["in.npz"]),
+    "convert expected": ("convert m.onnx --data in.npz --expected out.npz -o new.onnx --report {}",
+                         ["in.npz", "out.npz"]),
+    "convert value": ("convert m.onnx --set-input x=x.npy -o new.onnx --report {}", ["x.npy"]),
+    "convert value later": ("convert m.onnx --report {} --set-input x=x.npy -o new.onnx",
+                            ["x.npy"]),
+    "check report": ("check digits-symbol.json --report {}",
+                     ["digits-symbol.json", "digits-0010.params"]),
+    "compare report": ("compare m.onnx n.onnx --data in.npz --report {}",
+                       ["m.onnx", "n.onnx", "weights", "in.npz"]),
+    "partition picture": ("partition m.onnx -o parts --backend b.toml --svg {}",
+                          ["m.onnx", "weights", "b.toml"]),
+    "partition data": ("partition m.onnx -o parts --backend b.toml --data in.npz --svg {}",
+                       ["in.npz"]),
+    "run": ("run made --data in.npz -o {}", ["made/manifest.json", "made/part-0.onnx", "in.npz"]),
+    "join": ("join m.onnx n.onnx -o {}", ["m.onnx", "n.onnx", "weights"]),
+    "wrap": ("wrap m.onnx --pre prepare.py:scale -o {}", ["m.onnx", "weights", "prepare.py"]),
+    "repair": ("repair m.onnx -o {}", ["weights"]),
+}  # fmt: skip
+CASES = [(name, file) for name, (_, files) in COMMANDS.items() for file in files]
+ALIASES = ["itself", "hard link", "symbolic link", "path"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Models of all formats, with weights beside them, and other inputs."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("digits-symbol.json", "digits-0010.params"):
+        shutil.copy(DIGITS / name, tmp_path)
+    shutil.copy("digits-0010.params", "given")
+    shutil.make_archive("m", "gztar", DIGITS)
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((40, 40)).astype("f")
+    body = "g (float[1,40] x) => (float[1,40] y) { a = MatMul(x, w)  y = Relu(a) }"
+    for name, location in {"m.onnx": "weights", "n.onnx": "more", "r.onnx": "more.r"}.items():
+        model = model_of(body, 13, 7)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+        onnx.save(model, name, save_as_external_data=True, location=location)
+    serde.convert("r.onnx", "r.relay")
+    np.savez("in.npz", x=np.ones((1, 40), "f"))
+    np.savez("out.npz", y=np.maximum(np.ones((1, 40), "f") @ weights, 0))
+    np.save("x.npy", np.ones((1, 40), "f"))
+    Path("prepare.py").write_text(PREPARE)
+    Path("b.toml").write_text(BACKEND)
+    from serde.backends.partition import partition
+
+    manifest = partition("m.onnx", "b.toml").save("made")
+    os.rename(Path("made", next(iter(manifest.parts[0].files))), "made/part-0.onnx")
+    text = Path("made/manifest.json").read_text()
+    Path("made/manifest.json").write_text(text.replace(next(iter(manifest.parts[0].files)),
+                                                       "part-0.onnx"))  # fmt: skip
+    return tmp_path
+
+
+def contents(folder):
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def make_alias(file, kind, suffix):
+    """Another path of a file, which a command takes for its output."""
+    path = Path(f"{kind.replace(' ', '-')}{suffix}")
+    if kind == "itself" and file.endswith(suffix):
+        return file
+    if kind == "path" and file.endswith(suffix):
+        return str(Path("made/..", file).resolve())
+    if kind == "symbolic link":
+        path.symlink_to(file)
+    else:
+        os.link(file, path)
+    return str(path)
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize(("name", "file"), CASES)
+def test_no_command_writes_over_what_it_reads(folder, name, file, alias):
+    text = COMMANDS[name][0]
+    suffix = ".npz" if name == "run" else ".json" if "--report" in text else ""
+    suffix = ".onnx" if name in ("join", "wrap", "repair") else suffix
+    output = make_alias(file, alias, suffix)
+    before = contents(folder)
+    result = CliRunner().invoke(main, text.format(output).split())
+    assert result.exit_code == 2, result.output
+    after = contents(folder)
+    assert {p: after.get(p) for p in before} == before
+    assert not [p for p in after if "/new" in p]  # nothing was written before the refusal
+
+
+@pytest.mark.parametrize("alias", ["itself", "symbolic link", "path"])
+@pytest.mark.parametrize(
+    "command", ["convert m.onnx -o {}", "repair m.onnx -o {}", "convert m.onnx -o {} --verify"]
+)
+def test_a_model_is_converted_in_place(folder, command, alias):
+    output = make_alias("m.onnx", alias, ".onnx")
+    result = CliRunner().invoke(main, command.format(output).split())
+    assert result.exit_code == 0, result.output
+    assert serde.load(output).metadata.get("producer", "serde") is not None
+
+
+def test_a_pair_is_replaced_by_its_prefix(folder):
+    options = "--write-epoch 10 -o digits-symbol.json"
+    result = CliRunner().invoke(main, f"convert digits {options}".split())
+    assert result.exit_code == 0, result.output
+    assert serde.convert("digits-symbol.json", "d.onnx").ok
+
+
+def test_a_pair_that_another_model_shares_weights_with_is_not_replaced(folder):
+    shutil.copy("digits-symbol.json", "given-symbol.json")
+    shutil.copy("given", "given-0000.params")
+    before = contents(folder)
+    command = "convert digits-symbol.json --params given-0000.params -o given-symbol.json"
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 2 and "given-0000.params is a file of the source" in result.output
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["convert m.onnx -o a-symbol.json --report a-symbol.json",
+     "partition m.onnx -o parts --backend b.toml --svg parts/manifest.json"],
+)  # fmt: skip
+def test_two_outputs_are_two_files(folder, command):
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 2
+    manifest = Path("parts/manifest.json")
+    assert not manifest.exists() or manifest.read_text().startswith("{")
+
+
+@pytest.mark.parametrize("command", [
+    "convert m.onnx -o new.onnx --report r.json", "convert . --from mxnet -o new.onnx --report r.html",
+    "convert r.relay -o new.relay --report r.json", "check digits-symbol.json --report r.json",
+    "partition m.onnx -o parts --backend b.toml --svg p.svg", "run made --data in.npz -o o.npz",
+    "compare m.onnx n.onnx --report r.json", "join m.onnx n.onnx -o new.onnx",
+    "convert m.onnx -o new.onnx --external-data always",
+])  # fmt: skip
+def test_a_command_can_be_given_again(folder, command):
+    for name in ("m.tar.gz", "given"):
+        Path(name).unlink()
+    for _ in range(2):
+        result = CliRunner().invoke(main, command.split())
+        assert result.exit_code == 0, result.output
+
+
+def test_reports_and_partitions_of_python_spare_the_model(folder):
+    from serde.backends.partition import partition
+
+    shutil.copy("m.onnx", "model.json")
+    before = contents(folder)
+    reports = [serde.check("digits-symbol.json"), serde.convert("digits-symbol.json", "new.onnx")]
+    for report in reports:
+        with pytest.raises(UsageError, match="is a file of the source"):
+            report.save("digits-symbol.json")
+        report.save("r.json")
+        report.save("r.json")
+    with pytest.raises(UsageError, match="is a file of the source"):
+        partition("made/part-0.onnx", "b.toml").save("made")
+    after = contents(folder)
+    assert {p: after.get(p) for p in before} == before
+
+
+def test_what_is_only_looked_at_may_be_written_over(folder):
+    """A folder is looked through for its symbol: results of before are no part of the model."""
+    with within_command() as files:
+        serde.load(folder, format="mxnet", params="given")
+        files.refuse_target("m.onnx")
+        with pytest.raises(UsageError):
+            files.refuse_target("given")
+
+
+def test_a_block_within_another_shares_its_files(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"a")
+    with within_command():
+        with within_command(CommandFiles()):
+            active_files().enter(path)
+        with pytest.raises(UsageError, match="is read by this command"):
+            Replacing(str(path))
+    Replacing(str(path))
