@@ -23,25 +23,11 @@ OF_SOURCE, OF_COMMAND = "a file of the source", "read by this command"
 CURE = "write to another name"
 
 
-class FileStamp(NamedTuple):
-    """What tells a file from another one, and from itself after a change."""
-
-    size: int
-    modified: int
-    changed: int
-    inode: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> FileStamp:
-        """The stamp of a file by its status."""
-        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
 class FileRead(NamedTuple):
     """A file that was read: its path, its stamp as it was opened, and what it is to the user."""
 
     path: str
-    stamp: FileStamp
+    stamp: str
     role: str
 
 
@@ -101,7 +87,7 @@ class CommandFiles:
         for output, known in self.outputs.items():
             if known == file:
                 raise UsageError(f"{output} is {role}: {CURE}")
-        self.read.setdefault(file, FileRead(path, FileStamp.of(status), role))
+        self.read.setdefault(file, FileRead(path, _make_stamp(status), role))
 
     def enter_weights(self, paths: Iterable[str], is_replaceable: bool = False) -> None:
         """Enter the files that weights lie in, which a caller has read before."""
@@ -144,6 +130,10 @@ class CommandFiles:
         if file in self.read and file not in self._replaceable:
             raise UsageError(f"{os.fspath(path)} is {self.read[file].role}: {CURE}")
 
+    def read_before_writing(self) -> list[FileRead]:
+        """The files that were read but those that the command itself has written."""
+        return [known for file, known in self.read.items() if file not in self.written]
+
     def enter_written(self, path: str) -> None:
         """Enter a file that was put in place."""
         file = _find_id(path)
@@ -157,6 +147,19 @@ def is_same_file(a: str, b: str) -> bool:
         return os.path.samefile(a, b)
     except OSError:
         return os.path.realpath(a) == os.path.realpath(b)
+
+
+def stamp_file(path: PathLike) -> str:
+    """What tells a file from another and from itself after a change; empty where there is none."""
+    try:
+        return _make_stamp(os.stat(path))
+    except OSError:
+        return ""
+
+
+def _make_stamp(status: os.stat_result) -> str:
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return "-".join(map(str, (status.st_size, *times, status.st_ino)))
 
 
 def _id_of(status: os.stat_result) -> FileId:

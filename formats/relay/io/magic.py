@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Literal
 
-from serde.io.sniff import inflate_head, open_uncharged, read_head
+from serde.io.sniff import inflate_head, open_regular, open_uncharged, read_head
 
 Kind = Literal["text", "json", "params", "compiled"]
 

@@ -12,16 +12,14 @@ from typing import Any
 from serde import __version__
 from serde.api.migrate import table
 from serde.api.migrate.engines import count_jobs, run_jobs
-from serde.api.migrate.job import FINAL, Job, Row, row_to_dict
-from serde.api.migrate.sources import find_models, is_url, open_filesystem, plan_targets
+from serde.api.migrate.job import Job, Row
+from serde.api.migrate.journal import JOURNAL, Journal
+from serde.api.migrate.sources import ModelSource, find_models, is_url, plan_targets
 from serde.errors import UsageError
-from serde.io.atomic_write import check_target
-from serde.io.sniff import open_regular
+from serde.io.command_files import within_command
 from serde.plugins import get_format
 
-JOURNAL = "migration.jsonl"  # what was done, for the next run
 TABLES = ("migration.html", "migration.json", "migration.csv")
-SAVED_EVERY = 16  # rows, where a journal cannot be appended to
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
 Progress = Callable[[Row, int, int], None]
 
@@ -96,14 +94,14 @@ def migrate(
     folder = os.fspath(folder)
     opts = _check_options(options)
     models = find_models(map(os.fspath, sources), folder)
-    targets = plan_targets(models, into)
+    targets = {m: _join(folder, name) for m, name in plan_targets(models, into).items()}
+    _refuse_sources(models, [*targets.values(), *(_join(folder, n) for n in (JOURNAL, *TABLES))])
     count = jobs or count_jobs(dask)
     threads = max(1, (os.cpu_count() or 1) // count)
     journal = Journal(folder)
     done: list[Row] = []
     ahead: list[Job] = []
-    for model, target in targets.items():
-        path = f"{folder.rstrip('/')}/{target}" if is_url(folder) else os.path.join(folder, target)
+    for model, path in targets.items():
         job = Job(
             model, path, opts, to, verify, "html" if reports else "", max_seconds, max_memory,
             threads,
@@ -140,80 +138,21 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return opts
 
 
+def _join(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}" if is_url(folder) else os.path.join(folder, name)
+
+
+def _refuse_sources(models: Iterable[ModelSource], targets: Iterable[str]) -> None:
+    """Refuse results that would take the place of a model, before any work is done."""
+    with within_command() as files:
+        for model in models:
+            files.enter(model.path)
+        for target in targets:
+            files.refuse_target(target)
+
+
 def _key_of(job: Job) -> str:
     """What a row is known by: another source, other options or another serde give another."""
-    held = [__version__, job.source.path, job.source.stamp, job.source.siblings, job.target,
-            job.to_format, job.verify, sorted(job.options.items())]  # fmt: skip
+    held = [__version__, job.source.path, job.source.stamp, job.target, job.to_format, job.verify,
+            bool(job.report), sorted(job.options.items())]  # fmt: skip
     return hashlib.sha256(json.dumps(held).encode()).hexdigest()
-
-
-class Journal:
-    """The rows of this run and of those before, in the folder of results."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder, self.rows = folder, dict[str, Row]()
-        self._system: Any = None
-        self._unsaved = 0
-        if is_url(folder):
-            self._system, self._root = open_filesystem(folder)
-            self._system.makedirs(self._root, exist_ok=True)
-        else:
-            os.makedirs(folder, exist_ok=True)
-            check_target(os.path.join(folder, JOURNAL))
-        for line in self._read().splitlines():
-            try:
-                row = Row(**json.loads(line))
-            except (ValueError, TypeError):  # a line that was cut off, or of another version
-                continue
-            self.rows[row.key] = row
-
-    def find(self, job: Job) -> Row | None:
-        """The row of a job that is done, and whose result is still there."""
-        row = self.rows.get(job.key)
-        if row is None or row.status not in FINAL:
-            return None
-        return row if not row.ok or self._exists(row.target) else None
-
-    def enter(self, row: Row) -> None:
-        """Add a row."""
-        self.rows[row.key] = row
-        if self._system is None:
-            with open(os.path.join(self.folder, JOURNAL), "a", encoding="utf-8") as file:
-                file.write(json.dumps(row_to_dict(row)) + "\n")
-            return
-        self._unsaved += 1
-        if self._unsaved >= SAVED_EVERY:
-            self.close()
-
-    def close(self) -> None:
-        """Save what is not saved yet."""
-        if self._unsaved:
-            lines = [json.dumps(row_to_dict(row)) + "\n" for row in self.rows.values()]
-            self.write(JOURNAL, "".join(lines))
-            self._unsaved = 0
-
-    def write(self, name: str, text: str) -> None:
-        """Write a file into the folder."""
-        if self._system is None:
-            from serde.api.report.data import write_text
-
-            write_text(os.path.join(self.folder, name), text)
-        else:
-            self._system.pipe_file(f"{self._root.rstrip('/')}/{name}", text.encode())
-
-    def _read(self) -> str:
-        if self._system is None:
-            path = os.path.join(self.folder, JOURNAL)
-            if not os.path.exists(path):
-                return ""
-            with open_regular(path) as file:
-                return file.read().decode("utf-8", "replace")
-        path = f"{self._root.rstrip('/')}/{JOURNAL}"
-        if not self._system.exists(path):
-            return ""
-        return str(self._system.cat_file(path).decode("utf-8", "replace"))
-
-    def _exists(self, path: str) -> bool:
-        if self._system is None:
-            return os.path.exists(path)
-        return bool(self._system.exists(self._system._strip_protocol(path)))

@@ -12,6 +12,7 @@ from serde.api import convert
 from serde.api.report import Report
 from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat
 from serde.io.child_process import FILE_SIZE, end_with_parent, limit_process
+from serde.io.command_files import stamp_file, within_command
 from serde.plugins.options import ReadOptions, list_options
 
 LONGEST_REASON = 600  # characters
@@ -31,6 +32,24 @@ def main() -> None:
 
 def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the model; the fields of its row."""
+    with within_command() as files:
+        answer = _convert(order)
+    inside = os.path.dirname(order["answer"]) + os.sep  # what is fetched, and copies
+    read = {os.path.abspath(f.path): f.stamp for f in files.read_before_writing()}
+    written = map(os.path.abspath, files.written.values())
+    return answer | {
+        "read": {path: stamp for path, stamp in read.items() if _is_kept(path, inside)},
+        "absent": sorted({os.path.abspath(path) for path in files.absent}),
+        "written": {path: stamp_file(path) for path in written if _is_kept(path, inside)},
+    }
+
+
+def _is_kept(path: str, inside: str) -> bool:
+    """Whether a file is none of those that are there during the conversion only."""
+    return not path.startswith(inside) and os.path.exists(path)
+
+
+def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
     source, report, stages = order["source"], None, list[str]()
     try:
         report = convert(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from serde.api.migrate.sources import ModelSource, is_url, open_filesystem
+from serde.api.migrate.sources import ModelSource, is_url, open_filesystem, stamp_entry
 from serde.errors import SerdeError
 from serde.io.child_process import describe_crash, run_child
 
@@ -22,6 +22,8 @@ START = (
 )
 GOOD = ("verified", "converted")
 FINAL = frozenset({*GOOD, "differs", "refused", "unreadable"})  # would come out the same again
+STATUSES = FINAL | {"failed", "timed out", "out of memory", "crashed"}
+STATE = ("read", "absent", "beside", "written")  # fields of a row that are for the next run only
 LONGEST_REASON = 600  # characters
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -48,7 +50,8 @@ class Row:
 
     ``status`` is verified, converted, differs (from its source when run), refused, unreadable,
     failed, timed out, out of memory, or crashed. ``missing`` are the operators in the way:
-    ``op``, ``count``, ``reason``.
+    ``op``, ``count``, ``reason``. ``read`` and ``written`` have the stamps of files, ``absent`` are
+    those that were looked for in vain, ``beside`` those whose names begin like the model's.
     """
 
     source: str
@@ -63,6 +66,10 @@ class Row:
     missing: list[dict[str, Any]] = field(default_factory=list)
     report: str = ""
     key: str = ""
+    read: dict[str, str] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+    written: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -81,7 +88,7 @@ def run_job(job: Job) -> Row:
     except Exception as error:  # of a driver of fsspec
         row = _failed_row(job, "failed", f"{type(error).__name__}: {error}")
     row.seconds = round(time.perf_counter() - start, 3)
-    row.key = job.key
+    row.key, row.beside = job.key, sorted(job.source.beside)
     return row
 
 
@@ -114,7 +121,7 @@ def _run_in(job: Job, folder: str) -> Row:
     with open(answer, encoding="utf-8") as file:
         row = Row(**{"source": job.source.path, "target": job.target, **json.load(file)})
     if is_remote:
-        _store(os.path.dirname(target), job.target.rpartition("/")[0])
+        row.written = _store(os.path.dirname(target), job.target.rpartition("/")[0])
     row.report = f"{job.target}.report.html" if report and os.path.exists(report) else ""
     row.reason = row.reason.replace(folder + os.sep, "").replace(f"source{os.sep}", "")
     return row
@@ -135,12 +142,16 @@ def _fetch(source: ModelSource, folder: str) -> str:
     return os.path.join(folder, path.rpartition("/")[2])
 
 
-def _store(folder: str, url: str) -> None:
-    """Copy what was written to where it belongs."""
+def _store(folder: str, url: str) -> dict[str, str]:
+    """Copy what was written to where it belongs; return the stamps of the copies."""
     system, path = open_filesystem(url)
     system.makedirs(path, exist_ok=True)
+    stamps = {}
     for name in sorted(os.listdir(folder)):
-        system.put_file(os.path.join(folder, name), f"{path.rstrip('/')}/{name}")
+        place = f"{path.rstrip('/')}/{name}"
+        system.put_file(os.path.join(folder, name), place)
+        stamps[f"{url.rstrip('/')}/{name}"] = stamp_entry(system.info(place))
+    return stamps
 
 
 def row_to_dict(row: Row) -> dict[str, Any]:

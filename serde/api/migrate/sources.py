@@ -5,12 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
+from serde.io.command_files import stamp_file
 from serde.plugins import Format, format_of, installed_formats
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz")
@@ -26,13 +29,19 @@ DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "ad
 class ModelSource:
     """A model to convert: where it is, and its name below what the user gave.
 
-    ``siblings`` are the files of its folder that may belong to it, of a URL only.
+    ``siblings`` are the files of its folder that may belong to it; ``stamp`` tells whether the
+    model, and at a URL they, have changed.
     """
 
     path: str
     relative: str
     stamp: str = ""
     siblings: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """The names of its siblings."""
+        return frozenset(path.rpartition("/")[2].rpartition(os.sep)[2] for path in self.siblings)
 
     @property
     def is_remote(self) -> bool:
@@ -108,7 +117,7 @@ def _find_local(source: str, outside: str) -> Iterator[ModelSource]:
             raise MalformedFile(source, "no file matches")
     elif os.path.isdir(source):
         root, paths = source, [source]
-    elif os.path.exists(source):
+    elif os.path.lexists(source):  # what it leads to may be missing
         yield _local_model(source, os.path.dirname(source) or ".")
         return
     elif os.path.exists(f"{source}-symbol.json"):
@@ -124,27 +133,52 @@ def _find_local(source: str, outside: str) -> Iterator[ModelSource]:
 
 
 def _walk(path: str, outside: str | None) -> Iterator[str]:
-    if os.path.isfile(path) and _is_candidate(path):
+    """The models at a path. What cannot be looked into is among them, as each has to be told of."""
+    if not os.path.isdir(path) and _is_candidate(path):
         yield path
-    for folder, folders, files in os.walk(path):
+    closed: list[OSError] = []
+    for folder, folders, files in os.walk(path, onerror=closed.append):
         folders[:] = sorted(
             f for f in folders
             if f[0] != "." and os.path.realpath(os.path.join(folder, f)) != outside
         )  # fmt: skip
         yield from (os.path.join(folder, f) for f in sorted(files) if _is_candidate(f))
+    yield from (error.filename for error in closed)
 
 
 def _matches(path: str) -> bool:
+    """Whether a file is a model, as far as it can be told."""
     try:
         return format_of(Path(path)) is not None
-    except (SerdeError, OSError):
-        return False
+    except SerdeError:
+        return not os.path.exists(path)
+    except OSError:
+        return True
 
 
 def _local_model(path: str, root: str) -> ModelSource:
-    status = os.stat(path)
-    stamp = f"{status.st_size}-{status.st_mtime_ns}"
-    return ModelSource(os.path.abspath(path), os.path.relpath(path, root), stamp)
+    path, relative = os.path.abspath(path), os.path.relpath(path, root)
+    return ModelSource(path, relative, stamp_file(path), tuple(_find_siblings(path)))
+
+
+def _find_siblings(path: str) -> Iterator[str]:
+    """The files beside a model whose names begin like its own, and that are no models."""
+    folder, name = os.path.split(path)
+    names, stem = _list_folder(folder, stamp_file(folder)), stem_of(name)
+    for other in names[bisect_left(names, stem) :]:
+        if not other.startswith(stem):
+            break
+        if not _is_candidate(other) or _is_ambiguous(other):
+            yield os.path.join(folder, other)
+
+
+@lru_cache(1)
+def _list_folder(folder: str, stamp: str) -> list[str]:
+    """The names in a folder, sorted; ``stamp`` is that of the folder, which may have changed."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def _find_remote(source: str, outside: str) -> Iterator[ModelSource]:
@@ -179,23 +213,30 @@ def _is_below(name: str, outside: str, system: Any) -> bool:
 
 
 def _remote_model(system: Any, name: str, root: str, entry: dict[str, Any]) -> ModelSource:
-    marks = (entry.get(key) for key in ("size", "ETag", "etag", "mtime", "LastModified", "created"))
-    stamp = "-".join(str(mark) for mark in marks if mark is not None)
     relative = name.removeprefix(root).lstrip("/") or name.rpartition("/")[2]
-    siblings = tuple(system.unstrip_protocol(n) for n in _files_beside(system, name))
-    return ModelSource(system.unstrip_protocol(name), relative, stamp, siblings)
+    siblings = {e["name"]: stamp_entry(e) for e in _files_beside(system, name)}
+    stamp = "|".join([stamp_entry(entry), *(f"{n}-{mark}" for n, mark in siblings.items())])
+    urls = tuple(map(system.unstrip_protocol, siblings))
+    return ModelSource(system.unstrip_protocol(name), relative, stamp, urls)
 
 
-def _files_beside(system: Any, name: str) -> Iterator[str]:
+def stamp_entry(entry: Mapping[str, Any]) -> str:
+    """What tells a file of fsspec from itself after a change."""
+    marks = (entry.get(key) for key in ("size", "ETag", "etag", "mtime", "LastModified", "created"))
+    return "-".join(str(mark) for mark in marks if mark is not None)
+
+
+def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
     """The files of a folder that a model may need: those that begin like it, or all but models."""
     folder, _, own = name.rpartition("/")
-    files = [e["name"] for e in system.ls(folder, detail=True) if e["type"] == "file"]
+    entries = {e["name"]: e for e in system.ls(folder, detail=True) if e["type"] == "file"}
+    files = sorted(entries)
     models = [f for f in files if _is_candidate(f) and not _is_ambiguous(f)]
     stem = stem_of(own)
     for path in files:
         base = path.rpartition("/")[2]
         if path != name and path not in models and (len(models) == 1 or base.startswith(stem)):
-            yield path
+            yield entries[path]
 
 
 def stem_of(name: str) -> str:

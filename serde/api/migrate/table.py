@@ -8,8 +8,9 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
-from serde.api.migrate.job import GOOD, Row, row_to_dict
+from serde.api.migrate.job import GOOD, STATE, Row, row_to_dict
 from serde.api.report.data import SCHEMA, to_json
 
 COLUMNS = ("source", "status", "reason", "format", "target", "seconds", "nodes", "parameters",
@@ -48,9 +49,14 @@ def as_json(rows: Sequence[Row]) -> str:
     ]
     held = {
         "schema": SCHEMA, "counts": count_statuses(rows), "missing": missing,
-        "models": [{**row_to_dict(row), "ok": row.ok} for row in rows],
+        "models": [_describe(row) for row in rows],
     }  # fmt: skip
     return json.dumps(to_json(held), indent=2)
+
+
+def _describe(row: Row) -> dict[str, Any]:
+    fields = {name: value for name, value in row_to_dict(row).items() if name not in STATE}
+    return {**fields, "ok": row.ok}
 
 
 def as_csv(rows: Sequence[Row]) -> str:

@@ -1,0 +1,307 @@
+"""What is not done again: nothing that was read, looked for or written has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import onnx
+import pytest
+
+from serde.api.migrate import child, job, migrate
+from serde.api.migrate.job import Row
+from serde.api.migrate.journal import JOURNAL, parse_row
+from serde.errors import UsageError
+from tests.onnx_live import model_of
+
+DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
+X = np.ones((1, 300), "f")
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch, tmp_path):
+    """Convert in the process of the test, in an empty folder."""
+
+    def run(command, seconds, *, text, env, apart):
+        order = json.loads(text)
+        Path(order["answer"]).write_text(json.dumps(child.carry_out(order)))
+        return 0, ""
+
+    monkeypatch.setattr(job, "run_child", run)
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+
+
+def write_onnx(path="in/m.onnx", value=1.0, location="weights.bin"):
+    body = "g (float[N,300] x) => (float[N,2] y) { y = MatMul(x, w) }"
+    model = model_of(body, 13, 7)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.full((300, 2), value, "f"), "w"))
+    onnx.save(model, path, save_as_external_data=True, location=location)
+
+
+def write_digits(folder="in"):
+    for name in ("digits-symbol.json", "digits-0010.params"):
+        shutil.copy(DIGITS / name, folder)
+
+
+def write_archive():
+    with tarfile.open("in/digits.tar.gz", "w:gz") as archive:
+        for name in ("digits-symbol.json", "digits-0010.params"):
+            archive.add(DIGITS / name, name)
+
+
+def write_link():
+    Path("elsewhere").mkdir()
+    write_onnx("elsewhere/m.onnx")
+    for name in ("m.onnx", "weights.bin"):
+        os.symlink(Path("elsewhere", name).resolve(), Path("in", name))
+
+
+def write_relay():
+    import serde
+
+    write_onnx("m.onnx")
+    serde.convert("m.onnx", "in/m.relay")
+
+
+def write_with_arrays():
+    write_onnx()
+    np.savez("data.npz", x=X)
+    np.savez("expected.npz", y=X @ np.full((300, 2), 1.0, "f"))
+
+
+def rewrite_in_place(path):
+    """Other bytes of the same length, with the time of before."""
+    status = os.stat(path)
+    data = bytearray(Path(path).read_bytes())
+    data[-1] ^= 1
+    with open(path, "r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def exchange(path):
+    """Another file of the same bytes and the same time, renamed to this."""
+    shutil.copy2(path, "copy")
+    os.replace("copy", path)
+
+
+def lengthen(path):
+    with open(path, "ab") as file:
+        file.write(b" ")
+
+
+SOURCES = {
+    "onnx": (write_onnx, {}, ["in/m.onnx", "in/weights.bin"]),
+    "mxnet": (write_digits, {}, ["in/digits-symbol.json", "in/digits-0010.params"]),
+    "archive": (write_archive, {}, ["in/digits.tar.gz"]),
+    "link": (write_link, {}, ["elsewhere/m.onnx", "elsewhere/weights.bin"]),
+    "relay": (write_relay, {}, ["in/m.relay", "in/m.params"]),
+    "arrays": (write_with_arrays, {"data": "data.npz", "expected": "expected.npz"},
+               ["in/weights.bin", "data.npz", "expected.npz"]),
+    "params": (write_digits, {"params": "in/digits-0010.params"}, ["in/digits-0010.params"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [rewrite_in_place, exchange, lengthen, os.unlink])
+@pytest.mark.parametrize(
+    ("kind", "file"), [(k, f) for k, (_, _, files) in SOURCES.items() for f in files]
+)
+def test_a_model_is_done_again_where_a_file_of_it_changed(kind, file, change):
+    write, options, _ = SOURCES[kind]
+    write()
+    arguments = {"jobs": 1, **options}
+    assert migrate(["in"], "out", **arguments).ok
+    again = migrate(["in"], "out", **arguments)
+    assert again.ok and again.resumed == 1
+    change(file)
+    try:
+        assert migrate(["in"], "out", **arguments).resumed == 0
+    except UsageError as error:
+        assert change is os.unlink and "no models" in str(error)
+
+
+@pytest.mark.parametrize("reports", [False, True])
+def test_files_that_come_are_seen(reports):
+    arguments = {"jobs": 1, "reports": reports}
+    write_digits()
+    shutil.move("in/digits-0010.params", "aside")
+    assert not migrate(["in"], "out", **arguments).ok
+    shutil.copy("aside", "in/digits-0010.params")
+    assert migrate(["in"], "out", **arguments).ok
+    shutil.copy("aside", "in/digits-0011.params")  # a later epoch
+    assert migrate(["in"], "out", **arguments).resumed == 0
+    assert migrate(["in"], "out", **arguments).resumed == 1
+    write_onnx("in/other.onnx")  # which has nothing to do with it
+    assert migrate(["in"], "out", **arguments).resumed == 1
+
+
+def test_a_failure_for_a_missing_file_is_tried_again():
+    write_onnx()
+    shutil.move("in/weights.bin", "aside")
+    assert migrate(["in"], "out", jobs=1).counts == {"unreadable": 1}
+    assert migrate(["in"], "out", jobs=1).resumed == 0
+    shutil.move("aside", "in/weights.bin")
+    assert migrate(["in"], "out", jobs=1).counts == {"converted": 1}
+    Path("in/m.onnx").write_bytes(b"\x08\x07no model")
+    assert migrate(["in"], "out", jobs=1).counts == {"unreadable": 1}
+    assert migrate(["in"], "out", jobs=1).resumed == 1  # nothing is missing
+
+
+@pytest.mark.parametrize("to", ["onnx", "mxnet", "relay"])
+@pytest.mark.parametrize("change", [rewrite_in_place, lengthen, os.unlink, exchange])
+def test_a_result_that_changed_is_written_again(to, change):
+    write_onnx()
+    options = {"external_data": "always"} if to == "onnx" else {}
+    arguments = {"jobs": 1, "to": to, "reports": True, **options}
+    assert migrate(["in"], "out", **arguments).ok
+    names = {p.name for p in Path("out").iterdir() if not p.name.startswith("migration")}
+    assert len(names) == 3
+    before = {n: Path("out", n).read_bytes() for n in names if not n.endswith(".html")}
+    for name in names:
+        change(Path("out", name))
+        assert migrate(["in"], "out", **arguments).resumed == 0
+        assert {n: Path("out", n).read_bytes() for n in before} == before
+        assert migrate(["in"], "out", **arguments).resumed == 1
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_files_at_urls(verify):
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+    write_onnx(location="m.bin")
+    arguments = {"jobs": 1, "verify": verify, "external_data": "always"}
+
+    def count_resumed():
+        report = migrate(["memory://bucket"], "memory://results", **arguments)
+        assert report.ok
+        return report.resumed
+
+    for name in os.listdir("in"):
+        system.pipe_file(f"/bucket/{name}", Path("in", name).read_bytes())
+    assert [count_resumed(), count_resumed()] == [0, 1]
+    for path in ("/bucket/m.onnx", "/bucket/m.bin", "/results/m.onnx", "/results/m.onnx.data"):
+        system.pipe_file(path, system.cat_file(path))
+        assert [count_resumed(), count_resumed()] == [0, 1]
+    system.rm_file("/results/m.onnx.data")
+    assert [count_resumed(), count_resumed()] == [0, 1]
+    system.store.clear()
+
+
+def test_a_result_of_other_options_is_written_again():
+    write_onnx()
+    for opset in (11, 13, 11):
+        assert migrate(["in"], "out", jobs=1, opset=opset).resumed == 0
+        assert onnx.load("out/m.onnx").opset_import[0].version == opset
+
+
+def test_results_beside_their_sources():
+    write_digits()
+    assert migrate(["in"], "in", jobs=1, external_data="always").ok
+    again = migrate(["in/digits-symbol.json"], "in", jobs=1, external_data="always")
+    assert again.resumed == 1
+
+
+@pytest.mark.parametrize("alias", ["itself", "hard link", "link"])
+def test_no_result_takes_the_place_of_a_model(alias):
+    folder = {"itself": "in"}.get(alias, "out")
+    Path("out").mkdir()
+    write_onnx()
+    if alias == "hard link":
+        os.link("in/m.onnx", "out/m.onnx")
+    elif alias == "link":
+        os.symlink("../in/m.onnx", "out/m.onnx")
+    before = {p: p.read_bytes() for p in Path("in").iterdir()}
+    with pytest.raises(UsageError, match=r"m\.onnx is read by this command: write to another name"):
+        migrate(["in"], folder, jobs=1)
+    assert {p: p.read_bytes() for p in Path("in").iterdir()} == before
+
+
+def test_no_table_takes_the_place_of_a_model():
+    shutil.copy(DIGITS / "digits-symbol.json", "in/migration.json")
+    before = Path("in/migration.json").read_bytes()
+    with pytest.raises(UsageError, match="is read by this command"):
+        migrate(["in/migration.json"], "in", jobs=1)
+    assert Path("in/migration.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("way", ["folder", "glob", "named"])
+@pytest.mark.parametrize("goal", ["nowhere.onnx", "z.onnx", "../in/sub/../z.onnx"])
+def test_a_link_that_leads_nowhere_is_a_row(goal, way):
+    write_onnx()
+    Path("in/sub").mkdir()
+    os.symlink(goal, "in/z.onnx")
+    sources = {"folder": ["in"], "glob": ["in/*.onnx"], "named": ["in/m.onnx", "in/z.onnx"]}[way]
+    report = migrate(sources, "out", jobs=1)
+    assert {Path(r.source).name: r.ok for r in report.rows} == {"m.onnx": True, "z.onnx": False}
+    os.unlink("in/z.onnx")
+    write_onnx("in/z.onnx", location="z.bin")
+    report = migrate(sources, "out", jobs=1)
+    assert report.ok and report.resumed == 1
+
+
+def test_names_that_are_no_utf8_are_rows():
+    write_onnx()
+    for name in (b"in/caf\xe9.onnx", b"in/\xff\xfe.onnx"):
+        shutil.copy(b"in/m.onnx", name)
+    Path(os.fsdecode(b"in/broken\xe9.onnx")).write_bytes(b"\x08\x07no model")
+    report = migrate(["in"], "out", jobs=1, reports=True)
+    assert report.counts == {"converted": 3, "unreadable": 1}
+    assert b"caf\xe9.onnx" in os.listdir(b"out")
+    for name in ("migration.html", "migration.csv", "migration.json"):
+        assert r"caf\udce9" in Path("out", name).read_text()
+    assert migrate(["in"], "out", jobs=1, reports=True).resumed == 4
+
+
+GOOD = Row("a", "b", "refused", missing=[{"op": "Foo", "count": 1, "reason": "none"}], key="k")
+WRONG = {
+    str: [None, 1, ["a"], {}], int: ["1", None, 1.5, True, []], float: ["x", [], True],
+    list: [None, "x", {}, [1], [[]], [{}], [{"op": 1, "count": 1, "reason": ""}],
+           [{"op": "Foo", "count": "1", "reason": ""}]],
+    dict: [None, [], "x", {"a": 1}, {"a": None}],
+}  # fmt: skip
+KINDS = {f.name: type(getattr(GOOD, f.name)) for f in fields(Row)} | {"max_rel": float}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(n, v) for n, kind in KINDS.items() for v in WRONG[kind]]
+)
+def test_a_row_of_other_types_is_no_row(name, value):
+    line = asdict(GOOD)
+    assert parse_row(json.dumps(line)) == GOOD
+    assert parse_row(json.dumps(line | {name: value})) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["", "[]", "1", "null", "{", '"x"', "{}", '{"source": "a"}', "[" * 10**5, "1" * 10**5,
+             '{"source": "a", "target": "b", "status": "done"}', '{"more": 1}'],
+)  # fmt: skip
+def test_a_line_that_is_no_row(line):
+    assert parse_row(line) is None
+
+
+@pytest.mark.parametrize("field", ["seconds", "missing", "read", "status", "target"])
+def test_a_journal_that_was_changed_costs_one_conversion(field):
+    write_onnx()
+    assert migrate(["in"], "out", jobs=1).ok
+    journal = Path("out", JOURNAL)
+    row = json.loads(journal.read_text())
+    journal.write_text(json.dumps(row | {field: "x"}) + "\n")
+    report = migrate(["in"], "out", jobs=1)
+    assert report.ok and report.resumed == 0
+    assert migrate(["in"], "out", jobs=1).resumed == 1
+
+
+def test_a_row_behind_a_line_that_was_cut_off_is_kept():
+    write_onnx()
+    Path("out").mkdir()
+    Path("out", JOURNAL).write_text('{"source": "cut o')
+    assert migrate(["in"], "out", jobs=1).ok
+    assert migrate(["in"], "out", jobs=1).resumed == 1
