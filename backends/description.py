@@ -17,7 +17,7 @@ from serde.errors import MalformedFile, UsageError
 from serde.io.command_files import active_files
 from serde.ir.graph import IR_OPSET
 from serde.legalize.convert import LOWEST_WRITTEN
-from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.legalize.target import IllegalForm, Target, TypeConstraints, opset_target
 from serde.plugins import get_target, target_names
 from serde.spec import schema
 
@@ -89,7 +89,7 @@ def opset_backend(opset: int) -> Backend:
     if not LOWEST_WRITTEN <= opset <= IR_OPSET:
         raise UsageError(f"opset {opset} is not one of {LOWEST_WRITTEN} to {IR_OPSET}")
     where = "https://onnx.ai/onnx/operators/"
-    return Backend(Target(f"opset {opset}", opset), where, str(opset))
+    return Backend(opset_target(opset), where, str(opset))
 
 
 def read_backend(path: Path) -> Backend:

@@ -347,9 +347,7 @@ def to_block(source: Any, *, ctx: Any = None, **options: Any) -> Any:
     graph = source if isinstance(source, Graph) else api.load(source, **options)
     symbol, params = to_symbol(graph)
     inputs = [mx.sym.var(v.name, dtype=v.type.numpy) for v in graph.inputs]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of types it cannot tell: they are set below
-        block = mx.gluon.SymbolBlock(symbol, inputs)
+    block = mx.gluon.SymbolBlock(symbol, inputs)
     plain = {n.partition(":")[2]: a for n, a in params.items()}
     for name, parameter in block.collect_params().items():
         parameter.cast(plain[name].dtype)

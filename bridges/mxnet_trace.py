@@ -2,7 +2,8 @@
 
 MXNet's C functions are watched while the block runs: calls of operators become nodes of a symbol,
 arrays that no call has made are parameters or constants. Nothing is freed meanwhile, so that an
-address stands for one array.
+address stands for one array. MXNet's functions are of all threads: calls of others pass through
+unrecorded, and one thread at a time traces.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ctypes
 import json
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +32,7 @@ READS = ("MXNDArraySyncCopyToCPU",)
 RESHAPES = ("MXNDArrayReshape64",)
 SLICES = ("MXNDArraySlice", "MXNDArraySlice64")
 ROWS = ("MXNDArrayAt", "MXNDArrayAt64")
+LOCK = threading.RLock()
 ALIASES = ("MXShallowCopyNDArray", "MXNDArrayDetach")
 
 
@@ -250,6 +253,7 @@ def _watch(run: _Run) -> Iterator[None]:
     """Record what MXNet's library is asked for in the block; free nothing until its end."""
     lib = run.mx.base._LIB
     kept: list[Any] = []
+    tracing = threading.get_ident()
     originals: dict[str, Any] = {"MXNDArrayFree": lib.MXNDArrayFree}
 
     def free(handle: Any) -> int:
@@ -260,7 +264,7 @@ def _watch(run: _Run) -> Iterator[None]:
     def watch(original: Any, record: Callable[..., None]) -> Callable[..., int]:
         def call(*arguments: Any) -> int:
             code = original(*arguments)
-            if code == 0:
+            if code == 0 and threading.get_ident() == tracing:
                 record(*arguments)
             return int(code)
 
@@ -336,7 +340,7 @@ def record(mx: ModuleType, block: Any, inputs: Sequence[Any]) -> tuple[str, dict
             run.declare(name, int(array.handle.value))
             run.names[int(array.handle.value)] = name
             run.arrays[name] = array.asnumpy()
-        with _watch(run), _with_plain_tensordot(mx):
+        with LOCK, _watch(run), _with_plain_tensordot(mx):
             result = block(*inputs)
             outputs = [int(x.handle.value) for x in _flatten(result)]
             symbol = run.symbol(outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ INSTALL = (
     "bitblas 0.0.1.dev13 carries TVM 0.17, tests/relay/tvm_live.py sets it up"
 )
 INSTALL_RELAX = "TVM with Relax is needed for this: pip install 'apache-tvm>=0.25'"
-TUNED = "TOPHUB_LOCATION"
+COMPILING = threading.Lock()  # TVM has one dispatch context for all threads
 
 
 def decode(model: Any, params: Any = None, **options: Any) -> Graph:
@@ -148,7 +149,8 @@ def prepare(
     with _convert_errors(tvm):
         module = _module(tvm, source, options.get("entry"))
         held = _load_arrays(_find_params(source, module) if params is None else params)
-        with _disable_downloads():
+        # A dispatch context of no records: else TVM asks the network for tuned schedules.
+        with COMPILING, tvm.autotvm.apply_history_best([]):
             executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
             evaluate = executor.evaluate()
 
@@ -217,19 +219,6 @@ def _read(tvm: Any, path: Path) -> Any:
         return (tvm.ir.load_json if is_json else tvm.relay.fromtext)(text)
     except (tvm.TVMError, UnicodeDecodeError):
         return tvm.ir.load_json(to_json(read_module(path)))
-
-
-@contextmanager
-def _disable_downloads() -> Iterator[None]:
-    """Keep TVM from asking the network for tuned schedules, as it does for every build."""
-    before = os.environ.get(TUNED)
-    os.environ[TUNED] = "NONE"
-    try:
-        yield
-    finally:
-        os.environ.pop(TUNED)
-        if before is not None:
-            os.environ[TUNED] = before
 
 
 def _spell(name: str, known: Set[str]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from serde.errors import UsageError
@@ -39,7 +38,7 @@ def wrap(
             of the model's input of the same name, or of its only input, if left out.
 
     ``pre`` and ``post`` are functions, or places of them: ``module:function``,
-    ``file.py:function``.
+    ``file.py:function``; modules are found where ``import`` finds them.
     """
     graph = without_functions(model if isinstance(model, Graph) else load(model))
     if pre is not None:
@@ -57,7 +56,7 @@ def find_function(place: Function | str) -> Function:
     if not colon or not module or not name:
         raise UsageError(f"{place!r} is not module:function, such as prepare.py:resize")
     try:
-        loaded = _load_file(module) if module.endswith(".py") else _load_module(module)
+        loaded = _load_file(module) if module.endswith(".py") else import_module(module)
         active_files().enter(getattr(loaded, "__file__", None) or "")
     except (ImportError, OSError) as error:
         raise UsageError(f"{module} cannot be imported: {error}") from error
@@ -76,16 +75,6 @@ def _load_file(path: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _load_module(name: str) -> Any:
-    """Import a module; those of the working directory are found."""
-    here = os.getcwd()
-    sys.path.insert(0, here)
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(here)
 
 
 def _spec(value: Value) -> Any:

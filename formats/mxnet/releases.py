@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from serde.errors import UsageError
@@ -74,7 +74,7 @@ def get_release(text: str | None) -> Release:
     return _parse_release(match[0])
 
 
-@cache
+@lru_cache(64)
 def _parse_release(text: str) -> Release:
     major, minor, *patch = (int(n) for n in text.split("."))
     number = major * 10000 + minor * 100 + sum(patch)

@@ -100,11 +100,16 @@ READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
 }
 
 
+LONGEST = 256  # characters of an attribute whose value is kept
+
+
 def parse(kind: Any, raw: Any) -> Any:
     """Read an attribute as MXNet writes it: always a text."""
     if isinstance(raw, str) and kind not in READERS:
         raise ConversionError(f"{raw[:80]!r} is no subgraph")
-    return _read(kind, raw) if isinstance(raw, str) else raw  # else a subgraph
+    if not isinstance(raw, str):
+        return raw  # a subgraph
+    return (_read if len(raw) <= LONGEST else _read.__wrapped__)(kind, raw)
 
 
 @lru_cache(4096)

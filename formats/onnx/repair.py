@@ -22,7 +22,7 @@ from serde.io.sniff import HEAD, open_regular, refuse_other_file
 from serde.ir.builder import Builder, Names
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
-from serde.legalize.target import Target
+from serde.legalize.target import opset_target
 from serde.rewrite.rules import RuleTable
 
 from .external_data_paths import resolver
@@ -265,7 +265,7 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
         return g.emit(node.op, renewed, node.attrs, len(node.outputs))
 
     table = RuleTable("repair", fallback=apply)
-    same = Target(f"opset {graph.opset}", graph.opset)
+    same = opset_target(graph.opset)
     done = table.rewrite(graph, Legalizer(graph.name, same, opset=graph.opset))
     return replace(done, opset=graph.opset), changes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import click
@@ -73,6 +75,8 @@ def wrap(
     import serde
     from serde.passes.cut_inputs import parse_spec
 
+    if (here := os.getcwd()) not in sys.path:  # as ``python -m`` has it
+        sys.path.insert(0, here)
     inputs = dict(parse_spec(spec) for spec in specs)
     _write(serde.wrap(source, pre, post, inputs=inputs), target)
 

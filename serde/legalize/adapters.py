@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from serde.errors import UnsupportedAttribute, show_attribute
@@ -14,7 +14,7 @@ from serde.spec import schema
 from serde.version_converter.adapters import downgrades, families, upgrades  # noqa: F401  (fills the tables)
 
 
-@cache
+@lru_cache(schema.KEPT)
 def next_change(op: str, opset: int, target: int) -> int | None:
     """The next version between ``opset`` and ``target`` that changes ``op``, None if none does."""
     if target < opset:

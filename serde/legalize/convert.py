@@ -19,7 +19,7 @@ from serde.ir.builder import Builder
 from serde.ir.graph import IR_OPSET, Graph, Node, Value
 from serde.legalize import scalarize_sequences as lists
 from serde.legalize.legalizer import NO_READERS, Legalizer
-from serde.legalize.target import IR, Target
+from serde.legalize.target import IR, Target, opset_target
 from serde.legalize.walk import (
     Legalized,
     group_problems,
@@ -119,7 +119,7 @@ def lower_to(
         Unconvertible: for every node that cannot be said at that opset.
     """
     require_opset(opset, LOWEST_WRITTEN)
-    target = Target(f"opset {opset}", opset, decomposed=decomposed)
+    target = opset_target(opset, decomposed)
     stage = f"ir → {target.name}"
 
     def rewrite(body: Graph, fallback: Fallback = legalize_node) -> Graph:

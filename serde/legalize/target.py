@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value, show_shape
 from serde.rewrite.rules import RuleTable
@@ -37,7 +38,8 @@ class Target:
     ``sequences`` values are tensors only, without ``dynamic_shapes`` every dimension is a number.
     ``counted`` are operators whose result has a data-dependent length, to be given a name, and the
     axis of it (None: the attribute ``axis``). ``domains`` are those beside the standard's whose
-    operators it has, in all forms. ``opsets`` are those it was measured with; None: any.
+    operators it has, in all forms. ``opsets`` are those it was measured with; None: any. ``memo``
+    are answers about it, which are kept as long as it is.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Target:
     illegal_results: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
     domains: frozenset[str] = frozenset()
     opsets: range | None = None
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def is_standard(self) -> bool:
@@ -145,6 +148,12 @@ class Target:
             return None
         sizes = f"{value.name!r} has the shape {show_shape(value.shape)}"
         return f"{sizes}; {self.name} takes static shapes only: give numbers (--static, --input)"
+
+
+@lru_cache(64)
+def opset_target(opset: int, decomposed: frozenset[str] = frozenset()) -> Target:
+    """An opset of the standard; the same target each time, with what is known of it."""
+    return Target(f"opset {opset}", opset, decomposed=decomposed)
 
 
 IR = Target("ir")  # operators of older opsets that are emitted for it become the IR's

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, Problem, require
@@ -14,6 +13,7 @@ from serde.passes.dce import drop_dead
 from serde.rewrite.rules import NONE, RuleTable
 from serde.rewrite.subgraphs import Body
 from serde.spec import inference, schema
+from serde.spec.memo import memoize
 from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED
 from serde.version_converter.element_types import BORN, are_allowed, format_type
@@ -257,8 +257,11 @@ def _is_alike(node: Node, operands: Sequence[Value | None]) -> bool:
     return True
 
 
-@cache
 def _is_unchanged(target: Target, op: str) -> bool:
+    return memoize(target.memo, op, lambda: _find_unchanged(target, op))  # type: ignore[no-any-return]
+
+
+def _find_unchanged(target: Target, op: str) -> bool:
     """Whether an operator of the IR is, without an adapter, one of the target's."""
     if op == "Identity" and target.supports is not None:  # an Identity is seldom needed
         return False
@@ -268,8 +271,12 @@ def _is_unchanged(target: Target, op: str) -> bool:
     return lowest >= IR_OPSET or next_change(op, IR_OPSET, lowest) is None
 
 
-@lru_cache(4096)
 def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
+    key = op, inputs, outputs
+    return memoize(target.memo, key, lambda: _check_types(target, *key))  # type: ignore[no-any-return]
+
+
+def _check_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
     """Whether the target takes an operator on these element types, and represents its results."""
     operator = schema.operator(op, target.opset)
     sides = ("inputs", inputs), ("outputs", outputs)

@@ -17,14 +17,14 @@ from serde.ir.geometry import check_sizes
 from serde.ir.graph import AttrRef, DType, Graph, Shape, Tensor, Value
 from serde.spec import onnx_library, schema, shape_functions
 from serde.spec.einsum_equation import infer_shape
-from serde.spec.memo import MOST, memoize, number_attributes
+from serde.spec.memo import LONGEST, MOST, memoize, number_attributes
 from serde.spec.node_checks import check_operands
 from serde.spec.onnx_library import MOST_SIZE, RANK, sizes_of
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 
 SMALL = 1024  # constants up to this many elements take part in shape inference
 UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
-LONGEST = 256  # letters of a dimension's name; longer ones are not followed
+LONGEST_NAME = 256  # letters of a dimension's name; longer ones are not followed
 # Functions ONNX infers no shape for.
 SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
@@ -72,12 +72,14 @@ def infer(
     op, number = operator.name, number_attributes(attrs)
     call = (op, outputs, _attr_key(attrs) if number is None else number)
     key = (call, operator.since, *input_keys(op, inputs))
-    types = _memo.get(key)
+    is_kept = call[2] is not None
+    types = _memo.get(key) if is_kept else None
     if types is None:
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
-        node = memoize(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
+        nodes, memo = (_nodes, _memo) if is_kept else ({}, {})
+        node = memoize(nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
         check_operands(operator, inputs, attrs)
-        types = memoize(_memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
+        types = memoize(memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
         return (types[0]._replace(shape=inputs[0].shape), *types[1:])
     if operator.name == "Einsum":
@@ -111,7 +113,16 @@ def _infer_elementwise(operator: Operator, inputs: Sequence[Value | None]) -> Ty
 
 
 def _attr_key(attrs: Mapping[str, Any]) -> Any:
+    """A key of attributes, None where they are too long to be kept."""
+    if any(_length(value) > LONGEST for value in attrs.values()):
+        return None
     return tuple([(n, _hashable(v), type(v)) for n, v in attrs.items()])
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, Tensor):
+        return value.size
+    return len(value) if isinstance(value, (tuple, str)) else 0
 
 
 def _hashable(value: Any) -> Any:
@@ -247,7 +258,7 @@ def _dim(dim: Any) -> int | str | None:
     if size > 0 or dim.HasField("dim_value"):
         return size if size >= 0 else None  # type: ignore[no-any-return]
     name = dim.dim_param
-    is_name = isinstance(name, str) and 0 < len(name) <= LONGEST and name != UNNAMED
+    is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name != UNNAMED
     return name if is_name else None
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import count
-from types import MappingProxyType
 from typing import Any
 
 MOST = 20_000  # results kept in one memo
+LONGEST = 256  # elements of a list, characters of a text
 EXACT = frozenset({int, str, type(None)})  # types whose equal values are the same to the last bit
 SHOWN = EXACT | {float}  # those that repr tells apart: 0.0 and -0.0 are equal
 _numbers: dict[Any, int] = {}
-_by_identity: dict[int, tuple[Mapping[str, Any], int | None]] = {}
 _next = count()
 
 
@@ -26,22 +25,15 @@ def memoize(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
 
 
 def number_attributes(attrs: Mapping[str, Any]) -> int | None:
-    """A number that only the same attributes get, None for those with tensors or subgraphs."""
-    if not isinstance(attrs, MappingProxyType):
-        return _number(attrs)
-    # Nothing changes these attributes, and the memo keeps them, so that no others get the address.
-    entry = _by_identity.get(id(attrs))
-    if entry is None:
-        entry = memoize(_by_identity, id(attrs), lambda: (attrs, _number(attrs)))
-    return entry[1]  # type: ignore[no-any-return]
+    """A number that only the same attributes get, None for those that are not to be kept.
 
-
-def _number(attrs: Mapping[str, Any]) -> int | None:
+    Tensors and subgraphs are not, nor long lists and texts.
+    """
     key = []
     for name, value in attrs.items():
         kind = type(value)
         kinds = set(map(type, value)) if kind is tuple else {kind}
-        if not kinds <= SHOWN:
+        if not kinds <= SHOWN or (kind in (tuple, str) and len(value) > LONGEST):
             return None
         key.append((name, kind, value if kinds <= EXACT else repr(value)))
     return memoize(_numbers, tuple(key), lambda: next(_next))  # type: ignore[no-any-return]

@@ -20,6 +20,8 @@ if defs.onnx_opset_version() < IR_OPSET:
         f"{IR_OPSET}: pip install -U onnx"
     )
 
+KEPT = 1 << 14  # answers about operators by name: files may name any
+
 # The attributes a Constant may hold its value in, and the element types they imply.
 CONSTANT_FORMS = {
     "value_float": DType.FLOAT32,
@@ -83,7 +85,7 @@ class Operator(NamedTuple):
         return self.inputs[min(index, len(self.inputs) - 1)]
 
 
-@cache
+@lru_cache(KEPT)
 def operator(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator:
     """Look ``op`` up at ``opset``; refuse an unknown one, naming the opset that has it."""
     entry = find(op, opset, domain)
@@ -94,7 +96,7 @@ def operator(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator:
     raise UnsupportedOp(f"ONNX opset {opset} has no operator {op!r}{hint}")
 
 
-@cache
+@lru_cache(KEPT)
 def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
     """Like ``operator``, but None for an operator that is unknown or withdrawn."""
     if not 0 < opset <= IR_OPSET:
@@ -124,7 +126,7 @@ def defaults_of(op: str) -> Mapping[str, Any]:
     return {} if entry is None else entry.defaults
 
 
-@cache
+@lru_cache(KEPT)
 def first_version(op: str, domain: str = "") -> int | None:
     """The lowest opset that has ``op`` in its present life, None if there is none."""
     version, lowest = IR_OPSET, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from serde.errors import UnsupportedOp, require
@@ -78,7 +78,7 @@ def require_elements(dtype: DType, opset: int) -> None:
     )
 
 
-@cache
+@lru_cache(4096)
 def schema_type_name(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
     """A type as schemas spell it: ``tensor(float)``, ``seq(tensor(float))``."""
     names = {d: n for n, d in schema.DTYPES_BY_NAME.items()}
@@ -88,7 +88,7 @@ def schema_type_name(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
     return text
 
 
-@cache
+@lru_cache(4096)
 def _types(op: str, version: int, side: str, index: int) -> frozenset[str]:
     """The types allowed at ``index``; the last formal repeats where it is variadic."""
     formals = getattr(schema.operator(op, version).raw, side)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from serde.ir.builder import Builder
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
-from serde.legalize.target import Target
+from serde.legalize.target import opset_target
 from serde.passes import drop_dead
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.resize import every_axis
@@ -112,7 +112,7 @@ def avoid_runtime_forms(graph: Graph) -> Graph:
     present = {n.op for n in graph.all_nodes()}
     if not any(_may_have_form(n, present) for n in graph.all_nodes() if n.op in RULES):
         return graph
-    builder = Legalizer(graph.name, Target(f"opset {graph.opset}", graph.opset))
+    builder = Legalizer(graph.name, opset_target(graph.opset))
     table = RuleTable("forms for ONNX Runtime", fallback=_legalize)
     return drop_dead(table.rewrite(graph, builder))
 
