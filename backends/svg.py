@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from html import escape
 
 from serde.io.atomic_write import Replacing
+from serde.ir.markup import escape
 
 from .parts import ACCELERATOR, CONTROL, Part, Partitioned
 

@@ -14,6 +14,7 @@ SerdeError
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,20 @@ from os import PathLike
 from typing import Any, Protocol
 
 LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
+# Characters that a terminal or a log obeys, or that change the order of those around them:
+# controls, directions of text, separators of lines, and halves of a pair of UTF-16.
+CONTROL = (
+    "\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
+)
+IN_A_LINE = re.compile(f"[{CONTROL}\n]")
+
+
+def escape_controls(text: str, pattern: re.Pattern[str] = IN_A_LINE) -> str:
+    """Text with escapes, ``\\x1b``, in place of what a terminal would obey."""
+    if text.isascii() and text.isprintable():
+        return text
+    return pattern.sub(lambda m: m[0].encode("unicode_escape").decode(), text)
 
 
 def show_attribute(value: Any) -> str:
@@ -54,8 +69,21 @@ def show_attribute(value: Any) -> str:
     return repr(label) if isinstance(label, str) else f"a {type(value).__name__}"
 
 
+class Listing(str):
+    """A message of several lines, escaped one by one: names in them begin no line."""
+
+    __slots__ = ()
+
+    def __new__(cls, lines: Iterable[str]) -> Listing:
+        return super().__new__(cls, "\n".join(map(escape_controls, lines)))
+
+
 class SerdeError(Exception):
-    """Base of every error serde raises on purpose."""
+    """Base of every error serde raises on purpose; its text can be printed and logged."""
+
+    def __str__(self) -> str:
+        text = self.args[0] if self.args else ""
+        return str(text) if isinstance(text, Listing) else escape_controls(super().__str__())
 
 
 class UsageError(SerdeError):
@@ -82,7 +110,7 @@ class MalformedFile(SerdeError):
 
     def __str__(self) -> str:
         place = f", {self.place}" if self.place else ""
-        return f"{self.path}{place}: {super().__str__()}"
+        return f"{escape_controls(self.path + place)}: {super().__str__()}"
 
 
 class InvalidGraph(SerdeError):
@@ -109,7 +137,8 @@ class ConversionError(SerdeError):
         return super().__str__()
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.reason}" if self.source else self.reason
+        where = f"{escape_controls(str(self.source))}: " if self.source else ""
+        return where + self.reason
 
 
 class UnsupportedOp(ConversionError):
@@ -182,8 +211,8 @@ class Unconvertible(SerdeError):
 
     def __init__(self, stage: str, problems: Sequence[Problem]) -> None:
         total = sum(p.count for p in problems)
-        lines = "".join(f"\n  {line}" for line in show_problems(problems))
-        super().__init__(f"{stage}: {total} node(s) cannot be converted:{lines}")
+        lines = (f"  {line}" for line in show_problems(problems))
+        super().__init__(Listing([f"{stage}: {total} node(s) cannot be converted:", *lines]))
         self.stage, self.problems = stage, tuple(problems)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from html import unescape
 from itertools import pairwise
@@ -276,3 +277,32 @@ class TestInChromium:
         assert page.errors == []
         assert page.evaluate("document.querySelectorAll('svg.graph .n').length") == 14
         assert not is_blank(page.take_screenshot(), (0, 0, 1200, 600))  # the frame
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "javascript:alert(1)",
+        "m#1",
+        "m?2",
+        "m%41",
+        "a b",
+        "é",
+        "\udce9",
+        "<b>",
+        '"',
+        "x:y//z",
+        "data:,",
+    ],
+)
+def test_links_of_a_migration_lead_to_the_file(tmp_path, name):
+    from urllib.parse import unquote_to_bytes, urlsplit
+
+    from serde.api.migrate.table import make_link
+
+    path = os.path.join(tmp_path, "out", name)
+    link = urlsplit(make_link(path, os.path.join(tmp_path, "out")))
+    assert not (link.scheme or link.netloc or link.query or link.fragment)
+    assert unquote_to_bytes(link.path) == os.fsencode(os.path.normpath(name))
+    remote = urlsplit(make_link(f"s3://bucket/{name}", "s3://bucket"))
+    assert (remote.scheme, remote.netloc, remote.query, remote.fragment) == ("s3", "bucket", "", "")

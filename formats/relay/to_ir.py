@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from serde.decompositions.random_source import with_random
-from serde.errors import MalformedFile, UsageError
+from serde.errors import Listing, MalformedFile, UsageError
 from serde.ir.graph import Graph, Tensor
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
@@ -85,8 +85,9 @@ def _refuse_mismatches(
     """Raise MalformedFile listing arrays without a parameter, or of the wrong type for theirs."""
     lines = check_parameters(main, arrays, ignore)
     if lines:
-        listing = "".join(f"\n  {line}" for line in lines[:50])
-        raise MalformedFile(params_path or "params", f"parameters do not fit {path}:{listing}")
+        shown = (f"  {line}" for line in lines[:50])
+        reason = Listing([f"parameters do not fit {path}:", *shown])
+        raise MalformedFile(params_path or "params", reason)
 
 
 def _suggest_name(name: str, unset: list[str]) -> str:

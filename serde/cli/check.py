@@ -18,6 +18,7 @@ from serde.cli.options import (
     with_report,
 )
 from serde.cli.partition_commands import check_for_backend
+from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_model, show_notes
 from serde.errors import show_problems
 
@@ -57,14 +58,14 @@ def check(
     if report_path:
         report.save(report_path)
     if as_json:
-        click.echo(report.to_json())
+        print_lines(report.to_json())
     elif report.problems:
         total = sum(p.count for p in report.problems)
-        click.echo(f"{source}: {total} node(s) cannot be converted to {report.target_format}:")
+        print_line(f"{source}: {total} node(s) cannot be converted to {report.target_format}:")
         for line in show_problems(report.problems):
-            click.echo(f"  {line}")
+            print_line(f"  {line}")
     else:
-        click.echo(f"{source}: everything converts to {report.target_format}")
+        print_line(f"{source}: everything converts to {report.target_format}")
         show_model(report)
         show_notes(report)
     context.exit(DONE if report.ok else FAILED)

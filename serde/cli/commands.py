@@ -10,13 +10,15 @@ import codecs
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import click
 
 from serde.cli.context import ARGUMENTS, FAILED, SYSTEM, UNREADABLE, USAGE
-from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.cli.printing import print_lines
+from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError, escape_controls
 from serde.io.command_files import within_command
 from serde.io.signals import exit_on_signals
 
@@ -61,6 +63,16 @@ def _make_streams_total() -> None:
             stream.reconfigure(errors=ENCODING_ERRORS)
 
 
+@contextmanager
+def _escape_usage() -> Iterator[None]:
+    """Escape what click says of arguments, such as names of files that a shell expanded."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = escape_controls(error.message)
+        raise
+
+
 class Command(click.Group):
     """The command group: turns every failure into one message and an exit code."""
 
@@ -77,9 +89,14 @@ class Command(click.Group):
         context.meta[ARGUMENTS] = [*args]
         return super().parse_args(context, args)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the arguments of the group."""
+        with _escape_usage():
+            return super().make_context(*args, **extra)
+
     def invoke(self, context: click.Context) -> Any:
         try:
-            with within_command():
+            with within_command(), _escape_usage():
                 return super().invoke(context)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
@@ -87,9 +104,9 @@ class Command(click.Group):
             if "--debug" in sys.argv:
                 import traceback
 
-                traceback.print_exc()
+                print_lines(traceback.format_exc(), err=True)
             code, message = explain(error)
-            click.echo(f"serde: {message}", err=True)
+            print_lines(f"serde: {message}", err=True)
             context.exit(code)
 
 
@@ -103,10 +120,11 @@ def explain(error: Exception) -> tuple[int, str]:
         return FAILED, str(error)
     if isinstance(error, OSError):
         place = error.filename2 or error.filename
-        return SYSTEM, f"{place}: {error.strerror}" if place else str(error)
+        return SYSTEM, escape_controls(f"{place}: {error.strerror}" if place else str(error))
     if isinstance(error, MemoryError):
         return FAILED, "it takes more memory than there is"
-    return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
+    text = escape_controls(f"{type(error).__name__}: {error}")
+    return FAILED, f"internal error: {text} (--debug shows where)"
 
 
 @click.group(

@@ -8,6 +8,7 @@ import click
 
 from serde.cli.context import DONE, FAILED, NOT_COMPARED
 from serde.cli.options import RenamingCommand, add_option, parse_by_name, with_report
+from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
 
@@ -46,7 +47,7 @@ def compare(
     if report_path:
         report.save(report_path)
     if as_json:
-        click.echo(report.to_json())
+        print_lines(report.to_json())
     else:
         show_verification(verification)
         show_not_compared(verification, shown=True)

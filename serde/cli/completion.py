@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from serde.cli.options import RenamingCommand, add_option
+from serde.cli.printing import print_line, print_lines
 
 PLACES = {  # where each shell looks for it, below the home folder
     "bash": ".local/share/bash-completion/completions/serde",
@@ -31,12 +32,12 @@ def completion(context: click.Context, shell: str, install: bool) -> None:
     assert completer is not None  # of the shells that are offered
     script = completer(context.find_root().command, {}, "serde", "_SERDE_COMPLETE").source()
     if not install:
-        click.echo(script)
+        print_lines(script)
         return
     place = Path.home() / PLACES[shell]
     place.parent.mkdir(parents=True, exist_ok=True)
     with Replacing(os.fspath(place)) as files, files.open(os.fspath(place)) as out:
         out.write(script.encode())
-    click.echo(f"written to {place}; a new shell has it")
+    print_line(f"written to {place}; a new shell has it")
     if shell == "zsh":
-        click.echo(ZSH)
+        print_lines(ZSH)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from serde.cli.options import RenamingCommand, add_option
+from serde.cli.printing import print_line
 from serde.cli.show import show_model
 from serde.errors import UsageError
 
@@ -28,8 +29,8 @@ def repair(source: str, target: str, debug: bool) -> None:
         raise UsageError(f"{fmt.name} files cannot be repaired")
     changes = fmt.repair(source, target)
     for change in changes:
-        click.echo(change)
-    click.echo(f"{source} → {target}: {len(changes)} change(s)")
+        print_line(change)
+    print_line(f"{source} → {target}: {len(changes)} change(s)")
 
 
 @click.command(cls=RenamingCommand)
@@ -96,5 +97,5 @@ def _write(graph: Any, target: str) -> None:
     serde.save(graph, target)
     report = Report(graph.name, target, "", "")
     report.describe(graph)
-    click.echo(f"{graph.name} → {target}")
+    print_line(f"{graph.name} → {target}")
     show_model(report)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from serde.cli.options import RenamingCommand, add_isolation, add_option, add_read_options, give
+from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_model
 
 
@@ -27,16 +28,16 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     report = Report(source, "", name, "")
     report.describe(graph)
     if as_json:
-        click.echo(report.to_json())
+        print_lines(report.to_json())
         return
     version = graph.metadata.get(f"{name}.version") or (
         "" if graph.domain else f"opset {graph.opset}"
     )
-    click.echo(f"{source}: {f'{name} {version}'.strip()}, {len(graph.nodes)} nodes")
+    print_line(f"{source}: {f'{name} {version}'.strip()}, {len(graph.nodes)} nodes")
     show_model(report)
     if values:
         for node in graph.nodes:
-            click.echo(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
+            print_line(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
 
 
 @click.command("verify-hash", cls=RenamingCommand)
@@ -46,4 +47,4 @@ def verify_hash(source: str, debug: bool) -> None:
     """Tell whether the weights of SOURCE are those it was written with, by --hash."""
     from serde.verification.weights_hash import verify_hash as verified
 
-    click.echo(f"{source}: the weights have SHA-256 {verified(source)}, as written")
+    print_line(f"{source}: the weights have SHA-256 {verified(source)}, as written")

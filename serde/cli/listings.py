@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from serde.cli.options import RenamingCommand, add_option, known_format
+from serde.cli.printing import print_line
 
 
 @click.command(cls=RenamingCommand)
@@ -21,7 +22,7 @@ def ops(name: str | None, markdown: bool) -> None:
     from serde.cli.operator_table import as_lines, as_markdown
 
     for line in as_markdown(name) if markdown else as_lines(name):
-        click.echo(line)
+        print_line(line)
 
 
 @click.command(cls=RenamingCommand)
@@ -33,6 +34,6 @@ def formats() -> None:
     for name in format_names():
         fmt = get_format(name)
         ways = "read and written" if fmt.encode is not None else "read"
-        click.echo(f"{name}: {', '.join(fmt.suffixes)}; {ways}")
+        print_line(f"{name}: {', '.join(fmt.suffixes)}; {ways}")
     for bridge, format_name in api.bridges().items():
-        click.echo(f"bridge {bridge}: live objects, read as {format_name}")
+        print_line(f"bridge {bridge}: live objects, read as {format_name}")

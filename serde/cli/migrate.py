@@ -19,6 +19,7 @@ from serde.cli.options import (
     known_format,
     options_for_many,
 )
+from serde.cli.printing import join_parts, print_line, print_lines, style
 
 if TYPE_CHECKING:
     from serde.api.migrate import Migration
@@ -66,7 +67,7 @@ def migrate(
     with _progress(quiet or as_json) as progress:
         migration = convert_all(sources, folder, progress=progress, **give(**options))
     if as_json:
-        click.echo(migration.to_json())
+        print_lines(migration.to_json())
     else:
         show_migration(migration)
     context.exit(DONE if migration.ok else FAILED)
@@ -83,7 +84,8 @@ def _progress(quiet: bool) -> Iterator[Callable[[Row, int, int], None]]:
 
         def show(row: Row, done: int, total: int) -> None:
             left = (time.monotonic() - start) / max(done, 1) * (total - done)
-            click.echo(f"[{done}/{total}] {_describe(row)}; {left:.0f} s left", err=True)
+            parts = (f"[{done}/{total}] ", *_describe(row), f"; {left:.0f} s left")
+            print_line(*parts, err=True)
 
         yield show
         return
@@ -95,6 +97,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[Row, int, int], None]]:
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeRemainingColumn())  # fmt: skip
@@ -104,7 +107,8 @@ def _progress(quiet: bool) -> Iterator[Callable[[Row, int, int], None]]:
         def advance(row: Row, done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
             if not row.ok:
-                bar.console.print(_describe(row), markup=False, highlight=False)
+                line = Text.from_ansi(join_parts(*_describe(row)))
+                bar.console.print(line, markup=False, highlight=False)
 
         yield advance
 
@@ -113,20 +117,21 @@ def show_migration(migration: Migration) -> None:
     """Print what became of the models, and which operators were in the way."""
     wrong = [row for row in migration.rows if not row.ok]
     for row in wrong[:SHOWN]:
-        click.echo(_describe(row))
+        print_line(*_describe(row))
     if len(wrong) > SHOWN:
-        click.echo(f"and {len(wrong) - SHOWN} more without a result")
+        print_line(f"and {len(wrong) - SHOWN} more without a result")
     if migration.missing_operators:
-        click.echo("operators in the way:")
+        print_line("operators in the way:")
     for op, models, nodes, reason in migration.missing_operators[:SHOWN]:
-        click.echo(f"  {op}: {models} model(s), {nodes} node(s): {reason}")
+        print_line(f"  {op}: {models} model(s), {nodes} node(s): {reason}")
     counts = ", ".join(f"{n} {status}" for status, n in migration.counts.items())
     before = f" ({migration.resumed} done before)" if migration.resumed else ""
-    click.echo(f"{len(migration.rows)} models: {counts}{before}")
-    click.echo(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
+    print_line(f"{len(migration.rows)} models: {counts}{before}")
+    print_line(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
 
 
-def _describe(row: Row) -> str:
-    status = click.style(row.status, fg="green" if row.ok else "red")
+def _describe(row: Row) -> tuple[str, ...]:
+    """The parts of the line of a model."""
+    status = style(row.status, "green" if row.ok else "red")
     reason = f": {row.reason.splitlines()[0]}" if row.reason else ""
-    return f"{status} {row.source}{reason}"
+    return status, f" {row.source}{reason}"

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from serde.cli import sandbox
 from serde.cli.context import ARGUMENTS, LIMITED
+from serde.cli.printing import print_line
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
 from serde.pipeline import profile_names
@@ -109,7 +110,7 @@ class Words(click.Choice[str]):
 def _notice(context: click.Context, text: str) -> None:
     """Tell on the standard error output that a name has changed; once where a process is begun."""
     if context.find_root().obj != LIMITED:
-        click.echo(f"deprecated: {text}", err=True)
+        print_line(f"deprecated: {text}", err=True)
 
 
 def parse_by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from serde.cli.options import (
     add_read_options,
     claim_output,
 )
+from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.errors import UsageError
 from serde.io.command_files import active_files
@@ -34,9 +35,9 @@ def check_for_backend(
                 for r in report.rows]  # fmt: skip
         document = {"source": source, "backend": report.backend, "share_of_nodes": shares[0],
                     "share_of_multiply_adds": shares[1], "operators": rows}  # fmt: skip
-        click.echo(json.dumps(document, indent=2))
+        print_lines(json.dumps(document, indent=2))
         return
-    click.echo(
+    print_line(
         f"{source}: {report.backend} takes {shares[0]:.1%} of the nodes, {shares[1]:.1%} of the "
         "multiply-adds"
     )
@@ -46,10 +47,10 @@ def check_for_backend(
             parts.append(f"{row.taken - row.legalized} taken")
         if row.legalized:
             parts.append(f"{row.legalized} taken as {', '.join(row.operators) or 'nothing'}")
-        click.echo(f"  {row.op} ×{row.count}: {', '.join(parts) or 'not taken'}")
+        print_line(f"  {row.op} ×{row.count}: {', '.join(parts) or 'not taken'}")
         for reason, names in row.reasons.items():
             few = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
-            click.echo(f"    not taken ×{len(names)} ({few}): {reason}")
+            print_line(f"    not taken ×{len(names)} ({few}): {reason}")
 
 
 @click.command(cls=RenamingCommand)
@@ -104,10 +105,10 @@ def partition(
     if svg:
         write_picture(split, svg)
     counts = f"{len(split.accelerator_parts)} for {split.backend.name} of {len(split.parts)} parts"
-    click.echo(f"{source} → {folder}: {counts}, {split.bytes_moved:,} bytes moved")
+    print_line(f"{source} → {folder}: {counts}, {split.bytes_moved:,} bytes moved")
     for part in manifest.parts:
         total = sum(part.operators.values())
-        click.echo(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")
+        print_line(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")
     if not verify and data is None:
         return
     from serde.backends.verify import verify_parts
@@ -148,4 +149,4 @@ def run(folder: str, data: str, target: str, runtimes: tuple[str, ...], debug: b
     claim_output(target)
     outputs = run_files(folder, data, target, _parse_runtimes(runtimes))
     for name, array in outputs.items():
-        click.echo(f"  {name}: {array.dtype} {list(array.shape)}")
+        print_line(f"  {name}: {array.dtype} {list(array.shape)}")

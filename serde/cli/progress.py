@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from serde.errors import escape_controls
+
 LARGE = 1 << 26  # bytes; what is smaller is written before anyone reads a bar
 INTERVAL = 0.2  # seconds
 
@@ -40,7 +42,8 @@ def show_stages(quiet: bool) -> Iterator[Callable[[str], None]]:
             total = getattr(stage, "total", 0)
             is_large = total >= LARGE
             bar.columns = (*columns, *bytes_) if is_large else columns
-            bar.update(task, description=f"{stage} …", total=total or None, completed=0)
+            shown = escape_controls(stage)
+            bar.update(task, description=f"{shown} …", total=total or None, completed=0)
             if is_large:
                 ended.clear()
                 watch(Path(getattr(stage, "target", "")), ended,

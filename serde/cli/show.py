@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
+from serde.cli.printing import print_line, style
 
 if TYPE_CHECKING:
     from serde.api.report import Report
@@ -31,7 +31,7 @@ def show_conversion(report: Report) -> None:
     seconds = sum(report.seconds.values()) - compared
     was_compared = report.verification is not None and report.verification.done
     more = f", run and compared in {compared:.2f} s" if was_compared else ""
-    click.echo(
+    print_line(
         f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s{more}"
     )
     show_model(report)
@@ -48,13 +48,13 @@ def show_next_step(report: Report) -> None:
         stem = target.removesuffix("-symbol.json").removesuffix(".onnx")
         epoch = report.options.get("write_epoch") or 0
         text = step.format(name=target, stem=stem, epoch=epoch)
-        click.echo(f"{click.style('next', fg='cyan')}: {text}")
+        print_line(style("next", "cyan"), f": {text}")
 
 
 def show_notes(report: Report) -> None:
     """Print what was decided."""
     for note in report.notes:
-        click.echo(f"{click.style('note', fg='yellow')}: {note}")
+        print_line(style("note", "yellow"), f": {note}")
 
 
 def show_model(report: Report) -> None:
@@ -62,49 +62,50 @@ def show_model(report: Report) -> None:
     for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
         for entry in entries:
             dtype = entry["dtype"] or "(unknown type)"
-            click.echo(f"  {title[:-1]:7}{entry['name']}: {dtype} {entry['shape']}")
+            print_line(f"  {title[:-1]:7}{entry['name']}: {dtype} {entry['shape']}")
     counts = [f"{op} ×{n}" for op, n in report.operators.items()]
     more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
-    click.echo(
+    print_line(
         f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
     )
-    click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
+    print_line(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
 
 
 def show_verification(verification: Any, err: bool = False) -> None:
     """Print each output that was compared."""
     if not verification.done:
         return
-    click.echo(f"verification against {verification.source}, {verification.inputs}:", err=err)
+    print_line(f"verification against {verification.source}, {verification.inputs}:", err=err)
     if len(verification.sets) > 1:
-        click.echo(f"  inputs: {', '.join(verification.sets)}", err=err)
+        print_line(f"  inputs: {', '.join(verification.sets)}", err=err)
     if len(verification.settings) > 1:
-        click.echo(f"  result run {', '.join(verification.settings)}", err=err)
+        print_line(f"  result run {', '.join(verification.settings)}", err=err)
     for o in verification.outputs:
-        click.echo(f"  {_describe(o)}", err=err)
+        print_line("  ", *_describe(o), err=err)
     if verification.layers is not None:
         show_layers(verification.layers, err)
 
 
-def _describe(o: OutputComparison) -> str:
-    verdict = click.style("pass", fg="green") if o.passed else click.style("FAIL", fg="red")
-    reason = f" ({o.reason})" if o.reason else ""
-    return (
+def _describe(o: OutputComparison) -> tuple[str, ...]:
+    """The parts of the line of an output."""
+    numbers = (
         f"{o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel {o.max_rel:.3g}, "
-        f"cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}{reason}"
+        f"cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: "
     )
+    verdict = style("pass", "green") if o.passed else style("FAIL", "red")
+    return numbers, verdict, f" ({o.reason})" if o.reason else ""
 
 
 def show_layers(comparison: Any, err: bool = False) -> None:
     """Print the first layer that differs, and some of the others."""
-    click.echo(f"layers: {str(comparison).removeprefix(PREFIX)}", err=err)
+    print_line(f"layers: {str(comparison).removeprefix(PREFIX)}", err=err)
     differing = [x for x in comparison.layers if not x.outcome.passed]
     for layer in differing[:SHOWN_LAYERS]:
-        click.echo(f"  {layer.op} {_describe(layer.outcome)}", err=err)
+        print_line(f"  {layer.op} ", *_describe(layer.outcome), err=err)
     if len(differing) > SHOWN_LAYERS:
-        click.echo(f"  and {len(differing) - SHOWN_LAYERS} more; --report lists all", err=err)
+        print_line(f"  and {len(differing) - SHOWN_LAYERS} more; --report lists all", err=err)
     for line in comparison.not_compared[:SHOWN_LAYERS]:
-        click.echo(f"  not compared: {line}", err=err)
+        print_line(f"  not compared: {line}", err=err)
 
 
 def show_not_compared(verification: Any, shown: bool) -> None:
@@ -112,4 +113,4 @@ def show_not_compared(verification: Any, shown: bool) -> None:
     lines = verification.not_compared if verification.done else [verification.statement]
     for line in lines if shown or not verification.done else []:
         text = f"verification: not compared: {line.removeprefix(PREFIX)}"
-        click.echo(click.style(text, fg="yellow"), err=True)
+        print_line(style(text, "yellow"), err=True)

@@ -27,11 +27,11 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     Raises:
         MalformedFile: where it is none, or not a regular file.
     """
-    with open_regular(path) as file:
-        try:
+    try:
+        with open_regular(path) as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-        except BROKEN as error:
-            raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
+    except BROKEN as error:
+        raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
@@ -40,15 +40,14 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     Raises:
         MalformedFile: where it is none, not a regular file, or out of all proportion when inflated.
     """
-    with open_regular(path) as file:
-        try:
-            with ZipFile(file) as archive:
-                sizes = [i.file_size for i in archive.infolist()]
-                active_budget().charge_file(sum(sizes), path, "the arrays")
-                names = [n for n in archive.namelist() if n.endswith(".npy")]
-                return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
-        except BROKEN as error:
-            raise MalformedFile(path, f"not an .npz file of arrays: {error}") from error
+    try:
+        with open_regular(path) as file, ZipFile(file) as archive:
+            sizes = [i.file_size for i in archive.infolist()]
+            active_budget().charge_file(sum(sizes), path, "the arrays")
+            names = [n for n in archive.namelist() if n.endswith(".npy")]
+            return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
+    except BROKEN as error:
+        raise MalformedFile(path, f"not an .npz file of arrays: {error}") from error
 
 
 def _read_member(archive: ZipFile, name: str) -> Array:

@@ -77,7 +77,7 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
         MalformedFile: for a larger file, and for what is no regular file.
     """
     with open_regular(path) as file:
-        data = file.read(most + 1)
+        data = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
     if len(data) > most:
         raise MalformedFile(path, f"larger than {most >> 10} KiB, the most that is read of it")
     return data

@@ -6,16 +6,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from serde.errors import escape_controls
+
 SHORT = 8  # constants up to this many elements are printed in place
 
 
 def print_graph(graph: Any, indent: str = "") -> str:
     """Print ``graph``: one node a line, every value with its type."""
     inputs = ", ".join(map(show_value, graph.inputs))
-    lines = [f"{indent}graph {graph.name}({inputs}):"]
+    lines = [escape_controls(f"{indent}graph {graph.name}({inputs}):")]
     for node in graph.nodes:
         lines += _print_node(node, indent + "  ")
-    lines.append(f"{indent}  return {', '.join(map(_operand, graph.outputs))}")
+    lines.append(escape_controls(f"{indent}  return {', '.join(map(_operand, graph.outputs))}"))
     lines += [print_graph(f.body, indent) for f in graph.functions]
     return "\n".join(lines)
 
@@ -35,7 +37,7 @@ def _print_node(node: Any, indent: str) -> list[str]:
     outputs = ", ".join(map(show_value, node.outputs))
     op = f"{node.domain}.{node.op}" if node.domain else node.op
     operands = [*map(_operand, node.inputs), *_attributes(node.attrs)]
-    lines = [f"{indent}{outputs} = {op}({', '.join(operands)})"]
+    lines = [escape_controls(f"{indent}{outputs} = {op}({', '.join(operands)})")]
     bodies = (v for _, v in sorted(node.attrs.items()) if _is_graph(v))
     lines += [print_graph(g, indent + "  ") for g in bodies]
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from serde.errors import MalformedFile
+from serde.errors import Listing, MalformedFile
 from serde.ir.graph import Graph, Shape, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
 
@@ -93,10 +93,9 @@ def refuse_missing_parameters(graph: Graph) -> None:
     info = symbol_info(graph)
     held = info.unused or {}
     lines = _format_lines(f"{n}{_show(s)}{_suggest_array(n, s, held)}" for n, s in absent.items())
-    raise MalformedFile(
-        info.path, f"{len(absent)} parameter(s) are missing; {info.searched}:{lines}\n"
-        "give their file with --params, or the shape of one that is an input with --input"
-    )  # fmt: skip
+    head = f"{len(absent)} parameter(s) are missing; {info.searched}:"
+    advice = "give their file with --params, or the shape of one that is an input with --input"
+    raise MalformedFile(info.path, Listing([head, *lines, advice]))
 
 
 def missing_parameters(graph: Graph) -> Shapes:
@@ -128,26 +127,25 @@ def _find_misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]
 def _format_mismatches(
     path: str, wrong: list[str], extra: list[str], absent: Shapes, held: Mapping[str, Tensor],
     ignore_extra: bool,
-) -> str:  # fmt: skip
+) -> Listing:  # fmt: skip
     """All that is wrong, with the likely match of what has none."""
     parts = [f"its arrays do not fit {path}"]
     if wrong:
-        parts.append(f"{len(wrong)} of the wrong shape:{_format_lines(wrong)}")
+        parts += [f"{len(wrong)} of the wrong shape:", *_format_lines(wrong)]
     free = {n: held[n].shape for n in extra}
     if absent:
         lines = (f"{n}{_show(s)}{_suggest_array(n, s, free)}" for n, s in absent.items())
-        parts.append(f"{len(absent)} missing:{_format_lines(lines)}")
+        parts += [f"{len(absent)} missing:", *_format_lines(lines)]
     if extra and not ignore_extra:
         lines = (f"{n}{_show(s)}{_suggest_array(n, s, absent)}" for n, s in free.items())
-        parts.append(
-            f"{len(extra)} that belong to no variable ({LEAVE_OUT}):{_format_lines(lines)}"
-        )
-    return "\n".join(parts)
+        head = f"{len(extra)} that belong to no variable ({LEAVE_OUT}):"
+        parts += [head, *_format_lines(lines)]
+    return Listing(parts)
 
 
-def _format_lines(lines: Collection[str] | Iterator[str]) -> str:
-    shown = [f"\n  {line}" for line, _ in zip(lines, range(SHOWN + 1), strict=False)]
-    return "".join(shown[:SHOWN]) + ("\n  …" if len(shown) > SHOWN else "")
+def _format_lines(lines: Collection[str] | Iterator[str]) -> list[str]:
+    shown = [f"  {line}" for line, _ in zip(lines, range(SHOWN + 1), strict=False)]
+    return shown[:SHOWN] + (["  …"] if len(shown) > SHOWN else [])
 
 
 def _show(shape: Shape | None) -> str:

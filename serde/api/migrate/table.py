@@ -6,15 +6,19 @@ import csv
 import io
 import json
 import os
+import string
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import Any
 
 from serde.api.migrate.job import GOOD, STATE, Row, row_to_dict
+from serde.api.migrate.sources import is_url
 from serde.api.report.data import SCHEMA, to_json
+from serde.errors import escape_controls
+from serde.ir.markup import escape
 
 COLUMNS = ("source", "status", "reason", "format", "target", "seconds", "nodes", "parameters",
            "max_rel")  # fmt: skip
+PLAIN = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"-._~/")
 
 
 def count_statuses(rows: Sequence[Row]) -> dict[str, int]:
@@ -70,8 +74,10 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def _defuse(cell: object) -> object:
-    """Text that a spreadsheet takes for no formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
+    """Text that a spreadsheet takes for no formula, nor a terminal for a command."""
+    if not isinstance(cell, str):
+        return cell
+    return escape_controls(f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell)
 
 
 def as_html(rows: Sequence[Row], folder: str) -> str:
@@ -97,14 +103,26 @@ def as_html(rows: Sequence[Row], folder: str) -> str:
     return render_page(f"Migration to {folder}", f"{len(rows)} models", verdict, sections)
 
 
+def make_link(path: str, folder: str) -> str:
+    """The URL by which a page in ``folder`` refers to a file; no name is taken for a scheme."""
+    if is_url(folder):
+        scheme, colons, rest = path.partition("://")
+        return f"{scheme}{colons}{_encode_path(rest)}"
+    return _encode_path(os.path.relpath(path, folder).replace(os.sep, "/"))
+
+
+def _encode_path(path: str) -> str:
+    """A path in the characters that a URL has for one, others as the percent code of each byte."""
+    return "".join(chr(b) if b in PLAIN else f"%{b:02X}" for b in os.fsencode(path))
+
+
 def _rows_of(rows: Sequence[Row], folder: str) -> Iterator[list[str]]:
     from serde.api.report.page import show_number
 
     for row in sorted(rows, key=lambda r: (r.ok, r.status, r.source)):
         name = f"<code>{escape(row.source)}</code>"
         if row.report:
-            link = os.path.relpath(row.report, folder) if "://" not in folder else row.report
-            name = f'<a href="{escape(link)}">{name}</a>'
+            name = f'<a href="{escape(make_link(row.report, folder))}">{name}</a>'
         yield [
             name, f'<b class="{"good" if row.ok else "bad"}">{row.status}</b>', escape(row.reason),
             escape(row.format), f"{row.nodes:,}", show_number(row.max_rel), f"{row.seconds:.1f}",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from serde.api.report.page import make_list, make_table, show_number
+from serde.ir.markup import escape
 from serde.verification.compare_outputs import HIGHEST, LOWEST, OutputComparison
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def write_text(
 
     path = os.fspath(path)
     with within_command(command), Replacing(path) as files, files.open(path) as out:
-        out.write(text.encode(errors="backslashreplace"))  # names of files may be no UTF-8
+        out.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
 
 
 def count_operators(graph: Graph) -> dict[str, int]:

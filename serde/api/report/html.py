@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from serde.api.report.comparison import show_layers, show_outputs
@@ -17,6 +16,7 @@ from serde.api.report.page import (
 )
 from serde.errors import Problem, show_attribute
 from serde.ir.graph import Graph
+from serde.ir.markup import escape
 from serde.ir.picture.outline import Outline, OutlineNode, select_near
 from serde.ir.picture.svg import MOST_DRAWN, draw, is_refused
 

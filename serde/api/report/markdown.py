@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from serde.api.report.page import show_number
+from serde.errors import escape_controls
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
@@ -97,7 +98,7 @@ def make_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
 
 def _plain(cell: Any) -> str:
     """Text that ends no table and begins no markup."""
-    text = " ".join(str(cell).split())
+    text = escape_controls(" ".join(str(cell).split()))
     for mark in "\\`*_<>|[]":
         text = text.replace(mark, f"\\{mark}")
     return text

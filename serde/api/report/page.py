@@ -6,11 +6,11 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from serde import __version__
+from serde.ir.markup import escape
 
 HERE = Path(__file__).parent
 FRAME_HEIGHT = 640  # pixels, in a notebook

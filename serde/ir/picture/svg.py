@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from html import escape
 from typing import Any
 
+from serde.ir.markup import escape
 from serde.ir.picture.layout import CHARACTER, HEIGHT, TITLE_FACTOR, Layout, labels_of, place_nodes
 from serde.ir.picture.outline import Outline, OutlineNode, make_outline
 
