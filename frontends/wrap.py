@@ -12,6 +12,7 @@ from typing import Any
 from serde.errors import UsageError
 from serde.io.command_files import active_files
 from serde.io.sniff import open_regular
+from serde.io.user_code import refuse_exits
 from serde.ir.graph import Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.join_graphs import join_graphs
@@ -56,7 +57,8 @@ def find_function(place: Function | str) -> Function:
     if not colon or not module or not name:
         raise UsageError(f"{place!r} is not module:function, such as prepare.py:resize")
     try:
-        loaded = _load_file(module) if module.endswith(".py") else import_module(module)
+        with refuse_exits():
+            loaded = _load_file(module) if module.endswith(".py") else import_module(module)
         active_files().enter(getattr(loaded, "__file__", None) or "")
     except (ImportError, OSError) as error:
         raise UsageError(f"{module} cannot be imported: {error}") from error

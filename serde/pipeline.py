@@ -11,6 +11,7 @@ from typing import Any
 from serde.errors import UsageError
 from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector
+from serde.io.user_code import refuse_exits
 from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
@@ -70,6 +71,7 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+@refuse_exits()
 @pause_collector()
 def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
     """Read a model into the IR.
@@ -88,6 +90,7 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
         return raise_to_ir(*decode(source, format, opts), opts)
 
 
+@refuse_exits()
 @pause_collector()
 def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     """Rewrite a graph of a format's vocabulary, as ``decode`` reads it, into the IR."""
@@ -142,6 +145,7 @@ def read(source: Any, *, from_format: str | None = None, **options: Any) -> tupl
     return cut(with_inputs(graph, opts.get("inputs")), opts.get("outputs")), fmt.name
 
 
+@refuse_exits()
 @pause_collector()
 def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
     """Read ``source`` into a graph of its own vocabulary.
@@ -174,6 +178,7 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
 
 
+@refuse_exits()
 def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
     """Write an IR graph to ``path``; return the files written.
 
@@ -238,6 +243,7 @@ def apply_profile(fmt: Format, profile: Profile, options: Mapping[str, Any]) -> 
     return {**profile.write_options(), **options}
 
 
+@refuse_exits()
 def lower(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     """Rewrite an IR graph into the vocabulary of a format."""
     refuse_unwritten(fmt)
@@ -254,6 +260,7 @@ def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
     return replace(graph, metadata=metadata)
 
 
+@refuse_exits()
 @pause_collector()
 def encode(fmt: Format, graph: Graph, path: Path, options: Mapping[str, Any]) -> list[str]:
     """Write a graph of a format's vocabulary to ``path``."""

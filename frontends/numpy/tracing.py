@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.errors import ConversionError, SerdeError, UsageError
 from serde.io.gc_pause import pause_collector
+from serde.io.user_code import refuse_exits
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Graph, Value
 from serde.passes import tidy
@@ -51,7 +52,7 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
     if len(all_specs) < len(specs) + len(named_specs):
         raise UsageError("an input is given twice")
     inputs = {name: _declare(rec, name, spec) for name, spec in all_specs.items()}
-    with bind_names(rec, [function]), _name_lines():
+    with refuse_exits(), bind_names(rec, [function]), _name_lines():
         result = function(*(inputs[n] for n in names), **{n: inputs[n] for n in named_specs})
         outputs = {name: as_array(x, rec) for name, x in flatten_result(result)}
     if not outputs:

@@ -21,6 +21,7 @@ from serde.cli.printing import print_lines
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError, escape_controls
 from serde.io.command_files import within_command
 from serde.io.signals import exit_on_signals
+from serde.io.user_code import refuse_exits
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
@@ -96,7 +97,7 @@ class Command(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with within_command(), _escape_usage():
+            with within_command(), _escape_usage(), refuse_exits():
                 return super().invoke(context)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise

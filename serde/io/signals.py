@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from serde.io.user_code import Terminated
+
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
@@ -26,4 +28,4 @@ def exit_on_signals() -> Iterator[None]:
 
 
 def _exit(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+    raise Terminated(128 + number)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.io.sniff import read_head, refuse_other_file
+from serde.io.user_code import refuse_exits
 from serde.ir.graph import Graph
 from serde.plugins.options import (
     ReadOptions,
@@ -228,7 +229,8 @@ def _entries(group: str) -> dict[str, Any]:
 
 @cache
 def _load(group: str, name: str) -> Any:
-    return _entries(group)[name].load()
+    with refuse_exits():
+        return _entries(group)[name].load()
 
 
 def format_names() -> list[str]:

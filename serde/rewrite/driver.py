@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, locate_error
+from serde.io.user_code import Terminated, describe_exit
 from serde.ir.budget import BYTES, active_budget
 from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value, show_shape
@@ -109,6 +110,12 @@ class _Rewriting:
                 results = self.apply(node, inputs, builder, env)
                 if results is not node.outputs:
                     self.bind(node, builder, results, mark, env)
+            except Terminated:
+                raise
+            except SystemExit as error:
+                raise locate_error(
+                    ConversionError(describe_exit(error)), self.table.name, sources[0]
+                ) from error
             except Exception as error:
                 raise locate_error(  # noqa: B904  (has a cause)
                     error, self.table.name, sources[0], map(_describe_operand, inputs)

@@ -1,0 +1,50 @@
+"""Code of users that ends the process: plug-ins, scripts, traced functions, rules.
+
+``sys.exit`` in such code is an error of that code, and no end of a command that says nothing.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from serde.errors import UsageError
+
+STANDARD = sysconfig.get_path("stdlib")
+BUILTINS = "<"  # what begins the name of a file that is none
+
+
+class Terminated(SystemExit):
+    """The end of the process that a signal asked for."""
+
+
+@contextmanager
+def refuse_exits() -> Iterator[None]:
+    """Turn an exit of the code in the block, but not that of a signal, into an error.
+
+    Raises:
+        UsageError: with the line of the code that exits.
+    """
+    try:
+        yield
+    except Terminated:
+        raise
+    except SystemExit as error:
+        raise UsageError(describe_exit(error)) from error
+
+
+def describe_exit(error: SystemExit) -> str:
+    """Which line of which code exits, and with what."""
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [f for f in frames if not _is_standard(f.filename)]
+    frame = (outside or frames)[-1] if frames else None
+    where = f"{frame.filename}, line {frame.lineno}" if frame is not None else "code of a plug-in"
+    shown = "" if error.code is None else repr(error.code)
+    return f"{where}: the code exits with SystemExit({shown}). Let it return, or raise an error"
+
+
+def _is_standard(file: str) -> bool:
+    """Whether a file is of Python's own library, where packages may be installed beside it."""
+    return file.startswith(BUILTINS) or (file.startswith(STANDARD) and "-packages" not in file)

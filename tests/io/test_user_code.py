@@ -1,0 +1,111 @@
+"""Code of users that exits: an error with its line, and neither silence nor the end of serde."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde.cli.commands import main
+from serde.errors import Unconvertible, UsageError
+from serde.formats.onnx.reader import decode
+from serde.frontends.wrap import find_function
+from serde.io.user_code import Terminated, refuse_exits
+from serde.plugins import get_format
+from serde.rewrite.driver import rewrite
+from serde.rewrite.rules import RuleTable
+from serde.spec.onnx_builder import OnnxBuilder
+from tests.onnx_live import DIGITS, model_of
+
+EXITS = {
+    "a code": "sys.exit(3)",
+    "no code": "sys.exit()",
+    "a success": "raise SystemExit(0)",
+    "a message": "sys.exit('done')",
+    "a builtin": "__import__('builtins').exit(4)",
+    "a parser": "__import__('argparse').ArgumentParser().parse_args(['--no'])",
+}
+
+
+@pytest.mark.parametrize("what", EXITS)
+@pytest.mark.parametrize("at_import", [True, False])
+def test_a_script_that_exits_is_named_with_its_line(tmp_path, what, at_import):
+    path = tmp_path / "pre.py"
+    head, body = (EXITS[what], "return x") if at_import else ("", EXITS[what])
+    path.write_text(f"import sys\n{head}\ndef f(x):\n    {body}\n")
+    line = 2 if at_import else 4
+    target = str(tmp_path / "o.onnx")
+    result = CliRunner().invoke(main, ["wrap", str(DIGITS), "-o", target, "--pre", f"{path}:f"])
+    assert result.exit_code == 2 and not os.path.exists(target)
+    assert f"{path}, line {line}: the code exits with SystemExit" in result.output
+
+
+def test_a_traced_function_that_exits(tmp_path):
+    def function(x):
+        sys.exit(5)
+
+    with pytest.raises(UsageError, match=r"test_user_code.py, line \d+: .* SystemExit\(5\)"):
+        serde.trace(function, (2, 3))
+
+
+def test_a_rule_that_exits_is_reported_of_its_node():
+    table = RuleTable("to the IR", "onnx")
+
+    @table("Relu")
+    def read_relu(g, x):
+        sys.exit(6)
+
+    graph = model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }", 17, 8)
+    source = decode(graph)
+    with pytest.raises(Unconvertible) as caught:
+        rewrite(table, source, OnnxBuilder("g"))
+    (problem,) = caught.value.problems
+    assert problem.op == "Relu"
+    assert re.search(r"test_user_code.py, line \d+: .* SystemExit\(6\)", problem.reason)
+
+
+@pytest.mark.parametrize("stage", ["decode", "to_ir", "from_ir", "encode"])
+def test_a_format_that_exits(tmp_path, monkeypatch, stage):
+    graph = serde.load(model_of("g (float[4] x) => (float[4] y) { y = Relu(x) }", 17, 8))
+    serde.save(graph, tmp_path / "m.onnx")
+    own = get_format("onnx")
+
+    def exit_at_once(*args, **options):
+        sys.exit(7)
+
+    changed = replace(own, **{stage: exit_at_once})
+    monkeypatch.setattr("serde.pipeline.get_format", lambda name: changed)
+    with pytest.raises(UsageError, match=r"SystemExit\(7\)"):
+        read = serde.load(tmp_path / "m.onnx", format="onnx")
+        serde.save(read, tmp_path / "o.onnx", format="onnx")
+    assert not (tmp_path / "o.onnx").exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Terminated, GeneratorExit, ValueError])
+def test_other_ends_stay_what_they_are(error):
+    with pytest.raises(error), refuse_exits():
+        raise error
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such signal")
+def test_a_signal_ends_a_script_that_waits(tmp_path):
+    path = tmp_path / "pre.py"
+    path.write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "serde", "wrap", DIGITS, "-o", "o.onnx", "--pre", f"{path}:f"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGTERM and "exits" not in done.stderr
+
+
+def test_modules_that_do_not_exit_are_found():
+    assert find_function("numpy:square") is np.square
+    assert re.match(r"\d+\.", np.__version__)
