@@ -75,10 +75,27 @@ def restore() -> None:
 def _attribute_text(value: object) -> str:
     """``str(value)`` without NumPy 2's ``np.int64(4)``, which MXNet's C++ cannot parse."""
     text = str(value)
-    if "np." not in text:
-        return text
-    with np.printoptions(legacy="1.25"):
+    return text if "np." not in text else str(_show_plainly(value))
+
+
+class _Plain:
+    """A number of NumPy that is shown within lists as it is by itself."""
+
+    def __init__(self, value: np.generic) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+def _show_plainly(value: Any) -> Any:
+    if isinstance(value, (np.number, np.bool_)):
+        return _Plain(value)
+    if isinstance(value, np.str_):
         return str(value)
+    if isinstance(value, dict):
+        return {_show_plainly(k): _show_plainly(v) for k, v in value.items()}
+    return type(value)(map(_show_plainly, value)) if type(value) in (list, tuple, set) else value
 
 
 def mend_mxnet(mxnet: ModuleType) -> None:

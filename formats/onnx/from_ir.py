@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -53,7 +53,7 @@ def from_ir(
     graph: Graph,
     opset: int = 17,
     ir_version: int | None = None,
-    decomposed: frozenset[str] = frozenset(),
+    decomposed: Collection[str] = frozenset(),
     functions: Keep = "keep",
     integer_kernels: bool = True,
     importer: str | None = None,
@@ -85,8 +85,8 @@ def from_ir(
         legal = _legalize_for(importer, graph, opset)
         legal = use_int8_weights(legal) if int8_weights else legal
         return name_constants(consumers.prepare(importer, legal))
-    decomposed |= operators_without_kernel(opset)
-    lowered = drop_neutral(lower_to(graph, opset, kept != "inline", decomposed, integer_kernels))
+    older = operators_without_kernel(opset).union(decomposed)
+    lowered = drop_neutral(lower_to(graph, opset, kept != "inline", older, integer_kernels))
     lowered = use_int8_weights(lowered) if int8_weights else note_uint8_weights(lowered)
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
