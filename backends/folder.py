@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -38,7 +37,7 @@ def replace_parts(place: Path) -> Iterator[Path]:
     made = _make_folders(place)
     try:
         with ExitStack() as stack:
-            staging = place / f".serde-{secrets.token_hex(6)}.part"
+            staging = place / f".serde-{os.urandom(6).hex()}.part"
             with lock_folder(place):
                 _restore(place)
                 _check_folder(place)

@@ -61,7 +61,7 @@ def _read(path: str) -> onnx.ModelProto:
     with open_regular(path) as file:
         data = file.read()
     refuse_other_file(path, data[:HEAD])
-    model = parse(onnx.ModelProto, data, path)
+    model: onnx.ModelProto = parse(onnx.ModelProto, data, path)
     if not all(isinstance(t, str) for t in _texts(model)):
         raise MalformedFile(path, "a name or another text in it is not UTF-8")
     return model

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -141,7 +140,7 @@ def _rename(old: str, new: str, shown: str) -> None:
 def _create_temporary(folder: str, name: str) -> tuple[int, str]:
     """Make a file under a name that is not in use, with the rights that new files have here."""
     while True:
-        path = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(6)}.part")
+        path = os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}.part")
         with suppress(FileExistsError):
             return os.open(path, NEW_FILE, 0o666), path
 
