@@ -134,10 +134,10 @@ def list_files(folder: Path) -> dict[str, str] | None:
     None where the folder has no manifest of a partition.
     """
     try:
-        document = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        document = json.loads(read_regular(folder / NAME, MOST_BYTES))
         if document.get("kind") != KIND:
             return None
-    except (OSError, ValueError, RecursionError, AttributeError):
+    except (OSError, ValueError, RecursionError, AttributeError, MalformedFile):
         return None
     try:
         parts = [*_Reader(folder / NAME).manifest(document, "").all_parts()]

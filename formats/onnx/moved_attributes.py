@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def _move(node: Node, opset: int, names: Names, notes: list[str]) -> Node:
     return node
 
 
-@cache
+@lru_cache(schema.KEPT)
 def find_operands(op: str, opset: int) -> Mapping[str, int]:
     """The attributes of older opsets that ``op`` takes as operands, and the places of these."""
     operator = schema.find(op, opset)
