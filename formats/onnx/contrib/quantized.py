@@ -54,7 +54,24 @@ def read_softmax(g, x, x_scale, x_zero, y_scale, y_zero, *, opset: int, axis=-1)
     else:
         rows = g.Softmax(g.Flatten(real, axis=axis % x.rank), axis=-1)
         y = g.Reshape(rows, g.Shape(x))
-    return quantize(g, y, y_scale, y_zero, x.type)
+    return quantize(g, y, read_steps(g, y_scale), y_zero, x.type)
+
+
+def read_steps(g, scale: Value) -> Value:
+    """The scale that ONNX Runtime's kernel of QLinearSoftmax computes with.
+
+    It cuts the number of steps between 0 and 1 off to an integer. The scale for that number is
+    the largest whose reciprocal is not less: the kernel, which a runtime may take for the Softmax
+    that is written, then finds the same number, and halves are rounded up, as it does.
+    """
+    if scale.tensor is None or scale.tensor.size != 1:
+        return scale
+    declared = np.float32(scale.array().item())
+    steps = np.floor(np.float32(1) / declared)
+    if not steps >= 1 or declared == np.float32(1) / steps:
+        return scale
+    exact = np.nextafter(np.float32(1) / steps, np.float32(0))
+    return g.const(exact)  # type: ignore[no-any-return]
 
 
 @reads("QLinearAveragePool")

@@ -49,15 +49,11 @@ def cases_of(dtype):
         attrs = {"channels_last": last}
         yield Case("QLinearGlobalAveragePool", one, attrs, fixed=(1, 2, 3, 4), most_off=1)
     for opset, axis, shape in ((13, -1, (40, 30)), (13, 1, (4, 9, 5)), (12, 1, (4, 10, 10))):
-        softmax = [
-            integers(dtype, *shape),
-            scale(0.05),
-            zero(dtype),
-            scale(1 / 256),
-            zero(dtype, low),
-        ]
-        attrs = {"opset": opset, "axis": axis}
-        yield Case("QLinearSoftmax", softmax, attrs, fixed=(1, 2, 3, 4), most_off=1)
+        for step in (1 / 256, 1 / 255, 0.004, 0.0023, 0.7):  # whose reciprocals it cuts off
+            softmax = [integers(dtype, *shape), scale(0.05), zero(dtype), scale(step),
+                       zero(dtype, low)]  # fmt: skip
+            attrs = {"opset": opset, "axis": axis}
+            yield Case("QLinearSoftmax", softmax, attrs, fixed=(1, 2, 3, 4))
     parts = [scale(0.03), zero(dtype), integers(dtype, 2, 3, 4), scale(0.02), zero(dtype),
              integers(dtype, 2, 5, 4), scale(0.05), zero(dtype)]  # fmt: skip
     yield Case("QLinearConcat", parts, {"axis": 1}, fixed=(0, 1, 3, 4, 6, 7))
