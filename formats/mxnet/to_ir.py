@@ -17,7 +17,7 @@ from .bind.bind_params import refuse_missing_parameters
 from .bind.placeholders import add_placeholders
 from .bind.symbol_info import symbol_info
 from .decode import VERSION, parse_version
-from .infer_shapes.begin_states import has_open_zeros, infer_zeros_sizes
+from .infer_shapes.begin_states import infer_open_sizes
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
 from .infer_shapes.shape_checks import check_shapes
@@ -79,7 +79,6 @@ def to_ir(
     else:
         refuse_missing_parameters(graph)
     complete = complete_inputs(graph, info.variables)
-    complete = infer_zeros_sizes(complete, unknown=-1 if info.has_numpy_shapes else 0)
     exact = integers == "exact" and not dequantize
     version = parse_version(graph.metadata.get(VERSION))
     known = reads_of(version)
@@ -88,13 +87,13 @@ def to_ir(
         known = known.merge(floating_second.rules) if version >= SECOND else known
     known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
     table = with_random(add_custom_rules(known, complete, rules), draws, random)
-    is_open = not info.has_numpy_shapes and has_open_zeros(complete)
-    table = table.with_guard(partial(check_shapes, info.has_numpy_shapes, is_open))
+    table = table.with_guard(partial(check_shapes, info.has_numpy_shapes))
     complete = rename_by_kind(complete, table)
     if exact:
         table = table.with_hints(requantized_hints(complete, table))
     if custom_domain is not None:
         complete, table = keep_custom_nodes(complete, table, custom_domain, custom_outputs or {})
+    complete = infer_open_sizes(complete, table, unknown=-1 if info.has_numpy_shapes else 0)
     try:
         done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
     except Unconvertible as error:

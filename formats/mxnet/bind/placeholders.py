@@ -16,8 +16,8 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_values
 
+from ..infer_shapes.merge_shapes import merge_shapes
 from ..infer_shapes.propagate import ERRORS, Propagation
-from ..infer_shapes.relations import merge_shapes
 from ..rnn_sizes import RnnSizes
 from ..rules import parse
 from .bind_params import missing_parameters, refuse_missing_parameters

@@ -15,11 +15,12 @@ from serde.passes.cut_inputs import LABEL
 
 from ..rules import parse
 from .guesses import is_flattening_dense
+from .merge_shapes import BATCH
 from .relations import ALIKE, CHANNELS, KEEPING, constant_shape
 
 MOST_NODES = 200  # behind an input that are looked at
 MOST_NAMES, MOST_EXAMPLES = 30, 5  # of several inputs
-BATCH, LENGTH, SIDE = "N", 128, 224
+LENGTH, SIDE = 128, 224
 TOKENS = re.compile(r"token|word|sentence|segment|(^|_)ids?($|_)|vocab|source|target", re.I)
 LENGTHS = re.compile(r"length|(^|_)len($|_)", re.I)
 STATES = re.compile(r"state|begin|init_[hc]|(^|_)[hc]0?$", re.I)

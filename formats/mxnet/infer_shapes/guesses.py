@@ -9,7 +9,8 @@ from serde.ir.geometry import Ints, may_be_same
 from serde.ir.graph import Node, Shape, Value
 
 from ..rules import parse
-from .relations import CHANNELS, Ask, channel_axis, constant_shape, padded_shape
+from .merge_shapes import BATCH, Ask
+from .relations import CHANNELS, channel_axis, constant_shape, padded_shape
 
 
 def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
@@ -19,7 +20,7 @@ def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
     )
     shape = None if weight is None else weight.shape
     if x is not None and shape is not None and len(shape) == 2:
-        yield x, ("N", shape[1])
+        yield x, (BATCH, shape[1])
 
 
 def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:

@@ -19,8 +19,9 @@ from serde.ir.replace_uses import replace_values
 from ..bind.declared import Declared
 from .examples import ask_for_shapes
 from .guesses import guess_broadcast, guess_rows
+from .merge_shapes import merge_shapes
 from .propagate import ERRORS, Contradiction, Propagation
-from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, merge_shapes
+from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS
 
 Guess = tuple[Value, Shape]
 # Operators whose result has the type of their first operand, and those whose operands all have it.
@@ -64,7 +65,7 @@ class _Names:
         """``dim``, if it is a name with a number behind it where the name is taken."""
         if not isinstance(dim, str):
             return dim
-        name, number = dim, self.count.get(dim, 1)
+        name, number = str(dim), self.count.get(dim, 1)
         while name in self.taken:
             number += 1
             name = f"{dim}{number}"

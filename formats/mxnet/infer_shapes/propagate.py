@@ -15,8 +15,10 @@ from serde.errors import ConversionError
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import Node, Shape, Value
 
+from .bodies import find_links
 from .guesses import is_contradicted
-from .relations import ALIKE, infer_relations, merge_shapes
+from .merge_shapes import merge_shapes
+from .relations import ALIKE, infer_relations
 
 MOST_VALUES = 8  # of a node that is evaluated whole
 ERRORS = (ConversionError, KeyError, IndexError, ZeroDivisionError)
@@ -35,10 +37,11 @@ class Propagation:
 
     def __init__(self, nodes: Iterable[Node], shapes: dict[Value, Shape]) -> None:
         self.shapes = shapes
-        self.parts = [part for node in nodes for part in split_wide(node)]
+        self.parts = [part for node in nodes for part in split_node(node)]
         self.near: dict[Value, list[Node]] = {}
         for part in self.parts:
-            for value in dict.fromkeys((*part.inputs, *part.outputs)):
+            inside = (link.inside for link in find_links(part))
+            for value in dict.fromkeys((*part.inputs, *part.outputs, *inside)):
                 if value is not None:
                     self.near.setdefault(value, []).append(part)
         self.evaluations = 0
@@ -51,6 +54,11 @@ class Propagation:
     def run(self, is_done: Callable[[], bool] = lambda: False) -> None:
         """Propagate what is known until nothing is added, or ``is_done``."""
         self._propagate(self.parts, None, is_done)
+
+    def learn(self, value: Value, shape: Shape) -> None:
+        """Propagate a shape that is a fact."""
+        if self._learn(value, shape, None):
+            self._propagate(self.near.get(value, ()), None)
 
     def assume(self, value: Value, shape: Shape) -> None:
         """Propagate a shape that may be wrong; where it contradicts a node, forget all of it.
@@ -120,6 +128,14 @@ def is_conflict(a: Shape | None, b: Shape | None) -> bool:
     if a is None or b is None:
         return False
     return len(a) != len(b) or not all(map(may_be_same, a, b))
+
+
+def split_node(node: Node) -> Iterator[Node]:
+    """The parts of a node, and of those in its subgraphs."""
+    yield from split_wide(node)
+    for body in node.graphs():
+        for inner in body.nodes:
+            yield from split_node(inner)
 
 
 def split_wide(node: Node) -> Iterator[Node]:

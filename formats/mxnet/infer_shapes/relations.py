@@ -7,7 +7,8 @@ name of the axis where the operator gives it one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, swap_axes_perm, window_output
@@ -15,12 +16,20 @@ from serde.ir.graph import Dim, Node, Shape, Value
 
 from ..rnn_sizes import RnnSizes
 from ..rules import Bounds, parse
+from .bodies import infer_bodies
+from .merge_shapes import (
+    BATCH,
+    LENGTH,
+    SPACE,
+    Ask,
+    Inferred,
+    infer_alike,
+    is_size,
+    merge_batches,
+    merge_shapes,
+)
 
-Ask = Callable[[Value], Shape | None]
-Inferred = Iterator[tuple[Value, Shape]]
 Attrs = Mapping[str, Any]
-
-SPACE = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
 # Operators whose first output has the shape of their first operand.
 KEEPING = frozenset(
     "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm IdentityAttachKLSparseReg "
@@ -63,6 +72,8 @@ def infer_relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
     Raises:
         ConversionError, KeyError, IndexError, ZeroDivisionError: for a node that cannot be.
     """
+    if node.graphs():
+        return list(infer_bodies(node, ask))
     if not node.inputs or node.inputs[0] is None:
         return []
     return list(_infer_relations(node, node.inputs[0], node.outputs[0], ask))
@@ -71,11 +82,11 @@ def infer_relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
 def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     op = node.op
     if op in KEEPING or op.endswith("_scalar"):
-        yield from _infer_alike((x, y), ask)
+        yield from infer_alike((x, y), ask)
         if op in CHANNELS and (shape := ask(x)) is not None:
             yield x, _with_channels(node, shape)
     elif op in ALIKE:
-        yield from _infer_alike((*node.inputs, y), ask)
+        yield from infer_alike((*node.inputs, y), ask)
     elif op.startswith("broadcast_") and len(node.inputs) == 2:
         yield from _broadcast(node, ask)
     elif op in ONE_TO_ONE:
@@ -91,25 +102,6 @@ def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     for operand, rank in zip(node.inputs, RANKS.get(op, ()), strict=False):
         if operand is not None:
             yield operand, (None,) * rank
-
-
-def merge_shapes(*shapes: Shape | None) -> Shape | None:
-    """One shape of several inferred for a value: numbers before names before None.
-
-    The first gives the rank; shapes of another rank are ignored.
-    """
-    known = [s for s in shapes if s is not None]
-    alike = [s for s in known if len(s) == len(known[0])]
-    best = (max(dims, key=lambda d: (isinstance(d, int), d is not None), default=None)
-            for dims in zip(*alike, strict=True))  # fmt: skip
-    return tuple(best) if known else None
-
-
-def _infer_alike(values: Iterable[Value | None], ask: Ask) -> Inferred:
-    present = [v for v in values if v is not None]
-    shape = merge_shapes(*map(ask, present))
-    if shape is not None:
-        yield from ((v, shape) for v in present)
 
 
 def _broadcast(node: Node, ask: Ask) -> Inferred:
@@ -188,8 +180,9 @@ def _window(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
         into = weight[0]
     elif weight is not None:
         into = weight[-1 if last else 1] * parse(int, attrs.get("num_group", "1"))
-    yield x, _image(into, SPACE[count], last)
-    yield y, _image(out, _slide_window(node, ask(x), count, last), last)
+    batch = merge_batches(ask(x), ask(y))
+    yield x, _image(batch, into, SPACE[count], last)
+    yield y, _image(batch, out, _slide_window(node, ask(x), count, last), last)
 
 
 def _slide_window(node: Node, shape: Shape | None, count: int, last: bool) -> Shape:
@@ -212,8 +205,8 @@ def _slide_window(node: Node, shape: Shape | None, count: int, last: bool) -> Sh
     )
 
 
-def _image(channels: Dim, space: Shape, last: bool) -> Shape:
-    return ("N", *space, channels) if last else ("N", channels, *space)
+def _image(batch: Dim, channels: Dim, space: Shape, last: bool) -> Shape:
+    return (batch, *space, channels) if last else (batch, channels, *space)
 
 
 def constant_shape(node: Node, at: int) -> tuple[int, ...] | None:
@@ -226,24 +219,24 @@ def _fully_connected(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     attrs = node.attrs
     weight, count = constant_shape(node, 1), parse(int, attrs["num_hidden"])
     if parse(bool, attrs.get("flatten", "True")):
-        shape, result = ask(x), ask(y)
-        rows = [s[0] for s in (shape, result) if s and isinstance(s[0], int)]
-        yield y, (rows[0] if rows else "N", count)
-        if shape and rows:
-            yield x, (rows[0], *shape[1:])
+        shape = ask(x)
+        batch = merge_batches(shape, ask(y))
+        yield y, (batch, count)
+        if shape and is_size(batch):
+            yield x, (batch, *shape[1:])
     elif (shape := merge_shapes(ask(x), ask(y))) is not None:
         yield x, (*shape[:-1], None if weight is None else weight[1])
         yield y, (*shape[:-1], count)
 
 
 def _where(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
-    yield from _infer_alike((*node.inputs[1:], y), ask)
+    yield from infer_alike((*node.inputs[1:], y), ask)
 
 
 def _rnn(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     sizes = RnnSizes.of(node.attrs)
     shape, parameters = ask(x), constant_shape(node, 1)
-    length, batch = shape[:2] if shape is not None and len(shape) == 3 else ("T", "N")
+    length, batch = shape[:2] if shape is not None and len(shape) == 3 else (LENGTH, BATCH)
     yield x, (length, batch, sizes.find_features(parameters[0]) if parameters else None)
     yield y, (length, batch, sizes.output * sizes.directions)
     is_lstm, count = node.attrs.get("mode") == "lstm", sizes.layers * sizes.directions
@@ -299,13 +292,49 @@ def _drop_size(axis: int, shape: Shape, drop: bool = False) -> Shape:
 def _flatten(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     shape = ask(x)
     sizes = [d for d in shape[1:] if isinstance(d, int)] if shape else []
-    yield y, (shape[0], math.prod(sizes)) if shape and len(sizes) == len(shape) - 1 else ("N", None)
+    is_known = shape and len(sizes) == len(shape) - 1
+    yield y, (shape[0], math.prod(sizes)) if shape and is_known else (BATCH, None)
 
 
 def _reshape(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    """A code of 0 is the size of the operand there."""
     codes = parse(Ints, node.attrs["shape"])
-    if codes and all(c >= -1 for c in codes):
+    if not codes or min(codes) < -1 or parse(bool, node.attrs.get("reverse", "False")):
+        return
+    before, after = ask(x), ask(y)
+    same = [i for i, c in enumerate(codes) if c == 0]
+    if before is not None:
+        yield y, tuple(before[i] if c == 0 else c if c > 0 else None for i, c in enumerate(codes))
+    else:
         yield y, tuple(c if c > 0 else None for c in codes)
+    if before is not None and after is not None:
+        yield x, tuple(after[i] if i in same else d for i, d in enumerate(before))
+        if before.count(None) == 1:
+            yield x, tuple(_divide(after, before) if d is None else d for d in before)
+
+
+def _divide(whole: Shape, part: Shape) -> Dim:
+    """The one size of ``part`` that is not known, if both have as many elements."""
+    names = Counter(d for d in whole if not isinstance(d, int))
+    names.subtract(d for d in part if isinstance(d, str))
+    left = [name for name, count in names.items() for _ in range(abs(count))]
+    product, known = (math.prod(d for d in s if isinstance(d, int)) for s in (whole, part))
+    if min(names.values(), default=0) < 0 or not all(map(is_size, left)) or known == 0:
+        return None
+    number, rest = divmod(product, known)
+    if rest or len(left) > 1 or (left and number != 1):
+        return None
+    return left[0] if left else number
+
+
+def _stack(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    yield from infer_alike(node.inputs, ask)
+    axis = parse(int, node.attrs.get("axis", "0"))
+    if (shape := ask(x)) is not None:
+        at = axis_of(axis, len(shape) + 1)
+        yield y, (*shape[:at], len(node.inputs), *shape[at:])
+    if (shape := ask(y)) is not None:
+        yield x, _drop_size(axis, shape, drop=True)
 
 
 def _swap(attrs: Attrs, shape: Shape) -> Shape:
@@ -366,5 +395,6 @@ OTHERS: dict[str, Callable[[Node, Value, Value, Ask], Inferred]] = {
     "Reshape": _reshape,
     "SliceChannel": _split,
     "repeat": _repeat,
+    "stack": _stack,
     "transpose": _transpose,
 }

@@ -25,14 +25,13 @@ MAY_BE_EMPTY = frozenset({"_split_v2"})  # MXNet's own tests split off parts wit
 
 
 def check_shapes(
-    has_numpy_shapes: bool, has_open_zeros: bool, node: Node, inputs: Sequence[Value | None],
+    has_numpy_shapes: bool, node: Node, inputs: Sequence[Value | None],
     results: Sequence[Value | None],
 ) -> None:  # fmt: skip
     """Refuse a node whose operands MXNet does not take, or whose result has no elements.
 
     MXNet takes a size of 0 as one that is not known, unless the symbol ``has_numpy_shapes``, which
-    operators of NumPy's and scalars tell as well. Parts of a split may have no elements. Where it
-    ``has_open_zeros``, a size of 1 may be that of zeros which MXNet infers from the other operand.
+    operators of NumPy's and scalars tell as well. Parts of a split may have no elements.
 
     Raises:
         ConversionError: with the shapes.
@@ -40,22 +39,21 @@ def check_shapes(
     shapes = [v.shape for v in inputs if v is not None and v.shape is not None]
     if len(shapes) == len(inputs):
         if (rule := checks.rules.get(node.op)) is not None:
-            known = [_without_ones(s) for s in shapes] if has_open_zeros else shapes
-            rule.function(*known, **checks.bind(rule, node.op, node.attrs))
+            rule.function(*shapes, **checks.bind(rule, node.op, node.attrs))
         if node.op in SHAPES:
             for shape, declared in zip(shapes[1:], SHAPES[node.op](node.attrs), strict=False):
                 require_same(shape, declared)
     has_numpy_shapes = has_numpy_shapes or node.op.startswith("_np") or () in shapes
     may_be_empty = has_numpy_shapes or node.op in MAY_BE_EMPTY
-    if may_be_empty or not shapes or any(0 in s for s in shapes):
+    if may_be_empty or any(0 in s for s in shapes):
         return
     for v in results[: len(node.outputs)]:
-        if v is not None and v.shape is not None and 0 in v.shape:
-            raise ConversionError(f"the result has no elements: its shape is {show_shape(v.shape)}")
-
-
-def _without_ones(shape: Shape) -> Shape:
-    return tuple(None if d == 1 else d for d in shape)
+        if v is None or v.shape is None or 0 not in v.shape:
+            continue
+        shape = show_shape(v.shape)
+        require(inputs, f"the size 0 in shape={shape} is one that MXNet infers, and nothing that "
+                        "reads the tensor tells it. Write the size into the symbol.")  # fmt: skip
+        raise ConversionError(f"the result has no elements: its shape is {shape}")
 
 
 def are_different(a: Dim, b: Dim) -> bool:

@@ -30,14 +30,12 @@ def make_full(g, shape: Ints, number, dtype: str):
 
 @reads("_zeros", ignore=("ctx",))
 def read_zeros(g, *, shape: Ints = (), dtype="float32"):
-    """A size of 0 is one that only the tensor's use tells, and that has no number: 1 broadcasts."""
-    return make_full(g, tuple(d or 1 for d in shape), 0, dtype)
+    return make_full(g, shape, 0, dtype)
 
 
 @reads_second("_zeros", ignore=("ctx",))
 def read_second_zeros(g, *, shape: Ints = (), dtype: str | None = None):
-    """Shapes are NumPy's: the size that only the tensor's use tells is -1."""
-    return make_full(g, tuple(1 if d < 0 else d for d in shape), 0, dtype or "float32")
+    return make_full(g, shape, 0, dtype or "float32")
 
 
 @reads("_zeros_without_dtype", ignore=("ctx",))

@@ -64,9 +64,10 @@ def read_rnn(
     require(not use_sequence_length or lengths is not None, "use_sequence_length without lengths")
     cell, directions = CELLS[mode], 2 if bidirectional else 1
     sizes = RnnSizes(state_size, num_layers, directions, len(cell.gates), projection_size)
+    states = [None if s is None or is_zero(g, s) else s for s in (state, cell_state)]
     if projection_size is not None:
         require(mode == "lstm" and not use_sequence_length, f"projection_size of a {mode}")
-        return run_projected_lstm(g, x, parameters, (state, cell_state), sizes)
+        return run_projected_lstm(g, x, parameters, states, sizes)
     lengths = g.cast(lengths, DType.INT32) if use_sequence_length else None
     vector = Vector(g, parameters, cell, sizes)
     features = vector.features()
@@ -78,7 +79,7 @@ def read_rnn(
     biases = [vector.biases() for _ in widths]
     ends = []
     for layer in range(num_layers):
-        initial = [layer_state(g, s, layer, directions) for s in (state, cell_state)]
+        initial = [layer_state(g, s, layer, directions) for s in states]
         y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, state_size,
                               directions, lengths)  # fmt: skip
         x = join_directions(g, y, directions)
@@ -131,16 +132,19 @@ class Vector:
         return self.g.Concat(*(self.g.Concat(*pair, axis=1) for pair in pairs), axis=0)
 
 
+def is_zero(g, state: Value) -> bool:
+    """Whether a state is zeros, which ONNX's operators begin with by themselves."""
+    maker = g.producer(state)
+    if maker is not None and maker.op == "Expand":
+        state = maker.inputs[0]
+    return state.tensor is not None and not state.array().any()
+
+
 def layer_state(g, state: Value | None, layer: int, directions: int):
     """One layer's part of a begin state, None where it is all zeros."""
-    if state is None or is_zero(state):
+    if state is None:
         return None
     return g.slice_axis(state, 0, layer * directions, (layer + 1) * directions)
-
-
-def is_zero(state: Value) -> bool:
-    """Whether a state is constant zeros, or a zeros of a batch still to be inferred."""
-    return state.tensor is not None and (0 in state.static_shape or not state.array().any())
 
 
 def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions: int, lengths):

@@ -57,8 +57,8 @@ def take_pieces(g, flat: Value, shapes):
 
 
 def initial_state(g, state: Value | None, at: int, x: Value, size: int):
-    """What one direction remembers at first; a state of no batch is zeros."""
-    if state is None or (state.tensor is not None and 0 in state.static_shape):
+    """What one direction remembers at first: zeros where there is no state."""
+    if state is None:
         batch = g.shape_from([g.size_of(x, 1), size])
         return g.Expand(g.scalar(0, x), batch)
     return g.Gather(state, at, axis=0)
