@@ -26,7 +26,7 @@ from .releases import Release
 from .target import legalizations, writes
 
 # Operands that are sizes; where they are known by name, a hint ``sizes`` holds them.
-SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
+SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "Split": 1, "TopK": 1}
 # Operators that give as much as they find or are asked for when the model runs, and the axis that
 # is that long (None: the one they name); others are made of them.
 COUNTED: Mapping[str, int | None] = {"NonMaxSuppression": 0, "NonZero": 1, "Range": 0, "TopK": None}

@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .shape import read_reverse
-from .slicing import FAR, split_equally
+from .slicing import FAR, split_evenly
 
 
 @reads("_np_squeeze", "_npi_squeeze")
@@ -132,10 +132,10 @@ def read_column_stack(g, *xs):
 
 @reads("_split_v2")
 def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
-    """Into equal sections, or parts that begin at ``indices``."""
+    """Into sections as even as they can be, or parts that begin at ``indices``."""
     axis = axis_of(axis, x.rank)
     if sections:
-        parts = split_equally(g, x, axis, sections)
+        parts = split_evenly(g, x, axis, sections)
     else:
         ends = (*indices[1:], FAR)
         parts = [g.slice_axis(x, axis, a, b) for a, b in zip(indices, ends, strict=True)]

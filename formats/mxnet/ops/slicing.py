@@ -6,8 +6,9 @@ from itertools import accumulate
 
 from serde.errors import require
 from serde.ir import arrays
+from serde.ir.dim_expr import combine
 from serde.ir.geometry import axis_of
-from serde.ir.graph import Dim, Value
+from serde.ir.graph import Dim, Value, show_shape
 from serde.rewrite.rules import Hint
 
 from ..rules import Bounds, reads
@@ -15,6 +16,7 @@ from ..target import legalizations, writes
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange
 
 FAR = 2**31 - 1  # an end beyond any axis
+FIX = "Give the sizes of the inputs as numbers (--input)."
 
 
 def flatten_without_axis(g, x: Value, axis: int | None) -> tuple[Value, int]:
@@ -68,6 +70,23 @@ def split_equally(g, x: Value, axis: int, count: int):
     return g.Split(x, [size // count] * count, axis=axis, outputs=count)
 
 
+def split_evenly(g, x: Value, axis: int, count: int):
+    """``count`` parts, of which the first are longer by one where they are not equal."""
+    require(count > 0, f"a split into {count} parts")
+    if count == 1:
+        return (x,)
+    size = x.ranked_shape[axis]
+    if isinstance(size, int):
+        return g.Split(x, list(even_sizes(size, count)), axis=axis, outputs=count)
+    up = list(range(count - 1, -1, -1))
+    return g.Split(x, g.Div(g.Add(g.size_of(x, axis), up), count), axis=axis, outputs=count)
+
+
+def even_sizes(size: Dim, count: int) -> Sizes:
+    """The sizes of the parts that ``split_evenly`` gives."""
+    return tuple(combine("/", combine("+", size, up), count) for up in range(count - 1, -1, -1))
+
+
 @writes("Slice")
 def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = None):
     """Ends may be named: they are sizes of tensors, to which the operand is cut."""
@@ -99,24 +118,45 @@ def bounds_of(size: Dim, first: int, last: int, by: int) -> tuple[int | None, in
     return None if by < 0 and first >= FAR else first, None if open_end else last
 
 
-@writes("Split", ignore=("num_outputs",))
-def write_split(s, x, sizes=None, *, axis, outputs: int = 1):
-    counts = sizes.ints() if sizes is not None else None
-    require(counts is not None, "a split into parts of unknown sizes")
-    require(min(counts, default=1) > 0, "a split with a part without elements")
-    starts = [0, *accumulate(counts[:-1])]
+@writes("Split")
+def write_split(
+    s, x, parts=None, *, axis, num_outputs: int | None = None, sizes: Hint[Sizes | None] = None
+):
+    """One part may be of a size with a name; parts of several such are as long as MXNet's own."""
+    size = x.ranked_shape[axis]
+    if parts is None and sizes is None and num_outputs is not None:
+        sizes = even_sizes(size, num_outputs)
+    if parts is None and sizes is not None and sizes == even_sizes(size, len(sizes)):
+        count = len(sizes)
+        return s["_split_v2"](x, indices=(), axis=axis, sections=count, outputs=count)
+    is_known = sizes is not None or (parts is not None and parts.tensor is not None)
+    require(is_known, f"a split into parts of sizes that are computed. {FIX}")
+    counts = sizes or parts.ints()
+    named = [at for at, n in enumerate(counts) if not isinstance(n, int)]
+    require(len(named) < 2, f"a split of {size} into parts of {show_shape(counts)}. " + FIX)
+    require(min((n for n in counts if isinstance(n, int)), default=1) > 0,
+            "a split with a part without elements")  # fmt: skip
+    turn = named[0] if named else len(counts)  # parts behind are counted from the end
+    ends = [sum(counts[: at + 1]) if at < turn else -sum(counts[at + 1 :]) or "None"
+            for at in range(len(counts))]  # fmt: skip
+    starts = [sum(counts[:at]) if at <= turn else -sum(counts[at:]) for at in range(len(counts))]
     return tuple(
-        s.slice_axis(x, axis=axis, begin=b, end=b + n) for b, n in zip(starts, counts, strict=True)
+        s.slice_axis(x, axis=axis, begin=b, end=e) for b, e in zip(starts, ends, strict=True)
     )
 
 
 @legalizations("Split")
 def legalize_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outputs: int = 1):
     """Parts without elements are constants; the sizes of equal parts follow from the whole."""
+    if sizes is not None and sizes.tensor is None:
+        return None
     counts = None if sizes is None else sizes.ints()
     if counts is None:
         size = x.ranked_shape[axis]
-        require(isinstance(size, int), "a split of dynamic size")
+        if outputs <= 2 and not isinstance(size, int):
+            return None
+        require(isinstance(size, int), f"a split of {size} into {outputs} parts, of which the last "
+                f"is the smallest. {FIX}")  # fmt: skip
         part = -(-size // outputs)
         counts = [max(0, min(part, size - i * part)) for i in range(outputs)]
     starts = [0, *accumulate(counts[:-1])]

@@ -58,6 +58,12 @@ CASES = {
     " z = Constant<value_ints=[0]>() q = Unsqueeze(b, z) pq = Add(p, q)"
     " some = Constant<value_ints=[-1,3]>() f = Reshape(pq, some) r = Relu(f) s = Shape(pq)"
     " y = Reshape(r, s)",
+    "halves": f"{A} | h, k = Split<axis=0, num_outputs=2>(a) y = Concat<axis=1>(k, k)",
+    "a part of a split": f"{A} | {SPLIT} two = Constant<value_ints=[2]>() one = Constant"
+    "<value_ints=[1]>() o = Sub(n, two) o2 = Sub(o, one) s3 = Concat<axis=0>(two, o2, one)"
+    " h, y, e = Split<axis=0>(a, s3)",
+    "what is behind a part of a split": f"{A} | {SPLIT} one = Constant<value_ints=[1]>()"
+    " o = Sub(n, one) s2 = Concat<axis=0>(o, one) h, y = Split<axis=0>(a, s2)",
     "reflections": f"{A} | p = Constant<value_ints=[0,2,0,1]>() y = Pad<mode=\"reflect\">(a, p)",
     "edges": f"{A} | p = Constant<value_ints=[2,1,3,0]>() y = Pad<mode=\"edge\">(a, p)",
     "frames of a signal": f"{A} | t = Transpose(a) k = Constant<value_int=1>()"
@@ -69,6 +75,8 @@ SIZES = [(4, 4), (5, 1), (1, 1)]
 TIGHT = {  # what has no elements is not MXNet's
     "expand of a difference": [(4, 4), (5, 1)], "expand of a quotient": [(4, 4), (5, 1)],
     "range in steps": [(4, 4), (5, 1)], "slice from the second on": [(4, 4), (5, 1)],
+    "halves": [(4, 4), (5, 1)], "a part of a split": [(4, 4), (5, 1)],
+    "what is behind a part of a split": [(4, 4), (5, 1)],
 }  # fmt: skip
 
 
@@ -91,7 +99,7 @@ def test_sizes_come_from_tensors(case, tmp_path):
     live_mxnet()
     inputs, _, body = CASES[case].partition(" | ")
     kind = "int64" if case.startswith("range") else "float"
-    model = model_of(f"g ({inputs}) => ({kind} y) {{ {body} }}")
+    model = model_of(f"g ({inputs}) => ({kind} y) {{ {body} }}", 18)
     serde.convert(model, tmp_path / "m-symbol.json")
     for n, m in TIGHT.get(case, SIZES):
         feeds = {"a": DRAW((n, 3), np.float32), "b": DRAW((m, 3), np.float32),
@@ -112,4 +120,21 @@ def test_a_slice_from_its_end_is_refused(tmp_path):
     body = f"{SPLIT} from = Constant<value_ints=[-2]>() r = Shape(b) m = Gather(r, zero)"
     model = model_of(f"g ({A}, {B}) => (float y) {{ {body} y = Slice(a, from, m, zero) }}")
     with pytest.raises(Unconvertible, match="from its end"):
+        serde.convert(model, tmp_path / "m-symbol.json")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("y, z, w = Split<axis=0, num_outputs=3>(a)", "a split of n into 3 parts, of which the last"),
+        ("y, z, w = Split<axis=0>(a, s)", "a split into parts of sizes that are computed"),
+        (f"{SPLIT} m = Gather(r, zero) t = Concat<axis=0>(m, m) y, z = Split<axis=0>(a, t)",
+         "a split of n into parts of "),
+    ],
+)  # fmt: skip
+def test_splits_of_dynamic_sizes_are_refused(body, why, tmp_path):
+    given = f"{A}, {B}, int64[3] s" if "(a, s)" in body else f"{A}, {B}"
+    shape = "r = Shape(b)" if "Gather(r" in body else ""
+    model = model_of(f"g ({given}) => (float y) {{ {shape} {body} }}", 18)
+    with pytest.raises(Unconvertible, match=why):
         serde.convert(model, tmp_path / "m-symbol.json")

@@ -64,9 +64,12 @@ CASES = [
     numpy("_npi_broadcast_to", f32(3), shape="(2, 3)"),
     numpy("_npi_broadcast_to", f32(1, 3), shape="(2, -2)"),
     refuses("_npi_rot90", X, says="axes=None are not two"),
-    refuses(
-        "_split_v2", f32(5, 2), indices="()", sections=2, axis=0, says="5 does not split into 2"
+    *(  # the first parts are longer
+        numpy(op, f32(*shape), indices="()", axis=1, sections=n)
+        for op in ("_split_v2", "_npi_hsplit")
+        for shape, n in (((3, 7), 3), ((3, 5, 2), 2), ((2, 9), 4), ((2, 2), 3), ((2, 0), 3))
     ),
+    *(case("_split_v2", f32(7, 3), indices="()", axis=0, sections=n) for n in (2, 3, 4)),
     *(several(f"_np_atleast_{n}d", x) for n in (1, 2, 3) for x in (f64(2), i32(2, 1), i32())),
     several("_np_atleast_3d", f32(0), f32(2, 3, 1)),
     numpy("_npi_broadcast_to", SCALAR, shape="(2, 2)"),
