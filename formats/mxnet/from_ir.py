@@ -44,7 +44,8 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:
         raise Unconvertible(writes.name, problems)
-    return replace(propagate_dynamic(done), notes=(*graph.notes, *_list_dropped_inputs(done)))
+    notes = dict.fromkeys((*graph.notes, *done.notes, *_list_dropped_inputs(done)))
+    return replace(propagate_dynamic(done), notes=tuple(notes))
 
 
 def _list_dropped_inputs(graph: Graph) -> Iterator[str]:

@@ -24,7 +24,7 @@ from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
 from ..target import scalar_value, storage_type_name, writes
-from .dynamic_shapes import Sizes, emit_arange, emit_iterations
+from .dynamic_shapes import FINDS, Sizes, emit_arange, emit_iterations
 
 COUNTS = ("num_args", "num_outputs")
 MOST = 2**31 - 1  # turns of a loop that has no bound
@@ -220,7 +220,10 @@ def inner_node(op: str, inputs: tuple[Value, ...], output: Value, **attrs) -> No
 
 @writes("Loop")
 def write_loop(s, most, going, *states, body: Graph, sizes: Hint[Sizes | None] = None):
-    """A loop that no condition ends is MXNet's foreach; of others nothing but states comes out."""
+    """A loop that no condition ends is MXNet's foreach, which infers the shapes in its body.
+
+    Of other loops nothing but states comes out.
+    """
     turns = scalar_value(most)
     still, constant = body.inputs[1], body.outputs[0]
     endless = constant.tensor is not None and bool(constant.array().all())
@@ -229,16 +232,20 @@ def write_loop(s, most, going, *states, body: Graph, sizes: Hint[Sizes | None] =
     kinds = [(v.dtype, v.shape) for v in body.inputs[2:]]
     ends = body.outputs[1 : len(states) + 1]
     require([(v.dtype, v.shape) for v in ends] == kinds, "states that change their shape")
-    if kept and begun and turns is not None and turns > 0:
+    finds = sorted({node.op for node in body.all_nodes()} & FINDS)
+    is_foreach = kept and begun and not finds
+    if is_foreach and turns is not None and turns > 0:
         numbers = s.const(arrays.arange(turns).reshape(-1, 1), DType.INT64, name=f"{s.name}/turns")
         return emit_foreach(s, numbers, states, body)
     only_states = len(body.outputs) == len(states) + 1
-    if kept and begun and turns is None and most is not None and (sizes or not only_states):
+    if is_foreach and turns is None and most is not None and (sizes or not only_states):
         steps = (
             emit_arange(s, sizes[0]) if sizes else emit_iterations(s, s.Reshape(most, shape=(1,)))
         )
         numbers = s.Cast(s.Reshape(steps, shape=(-1, 1)), dtype="int64")
         return emit_foreach(s, numbers, states, body)
+    require(only_states or not finds, f"outputs of a loop in which {', '.join(finds)} finds sizes. "
+            "Compute them in front of the loop.")  # fmt: skip
     require(only_states, "outputs of a loop that a condition ends")
     return emit_while_loop(s, most, going, states, body)
 

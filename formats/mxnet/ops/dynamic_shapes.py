@@ -16,7 +16,12 @@ from serde.ir.graph import Dim, Value
 from ..target import storage_type_name
 
 Sizes = tuple[Dim, ...]
-COMPUTED = "a dynamic shape"
+COMPUTED = (
+    "a shape that is only known when the model runs. Make the operand that holds it a constant, or "
+    "give the inputs' sizes as numbers (--input)."
+)
+# Operators that find how long their results are when they run.
+FINDS = frozenset({"_contrib_boolean_mask", "_npi_bincount", "_npi_unique", "_npx_nonzero"})
 
 
 def emit_arange(s, size: Dim) -> Value:
@@ -138,7 +143,8 @@ def broadcast_shapes(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
 
 def emit_iterations(s, count: Value) -> Value:
     """``0, 1, 2 … count - 1`` as floats: there are as many counts of numbers as the last one has
-    before it, and one more.
+    before it, and one more. There is at least one: MXNet has no tensors without elements.
     """
+    s.note("takes a size from a tensor when it runs, where MXNet takes no 0")
     top = s.Cast(s["_minus_scalar"](count, scalar=1), dtype="int64")
     return emit_arange_like(s, s["_npi_bincount"](top, has_weights=False))

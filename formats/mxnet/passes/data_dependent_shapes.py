@@ -14,7 +14,8 @@ from typing import Any
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
 
-FINDS = frozenset({"_contrib_boolean_mask", "_npi_bincount", "_npi_unique", "_npx_nonzero"})
+from ..ops.dynamic_shapes import FINDS
+
 # Ones for the rows of a tensor.
 MASK: tuple[tuple[str, dict[str, object]], ...] = (
     ("Cast", {"dtype": "float32"}), ("_contrib_arange_like", {"axis": 0}), ("ones_like", {}),

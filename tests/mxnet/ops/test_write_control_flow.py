@@ -129,7 +129,25 @@ g (float[1] x) => (float[k] y)
       next = Concat <axis = 0> (s, x)
     }>
 }"""
+FOUND = """
+g (float[2,3] x, int64[1] rows, bool[2] kept) => (float[2,3] y)
+{
+  turns = Constant <value_int = 3> ()
+  y = Loop (turns, , x) <
+    body = b (int64 i, bool going, float[2,3] s) => (bool on, float[2,3] next) {
+      on = Identity (going)
+      made = ConstantOfShape <value = float[1] {2.0}> (rows)
+      some = Compress <axis = 0> (s, kept)
+      a = ReduceSum <keepdims = 0> (made)
+      b = ReduceSum <keepdims = 0> (some)
+      c = Add (a, b)
+      next = Add (s, c)
+    }>
+}"""
 CASES = {
+    "sizes found in a loop": (
+        FOUND, {"x": X, "rows": np.array([3]), "kept": np.array([True, False])}
+    ),
     "if true": (BRANCHES, {"x": X, "flag": np.array([True]), "w": X[::-1].copy()}),
     "if false": (BRANCHES, {"x": X, "flag": np.array([False]), "w": X[::-1].copy()}),
     "turns counted": (COUNTED, {"x": X, "w": X[::-1].copy()}),
@@ -169,3 +187,16 @@ def test_what_a_loop_that_ends_by_itself_gathers_is_refused():
 def test_a_state_that_grows_is_refused():
     with pytest.raises(Unconvertible, match="states that change their shape"):
         encode_body(GROWING)
+
+
+def test_turns_that_find_sizes_and_give_outputs_are_refused():
+    body = SCANNED.replace("n = Add (s, row)", "m = NonZero (row) k = ReduceSum <keepdims = 0> (m) "
+                           "l = Cast <to = 1> (k) t = Add (s, l) n = Add (t, row)")  # fmt: skip
+    with pytest.raises(Unconvertible, match="of a loop in which _npx_nonzero finds sizes"):
+        encode_body(body)
+
+
+def test_sizes_that_may_not_be_0_are_told_of():
+    made = "g (int64[2] s) => (float[n,m] y) { y = ConstantOfShape (s) }"
+    (note,) = from_ir(raise_to_ir(decode(model_of(made)))).notes
+    assert note.endswith("takes a size from a tensor when it runs, where MXNet takes no 0")
