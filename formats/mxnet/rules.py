@@ -19,6 +19,7 @@ Bounds = tuple[int | None, ...]
 Floats = tuple[float, ...]
 Pairs = tuple[tuple[int, int], ...]
 INTEGER = re.compile(r"[+-]?\d{1,19}")
+BRACKETS = re.compile(r"[()\[\]]")
 SUFFIXED = re.compile(r".*[\d.][fF]")
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 # Annotations that may stand on any node, since MXNet 0.8 also as ``<argument>_<key>``.
@@ -78,7 +79,7 @@ def _floats(text: str) -> Floats:
 
 
 def _pairs(text: str) -> Pairs:
-    numbers = [_int(p) for p in text.replace("(", " ").replace(")", " ").split(",") if p.strip()]
+    numbers = [_int(p) for p in BRACKETS.sub(" ", text).split(",") if p.strip()]
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 

@@ -113,3 +113,61 @@ def test_a_model_without_parameters(tmp_path: Path) -> None:
     (tmp_path / "net-0000.params").write_bytes(zip_bytes({}))
     report = serde.convert(tmp_path / "net", tmp_path / "y.onnx", inputs={"data": (2, 3)})
     assert report.notes == []
+
+
+X = np.random.default_rng(3).standard_normal((3, 4, 5), np.float32)
+# Attributes as the interface of MXNet 2.0 that writes them spells them, and what NumPy computes.
+SPELLED: dict[str, tuple[str, dict[str, str], Any]] = {
+    "sort": ("sort", {"axis": "1", "is_ascend_s": "1"}, np.sort(X, 1)),
+    "argsort": ("argsort", {"axis": "1", "is_ascend_s": "1", "dtype": "int64"}, np.argsort(X, 1)),
+    "argsort, the largest first": (
+        "argsort", {"axis": "-1", "is_ascend_s": "0", "dtype": "int64"}, np.argsort(-X, -1)
+    ),
+    "argsort, by its symbol": (
+        "argsort", {"axis": "-1", "is_ascend": "False", "dtype": "int64"}, np.argsort(-X, -1)
+    ),
+    "around": ("_npi_around", {"decimal": "1"}, np.around(X, 1)),
+    "around, by its symbol": ("_npi_around", {"decimals": "1"}, np.around(X, 1)),
+    "pad": (
+        "_npi_pad", {"pad_width": "[[0,0],[1,2],[3,0]]", "mode": "constant",
+                     "constant_values": "2", "reflect_type": "even"},
+        np.pad(X, ((0, 0), (1, 2), (3, 0)), constant_values=2),
+    ),
+    "pad with reflections": (
+        "_npi_pad", {"pad_width": "[[0,0],[1,2],[3,0]]", "mode": "reflect",
+                     "constant_values": "0", "reflect_type": "even"},
+        np.pad(X, ((0, 0), (1, 2), (3, 0)), mode="reflect"),
+    ),
+    "hsplit": (
+        "_npi_hsplit", {"axis": "0", "indices": "[]", "sections": "2", "squeeze_axis": "0"},
+        np.hsplit(X, 2)[0],
+    ),
+    "array_split": (
+        "_split_v2", {"axis": "2", "indices": "[]", "sections": "3", "squeeze_axis": "0"},
+        np.array_split(X, 3, 2)[0],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_the_spelling_of_attributes(name: str, tmp_path: Path) -> None:
+    op, attrs, expected = SPELLED[name]
+    path = tmp_path / "m-symbol.json"
+    path.write_text(symbol([variable("x"), node(op, "y", [0], **attrs)], **FLAGS))
+    serde.convert(str(path), str(tmp_path / "m.onnx"), inputs={"x": X.shape})
+    (got,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": X})
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_size_behind_that_of_the_parameters(tmp_path: Path) -> None:
+    """As ``npx.random.normal_n`` writes it."""
+    sizes = {"loc": "0.0", "scale": "1.0", "size": "(-2, 2, 3)"}
+    path = tmp_path / "m-symbol.json"
+    path.write_text(
+        symbol([variable("x"), node("_npi_normal", "n", [], **sizes), node("_npi_add", "y", [0, 1])],
+               **FLAGS)
+    )  # fmt: skip
+    serde.convert(str(path), str(tmp_path / "m.onnx"), inputs={"x": (2, 3)}, random="onnx")
+    (got,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": X[0, :2, :3]})
+    assert got.shape == (2, 3)

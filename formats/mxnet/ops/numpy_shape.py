@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import DType, Value
 
-from ..rules import reads
+from ..rules import reads, reads_second
 from .shape import read_reverse
 from .slicing import FAR, split_evenly
 
@@ -154,6 +154,13 @@ def read_numpy_split(place, g, x, *, indices: Ints, axis=1, squeeze_axis=False, 
 
 for _name, _place in {"h": 1, "d": 2}.items():
     reads(f"_npi_{_name}split")(partial(read_numpy_split, _place))
+
+
+@reads_second("_npi_hsplit", ignore=("axis",))
+def read_second_hsplit(g, x, *, indices: Ints, squeeze_axis=False, sections=0):
+    """MXNet 2.0 looks at no ``axis``, and writes 0."""
+    frame = {"squeeze_axis": squeeze_axis, "sections": sections}
+    return read_split_v2(g, x, indices=indices, axis=min(1, x.rank - 1), **frame)
 
 
 @reads("_npi_broadcast_to")

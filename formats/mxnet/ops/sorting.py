@@ -44,6 +44,15 @@ def read_argsort(g, x, *, axis: int | None = -1, is_ascend=True, dtype="float32"
     return g.cast(sort_along(g, x, axis, 0, is_ascend)[1], dtype_of(dtype))
 
 
+@reads_second("argsort")
+def read_second_argsort(
+    g, x, *, axis: int | None = -1, is_ascend: bool | None = None, is_ascend_s: bool | None = None,
+    dtype="float32",
+):  # fmt: skip
+    ascending = False not in (is_ascend, is_ascend_s)
+    return read_argsort(g, x, axis=axis, is_ascend=ascending, dtype=dtype)
+
+
 @reads("topk")
 def read_topk(
     g, x, *, axis: int | None = -1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"

@@ -190,6 +190,12 @@ def read_around(g, x, *, decimals=0):
     return g.Round(x) if decimals == 0 else g.Div(g.Round(g.Mul(x, factor)), factor)
 
 
+@reads_second("_npi_around")
+def read_second_around(g, x, *, decimals=0, decimal=0):
+    """``np.around`` of MXNet 2.0 writes ``decimals`` under another name."""
+    return read_around(g, x, decimals=decimals or decimal)
+
+
 @reads("clip")
 def read_clip(g, x, *, a_min: float, a_max: float):
     """``a_max`` where an element is above it, else ``a_min`` where it is below that."""

@@ -146,7 +146,8 @@ g (float[2,3] x, int64[1] rows, bool[2] kept) => (float[2,3] y)
 }"""
 CASES = {
     "sizes found in a loop": (
-        FOUND, {"x": X, "rows": np.array([3]), "kept": np.array([True, False])}
+        FOUND,
+        {"x": X, "rows": np.array([3]), "kept": np.array([True, False])},
     ),
     "if true": (BRANCHES, {"x": X, "flag": np.array([True]), "w": X[::-1].copy()}),
     "if false": (BRANCHES, {"x": X, "flag": np.array([False]), "w": X[::-1].copy()}),

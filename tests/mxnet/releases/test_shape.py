@@ -61,6 +61,12 @@ CASES = [
     second("_npx_index_update", CUBE, of([[0, 1], [2, 0]], "int64"), f32(2, 4, seed=1))
     .but(fixed=AXES),
     second("_npx_index_update", CUBE, of([[1]], "int32"), f32(1)),
+    second("_npi_hsplit", f32(2, 4, 3), indices="[]", sections=2, axis=0),
+    second("_npi_hsplit", f32(6), indices="[]", sections=3, axis=0),
+    second("_split_v2", f32(2, 7), indices="[]", sections=3, axis=1),
+    second("_npi_around", f32(2, 3), decimals=1), second("_npi_around", f32(2, 3)),
+    second("argsort", CUBE, axis=1, is_ascend=False, dtype="int64"),
+    second("argsort", CUBE, dtype="int32"),
     second("slice", CUBE, begin="(None, 1)", end="(None, None)", step="(None, 1)"),
     second("slice", CUBE, begin="(1, None, 0)", end="(2, None, 3)"),
     second("slice_axis", CUBE, axis=1, begin=1, end="None"),

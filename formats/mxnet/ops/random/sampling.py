@@ -153,8 +153,11 @@ def read_shuffle(draw, g, x):
 def draw_numpy(function, draw, g, size: Ints | None, operands, numbers, before=False):
     """Numbers of the shape of all parameters, or ``size``, or with ``before`` both in a row.
 
-    A parameter is an operand where its attribute is None.
+    A parameter is an operand where its attribute is None. In MXNet 2.0 a size of -2 in front stands
+    for the shape of the parameters.
     """
+    if size is not None and size[:1] == (-2,):
+        size, before = size[1:], True
     tensors = iter(g.cast(x, DType.FLOAT32) for x in operands if x is not None)
     full = [next(tensors) if n is None else g.const(n, DType.FLOAT32) for n in numbers]
     common = full[0]
