@@ -209,7 +209,7 @@ def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
 @reads_between(0, 1100)("SpatialTransformer", ignore=("cudnn_off",), only=TRANSFORMER)
 def read_old_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     """Before MXNet 0.11 what lies outside is extrapolated from the elements that lie there in
-    memory; behind the last image, where it reads anything, they are the last element.
+    memory; behind the last image it reads what happens to be there, which mostly is 0.
     """
     note_old_meaning(g, "0.11")
     batch, channels, height, width = x.static_shape
@@ -222,10 +222,11 @@ def read_old_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     (top, down), (left, right) = parts
     images = arrays.arange(batch * channels).reshape(batch, channels, 1, 1) * height * width
     start = g.Add(g.Add(g.Mul(top, width), left), g.const(images, DType.INT64))
-    flat, end = g.Reshape(x, [-1]), batch * channels * height * width - 1
+    behind = g.const(arrays.zeros((2 * width + 2,), x.type.numpy))
+    flat = g.Concat(g.Reshape(x, [-1]), behind, axis=0)
 
     def weigh(step: int, *shares):
-        values = g.Gather(flat, g.Min(g.Add(start, step), g.const(end, DType.INT64)), axis=0)
+        values = g.Gather(flat, g.Add(start, step), axis=0)
         return g.Mul(g.Mul(values, shares[0]), shares[1])
 
     up, back = g.Sub(1.0, down), g.Sub(1.0, right)

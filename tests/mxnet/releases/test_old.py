@@ -59,6 +59,10 @@ CASES = [
     *(in_release(r, "SpatialTransformer", f32(n, 2, 5, 4), theta(n, far), target_shape="(3, 4)",
                  **SPATIAL).but(fixed=fixed)
       for r, fixed in ((FIRST, "the static shape"), (SECOND, "")) for n, far in ((2, 0.0), (3, 0.1))),
+    # of one image: beyond it lies what is in memory, here zeros
+    in_release(FIRST, "SpatialTransformer", f32(1, 2, 6, 5),
+               of([[1.05, 0.02, 0.03, -0.02, 1.04, 0.02]], "float32"), target_shape="(4, 6)",
+               **SPATIAL).but(fixed="the static shape"),
     *(in_release(r, "clip", x, a_min=low, a_max=high)
       for r in (FIRST, FOURTH) for x, low, high in (
           (u8(2, 3, high=255), -1, 300), (u8(8), 2, -2), (i32(2, 3), -2, 2), (f32(2, 3), -1, 1))),
