@@ -137,7 +137,7 @@ def list_files(folder: Path) -> dict[str, str] | None:
         document = json.loads(read_regular(folder / NAME, MOST_BYTES))
         if document.get("kind") != KIND:
             return None
-    except (OSError, ValueError, RecursionError, AttributeError, MalformedFile):
+    except (FileNotFoundError, ValueError, RecursionError, AttributeError, MalformedFile):
         return None
     try:
         parts = [*_Reader(folder / NAME).manifest(document, "").all_parts()]
