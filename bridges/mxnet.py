@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,13 @@ from serde.plugins import Bridge
 
 from .mxnet_export import data_inputs, export_model
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
+from .mxnet_run import FLOATS, Model, begin_at, cut_at_outputs, run_symbol, with_plain_labels
 from .numpy_compat import mend_mxnet, restore
 
-FLOATS = frozenset({np.float16, np.float32, np.float64})
+if TYPE_CHECKING:
+    from serde.formats.mxnet.io.discover import Files
+
+BINDING = ("ignore_extra", "match_params", "inputs", "set_inputs")  # options that bind arrays
 # MXNet imports distutils, which Python has no more from 3.12 on; setuptools brings it back.
 INSTALL = (
     "MXNet 1.9.1 is needed for this: pip install --no-deps mxnet==1.9.1 && "
@@ -109,12 +113,18 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     ``params`` maps names, with or without ``arg:`` and ``aux:``, to NDArrays or NumPy arrays; a
     pair ``(arg_params, aux_params)`` or the path of a file will do as well.
     """
-    from serde.formats.mxnet.decode import decode_symbol
-    from serde.formats.mxnet.io.symbol_json import parse_symbol
+    from serde.formats.mxnet.decode import decode_files
 
-    symbol, held = _symbol_and_params(model, params)
+    return decode_files(_collect(model, params), **options)
+
+
+def _collect(model: Any, params: Any) -> Files:
+    """The text of a live model's symbol and its parameters, as of files."""
+    from serde.formats.mxnet.io.discover import Files
+
+    symbol, arrays = _symbol_and_params(model, params)
     name = getattr(model, "name", None) or "symbol"
-    return decode_symbol(parse_symbol(symbol, str(name)), held, str(name), **options)
+    return Files(str(name), symbol.encode(), arrays)
 
 
 def _symbol_and_params(model: Any, params: Any) -> tuple[str, Any]:
@@ -170,7 +180,7 @@ def trace(block: Any, *inputs: Any, **options: Any) -> Graph:
 
     name = str(getattr(block, "name", None) or "block")
     symbol, arrays, recording = record(import_mxnet(), block, inputs)
-    graph = decode_symbol(parse_symbol(symbol, name), _to_params(arrays), name)
+    graph = decode_symbol(parse_symbol(symbol, name), _to_params(arrays), name, named=None)
     names = [v.name for v in graph.inputs]
     data_names = [n["name"] for n in recording.nodes[: len(inputs)]]
     shapes = {n: (x.shape, np.dtype(x.dtype)) for n, x in zip(data_names, inputs, strict=True)}
@@ -192,35 +202,51 @@ def run(
 
 def prepare(
     source: Any, *, params: Any = None, outputs: Sequence[str] | None = None,
-    epoch: int | None = None, kernels: str = "onednn", **options: Any,
+    epoch: int | None = None, kernels: str = "onednn", cut_inputs: Sequence[str] | None = None,
+    **options: Any,
 ) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:  # fmt: skip
-    """A function of the feeds that runs a model, as ``run`` does."""
+    """A function of the feeds that runs a model, as ``run`` does.
+
+    The arrays are those that a conversion with the same options binds.
+    """
+    from serde.formats.mxnet.bind.symbol_info import symbol_info
+    from serde.formats.mxnet.decode import decode_files
+    from serde.formats.mxnet.io.discover import find
+    from serde.formats.mxnet.passes.drop_labels import drop_labels
+
     mx = import_mxnet()
-    if isinstance(source, (str, os.PathLike)):
-        from serde.formats.mxnet.io.discover import find
-
-        files = find(Path(source), params, epoch)
-        text, held = files.symbol.decode(), files.params
-    else:
-        text, held = _symbol_and_params(source, params)
-    symbol = mx.sym.load_json(_with_plain_labels(text))
+    is_path = isinstance(source, (str, os.PathLike))
+    files = find(Path(source), params, epoch) if is_path else _collect(source, params)
+    binding = {n: options[n] for n in BINDING if n in options}
+    graph = decode_files(files, outputs=outputs, cut_inputs=cut_inputs, **binding)
+    inference = drop_labels(graph, outputs is not None)
+    text = with_plain_labels(files.symbol.decode())
+    symbol = mx.sym.load_json(begin_at(text, graph, cut_inputs or ()))
     if outputs:
-        symbol = _cut_at_outputs(mx, symbol, outputs)
+        symbol = cut_at_outputs(mx, symbol, outputs)
     elif len(symbol) > 1:
-        symbol = mx.sym.Group([symbol[at] for at in _find_inference_outputs(text, held)])
-    arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
+        kept = set(inference.outputs)
+        symbol = mx.sym.Group([symbol[i] for i, v in enumerate(graph.outputs) if v in kept])
+    needed = {v.name for v in inference.inputs}
+    tensors = {v.name: v.tensor for v in graph.constants()}
+    tensors |= {n: t for n, t in symbol_info(graph).input_arrays.items() if n in needed}
+    model = Model(
+        symbol.tojson(), {n: t.load() for n, t in tensors.items() if t is not None}, needed
+    )
     if kernels == "plain":
-        return partial(_run_without_onednn, symbol.tojson(), arrays)
-    return partial(_run_symbol, mx, symbol, arrays)
+        return partial(_run_without_onednn, model)
+    return partial(run_symbol, mx, symbol, model)
 
 
-def _run_without_onednn(text: str, arrays: Any, feeds: Any) -> list[Any]:
-    """``_run_symbol`` in a process where MXNet does not use oneDNN."""
+def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
+    """``run_symbol`` in a process where MXNet does not use oneDNN."""
     with tempfile.TemporaryDirectory() as folder:
-        names = {"arrays": list(arrays), "feeds": list(feeds)}
+        names = {
+            "arrays": list(model.arrays), "feeds": list(feeds), "needed": sorted(model.needed)
+        }  # fmt: skip
         Path(folder, "names.json").write_text(json.dumps(names))
-        Path(folder, "symbol.json").write_text(text)
-        np.savez(Path(folder, "arrays.npz"), *arrays.values())
+        Path(folder, "symbol.json").write_text(model.text)
+        np.savez(Path(folder, "arrays.npz"), *model.arrays.values())
         np.savez(Path(folder, "feeds.npz"), *feeds.values())
         code = f"from {__name__} import run_folder; run_folder({folder!r})"
         quiet = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0"}
@@ -243,79 +269,14 @@ def run_folder(folder: str) -> None:
         for kind in ("arrays", "feeds")
     )
     mx = import_mxnet()
-    symbol = mx.sym.load_json((at / "symbol.json").read_text())
-    np.savez(at / "results.npz", *_run_symbol(mx, symbol, arrays, feeds))
+    model = Model((at / "symbol.json").read_text(), arrays, names["needed"])
+    symbol = mx.sym.load_json(model.text)
+    np.savez(at / "results.npz", *run_symbol(mx, symbol, model, feeds))
 
 
 def _load_arrays(path: Path) -> list[np.ndarray[Any, Any]]:
     with np.load(path, allow_pickle=False) as arrays:
         return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
-
-
-def _run_symbol(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
-    try:
-        return _outputs(mx, symbol, arrays, feeds)
-    except mx.base.MXNetError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
-
-
-def _cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
-    internals = symbol.get_internals()
-    known = internals.list_outputs()
-    return mx.sym.Group([
-        internals[n if n in known else f"{n}_output"] for n in outputs
-    ])  # fmt: skip
-
-
-def _find_inference_outputs(text: str, params: Any) -> list[int]:
-    """The outputs of a symbol that are left without labels."""
-    from serde.formats.mxnet.decode import decode_symbol
-    from serde.formats.mxnet.io.symbol_json import parse_symbol
-    from serde.formats.mxnet.passes.drop_labels import drop_labels
-
-    graph = decode_symbol(parse_symbol(text), params, "symbol", ignore_extra=True)
-    kept = set(drop_labels(graph).outputs)
-    return [at for at, value in enumerate(graph.outputs) if value in kept]
-
-
-def _with_plain_labels(text: str) -> str:
-    """A symbol whose output layers have variables for labels, the shapes of which MXNet infers."""
-    from serde.formats.mxnet.bind.op_names import CANONICAL
-    from serde.formats.mxnet.passes.drop_labels import OUTPUT_LAYERS
-
-    symbol = json.loads(text)
-    nodes = symbol["nodes"]
-    heads = [n for n in nodes
-             if CANONICAL.get(n["op"], n["op"]) in OUTPUT_LAYERS and len(n["inputs"]) > 1
-             and nodes[n["inputs"][1][0]]["op"] != "null"]  # fmt: skip
-    moved = len(heads)
-    for links in (*(n["inputs"] for n in nodes), symbol["heads"]):
-        links[:] = [[node + moved, *rest] for node, *rest in links]
-    for at, head in enumerate(heads):
-        head["inputs"][1] = [at, 0, 0]
-    labels = [{"op": "null", "name": f"{n['name']}/label", "inputs": []} for n in heads]
-    symbol["nodes"] = [*labels, *nodes]
-    symbol["arg_nodes"] = [i for i, n in enumerate(symbol["nodes"]) if n["op"] == "null"]
-    return json.dumps({k: v for k, v in symbol.items() if k != "node_row_ptr"}) if heads else text
-
-
-def _outputs(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
-    values = {**arrays, **feeds}
-    if not mx.util.is_np_shape():  # which has no tensors without axes
-        values = {n: np.reshape(a, 1) if np.ndim(a) == 0 else a for n, a in values.items()}
-    shapes = {n: a.shape for n, a in values.items() if n in set(symbol.list_inputs())}
-    arguments, _, states = symbol.infer_shape_partial(**shapes)
-    names = symbol.list_arguments() + symbol.list_auxiliary_states()
-    inferred = dict(zip(names, [*arguments, *states], strict=True))
-    tensors: dict[str, Any] = {}
-    for name in symbol.list_inputs():
-        array = values.get(name)
-        array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
-        tensors[name] = mx.nd.array(array, dtype=array.dtype)
-    with mx.autograd.predict_mode():
-        result = mx.nd.CachedOp(symbol)(*(tensors[n] for n in symbol.list_inputs()))
-    return [y.asnumpy() for y in (result if isinstance(result, list) else [result])]
 
 
 def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
@@ -375,7 +336,15 @@ def install() -> None:
 
 
 BRIDGE = Bridge(
-    "mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol}, prepare, has_scalars=False
+    "mxnet",
+    ("mxnet",),
+    "mxnet",
+    decode,
+    run,
+    {"mxnet": to_symbol},
+    prepare,
+    begins_anywhere=True,
+    has_scalars=False,
 )
 if not any(isinstance(f, _Finder) for f in sys.meta_path):
     sys.meta_path.insert(0, _Finder())

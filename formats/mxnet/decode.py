@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from serde.ir.graph import Graph
 from serde.passes.cut_inputs import cut
 
 from .bind.bind_params import bind_params
-from .io.discover import find
+from .io.discover import Files, find
 from .io.params import Params
 from .io.symbol_json import Symbol, parse_symbol
 from .rules import NEWEST
@@ -23,9 +23,13 @@ VERSION = "mxnet.version"  # metadata key of the version that wrote the symbol
 def decode(
     path: str | os.PathLike[str], *, params: Any = None,
     epoch: int | None = None, ignore_extra: bool = False, match_params: bool = False,
-    outputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None, inputs: Mapping[str, Any] | None = None,
+    set_inputs: Mapping[str, Any] | None = None, cut_inputs: Sequence[str] | None = None,
 ) -> Graph:  # fmt: skip
     """Read an MXNet model: variables with an array are constants, the others inputs.
+
+    Variables that ``inputs``, ``set_inputs`` or ``cut_inputs`` name, labels, and what layers read
+    as data are inputs all the same.
 
     ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
     ``params`` a parameter file, or a mapping of names, with or without ``arg:`` and ``aux:``, to
@@ -34,11 +38,22 @@ def decode(
     pairs arrays with variables of other names, by kind, shape and order. With ``outputs``, names
     of values or layers, arrays that these do not depend on are not looked at.
     """
-    files = find(Path(path), params, epoch)
-    symbol = parse_symbol(files.symbol, files.symbol_path)
+    return decode_files(
+        find(Path(path), params, epoch), ignore_extra, match_params, outputs, inputs, set_inputs,
+        cut_inputs,
+    )  # fmt: skip
+
+
+def decode_files(
+    files: Files, ignore_extra: bool = False, match_params: bool = False,
+    outputs: Sequence[str] | None = None, inputs: Mapping[str, Any] | None = None,
+    set_inputs: Mapping[str, Any] | None = None, cut_inputs: Sequence[str] | None = None,
+) -> Graph:  # fmt: skip
+    """The graph of a symbol's text and its parameters, see ``decode``."""
     return decode_symbol(
-        symbol, files.params, files.symbol_path, ignore_extra, files.searched, match_params,
-        outputs,
+        parse_symbol(files.symbol, files.symbol_path), files.params, files.symbol_path,
+        ignore_extra, files.searched, match_params, outputs,
+        {*(inputs or ()), *(set_inputs or ()), *(cut_inputs or ())},
     )  # fmt: skip
 
 
@@ -58,14 +73,16 @@ def parse_version(text: str | None) -> int:
 def decode_symbol(
     symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
     searched: str = "", match_params: bool = False, outputs: Sequence[str] | None = None,
+    named: Collection[str] | None = (),
 ) -> Graph:  # fmt: skip
     """The graph of a symbol and its parameters; ``path`` is what errors call it.
 
-    ``searched`` tells what was looked for where there are no parameters.
+    ``searched`` tells what was looked for where there are no parameters. ``named`` are variables
+    that are inputs whatever array there is; with None every array is a constant.
     """
     if outputs and params is not None and params.names and not match_params:
         symbol, params = _cut(symbol, params, outputs)
-    graph = bind_params(symbol, params, path, ignore_extra, searched, match_params)
+    graph = bind_params(symbol, params, path, ignore_extra, searched, match_params, named)
     name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
     return replace(graph, name=name, metadata={VERSION: show_version(symbol.version)})
 

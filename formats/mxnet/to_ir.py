@@ -14,12 +14,13 @@ from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops
 from .bind.bind_params import refuse_missing_parameters
+from .bind.declared import Declared
 from .bind.placeholders import add_placeholders
-from .bind.symbol_info import symbol_info
+from .bind.symbol_info import SymbolInfo, symbol_info
 from .decode import VERSION, parse_version
 from .infer_shapes.begin_states import infer_open_sizes
 from .infer_shapes.failures import refuse_given_shapes
-from .infer_shapes.infer_inputs import complete_inputs
+from .infer_shapes.infer_inputs import InputShapes, complete_inputs
 from .infer_shapes.shape_checks import check_shapes
 from .ops.output_layers import plain_kernels
 from .ops.quantization.layers import floating, floating_second
@@ -78,7 +79,7 @@ def to_ir(
         graph = add_placeholders(graph)
     else:
         refuse_missing_parameters(graph)
-    complete = complete_inputs(graph, info.variables)
+    complete = complete_inputs(graph, _declare_array_shapes(graph, info))
     exact = integers == "exact" and not dequantize
     version = parse_version(graph.metadata.get(VERSION))
     known = reads_of(version)
@@ -102,3 +103,16 @@ def to_ir(
     kept = {k: v for k, v in graph.metadata.items() if k == VERSION}
     notes = dict.fromkeys((*done.notes, *collect_notes(complete.ordered_nodes())))
     return replace(done, metadata=kept, notes=tuple(notes))
+
+
+def _declare_array_shapes(graph: Graph, info: SymbolInfo) -> Mapping[str, Declared]:
+    """What is known of the variables; of inputs of no rank, the shape of the batch in the file."""
+    if not any(v.name in info.input_arrays and v.shape is None for v in graph.inputs):
+        return info.variables
+    declared = {**info.variables}
+    for v in InputShapes(graph, info.variables).undetermined:
+        array = info.input_arrays.get(v.name)
+        if array is not None and array.shape:
+            known = declared.get(v.name, Declared())
+            declared[v.name] = known._replace(shape=("N", *array.shape[1:]))
+    return declared

@@ -13,7 +13,7 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph
-from serde.passes.cut_inputs import cut
+from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.single_precision import NARROW
 from serde.pipeline import REWRITING, encode, load, read, save
 from serde.plugins import Bridge, bridge_for, format_of, get_format, get_runtime_bridge
@@ -55,10 +55,11 @@ class SourceModel:
         rename: Mapping[str, str] | None, reading: Mapping[str, Any],
         inputs: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        self.fixed = _fixed_arrays(source, params, inputs, reading.get("set_inputs"))
+        self.fixed = _fixed_arrays(source, params, inputs, reading)
         self.bridge = _bridge_of(source)
         self.source, self.reading, self.inputs = source, dict(reading), inputs
-        self.options = {"params": params, "outputs": outputs, **self.reading}
+        named = {"inputs": inputs} if inputs else {}
+        self.options = {"params": params, "outputs": outputs, **named, **self.reading}
         self.renames = dict(rename or {})
         self.old_names = {new: name for name, new in self.renames.items()}
         self.batch = _baked_batch(source, params, reading)
@@ -139,12 +140,17 @@ def _retype(array: Any, of: Set[DType], to: DType) -> Any:
 
 
 def _fixed_arrays(
-    source: Any, params: Any, inputs: Mapping[str, Any] | None, values: Mapping[str, Any] | None
+    source: Any, params: Any, inputs: Mapping[str, Any] | None, reading: Mapping[str, Any]
 ) -> Feeds:
     """What inputs of the source were set to, which the result lacks."""
     from serde.passes.set_inputs import constant_inputs
 
-    return constant_inputs(read(source, params=params, inputs=inputs)[0], values) if values else {}
+    values = reading.get("set_inputs")
+    if not values:
+        return {}
+    named = {**dict.fromkeys(values, InputSpec(None, None)), **(inputs or {})}
+    options = {k: v for k, v in reading.items() if k not in REWRITING}
+    return constant_inputs(read(source, params=params, inputs=named, **options)[0], values)
 
 
 def _bridge_of(source: Any) -> Bridge | None:

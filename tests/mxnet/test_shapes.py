@@ -266,7 +266,7 @@ BESIDE = [
     (two("broadcast_sub", CONV), {"mean": (1, 3, 1, 1)}, {}, "data: float32[N,?,H,W]"),
     (two("broadcast_sub", CONV), {"mean": (1,)}, {}, "data: float32[N,?,H,W]"),
     (two("Concat", CONV, dim=1, num_args=2), {"mean": (2, 3, 4, 5)}, {}, "data: float32[2,?,4,5]"),
-    (two("SoftmaxOutput"), {"data": (2, 3)}, {}, ""),
+    (two("SoftmaxOutput"), {"mean": (2,)}, {"data": ("N", 3)}, "data: float32[N,3]"),
     (two("SoftmaxOutput", other="my_label"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
     (two("LinearRegressionOutput", other="odd"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
     (two("slice_like", CONV), {"mean": (2, 3, 4, 5)}, {}, "data: float32[?,?,?,?]"),

@@ -11,7 +11,8 @@ from serde.ir.replace_uses import replace_values
 
 from ..io.params import Params
 from ..io.symbol_json import Symbol
-from .declared import PARAMETERS, SUFFIXES, find_expected_shapes, is_compatible_shape
+from .declared import PARAMETERS, SUFFIXES, Declared, find_expected_shapes, is_compatible_shape
+from .find_inputs import find_inputs
 from .match_names import format_matches, match_arrays, rename_arrays
 from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 
@@ -27,56 +28,98 @@ Shapes = dict[str, "Shape | None"]
 
 def bind_params(
     symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
-    searched: str = "", match: bool = False,
+    searched: str = "", match: bool = False, named: Collection[str] | None = (),
 ) -> Graph:  # fmt: skip
     """The symbol's graph with its variables bound to arrays; the rest stay inputs.
 
-    ``match`` pairs names that differ by kind, shape and order; the graph's notes tell how.
-    Arrays that belong to no variable are left out, with a note. The graph's ``source_info`` is a
-    ``SymbolInfo``.
+    Inputs of which the file has an array are inputs still, if they are ``named`` or operators read
+    them as data, see ``find_inputs``; with None for ``named`` every array is a constant. ``match``
+    pairs names that differ by kind, shape and order; the graph's notes tell how. Arrays that belong
+    to no variable are left out, with a note. The graph's ``source_info`` is a ``SymbolInfo``.
 
     Raises:
         MalformedFile: listing arrays that have the wrong shape, or belong to no variable where one
-            that has none was likely meant.
+            that has none was likely meant. UsageError: where nothing tells which are the inputs.
     """
     graph = symbol.graph
     info = SymbolInfo(path, symbol.variables, symbol.has_numpy_shapes)
     if params is None:
         where = f"no {searched} was found" if searched else NO_PARAMETERS
         return replace(graph, source_info=info._replace(searched=where))
-    notes: tuple[str, ...] = ()
-    if match and params.names:
-        names = match_arrays(_find_missing(graph, ()), params.by_name(), str(params.path))
-        params, notes = rename_arrays(params, names), tuple(format_matches(names))
-    held = (
-        params.by_name() if params.names or not params.tensors else _match_by_order(symbol, params)
-    )
-    expected = {v.name: v for v in graph.inputs}
-    wrong = list(_find_misshapen(symbol, held))
-    extra = [n for n in held if n not in expected]
-    absent = _find_missing(graph, held) if wrong or extra else {}
-    free = {n: held[n].shape for n in extra}
-    misspelt = [n for n in expected if n not in held and _find_close(n, extra, CLOSE)]
-    absent |= dict.fromkeys(n for n in misspelt if n not in absent)
-    is_mistaken = any(_suggest_array(n, s, free) for n, s in absent.items())
-    if wrong or (is_mistaken and not ignore_extra):
-        raise MalformedFile(
-            params.path, _format_mismatches(path, wrong, extra, absent, held, ignore_extra)
-        )
+    arrays, notes = _name_arrays(symbol, params, match)
+    of_inputs: dict[str, Tensor] = {}
+    if named is not None:
+        shapes = {v.name: arrays[v.name].shape for v in graph.inputs if v.name in arrays}
+        names, labels = find_inputs(graph, symbol.variables, shapes, named, str(params.path))
+        notes += tuple(_describe_inputs(names, shapes, params.path))
+        of_inputs = {n: arrays.pop(n) for n in (*names, *labels)}
+        types = {n: symbol.variables.get(n, Declared()) for n in of_inputs}
+        typed = {
+            n: d if d.dtype else d._replace(dtype=of_inputs[n].dtype) for n, d in types.items()
+        }
+        info = info._replace(variables={**symbol.variables, **typed}, input_arrays=of_inputs)
+    known = {v.name for v in graph.inputs}
+    unused = {n: t.shape for n, t in arrays.items() if n not in known}
+    _refuse_mismatches(symbol, params, path, arrays, unused, ignore_extra)
     instead = {
-        expected[name]: Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
-        for name, tensor in held.items()
-        if name in expected
-    }
+        v: Value(v.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
+        for v in graph.inputs if (tensor := arrays.get(v.name)) is not None
+    }  # fmt: skip
     bound = replace_values(graph, instead)
-    if extra:
-        notes += (_describe_unused(params, extra),)
+    if unused:
+        notes += (_describe_unused(params, list(unused)),)
     return replace(
         bound,
         inputs=tuple(v for v in graph.inputs if v not in instead),
-        source_info=info._replace(searched=f"{params.path} has not", unused=free),
+        source_info=info._replace(searched=f"{params.path} has not", unused=unused),
         notes=notes,
     )
+
+
+def _declare_type(variable: Declared | None, array: Tensor) -> Declared:
+    """What is known of an input with an array: its type, unless its node says another."""
+    variable = variable or Declared()
+    return variable if variable.dtype else variable._replace(dtype=array.dtype)
+
+
+def _name_arrays(
+    symbol: Symbol, params: Params, match: bool
+) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """The arrays by the names of their variables, and notes of how these were found."""
+    if not params.names:
+        return _match_by_order(symbol, params) if params.tensors else {}, ()
+    if not match:
+        return params.by_name(), ()
+    names = match_arrays(_find_missing(symbol.graph, ()), params.by_name(), str(params.path))
+    return rename_arrays(params, names).by_name(), tuple(format_matches(names))
+
+
+def _refuse_mismatches(
+    symbol: Symbol, params: Params, path: str, arrays: Mapping[str, Tensor],
+    unused: Mapping[str, Shape], ignore_extra: bool,
+) -> None:  # fmt: skip
+    """Raise MalformedFile for arrays of the wrong shape, or of names that were likely misspelt."""
+    wrong = list(_find_misshapen(symbol, arrays))
+    extra = list(unused)
+    absent = _find_missing(symbol.graph, arrays) if wrong or extra else {}
+    names = (v.name for v in symbol.graph.inputs if v.name not in arrays)
+    misspelt = [n for n in names if _find_close(n, extra, CLOSE)]
+    absent |= dict.fromkeys(n for n in misspelt if n not in absent)
+    is_mistaken = any(_suggest_array(n, s, unused) for n, s in absent.items())
+    if wrong or (is_mistaken and not ignore_extra):
+        raise MalformedFile(
+            params.path, _format_mismatches(path, wrong, extra, absent, arrays, ignore_extra)
+        )
+
+
+def _describe_inputs(names: Sequence[str], shapes: Mapping[str, Shape], path: str) -> Iterator[str]:
+    """What to say of inputs whose arrays, of the last batch, lie in the parameter file."""
+    if names:
+        listed = ", ".join(f"{n!r} {show_shape(shapes[n])}" for n in names)
+        yield (
+            f"taken as input, although {path} has an array of that name: {listed}; --set-input "
+            f"{names[0]}=FILE.npy makes it a constant"
+        )
 
 
 def _describe_unused(params: Params, extra: list[str]) -> str:
@@ -91,8 +134,8 @@ def refuse_missing_parameters(graph: Graph) -> None:
     if not absent:
         return
     info = symbol_info(graph)
-    held = info.unused or {}
-    lines = _format_lines(f"{n}{_show(s)}{_suggest_array(n, s, held)}" for n, s in absent.items())
+    arrays = info.unused or {}
+    lines = _format_lines(f"{n}{_show(s)}{_suggest_array(n, s, arrays)}" for n, s in absent.items())
     head = f"{len(absent)} parameter(s) are missing; {info.searched}:"
     advice = "give their file with --params, or the shape of one that is an input with --input"
     raise MalformedFile(info.path, Listing([head, *lines, advice]))
@@ -112,27 +155,28 @@ def _find_missing(graph: Graph, available: Collection[str]) -> Shapes:
     return {n: shapes.get(n) for n in names if n not in available}
 
 
-def _find_misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]:
+def _find_misshapen(symbol: Symbol, arrays: Mapping[str, Tensor]) -> Iterator[str]:
+    shapes = {n: t.shape for n, t in arrays.items()}
     seen = set()
     for name, variable in symbol.variables.items():
-        if name in held and not is_compatible_shape(held[name].shape, variable.shape):
+        if name in shapes and not is_compatible_shape(shapes[name], variable.shape):
             seen.add(name)
-            yield f"{name}{_show(held[name].shape)}: its variable says{_show(variable.shape)}"
+            yield f"{name}{_show(shapes[name])}: its variable says{_show(variable.shape)}"
     for name, node, shape in find_expected_shapes(symbol.graph):
-        if name in held and name not in seen and not is_compatible_shape(held[name].shape, shape):
+        if name in shapes and name not in seen and not is_compatible_shape(shapes[name], shape):
             seen.add(name)
-            yield f"{name}{_show(held[name].shape)}: {node.op} {node.name!r} takes{_show(shape)}"
+            yield f"{name}{_show(shapes[name])}: {node.op} {node.name!r} takes{_show(shape)}"
 
 
 def _format_mismatches(
-    path: str, wrong: list[str], extra: list[str], absent: Shapes, held: Mapping[str, Tensor],
+    path: str, wrong: list[str], extra: list[str], absent: Shapes, arrays: Mapping[str, Tensor],
     ignore_extra: bool,
 ) -> Listing:  # fmt: skip
     """All that is wrong, with the likely match of what has none."""
     parts = [f"its arrays do not fit {path}"]
     if wrong:
         parts += [f"{len(wrong)} of the wrong shape:", *_format_lines(wrong)]
-    free = {n: held[n].shape for n in extra}
+    free = {n: arrays[n].shape for n in extra}
     if absent:
         lines = (f"{n}{_show(s)}{_suggest_array(n, s, free)}" for n, s in absent.items())
         parts += [f"{len(absent)} missing:", *_format_lines(lines)]
@@ -202,7 +246,7 @@ def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
         )
     orders = {tuple(shapes), tuple(sorted(shapes, key=states.__contains__))}
     candidates = [dict(zip(order, params.tensors, strict=True)) for order in orders]
-    fitting = [held for held in candidates if not list(_find_misshapen(symbol, held))]
+    fitting = [arrays for arrays in candidates if not list(_find_misshapen(symbol, arrays))]
     if len(fitting) != 1:
         how = "fit the parameters in no order" if not fitting else "fit them in several orders"
         raise MalformedFile(params.path, f"its arrays have no names, and {how}: save them by name")

@@ -30,10 +30,26 @@ PARAMETERS: dict[str, Ints] = {
     "LeakyReLU": (1,),
     "RNN": (1,),
 }
+# Output layers; their second operand is a label that they read only to train.
+OUTPUT_LAYERS = frozenset(
+    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput SVMOutput SoftmaxOutput "
+    "WarpCTC".split()
+)
+# Operands that an operator reads only to train.
+UNREAD: dict[str, Ints] = dict.fromkeys((*OUTPUT_LAYERS, "IdentityAttachKLSparseReg"), (1,))
+# Operands that are labels of operators whose result depends on them: losses and their targets.
+LABELS: dict[str, Ints] = {
+    "CTCLoss": (1, 2, 3),
+    "_contrib_MultiBoxTarget": (1,),
+    "_contrib_mrcnn_mask_target": (1, 2, 3),
+    "softmax_cross_entropy": (1,),
+}
 SUFFIXES = (
     "_weight", "_bias", "_gamma", "_beta", "_moving_mean", "_moving_var", "_running_mean",
     "_running_var", "_parameters",
 )  # fmt: skip
+
+TRAINING = frozenset({"__init__", "__lr_mult__", "__wd_mult__", "lr_mult", "wd_mult"})
 
 
 def is_parameter_name(name: str) -> bool:
@@ -118,20 +134,26 @@ def is_compatible_shape(shape: Shape, expected: Shape | None) -> bool:
 
 
 class Declared(NamedTuple):
-    """What the node of a variable says of it; a size it leaves open is None."""
+    """What the node of a variable says of it; a size it leaves open is None.
+
+    ``is_trained`` where it says how the variable is trained or initialized, as Gluon does of each
+    parameter.
+    """
 
     shape: Shape | None = None
     dtype: DType | None = None
+    is_trained: bool = False
 
 
 def read_declared(attrs: Mapping[str, str], np_shape: bool) -> Declared:
     """Read ``__shape__`` (dynamic sizes: 0, or -1 with NumPy shapes) and ``__dtype__``."""
+    is_trained = not TRAINING.isdisjoint(attrs)
     if "__shape__" not in attrs and "__dtype__" not in attrs:
-        return Declared()
+        return Declared(is_trained=is_trained)
     dims = parse(Ints | None, attrs.get("__shape__", "None"))
     shape: Shape | None = None
     check_sizes("it", dims or (), least=-1)
     if dims or (dims is not None and np_shape):
         shape = tuple(None if d < 0 or (d == 0 and not np_shape) else d for d in dims)
     code = parse(int, attrs.get("__dtype__", "-1"))
-    return Declared(shape, TYPES[code] if 0 <= code < len(TYPES) else None)
+    return Declared(shape, TYPES[code] if 0 <= code < len(TYPES) else None, is_trained)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from serde.ir.graph import EMPTY, Graph, Shape
+from serde.ir.graph import EMPTY, Graph, Shape, Tensor
 
 from .declared import Declared
 
@@ -18,7 +18,7 @@ class SymbolInfo(NamedTuple):
     ``path`` is what errors call the symbol; ``variables`` is what each variable's node says. Where
     the symbol ``has_numpy_shapes``, a size may be 0. ``searched`` tells which parameter file was
     searched, or what was looked for; ``unused`` are the shapes of the file's arrays that belong to
-    no variable, None without a file.
+    no variable, None without a file. ``input_arrays`` are those that the file has of inputs.
     """
 
     path: str
@@ -26,6 +26,7 @@ class SymbolInfo(NamedTuple):
     has_numpy_shapes: bool = False
     searched: str = NO_PARAMETERS
     unused: Mapping[str, Shape] | None = None
+    input_arrays: Mapping[str, Tensor] = EMPTY
 
 
 def symbol_info(graph: Graph) -> SymbolInfo:

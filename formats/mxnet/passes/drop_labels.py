@@ -14,23 +14,9 @@ from serde.ir.graph import Graph, Node, Value
 from serde.passes.cut_inputs import LABEL
 from serde.passes.dce import drop_dead
 
-from ..bind.declared import find_expected_shapes, is_parameter_name
+from ..bind.declared import LABELS, OUTPUT_LAYERS, UNREAD, find_expected_shapes, is_parameter_name
 from .custom_ops import CUSTOM, kind_of
 
-# Output layers; their second operand is a label that they read only to train.
-OUTPUT_LAYERS = frozenset(
-    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput SVMOutput SoftmaxOutput "
-    "WarpCTC".split()
-)
-# Operands that an operator reads only to train.
-UNREAD: dict[str, Ints] = dict.fromkeys((*OUTPUT_LAYERS, "IdentityAttachKLSparseReg"), (1,))
-# Operands that are labels of operators whose result depends on them: losses and their targets.
-LABELS: dict[str, Ints] = {
-    "CTCLoss": (1, 2, 3),
-    "_contrib_MultiBoxTarget": (1,),
-    "_contrib_mrcnn_mask_target": (1, 2, 3),
-    "softmax_cross_entropy": (1,),
-}
 LOSSES = frozenset({"CTCLoss", "MakeLoss", "make_loss", "softmax_cross_entropy"})
 # Operators through which a label, or a loss, is shown as an output for metrics.
 COPYING = frozenset(

@@ -1,0 +1,128 @@
+"""Runs a symbol of MXNet on the arrays that a conversion binds, in inference mode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serde.errors import SerdeError
+from serde.ir.graph import Graph
+
+FLOATS = frozenset({np.float16, np.float32, np.float64})
+
+
+class Model(NamedTuple):
+    """A symbol to run, and its arrays. Variables that are not ``needed`` are labels."""
+
+    text: str
+    arrays: Mapping[str, np.ndarray[Any, Any]]
+    needed: Collection[str]
+
+
+def run_symbol(mx: ModuleType, symbol: Any, model: Model, feeds: Any) -> list[Any]:
+    try:
+        return _outputs(mx, symbol, model, feeds)
+    except mx.base.MXNetError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
+
+
+def cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
+    internals = symbol.get_internals()
+    known = internals.list_outputs()
+    return mx.sym.Group([
+        internals[n if n in known else f"{n}_output"] for n in outputs
+    ])  # fmt: skip
+
+
+def with_plain_labels(text: str) -> str:
+    """A symbol whose output layers have variables for labels, the shapes of which MXNet infers."""
+    from serde.formats.mxnet.bind.declared import OUTPUT_LAYERS
+    from serde.formats.mxnet.bind.op_names import CANONICAL
+
+    symbol = json.loads(text)
+    nodes = symbol["nodes"]
+    heads = [n for n in nodes
+             if CANONICAL.get(n["op"], n["op"]) in OUTPUT_LAYERS and len(n["inputs"]) > 1
+             and nodes[n["inputs"][1][0]]["op"] != "null"]  # fmt: skip
+    if not heads:
+        return text
+    _add_variables(symbol, [f"{n['name']}/label" for n in heads])
+    for at, head in enumerate(heads):
+        head["inputs"][1] = [at, 0, 0]
+    return json.dumps(symbol)
+
+
+def begin_at(text: str, graph: Graph, names: Sequence[str]) -> str:
+    """A symbol with variables in place of the values of these names that layers make."""
+    makers = {v.name: (n.name, i) for n in graph.nodes for i, v in enumerate(n.outputs)}
+    values = [n if n in makers else f"{n}_output" for n in names]
+    cuts = {makers[n]: n for n in values if n in makers}
+    if not cuts:
+        return text
+    symbol = json.loads(text)
+    _add_variables(symbol, list(cuts.values()))
+    places = {place: at for at, place in enumerate(cuts)}
+    layers = [node["name"] for node in symbol["nodes"]]
+    for links in (*(n["inputs"] for n in symbol["nodes"]), symbol["heads"]):
+        links[:] = [
+            [at, 0, 0] if (at := places.get((layers[link[0]], link[1]))) is not None else link
+            for link in links
+        ]
+    return json.dumps(symbol)
+
+
+def _add_variables(symbol: dict[str, Any], names: Sequence[str]) -> None:
+    """Put variables before all nodes of a symbol."""
+    moved = len(names)
+    for links in (*(n["inputs"] for n in symbol["nodes"]), symbol["heads"]):
+        links[:] = [[node + moved, *rest] for node, *rest in links]
+    symbol["nodes"] = [*({"op": "null", "name": n, "inputs": []} for n in names), *symbol["nodes"]]
+    symbol["arg_nodes"] = [i for i, n in enumerate(symbol["nodes"]) if n["op"] == "null"]
+    symbol.pop("node_row_ptr", None)
+
+
+def _outputs(mx: ModuleType, symbol: Any, model: Model, feeds: Any) -> list[Any]:
+    values = {**model.arrays, **feeds}
+    names = symbol.list_inputs()
+    if absent := [n for n in names if n in model.needed and n not in values]:
+        raise SerdeError(
+            f"MXNet cannot run the model: {', '.join(map(repr, absent))} has no array. "
+            "Give the file of the parameters with --params"
+        )
+    if not mx.util.is_np_shape():  # which has no tensors without axes
+        values = {n: np.reshape(a, 1) if np.ndim(a) == 0 else a for n, a in values.items()}
+    shapes = {n: a.shape for n, a in values.items() if n in set(names)}
+    arguments, _, states = symbol.infer_shape_partial(**shapes)
+    every = symbol.list_arguments() + symbol.list_auxiliary_states()
+    inferred = dict(zip(every, [*arguments, *states], strict=True))
+    types = _infer_types(mx, symbol, {n: a for n, a in feeds.items() if n in set(names)})
+    tensors: dict[str, Any] = {}
+    for name in names:
+        array = values.get(name)
+        array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
+        dtype = array.dtype if name in feeds else _cast_type(array.dtype, types.get(name))
+        tensors[name] = mx.nd.array(array, dtype=dtype)
+    with mx.autograd.predict_mode():
+        result = mx.nd.CachedOp(symbol)(*(tensors[n] for n in names))
+    return [y.asnumpy() for y in (result if isinstance(result, list) else [result])]
+
+
+def _infer_types(mx: ModuleType, symbol: Any, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The types that MXNet infers from those of the inputs; none where arrays contradict them."""
+    try:
+        arguments, _, states = symbol.infer_type_partial(**{n: a.dtype for n, a in feeds.items()})
+    except mx.base.MXNetError:
+        return {}
+    names = symbol.list_arguments() + symbol.list_auxiliary_states()
+    return dict(zip(names, [*(arguments or ()), *(states or ())], strict=False))
+
+
+def _cast_type(dtype: Any, inferred: Any) -> Any:
+    """The type that ``Module.set_params`` gives an array: floats become what is inferred."""
+    both = {np.dtype(dtype).type, inferred}
+    return inferred if both <= FLOATS else dtype
