@@ -9,6 +9,7 @@ from serde.errors import Listing, MalformedFile
 from serde.ir.graph import Graph, Shape, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
 
+from ..infer_shapes.relations import merge_shapes
 from ..io.params import Params
 from ..io.symbol_json import Symbol
 from .declared import PARAMETERS, SUFFIXES, Declared, find_expected_shapes, is_compatible_shape
@@ -90,8 +91,19 @@ def _name_arrays(
         return _match_by_order(symbol, params) if params.tensors else {}, ()
     if not match:
         return params.by_name(), ()
-    names = match_arrays(_find_missing(symbol.graph, ()), params.by_name(), str(params.path))
-    return rename_arrays(params, names).by_name(), tuple(format_matches(names))
+    matches = match_arrays(_parameter_shapes(symbol), params.by_name(), str(params.path))
+    notes = (*format_matches(matches.names), *matches.notes)
+    return rename_arrays(params, matches.names).by_name(), notes
+
+
+def _parameter_shapes(symbol: Symbol) -> Shapes:
+    """What is known of the shapes of all variables that are parameters."""
+    shapes = _find_missing(symbol.graph, ())
+    about = {v.name: symbol.variables.get(v.name, Declared()) for v in symbol.graph.inputs}
+    return {
+        n: merge_shapes(d.shape, shapes.get(n))
+        for n, d in about.items() if n in shapes or d.is_trained
+    }  # fmt: skip
 
 
 def _refuse_mismatches(

@@ -1,10 +1,18 @@
 """Arrays whose names are not those of the symbol's variables: ``save_parameters`` of Gluon calls
 them after a block's attributes (``features.0.weight``), not after its prefix.
+
+Gluon writes a block's own parameters first, then those of its children, in the order in which they
+were made. A symbol has its variables in the order of their use. Prefixes tell the order in which
+blocks of one class were made: Gluon numbers them (``conv0``, ``conv1``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from serde.errors import MalformedFile
 from serde.ir.graph import Shape, Tensor, show_shape
@@ -13,6 +21,154 @@ from ..io.params import Params
 from .declared import SUFFIXES, is_compatible_shape
 
 SAME = {"moving_mean": "running_mean", "moving_var": "running_var"}
+NUMBERED = re.compile(r"(.*?)(\d*)")
+FEW = 4  # names in a note
+RENAME = (
+    "Save them under the names of the symbol's variables: export the block again, or give a "
+    "mapping of those names to arrays, params={…}"
+)
+DEEPEST = 32  # blocks in blocks that prefixes are looked at for
+MOST_WORDS = 256
+LONGEST_END = 4  # words that an attribute's name has
+
+
+class Matches(NamedTuple):
+    """For each variable the array that belongs to it, and what to say of pairs that were chosen."""
+
+    names: dict[str, str]
+    notes: tuple[str, ...]
+
+
+class _Name(NamedTuple):
+    """A name in parts: the block, what the parameter is in it, and the words of the block."""
+
+    full: str
+    block: tuple[str, ...]
+    kind: str
+
+    @property
+    def words(self) -> set[str]:
+        parts = (p for part in self.block for p in re.split(r"[_\W\d]+", part.lower()))
+        return {p for p in parts if len(p) > 1}
+
+    @property
+    def pattern(self) -> str:
+        """The block without numbers, which those of one class differ in."""
+        return re.sub(r"\d+", "#", "_".join(self.block))
+
+
+def match_arrays(
+    shapes: Mapping[str, Shape | None], arrays: Mapping[str, Tensor], path: str
+) -> Matches:
+    """Pair variables, whose shapes are known in part, with the arrays of a file.
+
+    Names that are the same belong together. Of the others, those of one kind are paired, of layers
+    with the same kinds and of the same words in their names where both sides have as many; then
+    one by one, in the order in which the variables were made.
+
+    Raises:
+        MalformedFile: where the numbers of a kind, or the shapes of a pair, do not fit.
+    """
+    names = {n: n for n in shapes if n in arrays}
+    theirs = _split_arrays([n for n in arrays if n not in shapes])
+    ours = _split_variables([n for n in shapes if n not in names], {t.kind for t in theirs})
+    theirs = _with_known_kinds(theirs, {o.kind for o in ours})
+    if len(theirs) > len(ours):
+        theirs = _without_repeats(theirs, arrays)
+    ours, theirs = _join_other_kinds(ours, theirs)
+    _refuse_counts(ours, theirs, path)
+    made = sorted(ours, key=_creation_order(ours).__getitem__)
+    use = {o: at for at, o in enumerate(ours)}
+    other_orders: list[_Name] = []
+    guesses: list[_Name] = []
+    fit = _Fit(shapes, arrays)
+    for some, others in _partition(made, theirs):
+        orders = [_order_by_ends(some, others), some, sorted(some, key=use.__getitem__)]
+        chosen = fit.choose(orders, others, path)
+        for order in orders:
+            if order and order != chosen and fit.fits(order, others):
+                other_orders += [a for a, b in zip(chosen, order, strict=True) if a != b]
+        guesses += _find_guesses(chosen, others, arrays)
+        names |= {a.full: b.full for a, b in zip(chosen, others, strict=True)}
+    _refuse_torn_blocks(ours, theirs, names, path)
+    return Matches(names, tuple(_describe(other_orders, guesses)))
+
+
+def _split_arrays(names: Iterable[str]) -> list[_Name]:
+    """``features.0.weight``: the parameter ``weight`` of the block ``features.0``."""
+    parts = [(n, n.split(".")) for n in names]
+    return [_Name(n, tuple(p[:-1]), SAME.get(p[-1], p[-1])) for n, p in parts]
+
+
+def _split_variables(names: Iterable[str], kinds: set[str]) -> list[_Name]:
+    """``net0_dense1_weight``: the longest end that an array is called, of the block before it."""
+    split = []
+    for name in names:
+        parts = name.rsplit("_", DEEPEST)
+        ends = ((at, "_".join(parts[at:])) for at in range(len(parts)))
+        spelled = ((at, SAME.get(end, end)) for at, end in ends)
+        kind = kind_of(name)
+        usual = (len(parts) - kind.count("_") - 1, kind)
+        at, kind = next(((at, end) for at, end in spelled if end in kinds), usual)
+        split.append(_Name(name, tuple(parts[:at]), kind))
+    return split
+
+
+def _with_known_kinds(theirs: Iterable[_Name], kinds: set[str]) -> list[_Name]:
+    """Arrays whose names end as no variable's does, as ``conv1_weight``, by their usual kind."""
+    return [t if t.kind in kinds else _with_usual_kind(t) for t in theirs]
+
+
+def _with_usual_kind(name: _Name) -> _Name:
+    end = name.full.rpartition(".")[2]
+    before = end.split("_")[: -1 - kind_of(end).count("_")]
+    return name._replace(block=(*name.block, *before), kind=kind_of(end))
+
+
+def _without_repeats(theirs: Sequence[_Name], arrays: Mapping[str, Tensor]) -> list[_Name]:
+    """The arrays but those of layers that share all of an earlier one's, which has the variables"""
+    layers: dict[tuple[str, ...], list[_Name]] = {}
+    for name in theirs:
+        layers.setdefault(name.block, []).append(name)
+    first: dict[Hashable, tuple[str, ...]] = {}
+    for block, names in layers.items():
+        first.setdefault(tuple((n.kind, _digest(arrays[n.full])) for n in names), block)
+    kept = set(first.values())
+    return [t for t in theirs if t.block in kept]
+
+
+def _digest(tensor: Tensor) -> Hashable:
+    return tensor.shape, tensor.dtype, hashlib.sha256(tensor.load().tobytes()).digest()
+
+
+def _join_other_kinds(
+    ours: list[_Name], theirs: list[_Name]
+) -> tuple[list[_Name], list[_Name]]:  # fmt: skip
+    """One kind for those that one side has more of, as where an attribute has another name."""
+    here, there = Counter(o.kind for o in ours), Counter(t.kind for t in theirs)
+    odd = {kind for kind in here | there if here[kind] != there[kind]}
+    if sum(here[k] for k in odd) != sum(there[k] for k in odd):
+        return ours, theirs
+    first, second = (
+        [n._replace(kind="") if n.kind in odd else n for n in side] for side in (ours, theirs)
+    )
+    return first, second
+
+
+def _refuse_torn_blocks(
+    ours: Sequence[_Name], theirs: Sequence[_Name], names: Mapping[str, str], path: str
+) -> None:
+    """Raise MalformedFile where the parameters of one block would come from several."""
+    blocks = {t.full: t.block for t in theirs}
+    found: dict[Hashable, tuple[str, ...]] = {}
+    for o in ours:
+        array, block = names[o.full], blocks[names[o.full]]
+        pairs = ((("ours", o.block), block), (("theirs", block), o.block))
+        if any(found.setdefault(key, other) != other for key, other in pairs):
+            raise MalformedFile(
+                path, f"{array!r} would be {o.full!r}, and other parameters of these blocks belong "
+                f"to others: names and order do not tell which arrays belong together. {RENAME}"
+            )  # fmt: skip
 
 
 def kind_of(name: str) -> str:
@@ -22,36 +178,160 @@ def kind_of(name: str) -> str:
     return SAME.get(kind, kind)
 
 
-def match_arrays(
-    shapes: Mapping[str, Shape | None], held: Mapping[str, Tensor], path: str
-) -> dict[str, str]:
-    """For each variable the array that belongs to it: those of one kind, one by one in order.
-
-    Names that are the same belong together. ``shapes`` are those known of the variables that are
-    parameters.
-
-    Raises:
-        MalformedFile: where the numbers of a kind, or the shapes of a pair, do not fit.
-    """
-    names = {n: n for n in shapes if n in held}
-    for kind in dict.fromkeys(kind_of(n) for n in shapes if n not in names):
-        ours = [n for n in shapes if n not in names and kind_of(n) == kind]
-        theirs = [n for n in held if n not in shapes and kind_of(n) == kind]
-        if len(ours) != len(theirs):
+def _refuse_counts(ours: Sequence[_Name], theirs: Sequence[_Name], path: str) -> None:
+    here, there = Counter(o.kind for o in ours), Counter(t.kind for t in theirs)
+    for kind, count in here.items():
+        if there[kind] != count:
+            unpaired = [t.full for t in theirs if t.kind not in here]
+            rest = f"; of no such kind: {', '.join(map(repr, unpaired[:FEW]))}" if unpaired else ""
             raise MalformedFile(
-                path, f"has {len(theirs)} arrays that are a {kind} and match no name, for "
-                f"{len(ours)} such variables: they cannot be matched in order"
+                path, f"has {there[kind]} arrays that are a {kind} and match no name, for {count} "
+                f"such variables{rest}. {RENAME}"
             )  # fmt: skip
-        for ours_name, theirs_name in zip(ours, theirs, strict=True):
-            shape = held[theirs_name].shape
-            if not is_compatible_shape(shape, shapes[ours_name]):
-                expected = show_shape(shapes[ours_name])
-                raise MalformedFile(
-                    path, f"{theirs_name!r} {show_shape(shape)} comes where {ours_name!r} "
-                    f"{expected} is wanted: the arrays are not in the order of the variables"
-                )  # fmt: skip
-            names[ours_name] = theirs_name
-    return names
+
+
+def _creation_order(names: Sequence[_Name]) -> dict[_Name, int]:
+    """The place of each variable in the order in which Gluon made them, as far as prefixes tell.
+
+    Blocks of different classes are in the order of their use.
+    """
+    order: list[_Name] = []
+
+    def visit(members: Sequence[_Name], depth: int) -> None:
+        order.extend(m for m in members if len(m.block) == depth)
+        children: dict[str, list[_Name]] = {}
+        for m in members:
+            if len(m.block) > depth:
+                children.setdefault(m.block[depth], []).append(m)
+        for part in _sort_numbered(list(children)):
+            visit(children[part], depth + 1)
+
+    visit(names, 0)
+    return {name: at for at, name in enumerate(order)}
+
+
+def _sort_numbered(parts: Sequence[str]) -> list[str]:
+    """Those that differ in the number at their end by that number, in the places they have."""
+    split = {p: NUMBERED.fullmatch(p) for p in parts}
+    families: dict[str, list[str]] = {}
+    for part, match in split.items():
+        families.setdefault(match[1] if match else part, []).append(part)
+    by_number = {
+        text: iter(sorted(family, key=lambda p: (len(p), p))) for text, family in families.items()
+    }
+    return [next(by_number[match[1] if match else p]) for p, match in split.items()]
+
+
+def _partition(
+    ours: Sequence[_Name], theirs: Sequence[_Name]
+) -> Iterator[tuple[list[_Name], list[_Name]]]:
+    """Groups of variables and arrays that belong together as their names tell, each in order."""
+    layers = {**_kinds_of_layers(ours), **_kinds_of_layers(theirs)}
+    for kind in dict.fromkeys(o.kind for o in ours):
+        some, others = [o for o in ours if o.kind == kind], [t for t in theirs if t.kind == kind]
+        here, there = (Counter(w for n in side for w in n.words) for side in (some, others))
+        words = [w for w, count in here.items() if there[w] == count < len(some)]
+        groups = _divide(some, others, layers.__getitem__)
+        for word in sorted(words, key=here.__getitem__)[:MOST_WORDS]:
+            groups = [g for pair in groups for g in _divide(*pair, lambda n: word in n.words)]  # noqa: B023
+        yield from groups
+
+
+def _kinds_of_layers(names: Sequence[_Name]) -> dict[_Name, frozenset[str]]:
+    """For each parameter the kinds of all parameters of its layer."""
+    layers: dict[tuple[str, ...], set[str]] = {}
+    for name in names:
+        layers.setdefault(name.block, set()).add(name.kind)
+    kinds = {block: frozenset(kinds) for block, kinds in layers.items()}
+    return {name: kinds[name.block] for name in names}
+
+
+def _divide(
+    ours: list[_Name], theirs: list[_Name], key: Callable[[_Name], Hashable]
+) -> list[tuple[list[_Name], list[_Name]]]:
+    """Parts of equal keys, if both sides have as many of each."""
+    if Counter(map(key, ours)) != Counter(map(key, theirs)):
+        return [(ours, theirs)]
+    keys = dict.fromkeys(map(key, ours))
+    return [([o for o in ours if key(o) == k], [t for t in theirs if key(t) == k]) for k in keys]
+
+
+def _order_by_ends(ours: Sequence[_Name], theirs: Sequence[_Name]) -> list[_Name]:
+    """The variables whose blocks end as those of the arrays are called, if each is one's alone."""
+    ends: dict[str, list[_Name]] = {}
+    for o in ours:
+        for count in range(1, 1 + min(LONGEST_END, len(o.block))):
+            ends.setdefault("_".join(o.block[-count:]), []).append(o)
+    found = [ends.get(t.block[-1], []) if t.block else [] for t in theirs]
+    order = [some[0] for some in found if len(some) == 1]
+    return order if len(set(order)) == len(theirs) else []
+
+
+class _Fit(NamedTuple):
+    """Whether shapes of variables and arrays fit."""
+
+    shapes: Mapping[str, Shape | None]
+    arrays: Mapping[str, Tensor]
+
+    def fits(self, ours: Sequence[_Name], theirs: Sequence[_Name]) -> bool:
+        return all(map(self.fit, ours, theirs))
+
+    def fit(self, ours: _Name, theirs: _Name) -> bool:
+        return is_compatible_shape(self.arrays[theirs.full].shape, self.shapes[ours.full])
+
+    def choose(
+        self, orders: Sequence[list[_Name]], theirs: Sequence[_Name], path: str
+    ) -> list[_Name]:  # fmt: skip
+        """The first order of the variables that fits, or the only one that does."""
+        for order in orders:
+            if order and self.fits(order, theirs):
+                return order
+        made = orders[1]
+        rest, only = list(made), []
+        for t in theirs:
+            fitting = [o for o in rest if self.fit(o, t)]
+            if len(fitting) != 1:
+                break
+            only.append(fitting[0])
+            rest.remove(fitting[0])
+        if len(only) == len(theirs):
+            return only
+        wrong = next((o, t) for o, t in zip(made, theirs, strict=True) if not self.fit(o, t))
+        shape, expected = self.arrays[wrong[1].full].shape, self.shapes[wrong[0].full]
+        raise MalformedFile(
+            path, f"{wrong[1].full!r} {show_shape(shape)} comes where {wrong[0].full!r} "
+            f"{show_shape(expected or ())} is wanted: the arrays are not in the order of the "
+            f"variables. {RENAME}"
+        )  # fmt: skip
+
+
+def _find_guesses(
+    ours: Sequence[_Name], theirs: Sequence[_Name], arrays: Mapping[str, Tensor]
+) -> list[_Name]:
+    """Variables of different classes whose arrays could be exchanged: only use tells their order"""
+    alike: dict[Shape, list[_Name]] = {}
+    for o, t in zip(ours, theirs, strict=True):
+        alike.setdefault(arrays[t.full].shape, []).append(o)
+    return [o for some in alike.values() if len({n.pattern for n in some}) > 1 for o in some]
+
+
+def _describe(other_orders: Sequence[_Name], guesses: Sequence[_Name]) -> Iterator[str]:
+    if other_orders:
+        yield (
+            f"{_list(list(dict.fromkeys(other_orders)))} fit other arrays as well, in the order of "
+            "their use: they were paired as their names and the numbers in them tell, which Gluon "
+            "counts as it makes blocks"
+        )
+    if guesses:
+        yield (
+            f"only the order of use tells {_list(guesses)} apart: compare the results with the "
+            "model's own (--verify, --expected)"
+        )
+
+
+def _list(names: Sequence[_Name]) -> str:
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(repr(n.full) for n in names[:FEW]) + more
 
 
 def rename_arrays(params: Params, names: Mapping[str, str]) -> Params:
