@@ -14,6 +14,7 @@ from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops
 from .bind.bind_params import refuse_missing_parameters
+from .bind.cast_arrays import cast_arrays
 from .bind.declared import Declared
 from .bind.placeholders import add_placeholders
 from .bind.symbol_info import SymbolInfo, symbol_info
@@ -79,6 +80,7 @@ def to_ir(
         graph = add_placeholders(graph)
     else:
         refuse_missing_parameters(graph)
+    graph = cast_arrays(graph, info.variables)
     complete = complete_inputs(graph, _declare_array_shapes(graph, info))
     exact = integers == "exact" and not dequantize
     version = parse_version(graph.metadata.get(VERSION))

@@ -164,7 +164,7 @@ def infer_types(graph: Graph, variables: Mapping[str, Declared]) -> dict[Value, 
         if dtype is not None:
             types[v] = dtype
     for node in graph.nodes:
-        for value in _values_of_one_type(node):
+        for value in have_one_type(node):
             near.setdefault(value, []).append(node)
             if value.dtype is not None:
                 types[value] = value.dtype
@@ -174,13 +174,13 @@ def infer_types(graph: Graph, variables: Mapping[str, Declared]) -> dict[Value, 
         for node in near.get(value, ()):
             if node not in seen:
                 seen.add(node)
-                new = [v for v in _values_of_one_type(node) if v not in types]
+                new = [v for v in have_one_type(node) if v not in types]
                 types.update(dict.fromkeys(new, types[value]))
                 queue.extend(new)
     return types
 
 
-def _values_of_one_type(node: Node) -> list[Value]:
+def have_one_type(node: Node) -> list[Value]:
     """The operands and outputs of a node that have one element type."""
     several = node.op in ALL_TYPED or node.op.startswith("broadcast_")
     if not (several or node.op in TYPED or node.op.endswith("_scalar")):
