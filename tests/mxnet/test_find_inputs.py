@@ -110,7 +110,9 @@ def test_a_model_without_inputs_is_refused(tmp_path) -> None:
     symbol = products(live_mxnet().sym)
     arrays = {"x": array(*ROW), "matrix": array(5, 3)}
     path = save(tmp_path, symbol, arrays)
-    message = r"no input: .*m-0000.params has .* of 'x' \(6, 5\), 'matrix' \(5, 3\) .* --input x=6,5"
+    message = (
+        r"no input: .*m-0000.params has .* of 'x' \(6, 5\), 'matrix' \(5, 3\) .* --input x=6,5"
+    )
     with pytest.raises(UsageError, match=message):
         serde.load(path)
     graph = serde.load(path, inputs={"x": ("N", 5)})

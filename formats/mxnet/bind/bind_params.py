@@ -12,7 +12,14 @@ from serde.ir.replace_uses import replace_values
 from ..infer_shapes.relations import merge_shapes
 from ..io.params import Params
 from ..io.symbol_json import Symbol
-from .declared import PARAMETERS, SUFFIXES, Declared, find_expected_shapes, is_compatible_shape
+from .declared import (
+    PARAMETERS,
+    SUFFIXES,
+    Declared,
+    find_expected_shapes,
+    is_compatible_shape,
+    is_parameter_name,
+)
 from .find_inputs import find_inputs
 from .match_names import format_matches, match_arrays, rename_arrays
 from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
@@ -91,19 +98,14 @@ def _name_arrays(
         return _match_by_order(symbol, params) if params.tensors else {}, ()
     if not match:
         return params.by_name(), ()
-    matches = match_arrays(_parameter_shapes(symbol), params.by_name(), str(params.path))
+    matches = match_arrays(_find_parameters(symbol), params.by_name(), str(params.path))
     notes = (*format_matches(matches.names), *matches.notes)
     return rename_arrays(params, matches.names).by_name(), notes
 
 
-def _parameter_shapes(symbol: Symbol) -> Shapes:
-    """What is known of the shapes of all variables that are parameters."""
-    shapes = _find_missing(symbol.graph, ())
-    about = {v.name: symbol.variables.get(v.name, Declared()) for v in symbol.graph.inputs}
-    return {
-        n: merge_shapes(d.shape, shapes.get(n))
-        for n, d in about.items() if n in shapes or d.is_trained
-    }  # fmt: skip
+def _find_parameters(symbol: Symbol) -> Shapes:
+    """All variables that are parameters, and what is known of their shapes."""
+    return _find_missing(symbol.graph, (), symbol.variables)
 
 
 def _refuse_mismatches(
@@ -113,7 +115,8 @@ def _refuse_mismatches(
     """Raise MalformedFile for arrays of the wrong shape, or of names that were likely misspelt."""
     wrong = list(_find_misshapen(symbol, arrays))
     extra = list(unused)
-    absent = _find_missing(symbol.graph, arrays) if wrong or extra else {}
+    is_wrong = bool(wrong or extra)
+    absent = _find_missing(symbol.graph, arrays, symbol.variables) if is_wrong else {}
     names = (v.name for v in symbol.graph.inputs if v.name not in arrays)
     misspelt = [n for n in names if _find_close(n, extra, CLOSE)]
     absent |= dict.fromkeys(n for n in misspelt if n not in absent)
@@ -155,16 +158,24 @@ def refuse_missing_parameters(graph: Graph) -> None:
 
 def missing_parameters(graph: Graph) -> Shapes:
     """Parameters that nothing gives a value, nor a caller a shape; what attributes ask of them."""
-    return _find_missing(graph, {v.name for v in graph.inputs if v.shape is not None})
+    known = {v.name for v in graph.inputs if v.shape is not None}
+    return _find_missing(graph, known, symbol_info(graph).variables)
 
 
-def _find_missing(graph: Graph, available: Collection[str]) -> Shapes:
-    """Parameters among the inputs, by use or name, not ``available``, and their shapes."""
+def _find_missing(
+    graph: Graph, available: Collection[str], variables: Mapping[str, Declared]
+) -> Shapes:
+    """Parameters among the inputs, by use, name or node, not ``available``, and their shapes."""
     shapes: Shapes = {}
     for name, _, shape in find_expected_shapes(graph):
         shapes.setdefault(name, shape)
-    names = (v.name for v in graph.inputs if v.name in shapes or v.name.endswith(SUFFIXES))
-    return {n: shapes.get(n) for n in names if n not in available}
+    missing = {}
+    for v in graph.inputs:
+        about = variables.get(v.name, Declared())
+        is_parameter = v.name in shapes or is_parameter_name(v.name) or about.is_trained
+        if is_parameter and v.name not in available:
+            missing[v.name] = merge_shapes(shapes.get(v.name), about.shape)
+    return missing
 
 
 def _find_misshapen(symbol: Symbol, arrays: Mapping[str, Tensor]) -> Iterator[str]:
@@ -247,7 +258,7 @@ def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
     Raises:
         MalformedFile: where neither order fits in number and shapes, or both do.
     """
-    shapes = _find_missing(symbol.graph, ())
+    shapes = _find_parameters(symbol)
     states = {
         v.name for node in symbol.graph.nodes if node.op.startswith("BatchNorm")
         for v in node.inputs[3:] if v is not None
