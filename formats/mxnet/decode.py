@@ -52,7 +52,7 @@ def decode_files(
     """The graph of a symbol's text and its parameters, see ``decode``."""
     return decode_symbol(
         parse_symbol(files.symbol, files.symbol_path), files.params, files.symbol_path,
-        ignore_extra, files.searched, match_params, outputs,
+        ignore_extra, files.searched, match_params or files.is_block, outputs,
         {*(inputs or ()), *(set_inputs or ()), *(cut_inputs or ())},
     )  # fmt: skip
 

@@ -91,7 +91,6 @@ class NpzReader:
     ) -> None:  # fmt: skip
         self.archive, self.file, self.path = archive, file, path
         self.source, self.open = source, open_
-        self.size = file.seek(0, io.SEEK_END)
         self.number = number
         self.members: dict[str, zipfile.ZipInfo] = {}
         infos = [i for i in archive.infolist() if i.filename.endswith(".npy")]
@@ -126,7 +125,9 @@ class NpzReader:
             raise self.fail(info, "is encrypted, or its name is endless")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise self.fail(info, "is compressed in a way that NumPy does not use")
-        at = self._find_data(info)
+        at = find_member_data(self.file, info)
+        if at is None:
+            raise self.fail(info, "has no header, or ends behind the file")
         with self.archive.open(info) as file:
             raw = file.read(8)
             width = 2 if raw[6:7] == b"\x01" else 4
@@ -147,17 +148,20 @@ class NpzReader:
             dtype, order == b">", match[5] == b"True", shape,
         )  # fmt: skip
 
-    def _find_data(self, info: zipfile.ZipInfo) -> int:
-        """Where a member's data begin: behind its local header, whose lengths are its own."""
-        self.file.seek(info.header_offset)
-        header = self.file.read(LOCAL)
-        if len(header) < LOCAL or not header.startswith(ZIP):
-            raise self.fail(info, "has no header")
-        name, extra = struct.unpack_from("<HH", header, 26)
-        at = int(info.header_offset + LOCAL + name + extra)
-        if at + info.compress_size > self.size:
-            raise self.fail(info, "ends behind the file")
-        return at
+
+def find_member_data(file: IO[bytes], info: zipfile.ZipInfo) -> int | None:
+    """Where a member's data begin: behind its local header, whose lengths are its own.
+
+    None where it has no such header, or ends behind the file.
+    """
+    size = file.seek(0, io.SEEK_END)
+    file.seek(info.header_offset)
+    header = file.read(LOCAL)
+    if len(header) < LOCAL or not header.startswith(ZIP):
+        return None
+    name, extra = struct.unpack_from("<HH", header, 26)
+    at = int(info.header_offset + LOCAL + name + extra)
+    return at if at + info.compress_size <= size else None
 
 
 def _load(member: _Member, crc: int, open_: Open, fail: Callable[[str], MalformedFile]) -> Any:

@@ -20,7 +20,7 @@ from onnx import helper, numpy_helper
 
 import serde
 from serde.errors import MalformedFile, SerdeError
-from serde.formats.mxnet.io.archive import Archive
+from serde.formats.mxnet.io.archive import TarArchive
 from serde.ir import arrays
 from serde.ir.budget import BYTES, Budget, Limit, active_budget, within_budget
 from tests.fuzz import attempts
@@ -228,7 +228,7 @@ def test_packed_archives_are_charged_each_time_they_are_inflated(tmp_path):
             info = tarfile.TarInfo(name)
             info.size = 1 << 20
             out.addfile(info, io.BytesIO(bytes(1 << 20)))
-    with within_budget() as budget, Archive(path) as archive:
+    with within_budget() as budget, TarArchive(path) as archive:
         listed = budget.bytes
         assert 1 << 20 < listed < 3 << 20
         for number in range(1, 4):

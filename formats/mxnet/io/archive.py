@@ -1,69 +1,80 @@
-"""Models in ``.tar`` and ``.tar.gz`` archives, read where they are.
+"""Models in ``.tar``, ``.tar.gz`` and ``.zip`` archives, read where they are.
 
-Weights in a plain archive are mapped like those of a file of their own. Those in a compressed one
-are inflated into memory; what is inflated, once or again, is charged to the budget.
+Weights that a file holds as they are, in a plain tar or stored in a zip, are mapped like those of a
+file of their own. Others are inflated into memory; what is inflated, once or again, is charged to
+the budget.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
+import stat
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any, cast
 
 from serde.errors import MalformedFile
+from serde.io.npz import find_member_data
 from serde.io.sniff import HEAD, inflate_head, open_regular
 from serde.ir.budget import active_budget
 
-from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT
+from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT, ZIP_MAGICS
 from .params import Params, parse_params, read_params
 
 MOST_MEMBERS = 10_000
+TARS, ZIPS = (".tar", ".tar.gz", ".tgz"), (".zip", ".mar")
+PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 BROKEN = (
     tarfile.TarError,
+    zipfile.BadZipFile,
     zlib.error,
     EOFError,
     OSError,
     ValueError,
     OverflowError,
     RecursionError,
+    NotImplementedError,
+    RuntimeError,
 )
 
 
-def is_archive(path: Path, head: bytes) -> bool:
-    """Whether the file at ``path``, which begins with ``head``, is an archive."""
-    if path.name.endswith((".tar", ".tar.gz", ".tgz")):
+def is_archive(name: str, head: bytes) -> bool:
+    """Whether the file of a name, which begins with ``head``, is an archive."""
+    if name.endswith(TARS):
         return True
     is_packed = head.startswith(GZIP_MAGIC)
     inner = inflate_head(head) if is_packed else head
     # The oldest archives have no magic number: a name of up to 100 bytes, and zeros behind it.
     is_oldest = is_packed and b"!" <= inner[:1] <= b"~" and b"\0" in inner[:100]
-    return inner[TAR_MAGIC_AT:].startswith(TAR_MAGIC) or is_oldest
+    return inner[TAR_MAGIC_AT:].startswith(TAR_MAGIC) or is_oldest or is_zip(name, head)
+
+
+def is_zip(name: str, head: bytes) -> bool:
+    """Whether it is a zip, and not one that holds nothing but arrays."""
+    return name.endswith(ZIPS) or (
+        head.startswith(ZIP_MAGICS) and not name.endswith((".params", ".npz"))
+    )
+
+
+def open_archive(name: str, head: bytes, data: bytes | None = None) -> Archive:
+    """The archive at a path; or in ``data``, where ``name`` is what errors call it."""
+    return (ZipArchive if is_zip(name, head) else TarArchive)(name, data)
 
 
 class Archive:
     """An open archive; ``names`` are its regular files. Links and devices are left alone."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._members: dict[str, tarfile.TarInfo] = {}
+    def __init__(self, path: str, data: bytes | None = None) -> None:
+        self.path, self.data = path, data
         self._heads: dict[str, bytes] = {}  # of a compressed archive
 
     def __enter__(self) -> Archive:
-        self._file = open_regular(self.path)
+        self._file = open_regular(self.path) if self.data is None else io.BytesIO(self.data)
         try:
-            self._is_packed = self._file.read(2) == GZIP_MAGIC
-            most = self._file.seek(0, io.SEEK_END)
-            self._file.seek(0)
-            inner: Any = self._file
-            if self._is_packed:
-                most = active_budget().most_bytes
-                inner = _Inflating(self._file, self.path)
-            self._tar = tarfile.open(fileobj=inner, mode="r:")
-            self._list(most)
+            self._read_members()
         except BROKEN as error:
             self._file.close()
             raise self._fail(error) from error
@@ -78,41 +89,37 @@ class Archive:
     def _fail(self, error: Exception) -> MalformedFile:
         return MalformedFile(self.path, f"an archive that cannot be read: {error}")
 
-    def _list(self, most: int) -> None:
-        total = 0
-        for number, member in enumerate(self._tar):
-            total += member.size
-            if number >= MOST_MEMBERS or member.size < 0 or total > most:
-                raise MalformedFile(self.path, "the archive claims more than a model can hold")
-            if member.isreg() and not member.issparse():
-                name = member.name.removeprefix("./")
-                self._members[name] = member
-                if self._is_packed:  # reading it later would inflate all that is before it again
-                    self._heads[name] = self._bytes(name, HEAD)
+    def _count(self, number: int, total: int, most: int) -> None:
+        """Refuse an archive that claims more members, or more bytes, than a model can have."""
+        if number >= MOST_MEMBERS or total > most:
+            raise MalformedFile(self.path, "the archive claims more than a model can hold")
 
     @property
     def names(self) -> list[str]:
         """The regular files in the archive, as errors call them."""
-        return [f"{self.path}:{name}" for name in self._members]
-
-    def _member(self, name: str) -> tarfile.TarInfo:
-        return self._members[name.removeprefix(f"{self.path}:")]
-
-    def _open(self, name: str) -> IO[bytes]:
-        file = self._tar.extractfile(self._member(name))
-        assert file is not None  # it is regular
-        return file
+        return [f"{self.path}:{name}" for name in self._sizes()]
 
     def head(self, name: str) -> bytes:
         """The first bytes of a member."""
-        known = self._heads.get(name.removeprefix(f"{self.path}:"))
-        return self._bytes(name, HEAD) if known is None else known
+        known = self._heads.get(self._short(name))
+        return self._bytes(self._short(name), HEAD) if known is None else known
 
     def read(self, name: str, most: int) -> bytes:
         """All of a member, which has ``most`` bytes at most."""
-        if self._member(name).size > most:
+        if self._sizes()[self._short(name)] > most:
             raise MalformedFile(name, "too large for what it should be")
-        return self._bytes(name, most)
+        return self._bytes(self._short(name), most)
+
+    def params(self, name: str) -> Params:
+        """The parameters a member holds."""
+        short = self._short(name)
+        size, offset = self._sizes()[short], self._offset(short)
+        if offset is None or self.data is not None:
+            return parse_params(self.read(name, size), name)
+        return read_params(self.path, name, offset, size)
+
+    def _short(self, name: str) -> str:
+        return name.removeprefix(f"{self.path}:")
 
     def _bytes(self, name: str, size: int) -> bytes:
         try:
@@ -120,12 +127,99 @@ class Archive:
         except BROKEN as error:
             raise self._fail(error) from error
 
-    def params(self, name: str) -> Params:
-        """The parameters a member holds."""
-        member = self._member(name)
+    def _read_members(self) -> None:
+        raise NotImplementedError
+
+    def _sizes(self) -> dict[str, int]:
+        """The bytes of each member, as it claims them."""
+        raise NotImplementedError
+
+    def _offset(self, name: str) -> int | None:
+        """Where in the file a member lies, None if it is compressed."""
+        raise NotImplementedError
+
+    def _open(self, name: str) -> IO[bytes]:
+        raise NotImplementedError
+
+
+class TarArchive(Archive):
+    """A ``.tar``, or one that gzip has packed."""
+
+    def _read_members(self) -> None:
+        self._members: dict[str, tarfile.TarInfo] = {}
+        self._is_packed = self._file.read(2) == GZIP_MAGIC
+        most = self._file.seek(0, io.SEEK_END)
+        self._file.seek(0)
+        inner: Any = self._file
         if self._is_packed:
-            return parse_params(self.read(name, member.size), name)
-        return read_params(self.path, name, member.offset_data, member.size)
+            most = active_budget().most_bytes
+            inner = _Inflating(self._file, self.path)
+        self._tar = tarfile.open(fileobj=inner, mode="r:")  # noqa: SIM115
+        total = 0
+        for number, member in enumerate(self._tar):
+            total += member.size
+            self._count(number, total if member.size >= 0 else most + 1, most)
+            if member.isreg() and not member.issparse():
+                name = member.name.removeprefix("./")
+                self._members[name] = member
+                if self._is_packed:  # reading it later would inflate all that is before it again
+                    self._heads[name] = self._bytes(name, HEAD)
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: member.size for name, member in self._members.items()}
+
+    def _offset(self, name: str) -> int | None:
+        return None if self._is_packed else self._members[name].offset_data
+
+    def _open(self, name: str) -> IO[bytes]:
+        file = self._tar.extractfile(self._members[name])
+        assert file is not None  # it is regular
+        return file
+
+
+class ZipArchive(Archive):
+    """A ``.zip``, as model servers and DJL have them: ``.mar``."""
+
+    def _read_members(self) -> None:
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        self._zip = zipfile.ZipFile(self._file)
+        total, most = 0, active_budget().most_bytes
+        for number, member in enumerate(self._zip.infolist()):
+            total += member.file_size
+            self._count(number, total, most)
+            kind = stat.S_IFMT(member.external_attr >> 16)
+            if member.is_dir() or kind not in (0, stat.S_IFREG):
+                continue
+            if self._members.setdefault(member.filename, member) is not member:
+                raise MalformedFile(self.path, f"two members are called {member.filename[:80]!r}")
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: member.file_size for name, member in self._members.items()}
+
+    def _offset(self, name: str) -> int | None:
+        member = self._members[name]
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+            return None
+        at = find_member_data(self._file, member)
+        if at is None or member.compress_size != member.file_size:
+            raise MalformedFile(
+                f"{self.path}:{name}", "a member that is not where the archive says"
+            )
+        return at
+
+    def _open(self, name: str) -> IO[bytes]:
+        member = self._members[name]
+        if member.flag_bits & 1 or member.compress_type not in PACKINGS:
+            raise MalformedFile(
+                f"{self.path}:{name}", "it is encrypted, or compressed in a way that is not read: "
+                "pack the model again with deflate"
+            )  # fmt: skip
+        return self._zip.open(member)
+
+    def _bytes(self, name: str, size: int) -> bytes:
+        inflated = min(size, self._members[name].file_size)
+        active_budget().charge_file(inflated, self.path, "what is inflated of the archive")
+        return super()._bytes(name, size)
 
 
 class _Restarting:
@@ -146,7 +240,7 @@ class _Restarting:
 class _Inflating:
     """A gzip stream that charges what it inflates, again where it begins at the start again."""
 
-    def __init__(self, file: IO[bytes], path: Path) -> None:
+    def __init__(self, file: IO[bytes], path: str) -> None:
         self.packed, self.path, self.reached = file, path, 0
         self.file = gzip.GzipFile(fileobj=cast(Any, _Restarting(file, self.restart)))
 

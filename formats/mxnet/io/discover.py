@@ -1,8 +1,9 @@
 """Which files make one MXNet model: a symbol and its parameters, paired by content.
 
-A source may be the ``-symbol.json``, the prefix before it, a folder or a ``.tar`` archive (as
-SageMaker stores models) that holds one model, or the parameter file beside a symbol. Archives are
-read where they are; nothing is unpacked to disk.
+A source may be the ``-symbol.json``, the prefix before it, a folder or an archive (``.tar`` as
+SageMaker stores models, ``.zip`` and ``.mar`` as model servers) that holds one model, the parameter
+file beside a symbol, or the ``-model.json`` of a Gluon block. Archives are read where they are;
+nothing is unpacked to disk.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from serde.errors import MalformedFile, UsageError
 from serde.io.command_files import active_files
 from serde.io.sniff import read_head, read_regular, refuse_missing
 
-from .archive import Archive, is_archive
-from .magic import looks_like_params, looks_like_symbol
+from .archive import Archive, is_archive, is_zip, open_archive
+from .block_json import name_parameters, parse_block
+from .magic import identify_beside_model, looks_like_block, looks_like_params, looks_like_symbol
 from .params import Params, read_params
 
 EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
@@ -30,12 +32,16 @@ MOST_FILES = 10_000  # of a folder that are looked into
 
 
 class Files(NamedTuple):
-    """A symbol's text, its parameters if any were found, and where they were looked for."""
+    """A symbol's text, its parameters if any were found, and where they were looked for.
+
+    ``is_block`` for what a Gluon block was saved as: its arrays may have names of their own.
+    """
 
     symbol_path: str
     symbol: bytes
     params: Params | None
     searched: str = ""
+    is_block: bool = False
 
 
 UNSAVED = (
@@ -75,7 +81,8 @@ class Candidate(NamedTuple):
     @property
     def is_symbol(self) -> bool:
         """Whether the name or the content says symbol."""
-        return self.name.endswith(SYMBOL) or looks_like_symbol(self.head)
+        known = looks_like_symbol(self.head) or looks_like_block(self.head)
+        return self.name.endswith(SYMBOL) or known
 
     @property
     def is_params(self) -> bool:
@@ -92,8 +99,25 @@ def matches(path: Path) -> bool:
     if not path.is_file():
         return _symbol_path(path).is_file()
     head = read_head(path)
-    known = looks_like_symbol(head) or looks_like_params(head) or is_archive(path, head)
-    return known or path.name.endswith(SYMBOL)
+    if is_zip(path.name, head):
+        return path.name.endswith(".mar") or _holds_model(path, head)
+    known = looks_like_symbol(head) or looks_like_params(head) or looks_like_block(head)
+    known = known or is_archive(path.name, head) or path.name.endswith(SYMBOL)
+    return known or identify_beside_model(path.name, head) is not None
+
+
+def _holds_model(path: Path, head: bytes) -> bool:
+    """Whether a zip has a symbol or parameters in it, or an archive alone: others are not MXNet's.
+
+    One that cannot be read is left to other formats.
+    """
+    try:
+        with open_archive(str(path), head) as archive:
+            files = _members(archive)
+            named = any(f.name.endswith((SYMBOL, ".params")) for f in files)
+            return named or any(f.is_symbol for f in files) or _inner_archive(files) is not None
+    except MalformedFile:
+        return False
 
 
 def find(path: Path, params: Any, epoch: int | None) -> Files:
@@ -105,14 +129,12 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
     if params is not None and epoch is not None:
         raise UsageError("name the parameter file or its epoch, not both")
     weights = None if params is None else _read_given_params(params)
-    if path.is_file() and is_archive(path, read_head(path)):
-        with Archive(path) as archive:
-            files = [
-                Candidate(m, archive.head(m), partial(archive.read, m, MOST_JSON),
-                          partial(archive.params, m))
-                for m in archive.names
-            ]  # fmt: skip
-            return _pair(_select_single(files, path), files, weights, epoch, str(path))
+    head = read_head(path) if path.is_file() else b""
+    if reason := identify_beside_model(path.name, head):
+        raise MalformedFile(path, reason)
+    if is_archive(path.name, head):
+        with open_archive(str(path), head) as archive:
+            return _find_in_archive(archive, weights, epoch)
     if path.is_dir():
         files = _files(path)
         if any(f.is_symbol for f in files) or not _symbol_path(path).is_file():
@@ -124,6 +146,33 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
         symbol, weights = _symbol_of(symbol, path), symbol.params()
     folder = Path(symbol.name).parent
     return _pair(symbol, _files(folder, heads=False), weights, epoch, str(folder))
+
+
+def _find_in_archive(archive: Archive, weights: Params | None, epoch: int | None) -> Files:
+    """The model in an archive; one that holds nothing but an archive is opened once more."""
+    files = _members(archive)
+    inner = _inner_archive(files)
+    if inner is None or archive.data is not None:
+        return _pair(_select_single(files, archive.path), files, weights, epoch, archive.path)
+    with open_archive(inner.name, inner.head, inner.text()) as nested:
+        return _find_in_archive(nested, weights, epoch)
+
+
+def _members(archive: Archive) -> list[Candidate]:
+    return [
+        Candidate(
+            m, archive.head(m), partial(archive.read, m, MOST_JSON), partial(archive.params, m)
+        )
+        for m in archive.names
+    ]
+
+
+def _inner_archive(files: Sequence[Candidate]) -> Candidate | None:
+    """The archive among files without a symbol: SageMaker's ``model_algo-1`` is one in a tar."""
+    if any(f.is_symbol or f.is_params for f in files):
+        return None
+    archives = [f for f in files if is_archive(f.name, f.head)]
+    return archives[0] if len(archives) == 1 else None
 
 
 def params_path(symbol: str, epoch: int = 0) -> str:
@@ -183,7 +232,8 @@ def _symbol_of(params: Candidate, path: Path) -> Candidate:
     """The symbol beside a parameter file that was named alone."""
     prefixes = (params.prefix, ANY_EPOCH.sub("", params.name), params.name.removesuffix(".params"))
     sibling = Path(prefixes[0] + SYMBOL)
-    sibling = next((p for n in prefixes if (p := Path(n + SYMBOL)).is_file()), sibling)
+    others = (Path(n + suffix) for suffix in (SYMBOL, ".json") for n in prefixes)
+    sibling = next((p for p in others if p.is_file()), sibling)
     if not sibling.is_file():
         raise MalformedFile(
             path, f"a parameter file, and its symbol is not at {sibling}: name the symbol, and "
@@ -229,10 +279,8 @@ def _pair(
     where: str,
 ) -> Files:
     """A symbol and its parameters: those of its prefix, else the only ones there are."""
-    active_files().enter_main(symbol.name)
-    text = symbol.text()
     if weights is not None:
-        return Files(symbol.name, text, weights)
+        return _read_symbol(symbol, weights)
     params = [f for f in files if f.is_params and f.name != symbol.name]
     own = [f for f in params if f.belongs_to(symbol.prefix)]
     if not own and sum(f.is_symbol for f in files) <= 1:
@@ -243,11 +291,21 @@ def _pair(
             )
     chosen = _epoch(own, epoch, symbol)
     if chosen is not None:
-        return Files(symbol.name, text, chosen.params())
+        return _read_symbol(symbol, chosen.params())
     active_files().absent.add(f"{symbol.prefix}-0000.params")
-    return Files(
-        symbol.name, text, None, f"{_base_name(symbol.prefix)}-0000.params or the like in {where}"
-    )
+    searched = f"{_base_name(symbol.prefix)}-0000.params or the like in {where}"
+    return _read_symbol(symbol, None, searched)
+
+
+def _read_symbol(symbol: Candidate, params: Params | None, searched: str = "") -> Files:
+    """The text of a symbol; of a block that Gluon saved, with its parameters named after it."""
+    active_files().enter_main(symbol.name)
+    text = symbol.text()
+    if not looks_like_block(symbol.head) or looks_like_symbol(symbol.head):
+        return Files(symbol.name, text, params, searched)
+    block = parse_block(text, symbol.name)
+    named = None if params is None or not params.names else name_parameters(params, block)
+    return Files(symbol.name, block.symbol, named or params, searched, is_block=True)
 
 
 def _epoch(files: Sequence[Candidate], epoch: int | None, symbol: Candidate) -> Candidate | None:

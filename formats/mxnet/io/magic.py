@@ -25,9 +25,31 @@ def looks_like_symbol(head: bytes) -> bool:
     return head.lstrip(BLANKS).startswith(b"{") and known and not tvm
 
 
+def looks_like_block(head: bytes) -> bool:
+    """Whether ``head`` begins the JSON that Gluon's ``HybridBlock.save`` writes."""
+    return head.lstrip(BLANKS).startswith(b"{") and b'"orig_name"' in head
+
+
+def identify_beside_model(name: str, head: bytes) -> str | None:
+    """What a file is that lies beside a model and is none, and what to do; None for others."""
+    if head.startswith(b"DJL@"):
+        return (
+            "parameters as DJL writes them, which MXNet cannot read: save the arrays in DJL as an "
+            ".npz under the names of the symbol's variables, and give that as --params"
+        )
+    if name.endswith(".states"):
+        return (
+            "states of an optimizer, which only training needs: name the symbol, and the .params "
+            "file of the same epoch"
+        )
+    return None
+
+
 def refuse_other(path: str, head: bytes, expected: str) -> None:
     """Raise MalformedFile if ``head`` begins a file of a known kind that is not ``expected``."""
     refuse_other_file(path, head)
+    if reason := identify_beside_model(path, head):
+        raise MalformedFile(path, reason)
     kinds = {
         PARAMETERS: looks_like_params(head),
         SYMBOL: looks_like_symbol(head),
