@@ -43,10 +43,11 @@ class FixedSize(NamedTuple):
 
 
 def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] | None) -> Graph:
-    """Return an IR graph whose batches by name may be any number, where ``inputs`` has the name.
+    """Return an IR graph whose batches by name may be any number.
 
     Batches are taken out of the graph, if they can be (``rebatch``); ``inlined`` is the graph
-    without functions. Of names that are not in ``inputs``, as callers give them, a note tells.
+    without functions. A batch of which one number is right, and that is not in ``inputs``, as
+    callers give them, is that number. Notes tell of it, and of other names that take few numbers.
     Other sizes that operands require to be a number are that.
 
     Raises:
@@ -56,16 +57,22 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
     specs = (spec_of(name, spec) for name, spec in (inputs or {}).items())
     requested = {d for spec in specs for d in spec.shape or () if isinstance(d, str)}
     for fixed in find_fixed_sizes(inlined):
-        if fixed.number is None or fixed.name not in requested:
+        if fixed.number is None:
             note = f"{fixed.reason}: give one (--input)"
             graph = replace(graph, notes=(*graph.notes, note))
             continue
+        is_requested = fixed.name in requested
+        known = fix_dimensions(inlined, {fixed.name: fixed.number})
         try:
-            known = fix_dimensions(inlined, {fixed.name: fixed.number})
-            graph = inlined = replace(rebatch(known, fixed.name), notes=graph.notes)
+            settled = rebatch(known, fixed.name)
+            note = f"made for batches of {fixed.number}: takes any number {fixed.name} of samples"
         except SerdeError:
             example = _show_inputs(inlined, fixed.name, fixed.number)
-            raise UsageError(f"{fixed.reason}: give one, as in --input {example}") from None
+            if is_requested:
+                raise UsageError(f"{fixed.reason}: give one, as in --input {example}") from None
+            settled, note = known, f"{fixed.name} is {fixed.number}: {fixed.reason}"
+        notes = graph.notes if is_requested else (*graph.notes, note)
+        graph = inlined = replace(settled, notes=notes)
     return graph
 
 

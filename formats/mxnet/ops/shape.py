@@ -66,7 +66,10 @@ def check_count(x: Value, sizes: Sequence[Size], shape: Ints) -> None:
         return
     left = math.prod(x.static_shape) % math.prod(known)  # type: ignore[arg-type]
     same = left == 0 if -1 in sizes else math.prod(x.static_shape) == math.prod(known)  # type: ignore
-    require(same, f"shape={shape} of {x.static_shape}, which does not hold as much")
+    require(
+        same, f"shape={shape} of {x.static_shape}, which does not hold as much. Where a batch is "
+        "baked in, give that with --input, and --rebatch N for any other"
+    )  # fmt: skip
 
 
 @reads("_npx_reshape", only={"order": ("C",)})
