@@ -25,9 +25,10 @@ import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import Graph
-from serde.plugins import Bridge
+from serde.plugins import Bridge, Completion
 
 from .mxnet_export import data_inputs, export_model
+from .mxnet_lengths import fill_lengths, find_ignored_lengths
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
 from .mxnet_run import FLOATS, Model, begin_at, cut_at_outputs, run_symbol, with_plain_labels
 from .numpy_compat import mend_mxnet, restore
@@ -35,7 +36,8 @@ from .numpy_compat import mend_mxnet, restore
 if TYPE_CHECKING:
     from serde.formats.mxnet.io.discover import Files
 
-BINDING = ("ignore_extra", "match_params", "inputs", "set_inputs")  # options that bind arrays
+# Options that arrays are bound by.
+BINDING = ("ignore_extra", "match_params", "inputs", "set_inputs", "cut_inputs", "outputs")
 # MXNet imports distutils, which Python has no more from 3.12 on; setuptools brings it back.
 INSTALL = (
     "MXNet 1.9.1 is needed for this: pip install --no-deps mxnet==1.9.1 && "
@@ -210,15 +212,12 @@ def prepare(
     The arrays are those that a conversion with the same options binds.
     """
     from serde.formats.mxnet.bind.symbol_info import symbol_info
-    from serde.formats.mxnet.decode import decode_files
-    from serde.formats.mxnet.io.discover import find
     from serde.formats.mxnet.passes.drop_labels import drop_labels
 
     mx = import_mxnet()
-    is_path = isinstance(source, (str, os.PathLike))
-    files = find(Path(source), params, epoch) if is_path else _collect(source, params)
-    binding = {n: options[n] for n in BINDING if n in options}
-    graph = decode_files(files, outputs=outputs, cut_inputs=cut_inputs, **binding)
+    files, graph = _decode_source(
+        source, params=params, outputs=outputs, epoch=epoch, cut_inputs=cut_inputs, **options
+    )
     inference = drop_labels(graph, outputs is not None)
     text = with_plain_labels(files.symbol.decode())
     symbol = mx.sym.load_json(begin_at(text, graph, cut_inputs or ()))
@@ -236,6 +235,29 @@ def prepare(
     if kernels == "plain":
         return partial(_run_without_onednn, model)
     return partial(run_symbol, mx, symbol, model)
+
+
+def _decode_source(
+    source: Any, *, params: Any = None, epoch: int | None = None, **options: Any
+) -> tuple[Files, Graph]:  # fmt: skip
+    """The files of a source, and its graph with the arrays that a conversion binds."""
+    from serde.formats.mxnet.decode import decode_files
+    from serde.formats.mxnet.io.discover import find
+
+    is_path = isinstance(source, (str, os.PathLike))
+    files = find(Path(source), params, epoch) if is_path else _collect(source, params)
+    return files, decode_files(files, **{n: options[n] for n in BINDING if n in options})
+
+
+def complete_feeds(source: Any, **options: Any) -> Completion | None:
+    """A function that makes sequences as long as they may be, as MXNet takes them on CPUs.
+
+    None for a model that reads no lengths which MXNet ignores.
+    """
+    files, graph = _decode_source(source, **options)
+    if not find_ignored_lengths(graph):
+        return None
+    return partial(fill_lengths, import_mxnet().sym.load_json(files.symbol.decode()), graph)
 
 
 def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
@@ -344,6 +366,7 @@ BRIDGE = Bridge(
     {"mxnet": to_symbol},
     prepare,
     begins_anywhere=True,
+    complete_feeds=complete_feeds,
     has_scalars=False,
 )
 if not any(isinstance(f, _Finder) for f in sys.meta_path):

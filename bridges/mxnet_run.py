@@ -24,6 +24,11 @@ class Model(NamedTuple):
 
 
 def run_symbol(mx: ModuleType, symbol: Any, model: Model, feeds: Any) -> list[Any]:
+    """The outputs of a symbol in inference mode.
+
+    Raises:
+        SerdeError: where MXNet refuses the inputs, or a parameter has no array.
+    """
     try:
         return _outputs(mx, symbol, model, feeds)
     except mx.base.MXNetError as error:
@@ -32,6 +37,7 @@ def run_symbol(mx: ModuleType, symbol: Any, model: Model, feeds: Any) -> list[An
 
 
 def cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
+    """The symbol that ends at values or layers of these names."""
     internals = symbol.get_internals()
     known = internals.list_outputs()
     return mx.sym.Group([

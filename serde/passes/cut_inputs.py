@@ -169,10 +169,8 @@ def inputs_by_name(graph: Graph, named: Iterable[str]) -> dict[str, Value]:
     """The inputs by name; refuses names that no input has."""
     known = {v.name: v for v in graph.inputs}
     if unknown := sorted(set(named) - set(known)):
-        raise UsageError(
-            f"the model has no input {', '.join(map(repr, unknown))}; it has "
-            f"{', '.join(map(repr, known))}"
-        )
+        there = f"it has {', '.join(map(repr, known))}" if known else "it has no inputs at all"
+        raise UsageError(f"the model has no input {', '.join(map(repr, unknown))}; {there}")
     return known
 
 
@@ -318,7 +316,10 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
         return graph
     ends = {v.name: v for v in (*graph.inputs, *graph.outputs)}
     if unknown := sorted(set(names) - set(ends)):
-        raise UsageError(f"no input or output is called {', '.join(map(repr, unknown))}")
+        raise UsageError(
+            f"no input or output is called {', '.join(map(repr, unknown))}"
+            f"{_suggest(unknown[0], [*ends])}; there are: {', '.join(map(repr, ends))}"
+        )
     new = list(names.values())
     used = Names()
     used.used.update(new, (v.name for v in graph.all_values()))

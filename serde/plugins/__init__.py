@@ -154,6 +154,9 @@ class Format:
         return tuple(t.value if isinstance(t, Deferred) else t for t in self.tables)
 
 
+Completion = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], str]]
+
+
 @dataclass(frozen=True, eq=False)
 class Bridge:
     """A framework's live objects.
@@ -167,8 +170,10 @@ class Bridge:
     ``outputs`` where ``ends_anywhere``: those to end it at.
     ``makes`` has the functions that turn a graph of the IR into live objects, by what users call
     those. ``describe_inexactness(graph)`` says what of a graph of the IR frameworks compute
-    inexactly on this processor, or nothing. Where it is not ``has_scalars``, a tensor of shape (1,)
-    stands for one of no axes.
+    inexactly on this processor, or nothing. ``complete_feeds(source, **options)`` gives a
+    function that changes feeds to some with which the framework, as it runs here, computes what the
+    model means, and tells what is not compared so; or None. Where it is not ``has_scalars``, a
+    tensor of shape (1,) stands for one of no axes.
     """
 
     name: str
@@ -182,6 +187,7 @@ class Bridge:
     begins_anywhere: bool = False
     ends_anywhere: bool = True
     describe_inexactness: Callable[[Graph], str] | None = None
+    complete_feeds: Callable[..., Completion | None] | None = None
     has_scalars: bool = True
 
 

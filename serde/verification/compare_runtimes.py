@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -183,6 +183,7 @@ def precision_of(reading: Mapping[str, Any]) -> str:
 
 def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> None:
     """Run the source on the first inputs, and on others as long as it takes little time."""
+    sets = _complete_sets(run, model, sets)
     first = next(sets)
     model.prepare()
     clock = _Clock()
@@ -202,6 +203,17 @@ def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> N
     if skipped:
         reason = f"the source takes {clock.last:.1f} s a run"
         run.not_compared.append(f"{', '.join(skipped)} inputs: {reason}")
+
+
+def _complete_sets(
+    run: SourceRun, model: SourceModel, sets: Iterator[InputSet]
+) -> Iterator[InputSet]:
+    """The sets with feeds that the source's framework takes as they are meant; tells of changes."""
+    for inputs in sets:
+        feeds, statement = model.complete_feeds(inputs.feeds)
+        if statement and statement not in run.not_compared:
+            run.not_compared.append(statement)
+        yield replace(inputs, feeds=feeds)
 
 
 class _Clock:

@@ -16,7 +16,7 @@ from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.single_precision import NARROW
 from serde.pipeline import REWRITING, encode, load, read, save
-from serde.plugins import Bridge, bridge_for, format_of, get_format, get_runtime_bridge
+from serde.plugins import Bridge, Completion, bridge_for, format_of, get_format, get_runtime_bridge
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
@@ -58,8 +58,7 @@ class SourceModel:
         self.fixed = _fixed_arrays(source, params, inputs, reading)
         self.bridge = _bridge_of(source)
         self.source, self.reading, self.inputs = source, dict(reading), inputs
-        named = {"inputs": inputs} if inputs else {}
-        self.options = {"params": params, "outputs": outputs, **named, **self.reading}
+        self.options = {"params": params, "outputs": outputs, **self.reading}
         self.renames = dict(rename or {})
         self.old_names = {new: name for name, new in self.renames.items()}
         self.batch = _baked_batch(source, params, reading)
@@ -77,7 +76,8 @@ class SourceModel:
         if self.reading.get("cut_inputs") and not self.bridge.begins_anywhere:
             raise NotComparable("not compared: the source cannot be begun in its middle")
         if setting not in self.runs:
-            options = {**self.options, **(self.settings[setting] if setting else {})}
+            named = {"inputs": self.inputs} if self.inputs else {}
+            options = {**self.options, **named, **(self.settings[setting] if setting else {})}
             if isinstance(self.source, Graph):
                 self.runs[setting] = _prepare_graph(self.bridge, self.source, options)
             else:
@@ -117,6 +117,20 @@ class SourceModel:
         if self.reading.get("fp32"):
             return [_retype(a, NARROW, DType.FLOAT32) for a in outputs]
         return outputs
+
+    @cached_property
+    def completion(self) -> Completion | None:
+        """What the framework needs changed in feeds, if anything."""
+        if self.bridge is None or self.bridge.complete_feeds is None:
+            return None
+        return self.bridge.complete_feeds(self.source, **self.options, inputs=self.inputs)
+
+    def complete_feeds(self, feeds: Feeds) -> tuple[Feeds, str]:
+        """Feeds with which the framework computes what the model means, and what is left out."""
+        if self.completion is None:
+            return feeds, ""
+        done, left_out = self.completion({self.old_names.get(n, n): a for n, a in feeds.items()})
+        return {self.renames.get(n, n): a for n, a in done.items()}, left_out
 
     @cached_property
     def narrow_inputs(self) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ blocks of one class were made: Gluon numbers them (``conv0``, ``conv1``).
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -138,6 +137,8 @@ def _without_repeats(theirs: Sequence[_Name], arrays: Mapping[str, Tensor]) -> l
 
 
 def _digest(tensor: Tensor) -> Hashable:
+    import hashlib
+
     return tensor.shape, tensor.dtype, hashlib.sha256(tensor.load().tobytes()).digest()
 
 
