@@ -27,8 +27,11 @@ class MxnetReadOptions(RuleOptions, IntegerOptions, ParamsOptions, ReadOptions):
     match_params: bool | None = option(
         "Pair arrays and variables of other names by kind, shape and order.",
         "For files of Gluon's `save_parameters`. Arrays and variables of one kind (weight, bias, "
-        "…) are paired one by one, in order, if their shapes fit. Every pair is printed: read "
-        "them, and use `--verify`.",
+        "…) are paired one by one, if their shapes fit, in the order in which the numbers in names "
+        "(`dense0`, `dense1`) say that blocks were made; blocks of other names in the order of "
+        "their use. Every pair is printed, and a note tells where another order fits as well: "
+        "compare outputs with the block's own (`--data`, `--expected`), as `--verify` runs MXNet "
+        "on the arrays as they were paired. `-model.json` of `HybridBlock.save` needs no guess.",
         kind="flag",
     )  # fmt: skip
     nms: str | None = option(
