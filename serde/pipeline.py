@@ -99,7 +99,7 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     names = dimension_names(graph)
     graph = fmt.to_ir(cut(graph, outputs), **select_options(fmt, "to_ir", options))
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
-    if untyped or options.keys() & {"cut_inputs", "static", "rebatch"}:
+    if untyped or options.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
         graph = without_functions(graph)
     graph = cut_inputs(graph, options.get("cut_inputs"))
     if options.get("dequantize"):

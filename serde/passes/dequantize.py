@@ -1,140 +1,126 @@
-"""A model of quantised numbers as one of floats."""
+"""A model of quantized numbers as one of floats."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.ir.replace_uses import replace_inputs
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.passes.dce import drop_dead
+from serde.passes.integer_sums import find_sum, multiply_sum
+from serde.passes.quantized_values import Quantization, find_real, is_of_constants, is_single
+from serde.rewrite.rules import RuleTable, keep
+from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.schema import ELEMENT_TYPES
 
-MOST_STEPS = 16  # nodes that are followed back
-NOT_NEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus"})
-PASSING = frozenset(
-    "AveragePool Dropout Expand Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape "
-    "Slice Split Squeeze Transpose Unsqueeze".split()
-)
+QUANTIZED = re.compile(r"Quantize|Integer|^Q([A-Z]|Linear)")  # operators, also of other domains
+SHOWN = 8  # nodes in a note
+rules = RuleTable("dequantize", fallback=keep)
 
 
 def dequantize(graph: Graph) -> Graph:
-    """Return ``graph`` without the pairs that quantise a tensor and take it back.
+    """Return an IR graph without functions as one of floats, where integers stand for them.
 
-    Weights that are held as integers become floats. Numbers are no longer rounded, nor cut off at
-    the ends of their ranges, unless 0 is an end: quantizers leave out a Relu before such a range,
-    and it stays as a Clip where numbers may be negative. What is computed with integers between
-    the pairs stays as it is. Outputs keep their names.
+    Weights that are held as integers become floats, and operators on integers those on the numbers
+    that these stand for. Numbers are no longer rounded, nor cut off at the ends of their ranges,
+    unless 0 is an end: quantizers leave out a Relu before such a range, and it stays as a Clip
+    where numbers may be negative. What is computed with integers otherwise stays; a note tells of
+    it. Outputs keep their names.
     """
-    makers = {v: node for node in graph.nodes for v in node.outputs}
-    instead: dict[Value, Value] = {}
-    named = set(graph.outputs)
-    kept: list[Node] = []
-    for node in graph.nodes:
-        if instead:
-            node = replace_inputs(node, instead)
-            makers.update((v, node) for v in node.outputs)
-        value = _float(node, makers, instead) if node.op == "DequantizeLinear" else None
-        if value is not None and not node.domain and (bounds := _find_bounds(node, makers, value)):
-            clipped = replace(node.outputs[0], name=f"{node.outputs[0].name}/Clip")
-            kept.append(Node("Clip", (value, *bounds), (clipped,), {}, "", node.name, node.sources))
-            makers[clipped], value = kept[-1], clipped
-        if value is None or node.domain:
-            kept.append(node)
-        elif named.isdisjoint(node.outputs):
-            instead[node.outputs[0]] = value
-        else:
-            kept.append(Node("Identity", (value,), node.outputs, {}, "", node.name, node.sources))
-    return replace(graph, nodes=tuple(kept))
+    if not any(map(_is_quantized, graph.all_nodes())) and not _has_tables(graph):
+        return graph
+    floats = drop_dead(rules.rewrite(graph, OnnxBuilder(graph.name)))
+    return replace(floats, notes=(*floats.notes, *_list_left(floats)))
 
 
-def _float(node: Node, makers: dict[Value, Node], instead: dict[Value, Value]) -> Value | None:
-    """What a DequantizeLinear node gives, without it."""
-    q, output = node.inputs[0], node.outputs[0]
-    assert q is not None
-    if q.tensor is not None:
-        return _weight(node, output)
-    maker = makers.get(q)
-    if maker is None or maker.op != "QuantizeLinear" or maker.inputs[0] is None:
-        return None
-    x = instead.get(maker.inputs[0], maker.inputs[0])
-    return x if x.dtype is output.dtype else None
+def _is_quantized(node: Node) -> bool:
+    return QUANTIZED.search(node.op) is not None
 
 
-def _find_bounds(
-    node: Node, makers: dict[Value, Node], x: Value
-) -> tuple[Value | None, Value | None] | None:
-    """The ends of a range of which one is 0, where ``x`` may lie beyond it."""
-    q, scale, *rest = node.inputs
-    zero = rest[0] if rest else None
-    if q is None or q.dtype is None or q.tensor is not None or scale is None:
-        return None
-    if (zero is not None and zero.tensor is None) or q.dtype.bits > 16 or x.dtype is None:
-        return None
-    limits = np.iinfo(q.dtype.numpy)
-    middle = np.unique(0 if zero is None else zero.array().astype(np.int64))
-    if middle.size != 1 or middle[0] not in (limits.min, limits.max):
-        return None
-    if middle[0] == limits.min and _is_not_negative(x, makers):
-        return None
-    steps = scale.array() if scale.tensor is not None else np.array([])
-    ends = []
-    for end, part in ((limits.min, "min"), (limits.max, "max")):
-        number = 0.0 if end == middle[0] else None
-        if number is None and steps.size == 1:
-            number = float((end - middle[0]) * steps.ravel()[0].astype(np.float64))
-        held = None if number is None else np.asarray(number, x.dtype.numpy)
-        name = f"{node.outputs[0].name}/{part}"
-        ends.append(None if held is None else Value(name, x.dtype, (), Tensor.of(held)))
-    return ends[0], ends[1]
+def _has_tables(graph: Graph) -> bool:
+    """Whether there are weights of 8 bits or less."""
+    return any(v.dtype is not None and v.dtype.kind in "iu" and v.dtype.bits <= 8
+               for v in graph.constants())  # fmt: skip
 
 
-def _is_not_negative(x: Value, makers: dict[Value, Node]) -> bool:
-    """Whether no number of ``x`` can be less than 0."""
-    for _ in range(MOST_STEPS):
-        node = makers.get(x)
-        if node is None or node.domain or not node.inputs or node.inputs[0] is None:
-            return False
-        if node.op in NOT_NEGATIVE:
-            return True
-        if node.op == "Clip":
-            low = node.inputs[1] if len(node.inputs) > 1 else None
-            return low is not None and low.tensor is not None and bool((low.array() >= 0).all())
-        if node.op not in PASSING:
-            return False
-        x = node.inputs[0]
-    return False
+def _list_left(graph: Graph) -> Iterator[str]:
+    """What operators on quantized integers stay."""
+    names: dict[str, list[str]] = {}
+    for node in graph.ordered_nodes():
+        if _is_quantized(node):
+            names.setdefault(node.qualified_op, []).append(node.name)
+    for op, found in names.items():
+        few = ", ".join(map(repr, found[:SHOWN])) + (", …" if len(found) > SHOWN else "")
+        yield (
+            f"dequantize: {op} ×{len(found)} ({few}) stays: its integers are inputs "
+            "or outputs of the model, are read by other operators, or have no constant zero point "
+            "or scale"
+        )
 
 
-def _weight(node: Node, output: Value) -> Value | None:
-    """A constant's numbers, computed when they are written; None where their scale is computed."""
-    q, scale, *rest = node.inputs
-    zero = rest[0] if rest else None
-    if q is None or scale is None or node.attrs.get("block_size"):
-        return None
-    assert output.dtype is not None
-    tensor = dequantize_constant(q, scale, zero, node.attrs["axis"], output.dtype)
-    return None if tensor is None else Value(output.name, output.dtype, tensor.shape, tensor)
+def find_float(g: Any, q: Value, form: Quantization, dtype: DType) -> Value:
+    """The numbers that ``q`` stands for: without integers if they can be, else dequantized."""
+    real = find_real(g, q, form, dtype)
+    if real is None:
+        attrs = {"axis": form.axis, "block_size": form.block_size}
+        real = g.DequantizeLinear(q, form.scale, form.zero, **attrs)
+    return g.cast(real, dtype)  # type: ignore[no-any-return]
 
 
-def dequantize_constant(
-    q: Value, scale: Value, zero: Value | None, axis: Any, dtype: DType
-) -> Tensor | None:
-    """The numbers of a constant, computed when they are written; None where one is no constant."""
-    if any(v is not None and v.tensor is None for v in (q, scale, zero)):
-        return None
-    assert q.tensor is not None
+@rules("DequantizeLinear")
+def dequantize_values(g, q, scale, zero=None, *, axis=1, block_size=0, output_dtype=0):  # type: ignore
+    form, dtype = Quantization(scale, zero, axis, block_size), scale.type
+    dtype = ELEMENT_TYPES[output_dtype] if output_dtype else dtype
+    is_counted = zero is None or (zero.tensor is not None and not zero.array().any())
+    if find_sum(g, q) is not None and is_counted and (is_single(scale) or scale.rank == 1):
+        behind = q.rank - 1 - axis % q.rank
+        along = scale if is_single(scale) else g.Reshape(scale, [-1, *[1] * behind])
+        if (y := multiply_sum(g, [q, along])) is not None:
+            return g.cast(y, dtype)
+    real = find_real(g, q, form, dtype)
+    attrs = {"axis": axis, "block_size": block_size, "output_dtype": output_dtype}
+    return g.DequantizeLinear(q, scale, zero, **attrs) if real is None else real
 
-    def load() -> np.ndarray[Any, Any]:
-        numbers, steps = q.array().astype("float32"), _align_to_axis(scale.array(), q.rank, axis)
-        middle = 0 if zero is None else _align_to_axis(zero.array().astype("float32"), q.rank, axis)
-        return np.asarray((numbers - middle) * steps, dtype.numpy)
 
-    return Tensor(dtype, q.tensor.shape, load)
+@rules("QLinearConv")
+def convolve(  # type: ignore
+    g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, **frame
+):
+    if b is not None:
+        b = find_float(g, b, Quantization(g.Mul(x_scale, w_scale), None, 0), DType.FLOAT32)
+    w = find_float(g, w, Quantization(w_scale, w_zero, 0), DType.FLOAT32)
+    x = find_float(g, x, Quantization(x_scale, x_zero), DType.FLOAT32)
+    return g.QuantizeLinear(g.Conv(x, w, b, **frame), y_scale, y_zero)
 
 
-def _align_to_axis(v: np.ndarray[Any, Any], rank: int, axis: Any) -> np.ndarray[Any, Any]:
-    """Numbers along one axis of a tensor of ``rank``; a single one as it is."""
-    if v.size == 1:
-        return v.reshape(())
-    return v.reshape([-1 if a == axis % rank else 1 for a in range(rank)])
+@rules("QLinearMatMul")
+def multiply_matrices(g, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):  # type: ignore
+    operands = (a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
+    if any(v.rank > 1 for v in (*operands[1:3], *operands[4:6], *operands[6:])):
+        return g.QLinearMatMul(*operands)
+    dtype = a_scale.type
+    a = find_float(g, a, Quantization(a_scale, a_zero, -2), dtype)
+    b = find_float(g, b, Quantization(b_scale, b_zero, -1), dtype)
+    y = g.MatMul(a, b)
+    rank = y.rank
+    axis = {"axis": rank - 2} if not is_single(y_scale) else {}
+    return g.QuantizeLinear(y, y_scale, y_zero, **axis)
+
+
+@rules("Mul")
+def multiply(g, a, b):  # type: ignore
+    y = multiply_sum(g, [a, b]) if a.type.kind == "f" else None
+    return g.Mul(a, b) if y is None else g.cast(y, a.type)
+
+
+@rules("Cast")
+def cast(g, x, *, to, **attrs):  # type: ignore
+    """Weights of bytes that stand for themselves, until they are multiplied by a scale."""
+    dtype, form = ELEMENT_TYPES[to], Quantization(g.const(np.float32(1), name="scale"))
+    is_table = x.type.kind in "iu" and x.type.bits <= 8 and dtype.kind == "f"
+    real = find_real(g, x, form, dtype) if is_table and is_of_constants(g, x) else None
+    return g.Cast(x, to=to, **attrs) if real is None else real

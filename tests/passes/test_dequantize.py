@@ -78,7 +78,8 @@ def test_a_range_that_ends_at_0_is_kept(name, is_known):
     clips = [n for n in graph.nodes if n.op == "Clip"]
     assert len(clips) == (bounds is not None)
     for clip in clips:
-        low, high = (None if v is None else float(v.array()) for v in clip.inputs[1:])
+        ends = (*clip.inputs[1:], None)[:2]
+        low, high = (None if v is None else float(v.array()) for v in ends)
         expected = bounds if is_known else tuple(b if b == 0 else None for b in bounds)
         assert (low, high) == pytest.approx(expected)
 
@@ -100,3 +101,146 @@ def test_a_relu_that_a_quantizer_left_out(tmp_path):
     (expected,) = ReferenceEvaluator(model).run(None, feeds)
     (got,) = run_model(onnx.load(tmp_path / "b.onnx"), feeds)
     assert np.abs(got - expected).max() < 0.05
+
+
+# Models that ONNX Runtime's quantizer writes
+
+NETWORKS = {  # inputs, nodes, and the shapes of weights
+    "rows": (
+        "float[N,16] x",
+        "a = MatMul(x, w) b = Add(a, c) r = Relu(b) y = MatMul(r, v)",
+        {"w": (16, 8), "c": (8,), "v": (8, 4)},
+    ),
+    "images": (
+        "float[N,3,8,8] x",
+        """a = Conv<pads=[1,1,1,1]>(x, w, b) r = Relu(a) c = Conv<pads=[1,1,1,1]>(r, v)
+        s = Add(r, c) t = LeakyRelu(s) p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(t)
+        q = AveragePool<kernel_shape=[2,2]>(p) h = Sigmoid(q) k = Concat<axis=1>(h, q)
+        m = GlobalAveragePool(k) f = Flatten(m) y = Gemm<transB=1>(f, u, z)""",
+        {"w": (4, 3, 3, 3), "b": (4,), "v": (4, 4, 3, 3), "u": (5, 8), "z": (5,)},
+    ),
+    "attention": (
+        "float[N,4,6] x",
+        """k = Transpose<perm=[0,2,1]>(x) a = MatMul(x, k) s = Softmax<axis=-1>(a)
+        m = Mul(a, s) y = Add(m, a)""",
+        {},
+    ),
+    "words": ("int64[N,4] x", "e = Gather(t, x) y = MatMul(e, w)", {"t": (50, 8), "w": (8, 3)}),
+    "recurrent": (
+        "float[5,N,4] x", "y, h = LSTM<hidden_size=3>(x, w, r, b)",
+        {"w": (1, 12, 4), "r": (1, 12, 3), "b": (1, 24)},
+    ),
+}  # fmt: skip
+METHODS = ("dynamic", "dynamic columns", "QDQ", "QDQ columns", "QOperator", "QOperator columns")
+
+
+def make_network(name):
+    """The float model, and inputs for it."""
+    inputs, nodes, weights = NETWORKS[name]
+    rng = np.random.default_rng(len(name))
+    text = f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (float[N,M] y) {{{nodes}}}'
+    model = parser.parse_model(text)
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for weight, shape in weights.items():
+        array = (rng.standard_normal(shape) * 0.4).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, weight))
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    sizes = [d.dim_value or 3 for d in dims]
+    if name == "words":
+        return model, [{"x": rng.integers(0, 50, sizes)} for _ in range(4)]
+    return model, [{"x": rng.standard_normal(sizes).astype(np.float32)} for _ in range(4)]
+
+
+def quantize_network(source, target, method, feeds):
+    """Write the model as ONNX Runtime quantizes it."""
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    how, _, by_column = method.partition(" ")
+    common = {"weight_type": quantization.QuantType.QInt8, "per_channel": bool(by_column)}
+    if how == "dynamic":
+        extra = {"MatMulConstBOnly": not by_column}
+        quantization.quantize_dynamic(source, target, extra_options=extra, **common)
+        return
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.feeds = iter(feeds)
+
+        def get_next(self):
+            return next(self.feeds, None)
+
+    style = quantization.QuantFormat[how]
+    quantization.quantize_static(source, target, Reader(), quant_format=style, **common)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_what_a_quantizer_writes_becomes_floats(tmp_path, name, method):
+    model, feeds = make_network(name)
+    source, quantized, floats = (tmp_path / f"{n}.onnx" for n in "abc")
+    onnx.save(model, source)
+    quantize_network(source, quantized, method, feeds)
+    report = serde.convert(quantized, floats, dequantize=True)
+    ops = {n.op_type for n in onnx.load(floats).graph.node}
+    assert not {op for op in ops if "Quant" in op or "Integer" in op or "QLinear" in op}
+    assert not report.notes
+    expected = run_model(model, feeds[0])[0]
+    rounded = run_model(onnx.load(quantized), feeds[0])[0]
+    got = run_model(onnx.load(floats), feeds[0])[0]
+    largest = np.abs(rounded - expected).max()
+    assert np.abs(got - expected).max() <= max(1.5 * largest, 1e-5)
+
+
+@pytest.mark.parametrize("profile", ["ncnn", "tensorrt"])
+@pytest.mark.parametrize("method", ["dynamic", "QOperator"])
+def test_runtimes_without_integers_take_them(tmp_path, method, profile):
+    model, feeds = make_network("rows")
+    onnx.save(model, tmp_path / "a.onnx")
+    quantize_network(tmp_path / "a.onnx", tmp_path / "b.onnx", method, feeds)
+    kept = {"dequantize": True, "profile": profile, "static": {"N": 3}}
+    serde.convert(tmp_path / "b.onnx", tmp_path / "c.onnx", **kept)
+    expected = run_model(model, feeds[0])[0]
+    got = run_model(onnx.load(tmp_path / "c.onnx"), feeds[0])[0]
+    assert np.abs(got - expected).max() < 0.02 * np.abs(expected).max()
+
+
+BODIES = {
+    "If": """y = If (c) <then_branch = then () => (float[N,3] p) {BODY},
+        else_branch = other () => (float[N,3] o) {o = Neg(z)}>""",
+    "Loop": """m = Constant<value_int = 1>()
+        y = Loop (m, c, z) <body = turn (int64 i, bool k, float[N,3] s) =>
+        (bool l, float[N,3] p) {l = Identity(k) BODY}>""",
+}
+TURN = """q, d, e = DynamicQuantizeLinear(x) t = MatMulInteger(q, w, e, u)
+    f = Cast<to=1>(t) g = Mul(d, v) p = Mul(f, g)"""
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_integers_in_bodies_become_floats(tmp_path, name):
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,2] x, float[N,3] z, bool c) => (float[N,3] y)
+    <int8[2,3] w = {{3, -4, 5, 6, -7, 8}}, int8 u = {{1}}, float[3] v = {{0.5, 0.25, 0.125}}> {{
+        {BODIES[name].replace("BODY", TURN)}
+    }}"""
+    model = parser.parse_model(text)
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", dequantize=True)
+    done = serde.load(tmp_path / "b.onnx")
+    assert "MatMulInteger" not in {n.op for n in done.all_nodes()}
+    rng = np.random.default_rng(1)
+    feeds = {"x": rng.standard_normal((4, 2)).astype(np.float32),
+             "z": rng.standard_normal((4, 3)).astype(np.float32), "c": np.array(True)}  # fmt: skip
+    weights = (np.array([[3, -4, 5], [6, -7, 8]]) - 1) * np.array([0.5, 0.25, 0.125])
+    (got,) = run_model(onnx.load(tmp_path / "b.onnx"), feeds)
+    np.testing.assert_allclose(got, feeds["x"] @ weights, atol=1e-5)
+
+
+def test_a_note_tells_of_integers_that_stay(tmp_path):
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,2] x, int8[2,3] w) => (int32[N,3] t, float[N,3] p) {
+        q, d, e = DynamicQuantizeLinear(x) t = MatMulInteger(q, w, e)
+        f = Cast<to=1>(t) p = Mul(f, d)
+    }"""
+    onnx.save(parser.parse_model(text), tmp_path / "a.onnx")
+    report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", dequantize=True)
+    assert sum("MatMulInteger ×1" in n and "stays" in n for n in report.notes) == 1

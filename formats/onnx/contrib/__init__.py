@@ -13,6 +13,7 @@ from serde.rewrite.families import import_families
 from serde.rewrite.rules import RuleTable
 
 from .default_domain import OPSETS, SYNONYMS
+from .dequantized import reads_as_floats
 from .table import DOMAIN, reads, reads_default
 
 MACHINE = (
@@ -27,4 +28,18 @@ REFUSALS: Mapping[str, str] = MappingProxyType(
 
 import_families(__name__, __path__)
 
-__all__ = ["DOMAIN", "OPSETS", "REFUSALS", "SYNONYMS", "TABLES", "reads", "reads_default"]
+# With operators that round as they run, for models that are to be of floats.
+FLOAT_TABLES: Mapping[str, RuleTable] = MappingProxyType(
+    {**TABLES, DOMAIN: reads.merge(reads_as_floats.rules)}
+)
+
+__all__ = [
+    "DOMAIN",
+    "FLOAT_TABLES",
+    "OPSETS",
+    "REFUSALS",
+    "SYNONYMS",
+    "TABLES",
+    "reads",
+    "reads_default",
+]

@@ -8,7 +8,7 @@ from serde.decompositions import indexing, normalization, reduction
 from serde.errors import ConversionError
 from serde.ir.graph import DType, Tensor, Value
 from serde.legalize.target import legalization_table
-from serde.passes.dequantize import dequantize_constant
+from serde.passes.quantized_values import Quantization, dequantize_constant
 from serde.spec.expressions import END
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import count_range, size
@@ -255,7 +255,8 @@ def distinguish_equals(g, x: Value, axis: int, is_largest: bool):
 @legalize("DequantizeLinear")
 def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, **form):
     """onnx2torch has no quantization, and takes weights that are constants."""
-    weights = None if block_size else dequantize_constant(x, scale, zero, axis, scale.type)
+    form = Quantization(scale, zero, axis, block_size)
+    weights = dequantize_constant(x, form, scale.type)
     if weights is not None:
         return g.const(weights, name="weight")
     return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)

@@ -1,0 +1,28 @@
+"""Operators that quantize what they read as they run, as those on floats, for ``dequantize``."""
+
+from __future__ import annotations
+
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import RuleTable
+
+from .table import DOMAIN
+
+reads_as_floats = RuleTable(f"{DOMAIN} → ir of floats")
+
+
+def dequantize_rows(g, w: Value, scale: Value, zero: Value | None):
+    """Weights (directions, inputs, gates) by a scale of each direction, or of each gate of it."""
+
+    def align(v: Value):
+        return g.Unsqueeze(g.cast(v, DType.FLOAT32), [1] if v.rank > 1 else [1, 2])
+
+    real = g.cast(w, DType.FLOAT32)
+    real = real if zero is None else g.Sub(real, align(zero))
+    return g.Transpose(g.Mul(real, align(scale)), perm=(0, 2, 1))
+
+
+@reads_as_floats("DynamicQuantizeLSTM")
+def read_lstm(g, x, w, r, b, lengths, h, c, p, w_scale, w_zero, r_scale, r_zero, **attrs):
+    """Weights of bytes, transposed; the numbers that these are multiplied by are rounded too."""
+    w, r = dequantize_rows(g, w, w_scale, w_zero), dequantize_rows(g, r, r_scale, r_zero)
+    return g.LSTM(x, w, r, b, lengths, h, c, p, outputs=3, **attrs)

@@ -1,0 +1,251 @@
+"""The real numbers that quantized integers stand for, found at what the integers were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from serde.ir.graph import DType, Node, Tensor, Value
+
+Array = np.ndarray[Any, Any]
+MOST_STEPS = 16  # nodes that are followed back
+NOT_NEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus"})
+PASSING = frozenset(
+    "AveragePool Dropout Expand Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape "
+    "Slice Split Squeeze Transpose Unsqueeze".split()
+)
+# Operators that give elements of their operands; which operands these are (None: all of them).
+MOVING: Mapping[str, tuple[int, ...] | None] = MappingProxyType(
+    dict.fromkeys(
+        "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity MaxPool "
+        "Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu "
+        "Unsqueeze".split(),
+        (0,),
+    )
+    | {"Concat": None, "Max": None, "Min": None, "Where": (1, 2)}
+)
+ORDERED = frozenset({"Max", "MaxPool", "Min"})  # which choose by size: of positive scales only
+ZERO_FILLING = frozenset({"Trilu"})  # which put in 0, whatever the zero point is
+
+
+class Quantization(NamedTuple):
+    """How integers stand for real numbers: by ``scale * (q - zero)``, by axis or block."""
+
+    scale: Value
+    zero: Value | None = None
+    axis: int = 1
+    block_size: int = 0
+
+    @classmethod
+    def of(cls, node: Node) -> Quantization:
+        """The quantization of a QuantizeLinear or DequantizeLinear node."""
+        scale, zero = (*node.inputs, None)[1:3]
+        assert scale is not None
+        attrs: Mapping[str, Any] = node.attrs
+        return cls(scale, zero, attrs.get("axis", 1), attrs.get("block_size", 0))
+
+    @property
+    def is_per_tensor(self) -> bool:
+        """Whether one scale is that of all elements."""
+        return is_single(self.scale) and (self.zero is None or is_single(self.zero))
+
+    def is_same(self, other: Quantization, rank: int | None) -> bool:
+        """Whether the other one stands for the same numbers."""
+        if not (_is_equal(self.scale, other.scale) and _is_same_zero(self.zero, other.zero)):
+            return False
+        if self.is_per_tensor and other.is_per_tensor:
+            return True
+        axes = {a % rank if rank else a for a in (self.axis, other.axis)}
+        return len(axes) == 1 and self.block_size == other.block_size
+
+
+def is_single(value: Value) -> bool:
+    """Whether a value is known to have one element."""
+    return value.shape is not None and all(d == 1 for d in value.shape)
+
+
+def _is_equal(a: Value, b: Value) -> bool:
+    if a is b:
+        return True
+    if a.tensor is None or b.tensor is None:
+        return False
+    x, y = a.array(), b.array()
+    return np.array_equal(x.ravel(), y.ravel()) and (x.shape == y.shape or x.size == 1)
+
+
+def _is_same_zero(a: Value | None, b: Value | None) -> bool:
+    if a is not None and b is not None:
+        return _is_equal(a, b)
+    one = b if a is None else a
+    return one is None or (one.tensor is not None and not one.array().any())
+
+
+def find_real(g: Any, q: Value, form: Quantization, dtype: DType) -> Value | None:
+    """The numbers that ``q`` stands for in ``form``, without integers; None where there are none.
+
+    Roundings and the ends of ranges are left out, but for ends at 0 (``_keep_bounds``).
+    """
+    if q.tensor is not None:
+        tensor = dequantize_constant(q, form, dtype)
+        return None if tensor is None else g.const(tensor, name=q.name)
+    node = g.producer(q)
+    if node is None or node.domain:
+        return None
+    if node.op == "QuantizeLinear" and q is node.outputs[0]:
+        return _find_quantized(g, q, node, form, dtype)
+    if node.op == "DynamicQuantizeLinear" and q is node.outputs[0]:
+        is_own = form.scale is node.outputs[1] and form.zero is node.outputs[2]
+        return g.cast(node.inputs[0], dtype) if is_own else None
+    if node.op in MOVING and form.is_per_tensor:
+        return _move_real(g, q, node, form, dtype)
+    return None
+
+
+def find_source(g: Any, q: Value) -> Node | None:
+    """The node that quantized the numbers of ``q``, by way of nodes that only move elements."""
+    for _ in range(MOST_STEPS):
+        node = g.producer(q)
+        if node is None or node.domain:
+            return None
+        if node.op in ("QuantizeLinear", "DynamicQuantizeLinear"):
+            return node  # type: ignore[no-any-return]
+        if node.op not in MOVING:
+            return None
+        moved = [v for v in _list_moved(node) if v.tensor is None]
+        if not moved:
+            return None
+        q = moved[0]
+    return None
+
+
+def is_of_constants(g: Any, q: Value) -> bool:
+    """Whether the elements of ``q`` are those of constants, moved."""
+    if q.tensor is not None:
+        return True
+    node = g.producer(q)
+    is_moved = node is not None and not node.domain and node.op in MOVING
+    return is_moved and all(is_of_constants(g, v) for v in _list_moved(node))
+
+
+def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -> Value | None:
+    """What a QuantizeLinear node quantizes, as another quantization reads it."""
+    own, x = Quantization.of(node), node.inputs[0]
+    assert x is not None
+    if own.is_same(form, x.shape and len(x.shape)):
+        return g.cast(_keep_bounds(g, x, q, own), dtype)  # type: ignore[no-any-return]
+    is_plain = own.is_per_tensor and form.is_per_tensor and own.scale.tensor is not None
+    if not is_plain or q.dtype is None or q.dtype.kind == "f":
+        return None
+    x, scale = g.cast(_keep_bounds(g, x, q, own), dtype), _as_number(g, form.scale, dtype)
+    x = g.Mul(x, g.Div(scale, _as_number(g, own.scale, dtype)))
+    if _is_same_zero(own.zero, form.zero):
+        return x  # type: ignore[no-any-return]
+    zeros = [g.scalar(0.0, x) if z is None else _as_number(g, z, dtype)
+             for z in (own.zero, form.zero)]  # fmt: skip
+    return g.Add(x, g.Mul(g.Sub(*zeros), scale))  # type: ignore[no-any-return]
+
+
+def _as_number(g: Any, value: Value, dtype: DType) -> Value:
+    """One number without axes."""
+    value = value if value.shape == () else g.Reshape(value, np.zeros(0, np.int64))
+    return g.cast(value, dtype)  # type: ignore[no-any-return]
+
+
+def _list_moved(node: Node) -> list[Value]:
+    places = MOVING[node.op]
+    values = node.inputs if places is None else [node.inputs[i] for i in places]
+    return [v for v in values if v is not None]
+
+
+def _move_real(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -> Value | None:
+    """The real numbers of moved elements: those of the elements, moved."""
+    is_positive = form.scale.tensor is not None and bool((form.scale.array() > 0).all())
+    is_offset = not _is_same_zero(form.zero, None)
+    if (node.op in ORDERED and not is_positive) or (node.op in ZERO_FILLING and is_offset):
+        return None
+    if node.op == "MaxPool" and len(node.outputs) > 1:
+        return None
+    reals = {v: find_real(g, v, form, dtype) for v in _list_moved(node)}
+    if all(r is None or r.tensor is not None for r in reals.values()) and None in reals.values():
+        return None
+    for v, real in reals.items():
+        reals[v] = g.DequantizeLinear(v, form.scale, form.zero) if real is None else real
+    inputs = [v and reals.get(v, v) for v in node.inputs]
+    results = g.emit(node.op, inputs, node.attrs, len(node.outputs))
+    if len(node.outputs) == 1:
+        return results  # type: ignore[no-any-return]
+    return results[node.outputs.index(q)]  # type: ignore[no-any-return]
+
+
+def _keep_bounds(g: Any, x: Value, q: Value, form: Quantization) -> Value:
+    """``x`` within a range that begins or ends at 0, where it may lie beyond that.
+
+    Quantizers leave out a Relu before such a range.
+    """
+    zero, dtype = form.zero, q.dtype
+    if (zero is not None and zero.tensor is None) or dtype is None or x.dtype is None:
+        return x
+    if dtype.kind not in "iu" or dtype.bits > 16:
+        return x
+    limits = ml_dtypes.iinfo(dtype.numpy)
+    middle = np.unique(0 if zero is None else zero.array().astype(np.int64))
+    if middle.size != 1 or middle[0] not in (limits.min, limits.max):
+        return x
+    if middle[0] == limits.min and _is_not_negative(g, x):
+        return x
+    steps = form.scale.array() if form.scale.tensor is not None else np.array([])
+    ends: list[Value | None] = []
+    for end in (limits.min, limits.max):
+        number = 0.0 if end == middle[0] else None
+        if number is None and steps.size == 1:
+            number = float((end - middle[0]) * steps.ravel()[0].astype(np.float64))
+        ends.append(None if number is None else g.scalar(number, x))
+    return g.Clip(x, *ends)  # type: ignore[no-any-return]
+
+
+def _is_not_negative(g: Any, x: Value) -> bool:
+    """Whether no number of ``x`` can be less than 0."""
+    for _ in range(MOST_STEPS):
+        node = g.producer(x)
+        if node is None or node.domain or not node.inputs or node.inputs[0] is None:
+            return False
+        if node.op in NOT_NEGATIVE:
+            return True
+        if node.op == "Clip":
+            low = node.inputs[1] if len(node.inputs) > 1 else None
+            return low is not None and low.tensor is not None and bool((low.array() >= 0).all())
+        if node.op not in PASSING:
+            return False
+        x = node.inputs[0]
+    return False
+
+
+def dequantize_constant(q: Value, form: Quantization, dtype: DType) -> Tensor | None:
+    """The numbers of a constant, computed when they are written; None where one is no constant."""
+    scale, zero = form.scale, form.zero
+    if any(v is not None and v.tensor is None for v in (q, scale, zero)):
+        return None
+    assert q.tensor is not None
+    shape = q.tensor.shape
+
+    def load() -> Array:
+        numbers, steps = q.array().astype("float32"), _align(scale.array(), shape, form)
+        middle = 0 if zero is None else _align(zero.array().astype("float32"), shape, form)
+        return np.asarray((numbers - middle) * steps, dtype.numpy)
+
+    return Tensor(dtype, shape, load)
+
+
+def _align(v: Array, shape: tuple[int, ...], form: Quantization) -> Array:
+    """Numbers along one axis of a shape, or of its blocks; a single one as it is."""
+    if v.size == 1:
+        return v.reshape(())
+    axis = form.axis % len(shape)
+    if form.block_size:
+        wide = np.repeat(v, form.block_size, axis=axis)
+        return wide[tuple(slice(n) for n in shape)]
+    return v.reshape([-1 if a == axis else 1 for a in range(len(shape))])
