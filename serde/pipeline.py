@@ -15,6 +15,7 @@ from serde.io.user_code import refuse_exits
 from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
+from serde.ir.same_graph import is_same_graph
 from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile, prepare
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
@@ -92,8 +93,17 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
 
 @refuse_exits()
 @pause_collector()
-def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
-    """Rewrite a graph of a format's vocabulary, as ``decode`` reads it, into the IR."""
+def raise_to_ir(
+    fmt: Format, graph: Graph, options: Mapping[str, Any], defaults: Collection[str] = ()
+) -> Graph:
+    """Rewrite a graph of a format's vocabulary, as ``decode`` reads it, into the IR.
+
+    ``defaults`` are options that the caller did not give: nothing is said where they do nothing.
+    """
+
+    def apply(option: str, before: Graph, after: Graph) -> Graph:
+        return after if option in defaults else note_no_effect(option, before, after)
+
     outputs = options.get("outputs")
     graph = set_inputs(with_inputs(graph, options.get("inputs")), options.get("set_inputs"))
     names = dimension_names(graph)
@@ -101,13 +111,14 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if untyped or options.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
         graph = without_functions(graph)
-    graph = cut_inputs(graph, options.get("cut_inputs"))
+    if options.get("cut_inputs"):
+        graph = apply("cut_inputs", graph, cut_inputs(graph, options["cut_inputs"]))
     if options.get("dequantize"):
-        graph = dequantize(graph)
+        graph = apply("dequantize", graph, dequantize(graph))
     if "rebatch" in options:
-        graph = rebatch(graph, options["rebatch"])
+        graph = apply("rebatch", graph, rebatch(graph, options["rebatch"]))
     if options.get("static"):
-        graph = fix_dimensions(graph, options["static"], names)
+        graph = apply("static", graph, fix_dimensions(graph, options["static"], names))
     if not options.get("fp16") and options.keys() & {"fp16_keep", "fp16_io"}:
         raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
     if options.get("fp32"):
@@ -116,13 +127,22 @@ def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     if dimension_names(graph):
         graph = settle_fixed_sizes(graph, without_functions(graph), options.get("inputs"))
     if options.get("fold_batchnorm"):
-        graph = merge_factors(fold_batchnorm(drop_neutral(graph)))
+        plain = drop_neutral(graph)
+        graph = apply("fold_batchnorm", plain, merge_factors(fold_batchnorm(plain)))
     if options.get("fp16") or options.get("weights"):
         graph = change_precision(without_functions(graph), options)
     check_graph(graph)
     if options.get("copy"):
         copy_weights(graph)
     return graph
+
+
+def note_no_effect(option: str, before: Graph, after: Graph) -> Graph:
+    """``after``, with a note where an option left ``before`` as it was and nothing tells why."""
+    if len(after.notes) > len(before.notes) or not is_same_graph(before, after):
+        return after
+    note = f"{option} had no effect: the model has nothing that it would change"
+    return replace(after, notes=(*after.notes, note))
 
 
 def change_precision(graph: Graph, options: Mapping[str, Any]) -> Graph:

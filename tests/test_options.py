@@ -207,3 +207,26 @@ def test_a_result_is_saved_with_new_names():
     assert main(["verify-hash", "d.onnx"], standalone_mode=False) is None
     with pytest.raises(serde.UsageError, match="onnx takes no option outputs here"):
         serde.save(graph, "d.onnx", outputs=["fc1"])
+
+
+# Options that do nothing
+
+IDLE = [{"dequantize": True}, {"fold_batchnorm": True}, {"rebatch": "N"}, {"cut_inputs": ["x"]}]
+
+
+@pytest.mark.parametrize("options", IDLE, ids=lambda o: next(iter(o)))
+def test_an_option_without_effect_is_told(options):
+    onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }"), "a.onnx")
+    report = serde.convert("a.onnx", "b.onnx", **options)
+    (name,) = options
+    assert [n for n in report.notes if n.startswith(f"{name} had no effect")] == report.notes != []
+    assert f"{name} had no effect" in "".join(serde.load("a.onnx", **options).notes)
+
+
+def test_an_option_with_an_effect_and_one_of_a_profile_are_not_told():
+    onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }"), "a.onnx")
+    assert serde.convert("a.onnx", "b.onnx", static={"N": 2}).notes == []
+    assert serde.convert("a.onnx", "b.onnx", rebatch=4).notes == []
+    assert not any(
+        "no effect" in n for n in serde.convert("a.onnx", "b.onnx", profile="tract").notes
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,11 +118,12 @@ def convert(
     writing = apply_profile(into, profile, writing)
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
-    reading = _read_for(profile, from_format or format_name(source), reading)
+    defaults = _list_defaults(profile, from_format or format_name(source), reading)
+    reading = {**defaults, **reading}
     try:
         with within_budget():
             with _time_stage(report, "read", progress):
-                graph = _load(report, source, from_format, reading)
+                graph = _load(report, source, from_format, reading, defaults)
             with _time_stage(report, "convert", progress):
                 graph, more = prepare(rename(graph, writing.get("rename")), profile)
                 report.notes = [*graph.notes, *more]
@@ -173,13 +174,14 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 
 def _load(
-    report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any]
-) -> Graph:
+    report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any],
+    defaults: Collection[str],
+) -> Graph:  # fmt: skip
     """Read a source into the IR, and enter into the report what it is."""
     fmt, graph = decode(source, from_format, reading)
     report.source_format = fmt.name
     report.describe_source(graph)
-    return raise_to_ir(fmt, graph, reading)
+    return raise_to_ir(fmt, graph, reading, defaults)
 
 
 def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -197,10 +199,12 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
     return {k: v for k, v in opts.items() if k in read_names}, writing
 
 
-def _read_for(profile: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
-    """The options to read with, those of a profile where none are given."""
-    known = list_options(get_format(source_format).read_options)
-    return {**{n: v for n, v in profile.reading.items() if n in known}, **reading}
+def _list_defaults(
+    profile: Profile, source_format: str, reading: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options of a profile to read with, where none are given."""
+    known = list_options(get_format(source_format).read_options).keys() - reading.keys()
+    return {n: v for n, v in profile.reading.items() if n in known}
 
 
 def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,12 +254,13 @@ def check(
     reading, writing = _split(options, into)
     profile = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
     report = Report(_describe_source(source), "", from_format or format_name(source), to)
-    reading = _read_for(profile, report.source_format, reading)
+    defaults = _list_defaults(profile, report.source_format, reading)
+    reading = {**defaults, **reading}
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:
         with within_budget():
-            graph = _load(report, source, from_format, reading)
+            graph = _load(report, source, from_format, reading, defaults)
             report.notes = list(graph.notes)
             report.describe(graph)
             graph, more = prepare(rename(graph, writing.get("rename")), profile)

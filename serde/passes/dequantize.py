@@ -73,6 +73,7 @@ def find_float(g: Any, q: Value, form: Quantization, dtype: DType) -> Value:
 
 @rules("DequantizeLinear")
 def dequantize_values(g, q, scale, zero=None, *, axis=1, block_size=0, output_dtype=0):  # type: ignore
+    """Without integers where they were made of floats, or are sums of products."""
     form, dtype = Quantization(scale, zero, axis, block_size), scale.type
     dtype = ELEMENT_TYPES[output_dtype] if output_dtype else dtype
     is_counted = zero is None or (zero.tensor is not None and not zero.array().any())
@@ -90,6 +91,7 @@ def dequantize_values(g, q, scale, zero=None, *, axis=1, block_size=0, output_dt
 def convolve(  # type: ignore
     g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, **frame
 ):
+    """A convolution of the numbers; a bias counts in the unit of the products."""
     if b is not None:
         b = find_float(g, b, Quantization(g.Mul(x_scale, w_scale), None, 0), DType.FLOAT32)
     w = find_float(g, w, Quantization(w_scale, w_zero, 0), DType.FLOAT32)
@@ -99,6 +101,7 @@ def convolve(  # type: ignore
 
 @rules("QLinearMatMul")
 def multiply_matrices(g, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):  # type: ignore
+    """A product of the numbers; scales of batches of matrices stay with the integers."""
     operands = (a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
     if any(v.rank > 1 for v in (*operands[1:3], *operands[4:6], *operands[6:])):
         return g.QLinearMatMul(*operands)
@@ -113,6 +116,7 @@ def multiply_matrices(g, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
 
 @rules("Mul")
 def multiply(g, a, b):  # type: ignore
+    """Sums of products of integers times their scales are sums of products of numbers."""
     y = multiply_sum(g, [a, b]) if a.type.kind == "f" else None
     return g.Mul(a, b) if y is None else g.cast(y, a.type)
 

@@ -183,7 +183,7 @@ def test_what_a_quantizer_writes_becomes_floats(tmp_path, name, method):
     report = serde.convert(quantized, floats, dequantize=True)
     ops = {n.op_type for n in onnx.load(floats).graph.node}
     assert not {op for op in ops if "Quant" in op or "Integer" in op or "QLinear" in op}
-    assert not report.notes
+    assert not any("stays" in n for n in report.notes)
     expected = run_model(model, feeds[0])[0]
     rounded = run_model(onnx.load(quantized), feeds[0])[0]
     got = run_model(onnx.load(floats), feeds[0])[0]

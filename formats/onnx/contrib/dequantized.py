@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Value
 from serde.rewrite.rules import RuleTable
 
 from .table import DOMAIN
@@ -12,13 +12,12 @@ reads_as_floats = RuleTable(f"{DOMAIN} → ir of floats")
 
 def dequantize_rows(g, w: Value, scale: Value, zero: Value | None):
     """Weights (directions, inputs, gates) by a scale of each direction, or of each gate of it."""
-
-    def align(v: Value):
-        return g.Unsqueeze(g.cast(v, DType.FLOAT32), [1] if v.rank > 1 else [1, 2])
-
-    real = g.cast(w, DType.FLOAT32)
-    real = real if zero is None else g.Sub(real, align(zero))
-    return g.Transpose(g.Mul(real, align(scale)), perm=(0, 2, 1))
+    rows = g.Transpose(w, perm=(0, 2, 1))
+    if scale.rank == 1:
+        return g.DequantizeLinear(rows, scale, zero, axis=0)
+    zero = None if zero is None else g.Reshape(zero, [-1])
+    flat = g.Reshape(rows, [-1, w.static_shape[1]])
+    return g.Reshape(g.DequantizeLinear(flat, g.Reshape(scale, [-1]), zero, axis=0), g.Shape(rows))
 
 
 @reads_as_floats("DynamicQuantizeLSTM")
