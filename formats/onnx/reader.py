@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap, Counter
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -48,6 +48,7 @@ SIMPLE = {  # attribute types and the fields they are held in
         "STRINGS": "strings",
     }.items()
 }  # fmt: skip
+OUTERMOST = 2  # scopes of a model's graph: nothing, and its own
 Scope = ChainMap[str, Value]  # what can be read by name, innermost graph first
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -85,6 +86,7 @@ class _Decoding:
         self.path, self.resolve = path, resolve
         self.in_function = False
         self.defaults: list[str] = []  # inputs that have a value
+        self.ends: set[str] = set()  # names of the model's inputs and outputs
         self.unread: dict[str, None] = {}  # keys of external data
         self.graphs: list[onnx.GraphProto] = []
         self.of_nodes: set[str] = set()  # what nodes have that a graph does not hold
@@ -103,6 +105,7 @@ class _Decoding:
             self.check_texts(text)
             metadata |= {key: text} if text else {}
         self.overloads = self.named_overloads(model.functions)
+        self.ends = {v.name for v in (*model.graph.input, *model.graph.output)}
         functions = tuple(self.function(f, imports) for f in model.functions)
         graph = self.graph(
             model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
@@ -140,9 +143,9 @@ class _Decoding:
         scope = outer.new_child()
         own = scope.maps[0]
         for tensor, raw in [*large, *((t, None) for t in proto.initializer)]:
-            self.define(own, self.constant(tensor, raw), "initializer")
+            self.define(scope, self.constant(tensor, raw), "initializer")
         for sparse in proto.sparse_initializer:
-            self.define(own, self.sparse(sparse), "sparse initializer")
+            self.define(scope, self.sparse(sparse), "sparse initializer")
         held = set(own)
         inputs = []
         for info in proto.input:
@@ -150,7 +153,7 @@ class _Decoding:
                 self.defaults.append(info.name)
                 continue  # an initializer listed as input: its default is its value
             inputs.append(self.value(info))
-            self.define(own, inputs[-1], "input")
+            self.define(scope, inputs[-1], "input")
         hints = {i.name: i for i in (*proto.value_info, *proto.output)}
         ordered = sort_nodes(proto.node, self.path, own)
         nodes = [self.node(n, scope, hints, depth) for n in ordered]
@@ -169,11 +172,15 @@ class _Decoding:
         if len(name) > LONGEST_NAME:
             raise MalformedFile(self.path, f"the name {name[:40]!r}… has {len(name)} letters")
 
-    def define(self, own: MutableMapping[str, Value], value: Value, what: str) -> None:
-        self.check_name(value.name)
-        if value.name in own:
-            raise MalformedFile(self.path, f"{what} {value.name!r} is defined twice")
-        own[value.name] = value
+    def define(self, scope: Scope, value: Value, what: str) -> None:
+        """Enter a value by its name; one of a subgraph leaves the names of the model's ends."""
+        name, own = value.name, scope.maps[0]
+        self.check_name(name)
+        if name in own:
+            raise MalformedFile(self.path, f"{what} {name!r} is defined twice")
+        own[name] = value
+        if name in self.ends and len(scope.maps) > OUTERMOST:
+            value.name = f"{name}/inside"
 
     def constant(self, proto: onnx.TensorProto, raw: FileSlice | None) -> Value:
         tensor = self.tensor(proto, raw)
@@ -226,7 +233,7 @@ class _Decoding:
             value = self.value(hint) if hint is not None else Value(output)
             outputs.append(value)
             if output:
-                self.define(own, value, "output")
+                self.define(scope, value, "output")
         name = name or next((n for n in proto.output if n), op)
         self.check_texts(doc)
         sources = self.sources(proto, doc) or (Source("onnx", op, name, doc),)

@@ -9,27 +9,29 @@ from typing import Any
 from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
 from serde.passes import cut_inputs, tidy
-from serde.passes.join_graphs import append_argmax, append_nms, join_graphs
+from serde.passes.join_graphs import Connections, append_argmax, append_nms, join_graphs
 from serde.pipeline import load
 from serde.spec.verify import check
 
 
 def compose(
-    first: Any, second: Any, connections: Mapping[str, str] | None = None, *,
+    first: Any, second: Any, connections: Connections | None = None, *,
     keep: Iterable[str] = (), name: str | None = None,
 ) -> Graph:  # fmt: skip
     """One graph of two models, each of them anything that ``load`` takes.
 
     Args:
         connections: ``{"a_out": "b_in"}``, an output of the first model to an input of the
-            second; inputs of the names of outputs, or the only output and input, if left out.
+            second, or such pairs, ``[("a_out", "b_in")]``, of which an output may have several;
+            inputs of the names of outputs, or the only output and input, if left out.
         keep: connected outputs of the first model that stay outputs.
         name: what the graph is called.
 
     Returns:
-        A graph of the IR. Names stay, and are made unique. Sizes by name become those they are
-        connected with. Outputs are those of the second model, then those of the first one that
-        are not connected.
+        A graph of the IR. Its inputs and outputs keep their names; one of the second model that
+        the first one's have too gets a number, and values inside make way. Sizes by name become
+        those they are connected with. Outputs are those of the second model, then those of the
+        first one that are not connected.
 
     Raises:
         UsageError: for names that are not there, and types and sizes that contradict each other.

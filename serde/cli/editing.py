@@ -39,8 +39,9 @@ def repair(source: str, target: str, debug: bool) -> None:
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_option("--connect", "links", multiple=True, metavar="OUTPUT=INPUT",
             help="An output of FIRST and the input of SECOND that takes it.",
-            details="May be given several times. Without it inputs take the outputs of their "
-                    "names, or the only input the only output.")  # fmt: skip
+            details="May be given several times, also for an output of several inputs. Without "
+                    "it inputs take the outputs of their names, or the only input the only "
+                    "output.")  # fmt: skip
 @add_option("--keep", "kept", multiple=True, metavar="OUTPUT",
             help="A connected output that stays an output.")  # fmt: skip
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
@@ -51,7 +52,7 @@ def join(
     """Write the models FIRST and SECOND, of any formats, as one."""
     import serde
 
-    pairs = dict(_split_pair(link, "--connect", "boxes=x") for link in links)
+    pairs = [_split_pair(link, "--connect", "boxes=x") for link in links]
     graph = serde.compose(first, second, pairs or None, keep=kept)
     _write(graph, target)
 

@@ -105,13 +105,14 @@ class Builder:
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
         container: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
-        """Declare a graph input.
+        """Declare a graph input; one that a rule makes gives way to names of the source.
 
         Raises:
             ConversionError: where a size is less than 0.
         """
         check_sizes(f"input {name!r}", shape or ())
-        self.inputs.append(Value(self.names.claim(name), dtype, shape, container=container))
+        name_of = self.names.fresh if name in self.names.reserved else self.names.claim
+        self.inputs.append(Value(name_of(name), dtype, shape, container=container))
         return self.inputs[-1]
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:

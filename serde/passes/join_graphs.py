@@ -13,7 +13,6 @@ from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.ir.printer import show_value
 from serde.ir.replace_uses import replace_values
 from serde.passes import tidy
-from serde.passes.cut_inputs import check_mapping
 from serde.rewrite.clone import clone_graph
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
@@ -22,39 +21,50 @@ from serde.spec.onnx_builder import OnnxBuilder
 Dims = dict[str, Dim]
 
 
+Connections = Mapping[str, str] | Iterable[tuple[str, str]]
+
+
 def join_graphs(
-    first: Graph, second: Graph, connections: Mapping[str, str] | None = None,
-    keep: Iterable[str] = (),
-) -> Graph:  # fmt: skip
+    first: Graph, second: Graph, connections: Connections | None = None, keep: Iterable[str] = ()
+) -> Graph:
     """One graph of two IR graphs without functions.
 
     Args:
-        connections: an output of the first graph to the input of the second that takes it; inputs
-            of the names of outputs, or the only output and input, if left out.
+        connections: an output of the first graph to the input of the second that takes it, or
+            pairs of these; inputs of the names of outputs, or the only output and input, if left
+            out.
         keep: connected outputs of the first graph that stay outputs.
 
-    Names stay; those of the second graph that the first one has get a number. A size by name of
-    the second graph becomes the size that is connected with it, and a number that one of them has
-    holds for both. Outputs are those of the second graph, then those of the first one that are
-    not connected.
+    Inputs and outputs of the result keep their names, but for those of the second graph that the
+    first one has too, which get a number; so do other values whose names are not free. A size by
+    name of the second graph becomes the size that is connected with it, and a number that one of
+    them has holds for both. Outputs are those of the second graph, then those of the first one that
+    are not connected.
 
     Raises:
         UsageError: for names that are not there, and types and sizes that contradict each other.
     """
     links = _find_links(first, second, connections)
+    kept = set(keep)
+    if unknown := sorted(kept - {v.name for v in first.outputs}):
+        raise UsageError(f"no output of the first model is called {', '.join(unknown)}")
+    hidden = {a for a, _ in links if first.outputs[a].name not in kept}
+    connected = {second.inputs[b] for _, b in links}
+    ends = [*first.inputs, *(v for i, v in enumerate(first.outputs) if i not in hidden)]
+    second = _copy_passed_inputs(second, connected)
+    ends += [v for v in (*second.inputs, *second.outputs) if v not in connected]
     names = Names()
-    names.used.update(v.name for v in first.all_values())
-    second = _clone(second, names, _separate_dims(first, second))
+    own = {v: names.claim(v.name) for v in dict.fromkeys(ends)}
+    first, second = (
+        _clone(graph, names, own, dims)
+        for graph, dims in ((first, {}), (second, _separate_dims(first, second)))
+    )
     pairs = [(first.outputs[a], second.inputs[b]) for a, b in links]
     of_first, of_second = _unify(pairs, first)
     instead = {v: _resize(v, of_first) for v in first.inputs}
     instead |= {v: _resize(v, of_second, of_first) for v in second.inputs}
     instead |= {b: instead.get(a, a) for a, b in pairs}
-    kept = set(keep)
-    if unknown := sorted(kept - {v.name for v in first.outputs}):
-        raise UsageError(f"no output of the first model is called {', '.join(unknown)}")
-    connected = {a for a, _ in pairs}
-    left = [v for v in first.outputs if v not in connected or v.name in kept]
+    left = [v for i, v in enumerate(first.outputs) if i not in hidden]
     taken = {b for _, b in pairs}
     joined = Graph(
         f"{first.name}_{second.name}",
@@ -68,6 +78,14 @@ def join_graphs(
     joined = replace_values(joined, instead)
     table = RuleTable("join", fallback=_emit_again({**of_first, **of_second}, of_first))
     return tidy(table.rewrite(joined, OnnxBuilder(joined.name)))
+
+
+def _copy_passed_inputs(graph: Graph, inputs: set[Value]) -> Graph:
+    """The graph with outputs of their own in place of some inputs."""
+    passed = {v: replace(v) for v in graph.outputs if v in inputs}
+    copies = (Node("Identity", (v,), (copy,), name=v.name) for v, copy in passed.items())
+    outputs = tuple(passed.get(v, v) for v in graph.outputs)
+    return replace(graph, nodes=(*graph.nodes, *copies), outputs=outputs)
 
 
 def _emit_again(*dims: Dims) -> Any:
@@ -90,10 +108,9 @@ def _emit_again(*dims: Dims) -> Any:
 
 
 def _find_links(
-    first: Graph, second: Graph, connections: Mapping[str, str] | None
+    first: Graph, second: Graph, connections: Connections | None
 ) -> list[tuple[int, int]]:
     """The places of the outputs and the inputs that are connected."""
-    check_mapping(connections, "connections", "{'boxes': 'x'}")
     outputs = {v.name: i for i, v in enumerate(first.outputs)}
     inputs = {v.name: i for i, v in enumerate(second.inputs)}
     if connections is None:
@@ -106,12 +123,30 @@ def _find_links(
                 f"{', '.join(inputs)}: say which are connected"
             )
         return same
-    for source, target in connections.items():
+    pairs = _list_pairs(connections)
+    for source, target in pairs:
         _require_name(source, outputs, "output of the first")
         _require_name(target, inputs, "input of the second")
-    if len(set(connections.values())) < len(connections):
-        raise UsageError("an input of the second model is connected twice")
-    return [(outputs[a], inputs[b]) for a, b in connections.items()]
+    targets = [target for _, target in pairs]
+    if twice := sorted({t for t in targets if targets.count(t) > 1}):
+        raise UsageError(
+            f"input {', '.join(map(repr, twice))} of the second model is connected twice: connect "
+            "it to one output"
+        )
+    return [(outputs[a], inputs[b]) for a, b in pairs]
+
+
+def _list_pairs(connections: Any) -> list[tuple[str, str]]:
+    """Pairs of an output and an input, as callers give them."""
+    pairs = connections.items() if isinstance(connections, Mapping) else connections
+    is_list = isinstance(pairs, Iterable) and not isinstance(pairs, str)
+    listed = [tuple(p) if isinstance(p, (tuple, list)) else (p,) for p in pairs] if is_list else []
+    if not is_list or any([*map(type, p)] != [str, str] for p in listed):
+        raise UsageError(
+            "connections is a mapping of outputs to inputs, such as connections={'boxes': 'x'}, or "
+            f"a list of such pairs, such as [('boxes', 'x')]; got {connections!r}"
+        )
+    return listed  # type: ignore[return-value]
 
 
 def _require_name(name: str, known: Mapping[str, int], what: str) -> None:
@@ -119,21 +154,20 @@ def _require_name(name: str, known: Mapping[str, int], what: str) -> None:
         raise UsageError(f"no {what} model is called {name!r}; there are: {', '.join(known)}")
 
 
-def _clone(graph: Graph, names: Names, dims: Dims) -> Graph:
-    """The graph with values of its own, whose names are free."""
+def _clone(graph: Graph, names: Names, own: Mapping[Value, str], dims: Dims) -> Graph:
+    """The graph with values of its own, called as ``own`` has it, or by names that are free."""
     env: dict[Value, Value] = {}
 
     def clone_value(value: Value) -> Value:
         if value not in env:
             shape = substitute_dims(value.shape, dims)
+            name = own.get(value) or (names.claim(value.name) if value.name else "")
             env[value] = Value(
-                names.claim(value.name) if value.name else "", value.dtype, shape, value.tensor,
-                substitute_dims(value.shape_data, dims), value.container, value.name_is_original,
+                name, value.dtype, shape, value.tensor, substitute_dims(value.shape_data, dims),
+                value.container, value.name_is_original,
             )  # fmt: skip
         return env[value]
 
-    for value in (*graph.inputs, *graph.outputs):
-        clone_value(value)  # their names come first
     return clone_graph(graph, clone_value)
 
 
@@ -259,6 +293,6 @@ def _append(
     inputs = [g.input(f"{v.name}_in", v.dtype, v.shape) for v in values]
     output = emit(g, inputs)
     g.names.relabel(output, name)
-    links = {v.name: i.name for v, i in zip(values, inputs, strict=True)}
+    links = [(v.name, i.name) for v, i in zip(values, inputs, strict=True)]
     joined = join_graphs(graph, g.build([output]), links, keep)
     return replace(joined, name=graph.name)

@@ -91,6 +91,7 @@ class _Rewriting:
         env: Env = ChainMap({}, outer) if outer else {}
         for at, v in enumerate(graph.inputs):
             type_ = subgraphs.complete_type(v, types[at] if types else UNKNOWN)
+            builder.names.reserved.discard(v.name)  # it is the source's, and used from now on
             env[v] = builder.input(v.name, *type_)
         for node in graph.nodes:
             self.node(node, builder, env)
