@@ -116,7 +116,7 @@ class ReadOptions:
     )  # fmt: skip
     dequantize: bool | None = option(
         "Floats instead of quantized numbers.",
-        "Weights are dequantized, and tensors are no longer rounded, nor clipped to the ends of "
+        "Operators on integers become those on floats, weights are dequantized, and tensors are no longer rounded, nor clipped to the ends of "
         "their ranges, unless one end is 0, which stands for a Relu.",
         kind="flag",
     )  # fmt: skip
