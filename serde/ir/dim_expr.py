@@ -7,8 +7,9 @@ size is a number, a name, an expression of names, or None. Equal text means equa
 
 from __future__ import annotations
 
+import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ LONGEST = 80  # letters of an expression
 INT64 = range(-(1 << 63), 1 << 63)  # sizes beyond are not followed
 SIZES = (DType.INT64, DType.INT32)
 Elements = tuple[Dim, ...]
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/"}
 
 
 def shape_data_of(value: Value | None) -> Elements | None:
@@ -206,6 +208,34 @@ def _format_product(names: str, number: int) -> Dim:
     if not names or number == 0:
         return number
     return _limit_length(names if number == 1 else f"{_parenthesize(names)}*{number}")
+
+
+def evaluate(dim: str, sizes: Mapping[str, int]) -> Dim:
+    """A size with numbers for names in it, as in ``past + 1``; as it is where it has none of them.
+
+    A file may spell it with spaces, and has its own order of operators.
+    """
+    if dim in sizes:
+        return sizes[dim]
+    try:
+        tree: Any = ast.parse(dim, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return dim  # a file may call a dimension anything
+    nodes = list(ast.walk(tree.body))
+    has_sizes = any(isinstance(n, ast.Name) and n.id in sizes for n in nodes)
+    size = _evaluate(tree.body, sizes) if has_sizes else dim
+    return dim if size is None else size
+
+
+def _evaluate(tree: ast.expr, sizes: Mapping[str, int]) -> Dim:
+    if isinstance(tree, ast.Name):
+        return sizes.get(tree.id, tree.id)
+    if isinstance(tree, ast.Constant) and type(tree.value) is int:
+        return tree.value
+    if isinstance(tree, ast.BinOp) and type(tree.op) in SIGNS:
+        a, b = _evaluate(tree.left, sizes), _evaluate(tree.right, sizes)
+        return combine(SIGNS[type(tree.op)], a, b)
+    return None
 
 
 def split_operands(dim: str) -> tuple[str, Dim, Dim] | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, UsageError, require
 from serde.ir.builder import Builder
-from serde.ir.dim_expr import shape_data_of, split_coefficient
+from serde.ir.dim_expr import evaluate, shape_data_of, split_coefficient
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Value, show_shape
 from serde.rewrite.driver import again
@@ -70,19 +70,21 @@ def dimension_names(graph: Graph) -> set[str]:
 def fix_dimensions(graph: Graph, sizes: Mapping[str, int], declared: Collection[str] = ()) -> Graph:
     """Return an IR graph in which the dimensions that ``sizes`` names have its sizes.
 
-    ``declared`` are the names that inputs had which may have been left out since.
+    So do those that are expressions of these names, such as ``past + 1``. ``declared`` are the
+    names that inputs had which may have been left out since.
     """
     from serde.ir.replace_uses import replace_values
 
-    known = dimension_names(graph)
+    dims = dimension_names(graph)
+    known = dims.union(*map(dim_names, dims))
     if unknown := sorted(set(sizes) - known - set(declared)):
-        have = ", ".join(sorted(known)) or "none"
+        have = ", ".join(sorted(dims)) or "none"
         raise UsageError(f"no dimension is called {', '.join(unknown)}; the inputs have: {have}")
     unused = [n for n in sizes if n not in known]
     notes = (f"no input that is kept has the dimension {n}" for n in unused)
     instead = {}
     for v in graph.inputs:
-        shape = None if v.shape is None else tuple(sizes.get(d, d) for d in v.shape)  # type: ignore
+        shape = v.shape and tuple(_fix(d, sizes) for d in v.shape)
         instead[v] = Value(v.name, v.dtype, shape, container=v.container)
     renewed = replace(
         replace_values(graph, instead),
@@ -90,6 +92,13 @@ def fix_dimensions(graph: Graph, sizes: Mapping[str, int], declared: Collection[
         notes=(*graph.notes, *notes),
     )
     return RuleTable("sizes", fallback=again).rewrite(renewed, OnnxBuilder(graph.name))
+
+
+def _fix(dim: Dim, sizes: Mapping[str, int]) -> Dim:
+    size = evaluate(dim, sizes) if isinstance(dim, str) else dim
+    if isinstance(size, int) and size < 0:
+        raise UsageError(f"the dimension {dim} would be {size}: give larger sizes")
+    return size
 
 
 def _refuse_moved(before: Value, after: Value, axis: int, old: Dim, name: str) -> None:

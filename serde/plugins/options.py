@@ -116,8 +116,9 @@ class ReadOptions:
     )  # fmt: skip
     dequantize: bool | None = option(
         "Floats instead of quantized numbers.",
-        "Operators on integers become those on floats, weights are dequantized, and tensors are no longer rounded, nor clipped to the ends of "
-        "their ranges, unless one end is 0, which stands for a Relu.",
+        "Operators on integers become those on floats, weights are dequantized, and tensors are "
+        "no longer rounded, nor clipped to the ends of their ranges, unless one end is 0, which "
+        "stands for a Relu.",
         kind="flag",
     )  # fmt: skip
     fold_batchnorm: bool | None = option(

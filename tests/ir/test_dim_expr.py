@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from serde.ir.dim_expr import (
     LIMIT,
     combine,
+    evaluate,
     infer_shape_data,
     product,
     shape_data_of,
@@ -409,3 +410,23 @@ def test_an_expression_comes_apart_into_one_of_equal_value(a, b, sign):
 def test_a_name_does_not_come_apart(name):
     parts = split_operands(name)
     assert parts is None or combine(*parts) == name
+
+
+@pytest.mark.parametrize(
+    ("dim", "expected"),
+    [
+        ("past", 4),
+        ("past + 1", 5),
+        ("past+seq", 7),
+        ("past_length + seq", "past_length+3"),
+        ("2*past + seq - 1", 10),
+        ("2*(past + seq)", 14),
+        ("past//3", 1),
+        ("batch + 1", "batch + 1"),
+        ("past!", "past!"),
+        ("max(past, 2)", "max(past, 2)"),
+        ("(past", "(past"),
+    ],
+)
+def test_a_size_in_numbers(dim, expected):
+    assert evaluate(dim, {"past": 4, "seq": 3}) == expected
