@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from serde.ir.same_graph import is_same_graph
 from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile, prepare
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
-from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
+from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch, size_names
 from serde.passes.compress_weights import compress_weights
 from serde.passes.copy_weights import copy_weights
 from serde.passes.cut_inputs import (
@@ -30,6 +30,7 @@ from serde.passes.cut_inputs import (
     check_size,
     cut,
     cut_inputs,
+    find_values,
     rename,
     with_inputs,
 )
@@ -104,21 +105,20 @@ def raise_to_ir(
     def apply(option: str, before: Graph, after: Graph) -> Graph:
         return after if option in defaults else note_no_effect(option, before, after)
 
-    outputs = options.get("outputs")
     graph = set_inputs(with_inputs(graph, options.get("inputs")), options.get("set_inputs"))
-    names = dimension_names(graph)
-    graph = fmt.to_ir(cut(graph, outputs), **select_options(fmt, "to_ir", options))
-    untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
-    if untyped or options.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
-        graph = without_functions(graph)
+    names, sizes = size_names(graph), options.get("static") or {}
+    graph = cut(graph, options.get("outputs"))
     if options.get("cut_inputs"):
-        graph = apply("cut_inputs", graph, cut_inputs(graph, options["cut_inputs"]))
+        graph = begin_at_values(fmt, graph, options, apply)
+        sizes = {n: size for n, size in sizes.items() if n not in names}
+    else:
+        graph = raise_vocabulary(fmt, graph, options)
     if options.get("dequantize"):
         graph = apply("dequantize", graph, dequantize(graph))
     if "rebatch" in options:
         graph = apply("rebatch", graph, rebatch(graph, options["rebatch"]))
-    if options.get("static"):
-        graph = apply("static", graph, fix_dimensions(graph, options["static"], names))
+    if sizes:
+        graph = apply("static", graph, fix_dimensions(graph, sizes, names))
     if not options.get("fp16") and options.keys() & {"fp16_keep", "fp16_io"}:
         raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
     if options.get("fp32"):
@@ -135,6 +135,43 @@ def raise_to_ir(
     if options.get("copy"):
         copy_weights(graph)
     return graph
+
+
+def raise_vocabulary(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
+    """The graph in the operators of the IR; without functions where options look into them."""
+    graph = fmt.to_ir(graph, **select_options(fmt, "to_ir", options))
+    untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
+    if untyped or options.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
+        graph = without_functions(graph)
+    return graph
+
+
+def begin_at_values(
+    fmt: Format, source: Graph, options: Mapping[str, Any], apply: Callable[..., Graph]
+) -> Graph:
+    """The IR of what follows the values that ``cut_inputs`` names.
+
+    Where the IR has lost one of them, to be folded or simplified, the source is cut: with the
+    types of these values in the IR of the whole, whose results they are as well.
+    """
+    names = options["cut_inputs"]
+
+    def fix_sizes(graph: Graph) -> Graph:
+        known = size_names(graph)
+        sizes = {n: size for n, size in (options.get("static") or {}).items() if n in known}
+        return fix_dimensions(graph, sizes) if sizes else graph
+
+    graph = fix_sizes(raise_vocabulary(fmt, source, options))
+    try:
+        return apply("cut_inputs", graph, cut_inputs(graph, names))
+    except UsageError as error:
+        try:
+            values = find_values(source, names)
+        except UsageError:
+            raise error from None
+        whole = replace(source, outputs=(*source.outputs, *values))
+        typed = fix_sizes(raise_vocabulary(fmt, whole, options)).outputs[-len(values) :]
+        return raise_vocabulary(fmt, cut_inputs(source, names, typed), options)
 
 
 def note_no_effect(option: str, before: Graph, after: Graph) -> Graph:

@@ -67,6 +67,12 @@ def dimension_names(graph: Graph) -> set[str]:
     return {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
 
 
+def size_names(graph: Graph) -> set[str]:
+    """The names of the dimensions of a graph's inputs, and those in expressions among these."""
+    dims = dimension_names(graph)
+    return dims.union(*map(dim_names, dims))
+
+
 def fix_dimensions(graph: Graph, sizes: Mapping[str, int], declared: Collection[str] = ()) -> Graph:
     """Return an IR graph in which the dimensions that ``sizes`` names have its sizes.
 
@@ -75,10 +81,9 @@ def fix_dimensions(graph: Graph, sizes: Mapping[str, int], declared: Collection[
     """
     from serde.ir.replace_uses import replace_values
 
-    dims = dimension_names(graph)
-    known = dims.union(*map(dim_names, dims))
+    known = size_names(graph)
     if unknown := sorted(set(sizes) - known - set(declared)):
-        have = ", ".join(sorted(dims)) or "none"
+        have = ", ".join(sorted(dimension_names(graph))) or "none"
         raise UsageError(f"no dimension is called {', '.join(unknown)}; the inputs have: {have}")
     unused = [n for n in sizes if n not in known]
     notes = (f"no input that is kept has the dimension {n}" for n in unused)

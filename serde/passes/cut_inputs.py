@@ -280,24 +280,39 @@ def _select_single(name: str, known: Iterable[str], hits: Sequence[Value] | None
     return hits[0]
 
 
-def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
-    """Return an IR graph that begins at ``inputs``, names of values in it or of its inputs."""
+def cut_inputs(
+    graph: Graph, inputs: Sequence[str] | None, types: Sequence[Value] | None = None
+) -> Graph:
+    """Return a graph that begins at ``inputs``, names of values in it or of its inputs.
+
+    ``types`` are values of their types, where the graph does not have these.
+    """
     if not inputs:
         return graph
-    values = _by_name(graph)
-    instead, begun = {}, []
-    for name in inputs:
-        value = _select_single(name, values, values.get(name) or values.get(f"{name}_output"))
-        begun.append(Value(value.name, value.dtype, value.shape, container=value.container))
-        instead[value] = begun[-1]
+    instead: dict[Value, Value] = {}
+    cut_values = find_values(graph, inputs)
+    for value, typed in zip(cut_values, types or cut_values, strict=True):
+        instead[value] = Value(value.name, typed.dtype, typed.shape, container=typed.container)
     shorter = drop_dead(replace_values(graph, instead))
-    outputs = tuple(instead.get(v, v) for v in graph.outputs)
     if needed := [v.name for v in graph.inputs if v in shorter.uses()]:
         raise UsageError(
             f"the outputs also depend on input {', '.join(map(repr, needed))}: name it as well"
         )
-    kept = tuple(n for n in shorter.nodes if not set(n.outputs) & set(instead))
-    return replace(shorter, inputs=tuple(begun), nodes=kept, outputs=outputs)
+    unread = {v: Value("", v.dtype, v.shape, container=v.container) for v in instead}
+    nodes = tuple(
+        replace(n, outputs=tuple(unread.get(v, v) for v in n.outputs)) for n in shorter.nodes
+    )
+    return replace(shorter, inputs=tuple(instead.values()), nodes=nodes)
+
+
+def find_values(graph: Graph, names: Sequence[str]) -> list[Value]:
+    """The values of these names, or of the layers of these names.
+
+    Raises:
+        UsageError: for a name that no value has, or several.
+    """
+    values = _by_name(graph)
+    return [_select_single(n, values, values.get(n) or values.get(f"{n}_output")) for n in names]
 
 
 def _suggest(name: str, known: Sequence[str]) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
+import serde
+from serde import pipeline
 from serde.errors import UsageError
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.convert import lower_to
 from serde.passes.cut_inputs import cut, cut_inputs, parse_spec, rename, spec_of, with_inputs
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decode_text, ir_of, run
+from tests.onnx_live import decode_text, ir_of, model_of, run, run_model
 
 F16, F32 = DType.FLOAT16, DType.FLOAT32
 
@@ -281,3 +284,68 @@ class TestRename:
         (renamed,) = rename(graph, {"s": "t"}).inputs
         assert (renamed.container, renamed.shape) == (("sequence",), (2,))
         assert isinstance(renamed, Value)
+
+
+# Cutting a file
+
+LOST = """g (float[N,2,3] x) => (float[N,6] y) <int64[1] n = {6}, int64 z = {0}, int64[1] a = {0}> {
+    b = Relu(x) c = Identity(b) s = Shape(c) t = Gather(s, z) u = Unsqueeze(t, a)
+    v = Concat<axis=0>(u, n) w = Reshape(c, v) k = Constant<value_float = 2.0>() y = Mul(w, k)
+}"""
+
+
+@pytest.mark.parametrize("name", list("bcstuvwky"))
+def test_every_value_that_is_listed_can_be_cut(tmp_path, name):
+    """Also one that conversion folds, or finds to be another."""
+    onnx.save(model_of(LOST), tmp_path / "a.onnx")
+    listed = [v.name for n in pipeline.read(tmp_path / "a.onnx")[0].nodes for v in n.outputs]
+    assert name in listed
+    ends = ["x", name] if name not in "bcwy" else [name]
+    for options in ({"outputs": [name]}, {"cut_inputs": ends}):
+        serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", **options)
+        done = onnx.load(tmp_path / "b.onnx")
+        onnx.checker.check_model(done, full_check=True)
+        whole_inputs = [] if name == "k" else ["x"]
+        assert [v.name for v in done.graph.input] == options.get("cut_inputs", whole_inputs)
+        assert [v.name for v in done.graph.output] == options.get("outputs", ["y"])
+    reader = onnx.utils.Extractor(onnx.shape_inference.infer_shapes(model_of(LOST)))
+    x = np.random.default_rng(0).standard_normal((4, 2, 3)).astype(np.float32)
+    whole = {"b": np.maximum(x, 0), "c": np.maximum(x, 0), "s": np.array([4, 2, 3]),
+             "t": np.array(4), "u": np.array([4]), "v": np.array([4, 6]),
+             "w": np.maximum(x, 0).reshape(4, 6), "k": np.float32(2),
+             "y": np.maximum(x, 0).reshape(4, 6) * 2, "x": x}  # fmt: skip
+    feeds = {e: np.asarray(whole[e]) for e in ends}
+    (got,) = run_model(done, feeds)
+    (expected,) = run_model(reader.extract_model(ends, ["y"]), feeds)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_one_of_several_results(tmp_path):
+    text = "g (float[4,2] x) => (float[2,2] y) { a, b = Split<axis=0>(x) y = Add(a, b) }"
+    onnx.save(model_of(text, 13), tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", cut_inputs=["x", "a"])
+    x, a = np.arange(8, dtype=np.float32).reshape(4, 2), np.ones((2, 2), np.float32)
+    (got,) = run_model(onnx.load(tmp_path / "b.onnx"), {"x": x, "a": a})
+    np.testing.assert_array_equal(got, a + x[2:])
+
+
+@pytest.mark.parametrize("name", ["b", "c", "w"])
+def test_sizes_are_fixed_before_the_cut(tmp_path, name):
+    onnx.save(model_of(LOST), tmp_path / "a.onnx")
+    graph = serde.load(tmp_path / "a.onnx", cut_inputs=[name], static={"N": 4})
+    assert graph.inputs[0].shape == ((4, 6) if name == "w" else (4, 2, 3))
+    assert not graph.notes
+
+
+def test_expressions_of_dimensions_are_fixed(tmp_path):
+    text = """g (float[B,P] p, float[B,S] s) => (float[B,T] y) { y = Concat<axis=1>(p, s) }"""
+    model = model_of(text)
+    names = ("past_sequence_length", "past_sequence_length + sequence_length")
+    for value, dim in zip(model.graph.input, names, strict=True):
+        value.type.tensor_type.shape.dim[1].dim_param = dim
+    onnx.save(model, tmp_path / "a.onnx")
+    sizes = {"B": 1, "past_sequence_length": 3, "sequence_length": 2}
+    graph = serde.load(tmp_path / "a.onnx", static=sizes)
+    assert [v.shape for v in (*graph.inputs, *graph.outputs)] == [(1, 3), (1, 5), (1, 8)]
+    with pytest.raises(UsageError, match="no dimension is called length"):
+        serde.load(tmp_path / "a.onnx", static={"length": 1})
