@@ -42,6 +42,7 @@ from serde.passes.half_precision import to_float16
 from serde.passes.merge_factors import merge_factors
 from serde.passes.set_inputs import set_inputs
 from serde.passes.single_precision import to_float32
+from serde.passes.unfold_shared import unfold_shared
 from serde.plugins import (
     Format,
     bridge_for,
@@ -190,7 +191,9 @@ def change_precision(graph: Graph, options: Mapping[str, Any]) -> Graph:
         return compress_weights(graph, options["weights"])
     if options.get("weights"):
         raise UsageError("fp16 is of all weights: leave out weights, or fp16")
-    return to_float16(graph, options.get("fp16_keep") or (), bool(options.get("fp16_io")))
+    return to_float16(
+        unfold_shared(graph), options.get("fp16_keep") or (), bool(options.get("fp16_io"))
+    )
 
 
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
@@ -311,6 +314,7 @@ def lower(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
 def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
     """The graph as it is written. A hash that the source had is that of the source's weights."""
     graph = merge_repeats(share_constants(drop_dead(graph)))
+    graph = graph if graph.domain else unfold_shared(graph)
     metadata = {k: v for k, v in graph.metadata.items() if k != KEY}
     if hash_weights:
         metadata[KEY] = weights_hash(graph)
