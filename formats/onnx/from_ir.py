@@ -37,6 +37,7 @@ from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
 from . import consumers
 from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_kernel
+from .domain_versions import fit_domain_versions
 from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
@@ -70,6 +71,7 @@ def from_ir(
     if functions not in KEEP:
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     version = least_ir_version(opset) if ir_version is None else ir_version
+    graph = fit_domain_versions(graph, opset)
     kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
     graph = forget_calls(graph, kept)
     if importer is not None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from serde.errors import ConversionError, UnsupportedOp, require
 from serde.ir.graph import IR_OPSET, Graph, Node, Value
+from serde.spec.inference import infer_declared
+from serde.spec.schema import find
 
 if TYPE_CHECKING:
     from serde.rewrite.rules import RuleTable
@@ -26,7 +28,7 @@ class Readers:
     domain at all. ``synonyms`` are values that a runtime takes for another value of an attribute,
     by operator of the default domain. Nodes of ``kept`` domains are kept even where there
     is a rule. ``defined`` are the operators that functions of the model define, which are no one
-    else's.
+    else's. ``versions`` are those of the domains that the model imports.
     """
 
     tables: Mapping[str, RuleTable] = field(default_factory=dict)
@@ -35,10 +37,12 @@ class Readers:
     synonyms: Mapping[str, Mapping[tuple[str, Any], Any]] = field(default_factory=dict)
     kept: Collection[str] = ()
     defined: frozenset[tuple[str, str]] = frozenset()
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     def of_model(self, graph: Graph) -> Readers:
         """The same, but for the operators that functions of ``graph`` define."""
-        return replace(self, defined=frozenset((f.domain, f.name) for f in graph.functions))
+        defined = frozenset((f.domain, f.name) for f in graph.functions)
+        return replace(self, defined=defined, versions=graph.imports)
 
     def table(self, node: Node, opset: int) -> RuleTable | None:
         """The table with a rule for ``node``, which stands in a graph of ``opset``."""
@@ -85,6 +89,11 @@ def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
     results: tuple[Value, ...] = g.keep(node, inputs)
     if table is not None:
         _infer_types(g, table, node, inputs, results)
+    operator = find(node.op, g.readers.versions.get(node.domain, 1), node.domain)
+    if operator is not None and any(v.dtype is None for v in results):
+        for value, known in zip(results, infer_declared(operator, node, inputs), strict=True):
+            if value.dtype is None and known.dtype is not None:
+                value.dtype, value.shape, value.container = known
     return results
 
 

@@ -247,6 +247,7 @@ class _Rewriting:
             pairs = list(dict(pairs).items())
         values = ensure_distinct_outputs(builder, [new for _, new in pairs])
         for (old, _), new in zip(pairs, values, strict=True):
+            _complete_type(new, old)
             builder.names.relabel(new, old.name)
         if is_inner:
             return values

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 from serde.errors import ConversionError, require
 from serde.ir.geometry import check_sizes
-from serde.ir.graph import AttrRef, DType, Graph, Shape, Tensor, Value
+from serde.ir.graph import AttrRef, DType, Graph, Node, Shape, Tensor, Value
 from serde.spec import onnx_library, schema, shape_functions
 from serde.spec.einsum_equation import infer_shape
 from serde.spec.memo import LONGEST, MOST, memoize, number_attributes
@@ -187,6 +187,21 @@ def _infer_with_onnx(
     for proto in protos.values():
         check_sizes(f"the result of {operator.name}", sizes_of(proto))
     return tuple([from_proto(protos.get(n)) for n in node.output])
+
+
+def infer_declared(operator: Operator, node: Node, inputs: Sequence[Value | None]) -> list[Type]:
+    """What the standard tells of the outputs of a node of another of its domains."""
+    names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
+    proto = _node(node.op, names, node.attrs, len(node.outputs))
+    proto.domain = node.domain
+    types = {n: type_proto(v.dtype, v.shape, v.container)
+             for n, v in zip(names, inputs, strict=True) if v is not None}  # fmt: skip
+    imports = [helper.make_opsetid(node.domain, operator.since)]
+    try:
+        protos = shape_inference.infer_node_outputs(operator.raw, proto, types, {}, None, imports)
+    except (*NATIVE, ValueError):
+        protos = {}  # what is not inferred is as the file has it
+    return [from_proto(protos.get(n)) for n in proto.output]
 
 
 def _type_resize_sizes(
