@@ -1,10 +1,16 @@
-"""What QuantizeLinear says of floats only, where it makes integers."""
+"""Quantized tensors and integer products at older opsets."""
 
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
+from serde.formats.onnx.from_ir import from_ir
+from serde.formats.onnx.reader import decode
+from serde.formats.onnx.writer import to_proto
+from serde.legalize.convert import raise_to_ir
+from tests.onnx_live import model_of, run_model
 from tests.version_converter.single import STATIC, Single
 
 RNG = np.random.default_rng(17)
@@ -21,3 +27,18 @@ def test_integers_saturate_whatever_the_attribute_says(
     operands = (x, np.float32([0.5, 2, 1]), np.array([1, 2, 3], dtype))
     case = Single("QuantizeLinear", operands, {"axis": 1, "saturate": 0}, (1, 2), opset=opset)
     case.check(targets, [STATIC])
+
+
+@pytest.mark.parametrize("channels", [2, 30, 300, 2000])
+def test_sums_of_an_integer_convolution_are_exact_in_float32(channels):
+    """ONNX Runtime has no convolution of float64."""
+    rng = np.random.default_rng(0)
+    model = model_of(f"""g (uint8[1,{channels},4,4] x) => (int32[1,2,4,4] y)
+        <uint8 e = {{255}}, int8 z = {{-128}}> {{
+        y = ConvInteger<pads = [1, 1, 1, 1]>(x, w, e, z) }}""")
+    w = rng.choice(np.array([-128, 3, 126, 127], np.int8), (2, channels, 3, 3))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    done = to_proto(from_ir(raise_to_ir(decode(model)), 9))
+    for x in (np.zeros((1, channels, 4, 4), np.uint8), rng.integers(0, 256, (1, channels, 4, 4))):
+        feeds = {"x": x.astype(np.uint8)}
+        np.testing.assert_array_equal(run_model(done, feeds)[0], run_model(model, feeds)[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import ml_dtypes
 import numpy as np
 
@@ -139,9 +141,12 @@ def dequantize(g, x: Value, scale: Value, zero=None):
     return emit_dequantize(g, x, scale, zero, scale.type, 0, 0)
 
 
+EXACT = 1 << 24  # integers below it are exact in float32
+
+
 def as_exact_floats(g, terms, *operands: Value):
     """Operands of an integer product as floats that hold every sum of ``terms`` products."""
-    enough = isinstance(terms, int) and terms * 255 * 255 < 2**24
+    enough = isinstance(terms, int) and terms * 255 * 255 < EXACT
     return [cast(g, v, DType.FLOAT32 if enough else DType.FLOAT64) for v in operands]
 
 
@@ -168,15 +173,27 @@ def matmul_integer(g, a: Value, b: Value, a_zero=None, b_zero=None):
 
 @decomposition(10, "ConvInteger")
 def conv_integer(g, x: Value, w: Value, x_zero=None, w_zero=None, **rest):
-    """The zero point is taken off first, so that padding counts as 0."""
+    """The zero point is taken off first, so that padding counts as 0.
+
+    Convolutions of float64 are rare: sums that float32 does not hold are those of parts of the
+    weights, of fewer bits each.
+    """
     x = subtract_zero_point(g, x, x_zero)
     w = subtract_zero_point(g, w, w_zero, per_filter(w, w_zero))
-    terms = (
-        int(np.prod(w.static_shape[1:]))
-        if all(isinstance(d, int) for d in w.ranked_shape[1:])
-        else None
-    )
-    return cast(g, g.Conv(*as_exact_floats(g, terms, x, w), **rest), DType.INT32)
+    is_known = all(isinstance(d, int) for d in w.ranked_shape[1:])
+    terms = int(np.prod(w.static_shape[1:])) if is_known else None
+    largest = EXACT // (255 * max(terms, 1)) if terms is not None else 0  # of a part of a weight
+    if largest > 255 or largest < 2:
+        return cast(g, g.Conv(*as_exact_floats(g, terms, x, w), **rest), DType.INT32)
+    x, w = (cast(g, v, DType.FLOAT32) for v in (x, w))
+    base, factor, sums = 1 << (largest.bit_length() - 1), 1, []
+    while factor < 256:
+        high = g.Floor(g.Div(w, float(base))) if factor * base < 256 else None
+        part = w if high is None else g.Sub(w, g.Mul(high, float(base)))
+        y = cast(g, g.Conv(x, part, **rest), DType.INT32)
+        sums.append(g.Mul(y, g.const(factor, DType.INT32)) if sums else y)
+        w, factor = high, factor * base
+    return reduce(g.Add, sums)
 
 
 def per_filter(w: Value, v):
