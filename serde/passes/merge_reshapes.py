@@ -1,6 +1,7 @@
-"""Nodes that only rearrange axes of static shapes, one after the other, as one Reshape.
+"""Nodes that only rearrange axes, one after the other, as one Reshape.
 
-``Unsqueeze`` after ``Unsqueeze`` is one of any shape.
+Its shape is a constant: sizes that are no numbers are one that is left to -1, or all of them those
+in the same place. ``Unsqueeze`` after ``Unsqueeze`` is one of any shape.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ def merge_reshapes(graph: Graph) -> Graph:
         origin = origins.get(x, before.inputs[0])
         assert origin is not None
         (result,) = node.outputs
+        shape = _find_target(origin, result)
+        if shape is None:
+            nodes.append(node)
+            continue
         origins[result] = origin
         if origin.shape == result.shape and result not in graph.outputs:
             instead[result] = instead.get(origin, origin)
         else:
-            nodes.append(_reshape(origin, before, node))
+            nodes.append(_reshape(origin, before, node, shape))
     if not origins:
         return graph
     return drop_dead(replace_values(replace(graph, nodes=tuple(nodes)), instead))
@@ -91,20 +96,30 @@ def _unsqueeze(before: Node, node: Node, added: list[int]) -> Node:
 def _is_reshaping(node: Node) -> bool:
     """Whether a node gives the elements in the order in which it reads them."""
     x = node.inputs[0] if node.inputs and node.op in REARRANGING else None
-    if node.domain or x is None or not x.is_static or not node.outputs[0].is_static:
-        return False
-    if 0 in x.static_shape:
+    if node.domain or x is None or x.shape is None or node.outputs[0].shape is None:
         return False
     if node.op != "Transpose":
         return True
     perm: Any = node.attrs.get("perm") or tuple(reversed(range(x.rank)))
-    kept = [axis for axis in perm if x.static_shape[axis] != 1]
+    kept = [axis for axis in perm if x.shape[axis] != 1]
     return kept == sorted(kept)
 
 
-def _reshape(origin: Value, before: Node, node: Node) -> Node:
+def _find_target(x: Value, y: Value) -> list[int] | None:
+    """The shape that a Reshape of ``x`` to ``y`` is given, None where no constant is that."""
+    before, after = x.ranked_shape, y.ranked_shape
+    if 0 in before or 0 in after:
+        return None
+    shape = [d if isinstance(d, int) else -1 for d in after]
+    if shape.count(-1) > 1:
+        places = enumerate(zip(before, after, strict=False))
+        for at in (i for i, (a, b) in places if isinstance(a, str) and a == b):
+            shape[at] = 0  # as it is there; beside it none is left to -1, as it may be 0
+    return shape if shape.count(-1) + (0 in shape) <= 1 else None
+
+
+def _reshape(origin: Value, before: Node, node: Node, shape: list[int]) -> Node:
     (result,) = node.outputs
-    shape = np.array(result.static_shape, np.int64)
     sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
-    operands = (origin, constant(f"{result.name}/shape", Tensor.of(shape)))
+    operands = (origin, constant(f"{result.name}/shape", Tensor.of(np.array(shape, np.int64))))
     return Node("Reshape", operands, (result,), {"allowzero": 0}, "", node.name, sources)

@@ -37,6 +37,34 @@ CASES = {
         "y = Unsqueeze(a, i)",
         "Reshape",
     ),
+    "Reshape and Unsqueeze of a batch": (
+        "(float[N,2,6] x) => (float[N,3,1,4] y)",
+        "s = Constant<value_ints = [-1, 3, 4]>() a = Reshape(x, s) "
+        "i = Constant<value_ints = [2]>() y = Unsqueeze(a, i)",
+        "Reshape",
+    ),
+    "a batch of a size that stays in its place": (
+        "(float[N,M,1,6] x) => (float[N,M,2,1,3] y)",
+        "i = Constant<value_ints = [2]>() j = Constant<value_ints = [3]>() a = Squeeze(x, i) "
+        "s = Constant<value_ints = [0, 0, 2, 3]>() b = Reshape(a, s) y = Unsqueeze(b, j)",
+        "Reshape",
+    ),
+    "two sizes of which one moves": (
+        "(float[N,1,M,6] x) => (float[N,M,2,3] y)",
+        "i = Constant<value_ints = [1]>() a = Squeeze(x, i) "
+        "s = Constant<value_ints = [0, 0, 2, 3]>() y = Reshape(a, s)",
+        "Squeeze Reshape",
+    ),
+    "a Transpose of a batch that moves elements": (
+        "(float[N,6,4] x) => (float[N,4,1,6] y)",
+        "a = Transpose<perm = [0, 2, 1]>(x) i = Constant<value_ints = [2]>() y = Unsqueeze(a, i)",
+        "Transpose Unsqueeze",
+    ),
+    "a Transpose of a batch and an axis of 1": (
+        "(float[N,1,4] x) => (float[N,4] y)",
+        "a = Transpose<perm = [1, 0, 2]>(x) i = Constant<value_ints = [0]>() y = Squeeze(a, i)",
+        "Reshape",
+    ),
     "products of one tensor": (
         "(float[N,3,4] x) => (float[N,3,5] y, float[N,3,5] z, float[N,3,5] a)",
         "y = MatMul(x, w) z = MatMul(x, w2) a = MatMul(x, w3)",
