@@ -19,11 +19,11 @@ from serde.ir.same_graph import is_same_graph
 from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile, prepare
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
+from serde.passes.batch.request import read_request
 from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch, size_names
 from serde.passes.compress_weights import compress_weights
 from serde.passes.copy_weights import copy_weights
 from serde.passes.cut_inputs import (
-    check_dim_name,
     check_integer,
     check_mapping,
     check_names,
@@ -397,8 +397,5 @@ def check_option(name: str, value: Any, option: Option) -> None:
         for dim, size in value.items():
             check_integer(size, f"{name}[{dim!r}]", 1)
             check_size(size, f"{name}[{dim!r}]")
-    elif option.kind == "batch" and isinstance(value, str):
-        check_dim_name(value, name)
     elif option.kind == "batch":
-        check_integer(value, name, 1)
-        check_size(value, name)
+        read_request(value)

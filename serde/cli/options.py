@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from serde.cli import sandbox
 from serde.cli.context import ARGUMENTS, LIMITED
 from serde.cli.printing import print_line
+from serde.passes.batch.request import parse_request
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
 from serde.pipeline import profile_names
@@ -137,16 +138,13 @@ def _parse_pair(value: str) -> tuple[str, str]:
     return old, new
 
 
-def _batch(context: Any, parameter: Any, value: str | None) -> int | str | None:
-    return int(value) if value is not None and INTEGER.fullmatch(value) else value
-
-
 def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
     return None if value is None else [n.strip() for n in value.split(",") if n.strip()]
 
 
 ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
     "types": parse_spec, "sizes": _parse_size, "values": parse_setting, "renames": _parse_pair,
+    "batch": parse_request,
 }  # fmt: skip
 
 
@@ -166,8 +164,8 @@ def _to_click(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
             "multiple": True,
             "callback": lambda c, p, values: parse_by_name(map(parse, values)),
         }
-    elif option.kind in ("names", "batch"):
-        more["callback"] = _names if option.kind == "names" else _batch
+    elif option.kind == "names":
+        more["callback"] = _names
     return add_option(
         *flags, name, help=option.help, details=option.details, formats=formats,
         old_flags=option.old_flags, **more,

@@ -18,13 +18,13 @@ from typing import Any, Literal, NamedTuple
 # What a value is, and so how it is checked and read from text. Those of the second line are
 # mappings by name; given several times on the command line.
 Kind = Literal[
-    "flag", "text", "file", "integer", "names", "batch",
-    "types", "sizes", "values", "renames",
+    "flag", "text", "file", "integer", "names",
+    "types", "sizes", "values", "renames", "batch",
     "object",
 ]  # fmt: skip
 METAVARS: Mapping[str, str] = MappingProxyType(
     {
-        "file": "FILE", "integer": "N", "names": "A,B", "batch": "N",
+        "file": "FILE", "integer": "N", "names": "A,B", "batch": "[NAME=AXIS:]N",
         "types": "NAME=DIMS[:dtype]", "sizes": "NAME=SIZE", "values": "NAME=VALUE",
         "renames": "OLD=NEW",
     }
@@ -110,9 +110,14 @@ class ReadOptions:
     static: Mapping[str, int] | None = option(
         "A number for a dimension that has a name.", "May be given several times.", kind="sizes"
     )
-    rebatch: int | str | None = option(
+    rebatch: int | str | Mapping[str, Any] | None = option(
         "A batch size, or a name for it, in place of the one baked into the model.",
-        "It replaces that in constant shapes too.", kind="batch",
+        "It replaces that in constant shapes too. The batch is the first axis of all inputs; "
+        "`state=1:N` names another for an input, `state=1` beside a batch for the others, "
+        "`rate=none` an input without one; outputs likewise. May be given several times. In "
+        "Python a mapping, `{'*': 'N', 'state': (1, 'N'), 'rate': None}`. See "
+        "[change-an-onnx-model.md](../how-to/change-an-onnx-model.md).",
+        kind="batch",
     )  # fmt: skip
     dequantize: bool | None = option(
         "Floats instead of quantized numbers.",

@@ -196,10 +196,9 @@ def infer_declared(operator: Operator, node: Node, inputs: Sequence[Value | None
     proto.domain = node.domain
     types = {n: type_proto(v.dtype, v.shape, v.container)
              for n, v in zip(names, inputs, strict=True) if v is not None}  # fmt: skip
-    imports = [helper.make_opsetid(node.domain, operator.since)]
     try:
-        protos = shape_inference.infer_node_outputs(operator.raw, proto, types, {}, None, imports)
-    except (*NATIVE, ValueError):
+        protos = onnx_library.infer_node_types(operator, operator.since, proto, types, {})
+    except (*onnx_library.ERRORS, ConversionError, ValueError):
         protos = {}  # what is not inferred is as the file has it
     return [from_proto(protos.get(n)) for n in proto.output]
 

@@ -44,7 +44,7 @@ def infer_node_types(
         ERRORS: where onnx refuses it.
     """
     check_node(operator, node, types, tensors)
-    imports = [helper.make_opsetid("", opset)]
+    imports = [helper.make_opsetid(node.domain, opset)]
     return shape_inference.infer_node_outputs(  # type: ignore[no-any-return]
         operator.raw, node, dict(types), dict(tensors), opset_imports=imports
     )

@@ -11,22 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.single_precision import NARROW
 from serde.pipeline import REWRITING, encode, load, read, save
 from serde.plugins import Bridge, Completion, bridge_for, format_of, get_format, get_runtime_bridge
+from serde.verification.baked_batch import BakedBatch, NotComparable, find_baked_batch
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Any]]
 HALF = frozenset({DType.FLOAT16})
 GRAPH_OPSET = 21  # at which a Graph is run
-
-
-class NotComparable(SerdeError):
-    """The source cannot be run on what the result takes."""
 
 
 def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
@@ -61,7 +57,6 @@ class SourceModel:
         self.options = {"params": params, "outputs": outputs, **self.reading}
         self.renames = dict(rename or {})
         self.old_names = {new: name for name, new in self.renames.items()}
-        self.batch = _baked_batch(source, params, reading)
         self.runs: dict[str, Run] = {}
 
     @property
@@ -75,6 +70,7 @@ class SourceModel:
             raise NotComparable("the source's format cannot be run here")
         if self.reading.get("cut_inputs") and not self.bridge.begins_anywhere:
             raise NotComparable("not compared: the source cannot be begun in its middle")
+        _ = self.batch  # while its files are there
         if setting not in self.runs:
             named = {"inputs": self.inputs} if self.inputs else {}
             options = {**self.options, **named, **(self.settings[setting] if setting else {})}
@@ -88,7 +84,7 @@ class SourceModel:
         """The model that ends at other values, by the names of the source."""
         params = self.options["params"]
         shorter = SourceModel(self.source, params, outputs, self.renames, self.reading, self.inputs)
-        shorter.narrow_inputs = self.narrow_inputs
+        shorter.narrow_inputs, shorter.batch = self.narrow_inputs, self.batch
         if self.bridge is not None and not self.bridge.ends_anywhere:
             shorter.runs[""] = prepare_cut(self.bridge, self.read(), outputs)
         return shorter
@@ -111,7 +107,10 @@ class SourceModel:
             inputs = {n: _retype(a, HALF, DType.FLOAT32) for n, a in inputs.items()}
         narrow = self.narrow_inputs
         inputs = {n: _cast(a, narrow[n]) if n in narrow else a for n, a in inputs.items()}
-        outputs = run(inputs) if self.batch is None else _run_in_batches(run, inputs, self.batch)
+        if self.batch is None:
+            outputs = run(inputs)
+        else:
+            outputs = self.batch.run(run, inputs, self.options["outputs"])
         if is_half:
             return [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
         if self.reading.get("fp32"):
@@ -131,6 +130,14 @@ class SourceModel:
             return feeds, ""
         done, left_out = self.completion({self.old_names.get(n, n): a for n, a in feeds.items()})
         return {self.renames.get(n, n): a for n, a in done.items()}, left_out
+
+    @cached_property
+    def batch(self) -> BakedBatch | None:
+        """The batch it was made for, where the result was made for another."""
+        if (batch := self.reading.get("rebatch")) is None:
+            return None
+        options = {k: v for k, v in self.options.items() if k != "rebatch"}
+        return find_baked_batch(load(self.source, inputs=self.inputs, **options), batch)
 
     @cached_property
     def narrow_inputs(self) -> Mapping[str, Any]:
@@ -189,32 +196,3 @@ def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> 
         path = Path(folder) / "graph.onnx"
         save(load(graph), path, opset=GRAPH_OPSET, external_data="never")
         return prepare(bridge, path, **options)
-
-
-def _baked_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:
-    """The batch a source was made for, where the result was made for another."""
-    if reading.get("rebatch") is None:
-        return None
-    options = {k: v for k, v in reading.items() if k not in REWRITING}
-    graph, _ = read(source, params=params, **options)
-    sizes = {v.shape[0] for v in graph.inputs if v.shape}
-    (size,) = sizes if len(sizes) == 1 else (None,)
-    return size if isinstance(size, int) else None
-
-
-def _run_in_batches(run: Run, feeds: Feeds, size: int) -> list[Array]:
-    """What a source computes for several of its batches, one behind another.
-
-    Raises:
-        NotComparable: where the feeds are no multiple of them, or an output has no batch axis.
-    """
-    refusal = NotComparable(f"not compared: the source takes batches of {size} alone")
-    count = {a.shape[0] if isinstance(a, np.ndarray) and a.ndim else 0 for a in feeds.values()}
-    (total,) = count if len(count) == 1 else (0,)
-    if size < 1 or total < 1 or total % size:
-        raise refusal
-    starts = range(0, total, size)
-    parts = [run({n: a[at : at + size] for n, a in feeds.items()}) for at in starts]
-    if any(np.shape(a)[:1] != (size,) for part in parts for a in part):
-        raise refusal
-    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]

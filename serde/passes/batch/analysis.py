@@ -1,0 +1,166 @@
+"""Find where the batch lies in each value of a graph, at the batch it was made for.
+
+A value is the same for all samples, or has the batch along one axis. Every operator takes its
+operands' places to that of its result by the table of sample axes, or is refused. Where a Reshape
+leaves a choice, the most natural place is taken first; a later refusal that depends on it takes
+the next. Any places that all operators take are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from serde.errors import ConversionError, Problem, Unconvertible, require
+from serde.ir.graph import Graph, Node, Value, show_shape
+from serde.passes.batch import bodies, nodes
+from serde.passes.batch.places import ONE, Place
+from serde.passes.batch.state import Conflict, State, has_equal_samples
+
+MOST_VISITS = 20_000  # of nodes beside 20 times as many as there are
+
+
+@dataclass
+class Analysis:
+    """The places of the batch in a graph.
+
+    Attributes:
+        graph: the graph, at the batch it was made for.
+        batch: that batch.
+        axes: the axes of the inputs that have it.
+        outputs: the axes that outputs are to have it along, by name; None for none.
+    """
+
+    graph: Graph
+    batch: int
+    axes: Mapping[Value, int]
+    outputs: Mapping[str, int | None] = field(default_factory=dict)
+    visits: int = 0
+
+    @cached_property
+    def state(self) -> State:
+        """What is known of the graph's values."""
+        places = {v: Place(axis) for v, axis in self.axes.items()}
+        return State(self.batch, self.graph.uses(), places)
+
+    def run(self) -> Analysis:
+        """Find all places.
+
+        Raises:
+            Unconvertible: with the nodes that do not work sample by sample.
+        """
+        state, count = self.state, len(self.graph.nodes)
+        start, most = 0, MOST_VISITS + 20 * count
+        while True:
+            try:
+                for state.start in range(start, count):
+                    self.visit(self.graph.nodes[state.start])
+                state.start = count
+                self.check_outputs()
+                return self
+            except Conflict as conflict:
+                again = state.choose_again(conflict.mask) if self.visits < most else None
+                if again is None:
+                    raise Unconvertible("batch", self.list_problems(conflict)) from None
+                start = again
+
+    def visit(self, node: Node) -> None:
+        """Enter the places of a node's outputs.
+
+        Raises:
+            Conflict: where it does not work sample by sample.
+        """
+        self.visits += 1
+        try:
+            if node.graphs():
+                bodies.place_outputs(self.state, node, self.visit)
+            else:
+                nodes.place_outputs(self.state, node)
+        except ConversionError as error:
+            values = [*node.inputs, *(v for body in node.graphs() for v in body.all_values())]
+            raise Conflict(node, error, self.state.mask_of(values)) from None
+
+    def list_problems(self, first: Conflict) -> list[Problem]:
+        """What every node is refused for where each choice is the most natural."""
+        del self.state
+        conflicts, failed = [], set[Value | None]()
+        for node in self.graph.nodes:
+            read = {*node.inputs, *(v for body in node.graphs() for v in body.uses())}
+            if not failed.isdisjoint(read):
+                failed.update(node.outputs)
+                continue
+            try:
+                self.visit(node)
+            except Conflict as conflict:
+                conflicts.append(conflict)
+                failed.update(node.outputs)
+        if not conflicts:
+            try:
+                self.check_outputs()
+            except Conflict as conflict:
+                first = conflict
+        return _group_problems(conflicts or [first])
+
+    def check_outputs(self) -> None:
+        """Refuse outputs that do not have the batch where they had it; expand those without."""
+        expansions: dict[int, Place] = {}
+        for at, value in enumerate(self.graph.outputs):
+            place, shape = self.state.places.get(value), value.shape
+            if place is None:
+                if self._lacks_batch(value):
+                    expansions[at] = Place(self.outputs.get(value.name, 0) or 0)
+                continue
+            try:
+                self._check_output(value, place)
+            except ConversionError as error:
+                node = Node("Output", (value,), (value,), name=value.name)
+                raise Conflict(node, error, self.state.mask_of([value])) from None
+            assert shape is None or place.axis < len(shape)
+        self.state.results[id(self.graph)] = expansions
+
+    def _lacks_batch(self, value: Value) -> bool:
+        """Whether an output that is one for all samples had one for each of the old batch."""
+        axis, shape = self.outputs.get(value.name, 0), value.shape
+        if axis is None or shape is None or len(shape) <= axis or shape[axis] != self.batch:
+            return False
+        alone = Place(axis)
+        is_same = self.batch == 1 or has_equal_samples(value, alone, self.batch)
+        return is_same and not value.container
+
+    def _check_output(self, value: Value, place: Place) -> None:
+        """Refuse an output in which samples are not one behind another, as they were."""
+        shape = value.shape
+        shown, named = show_shape(shape), value.name in self.outputs
+        axis = self.outputs.get(value.name, 0)
+        if shape is None or value.container:
+            return
+        require(axis is not None and (not named or place.axis == axis),
+                f"output {value.name!r} of shape {shown} has the batch along axis {place.axis}. "
+                f"Name that axis: --rebatch {value.name}={place.axis}")  # fmt: skip
+        others = [i for i, d in enumerate(shape) if d == self.batch and i != place.axis]
+        option = f"--rebatch {value.name}={place.axis}"
+        along = f"along axis {place.axis}. If that is meant, name it: {option}"
+        require(place.is_alone or (place.outer == ONE and (named or not others)),
+                f"output {value.name!r} of shape {shown} may move the batch of {self.batch}: "
+                f"samples are beside other sizes {along}")  # fmt: skip
+        require(named or place.axis == 0 or shape[0] != self.batch,
+                f"output {value.name!r} of shape {shown} does not keep samples apart along axis 0: "
+                f"they are {along}")  # fmt: skip
+
+
+def describe_problem(node: Node, error: ConversionError) -> Problem:
+    """Why a node is refused."""
+    name = node.sources[0].name if node.sources else node.name
+    return Problem(node.qualified_op, {}, error.reason, (name,), "batch")
+
+
+def _group_problems(conflicts: Iterable[Conflict]) -> list[Problem]:
+    """Problems, one for all nodes of an operator and a reason."""
+    grouped: dict[tuple[str, str], Problem] = {}
+    for problem in (describe_problem(c.node, c.error) for c in conflicts):
+        key = problem.op, problem.reason
+        same = grouped.get(key)
+        names = (*(same.names if same else ()), *problem.names)
+        grouped[key] = replace(problem, names=names)
+    return list(grouped.values())

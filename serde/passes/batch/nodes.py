@@ -1,0 +1,134 @@
+"""The places of the batch in what a node makes of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from serde.errors import ConversionError, require
+from serde.ir.geometry import axes_of
+from serde.ir.graph import Node, Value, show_shape
+from serde.passes.batch.places import Place, find_reshaped_places
+from serde.passes.batch.state import ADVICE, State
+from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
+from serde.spec.schema import find
+
+RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+
+
+def place_outputs(state: State, node: Node) -> None:
+    """Enter the places of the outputs of a node without bodies.
+
+    Raises:
+        ConversionError: where it does not work sample by sample.
+    """
+    placed = {i: state.places[v] for i, v in enumerate(node.inputs) if v in state.places}
+    expansions: dict[int, Place] = {}
+    if not placed:
+        _check_random(node)
+        results: Sequence[Place | None] = (None,) * len(node.outputs)
+        mask = 0
+    elif node.domain == "" and node.op in RESHAPES:
+        place, mask = _reshape(state, node, placed)
+        results = (place,)
+    else:
+        axis = _find_axis(state, node, placed)
+        expansions, mask = _expand_operands(state, node, placed, axis), state.mask_of(node.inputs)
+        place = next((p for i, p in placed.items() if axis.inputs[i] != ANY), None)
+        results = [_result(state, node, i, axis, place) for i in range(len(node.outputs))]
+    for value, result in zip(node.outputs, results, strict=True):
+        state.set_place(value, result, mask)
+    if node.outputs:
+        state.expansions[node.outputs[0]] = expansions
+
+
+def _check_random(node: Node) -> None:
+    """Refuse numbers that are drawn once and would be the same for all samples."""
+    entry = None if node.domain else find(node.op)
+    is_random = entry is not None and not entry.deterministic
+    require(not is_random, f"draws the same numbers for all samples of a batch. {ADVICE}")
+
+
+def _find_axis(state: State, node: Node, placed: Mapping[int, Place]) -> SampleAxis:
+    """The sample axis along which the operands have the batch."""
+    first = min(placed)
+    where = f"along axis {placed[first].axis} of {_name(node.inputs[first])}"
+    known = has_sample_axes(node.qualified_op)
+    require(known, f"may mix the samples of a batch of {state.batch}, {where}. {ADVICE}")
+    for axis in find_sample_axes(node):
+        own = [(axis.inputs[i], p) for i, p in placed.items() if axis.inputs[i] != ANY]
+        if all(p == (own[0][1].move(p.axis)) and a == p.axis for a, p in own):
+            return axis
+    if len({p.axis for p in placed.values()}) > 1 or len(set(placed.values())) > 1:
+        others = (f"axis {p.axis} of {_name(node.inputs[i])}" for i, p in placed.items())
+        where = f"along {' and '.join(others)}"
+    raise ConversionError(f"mixes the samples of a batch of {state.batch}, {where}. {ADVICE}")
+
+
+def _expand_operands(
+    state: State, node: Node, placed: Mapping[int, Place], axis: SampleAxis
+) -> dict[int, Place]:
+    """The operands that are one for all samples and have to be as many."""
+    expansions = {}
+    place = next((p for i, p in placed.items() if axis.inputs[i] != ANY), None)
+    for i, value in enumerate(node.inputs):
+        at = axis.inputs[i]
+        if place is None or value is None or i in placed or at is None or at == ANY:
+            continue
+        new = state.expand(value, place.move(at))
+        if not (axis.broadcasts and value.ranked_shape[at] == 1):
+            expansions[i] = new
+    return expansions
+
+
+def _result(
+    state: State, node: Node, i: int, axis: SampleAxis, place: Place | None
+) -> Place | None:
+    """The place of output ``i``."""
+    at = axis.outputs[i]
+    if place is None or at == SHARED:
+        return None
+    is_unread = not node.outputs[i].name or not state.reads[node.outputs[i]]
+    if at is None and is_unread:
+        return None
+    require(at is not None, f"output {i} counts the elements of all samples. {ADVICE}")
+    return place.move(int(at or 0))
+
+
+def _reshape(state: State, node: Node, placed: Mapping[int, Place]) -> tuple[Place, int]:
+    """Where an operator that keeps the order of elements moves the batch."""
+    x, out = node.inputs[0], node.outputs[0]
+    require(x is not None and set(placed) == {0}, f"has a shape for each sample. {ADVICE}")
+    assert x is not None
+    place, before, after = placed[0], x.ranked_shape, out.ranked_shape
+    require(0 not in (*before, *after), f"has no elements. {ADVICE}")
+    places = find_reshaped_places(before, place, after, state.batch)
+    natural = natural_place(node, place)
+    if natural is not None:
+        places = [natural, *(p for p in places if p != natural)]
+    require(
+        places,
+        f"mixes the batch of {state.batch}, along axis {place.axis} of {show_shape(before)}, "
+        f"with other sizes in {show_shape(after)}. {ADVICE}",
+    )
+    return state.choose(out, places, state.mask_of(node.inputs))
+
+
+def natural_place(node: Node, place: Place) -> Place | None:
+    """Where the batch is after an operator that says what becomes of each axis."""
+    x, out = node.inputs[0], node.outputs[0]
+    assert x is not None
+    if node.op not in ("Squeeze", "Unsqueeze"):
+        return None
+    shape = out.ranked_shape if node.op == "Unsqueeze" else x.ranked_shape
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        named = axes_of(node.inputs[1].ints(), len(shape))
+    else:
+        named = tuple(i for i, d in enumerate(shape) if d == 1)
+    kept = [i for i in range(len(shape)) if i not in named]
+    if node.op == "Unsqueeze":
+        return place.move(kept[place.axis])
+    return place.move(kept.index(place.axis)) if place.axis in kept else None
+
+
+def _name(value: Value | None) -> str:
+    return "" if value is None else f"{value.name!r} {show_shape(value.shape)}"
