@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from serde.errors import ConversionError
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import Node, Value
@@ -84,7 +85,8 @@ def other_axes(node: Node, axes: Iterable[int]) -> Ints:
 def operand(node: Node, index: int) -> Value:
     """An operand that has to be there."""
     value = node.inputs[index] if index < len(node.inputs) else None
-    assert value is not None, f"{node.op} lacks operand {index}"
+    if value is None:
+        raise ConversionError(f"{node.op} lacks operand {index}")
     return value
 
 
