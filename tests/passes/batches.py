@@ -51,12 +51,12 @@ def draw(values: Any, axes: Mapping[str, int]) -> list[dict[str, np.ndarray]]:
 
 def assert_is_rebatched(
     model: onnx.ModelProto, folder: Path, batch: Any = "N", axes: Mapping[str, int] | None = None,
-    targets: Mapping[str, int] | None = None,
+    targets: Mapping[str, int] | None = None, values: Mapping[str, Any] | None = None,
 ) -> serde.Graph:  # fmt: skip
     """Rebatch a model, and compare with it on several of its batches, one behind another.
 
     ``axes`` are those of the inputs that have the batch, ``targets`` those of outputs where that
-    is not the first; outputs with -1 are the same for all.
+    is not the first; outputs with -1 are the same for all. ``values`` are inputs to take.
     """
     source, target = folder / "source.onnx", folder / "target.onnx"
     onnx.save(model, source)
@@ -64,6 +64,8 @@ def assert_is_rebatched(
     serde.save(graph, target, opset=21)
     axes = {v.name: 0 for v in model.graph.input} if axes is None else axes
     feeds = draw(model.graph.input, axes)
+    for arrays in feeds:
+        arrays.update((n, np.asarray(v)) for n, v in (values or {}).items())
     together = {
         n: np.concatenate([f[n] for f in feeds], axes[n]) if n in axes else feeds[0][n]
         for n in feeds[0]

@@ -55,9 +55,10 @@ class Analysis:
         while True:
             try:
                 for state.start in range(start, count):
-                    self.visit(self.graph.nodes[state.start])
-                state.start = count
-                self.check_outputs()
+                    node = self.graph.nodes[state.start]
+                    self.visit(node)
+                    self.check_outputs(node.outputs)
+                self.expand_outputs()
                 return self
             except Conflict as conflict:
                 again = state.choose_again(conflict.mask) if self.visits < most else None
@@ -92,32 +93,39 @@ class Analysis:
                 continue
             try:
                 self.visit(node)
+                self.check_outputs(node.outputs)
             except Conflict as conflict:
                 conflicts.append(conflict)
                 failed.update(node.outputs)
-        if not conflicts:
-            try:
-                self.check_outputs()
-            except Conflict as conflict:
-                first = conflict
         return _group_problems(conflicts or [first])
 
-    def check_outputs(self) -> None:
-        """Refuse outputs that do not have the batch where they had it; expand those without."""
-        expansions: dict[int, Place] = {}
-        for at, value in enumerate(self.graph.outputs):
-            place, shape = self.state.places.get(value), value.shape
-            if place is None:
-                if self._lacks_batch(value):
-                    expansions[at] = Place(self.outputs.get(value.name, 0) or 0)
-                continue
+    def check_outputs(self, values: Iterable[Value]) -> None:
+        """Refuse outputs of the graph among values that do not have the batch where they had it.
+
+        Raises:
+            Conflict: for one.
+        """
+        for value in values:
+            place = self.state.places.get(value) if value in self.ends else None
             try:
-                self._check_output(value, place)
+                if place is not None:
+                    self._check_output(value, place)
             except ConversionError as error:
                 node = Node("Output", (value,), (value,), name=value.name)
                 raise Conflict(node, error, self.state.mask_of([value])) from None
-            assert shape is None or place.axis < len(shape)
-        self.state.results[id(self.graph)] = expansions
+
+    @cached_property
+    def ends(self) -> frozenset[Value]:
+        """The outputs of the graph."""
+        return frozenset(self.graph.outputs)
+
+    def expand_outputs(self) -> None:
+        """Have outputs that are one for all samples of the old batch as many as the new one has."""
+        self.state.results[id(self.graph)] = {
+            at: Place(self.outputs.get(value.name, 0) or 0)
+            for at, value in enumerate(self.graph.outputs)
+            if value not in self.state.places and self._lacks_batch(value)
+        }
 
     def _lacks_batch(self, value: Value) -> bool:
         """Whether an output that is one for all samples had one for each of the old batch."""
