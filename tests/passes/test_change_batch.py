@@ -187,15 +187,46 @@ def test_inputs_without_a_batch(tmp_path):
     assert_is_rebatched(model_with(body), tmp_path, {"*": "N", "k": None}, {"x": 0})
 
 
+STEPS = """(float[1,5,3] x) => (float[5,1,4] y, float[1,1,4] z) { r = Reshape(x, s) u = Unsqueeze(r, a)
+  o, z = RNN<hidden_size=4>(u, w, v) y = Squeeze(o, a) }"""
+WEIGHTS = {"s": [5, 3], "a": [1], "w": (1, 4, 3), "v": (1, 4, 4)}
+
+
 def test_outputs_are_named_where_their_axis_is_not_clear(tmp_path):
-    body = "(float[1,1,4] x) => (float[1,1,4] y) { y = Transpose<perm=[1,0,2]>(x) }"
-    onnx.save(model_with(body), tmp_path / "a.onnx")
-    with pytest.raises(serde.Unconvertible, match=r"apart along axis 0.*--rebatch y=1"):
+    """Whether rows of 5 are steps of a sample is known to the RNN alone."""
+    model = model_with(STEPS, **WEIGHTS)
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(serde.Unconvertible, match=r"may move the batch of 1.*--rebatch y=1"):
         serde.load(tmp_path / "a.onnx", rebatch="N")
-    assert_is_rebatched(model_with(body), tmp_path, {"*": "N", "y": 1}, {"x": 0}, {"y": 1})
+    named = {"*": "N", "y": 1, "z": 1}
+    assert_is_rebatched(model, tmp_path, named, {"x": 0}, {"y": 1, "z": 1})
     constant = "(float[1,4] x) => (float[1,4] y, float[1,3] z) { y = Relu(x) z = Exp(c) }"
     model = model_with(constant, c=(1, 3))
     assert_is_rebatched(model, tmp_path, {"*": "N", "z": None}, {"x": 0}, {"z": -1})
+
+
+def test_operators_tell_the_axis_of_an_output(tmp_path):
+    """As if the model had been exported with a batch by name."""
+    body = "(float[1,1,4] x) => (float[1,1,4] y) { y = Transpose<perm=[1,0,2]>(x) }"
+    assert_is_rebatched(model_with(body), tmp_path, "N", targets={"y": 1})
+    body = """(float[1,6,3] x) => (float[1,6,4] y, float[1,1,4] h) { t = Transpose<perm=[1,0,2]>(x)
+      o, h, c = LSTM<hidden_size=4>(t, w, r) q = Squeeze(o, a) y = Transpose<perm=[1,0,2]>(q) }"""
+    model = model_with(body, w=(1, 16, 3), r=(1, 16, 4), a=[1])
+    assert_is_rebatched(model, tmp_path, "N", targets={"h": 1})
+
+
+MOVED = {
+    "steps first": ("(float[1,5,3] x) => (float[1,5,4] y) { t = Reshape(x, s) o, h = RNN<hidden_size=4>(t, w, v) q = Squeeze(o, a) y = Reshape(q, s2) }", {"s": [5, 1, 3], "s2": [1, 5, 4], "w": (1, 4, 3), "v": (1, 4, 4), "a": [1]}),
+    "two directions": ("(float[1,5,3] x) => (float[1,5,8] y) { t = Reshape(x, s) o, h = RNN<hidden_size=4, direction=\"bidirectional\">(t, w, v) q = Reshape(o, s3) y = Reshape(q, s2) }", {"s": [5, 1, 3], "s2": [1, 5, 8], "s3": [5, 1, 8], "w": (2, 4, 3), "v": (2, 4, 4)}),
+    "merged before": ("(float[1,8,5] x) => (float[1,5,8] y) { t = Transpose<perm=[2,0,1]>(x) r = Reshape(t, s) c = Conv<pads=[1,1]>(r, w) y = Reshape(c, s2) }", {"w": (8, 8, 3), "s": [1, 8, 5], "s2": [1, 5, 8]}),
+    "a norm of each step": ("(float[1,4,6] x) => (float[1,4,6] y) { t = Transpose<perm=[1,0,2]>(x) u = Relu(t) r = Reshape(u, s) n = InstanceNormalization(r, g, g) q = Reshape(n, s2) y = Reshape(q, s3) }", {"s": [4, 6, 1], "s2": [4, 1, 6], "s3": [1, 4, 6], "g": (6,)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "constants"), MOVED.values(), ids=MOVED)
+def test_a_transpose_of_an_axis_of_1_may_be_a_reshape(body, constants, tmp_path):
+    assert_is_rebatched(model_with(body, **constants), tmp_path, "N")
+    assert_is_rebatched(model_with(body, **constants), tmp_path, 3)
 
 
 def test_a_batch_by_name_gets_another(tmp_path):

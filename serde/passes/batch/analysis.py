@@ -18,6 +18,7 @@ from serde.passes.batch import bodies, nodes
 from serde.passes.batch.places import ONE, Place
 from serde.passes.batch.state import Conflict, State, has_equal_samples
 
+OUTPUT = "Output"  # stands for an operator in messages about outputs
 MOST_VISITS = 20_000  # of nodes beside 20 times as many as there are
 
 
@@ -52,6 +53,7 @@ class Analysis:
         """
         state, count = self.state, len(self.graph.nodes)
         start, most = 0, MOST_VISITS + 20 * count
+        ambiguous: dict[str, Conflict] = {}
         while True:
             try:
                 for state.start in range(start, count):
@@ -61,9 +63,11 @@ class Analysis:
                 self.expand_outputs()
                 return self
             except Conflict as conflict:
+                if conflict.node.op == OUTPUT:
+                    ambiguous.setdefault(conflict.node.name, conflict)
                 again = state.choose_again(conflict.mask) if self.visits < most else None
                 if again is None:
-                    raise Unconvertible("batch", self.list_problems(conflict)) from None
+                    raise Unconvertible("batch", self.list_problems(ambiguous)) from None
                 start = again
 
     def visit(self, node: Node) -> None:
@@ -82,8 +86,11 @@ class Analysis:
             values = [*node.inputs, *(v for body in node.graphs() for v in body.all_values())]
             raise Conflict(node, error, self.state.mask_of(values)) from None
 
-    def list_problems(self, first: Conflict) -> list[Problem]:
-        """What every node is refused for where each choice is the most natural."""
+    def list_problems(self, ambiguous: Mapping[str, Conflict]) -> list[Problem]:
+        """What every node is refused for where each choice is the most natural.
+
+        Beside that, the outputs whose axis has to be named for another choice.
+        """
         del self.state
         conflicts, failed = [], set[Value | None]()
         for node in self.graph.nodes:
@@ -97,7 +104,8 @@ class Analysis:
             except Conflict as conflict:
                 conflicts.append(conflict)
                 failed.update(node.outputs)
-        return _group_problems(conflicts or [first])
+        names = {c.node.name for c in conflicts if c.node.op == OUTPUT}
+        return _group_problems([*conflicts, *(c for n, c in ambiguous.items() if n not in names)])
 
     def check_outputs(self, values: Iterable[Value]) -> None:
         """Refuse outputs of the graph among values that do not have the batch where they had it.
@@ -111,7 +119,7 @@ class Analysis:
                 if place is not None:
                     self._check_output(value, place)
             except ConversionError as error:
-                node = Node("Output", (value,), (value,), name=value.name)
+                node = Node(OUTPUT, (value,), (value,), name=value.name)
                 raise Conflict(node, error, self.state.mask_of([value])) from None
 
     @cached_property
@@ -143,16 +151,20 @@ class Analysis:
         axis = self.outputs.get(value.name, 0)
         if shape is None or value.container:
             return
-        require(axis is not None and (not named or place.axis == axis),
+        at_axis = not named or (place.axis == axis and place.outer == ONE)
+        require(axis is not None and at_axis,
                 f"output {value.name!r} of shape {shown} has the batch along axis {place.axis}. "
                 f"Name that axis: --rebatch {value.name}={place.axis}")  # fmt: skip
         others = [i for i, d in enumerate(shape) if d == self.batch and i != place.axis]
         option = f"--rebatch {value.name}={place.axis}"
         along = f"along axis {place.axis}. If that is meant, name it: {option}"
-        require(place.is_alone or (place.outer == ONE and (named or not others)),
+        is_first, mask = place == Place(0), self.state.mask_of([value])
+        is_named = named or (place.is_alone and place.axis in set(self.axes.values()))
+        behind = place.is_alone or (place.outer == ONE and not others)
+        require(is_named or is_first or (behind and self.state.is_natural(mask)),
                 f"output {value.name!r} of shape {shown} may move the batch of {self.batch}: "
-                f"samples are beside other sizes {along}")  # fmt: skip
-        require(named or place.axis == 0 or shape[0] != self.batch,
+                f"samples are {along}")  # fmt: skip
+        require(is_named or is_first or shape[0] != self.batch or not mask,
                 f"output {value.name!r} of shape {shown} does not keep samples apart along axis 0: "
                 f"they are {along}")  # fmt: skip
 

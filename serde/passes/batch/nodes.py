@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from serde.errors import ConversionError, require
 from serde.ir.geometry import axes_of
 from serde.ir.graph import Node, Value, show_shape
-from serde.passes.batch.places import Place, find_reshaped_places
+from serde.passes.batch.places import Place, find_moved_places, find_reshaped_places
 from serde.passes.batch.state import ADVICE, State
 from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
 from serde.spec.schema import find
@@ -102,6 +102,8 @@ def _reshape(state: State, node: Node, placed: Mapping[int, Place]) -> tuple[Pla
     place, before, after = placed[0], x.ranked_shape, out.ranked_shape
     require(0 not in (*before, *after), f"has no elements. {ADVICE}")
     places = find_reshaped_places(before, place, after, state.batch)
+    moved = find_moved_places(after, places) if state.batch == 1 else []
+    places += moved
     natural = natural_place(node, place)
     if natural is not None:
         places = [natural, *(p for p in places if p != natural)]
@@ -110,7 +112,12 @@ def _reshape(state: State, node: Node, placed: Mapping[int, Place]) -> tuple[Pla
         f"mixes the batch of {state.batch}, along axis {place.axis} of {show_shape(before)}, "
         f"with other sizes in {show_shape(after)}. {ADVICE}",
     )
-    return state.choose(out, places, state.mask_of(node.inputs))
+    chosen, mask = state.choose(out, places, state.mask_of(node.inputs))
+    if chosen in moved:
+        state.moved.add(out)
+    else:
+        state.moved.discard(out)
+    return chosen, mask
 
 
 def natural_place(node: Node, place: Place) -> Place | None:

@@ -108,6 +108,15 @@ def find_reshaped_places(before: Shape, place: Place, after: Shape, batch: int) 
     return sorted(places, key=lambda p: _rank_place(before, place, after, p))
 
 
+def find_moved_places(after: Shape, exact: Sequence[Place]) -> list[Place]:
+    """Axes of 1 to which a Transpose before the Reshape has to move a batch of 1.
+
+    Tools that simplify models write a Transpose of an axis of 1 as a Reshape.
+    """
+    alone = (Place(axis) for axis, dim in enumerate(after) if dim == 1)
+    return [place for place in alone if place not in exact]
+
+
 def _split_axis(
     shape: Shape, axis: int, outside: Size | None, inside: Size | None, batch: Size
 ) -> Place | None:

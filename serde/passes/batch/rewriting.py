@@ -16,11 +16,11 @@ import numpy as np
 from serde.errors import ConversionError, Unconvertible, require
 from serde.ir.builder import Builder
 from serde.ir.dim_expr import shape_data_of
-from serde.ir.geometry import may_be_same
+from serde.ir.geometry import may_be_same, move_axis_perm
 from serde.ir.graph import Graph, Node, Shape, Source, Tensor, Value, show_shape
 from serde.passes.batch.analysis import Analysis, describe_problem
 from serde.passes.batch.nodes import RESHAPES, natural_place
-from serde.passes.batch.places import ONE, Place
+from serde.passes.batch.places import ONE, Place, Size, read_size
 from serde.passes.batch.state import split_samples
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
@@ -148,8 +148,37 @@ class _Rewriting:
         is_flat = node.op == "Flatten" and new.axis == int(place.axis >= attrs.get("axis", 1))
         if is_flat or natural_place(node, place) == new:
             return node.op, inputs, attrs
+        if out in self.state.moved:
+            return self.write_moved(node, place, new, inputs)
         shape = self.new_shape(node, place, new, inputs)
         return "Reshape", [inputs[0], shape], {}
+
+    def write_moved(
+        self, node: Node, place: Place, new: Place, inputs: list[Value | None]
+    ) -> tuple[str, list[Value | None], Any]:
+        """A Reshape of each sample: the batch is the first axis before and behind it."""
+        x, rank = inputs[0], node.outputs[0].rank
+        assert x is not None and node.inputs[0] is not None
+        shape = node.inputs[0].ranked_shape
+        if not place.is_alone:
+            inner: Elements = [] if place.inner == ONE else [self.size_of(place.inner)]
+            before = self.sizes(x, shape, 0, place.axis)
+            behind = self.sizes(x, shape, place.axis + 1, len(shape))
+            outer = [self.size_of(place.outer)]
+            x = self.emit("Reshape", x, self.join([*before, *outer, -1, *inner, *behind]))
+            place = Place(place.axis + 1)
+            shape = (*shape[: place.axis], 1, *(1 for _ in inner), *shape[place.axis :])
+        first = move_axis_perm(len(shape), place.axis, 0)
+        x = self.emit("Transpose", x, perm=first)
+        kept = [self.size_of(read_size(d)) for i, d in enumerate(node.outputs[0].ranked_shape)
+                if i != new.axis]  # fmt: skip
+        x = self.emit("Reshape", x, self.join([-1, *kept]))
+        return "Transpose", [x], {"perm": move_axis_perm(rank, 0, new.axis)}
+
+    def size_of(self, size: Size | None) -> int:
+        """A size that is a number."""
+        require(size is not None and not size.names, "needs a size as a number. Give it (--static)")
+        return size.number  # type: ignore[union-attr]
 
     def new_shape(
         self, node: Node, place: Place, new: Place, inputs: Sequence[Value | None]

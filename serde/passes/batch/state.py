@@ -47,6 +47,7 @@ class State:
         expansions: operands that are one for all samples and have to be as many, by the node's
             first output.
         results: such outputs of graphs and subgraphs, by the graph's ``id``.
+        moved: results of a Reshape before which a Transpose has to move the batch.
         choices: those that were made, in their order.
         start: the node of the whole graph that is looked at.
     """
@@ -56,6 +57,7 @@ class State:
     places: dict[Value, Place] = field(default_factory=dict)
     expansions: dict[Value, dict[int, Place]] = field(default_factory=dict)
     results: dict[int, dict[int, Place]] = field(default_factory=dict)
+    moved: set[Value] = field(default_factory=set)
     choices: list[Choice] = field(default_factory=list)
     start: int = 0
     masks: dict[Value, int] = field(default_factory=dict)
@@ -109,6 +111,10 @@ class State:
             self.choices.append(Choice(places, self.start, key, mask))
         choice = self.choices[at]
         return choice.places[choice.index], mask | 1 << at
+
+    def is_natural(self, mask: int) -> bool:
+        """Whether each choice of a mask is the most natural."""
+        return all(c.index == 0 for at, c in enumerate(self.choices) if mask >> at & 1)
 
     def choose_again(self, mask: int) -> int | None:
         """Take the next place of the last choice among those of a mask; return where to go on."""
