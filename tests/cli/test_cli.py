@@ -117,6 +117,11 @@ class TestConvert:
         assert code == DONE and "data: float32 (7, 1, 8, 8)" in out
         code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--rebatch", "N")
         assert code == DONE and "data: float32 (N, 1, 8, 8)" in out
+        more = "--rebatch", "data=0:N", "--rebatch", "softmax_output=0"
+        code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", *more)
+        assert code == DONE and "data: float32 (N, 1, 8, 8)" in out
+        code, _, err = serde("convert", "d.onnx", "-o", "e.onnx", "--rebatch", "data=x")
+        assert code == USAGE and "--rebatch 'data=x' is not N, NAME=AXIS:N or NAME=none" in err
         code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--cut-inputs", "flatten_output")
         assert code == DONE and "input  flatten_output: float32 (1, 512)" in out
 
