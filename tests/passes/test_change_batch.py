@@ -40,6 +40,10 @@ RIGHT = {
     "all of an axis": ("(float[1,4] x) => (float[1,4] y) { y = Slice(x, a, b, a) }", {"a": [0], "b": [1]}),
     "a table": ("(float[1,6] x) => (float[1,3,2] y) { v, i = TopK(x, k) y = Gather(t, i) }", {"k": [3], "t": (6, 2)}),
     "a pool of rows": ("(float[1,4,4,4] x) => (float[1,4,2,4] y) { r = Reshape(x, s) p = AveragePool<kernel_shape=[2,1], strides=[2,1]>(r) y = Reshape(p, s2) }", {"s": [1, 1, 16, 4], "s2": [1, 4, 2, 4]}),
+    "places in each sample": ("(float[1,5] x) => (float[1,5] y) { y = ScatterND(x, i, u) }", {"i": [[[0, 1], [0, 3]]], "u": (1, 2)}),
+    "boxes written in place": ("(float[1,3,4] x) => (float[1,3,4] y) { s = Slice(x, a, b, c) t = Sigmoid(s) y = ScatterND(x, i, t) }", {"a": [0], "b": [2], "c": [2], "i": np.stack(np.meshgrid([0], range(3), range(2), indexing="ij"), -1)}),
+    "the largest of each sample": ("(float[1,5,4] x, int64[1] k) => (float[1,4] y) { m = Mod(k, f) u = Unsqueeze(m, one) i = Concat<axis=1>(z, u) y = GatherND(x, i) }", {"f": [5], "one": [1], "z": [[0]]}),
+    "fixed places of each sample": ("(float[1,5,4] x) => (float[1,2,4] y) { y = GatherND(x, i) }", {"i": [[[0, 1], [0, 3]]]}),
     "sizes as numbers": ("(float[1,5,8] x) => (float[1,5,8] y) { n = Size(x) c = Cast<to=1>(n) y = Div(x, c) }", {}),
     "a constant output": ("(float[1,4] x) => (float[1,4] y, float[1,3] z, float[5] u) { y = Relu(x) z = Exp(c) u = Exp(d) }", {"c": (1, 3), "d": (5,)}),
 }  # fmt: skip
@@ -90,6 +94,7 @@ MIXED = {
     "the largest rows": (of_rows("y, i = TopK<axis=0>(r, k)", "3,8"), FLAT, "TopK"),
     "some rows": (of_rows("o = Gather<axis=0>(r, i) y = Reshape(o, s2)", "1,3,8"), {"s": [5, 8], "i": [0, 2, 4], "s2": [1, 3, 8]}, "Gather"),
     "one sample": (of_x("y = Gather<axis=0>(x, i)", "5,8"), {"i": 0}, "Gather"),
+    "a place in one sample": (of_x("y = ScatterND(x, i, u)"), {"i": [[0, 2, 3], [0, 1, 1]], "u": (2,)}, "ScatterND"),
     "places": ("(float[1,5,8] x) => (int64[3,K] y) { y = NonZero(x) }", {}, "NonZero"),
     "boxes": ("(float[1,6,4] x) => (int64[K,3] y) { y = NonMaxSuppression(x, t, k) }", {"t": (1, 1, 6), "k": 3}, "NonMaxSuppression"),
     "scales of all samples": ("(float[1,6,4] x) => (uint8[1,6,4] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }", {}, "DynamicQuantizeLinear"),

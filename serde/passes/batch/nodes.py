@@ -12,6 +12,7 @@ from serde.passes.batch.state import ADVICE, State
 from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
 from serde.spec.schema import find
 
+BY_PLACE = frozenset({"GatherND", "ScatterND"})
 RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
@@ -30,6 +31,9 @@ def place_outputs(state: State, node: Node) -> None:
     elif node.domain == "" and node.op in RESHAPES:
         place, mask = _reshape(state, node, placed)
         results = (place,)
+    elif node.op in BY_PLACE and (along := find_coordinate(state, node)) is not None:
+        expansions, mask = _expand_indices(state, node, along), state.mask_of(node.inputs)
+        results = (placed[0] if node.op == "ScatterND" else along,)
     else:
         axis = _find_axis(state, node, placed)
         expansions, mask = _expand_operands(state, node, placed, axis), state.mask_of(node.inputs)
@@ -118,6 +122,35 @@ def _reshape(state: State, node: Node, placed: Mapping[int, Place]) -> tuple[Pla
     else:
         state.moved.discard(out)
     return chosen, mask
+
+
+def find_coordinate(state: State, node: Node) -> Place | None:
+    """The axis of indices that is to have the batch, where a coordinate of theirs is a sample.
+
+    At a batch of 1 that coordinate is 0 everywhere.
+    """
+    data, indices, *updates = node.inputs
+    place = None if data is None else state.places.get(data)
+    if place is None or indices is None or state.batch != 1 or not place.is_alone:
+        return None
+    *grid, length = indices.ranked_shape
+    if node.attrs.get("batch_dims", 0) or not isinstance(length, int) or place.axis >= length:
+        return None
+    own = [state.places.get(v) for v in (indices, *updates) if v is not None]
+    known = {p for p in own if p is not None} or {Place(i) for i, d in enumerate(grid) if d == 1}
+    along = min(known, default=None)
+    fits = along is not None and along.is_alone and along.axis < len(grid)
+    is_one = fits and len({p for p in own if p is not None}) < 2
+    return along if is_one else None
+
+
+def _expand_indices(state: State, node: Node, along: Place) -> dict[int, Place]:
+    """The indices, and what is written at their places, that are one for all samples."""
+    return {
+        i: state.expand(v, along)
+        for i, v in enumerate(node.inputs)
+        if i and v is not None and v not in state.places
+    }
 
 
 def natural_place(node: Node, place: Place) -> Place | None:
