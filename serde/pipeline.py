@@ -36,7 +36,7 @@ from serde.passes.cut_inputs import (
 )
 from serde.passes.dequantize import dequantize
 from serde.passes.drop_neutral import drop_neutral
-from serde.passes.fixed_sizes import settle_fixed_sizes
+from serde.passes.fixed_sizes import fix_batch, settle_fixed_sizes
 from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.half_precision import to_float16
 from serde.passes.merge_factors import merge_factors
@@ -117,7 +117,8 @@ def raise_to_ir(
     if options.get("dequantize"):
         graph = apply("dequantize", graph, dequantize(graph))
     if "rebatch" in options:
-        graph = apply("rebatch", graph, rebatch(graph, options["rebatch"]))
+        rebatched = rebatch(fix_batch(graph, options["rebatch"]), options["rebatch"])
+        graph = apply("rebatch", graph, rebatched)
     if sizes:
         graph = apply("static", graph, fix_dimensions(graph, sizes, names))
     if not options.get("fp16") and options.keys() & {"fp16_keep", "fp16_io"}:

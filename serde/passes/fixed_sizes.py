@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, UsageError
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Graph, Node
+from serde.passes.batch.request import find_batch_axes, read_request
 from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import spec_of
 from serde.spec.required_sizes import find_required_sizes
@@ -74,6 +75,18 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
         notes = graph.notes if is_requested else (*graph.notes, note)
         graph = inlined = replace(settled, notes=notes)
     return graph
+
+
+def fix_batch(graph: Graph, batch: Any) -> Graph:
+    """Return an IR graph with a number for a batch by name, where the graph takes one alone.
+
+    ``batch`` is what ``rebatch`` is called with next, which takes the number out of constants.
+    """
+    old = find_batch_axes(graph, read_request(batch)).size
+    if not isinstance(old, str):
+        return graph
+    numbers = [f.number for f in find_fixed_sizes(graph) if f.name == old and f.number]
+    return fix_dimensions(graph, {old: numbers[0]}) if numbers else graph
 
 
 def fix_required_sizes(graph: Graph, inlined: Graph) -> tuple[Graph, Graph]:

@@ -12,6 +12,7 @@ from serde.ir.graph import Graph
 from serde.passes.batch.places import Place
 from serde.passes.batch.request import find_batch_axes, read_request
 from serde.passes.change_batch import find_places
+from serde.passes.fixed_sizes import fix_batch
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Mapping[str, Array]], Sequence[Any]]
@@ -83,6 +84,7 @@ def _concatenate(place: Place, parts: Sequence[Array], size: int, total: int) ->
 
 def find_baked_batch(graph: Graph, batch: Any) -> BakedBatch | None:
     """The batch of a graph that was made another by ``rebatch``; None where it has a name."""
+    graph = fix_batch(graph, batch)
     if not isinstance(find_batch_axes(graph, read_request(batch)).size, int):
         return None
     analysis = find_places(graph, batch)

@@ -183,3 +183,14 @@ def test_a_number_that_is_given_is_not_looked_at(tmp_path, monkeypatch):
     monkeypatch.setattr("serde.passes.fixed_sizes.fix_dimensions", None)
     symbol = save_symbol(tmp_path, RESHAPE)
     assert serde.load(symbol, inputs={"data": (1, 3, 4)}).outputs[0].shape == (1, 12)
+
+
+def test_rebatch_takes_the_only_number_out_of_constants(tmp_path):
+    """The symbol names no shape: its batch is ``N``, and it takes 6 alone."""
+    body = "(float[N,5] x) => (float[6,3,4] y) { h = MatMul(x, w) y = Reshape(h, s) }"
+    constants = {"w": np.ones((5, 12), np.float32), "s": [6, 3, 4]}
+    save(body, tmp_path / "a.onnx", **constants)
+    for batch, size in (("N", "N"), ("M", "M"), (2, 2)):
+        graph = serde.load(tmp_path / "a.onnx", rebatch=batch)
+        assert graph.inputs[0].shape == (size, 5) and graph.outputs[0].shape == (size, 3, 4)
+        assert not graph.notes
