@@ -40,14 +40,15 @@ def run(
 
 def prepare(
     source: Any, *, outputs: Any = None, cut_inputs: Sequence[str] | None = None,
-    optimize: bool = True, threads: int | None = None, **options: Any,
+    optimize: bool = True, threads: int | None = None, rounded: bool = False, **options: Any,
 ) -> Callable[[Mapping[str, Array]], list[Array]]:  # fmt: skip
     """A function of the feeds that runs a model, as ``run`` does.
 
     ``cut_inputs`` are names of values to begin the model at. ``optimize`` is whether ONNX Runtime
     rewrites the model before it runs it, as by default. ``threads`` is how many it has; one for
     each core if left out. They spin during a run only: after it, they would take time from other
-    models of the process.
+    models of the process. ``rounded`` is whether numbers of float16 are rounded after each node, as
+    they are where float16 is computed with.
     """
     if cut_inputs:
         return _prepare_cut(source, outputs, cut_inputs, optimize)
@@ -55,6 +56,11 @@ def prepare(
     model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
     if outputs:
         model, outputs = _add_outputs(source, outputs)
+    elif rounded:
+        from .onnx_rounding import round_after_each_node
+
+        model = round_after_each_node(_model_of(source)).SerializeToString()
+        optimize = False
     return PreparedModel(_session(model, optimize, folder, threads), outputs)
 
 
@@ -192,5 +198,6 @@ def _make_zeros(expected: Any) -> np.ndarray[Any, Any]:
 BRIDGE = Bridge(
     "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
     settings={"without ONNX Runtime's optimiser": {"optimize": False}},
+    narrow_settings={"rounded to float16 after each node": {"rounded": True}},
     begins_anywhere=True, describe_inexactness=describe_inexactness,
 )  # fmt: skip

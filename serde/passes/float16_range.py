@@ -1,20 +1,37 @@
 """Which nodes of a model need float32, where the others compute in float16.
 
-float16 has 11 bits and ends at 65504. It has not every integer above 2048, so that an index or a
-place loses its last digits, and sums of many numbers or of squares leave its range.
+float16 has 11 bits, ends at 65504 and loses digits below 6e-5. It has not every integer above 2048,
+so that an index, a place or an angle loses its last digits, and sums of many numbers or of squares
+leave its range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from serde.ir.graph import DType, Graph, Node, Value
-from serde.passes.links import Links
+from serde.passes.body_links import list_nodes
+from serde.passes.number_sizes import LARGEST, Sizes
+from serde.spec.number_traits import (
+    ADDING_UP,
+    COMPARISONS,
+    COUNTING,
+    KEEPS,
+    MATRIX_PRODUCTS,
+    MEANS,
+    MOVES,
+    PERIODIC,
+    PLACES,
+    ROOTS,
+    SATURATING,
+    SCALING,
+    SELECTING,
+    SUMS,
+    is_elementwise,
+)
 
-LARGEST, SMALLEST = 65504.0, 2.0**-24  # finite numbers of float16 that are not 0
+SMALLEST = 2.0**-24  # the smallest number of float16 that is not 0
 SMALLEST_NORMAL = 2.0**-14  # below it digits are lost
 # Operators whose sums or squares leave the range of float16, or that count or place by floats.
 KEPT = frozenset(
@@ -23,30 +40,23 @@ KEPT = frozenset(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare "
     "RoiAlign".split()
 )
-COUNTING = frozenset({"CumSum", "Range"})  # whose results are places
+# Operators whose results may be large, or very small.
 LARGE = frozenset(
     {"Exp", "ReduceL1", "ReduceLogSumExp", "ReduceProd", "ReduceSum", "ReduceSumSquare"}
 )
-# The operand that places are read from, by operator.
-PLACES = {"DeformConv": 2, "GridSample": 1, "NonMaxSuppression": 0, "OneHot": 0, "RoiAlign": 1}
-COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
-SCALING = frozenset({"Div", "Mod", "Mul"})
-MOVING = frozenset(
-    "Concat Expand Flatten Gather GatherElements GatherND Identity Pad Reshape ScatterElements "
-    "ScatterND Slice Split Squeeze Tile Transpose Unsqueeze Where".split()
-)
-ARITHMETIC = SCALING | frozenset("Abs Add Ceil Clip Floor Max Min Neg Round Sub Sum".split())
-REDUCING = frozenset("AveragePool GlobalAveragePool Mean ReduceMax ReduceMean ReduceMin".split())
-ROOTS = frozenset({"Log", "Pow", "Reciprocal", "Sqrt"})  # which make large numbers small
-MASKING = frozenset({"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})  # take any large number
+MASKING = SELECTING | SUMS  # take any large number
 FEW = 4096  # elements of a constant that is looked at
+SMALL_ANGLE = 8.0  # below it float16 has angles to 0.004
+SCALED_DOWN = 1 / 64  # a factor below it brings a large product back
+BRINGING_BACK = ROOTS | ADDING_UP | MEANS | {"Div"}
+REDUCING = MEANS | ADDING_UP | {"ReduceMax", "ReduceMin"}
 
 
 @dataclass
 class Float32Parts:
     """What stays in float32: nodes, by identity, and inputs that are indices, places or lengths.
 
-    ``beyond`` are results that may be larger than float16 has, by a constant: a mask of -1e9.
+    ``beyond`` are results that may be larger than float16 has, and are clipped to it.
     """
 
     nodes: set[Node] = field(default_factory=set)
@@ -55,11 +65,13 @@ class Float32Parts:
 
 
 def find_float32_parts(graph: Graph, keep: Collection[str] = KEPT) -> Float32Parts:
-    """What of ``graph`` has to stay in float32, the operators of ``keep`` among it.
+    """What of ``graph`` and its bodies has to stay in float32, the operators of ``keep`` among it.
 
-    * Numbers that become integers or places, or are looked for by ``Equal``, and the arithmetic
-      before them; that with integers of more than 8 bits, and comparisons with these.
-    * Sums, squares that are added up, and exponentials, up to the root, logarithm or quotient that
+    * Every reader of a count, a place or a number that may be beyond the range; so on from its
+      result, until something brings it back.
+    * What angles of ``Sin``, ``Cos`` and ``Tan``, numbers that become integers or places, and those
+      looked for by ``Equal`` are computed from, back to their origin.
+    * Sums, squares and products, and exponentials, up to the root, logarithm or quotient that
       brings them back.
     * Factors, and parameters of normalizations, that float16 lacks.
     """
@@ -67,112 +79,135 @@ def find_float32_parts(graph: Graph, keep: Collection[str] = KEPT) -> Float32Par
 
 
 class _Finder:
-    """The parts found so far; ``places`` are exact numbers, ``sums`` large ones."""
+    """The parts found so far; ``places`` are exact numbers, ``sums`` ones that may be large."""
 
     def __init__(self, graph: Graph, keep: Collection[str]) -> None:
-        self.graph, self.keep, self.links = graph, keep, Links(graph)
+        self.keep, self.inputs = keep, set(graph.inputs)
+        self.nodes = list(list_nodes(graph))
+        self.makers: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for y in node.outputs:
+                self.makers.setdefault(y, []).append(node)
         self.parts = Float32Parts()
         self.places: set[Value] = set()
         self.sums: set[Value] = set()
-        floats = (v for v in graph.constants() if v.dtype is DType.FLOAT32)
-        self.too_large = set(filter(is_too_large, floats))
+        self.saturated = find_saturated(self.nodes, graph.outputs)
+        self.sizes = Sizes(graph, self.nodes, self.saturated)
+        self.divided = find_divided(self.nodes, graph.outputs)
 
     def run(self) -> Float32Parts:
-        for node in self.graph.nodes:
-            self.follow(node)
-        for node in self.graph.nodes:
-            for value in self.find_places(node):
-                self.add(node)
-                self.keep_origin(value)
-        for node in self.graph.nodes:  # with the places found
-            self.follow(node)
+        for node in self.nodes:
+            is_compared = node.op in COMPARISONS and any(
+                v in self.places or self.sizes[v].is_exact for v in find_floats(node)
+            )
+            for value in find_floats(node) if is_compared else find_places(node):
+                self.keep_origin(node, value)
+        before = None
+        while before != (len(self.places), len(self.sums)):
+            before = len(self.places), len(self.sums)
+            for node in self.nodes:
+                self.follow(node)
         return self.parts
 
     def follow(self, node: Node) -> None:
         """See whether a node has to stay, by what it reads."""
-        floats = [v for v in find_floats(node) if v.tensor is None]
-        is_placing = is_flowing(node) and floats and self.places.issuperset(floats)
         if node.domain:
             return
-        if node.op in COUNTING or is_count(node) or is_placing:
-            self.add(node)
+        floats = [v for v in find_floats(node) if v.tensor is None]
+        is_placing = is_elementwise(node.op) and floats and self.places.issuperset(floats)
+        if node.op in COUNTING or is_placing:
+            self.keep_node(node)
             self.places.update(node.outputs)
-        elif self.is_summing(node, floats):
-            self.add(node)
+        if self.is_summing(node, floats):
+            self.keep_node(node)
             self.sums.update(node.outputs)
-        elif node.op in self.keep or self.is_mixed(node, floats) or self.loses_constant(node):
-            self.add(node)
+        elif (
+            node.op in self.keep or node.op in PERIODIC or self.loses_constant(node)
+            or any(self.needs_float32(node, v) for v in floats)
+            or any(self.is_beyond(y) for y in node.outputs)
+        ):  # fmt: skip
+            self.keep_node(node)
 
-    def is_summing(self, node: Node, floats: Collection[Value]) -> bool:
-        """Whether the results of a node are large, or computed of large ones alone."""
-        if node.op in LARGE or self.is_added_square(node):
-            return True
-        is_passing = is_flowing(node) or node.op in REDUCING
-        return is_passing and self.is_large(floats)
-
-    def is_mixed(self, node: Node, floats: Collection[Value]) -> bool:
-        """Whether a node makes other numbers of large ones or places."""
-        if node.op in SCALING | COMPARISONS:
-            return not self.places.isdisjoint(floats)
-        return node.op in ROOTS and self.is_large(floats)
-
-    def add(self, node: Node) -> None:
+    def keep_node(self, node: Node) -> None:
         """Keep a node in float32."""
         self.parts.nodes.add(node)
-        is_beyond = node.op not in MASKING and not self.too_large.isdisjoint(node.inputs)
-        if is_beyond or not self.parts.beyond.isdisjoint(node.inputs):
-            self.parts.beyond.update(node.outputs)
+        self.parts.beyond.update(
+            y for y in node.outputs if y in self.sums or self.sizes[y].is_large or (
+                node.op not in MASKING and any(map(self.is_too_large, find_floats(node)))
+            )
+        )  # fmt: skip
+
+    def is_beyond(self, value: Value) -> bool:
+        return value.dtype is DType.FLOAT32 and self.sizes[value].is_large
+
+    def is_too_large(self, value: Value) -> bool:
+        """Whether a constant of few elements has a finite number beyond float16."""
+        tensor = value.tensor
+        return tensor is not None and tensor.size <= FEW and self.sizes[value].is_large
+
+    def needs_float32(self, node: Node, value: Value) -> bool:
+        """Whether an operand has to be read in float32."""
+        size = self.sizes[value]
+        is_place = value in self.places or size.is_exact or size.is_large
+        if is_place and size.is_mask and node.op in MASKING:
+            return not self.saturated.issuperset(node.outputs)
+        is_root = node.op in ROOTS or node.op == "Div"
+        return is_place or (is_root and value in self.sums)
+
+    def is_summing(self, node: Node, floats: Collection[Value]) -> bool:
+        """Whether the results of a node may be large, or are computed of such numbers alone."""
+        if node.op in LARGE or (node.op in ("Mul", "Pow") and self.is_large_product(node, floats)):
+            return True
+        y = node.outputs[0]
+        is_passing = is_elementwise(node.op) or node.op in REDUCING
+        is_product = node.op in MATRIX_PRODUCTS and len(floats) == 1 and y in self.divided
+        is_passing = (is_passing and node.op not in SATURATING) or is_product
+        return is_passing and bool(floats) and all(
+            v in self.sums or v in self.places for v in floats
+        )  # fmt: skip
+
+    def is_large_product(self, node: Node, floats: Collection[Value]) -> bool:
+        """Whether a product of numbers without a bound is added up, or brought back later."""
+        is_power = node.op == "Pow" and len(floats) == 1 and self.sizes[node.inputs[1]].bound > 1  # type: ignore[index]
+        if not is_power and (node.op == "Pow" or len(floats) < 2):
+            return False
+        return node.outputs[0] in self.divided and not any(self.sizes[v].is_known for v in floats)
 
     def loses_constant(self, node: Node) -> bool:
-        """Whether a constant that a result is proportional to would be another in float16."""
-        if node.op in MASKING:
+        """Whether a constant that a result depends on would be another in float16."""
+        if node.op in SELECTING or (node.op in SUMS and self.saturated.issuperset(node.outputs)):
             return False
-        return not self.too_large.isdisjoint(node.inputs) or has_tiny_factor(node)
+        return any(map(self.is_too_large, find_floats(node))) or has_tiny_factor(node)
 
-    def is_large(self, values: Collection[Value]) -> bool:
-        """Whether there are values, and all may be large."""
-        return bool(values) and all(v in self.sums or v in self.places for v in values)
+    def keep_origin(self, node: Node, value: Value) -> None:
+        """Keep the arithmetic that a number comes from, up to other operators.
 
-    def is_added_square(self, node: Node) -> bool:
-        """Whether a node computes squares that are added up."""
-        is_square = node.op == "Mul" and node.inputs[0] is node.inputs[1]
-        if not is_square and node.op != "Pow":
-            return False
-        readers = self.links.readers.get(node.outputs[0], ())
-        return any(n.op in REDUCING or n.op == "ReduceSum" for n in readers)
-
-    def find_places(self, node: Node) -> Collection[Value]:
-        """The operands of a node that have to be exact, since they become integers or places."""
-        floats = find_floats(node)
-        if node.domain or not floats:
-            return ()
-        at = PLACES.get(node.op)
-        if at is not None and at < len(node.inputs):
-            return [v for v in floats if v is node.inputs[at]]
-        is_compared = node.op in COMPARISONS and not self.places.isdisjoint(floats)
-        is_cast = node.op in ("Cast", "CastLike") and node.outputs[0].type.kind in "iu"
-        return floats if is_compared or is_cast or node.op == "Equal" else ()
-
-    def keep_origin(self, value: Value) -> None:
-        """Keep the arithmetic that a number comes from, up to other operators."""
+        Of angles and of numbers that become integers, products of matrices too.
+        """
+        self.keep_node(node)
+        is_angle = node.op in PERIODIC
+        passes = PASSED_TO_PLACES if node.op in PLACES else PASSED_BY
         stack = [value]
         while stack:
             value = stack.pop()
-            if value.tensor is not None or value in self.places:
+            size = self.sizes[value]
+            is_small = is_angle and size.is_known and size.bound <= SMALL_ANGLE
+            if value.tensor is not None or value in self.places or is_small:
                 continue
-            node = self.links.makers.get(value)
-            if node is None:
+            if value in self.inputs:
                 self.places.add(value)
                 self.parts.inputs.add(value)
-            elif not node.domain and is_flowing(node):
-                self.add(node)
-                self.places.update(node.outputs)
-                stack += find_floats(node)
+            for maker in self.makers.get(value, ()):
+                if not maker.domain and maker.op in passes:
+                    self.keep_node(maker)
+                    self.places.add(value)
+                    stack += find_floats(maker)
+                elif node.op in ("Cast", "CastLike"):
+                    self.keep_node(maker)
 
 
-def is_flowing(node: Node) -> bool:
-    """Whether a node moves numbers, or computes with them one by one."""
-    return node.op in MOVING or node.op in ARITHMETIC
+PASSED_TO_PLACES = MOVES.keys() | SUMS | SCALING | KEEPS
+PASSED_BY = PASSED_TO_PLACES | MATRIX_PRODUCTS | REDUCING | {"CumSum", "Pow", "Sqrt"}
 
 
 def find_floats(node: Node) -> list[Value]:
@@ -180,28 +215,84 @@ def find_floats(node: Node) -> list[Value]:
     return [v for v in node.inputs if v is not None and v.dtype is DType.FLOAT32]
 
 
-def is_count(node: Node) -> bool:
-    """Whether a node makes floats of integers that float16 may lack."""
-    if node.op != "Cast" or node.outputs[0].dtype is not DType.FLOAT32:
-        return False
-    source = node.inputs[0]
-    return source is not None and source.type.kind in "iu" and source.type.bits > 8
+def find_places(node: Node) -> Collection[Value]:
+    """The operands of a node that have to be exact: they become integers, places or angles."""
+    floats = find_floats(node)
+    if node.domain or not floats:
+        return ()
+    at = PLACES.get(node.op)
+    if at is not None and at < len(node.inputs):
+        return [v for v in floats if v is node.inputs[at]]
+    y = node.outputs[0]
+    is_cast = node.op in ("Cast", "CastLike") and y.dtype is not None and y.dtype.kind in "iu"
+    return floats if is_cast or node.op == "Equal" or node.op in PERIODIC else ()
 
 
-def is_too_large(constant: Value) -> bool:
-    """Whether a constant of few elements has a finite number beyond float16."""
-    assert constant.tensor is not None
-    if constant.tensor.size > FEW:
-        return False
-    numbers = constant.array()
-    return bool((np.abs(numbers[np.isfinite(numbers)]) > LARGEST).any())
+def find_saturated(nodes: Collection[Node], outputs: Iterable[Value]) -> set[Value]:
+    """Values that only operators read to which a number beyond 65504 is as 65504."""
+    readers: dict[Value, list[Node]] = {}
+    for node in nodes:
+        for value in node.inputs:
+            if value is not None:
+                readers.setdefault(value, []).append(node)
+    saturated: set[Value] = set()
+    ends = set(outputs)
+    for node in reversed(list(nodes)):
+        for y in node.outputs:
+            used = readers.get(y, ())
+            if y not in ends and used and all(
+                not n.domain and (
+                    n.op in SATURATING
+                    or ((n.op in MASKING or n.op in MOVES) and saturated.issuperset(n.outputs))
+                )
+                for n in used
+            ):  # fmt: skip
+                saturated.add(y)
+    return saturated
+
+
+def find_divided(nodes: Collection[Node], outputs: Iterable[Value]) -> set[Value]:
+    """Values that a mean, a root, a logarithm, a divisor or a small factor brings back.
+
+    Outputs are among them: whoever reads them may do so.
+    """
+    divided = set(outputs)
+    for node in reversed(list(nodes)):
+        if not node.domain:
+            divided.update(_find_brought_back(node, divided))
+    return divided
+
+
+def _find_brought_back(node: Node, divided: Collection[Value]) -> Iterator[Value]:
+    """The operands of a node that are."""
+    floats = [v for v in find_floats(node) if v.tensor is None]
+    is_scaled = node.op == "Mul" and len(floats) == 1 and is_small_factor(node)
+    if is_scaled or node.op in BRINGING_BACK:
+        yield from floats
+    elif node.outputs[0] in divided:
+        is_alone = len(floats) == 1 or node.op in ("Add", "Sub", "Concat")
+        if is_alone and (is_elementwise(node.op) or node.op in MATRIX_PRODUCTS):
+            yield from floats
+
+
+def find_factor(node: Node) -> float | None:
+    """The one constant of a product or quotient."""
+    constants = [v for v in find_floats(node) if v.tensor is not None]
+    if node.op not in SCALING or len(constants) != 1 or constants[0].tensor.size != 1:  # type: ignore[union-attr]
+        return None
+    return abs(float(constants[0].array().item()))
+
+
+def is_small_factor(node: Node) -> bool:
+    """Whether a product with a constant makes large numbers ordinary ones."""
+    factor = find_factor(node)
+    return factor is not None and 0 < factor <= SCALED_DOWN
 
 
 def has_tiny_factor(node: Node) -> bool:
-    """Whether the one constant of a product or quotient is a number that float16 has few digits
-    of.
-    """
-    constants = [v for v in find_floats(node) if v.tensor is not None]
-    if node.op not in SCALING or len(constants) != 1 or constants[0].tensor.size != 1:  # type: ignore[union-attr]
-        return False
-    return bool(0 < abs(constants[0].array().item()) < SMALLEST_NORMAL)
+    """Whether a factor or divisor is a number that float16 has few digits of."""
+    factor = find_factor(node)
+    return factor is not None and 0 < factor < SMALLEST_NORMAL
+
+
+__all__ = ["KEPT", "LARGEST", "SMALLEST", "Float32Parts", "find_float32_parts"]

@@ -165,7 +165,8 @@ class Bridge:
     ``decode(object, params, **options)`` gives a graph in the vocabulary of ``format``;
     ``run(source, feeds)`` runs such a source in its own framework, for verification, and
     ``prepare(source)``, where there is one, gives a function of the feeds for several runs.
-    ``settings`` are options of both by name: other ways to run a model that must give the same.
+    ``settings`` are options of both by name: other ways to run a model that must give the same;
+    ``narrow_settings`` are further ones for a model that was made to compute in float16.
     Both take ``cut_inputs`` where ``begins_anywhere``: names of values to begin a source at, and
     ``outputs`` where ``ends_anywhere``: those to end it at.
     ``makes`` has the functions that turn a graph of the IR into live objects, by what users call
@@ -184,6 +185,7 @@ class Bridge:
     makes: Mapping[str, Callable[[Graph], Any]] = field(default_factory=dict)
     prepare: Callable[..., Callable[[Mapping[str, Any]], Any]] | None = None
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    narrow_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     begins_anywhere: bool = False
     ends_anywhere: bool = True
     describe_inexactness: Callable[[Graph], str] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,7 @@ from serde.plugins import Bridge, format_of, get_runtime_bridge
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, not_run
 from serde.verification.given_arrays import load_expected, load_inputs
-from serde.verification.input_sets import NORMAL, InputSet, input_sets
+from serde.verification.input_sets import NORMAL, InputSet, input_sets, narrow_input_sets
 from serde.verification.random_inputs import SEED
 from serde.verification.source_runs import NotComparable, SourceModel, prepare, prepare_cut
 from serde.verification.tolerated import Judge
@@ -66,7 +67,8 @@ class SourceRun:
     ``graph`` is the result, ``ir`` the graph of the IR that it was made from. ``statement`` is why
     there is nothing to compare with; ``error`` why running it failed. ``is_replaced`` where the
     result takes the source's place, ``is_missing`` where the framework is not installed. ``slack``
-    is how many times the tolerance of its type an output may differ by.
+    is how many times the tolerance of its type an output may differ by; ``is_narrow`` where the
+    result was made to compute in float16.
     """
 
     graph: Graph
@@ -82,6 +84,7 @@ class SourceRun:
     is_replaced: bool = False
     is_missing: bool = False
     slack: float = 1
+    is_narrow: bool = False
 
 
 def verify(
@@ -139,16 +142,17 @@ def run_source(
     Where it cannot be run, the reason is kept for ``compare_result``.
     """
     ir = graph if ir is None else ir
+    options = reading or {}
+    kind, is_narrow = precision_of(options), bool(options.get("fp16"))
     if data is not None:
-        run = SourceRun(graph, ir, "the inputs given")
+        run = SourceRun(graph, ir, "the inputs given", is_narrow=is_narrow)
         sets = iter([InputSet(NORMAL, load_inputs(graph, data))])
     else:
-        run = SourceRun(graph, ir, f"random inputs, seed {seed}")
-        sets = input_sets(graph, ir, seed)
-    precision = PRECISION.get(precision_of(reading or {}))
-    if precision is not None:
-        is_half = bool((reading or {}).get("fp16_io"))  # outputs have a tolerance of their own
-        run.slack, sets = 1 if is_half else precision, islice(sets, 1)
+        run = SourceRun(graph, ir, f"random inputs, seed {seed}", is_narrow=is_narrow)
+        sets = (narrow_input_sets if is_narrow else input_sets)(graph, ir, seed)
+    if kind in PRECISION:  # outputs of float16 have a tolerance of their own
+        run.slack = 1 if options.get("fp16_io") else PRECISION[kind]
+        sets = sets if is_narrow else islice(sets, 1)
         run.not_compared.append("inputs that are not normal: in fewer bits they overflow")
     if expected is not None:
         run.sets, run.results = [next(sets)], [load_expected(graph, expected)]
@@ -251,9 +255,10 @@ def compare_result(
         raise run.error
     if run.statement:
         return Verification(False, "", run.inputs, statement=run.statement)
+    settings = {DEFAULT: {}, **bridge.settings, **(bridge.narrow_settings if run.is_narrow else {})}
     verification = Verification(
-        True, run.origin, run.inputs, sets=[s.name for s in run.sets],
-        settings=[DEFAULT, *bridge.settings], not_compared=[*run.not_compared],
+        True, run.origin, run.inputs, sets=[s.name for s in run.sets], settings=[*settings],
+        not_compared=[*run.not_compared],
     )  # fmt: skip
 
     def probe(name: str, inputs: InputSet) -> Sequence[Any]:
@@ -261,8 +266,10 @@ def compare_result(
 
     judge = Judge(run.model, run.ir, probe, run.slack)
     runs: list[Sequence[OutputComparison]] = []
-    for setting in ("", *bridge.settings):
-        runs += _compare_setting(run, bridge, setting, target, weights, judge)
+    for setting, options in settings.items():
+        prepare_result = partial(prepare, bridge, target, params=weights, **options)
+        name = "" if setting == DEFAULT else setting
+        runs += _compare_setting(run, bridge, name, prepare_result, judge)
     verification.not_compared += judge.not_compared
     verification.outputs = find_worst(runs)
     if not verification.ok and bridge.describe_inexactness is not None:
@@ -271,13 +278,12 @@ def compare_result(
 
 
 def _compare_setting(
-    run: SourceRun, bridge: Bridge, setting: str, target: Any, weights: str | None, judge: Judge
-) -> Iterator[list[OutputComparison]]:  # fmt: skip
+    run: SourceRun, bridge: Bridge, setting: str, prepare_result: Callable[[], Any], judge: Judge
+) -> Iterator[list[OutputComparison]]:
     """Run the result in one way on every set of inputs; yield its outputs, compared, of each."""
-    options = dict(bridge.settings[setting]) if setting else {}
     names = [v.name for v in run.graph.outputs]
     try:
-        prepared = prepare(bridge, target, params=weights, **options)
+        prepared = prepare_result()
     except SerdeError as error:
         if not setting:
             raise

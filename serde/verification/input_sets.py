@@ -13,33 +13,32 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.graph import DType, Graph, Value
 from serde.verification.compare_outputs import Places
-from serde.verification.random_inputs import (
-    PASSED_ON,
-    Readers,
-    is_variance,
-    make_random_inputs,
-    readers_of,
-    table_size,
-)  # fmt: skip
+from serde.verification.count_inputs import (
+    DEPTH,
+    INTEGERS,
+    SIZES,
+    draw_counts,
+    find_angles,
+    find_counts,
+    is_class,
+)
+from serde.verification.input_uses import PASSED_ON, Readers, readers_of, table_size
+from serde.verification.random_inputs import is_variance, make_random_inputs
 
 Array = np.ndarray[Any, Any]
-NORMAL = "normal"
+NORMAL, COUNTS = "normal", "large integer"
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, -2.0, 2.5, 3.0, 1e-6, -1e-6, 100, -100)
 LARGE = {DType.FLOAT16: 8.0}  # factor; more would overflow in sums
 LARGE_OTHERWISE = 1e3
 MIXED_SHARE = 0.05
-INTEGERS = frozenset("iu")
 # Operators through which a number is still seen as the index, length or size that it becomes.
 ARITHMETIC = frozenset(
     "Abs Add Cast Ceil Concat Div Expand Flatten Floor Gather GatherElements GatherND Identity Max "
     "Min Mod Mul Neg Pad Reshape Round Slice Split Squeeze Sub Tile Transpose Unsqueeze "
     "Where".split()
 )
-# Operands that are sizes, by operator: the first of them.
-SIZES = {"Range": 0, "Resize": 1, "RoiAlign": 1, "Upsample": 1, "Loop": 0, "Scan": 0}
-DEPTH = 16
 
 
 @dataclass(frozen=True)
@@ -98,10 +97,15 @@ def _mix_in(x: Array, rng: np.random.Generator, numbers: tuple[float, ...]) -> A
 
 # Outputs may be small sums of large numbers, and a sum of n equal numbers, one by one, is off by up
 # to n · 2^-25 of it: a mean over an image of 224 × 224 by 0.3 %.
-SLACK = {NORMAL: 1, "zero": 200, "equal": 200}
+SLACK = {NORMAL: 1, COUNTS: 1, "zero": 200, "equal": 200}
 SLACK_OTHERWISE = 10
 NOT_FINITE = frozenset({"infinite", "NaN"})
-PLACES: Mapping[str, Places] = {NORMAL: "exact", "infinite": "numbers", "NaN": "exact"}
+PLACES: Mapping[str, Places] = {
+    NORMAL: "exact",
+    COUNTS: "exact",
+    "infinite": "numbers",
+    "NaN": "exact",
+}
 TIES = frozenset({"zero", "equal", "special"})  # sets that hold a number more than once
 CHANGES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
     "negative": _negative,
@@ -150,13 +154,25 @@ def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
             yield InputSet(name, feeds)
 
 
+def narrow_input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
+    """Normal inputs, then large integers and angles: what float16 loses, where others overflow."""
+    normal = make_random_inputs(graph, seed, ir)
+    yield InputSet(NORMAL, normal)
+    readers = readers_of(ir)
+    counts = find_counts(ir, readers) | find_angles(ir, readers)
+    if counts & normal.keys():
+        rng = np.random.default_rng(seed)
+        changed = {n: draw_counts(x, rng) if n in counts else x for n, x in normal.items()}
+        yield InputSet(COUNTS, changed)
+
+
 def _is_index(value: Value, readers: Readers, through: Set[str], depth: int = DEPTH) -> bool:
     """Whether a float becomes an integer, or is a size, by the operators ``through`` alone."""
     if depth == 0:
         return False
     for node, at in readers.get(value, ()):
         first = SIZES.get(node.op)
-        if node.domain or (first is not None and at >= first) or _is_class(node, at):
+        if node.domain or (first is not None and at >= first) or is_class(node, at):
             return True
         if node.op not in through:
             continue
@@ -177,14 +193,6 @@ def _is_looked_up(value: Value, readers: Readers, depth: int = DEPTH) -> bool:
         if is_moved and not _is_looked_up(node.outputs[0], readers, depth - 1):
             return False
     return True
-
-
-def _is_class(node: Node, at: int) -> bool:
-    """Whether an operand is compared with 0, 1, 2, …: one-hot, of floats."""
-    other = node.inputs[1 - at] if node.op == "Equal" else None
-    if other is None or other.tensor is None or other.tensor.size < 2:
-        return False
-    return bool(np.array_equal(other.tensor.load().ravel(), np.arange(other.tensor.size)))
 
 
 def _quantizes_by_range(readers: Readers) -> bool:

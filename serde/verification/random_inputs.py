@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.ir.graph import Dim, Graph, Node, Value
+from serde.ir.graph import Dim, Graph, Value
+from serde.verification.count_inputs import find_masks
 from serde.verification.fitting_sizes import fitting_sizes
 from serde.verification.given_arrays import is_sequence
+from serde.verification.input_uses import PASSED_ON, Readers, readers_of, table_size
 
 Array = np.ndarray[Any, Any]
 SEED = 0
@@ -22,18 +24,13 @@ LENGTHS = {"GatherND": (1, "batch_dims"), "ReverseSequence": (1, "time_axis")}
 LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
 ORDERED = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 MOST_STEPS = 1 << 16  # of a table of places
-PASSED_ON = frozenset(
-    {"Cast", "Clip", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Max", "Min"}
-)
-
-
-Readers = Mapping[Value, list[tuple[Node, int]]]
 
 
 def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) -> dict[str, Any]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
-    A variance is positive, a length one that sequences have. A sequence is a list of two arrays.
+    A variance is positive, a length one that sequences have, a mask 0 or 1. A
+    sequence is a list of two arrays.
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
     indices, and which sizes fit.
@@ -42,7 +39,7 @@ def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) 
     ir = graph if ir is None else ir
     readers = readers_of(ir)
     ranges = find_ranges(readers)
-    known = {v.name: v for v in ir.inputs}
+    known, masks = {v.name: v for v in ir.inputs}, find_masks(ir, readers)
     named = fitting_sizes(ir, _default_size)
     shapes = [
         tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
@@ -51,7 +48,8 @@ def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) 
     feeds: dict[str, Any] = {}
     for value, shape in zip(graph.inputs, shapes, strict=True):
         read = known.get(value.name, value)
-        rows, steps = table_size(read, readers), find_length(read, readers, ranges)
+        rows = 2 if value.name in masks else table_size(read, readers)
+        steps = find_length(read, readers, ranges)
         if steps is not None:
             most = steps if isinstance(steps, int) else named.get(steps, 1)
             feeds[value.name] = rng.integers(1, max(most, 1) + 1, shape).astype(value.type.numpy)
@@ -68,16 +66,6 @@ def is_variance(value: Value, readers: Readers) -> bool:
     return any(n.op == "BatchNormalization" and at == VARIANCE for n, at in readers.get(value, ()))
 
 
-def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
-    """The nodes that read each value, and as which operand, those of subgraphs included."""
-    readers: dict[Value, list[tuple[Node, int]]] = {}
-    for node in graph.all_nodes():
-        for at, value in enumerate(node.inputs):
-            if value is not None:
-                readers.setdefault(value, []).append((node, at))
-    return readers
-
-
 def _default_size(value: Value, axis: int) -> int:
     dim, rank = value.ranked_shape[axis], len(value.ranked_shape)
     default = 2 if axis == 0 else IMAGE_SIZE if rank >= 4 and axis >= 2 else OTHER_SIZE
@@ -90,21 +78,6 @@ def _size(value: Value, axis: int, named: dict[str, int]) -> int:
         return dim
     size = _default_size(value, axis)
     return size if dim is None else named.setdefault(dim, size)
-
-
-def table_size(value: Value, readers: Readers, depth: int = 8) -> int | None:
-    """The size of the table that ``value`` indexes, None if it is no index."""
-    for node, at in readers.get(value, ()) if depth else ():
-        if node.op == "Gather" and at == 1 and node.inputs[0] is not None:
-            axis = node.attrs.get("axis", 0)
-            shape = node.inputs[0].shape
-            rows = shape[axis] if shape is not None and isinstance(axis, int) else None
-            return rows if isinstance(rows, int) else None
-        if node.op in PASSED_ON and at == 0:
-            size = table_size(node.outputs[0], readers, depth - 1)
-            if size is not None:
-                return size
-    return None
 
 
 def find_ranges(readers: Readers) -> dict[Value, Dim]:

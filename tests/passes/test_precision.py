@@ -136,7 +136,7 @@ def test_compressed_constants(case, kind, tmp_path):
 def test_constants_beyond_the_range(tmp_path):
     """A mask of -1e9 and an epsilon of 1e-12 become the next numbers that float16 has."""
     held = {"m": np.array([-1e9, 0], np.float32), "e": np.array([1e-12], np.float32)}
-    text = "g (float[2] x) => (float[2] y) { a = Add(x, m) y = Add(a, e) }"
+    text = "g (float[2] x) => (float[2] y) { a = Add(x, m) b = Add(a, e) y = Softmax(b) }"
     model = halve(text, tmp_path, **held)
     arrays = {t.name: to_array(t) for t in model.graph.initializer}
     assert arrays["m"].tolist() == [-65504, 0] and arrays["e"].tolist() == [2.0**-24]

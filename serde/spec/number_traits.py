@@ -1,0 +1,90 @@
+"""What operators do to the size and the resolution of numbers.
+
+An operator that is in no table here makes numbers of ordinary size, and large ones of large ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from serde.ir.graph import Node, Value
+
+
+def _every(names: str, places: tuple[int, ...] = (0,)) -> dict[str, tuple[int, ...]]:
+    return dict.fromkeys(names.split(), places)
+
+
+# Operators whose results are elements of operands, and the places of these; none is all.
+MOVES: Mapping[str, tuple[int, ...]] = {
+    **_every(
+        "CenterCropPad Compress DepthToSpace Dropout Expand Flatten Gather GatherElements GatherND "
+        "GlobalMaxPool Identity MaxPool MaxRoiPool ReduceMax ReduceMin Reshape ReverseSequence "
+        "Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unique Unsqueeze"
+    ),
+    **_every("Concat Max Min", ()),
+    **_every("Pad ScatterElements ScatterND", (0, 2)),
+    "OneHot": (2,),
+    "TensorScatter": (0, 1),
+    "Where": (1, 2),
+}
+SUMS = frozenset({"Add", "Sub", "Sum"})
+# Elementwise operators that keep the size of numbers, or lessen it.
+KEEPS = frozenset(
+    "Abs BitShift Ceil Celu Clip Elu Floor Gelu HardSwish LeakyRelu Mish Neg PRelu Relu Round Selu "
+    "Shrink Softplus Swish ThresholdedRelu".split()
+)
+# Sums of products with weights, by the axes that an operand's channels lie along as first or
+# second operand; the others are summed.
+PRODUCTS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
+MATRIX_PRODUCTS = frozenset({"Einsum", "Gemm", "MatMul"})
+# Weighted means of one operand.
+MEANS = frozenset(
+    "AveragePool GlobalAveragePool GridSample Mean ReduceMean Resize RoiAlign Upsample".split()
+)
+ADDING_UP = frozenset({"CumSum", "ReduceL1", "ReduceL2", "ReduceSum"})
+# The largest magnitude of results, whatever the operands.
+BOUNDED: Mapping[str, float] = {
+    **dict.fromkeys(
+        "BlackmanWindow Bernoulli Cos Erf GRU HannWindow HammingWindow HardSigmoid Hardmax LSTM "
+        "LpNormalization RNN RandomUniform RandomUniformLike Sigmoid Sign Sin Softmax Softsign "
+        "Tanh".split(),
+        1.0,
+    ),
+    **dict.fromkeys(("Acos", "Asin", "Atan"), 3.2),
+    **dict.fromkeys(("IsInf", "IsNaN"), 1.0),
+}
+# Operators that bring numbers of any size back to an ordinary one.
+NORMALIZING = frozenset(
+    "Acosh Asinh Attention GroupNormalization InstanceNormalization LayerNormalization Log "
+    "LogSoftmax MeanVarianceNormalization RMSNormalization ReduceLogSum ReduceLogSumExp".split()
+)
+# Operators of which numbers near 0 that differ little make results that differ much.
+ROOTS = frozenset({"Log", "Pow", "Reciprocal", "Sqrt"})
+PERIODIC = frozenset({"Cos", "Sin", "Tan"})
+COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+SCALING = frozenset({"Div", "Mod", "Mul"})
+# Operators that take one number of many, whatever the size of the others.
+SELECTING = frozenset({"Clip", "Max", "Min", "Pad", "Where"})
+# Operators to which a number beyond 65504 is as 65504: their results lie between bounds.
+SATURATING = frozenset(
+    "ArgMax ArgMin Greater GreaterOrEqual HardSigmoid Hardmax Less LessOrEqual LogSoftmax "
+    "ReduceMax ReduceMin Sigmoid Softmax Softsign Tanh TopK".split()
+)
+COUNTING = frozenset({"CumSum", "Range"})  # whose results are places
+# The operand that places are read from.
+PLACES: Mapping[str, int] = {
+    "DeformConv": 2, "GridSample": 1, "NonMaxSuppression": 0, "OneHot": 0, "RoiAlign": 1,
+}  # fmt: skip
+
+
+def list_moved(node: Node) -> Iterator[Value]:
+    """The operands whose elements are the results of a node in ``MOVES``."""
+    places = MOVES[node.op]
+    for at, value in enumerate(node.inputs):
+        if value is not None and (not places or at in places):
+            yield value
+
+
+def is_elementwise(op: str) -> bool:
+    """Whether an operator moves numbers, or computes with them one by one."""
+    return op in MOVES or op in SUMS or op in KEEPS or op in SCALING or op == "Mean"

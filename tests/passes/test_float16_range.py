@@ -1,0 +1,81 @@
+"""Numbers that float16 lacks stay in float32: computed with a rounding after each node."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import serde
+from bridges.onnxruntime import run
+from serde.ir.graph import DType
+from tests.onnx_live import PLAIN, run_at
+from tests.passes.float16_networks import FAMILIES, PLACEMENTS, make
+
+SEEDS = 6
+SHARES = {"convolutions": 1.0, "transformers": 0.85}  # of nodes in float16, at least
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_networks(family, placement, tmp_path):
+    """What ONNX Runtime computes of the source in float32, as verification says too."""
+    for seed in range(SEEDS):
+        model, feeds = make(family, seed)
+        model = PLACEMENTS[placement](model)
+        feeds = {**feeds, "chosen": np.array(bool(seed % 2))}
+        onnx.save(model, tmp_path / "a.onnx")
+        report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fp16=True, verify=True)
+        (expected,) = run_at(PLAIN, model, feeds)
+        (got,) = run(tmp_path / "b.onnx", feeds, rounded=True)
+        assert np.abs(got - expected).max() < 2e-2 * np.abs(expected).max(), seed
+        assert report.ok, seed
+
+
+@pytest.mark.parametrize("family", SHARES)
+def test_ordinary_networks_are_float16(family, tmp_path):
+    for seed in range(SEEDS):
+        onnx.save(make(family, seed)[0], tmp_path / "a.onnx")
+        graph = serde.load(tmp_path / "a.onnx", fp16=True)
+        floats = [n for n in graph.nodes if n.op not in ("Cast", "Clip")]
+        halves = [n for n in floats if n.outputs[0].dtype is DType.FLOAT16]
+        assert len(halves) >= SHARES[family] * len(floats)
+
+
+KEPT = {  # text, the operators that stay in float32
+    "angles of an activation": ("(float[2,4] x) => (float[2,4] y) { a = Relu(x) b = Mul(a, w) "
+                                "s = Sin(b) y = Sigmoid(s) }", {"Relu", "Mul", "Sin"}),
+    "small angles": ("(float[2,4] x) => (float[2,4] y) { a = Sigmoid(x) b = Mul(a, w) "
+                     "s = Sin(b) y = Relu(s) }", {"Sin"}),
+    "bytes": ("(uint8[2,4] x) => (float[2,4] y) { a = Cast<to = 1>(x) b = Mul(a, w) y = Relu(b) }",
+              set()),
+    "counts": ("(int32[2,4] x) => (float[2,4] y) { a = Cast<to = 1>(x) b = Mul(a, w) y = Tanh(b) }",
+               {"Mul", "Tanh"}),
+    "truth values": ("(bool[2,4] x) => (float[2,4] y) { a = Cast<to = 1>(x) y = Mul(a, w) }", set()),
+    "counts within a range": (
+        "(int64[2,4] x) => (float[2,4] y) <int64 l = {0}, int64 h = {100}> { c = Clip(x, l, h) "
+        "a = Cast<to = 1>(c) b = Mul(a, w) y = Relu(b) }", set()),
+    "a square of an activation": ("(float[2,4] x) => (float[2,4] y) { a = Relu(x) b = Mul(a, a) "
+                                  "c = MatMul(b, v) y = Tanh(c) }", set()),
+    "a square whose root is taken": ("(float[2,4] x) => (float[2,4] y) { b = Mul(x, x) "
+                                     "c = Sqrt(b) y = Relu(c) }", {"Mul", "Sqrt"}),
+    "an operand of no type": ("(float[2,4] x) => (float[2,4] y) { a = com.acme.Foo(x) "
+                              "y = Mul(a, w) }", {"Mul"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KEPT.values(), ids=KEPT)
+def test_what_stays(case, tmp_path):
+    text, kept = case
+    constants = "<float[4] w = {0.5, 1.5, 2, 3}, float[4,4] v = {1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1}"
+    end = text.index(")", text.index("=>")) + 1
+    rest = text[end:].lstrip()
+    rest = f", {rest[1:]}" if rest.startswith("<") else f"> {rest}"
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18, "com.acme" : 1]>\n'
+        f"g {text[:end]} {constants}{rest}"
+    )
+    onnx.save(model, tmp_path / "a.onnx")
+    graph = serde.load(tmp_path / "a.onnx", fp16=True)
+    floats = (n for n in graph.nodes if n.op not in ("Cast", "Clip") and not n.domain)
+    assert {n.op for n in floats if n.outputs[0].dtype is not DType.FLOAT16} == kept
