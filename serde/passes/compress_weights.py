@@ -26,27 +26,58 @@ WEIGHTS: Mapping[str, Mapping[int, int]] = {
 def compress_weights(graph: Graph, kind: str) -> Graph:
     """Return ``graph`` with its large float32 weights as ``fp16``, ``bf16`` or ``int8``.
 
-    Weights are the operands in ``WEIGHTS``: other constants may be places, or tables of numbers
-    that are compared. ``int8`` is symmetric, with a scale for each channel of the result.
-    Arithmetic stays in float32. Subgraphs are left as they are.
+    Weights are the operands in ``WEIGHTS``, in subgraphs too: other constants may be places, or
+    tables of numbers that are compared. ``int8`` is symmetric, with a scale for each channel of the
+    result. Arithmetic stays in float32. Where there is no such weight, a note says so.
     """
-    weights: dict[tuple[Value, int], Value] = {}
+    compressor = _Compressor(graph, kind)
     nodes: list[Node] = []
-    names = Names()
-    names.used.update(v.name for v in graph.all_values())
     for node in graph.nodes:
-        inputs = list(node.inputs)
-        for at, value in enumerate(inputs):
-            axis = _find_axis(node, at, value) if value is not None else None
-            if value is None or axis is None:
-                continue
-            key = (value, axis if kind == "int8" else 0)
-            if key not in weights:
-                nodes.append(_restore(value, axis, kind, names))
-                weights[key] = nodes[-1].outputs[0]
-            inputs[at] = weights[key]
-        nodes.append(node if inputs == list(node.inputs) else replace(node, inputs=tuple(inputs)))
-    return name_constants_apart(replace(graph, nodes=tuple(nodes))) if weights else graph
+        converted = compressor.convert_node(node)
+        nodes += [*compressor.nodes, converted]
+        compressor.nodes.clear()
+    if not compressor.weights:
+        note = (
+            f"weights: none became {kind}: no {', '.join(sorted(WEIGHTS))} reads {LEAST:,} or more"
+        )
+        return replace(graph, notes=(*graph.notes, f"{note} constant float32"))
+    return name_constants_apart(replace(graph, nodes=tuple(nodes)))
+
+
+class _Compressor:
+    """The weights so far, by their float32 and axis, and the ``nodes`` that make them again.
+
+    These belong before the node of the main graph that reads them first, itself or in a subgraph:
+    ONNX Runtime's optimizers look for the int8 of a product in the graph that the product is in.
+    """
+
+    def __init__(self, graph: Graph, kind: str) -> None:
+        self.kind, self.nodes = kind, list[Node]()
+        self.weights: dict[tuple[Value, int], Value] = {}
+        self.names = Names()
+        self.names.used.update(v.name for v in graph.all_values())
+
+    def convert_node(self, node: Node) -> Node:
+        """A node that reads the weights, in its subgraphs too."""
+        bodies = {
+            name: replace(body, nodes=tuple(map(self.convert_node, body.nodes)))
+            for name, body in node.attrs.items() if isinstance(body, Graph)
+        }  # fmt: skip
+        inputs = tuple(self.restore(node, at, value) for at, value in enumerate(node.inputs))
+        if not bodies and inputs == node.inputs:
+            return node
+        return replace(node, inputs=inputs, attrs={**node.attrs, **bodies})
+
+    def restore(self, node: Node, at: int, value: Value | None) -> Value | None:
+        """What stands for an operand."""
+        axis = _find_axis(node, at, value) if value is not None else None
+        if value is None or axis is None:
+            return value
+        key = (value, axis if self.kind == "int8" else 0)
+        if key not in self.weights:
+            self.nodes.append(_restore(value, axis, self.kind, self.names))
+            self.weights[key] = self.nodes[-1].outputs[0]
+        return self.weights[key]
 
 
 def _find_axis(node: Node, at: int, value: Value) -> int | None:

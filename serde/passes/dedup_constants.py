@@ -13,11 +13,17 @@ COMPARED = 1 << 16  # bytes; larger constants are equal only if they are the sam
 def share_constants(graph: Graph) -> Graph:
     """Return ``graph`` with one Value for all constants of the same type and contents.
 
-    Weights that the source named stay, each by its name, whatever else holds the same.
+    Weights that the source named stay, each by its name, whatever else holds the same; but copies
+    of them, which branches of one ``If`` read, are read no more.
     """
     first: dict[Hashable, Value] = {}
     instead: dict[Value, Value] = {}
+    originals = {v.tensor: v for v in graph.constants() if v.name_is_original}
     for value in graph.constants():
+        original = originals.get(value.tensor, value)
+        if original is not value and not value.name_is_original:
+            instead[value] = original
+            continue
         key = _key(value)
         if key is not None and (same := first.setdefault(key, value)) is not value:
             instead[value] = same

@@ -21,11 +21,14 @@ TYPE_ATTRIBUTES = frozenset(
 
 def to_float32(graph: Graph) -> Graph:
     """Return ``graph`` with float32 in place of float16 and bfloat16: weights, arithmetic, inputs,
-    outputs, subgraphs. Weights keep their numbers.
+    outputs, subgraphs. Weights keep their numbers. Where there is none, a note says so.
 
     Raises:
         UsageError: where a model reads the bits of such a number.
     """
+    if not any(v.dtype in NARROW for v in graph.all_values()):
+        note = "fp32: nothing became float32: the model has no float16 and no bfloat16"
+        return replace(graph, notes=(*graph.notes, note))
     return _Widener().widen_graph(graph)
 
 

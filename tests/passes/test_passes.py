@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
+import serde
 from serde.ir.graph import DType, FileSlice, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.dedup_constants import COMPARED
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import ir_of, run
+from tests.onnx_live import ir_of, model_of, run
 
 F32 = DType.FLOAT32
 
@@ -213,3 +215,16 @@ def test_a_large_dead_graph_is_no_recursion_and_no_square():
     body = "\n".join(f"v{i + 1} = Abs(v{i})" for i in range(2000))
     graph = ir_of(f"g (float[2] v0) => (float[2] v2000) {{ {body} }}")
     assert len(tidy(graph).nodes) == 2000
+
+
+def test_a_weight_of_both_branches_is_in_the_file_once(tmp_path):
+    text = """g (float[2,64] x, bool c) => (float[2,64] y) { y = If(c) <
+        then_branch = t () => (float[2,64] a) { a = MatMul(x, w) },
+        else_branch = e () => (float[2,64] b) { d = MatMul(x, w) b = Relu(d) }> }"""
+    model = model_of(text)
+    weight = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx")
+    assert weight.nbytes < (tmp_path / "b.onnx").stat().st_size < weight.nbytes + 1000
+    assert [t.name for t in onnx.load(tmp_path / "b.onnx").graph.initializer] == ["w"]
