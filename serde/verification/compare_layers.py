@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import SerdeError, show_attribute
 from serde.ir.graph import Graph, Node, Value
-from serde.verification.compare_outputs import OutputComparison, compare
+from serde.verification.compare_outputs import OutputComparison, compare, narrow_both
 from serde.verification.given_arrays import is_sequence
 from serde.verification.ties import SORTING, are_tied_indices, count_new_rows
 
@@ -188,7 +188,7 @@ def _enter(
     if isinstance(got, list) or isinstance(expected, list):
         result.not_compared.append(f"{name}: a sequence")
         return
-    got, expected = np.asarray(got), np.asarray(expected)
+    got, expected = narrow_both(np.asarray(got), np.asarray(expected))
     if got.shape != expected.shape or got.dtype != expected.dtype:
         result.not_compared.append(
             f"{name}: {expected.dtype}{list(expected.shape)} in the first model, "

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from serde.errors import MissingDependency, UsageError
-from serde.ir.graph import Graph, Shape, Value, show_shape
+from serde.ir.graph import DType, Graph, Shape, Value, show_shape
 from serde.pipeline import Path_, load, save
 from serde.plugins import format_of
 from serde.verification.compare_runtimes import (
@@ -22,6 +22,7 @@ from serde.verification.compare_runtimes import (
 )
 from serde.verification.random_inputs import SEED
 
+Pairs = Iterable[tuple[Value, Value]]
 RUN_OPSET = 21  # of a model that runs as ONNX in place of itself
 
 
@@ -113,7 +114,33 @@ def _run_first(a: ModelFile, b: ModelFile, data: Any, seed: int) -> SourceRun:
         rename={other.name: own.name for other, own in pairs if other.name != own.name},
         outputs=None if outputs == source.outputs else [v.name for v in outputs],
         data=data, seed=seed, inputs=a.inputs,
+        input_types=_find_input_types(pairs, zip(outputs, result.outputs, strict=True)),
     )  # fmt: skip
+
+
+def _find_input_types(inputs: Pairs, outputs: Pairs) -> Mapping[str, DType] | None:
+    """The types of the first model's inputs, by the second's names, where these have others.
+
+    None where no input differs, and no output of floats.
+
+    Raises:
+        UsageError: for inputs of other kinds.
+    """
+    types: dict[str, DType] = {}
+    for first, second in inputs:
+        if first.dtype is second.dtype or first.dtype is None or second.dtype is None:
+            continue
+        if not any({first.dtype.kind, second.dtype.kind} <= kinds for kinds in ({"f"}, {"i", "u"})):
+            raise UsageError(
+                f"input {second.name!r} is {first.dtype.value} in the first model and "
+                f"{second.dtype.value} in the second: give models that take the same elements"
+            )
+        types[second.name] = first.dtype
+    is_mixed = types or any(
+        a.dtype is not b.dtype and {a.dtype and a.dtype.kind, b.dtype and b.dtype.kind} == {"f"}
+        for a, b in outputs
+    )
+    return types if is_mixed else None
 
 
 def _pair(kind: str, first: Sequence[Value], second: Sequence[Value]) -> list[tuple[Value, Value]]:

@@ -113,6 +113,21 @@ def compare(
     return shown
 
 
+def narrow_both(got: Any, expected: Any) -> tuple[Any, Any]:
+    """Two outputs of floats in the type of fewer bits of the two; others as they are."""
+    if isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected):
+        pairs = [narrow_both(a, b) for a, b in zip(got, expected, strict=True)]
+        return [a for a, _ in pairs], [b for _, b in pairs]
+    if not isinstance(got, np.ndarray) or not isinstance(expected, np.ndarray):
+        return got, expected
+    types = DType.of(got.dtype), DType.of(expected.dtype)
+    if types[0] is types[1] or {t.kind for t in types} != {"f"}:
+        return got, expected
+    dtype = min(types, key=lambda t: t.bits).numpy
+    with np.errstate(over="ignore"):
+        return got.astype(dtype), expected.astype(dtype)
+
+
 def _differ(got: Array, expected: Array) -> Array:
     return np.asarray(got != expected)
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.ir.graph import Graph
+from serde.ir.graph import DType, Graph
 from serde.pipeline import load, read
 from serde.plugins import Bridge, format_of, get_runtime_bridge
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
-from serde.verification.compare_outputs import OutputComparison, not_run
+from serde.verification.compare_outputs import OutputComparison, narrow_both, not_run
 from serde.verification.given_arrays import load_expected, load_inputs
 from serde.verification.input_sets import NORMAL, InputSet, input_sets, narrow_input_sets
 from serde.verification.random_inputs import SEED
@@ -68,7 +68,8 @@ class SourceRun:
     there is nothing to compare with; ``error`` why running it failed. ``is_replaced`` where the
     result takes the source's place, ``is_missing`` where the framework is not installed. ``slack``
     is how many times the tolerance of its type an output may differ by; ``is_narrow`` where the
-    result was made to compute in float16.
+    result was made to compute in float16, ``is_mixed`` where source and result have floats of other
+    types, which are compared in that of fewer bits.
     """
 
     graph: Graph
@@ -85,6 +86,7 @@ class SourceRun:
     is_missing: bool = False
     slack: float = 1
     is_narrow: bool = False
+    is_mixed: bool = False
 
 
 def verify(
@@ -134,22 +136,28 @@ def run_source(
     seed: int = SEED,
     reading: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
+    input_types: Mapping[str, DType] | None = None,
 ) -> SourceRun:
     """Run the source of a conversion to ``target`` on every set of inputs.
 
-    ``inputs`` and ``reading`` are what the source was read with.
+    ``inputs`` and ``reading`` are what the source was read with. ``input_types`` are those of the
+    source's inputs where the result has others; they are not None where any number differs in type.
 
     Where it cannot be run, the reason is kept for ``compare_result``.
     """
     ir = graph if ir is None else ir
     options = reading or {}
     kind, is_narrow = precision_of(options), bool(options.get("fp16"))
+    is_mixed = input_types is not None
     if data is not None:
-        run = SourceRun(graph, ir, "the inputs given", is_narrow=is_narrow)
+        run = SourceRun(graph, ir, "the inputs given", is_narrow=is_narrow, is_mixed=is_mixed)
         sets = iter([InputSet(NORMAL, load_inputs(graph, data))])
     else:
-        run = SourceRun(graph, ir, f"random inputs, seed {seed}", is_narrow=is_narrow)
-        sets = (narrow_input_sets if is_narrow else input_sets)(graph, ir, seed)
+        origin = f"random inputs, seed {seed}"
+        run = SourceRun(graph, ir, origin, is_narrow=is_narrow, is_mixed=is_mixed)
+        sets = (narrow_input_sets if is_narrow or is_mixed else input_sets)(graph, ir, seed)
+    if is_mixed:
+        sets = (round_inputs(s, graph, input_types or {}) for s in sets)
     if kind in PRECISION:  # outputs of float16 have a tolerance of their own
         run.slack = 1 if options.get("fp16_io") else PRECISION[kind]
         sets = sets if is_narrow else islice(sets, 1)
@@ -160,6 +168,8 @@ def run_source(
         return run
     try:
         run.model = SourceModel(source, params, outputs, rename, reading or {}, inputs)
+        if input_types:
+            run.model.narrow_inputs = {n: t.numpy for n, t in input_types.items()}
         run.is_replaced = _is_same_file(source, target)
         if run.is_replaced:
             for setting in run.model.settings:
@@ -177,6 +187,18 @@ def run_source(
     except SerdeError as error:
         run.error = error
     return run
+
+
+def round_inputs(inputs: InputSet, graph: Graph, types: Mapping[str, DType]) -> InputSet:
+    """The same inputs, as numbers that both the source and the result have."""
+    names = {v.name: v.type.numpy for v in graph.inputs}
+    feeds = {
+        n: x.astype(types[n].numpy).astype(names[n])
+        if n in types and isinstance(x, np.ndarray)
+        else x
+        for n, x in inputs.feeds.items()
+    }
+    return InputSet(inputs.name, feeds)
 
 
 def precision_of(reading: Mapping[str, Any]) -> str:
@@ -306,6 +328,9 @@ def _compare_setting(
             raise UsageError(f"{len(expected)} outputs to compare with, the result has {len(got)}")
         if not bridge.has_scalars:
             got = [_drop_axis(a, e) for a, e in zip(got, expected, strict=True)]
+        if run.is_mixed:
+            pairs = [narrow_both(a, b) for a, b in zip(got, expected, strict=True)]
+            got, expected = [a for a, _ in pairs], [b for _, b in pairs]
         compared = judge.compare(inputs, got, expected)
         for c in compared:
             if c.reason and where:
