@@ -7,7 +7,7 @@ leave its range.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from serde.ir.graph import DType, Graph, Node, Value
@@ -38,7 +38,7 @@ KEPT = frozenset(
     "AffineGrid CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample LRN "
     "LpNormalization LpPool MeanVarianceNormalization NonMaxSuppression QuantizeLinear Range "
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare "
-    "RoiAlign".split()
+    "RoiAlign Softplus".split()
 )
 # Operators whose results may be large, or very small.
 LARGE = frozenset(
@@ -93,7 +93,8 @@ class _Finder:
         self.sums: set[Value] = set()
         self.saturated = find_saturated(self.nodes, graph.outputs)
         self.sizes = Sizes(graph, self.nodes, self.saturated)
-        self.divided = find_divided(self.nodes, graph.outputs)
+        self.divided = find_divided(self.nodes, graph.outputs, MATRIX_PRODUCTS)
+        self.ending = find_divided(self.nodes, graph.outputs, ())
 
     def run(self) -> Float32Parts:
         for node in self.nodes:
@@ -156,7 +157,9 @@ class _Finder:
 
     def is_summing(self, node: Node, floats: Collection[Value]) -> bool:
         """Whether the results of a node may be large, or are computed of such numbers alone."""
-        if node.op in LARGE or (node.op in ("Mul", "Pow") and self.is_large_product(node, floats)):
+        if node.op in LARGE or self.is_large_product(node, floats):
+            return True
+        if node.op in ("Div", "Reciprocal") and self.is_beyond(node.inputs[-1]):  # type: ignore[arg-type]
             return True
         y = node.outputs[0]
         is_passing = is_elementwise(node.op) or node.op in REDUCING
@@ -167,15 +170,21 @@ class _Finder:
         )  # fmt: skip
 
     def is_large_product(self, node: Node, floats: Collection[Value]) -> bool:
-        """Whether a product of numbers without a bound is added up, or brought back later."""
-        is_power = node.op == "Pow" and len(floats) == 1 and self.sizes[node.inputs[1]].bound > 1  # type: ignore[index]
-        if not is_power and (node.op == "Pow" or len(floats) < 2):
+        """Whether a power, product or fraction of numbers without a bound is brought back later."""
+        if node.op not in ("Div", "Mul", "Pow") or node.outputs[0] not in self.divided:
             return False
-        return node.outputs[0] in self.divided and not any(self.sizes[v].is_known for v in floats)
+        if len(floats) == 1 and is_small_factor(node):
+            return node.outputs[0] in self.ending and not self.sizes[floats[0]].is_known  # type: ignore[index]
+        if node.op == "Div":
+            return False
+        if node.op == "Pow":
+            return len(floats) == 1 and self.sizes[node.inputs[1]].bound > 1  # type: ignore[index]
+        is_square = len(floats) == 2 and len(set(floats)) == 1
+        return is_square or (len(floats) == 2 and not any(self.sizes[v].is_known for v in floats))
 
     def loses_constant(self, node: Node) -> bool:
         """Whether a constant that a result depends on would be another in float16."""
-        if node.op in SELECTING or (node.op in SUMS and self.saturated.issuperset(node.outputs)):
+        if node.op == "Pad" or (node.op in MASKING and self.saturated.issuperset(node.outputs)):
             return False
         return any(map(self.is_too_large, find_floats(node))) or has_tiny_factor(node)
 
@@ -243,7 +252,7 @@ def find_saturated(nodes: Collection[Node], outputs: Iterable[Value]) -> set[Val
             if y not in ends and used and all(
                 not n.domain and (
                     n.op in SATURATING
-                    or ((n.op in MASKING or n.op in MOVES) and saturated.issuperset(n.outputs))
+                    or (passes_masks(n) and saturated.issuperset(n.outputs))
                 )
                 for n in used
             ):  # fmt: skip
@@ -251,28 +260,32 @@ def find_saturated(nodes: Collection[Node], outputs: Iterable[Value]) -> set[Val
     return saturated
 
 
-def find_divided(nodes: Collection[Node], outputs: Iterable[Value]) -> set[Value]:
+def passes_masks(node: Node) -> bool:
+    """Whether a number beyond the range stays so, or next to it."""
+    if node.op in SCALING:
+        return (find_factor(node) or 0) >= SCALED_DOWN
+    return node.op in MASKING or node.op in MOVES
+
+
+def find_divided(
+    nodes: Collection[Node], outputs: Iterable[Value], through: Collection[str]
+) -> set[Value]:
     """Values that a mean, a root, a logarithm, a divisor or a small factor brings back.
 
-    Outputs are among them: whoever reads them may do so.
+    Between are elementwise operators, and those of ``through``. Outputs are among them: whoever
+    reads them may do so.
     """
     divided = set(outputs)
     for node in reversed(list(nodes)):
-        if not node.domain:
-            divided.update(_find_brought_back(node, divided))
-    return divided
-
-
-def _find_brought_back(node: Node, divided: Collection[Value]) -> Iterator[Value]:
-    """The operands of a node that are."""
-    floats = [v for v in find_floats(node) if v.tensor is None]
-    is_scaled = node.op == "Mul" and len(floats) == 1 and is_small_factor(node)
-    if is_scaled or node.op in BRINGING_BACK:
-        yield from floats
-    elif node.outputs[0] in divided:
+        if node.domain:
+            continue
+        floats = [v for v in find_floats(node) if v.tensor is None]
+        is_scaled = node.op == "Mul" and len(floats) == 1 and is_small_factor(node)
         is_alone = len(floats) == 1 or node.op in ("Add", "Sub", "Concat")
-        if is_alone and (is_elementwise(node.op) or node.op in MATRIX_PRODUCTS):
-            yield from floats
+        is_passing = is_alone and (is_elementwise(node.op) or node.op in through)
+        if is_scaled or node.op in BRINGING_BACK or (is_passing and node.outputs[0] in divided):
+            divided.update(floats)
+    return divided
 
 
 def find_factor(node: Node) -> float | None:
@@ -284,9 +297,11 @@ def find_factor(node: Node) -> float | None:
 
 
 def is_small_factor(node: Node) -> bool:
-    """Whether a product with a constant makes large numbers ordinary ones."""
+    """Whether a product or quotient with a constant makes large numbers ordinary ones."""
     factor = find_factor(node)
-    return factor is not None and 0 < factor <= SCALED_DOWN
+    if not factor:
+        return False
+    return (1 / factor if node.op == "Div" else factor) <= SCALED_DOWN
 
 
 def has_tiny_factor(node: Node) -> bool:

@@ -177,14 +177,21 @@ def _join_sizes(sizes: Iterator[Size]) -> Size:
 
 def _move(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
     moved = [v for v in list_moved(node) if is_numeric(v)] or list(numbers)
-    if node.op in SELECTING and node.outputs[0] in sizes.saturated:
-        moved = [v for v in moved if not sizes[v].is_mask] or moved
-    if node.op in SELECTING and any(v.tensor is None for v in moved):
-        # a constant beyond the range, beside data, marks what is not there
-        moved = [v for v in moved if v.tensor is None or not sizes[v].is_large]
     neutral = [v for v in moved if v.tensor is not None and sizes[v].bound == 0]
-    rest = [v for v in moved if v not in neutral] or moved
-    return _join_sizes(sizes[v] for v in rest)
+    moved = [v for v in moved if v not in neutral] or moved
+    if node.op in SELECTING and (node.op == "Pad" or node.outputs[0] in sizes.saturated):
+        moved = [v for v in moved if not sizes[v].is_mask] or moved
+    if node.op in ("Max", "Min"):  # an end that is further away than the numbers are
+        moved = [v for v in moved if not _is_end(v, node.op)] or moved
+    return _join_sizes(sizes[v] for v in moved)
+
+
+def _is_end(value: Value, op: str) -> bool:
+    """Whether a constant only bounds what is beside it on the far side of 0."""
+    if value.tensor is None:
+        return False
+    numbers = value.array()
+    return bool((numbers <= 0).all() if op == "Max" else (numbers >= 0).all())
 
 
 def _clip(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
@@ -213,11 +220,11 @@ def _multiply(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
     bound, is_known = prod(s.bound for s in each), all(s.is_known for s in each)
     is_count = bool(rest) and all(sizes[v].is_count for v in rest)
     is_mask = is_known and any(sizes[v].is_mask for v in constants)
-    if not is_known:
-        unknown = max(s.bound for s in each if not s.is_known)
-        if sum(not s.is_known for s in each) > 1 and bound / unknown <= LARGEST:
-            bound = unknown
-        bound = max(bound, min(unknown, ORDINARY))
+    unknown = [s.bound for s in each if not s.is_known]
+    if len(unknown) > 1 and max(unknown) <= LARGEST:  # ordinary numbers make ordinary ones
+        bound /= ORDINARY ** (len(unknown) - 1)
+    if unknown:
+        bound = max(bound, min(*unknown, ORDINARY))
     return Size(bound, is_known, is_count, is_mask)
 
 
@@ -244,7 +251,7 @@ def _raise(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
     if p < 0:
         return UNKNOWN
     bound = min(x.bound, 1e30) ** min(p, 9)
-    return Size(bound, x.is_known) if x.is_known or x.is_large else UNKNOWN
+    return Size(bound, x.is_known) if x.is_known or x.bound > ORDINARY else UNKNOWN
 
 
 def _exponentiate(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
@@ -309,7 +316,8 @@ def _apply_weights(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
     alpha = node.attrs.get("alpha", 1.0)
     bound *= abs(alpha) if isinstance(alpha, float) else 1.0
     bias = max((sizes[v].bound for v in numbers[2:]), default=0.0)
-    return Size(bound + bias) if bound + bias > LARGEST else UNKNOWN
+    is_beyond = bound + bias > LARGEST or any(s.bound > EXACT for s in each)
+    return Size(max(bound + bias, ORDINARY)) if is_beyond else UNKNOWN
 
 
 def _normalize_batch(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:

@@ -138,9 +138,9 @@ class ReadOptions:
     )  # fmt: skip
     fp16: bool | None = option(
         "Weights and arithmetic in float16.",
-        "Inputs and outputs stay float32. So do numbers that become indices, places or lengths, "
-        "sums and squares that leave the range of float16, operators that have no float16, and "
-        "those with subgraphs. See [reduced-precision.md](../how-to/reduced-precision.md).",
+        "Inputs and outputs stay float32. So do counts, places and angles, numbers that may leave "
+        "the range of float16, and operators that have no float16, in subgraphs too. See "
+        "[reduced-precision.md](../how-to/reduced-precision.md).",
         kind="flag",
     )  # fmt: skip
     fp16_keep: Sequence[str] | None = option(

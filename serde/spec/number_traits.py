@@ -65,10 +65,10 @@ COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEq
 SCALING = frozenset({"Div", "Mod", "Mul"})
 # Operators that take one number of many, whatever the size of the others.
 SELECTING = frozenset({"Clip", "Max", "Min", "Pad", "Where"})
-# Operators to which a number beyond 65504 is as 65504: their results lie between bounds.
+# Operators to which a number beyond 65504, beside ordinary ones, is as 65504.
 SATURATING = frozenset(
-    "ArgMax ArgMin Greater GreaterOrEqual HardSigmoid Hardmax Less LessOrEqual LogSoftmax "
-    "ReduceMax ReduceMin Sigmoid Softmax Softsign Tanh TopK".split()
+    "ArgMax ArgMin Exp Greater GreaterOrEqual HardSigmoid Hardmax Less LessOrEqual LogSoftmax "
+    "ReduceLogSumExp ReduceMax ReduceMin Sigmoid Softmax Softsign Tanh TopK".split()
 )
 COUNTING = frozenset({"CumSum", "Range"})  # whose results are places
 # The operand that places are read from.
