@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.body_links import list_nodes
-from serde.passes.number_sizes import LARGEST, Sizes
+from serde.passes.number_sizes import Sizes
 from serde.spec.number_traits import (
     ADDING_UP,
     COMPARISONS,
@@ -103,12 +103,33 @@ class _Finder:
             )
             for value in find_floats(node) if is_compared else find_places(node):
                 self.keep_origin(node, value)
+        for value, makers in self.makers.items():
+            for node in makers if len(makers) > 1 else ():
+                self.keep_sums(node.inputs[0], value, set())
         before = None
         while before != (len(self.places), len(self.sums)):
             before = len(self.places), len(self.sums)
             for node in self.nodes:
                 self.follow(node)
         return self.parts
+
+    def keep_sums(self, value: Value | None, start: Value, seen: set[Value | None]) -> bool:
+        """Keep what a turn of a loop adds to a state: float16 would lose all but the first turns.
+
+        ``value`` is the state after a turn, ``start`` the one before. Returns whether one is added
+        to the other.
+        """
+        if value is start or value is None or value in seen:
+            return value is start
+        seen.add(value)
+        is_sum = False
+        for node in self.makers.get(value, ()):
+            is_adding = not node.domain and node.op in SUMS | {"Identity"}
+            operands = find_floats(node) if is_adding else ()
+            if any(self.keep_sums(v, start, seen) for v in operands):
+                self.keep_node(node)
+                is_sum = True
+        return is_sum
 
     def follow(self, node: Node) -> None:
         """See whether a node has to stay, by what it reads."""
@@ -308,6 +329,3 @@ def has_tiny_factor(node: Node) -> bool:
     """Whether a factor or divisor is a number that float16 has few digits of."""
     factor = find_factor(node)
     return factor is not None and 0 < factor < SMALLEST_NORMAL
-
-
-__all__ = ["KEPT", "LARGEST", "SMALLEST", "Float32Parts", "find_float32_parts"]

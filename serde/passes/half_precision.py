@@ -14,8 +14,9 @@ from serde.ir.values_read import captured_values
 from serde.passes.body_links import CONTROL_FLOW
 from serde.passes.cse import merge_repeats
 from serde.passes.dce import drop_dead
-from serde.passes.float16_range import KEPT, LARGEST, SMALLEST, Float32Parts, find_float32_parts
+from serde.passes.float16_range import KEPT, SMALLEST, Float32Parts, find_float32_parts
 from serde.passes.name_constants import name_constants_apart
+from serde.passes.number_sizes import LARGEST
 from serde.spec import schema
 from serde.spec.schema import ELEMENT_CODES
 

@@ -11,7 +11,8 @@ from bridges.onnxruntime import run
 from serde.ir.graph import DType
 from tests.onnx_live import PLAIN, run_at
 from tests.passes.float16_chains import SOURCES, make_chain
-from tests.passes.float16_networks import FAMILIES, PLACEMENTS, make
+from tests.passes.float16_networks import FAMILIES, make
+from tests.passes.float16_placements import PLACEMENTS
 
 SEEDS = 6
 SHARES = {"convolutions": 1.0, "transformers": 0.85}  # of nodes in float16, at least
