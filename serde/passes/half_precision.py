@@ -146,8 +146,8 @@ class _Halver:
             if isinstance(body, Graph) and node.op in CONTROL_FLOW and not node.domain:
                 bodies[name] = self.convert_body(body)
             elif isinstance(body, Graph):
-                for value in captured_values(body):
-                    self.single(value)
+                for captured in captured_values(body):
+                    self.single(captured)
         for value in node.inputs:
             if value is not None:
                 self.single(value)

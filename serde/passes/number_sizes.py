@@ -91,7 +91,7 @@ class Sizes:
     def __getitem__(self, value: Value) -> Size:
         """The size of a value; unread constants are looked at now."""
         if value not in self.sizes:
-            self.sizes[value] = _measure(value)
+            self.sizes[value] = measure(value)
         return self.sizes[value]
 
     def _visit(self, node: Node, turn: int) -> None:
@@ -137,11 +137,11 @@ def is_numeric(value: Value) -> bool:
     return value.dtype is not None and value.dtype.kind in "fiub" and not value.container
 
 
-def _measure(value: Value) -> Size:
+def measure(value: Value) -> Size:
     """The size of a constant, or of an input."""
     if value.tensor is None or not is_numeric(value):
         return _default(value)
-    numbers = np.abs(value.array().astype(np.float32))
+    numbers = np.abs(value.array().astype(np.float32, copy=False))
     finite = numbers[np.isfinite(numbers)]
     steps = numbers[numbers != 0]
     largest = float(finite.max()) if finite.size else 0.0
@@ -333,7 +333,7 @@ def _normalize_batch(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size
 
 def find_gain(node: Node, weights: Value) -> float:
     """The largest sum of magnitudes that one result is made with."""
-    w = np.abs(weights.array().astype(np.float32))
+    w = np.abs(weights.array().astype(np.float32, copy=False))
     is_second = node.inputs[0] is not weights
     axes: tuple[int, ...]
     if node.op == "Conv":

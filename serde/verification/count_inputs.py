@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import Graph, Node, Value
-from serde.passes.number_sizes import Sizes
+from serde.passes.number_sizes import measure
 from serde.spec.number_traits import (
     COMPARISONS,
     MATRIX_PRODUCTS,
@@ -30,9 +30,8 @@ DEPTH = 16
 
 def find_masks(graph: Graph, readers: Readers) -> Set[str]:
     """The inputs of integers that are 0 or 1, as a mask is made of them."""
-    integers = list(_list_integers(graph, readers))
-    sizes = Sizes(graph) if integers else None
-    return {v.name for v in integers if sizes is not None and _makes_mask(v, readers, sizes)}
+    integers = _list_integers(graph, readers)
+    return {v.name for v in integers if _makes_mask(v, readers)}
 
 
 def find_counts(graph: Graph, readers: Readers) -> Set[str]:
@@ -70,14 +69,17 @@ def _list_integers(graph: Graph, readers: Readers) -> Iterator[Value]:
             yield value
 
 
-def _makes_mask(value: Value, readers: Readers, sizes: Sizes, depth: int = DEPTH) -> bool:
-    """Whether one of the values that elementwise operators make of a value is a mask."""
-    if depth == 0 or sizes[value].is_mask:
-        return depth > 0
-    return any(
-        _makes_mask(y, readers, sizes, depth - 1)
-        for node, at in readers.get(value, ()) if _passes(node, at) for y in node.outputs
-    )  # fmt: skip
+def _makes_mask(value: Value, readers: Readers, depth: int = DEPTH) -> bool:
+    """Whether elementwise operators make a mask of a value: its product with a large constant."""
+    for node, at in readers.get(value, ()) if depth else ():
+        if not _passes(node, at):
+            continue
+        constants = (v for v in node.inputs if v is not None and v.tensor is not None)
+        if node.op == "Mul" and any(measure(v).is_mask for v in constants):
+            return True
+        if any(_makes_mask(y, readers, depth - 1) for y in node.outputs):
+            return True
+    return False
 
 
 def _is_angle(value: Value, readers: Readers, depth: int = DEPTH) -> bool:
@@ -95,7 +97,7 @@ def _passes(node: Node, at: int) -> bool:
     """Whether an operator moves elements of an operand, or computes with them one by one."""
     if node.domain or not (is_elementwise(node.op) or node.op in ("Cast", "CumSum")):
         return False
-    return node.op not in MOVES or node.inputs[at] in list_moved(node)
+    return node.op not in MOVES or node.inputs[at] in list(list_moved(node))
 
 
 def _is_count(value: Value, readers: Readers, depth: int = DEPTH) -> bool:

@@ -14,7 +14,7 @@ from tests.passes.float16_chains import SOURCES, make_chain
 from tests.passes.float16_networks import FAMILIES, make
 from tests.passes.float16_placements import PLACEMENTS
 
-SEEDS = 6
+SEEDS = 4
 SHARES = {"convolutions": 1.0, "transformers": 0.85}  # of nodes in float16, at least
 
 
@@ -87,7 +87,7 @@ def test_what_stays(case, tmp_path):
 def test_random_chains(source, tmp_path):
     """But for chains that change as much once inputs change in their last digits."""
     compared = 0
-    for seed in range(40):
+    for seed in range(30):
         model, feeds = make_chain(source, seed)
         (expected,) = run_at(PLAIN, model, feeds)
         largest = np.abs(expected).max()
@@ -98,7 +98,7 @@ def test_random_chains(source, tmp_path):
         (got,) = run(tmp_path / "b.onnx", feeds, rounded=True)
         assert np.abs(got - expected).max() < 2e-2 * largest, seed
         compared += 1
-    assert compared > 30
+    assert compared > 20
 
 
 def is_unstable(model, feeds, expected):
