@@ -65,10 +65,7 @@ def draw_batch(model: Model) -> Arrays:
 
 
 def run_alone(source: Model, feeds: Arrays) -> list[Any]:
-    """What the source computes of each sample, put together; other places of its batch repeat it.
-
-    Outputs without an axis of samples have to be the same for each.
-    """
+    """What the source computes of each sample, put together; its batch repeats the sample."""
     single: list[Sequence[Any]] = []
     for sample in range(SAMPLES):
         one = {}
@@ -77,12 +74,29 @@ def run_alone(source: Model, feeds: Arrays) -> list[Any]:
             count = None if axis is None else at.shape[axis]
             one[name] = array if count is None else np.take(array, [sample] * count, axis)
         single.append(run(source.proto, one))
-    joined = []
-    for place, name in enumerate(source.outputs):
-        axis = source.axes.get(name, 0)
-        rows = [np.take(outputs[place], [0], axis) for outputs in single]
-        joined.append(np.concatenate(rows, axis))
-    return joined
+    axes = find_output_axes(source)
+    return [join_samples([outputs[i] for outputs in single], axes[i]) for i in range(len(axes))]
+
+
+def find_output_axes(source: Model) -> list[int | None]:
+    """The axis of samples of each output, None where there is none."""
+    if source.build is None:
+        return [source.axes.get(name, 0) for name in source.outputs]
+    one, two = (run(m.proto, m.feeds) for m in (source.build(1), source.build(2)))
+    changed = (
+        [axis for axis, (n, m) in enumerate(zip(np.shape(a), np.shape(b), strict=True)) if n != m]
+        for a, b in zip(one, two, strict=True)
+    )
+    return [axes[0] if axes else None for axes in changed]
+
+
+def join_samples(outputs: Sequence[Any], axis: int | None) -> Any:
+    """The outputs of single samples as one; those without an axis of samples are all the same."""
+    if axis is None or not np.ndim(outputs[0]):
+        if any(differ([other], [outputs[0]]) for other in outputs):
+            raise NotRun("an output without an axis of samples depends on them")
+        return outputs[0]
+    return np.concatenate([np.take(y, [0], axis) for y in outputs], axis)
 
 
 def is_possible(model: Model, feeds: Arrays) -> bool:
