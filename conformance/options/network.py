@@ -118,6 +118,6 @@ def draw_sample(generator: np.random.Generator, kind: str, shape: Sequence[int])
         return np.arange(limit - int(np.prod(shape)), limit).reshape(shape)
     if word == "integers":
         return generator.integers(0, limit, shape)
-    scale = {"normal": 1.0, "quiet": 1e-4, "loud": 3e4, "uniform": 1.0}[word]
+    scale = {"normal": 1.0, "quiet": 1e-4, "loud": 1e4, "uniform": 1.0}[word]
     drawn = generator.random(shape) if word == "uniform" else generator.standard_normal(shape)
     return (scale * drawn).astype(np.float32)
