@@ -27,7 +27,7 @@ Variants = Mapping[str, Callable[[Model, Path], str | None]]  # a property: how 
 FAMILIES = {  # module: whether it is tried on a model of that name
     "rebatch": lambda name: not name.startswith("precision"),
     "precision": lambda name: not name.startswith("onnx/simple"),
-    "editing": lambda name: not name.startswith("if/precision"),
+    "editing": lambda name: "precision/" not in name,
     "quantized": lambda name: name.startswith(("image", "tokens", "mxnet", "file")),
     "opsets": lambda name: not name.startswith("if/precision"),
     "parts": lambda name: not name.startswith("if/precision"),
