@@ -29,6 +29,7 @@ from .fixed_point import (
     saturate,
     shift_right,
 )
+from .resize import resize_exactly
 from .unary import round_half_away
 
 
@@ -42,8 +43,15 @@ def align_to_axis(g, v: Value, axis: int, rank: int):
 @reads("qnn.quantize")
 def read_quantize(g, x, scale, zero, *, out_dtype: DType, axis=-1):
     """Halves go away from zero, which QuantizeLinear would round to even."""
-    scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
-    y = g.Add(round_half_away(g, g.Div(x, g.cast(scale, x.type))), g.cast(zero, x.type))
+    x = resize_exactly(g, x)
+    if scale.tensor is not None and scale.rank == 0 and x.type is DType.FLOAT32:
+        # TVM multiplies by the reciprocal of a constant without axes
+        reciprocal = (1 / scale.array().astype(np.float64)).astype(np.float32)
+        quotient = g.Mul(x, g.const(reciprocal))
+    else:
+        quotient = g.Div(x, g.cast(align_to_axis(g, scale, axis, x.rank), x.type))
+    zero = align_to_axis(g, zero, axis, x.rank)
+    y = g.Add(round_half_away(g, quotient), g.cast(zero, x.type))
     return saturate(g, y, out_dtype)
 
 
@@ -226,6 +234,7 @@ def read_simulated_quantize(g, x, code, scale, zero, *, axis=-1):
         return x
     limits = np.iinfo(dtype.numpy)
     scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
+    x = resize_exactly(g, x)
     y = g.Add(round_half_away(g, g.Div(x, scale)), g.cast(zero, x.type))
     return g.Clip(y, float(limits.min), float(limits.max))
 

@@ -16,6 +16,7 @@ from serde.errors import require
 from serde.ir import arrays
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size
+from serde.version_converter.adapters.common import BYTES
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates
 from serde.version_converter.adapters.resize_coordinates import nearest as nearest_index
@@ -23,6 +24,7 @@ from serde.version_converter.adapters.resize_coordinates import nearest as neare
 from ..rules import Floats, reads
 from ..target import legalizations, writes
 from .convolution import LAYOUTS, spatial
+from .fixed_point import saturate
 from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .shape import static_sizes as known_sizes
 from .unary import round_half_away
@@ -97,9 +99,10 @@ def resize_to(
         return g.cast(resize_nearest(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
     work = g.cast(x, DType.FLOAT32)
     plain = mode in MODES and (method == "linear" or count == 2)
-    if not plain or (mode == "align_corners" and 1 in sizes):
+    is_rounded = method == "linear" and x.type.kind in "iu" and are_known(x, sizes)
+    if not plain or is_rounded or (mode == "align_corners" and 1 in sizes):
         y = resize_by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill)
-        return g.cast(y, dtype or x.type)
+        return from_float(g, y, dtype or x.type)
     shape = shape_of(g, x, sizes)
     window = None
     if mode == "tf_crop_and_resize":
@@ -109,7 +112,32 @@ def resize_to(
         cubic_coeff_a=alpha, exclude_outside=int(exclude and method == "cubic"),
         extrapolation_value=fill,
     )  # fmt: skip
-    return g.cast(y, dtype or x.type)
+    return from_float(g, y, dtype or x.type)
+
+
+def are_known(x: Value, sizes: Sequence[Size]) -> bool:
+    """Whether the spatial sizes of an operand and of a result are numbers."""
+    return all(isinstance(d, int) for d in (*x.ranked_shape[2:], *sizes))
+
+
+def from_float(g, y: Value, dtype: DType):
+    """``y`` as ``dtype``; TVM keeps to the range of bytes, which cubic curves leave."""
+    return saturate(g, y, dtype) if dtype in BYTES else g.cast(y, dtype)
+
+
+def resize_exactly(g, y: Value):
+    """``y``, which is going to be rounded: a linear Resize anew, to the last digit as TVM's."""
+    node = g.producer(y)
+    if node is not None and node.op == "Transpose":
+        x = resize_exactly(g, node.inputs[0])
+        return y if x is node.inputs[0] else g.Transpose(x, perm=node.attrs["perm"])
+    if node is None or node.op != "Resize" or node.attrs["mode"] != "linear":
+        return y
+    x, mode, sizes = node.inputs[0], node.attrs["coordinate_transformation_mode"], y.ranked_shape
+    if mode not in NATIVE or not are_known(x, sizes[2:]):
+        return y
+    roi = (0.0,) * 2 * (x.rank - 2)
+    return resize_by_tables(g, x, sizes[2:], "linear", mode, 0.0, False, roi, 0.0)
 
 
 def resize_nearest(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
@@ -204,12 +232,12 @@ def weights(at: np.ndarray, size: int, method: str, alpha: float, exclude: bool)
 
 
 def resize_by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill):
-    """One axis after the other: elements are gathered, weighted and summed."""
+    """One axis after the other, the last one first: elements are gathered, weighted and summed."""
     count, dims = x.rank - 2, require_static_sizes(x)
     require(all(isinstance(n, int) for n in sizes), "a result of unknown size")
     require(not (exclude and count == 3), "cubic_exclude in three dimensions")
     y = x
-    for i, (d, n) in enumerate(zip(dims, sizes, strict=True)):
+    for i, (d, n) in reversed([*enumerate(zip(dims, sizes, strict=True))]):
         at = positions(d, n, mode, (roi[i], roi[count + i]))
         index, share = weights(at, d, method, alpha, exclude)
         wide = g.Gather(y, g.const(index), axis=2 + i)
