@@ -190,8 +190,11 @@ def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[V
 
     A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis. An end
     beyond every tensor is one of those that exporters write, which runtimes look for. Operands of
-    Resize that hold nothing are left out. A condition of If has no more than one axis.
+    Resize that hold nothing are left out. A condition of If has no more than one axis, operands of
+    Range have none.
     """
+    if op == "Range":
+        return [v if v is None or not v.shape else g.Reshape(v, []) for v in inputs]
     if op == "If" and inputs and inputs[0] is not None and len(inputs[0].shape or ()) > 1:
         return [g.Reshape(inputs[0], [1]), *inputs[1:]]
     if op == "Resize" and g.current_opset >= RESIZE_OPTIONAL:

@@ -175,3 +175,25 @@ def test_explicit_windows_compute_what_implied_ones_do(body):
     (got,) = run(ir, feeds, 17)
     assert got.shape == ir.outputs[0].shape == expected.shape
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("listed", ["first", "last", "step", "first last step"])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_operands_of_range_have_no_axes(listed: str, is_constant: bool) -> None:
+    """ONNX Runtime takes lists of one element; onnx refuses such constants."""
+    numbers = {"first": 1, "last": 9, "step": 3}
+    shapes = {n: (1,) if n in listed else () for n in numbers}
+    g = OnnxBuilder("g")
+    x = g.input("x", DType.INT64, ())
+    operands = [
+        g.const(np.full(shape, numbers[n])) if is_constant else g.input(n, DType.INT64, shape)
+        for n, shape in shapes.items()
+    ]
+    operands[0] = g.Mul(operands[0], x)
+    y = g.Range(*operands)
+    (node,) = (n for n in g.nodes if n.op == "Range")
+    assert y.rank == 1 and all(v.shape == () for v in node.inputs)
+    feeds = {"x": np.array(1), **{n: np.full(s, numbers[n]) for n, s in shapes.items()}}
+    graph = g.build([y])
+    feeds = {v.name: feeds[v.name] for v in graph.inputs}
+    assert run(graph, feeds)[0].tolist() == [1, 4, 7]
