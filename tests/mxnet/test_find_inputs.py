@@ -57,6 +57,12 @@ NETWORKS: dict[str, tuple[Any, dict[str, tuple[int, ...]], set[str]]] = {
     "no layer": (lambda s: s.exp(s.var("data")), {"data": ROW}, {"data"}),
     "learned by its node": (lambda s: dense(s, s.var("data") + s.var("query", lr_mult=2)),
                             {"data": ROW, "query": ROW}, {"data"}),
+    "a product with a weight": (lambda s: s.dot(s.var("x"), s.var("m_weight", shape=(5, 3))),
+                                {"x": ROW}, {"x"}),
+    "a table": (lambda s: s.take(s.var("t_weight", shape=(9, 3)), s.var("ids")),
+                {"ids": (BATCH, 2)}, {"ids"}),
+    "a label that is read": (lambda s: s.Embedding(s.var("label"), input_dim=9, output_dim=4),
+                             {"label": (BATCH,)}, {"label"}),
     "an embedding": (lambda s: s.Embedding(s.var("ids"), input_dim=9, output_dim=4, name="e"),
                      {"ids": (BATCH, 7)}, {"ids"}),
 }  # fmt: skip

@@ -25,7 +25,7 @@ from .declared import (
 )
 
 # Operators of several operands that are all computed, or fed: none is usually a weight.
-FED = OUTPUT_LAYERS | frozenset(
+FED = frozenset(
     "BilinearSampler Correlation Crop GridGenerator ROIPooling SequenceLast SequenceMask "
     "SequenceReverse SpatialTransformer _contrib_MultiProposal _contrib_PSROIPooling "
     "_contrib_Proposal _contrib_ROIAlign slice_like broadcast_like reshape_like".split()
@@ -55,12 +55,13 @@ def find_inputs(
     parameters = declared | trained.difference(named)
     labels = _find_labels(graph) - parameters
     others = [v for v in graph.inputs if v.name not in parameters | labels]
-    reading = _Reading(graph, others, shapes, named)
-    data = {v.name for v in others if v in reading.data or v.name in named}
-    is_read = not {v for node in graph.nodes for v in node.inputs}.isdisjoint(others)
-    if is_read and not (reading.fed or data):
+    reading = _Reading(graph, others, parameters, shapes, named)
+    read = {v.name for v in graph.inputs if v in reading.data} - parameters
+    is_used = not {v for node in graph.nodes for v in node.inputs}.isdisjoint(others)
+    if is_used and not (reading.fed or read):
         raise UsageError(_ask_for_inputs([v.name for v in others], shapes, path))
-    return [n for n in shapes if n in data], [n for n in shapes if n in labels]
+    data = read | labels.union(v.name for v in others).intersection(named)
+    return [n for n in shapes if n in data], [n for n in shapes if n in labels - data]
 
 
 def _ask_for_inputs(names: list[str], shapes: Mapping[str, Shape], path: str) -> str:
@@ -94,9 +95,10 @@ class _Reading:
     """
 
     def __init__(
-        self, graph: Graph, others: Sequence[Value], shapes: Mapping[str, Shape],
-        named: Collection[str],
+        self, graph: Graph, others: Sequence[Value], parameters: Collection[str],
+        shapes: Mapping[str, Shape], named: Collection[str],
     ) -> None:  # fmt: skip
+        self.parameters = {v for v in graph.inputs if v.name in parameters}
         self.fed = {v for v in others if v.name not in shapes or v.name in named}
         self.is_whole = all(v.name in shapes for v in others)
         self.computed = {*self.fed}
@@ -115,11 +117,12 @@ class _Reading:
             self.data.update(self._data_operands(node))
 
     def _data_operands(self, node: Node) -> Iterable[Value]:
-        operands = [v for v in node.inputs if v is not None]
+        operands = [v for v in node.inputs if v is not None and v not in self.parameters]
         if node.op in PARAMETERS:
             return self._data_of_layer(node)
-        if node.op in FED:
-            return operands if self.is_whole else ()
+        if node.op in FED or node.op in OUTPUT_LAYERS:
+            fed = node.inputs[:1] if node.op in OUTPUT_LAYERS else operands
+            return (v for v in fed if v is not None and self.is_whole)
         if self.data.isdisjoint(node.outputs):
             return ()
         is_mixing = node.op in ALIKE_OR_JOINED or node.op.startswith("broadcast_")
