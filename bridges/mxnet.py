@@ -28,7 +28,7 @@ from serde.ir.graph import Graph
 from serde.plugins import Bridge, Completion
 
 from .mxnet_export import data_inputs, export_model
-from .mxnet_lengths import fill_lengths, find_ignored_lengths
+from .mxnet_feeds import Internals, complete, find_changes
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
 from .mxnet_run import FLOATS, Model, begin_at, cut_at_outputs, run_symbol, with_plain_labels
 from .numpy_compat import mend_mxnet, restore
@@ -250,14 +250,16 @@ def _decode_source(
 
 
 def complete_feeds(source: Any, **options: Any) -> Completion | None:
-    """A function that makes sequences as long as they may be, as MXNet takes them on CPUs.
+    """A function that changes feeds to some with which MXNet computes what the model means.
 
-    None for a model that reads no lengths which MXNet ignores.
+    None for a model that needs none of that.
     """
     files, graph = _decode_source(source, **options)
-    if not find_ignored_lengths(graph):
+    changes = find_changes(graph, options.get("rebatch") is None)
+    if not changes:
         return None
-    return partial(fill_lengths, import_mxnet().sym.load_json(files.symbol.decode()), graph)
+    symbol = import_mxnet().sym.load_json(files.symbol.decode())
+    return partial(complete, Internals(symbol, graph), changes)
 
 
 def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Lengths that MXNet ignores on CPUs: conversions are compared on sequences of full length."""
+"""Feeds that MXNet does not compute on CPUs as they are meant: lengths, and baked batches."""
 
 from __future__ import annotations
 
@@ -72,9 +72,22 @@ def test_lengths_that_are_computed_are_told() -> None:
     feeds = {n: np.ones(s, "float32") for n, s in shapes_of("gru").items()}
     done, statement = complete(feeds)
     assert np.array_equal(done["len"], feeds["len"])
-    assert statement == f"{STATEMENT}; lengths of 'rnn' are computed, and may differ"
+    assert statement == f"{STATEMENT}, and those of 'rnn' are computed: they may differ"
 
 
 def test_other_models_take_any_feeds() -> None:
     s = live_mxnet().sym
     assert bridge.complete_feeds(s.relu(s.var("data"))) is None
+
+
+@pytest.mark.parametrize("inputs", [{}, {"data": ("N", 5)}, {"data": (6, 5)}])
+def test_a_batch_that_is_baked_in_is_compared_with_that(inputs, tmp_path) -> None:
+    s = live_mxnet().sym
+    symbol = s.FullyConnected(s.var("data"), num_hidden=12, name="fc").reshape((6, 3, 4)) * 2
+    arrays = {"fc_weight": RNG.random((12, 5), "float32"), "fc_bias": RNG.random(12, "float32")}
+    report = serde.convert(symbol, tmp_path / "m.onnx", params=arrays, inputs=inputs, verify=True)
+    assert report.ok and report.verification.done, report.verification
+    is_open = inputs.get("data") != (6, 5)
+    told = [n for n in report.verification.not_compared if "another size than 6" in n]
+    assert len(told) == is_open
+    assert report.outputs[0]["shape"] == f"({'N' if is_open else 6}, 3, 4)"
