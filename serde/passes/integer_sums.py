@@ -7,6 +7,7 @@ numbers that ``w`` stands for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from serde.passes.quantized_values import (
     is_single,
 )
 
+MOVES = ("Identity", "Reshape", "Squeeze", "Unsqueeze")
+ROUNDING = ("Cast", "Ceil", "Floor", "Round")
 PRODUCTS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
 F32 = DType.FLOAT32
 Emit = Callable[["Value | None"], Value]
@@ -77,14 +80,10 @@ def _apply_scales(g: Any, total: IntegerSum, factors: list[Value]) -> Value | No
             rest.remove(scale)
         else:
             return None
-    factor = None
-    for v in sorted(rest, key=lambda v: v.tensor is None):  # constants first: they become one
-        v = g.cast(v, F32)
-        factor = v if factor is None else g.Mul(factor, v)
-    for v in divisors:
-        one = g.const(np.float32(1)) if factor is None else factor
-        factor = g.Div(one, g.cast(v, F32))
-    return total.emit(factor)
+    if not rest and not divisors:
+        return total.emit(None)
+    factor = _multiply(g, rest)
+    return total.emit(g.Div(factor, _multiply(g, divisors)) if divisors else factor)
 
 
 def find_sum(g: Any, value: Value) -> IntegerSum | None:
@@ -107,14 +106,50 @@ def _find_biased(g: Any, a: Value, b: Value) -> IntegerSum | None:
         return None
 
     def emit(factor: Value | None) -> Value:
-        unit = factor
-        for scale in total.scales:
-            unit = scale if unit is None else g.Mul(unit, scale)
-        bias = g.cast(b, F32)
-        bias = bias if unit is None else g.Mul(bias, unit)
+        units = [*total.scales, *([] if factor is None else [factor])]
+        bias = _find_divided(g, b, units)
+        if bias is None:
+            bias = _multiply(g, [g.cast(b, F32), *units])
         return g.Add(total.emit(factor), bias)  # type: ignore[no-any-return]
 
     return IntegerSum(total.scales, emit)
+
+
+def _find_divided(g: Any, value: Value, units: list[Value]) -> Value | None:
+    """Integers times their unit, where they are numbers that were divided by it as the model runs.
+
+    So biases are quantized where the scale of the data is computed.
+    """
+    moves: list[Node] = []
+    node = g.producer(value)
+    while node is not None and not node.domain and node.op in (*MOVES, *ROUNDING):
+        moves += [node] if node.op in MOVES else []
+        value = node.inputs[0]
+        node = g.producer(value)
+    if node is None or node.domain or node.op != "Div" or value.dtype is not F32:
+        return None
+    x, divisor = node.inputs
+    rest, constants = [v for v in units if v.tensor is None], [u for u in units if u.tensor]
+    divisors = []
+    for v in _list_factors(g, divisor):
+        if v.tensor is not None:
+            divisors.append(v)
+        elif v in rest:
+            rest.remove(v)
+        else:
+            return None
+    if rest or not all(is_single(v) for v in (*constants, *divisors)):
+        return None
+    real = _multiply(g, [x, g.Div(_multiply(g, constants), _multiply(g, divisors))])
+    for move in reversed(moves):
+        real = g.emit(move.op, [real, *move.inputs[1:]], move.attrs)
+    return real
+
+
+def _multiply(g: Any, factors: Sequence[Value]) -> Value:
+    """The product in float32; constants first, which become one."""
+    ordered = sorted(factors, key=lambda v: v.tensor is None)
+    return reduce(g.Mul, [g.cast(v, F32) for v in ordered] or [g.const(np.float32(1))])
 
 
 def _find_products(g: Any, node: Node) -> IntegerSum | None:

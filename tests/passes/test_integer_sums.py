@@ -16,6 +16,9 @@ SCALED = {  # what is made of the sums t of products of q (scale d, zero point e
     "g = Mul(f, v) y = Mul(d, g)",
     "columns and a bias": "t = MatMulInteger(q, w, e, z) h = Add(b, t) f = Cast<to=1>(h) "
     "g = Mul(v, d) y = Mul(g, f)",
+    "a bias that is divided as the model runs": "t = MatMulInteger(q, w, e, u) "
+    "m = Mul(d, s) c = Div(o, m) i = Floor(c) j = Cast<to=6>(i) k = Reshape(j, l) "
+    "h = Add(t, k) f = Cast<to=1>(h) y = Mul(f, m)",
     "a scale of rows": "t = MatMulInteger(q, w, e) f = Cast<to=1>(t) g = Mul(f, d) y = Mul(g, r)",
     "DequantizeLinear": "t = MatMulInteger(q, w, e, u) g = Mul(d, s) y = DequantizeLinear(t, g)",
     "float16": "t = MatMulInteger(q, w, e, u) f = Cast<to=10>(t) i = Cast<to=10>(d) "
@@ -28,7 +31,8 @@ def test_a_product_is_that_of_the_numbers(tmp_path, name):
     text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[4,2] x) => (float[4,3] y)
     <int8[2,3] w = {{3, -4, 5, 6, -7, 8}}, int8 u = {{1}}, int8[3] z = {{1, 0, -2}},
      float s = {{0.5}}, float[3] v = {{0.5, 0.25, 0.125}}, float[4,1] r = {{1.0, 2.0, 4.0, 8.0}},
-     int32[3] b = {{30, -20, 700}}> {{
+     int32[3] b = {{30, -20, 700}}, float[3,1] o = {{3.0, -2.0, 5.0}},
+     int64[2] l = {{1, 3}}> {{
         q, d, e = DynamicQuantizeLinear(x) {SCALED[name]}
     }}"""
     model = parser.parse_model(text)
@@ -39,6 +43,8 @@ def test_a_product_is_that_of_the_numbers(tmp_path, name):
     (expected,), (got,) = (run_model(onnx.load(tmp_path / f"{n}.onnx"), feeds) for n in "ab")
     assert "MatMulInteger" not in ops
     assert np.abs(got - expected).max() < 0.02 * np.abs(expected).max()
+    if name == "a bias that is divided as the model runs":
+        assert ops == ["Gemm"]
     if name in ("one scale", "one after another", "DequantizeLinear"):  # part of the weights
         assert ops == ["MatMul"]
 
