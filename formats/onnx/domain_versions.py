@@ -41,12 +41,9 @@ def fit_domain_versions(graph: Graph, opset: int) -> Graph:
 
 
 def _find_released(domain: str, opset: int) -> int | None:
-    """The newest version of a domain in the releases of ONNX that have ``opset`` as their newest.
-
-    Of several the first, whose readers know least.
-    """
+    """The newest version of a domain in the last release of ONNX before the next opset's."""
     column = COLUMNS.get(domain)
-    rows = [r for r in helper.VERSION_TABLE if r[OPSET] <= opset and column and len(r) > column]
+    rows = [r for r in helper.VERSION_TABLE if int(r[OPSET]) <= opset and len(r) > (column or 0)]
     return None if not rows or column is None else int(rows[-1][column])
 
 

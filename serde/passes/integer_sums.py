@@ -93,7 +93,7 @@ def find_sum(g: Any, value: Value) -> IntegerSum | None:
         return None
     if node.op == "Cast":
         x = node.inputs[0]
-        return find_sum(g, x) if x.dtype is DType.INT32 and value.dtype.kind == "f" else None
+        return find_sum(g, x) if x.dtype is DType.INT32 and value.type.kind == "f" else None
     if node.op == "Add" and value.dtype is DType.INT32:
         return _find_biased(g, *node.inputs) or _find_biased(g, *node.inputs[::-1])
     return _find_products(g, node) if node.op in PRODUCTS else None
@@ -143,13 +143,13 @@ def _find_divided(g: Any, value: Value, units: list[Value]) -> Value | None:
     real = _multiply(g, [x, g.Div(_multiply(g, constants), _multiply(g, divisors))])
     for move in reversed(moves):
         real = g.emit(move.op, [real, *move.inputs[1:]], move.attrs)
-    return real
+    return real  # type: ignore[no-any-return]
 
 
 def _multiply(g: Any, factors: Sequence[Value]) -> Value:
     """The product in float32; constants first, which become one."""
     ordered = sorted(factors, key=lambda v: v.tensor is None)
-    return reduce(g.Mul, [g.cast(v, F32) for v in ordered] or [g.const(np.float32(1))])
+    return reduce(g.Mul, [g.cast(v, F32) for v in ordered] or [g.const(np.float32(1))])  # type: ignore[no-any-return]
 
 
 def _find_products(g: Any, node: Node) -> IntegerSum | None:
@@ -184,7 +184,7 @@ def _find_operand(
         return None if real is None else Operand(None, real)
     source = find_source(g, q)
     if source is not None:
-        scale = source.outputs[1] if len(source.outputs) > 1 else source.inputs[1]
+        scale = source.outputs[1] if len(source.outputs) > 1 else Quantization.of(source).scale
         real = find_real(g, q, Quantization(scale, zero), F32) if is_single(scale) else None
         return None if real is None else Operand(scale, real)
     if not may_be_integers or (zero is not None and zero.shape != ()):

@@ -135,7 +135,7 @@ def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DTy
     """What a QuantizeLinear node quantizes, as another quantization reads it."""
     own, x = Quantization.of(node), node.inputs[0]
     assert x is not None
-    if own.is_same(form, x.shape and len(x.shape)):
+    if own.is_same(form, None if x.shape is None else len(x.shape)):
         return g.cast(_keep_bounds(g, x, q, own), dtype)  # type: ignore[no-any-return]
     is_plain = own.is_per_tensor and form.is_per_tensor and own.scale.tensor is not None
     if not is_plain or q.dtype is None or q.dtype.kind == "f":
@@ -191,7 +191,7 @@ def _keep_bounds(g: Any, x: Value, q: Value, form: Quantization) -> Value:
         return x
     if dtype.kind not in "iu" or dtype.bits > 16:
         return x
-    limits = ml_dtypes.iinfo(dtype.numpy)
+    limits: Any = ml_dtypes.iinfo(dtype.numpy)  # type: ignore[no-untyped-call]
     middle = np.unique(0 if zero is None else zero.array().astype(np.int64))
     if middle.size != 1 or middle[0] not in (limits.min, limits.max):
         return x

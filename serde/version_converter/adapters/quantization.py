@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import ml_dtypes
 import numpy as np
 
@@ -186,14 +184,14 @@ def conv_integer(g, x: Value, w: Value, x_zero=None, w_zero=None, **rest):
     if largest > 255 or largest < 2:
         return cast(g, g.Conv(*as_exact_floats(g, terms, x, w), **rest), DType.INT32)
     x, w = (cast(g, v, DType.FLOAT32) for v in (x, w))
-    base, factor, sums = 1 << (largest.bit_length() - 1), 1, []
+    base, factor, total = 1 << (largest.bit_length() - 1), 1, g.const(0, DType.INT32)
     while factor < 256:
-        high = g.Floor(g.Div(w, float(base))) if factor * base < 256 else None
-        part = w if high is None else g.Sub(w, g.Mul(high, float(base)))
+        high = g.Floor(g.Div(w, float(base))) if factor * base < 256 else g.const(np.float32(0))
+        part = g.Sub(w, g.Mul(high, float(base)))
         y = cast(g, g.Conv(x, part, **rest), DType.INT32)
-        sums.append(g.Mul(y, g.const(factor, DType.INT32)) if sums else y)
+        total = g.Add(g.Mul(y, g.const(factor, DType.INT32)), total)
         w, factor = high, factor * base
-    return reduce(g.Add, sums)
+    return total
 
 
 def per_filter(w: Value, v):

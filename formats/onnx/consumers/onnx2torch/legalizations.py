@@ -255,8 +255,7 @@ def distinguish_equals(g, x: Value, axis: int, is_largest: bool):
 @legalize("DequantizeLinear")
 def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, **form):
     """onnx2torch has no quantization, and takes weights that are constants."""
-    form = Quantization(scale, zero, axis, block_size)
-    weights = dequantize_constant(x, form, scale.type)
+    weights = dequantize_constant(x, Quantization(scale, zero, axis, block_size), scale.type)
     if weights is not None:
         return g.const(weights, name="weight")
     return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
