@@ -108,7 +108,10 @@ class ReadOptions:
         kind="values", flags=("--set-input",),
     )  # fmt: skip
     static: Mapping[str, int] | None = option(
-        "A number for a dimension that has a name.", "May be given several times.", kind="sizes"
+        "A number for a dimension that has a name.",
+        "Dimensions that are expressions of names, such as `past + 1`, become numbers too. May be "
+        "given several times.",
+        kind="sizes",
     )
     rebatch: int | str | Mapping[str, Any] | None = option(
         "A batch size, or a name for it, in place of the one baked into the model.",
