@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.verification.source_runs import NotComparable
+from serde.verification.baked_batch import NotComparable
 
 
 def cut_model(

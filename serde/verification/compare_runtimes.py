@@ -20,12 +20,13 @@ from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import DType, Graph
 from serde.pipeline import load, read
 from serde.plugins import Bridge, format_of, get_runtime_bridge
+from serde.verification.baked_batch import NotComparable
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, narrow_both, not_run
 from serde.verification.given_arrays import load_expected, load_inputs
 from serde.verification.input_sets import NORMAL, InputSet, input_sets, narrow_input_sets
 from serde.verification.random_inputs import SEED
-from serde.verification.source_runs import NotComparable, SourceModel, prepare, prepare_cut
+from serde.verification.source_runs import SourceModel, prepare, prepare_cut
 from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]

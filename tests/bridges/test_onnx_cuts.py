@@ -9,7 +9,7 @@ import pytest
 import serde
 from serde.bridges import onnxruntime as bridge
 from serde.verification import verify_conversion
-from serde.verification.source_runs import NotComparable
+from serde.verification.baked_batch import NotComparable
 from tests.onnx_live import model_of
 
 CHAIN = """g (float[N,3] x, float[N,3] z) => (float[N,3] y, float[N,3] other)

@@ -9,6 +9,7 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.batch.places import Place
 from serde.passes.batch.state import ADVICE, State
+from serde.spec.sample_axes import integer
 
 Places = list[Place | None]
 MIXED = "has the batch in other places in one turn than in another, or in one branch"
@@ -116,7 +117,7 @@ def _follow_loop(state: State, visit: Visit, node: Node) -> tuple[dict[int, Plac
 
 def _follow_scan(state: State, visit: Visit, node: Node) -> tuple[dict[int, Place], Places]:
     (body,) = node.graphs()
-    scans = int(node.attrs.get("num_scan_inputs", 0))  # type: ignore[call-overload]
+    scans = integer(node, "num_scan_inputs", 0)
     states = len(node.inputs) - scans
     axes = node.attrs.get("scan_input_axes") or (0,) * scans
     others: Places = []

@@ -29,8 +29,8 @@ def place_outputs(state: State, node: Node) -> None:
         results: Sequence[Place | None] = (None,) * len(node.outputs)
         mask = 0
     elif node.domain == "" and node.op in RESHAPES:
-        place, mask = _reshape(state, node, placed)
-        results = (place,)
+        new, mask = _reshape(state, node, placed)
+        results = (new,)
     elif node.op in BY_PLACE and (along := find_coordinate(state, node)) is not None:
         expansions, mask = _expand_indices(state, node, along), state.mask_of(node.inputs)
         results = (placed[0] if node.op == "ScatterND" else along,)

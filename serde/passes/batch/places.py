@@ -134,7 +134,7 @@ def _split_axis(
     return None if outer is None or inner is None else Place(axis, outer, inner)
 
 
-def _rank_place(before: Shape, old: Place, after: Shape, new: Place) -> Sequence[object]:
+def _rank_place(before: Shape, old: Place, after: Shape, new: Place) -> tuple[int, bool, bool, int]:
     """Lower is more natural: the batch alone, behind or before the axes it was with."""
     factors = (new.outer != ONE) + (new.inner != ONE)
     is_behind = old.axis == new.axis and before[: old.axis] == after[: new.axis]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from serde.ir.graph import Node
 
 from . import domains, elementwise, indexing, layers, sequences
-from .table import ANY, RULES, SHARED, SampleAxis
+from .table import ANY, RULES, SHARED, SampleAxis, integer
 
-__all__ = ["ANY", "SHARED", "SampleAxis", "find_sample_axes", "has_sample_axes"]
+__all__ = ["ANY", "SHARED", "SampleAxis", "find_sample_axes", "has_sample_axes", "integer"]
 assert all((domains, elementwise, indexing, layers, sequences))  # they fill the table
 
 
