@@ -72,6 +72,7 @@ def assert_is_rebatched(
     }
     parts = [run_model(source, f) for f in feeds]
     names = [v.name for v in model.graph.output]
+    assert [v.name for v in onnx.load(target).graph.output] == names
     for name, actual, *pieces in zip(names, run_model(target, together), *parts, strict=True):
         axis = (targets or {}).get(name, 0)
         assert_equal(actual, pieces, axis)

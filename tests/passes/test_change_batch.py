@@ -115,6 +115,8 @@ TWO = {
     "equal tokens": ("(float[2,4,8] x) => (float[2,5,8] y) { y = Concat<axis=1>(t, x) }", {"t": np.broadcast_to(random(1, 1, 8), (2, 1, 8))}),
     "zero states": ("(float[2,6,3] x) => (float[2,6,4] y) { t = Transpose<perm=[1,0,2]>(x) o, h, c = LSTM<hidden_size=4>(t, w, r, , , i, i) q = Squeeze(o, a) y = Transpose<perm=[1,0,2]>(q) }", {"w": (1, 16, 3), "r": (1, 16, 4), "i": np.zeros((1, 2, 4), np.float32), "a": [1]}),
     "masks for each head": ("(float[2,5,8] x) => (float[2,5,8] y) { r = Reshape(x, s) t = Transpose<perm=[0,2,1,3]>(r) m = Reshape(t, s2) n = Mul(m, k) v = Reshape(n, s3) w = Transpose<perm=[0,2,1,3]>(v) y = Reshape(w, s4) }", {"s": [2, 5, 2, 4], "s2": [4, 5, 4], "s3": [2, 2, 5, 4], "s4": [2, 5, 8], "k": np.tile(random(2, 5, 4), (2, 1, 1))}),
+    "many tokens": ("(float[2,4,64] x) => (float[2,2004,64] y, float[2,2000,64] z) { t = Expand(q, s) u = Mul(t, k) z = Exp(u) y = Concat<axis=1>(z, x) }", {"q": (1, 2000, 64), "s": [2, 2000, 64], "k": (64,)}),
+    "a constant output": ("(float[2,4] x) => (float[2,4] y, float[2,3] z) { y = Relu(x) z = Exp(c) }", {"c": np.ones((2, 3), np.float32)}),
     "all samples": ("(float[2,4] x) => (float[2,4] y) { y = Slice(x, a, b) }", {"a": [0], "b": [2]}),
 }  # fmt: skip
 
@@ -208,6 +210,12 @@ def test_outputs_are_named_where_their_axis_is_not_clear(tmp_path):
     constant = "(float[1,4] x) => (float[1,4] y, float[1,3] z) { y = Relu(x) z = Exp(c) }"
     model = model_with(constant, c=(1, 3))
     assert_is_rebatched(model, tmp_path, {"*": "N", "z": None}, {"x": 0}, {"z": -1})
+
+
+def test_an_input_that_is_an_output_stays(tmp_path):
+    body = "(float[1,4] x, float[1,3] k) => (float[1,4] y, float[1,3] k) { y = Relu(x) }"
+    request = {"*": "N", "k": None}
+    assert_is_rebatched(model_with(body), tmp_path, request, {"x": 0}, {"k": -1})
 
 
 def test_operators_tell_the_axis_of_an_output(tmp_path):

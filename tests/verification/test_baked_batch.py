@@ -19,7 +19,7 @@ def test_batches_of_a_graph():
     graph = ir_of(f"g {BODY.replace('{ y', '<float[2,1] c = {1, 1}> { y')}")
     batch = find_baked_batch(graph, "N")
     assert batch is not None and batch.size == 2 and batch.inputs == {"x": 0}
-    assert batch.places == {"x": Place(0), "y": Place(0)}
+    assert batch.places == {"x": Place(0), "y": Place(0), "z": Place(0)}
     assert find_baked_batch(ir_of("g (float[N,4] x) => (float[N,4] y) { y = Relu(x) }"), 3) is None
 
 

@@ -16,7 +16,7 @@ from serde.errors import ConversionError, Problem, Unconvertible, require
 from serde.ir.graph import Graph, Node, Value, show_shape
 from serde.passes.batch import bodies, nodes
 from serde.passes.batch.places import ONE, Place
-from serde.passes.batch.state import Conflict, State, has_equal_samples
+from serde.passes.batch.state import Conflict, State
 
 OUTPUT = "Output"  # stands for an operator in messages about outputs
 MOST_VISITS = 20_000  # of nodes beside 20 times as many as there are
@@ -129,10 +129,11 @@ class Analysis:
 
     def expand_outputs(self) -> None:
         """Have outputs that are one for all samples of the old batch as many as the new one has."""
+        unchanged = self.state.places.keys() | set(self.graph.inputs)
         self.state.results[id(self.graph)] = {
             at: Place(self.outputs.get(value.name, 0) or 0)
             for at, value in enumerate(self.graph.outputs)
-            if value not in self.state.places and self._lacks_batch(value)
+            if value not in unchanged and self._lacks_batch(value)
         }
 
     def _lacks_batch(self, value: Value) -> bool:
@@ -140,9 +141,7 @@ class Analysis:
         axis, shape = self.outputs.get(value.name, 0), value.shape
         if axis is None or shape is None or len(shape) <= axis or shape[axis] != self.batch:
             return False
-        alone = Place(axis)
-        is_same = self.batch == 1 or has_equal_samples(value, alone, self.batch)
-        return is_same and not value.container
+        return self.state.has_equal_samples(value, Place(axis)) and not value.container
 
     def _check_output(self, value: Value, place: Place) -> None:
         """Refuse an output in which samples are not one behind another, as they were."""

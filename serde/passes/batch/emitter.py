@@ -133,7 +133,7 @@ class Emitter:
 
     def _expand_anew(self, value: Value, place: Place) -> Value:
         shape, axis, x = value.ranked_shape, place.axis, self.read(value)
-        if self.analysis.batch != 1 and shape[axis] != 1:  # a constant of equal samples
+        if self.analysis.batch != 1 and shape[axis] != 1:
             x, shape = self._take_sample(value, place)
         ones = [1] * (len(shape) - axis - 1)
         if shape[axis] == 1:
@@ -156,13 +156,17 @@ class Emitter:
         ]
 
     def _take_sample(self, value: Value, place: Place) -> tuple[Value, Shape]:
-        """One of the equal samples of a constant."""
+        """One of the equal samples of a value."""
+        shape, axis = value.ranked_shape, place.axis
+        if axis in self.state.uniform.get(value, ()):
+            bounds = (self.const([n]) for n in (0, 1, axis))
+            sample = self.emit("Slice", self.read(value), *bounds)
+            return sample, (*shape[:axis], 1, *shape[axis + 1 :])
         array = value.array()
-        sample = split_samples(array, place, self.analysis.batch)[:, :1]
+        one = split_samples(array, place, self.analysis.batch)[:, :1]
         size = place.outer.number * place.inner.number
-        sample = sample.reshape(*array.shape[: place.axis], size, *array.shape[place.axis + 1 :])
-        constant = Value(self.fresh_name(), value.dtype, sample.shape, Tensor.of(sample))
-        return constant, sample.shape
+        one = one.reshape(*array.shape[:axis], size, *array.shape[axis + 1 :])
+        return Value(self.fresh_name(), value.dtype, one.shape, Tensor.of(one)), one.shape
 
     def size_of(self, size: Size | None) -> int:
         """A size that is a number."""

@@ -9,6 +9,7 @@ from serde.ir.geometry import axes_of
 from serde.ir.graph import Node, Value, show_shape
 from serde.passes.batch.places import Place, find_moved_places, find_reshaped_places
 from serde.passes.batch.state import ADVICE, State
+from serde.passes.batch.uniform import find_uniform_axes
 from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
 from serde.spec.schema import find
 
@@ -26,6 +27,8 @@ def place_outputs(state: State, node: Node) -> None:
     expansions: dict[int, Place] = {}
     if not placed:
         _check_random(node)
+        if state.batch > 1 and node.outputs:
+            state.uniform[node.outputs[0]] = find_uniform_axes(node, state.uniform)
         results: Sequence[Place | None] = (None,) * len(node.outputs)
         mask = 0
     elif node.domain == "" and node.op in RESHAPES:

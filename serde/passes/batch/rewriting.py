@@ -52,6 +52,10 @@ class _Rewriting(Emitter):
         graph = self.analysis.graph
         inputs = tuple([self.declare(v) for v in graph.inputs])
         nodes, outputs = self.copy_nodes(graph)
+        for old, new in zip(graph.outputs, outputs, strict=True):
+            if new.name != old.name and old in self.values:
+                self.values[old].name = new.name
+            new.name = old.name
         front = [] if self.batch_size is None else [self.batch_node]
         return replace(graph, inputs=inputs, nodes=(*front, *nodes), outputs=outputs)
 

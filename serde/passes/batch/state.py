@@ -47,6 +47,7 @@ class State:
         expansions: operands that are one for all samples and have to be as many, by the node's
             first output.
         results: such outputs of graphs and subgraphs, by the graph's ``id``.
+        uniform: axes along which values that do not depend on the batch have equal numbers.
         moved: results of a Reshape before which a Transpose has to move the batch.
         choices: those that were made, in their order.
         start: the node of the whole graph that is looked at.
@@ -57,6 +58,7 @@ class State:
     places: dict[Value, Place] = field(default_factory=dict)
     expansions: dict[Value, dict[int, Place]] = field(default_factory=dict)
     results: dict[int, dict[int, Place]] = field(default_factory=dict)
+    uniform: dict[Value, frozenset[int]] = field(default_factory=dict)
     moved: set[Value] = field(default_factory=set)
     choices: list[Choice] = field(default_factory=list)
     start: int = 0
@@ -94,12 +96,18 @@ class State:
         shape, full = value.ranked_shape, place.size(self.batch)
         dim = shape[place.axis]
         fits = dim == 1 or has_size(dim, full)
-        same = dim == 1 or self.batch == 1 or has_equal_samples(value, place, self.batch)
+        same = dim == 1 or self.has_equal_samples(value, place)
         is_simple = dim == 1 or place.outer == ONE or not place.inner.names
         require(fits and same and is_simple and not value.container,
                 f"{value.name!r} of shape {show_shape(shape)} is for a batch of {self.batch}, "
                 f"along axis {place.axis}. {ADVICE}")  # fmt: skip
         return place
+
+    def has_equal_samples(self, value: Value, place: Place) -> bool:
+        """Whether a value that does not depend on the batch is the same for each of its samples."""
+        if self.batch == 1 or place.axis in self.uniform.get(value, ()):
+            return True
+        return has_equal_samples(value, place, self.batch)
 
     def choose(self, key: Value, places: Sequence[Place], mask: int) -> tuple[Place, int]:
         """One of some places, and the choices it depends on."""
