@@ -33,9 +33,10 @@ from serde.spec.number_traits import (
 
 SMALLEST = 2.0**-24  # the smallest number of float16 that is not 0
 SMALLEST_NORMAL = 2.0**-14  # below it digits are lost
-# Operators whose sums or squares leave the range of float16, or that count or place by floats.
+# Operators whose sums or squares leave the range of float16, that count or place by floats, or
+# that read bits.
 KEPT = frozenset(
-    "AffineGrid CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample LRN "
+    "AffineGrid BitCast CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample LRN "
     "LpNormalization LpPool MeanVarianceNormalization NonMaxSuppression QuantizeLinear Range "
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare "
     "RoiAlign Softplus".split()
@@ -44,7 +45,9 @@ KEPT = frozenset(
 LARGE = frozenset(
     {"Exp", "ReduceL1", "ReduceLogSumExp", "ReduceProd", "ReduceSum", "ReduceSumSquare"}
 )
+ACCUMULATING = frozenset({"ScatterElements", "ScatterND"})  # with a reduction
 MASKING = SELECTING | SUMS  # take any large number
+EXACT = frozenset({"BitCast", "Equal"})  # operators to which the last bit matters
 FEW = 4096  # elements of a constant that is looked at
 SMALL_ANGLE = 8.0  # below it float16 has angles to 0.004
 SCALED_DOWN = 1 / 64  # a factor below it brings a large product back
@@ -144,7 +147,8 @@ class _Finder:
             self.keep_node(node)
             self.sums.update(node.outputs)
         elif (
-            node.op in self.keep or node.op in PERIODIC or self.loses_constant(node)
+            node.op in self.keep or node.op in PERIODIC
+            or is_accumulating(node) or self.loses_constant(node)
             or any(self.needs_float32(node, v) for v in floats)
             or any(self.is_beyond(y) for y in node.outputs)
         ):  # fmt: skip
@@ -255,7 +259,7 @@ def find_places(node: Node) -> Collection[Value]:
         return [v for v in floats if v is node.inputs[at]]
     y = node.outputs[0]
     is_cast = node.op in ("Cast", "CastLike") and y.dtype is not None and y.dtype.kind in "iu"
-    return floats if is_cast or node.op == "Equal" or node.op in PERIODIC else ()
+    return floats if is_cast or node.op in EXACT or node.op in PERIODIC else ()
 
 
 def find_saturated(nodes: Collection[Node], outputs: Iterable[Value]) -> set[Value]:
@@ -307,6 +311,11 @@ def find_divided(
         if is_scaled or node.op in BRINGING_BACK or (is_passing and node.outputs[0] in divided):
             divided.update(floats)
     return divided
+
+
+def is_accumulating(node: Node) -> bool:
+    """Whether a node computes with elements that are put to one place."""
+    return node.op in ACCUMULATING and node.attrs.get("reduction", "none") != "none"
 
 
 def find_factor(node: Node) -> float | None:

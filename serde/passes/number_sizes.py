@@ -104,7 +104,8 @@ class Sizes:
 
     def _find(self, node: Node) -> list[Size]:
         numbers = [v for v in node.inputs if v is not None and is_numeric(v)]
-        rule = None if node.domain else RULES.get(node.op)
+        is_typed = len(numbers) == sum(v is not None for v in node.inputs)
+        rule = RULES.get(node.op) if is_typed and not node.domain else None
         if node.op in BOUNDED and not node.domain:
             size = Size(BOUNDED[node.op], True)
         elif node.op in NORMALIZING and not node.domain:

@@ -61,6 +61,12 @@ KEPT = {  # text, the operators that stay in float32
                                   "c = MatMul(b, v) y = Tanh(c) }", set()),
     "a square whose root is taken": ("(float[2,4] x) => (float[2,4] y) { b = Mul(x, x) "
                                      "c = Sqrt(b) y = Relu(c) }", {"Mul", "Sqrt"}),
+    "numbers that are added to places": (
+        "(float[2,4] x, int64[2,4] i) => (float[2,4] y) { a = Tanh(x) "
+        "b = ScatterElements<reduction = \"add\">(a, i, a) y = Relu(b) }", {"ScatterElements"}),
+    "numbers that are put to places": (
+        "(float[2,4] x, int64[2,4] i) => (float[2,4] y) { a = Tanh(x) "
+        "b = ScatterElements(a, i, a) y = Relu(b) }", set()),
     "an operand of no type": ("(float[2,4] x) => (float[2,4] y) { a = com.acme.Foo(x) "
                               "y = Mul(a, w) }", {"Mul"}),
 }  # fmt: skip
