@@ -96,8 +96,8 @@ class _Finder:
         self.sums: set[Value] = set()
         self.saturated = find_saturated(self.nodes, graph.outputs)
         self.sizes = Sizes(graph, self.nodes, self.saturated)
-        self.divided = find_divided(self.nodes, graph.outputs, MATRIX_PRODUCTS)
-        self.ending = find_divided(self.nodes, graph.outputs, ())
+        self.divided = find_divided(self.nodes, graph.outputs)
+        self.rooted = find_divided(self.nodes, graph.outputs, ROOTS, MATRIX_PRODUCTS)
 
     def run(self) -> Float32Parts:
         for node in self.nodes:
@@ -164,7 +164,10 @@ class _Finder:
         )  # fmt: skip
 
     def is_beyond(self, value: Value) -> bool:
-        return value.dtype is DType.FLOAT32 and self.sizes[value].is_large
+        """Whether a result may be beyond the range, where that matters."""
+        size = self.sizes[value]
+        is_mask = size.is_mask and value in self.saturated
+        return value.dtype is DType.FLOAT32 and size.is_large and not is_mask
 
     def is_too_large(self, value: Value) -> bool:
         """Whether a constant of few elements has a finite number beyond float16."""
@@ -188,7 +191,7 @@ class _Finder:
             return True
         y = node.outputs[0]
         is_passing = is_elementwise(node.op) or node.op in REDUCING
-        is_product = node.op in MATRIX_PRODUCTS and len(floats) == 1 and y in self.divided
+        is_product = node.op in MATRIX_PRODUCTS and len(floats) == 1 and y in self.rooted
         is_passing = (is_passing and node.op not in SATURATING) or is_product
         return is_passing and bool(floats) and all(
             v in self.sums or v in self.places for v in floats
@@ -196,16 +199,16 @@ class _Finder:
 
     def is_large_product(self, node: Node, floats: Collection[Value]) -> bool:
         """Whether a power, product or fraction of numbers without a bound is brought back later."""
-        if node.op not in ("Div", "Mul", "Pow") or node.outputs[0] not in self.divided:
-            return False
-        if len(floats) == 1 and is_small_factor(node):
-            return node.outputs[0] in self.ending and not self.sizes[floats[0]].is_known  # type: ignore[index]
-        if node.op == "Div":
-            return False
+        y = node.outputs[0]
+        is_divided, is_known = y in self.divided, any(self.sizes[v].is_known for v in floats)
         if node.op == "Pow":
-            return len(floats) == 1 and self.sizes[node.inputs[1]].bound > 1  # type: ignore[index]
-        is_square = len(floats) == 2 and len(set(floats)) == 1
-        return is_square or (len(floats) == 2 and not any(self.sizes[v].is_known for v in floats))
+            is_power = len(floats) == 1 and not is_root(node)
+            return is_power and (is_divided or y in self.rooted)
+        if node.op == "Mul" and len(floats) == 2 and len(set(floats)) == 1:
+            return is_divided or y in self.rooted
+        if len(floats) == 1 and is_small_factor(node):
+            return is_divided and not is_known
+        return node.op == "Mul" and len(floats) == 2 and is_divided and not is_known
 
     def loses_constant(self, node: Node) -> bool:
         """Whether a constant that a result depends on would be another in float16."""
@@ -293,9 +296,10 @@ def passes_masks(node: Node) -> bool:
 
 
 def find_divided(
-    nodes: Collection[Node], outputs: Iterable[Value], through: Collection[str]
-) -> set[Value]:
-    """Values that a mean, a root, a logarithm, a divisor or a small factor brings back.
+    nodes: Collection[Node], outputs: Iterable[Value],
+    ends: Collection[str] = BRINGING_BACK, through: Collection[str] = (),
+) -> set[Value]:  # fmt: skip
+    """Values that an operator of ``ends``, as a mean, a root or a divisor, brings back.
 
     Between are elementwise operators, and those of ``through``. Outputs are among them: whoever
     reads them may do so.
@@ -305,12 +309,21 @@ def find_divided(
         if node.domain:
             continue
         floats = [v for v in find_floats(node) if v.tensor is None]
-        is_scaled = node.op == "Mul" and len(floats) == 1 and is_small_factor(node)
+        is_end = node.op in ends and (node.op != "Pow" or is_root(node))
+        is_end |= "Div" in ends and len(floats) == 1 and is_small_factor(node)
         is_alone = len(floats) == 1 or node.op in ("Add", "Sub", "Concat")
         is_passing = is_alone and (is_elementwise(node.op) or node.op in through)
-        if is_scaled or node.op in BRINGING_BACK or (is_passing and node.outputs[0] in divided):
+        if is_end or (is_passing and node.outputs[0] in divided):
             divided.update(floats)
     return divided
+
+
+def is_root(node: Node) -> bool:
+    """Whether a power makes large numbers ordinary ones; not known of a computed exponent."""
+    exponent = node.inputs[1] if len(node.inputs) > 1 else None
+    if exponent is None or exponent.tensor is None:
+        return True
+    return bool((exponent.array() < 1).all())
 
 
 def is_accumulating(node: Node) -> bool:

@@ -212,7 +212,8 @@ def _add(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:
     largest, total = max(s.bound for s in each), sum(s.bound for s in each)
     is_count = bool(rest) and all(sizes[v].is_count for v in rest)
     bound = total if largest > EXACT or all(s.is_known for s in each) else largest
-    return Size(bound, all(s.is_known for s in each), is_count)
+    is_mask = all(s.is_mask for s in each)
+    return Size(bound, all(s.is_known for s in each), is_count, is_mask)
 
 
 def _multiply(sizes: Sizes, node: Node, numbers: Sequence[Value]) -> Size:

@@ -11,6 +11,7 @@ from bridges.onnxruntime import run
 from serde.ir.graph import DType
 from tests.onnx_live import PLAIN, run_at
 from tests.passes.float16_chains import SOURCES, make_chain
+from tests.passes.float16_decoders import make_decoder
 from tests.passes.float16_networks import FAMILIES, make
 from tests.passes.float16_placements import PLACEMENTS
 
@@ -42,6 +43,23 @@ def test_ordinary_networks_are_float16(family, tmp_path):
         floats = [n for n in graph.nodes if n.op not in ("Cast", "Clip")]
         halves = [n for n in floats if n.outputs[0].dtype is DType.FLOAT16]
         assert len(halves) >= SHARES[family] * len(floats)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_decoders(placement, tmp_path):
+    """Angles are float32, and what norms compute of squares; layers are float16."""
+    for seed in range(SEEDS):
+        model, feeds = make_decoder(seed)
+        model = PLACEMENTS[placement](model)
+        feeds = {**feeds, "chosen": np.array(bool(seed % 2))}
+        onnx.save(model, tmp_path / "a.onnx")
+        report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fp16=True, verify=True)
+        (expected,) = run_at(PLAIN, model, feeds)
+        (got,) = run(tmp_path / "b.onnx", feeds, rounded=True)
+        assert np.abs(got - expected).max() < 1e-2 * np.abs(expected).max() and report.ok
+        nodes = list(serde.load(tmp_path / "b.onnx").all_nodes())
+        singles = [n for n in nodes if n.op == "MatMul" and n.outputs[0].dtype is DType.FLOAT32]
+        assert len(singles) <= 2  # the angles, of both branches
 
 
 KEPT = {  # text, the operators that stay in float32
