@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,11 @@ def _prepare_cut(
     return run_prepared
 
 
+def _is_utf8(path: str) -> bool:
+    """Whether the name of a file is text; on Linux it may be any bytes."""
+    return os.fsencode(path).decode("utf-8", "ignore") == path
+
+
 def _is_path(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike))
 
@@ -153,7 +159,9 @@ def _session(
     if threads is not None:
         settings.intra_op_num_threads = threads
     settings.add_session_config_entry("session.force_spinning_stop", "1")
-    if folder is not None and not isinstance(model, str):
+    if isinstance(model, str) and not _is_utf8(model):
+        model = Path(model).read_bytes()  # ONNX Runtime takes no such path
+    if folder is not None and not isinstance(model, str) and _is_utf8(folder):
         settings.add_session_config_entry(FOLDER, folder)
     with _convert_errors():
         return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])

@@ -202,6 +202,11 @@ class _Sidecar:
         proto = onnx.TensorProto(name=value.name, data_type=code, dims=tensor.shape)
         where = self.reference(tensor) if self.mode == "reference" else None
         location, offset = where or self.append(tensor)
+        if location.encode(errors="ignore").decode() != location:
+            raise UsageError(
+                f"{self.model}: a model names its file of weights in UTF-8, which this name is "
+                "not: write to another name, or keep the weights in it with --external-data never"
+            )
         proto.data_location = onnx.TensorProto.EXTERNAL
         for key, text in (("location", location), ("offset", offset), ("length", tensor.nbytes)):
             proto.external_data.add(key=key, value=str(text))

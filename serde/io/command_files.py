@@ -87,7 +87,7 @@ class CommandFiles:
         for output, known in self.outputs.items():
             if known == file:
                 raise UsageError(f"{output} is {role}: {CURE}")
-        self.read.setdefault(file, FileRead(path, _make_stamp(status), role))
+        self.read.setdefault(file, FileRead(os.path.abspath(path), _make_stamp(status), role))
 
     def enter_weights(self, paths: Iterable[str], is_replaceable: bool = False) -> None:
         """Enter the files that weights lie in, which a caller has read before."""
@@ -122,13 +122,16 @@ class CommandFiles:
         Raises:
             UsageError: naming the file.
         """
-        file = _find_id(path)
+        file, path = _find_id(path), os.fspath(path)
         if file is None:
             return
-        if file in self.written and os.fspath(path) in self.outputs:
-            raise UsageError(f"{os.fspath(path)} is a file of the result: {CURE}")
-        if file in self.read and file not in self._replaceable:
-            raise UsageError(f"{os.fspath(path)} is {self.read[file].role}: {CURE}")
+        written, read = self.written.get(file), self.read.get(file)
+        if path in self.outputs and written is not None and _find_id(written) == file:
+            raise UsageError(f"{path} is a file of the result: {CURE}")
+        # Where another process has replaced a file, its inode may be that of any new one.
+        is_read = read is not None and _find_id(read.path) == file
+        if read is not None and is_read and file not in self._replaceable:
+            raise UsageError(f"{path} is {read.role}: {CURE}")
 
     def read_before_writing(self) -> list[FileRead]:
         """The files that were read but those that the command itself has written."""
@@ -138,7 +141,7 @@ class CommandFiles:
         """Enter a file that was put in place."""
         file = _find_id(path)
         if file is not None:
-            self.written[file] = path
+            self.written[file] = os.path.abspath(path)
 
 
 def is_same_file(a: str, b: str) -> bool:

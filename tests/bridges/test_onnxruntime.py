@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import serde
 from serde.bridges import int8_products
 from serde.bridges import onnxruntime as bridge
-from serde.errors import MissingDependency, SerdeError
+from serde.errors import MissingDependency, SerdeError, UsageError
 from tests.onnx_live import decode_text, model_of
 
 BODY = """g (float[N,3] x, float[N,3] unused) => (float[N,3] y, float[N,3] z)
@@ -70,3 +71,21 @@ def test_inexact_integer_products(name, is_exact, monkeypatch):
     monkeypatch.setattr(int8_products, "adds_int8_exactly", lambda: is_exact)
     text = int8_products.describe_inexactness(graph)
     assert text == (int8_products.INEXACT if multiplies and not is_exact else "")
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_names_that_are_no_utf8(tmp_path, mode):
+    """On Linux the name of a file is any bytes."""
+    model = model_of("g (float[2,40] x) => (float[2,40] y) { y = MatMul(x, w) }", 17)
+    weights = np.random.default_rng(0).standard_normal((40, 40)).astype("f")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "m.onnx")
+    target = tmp_path / os.fsdecode(b"caf\xe9.onnx")
+    if mode == "always":
+        with pytest.raises(UsageError, match="names its file of weights in UTF-8"):
+            serde.convert(tmp_path / "m.onnx", target, external_data=mode)
+        assert os.listdir(tmp_path) == ["m.onnx"]
+        return
+    assert serde.convert(tmp_path / "m.onnx", target, verify=True).verification.ok
+    again = serde.convert(target, tmp_path / "again.onnx", verify=True)
+    assert again.verification.ok

@@ -35,8 +35,8 @@ def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
     with within_command() as files:
         answer = _convert(order)
     inside = os.path.dirname(order["answer"]) + os.sep  # what is fetched, and copies
-    read = {os.path.abspath(f.path): f.stamp for f in files.read_before_writing()}
-    written = map(os.path.abspath, files.written.values())
+    read = {f.path: f.stamp for f in files.read_before_writing()}
+    written = files.written.values()
     return answer | {
         "read": {path: stamp for path, stamp in read.items() if _is_kept(path, inside)},
         "absent": sorted({os.path.abspath(path) for path in files.absent}),
