@@ -214,7 +214,8 @@ def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Fo
     Formats that take ``outputs`` need not read what the outputs of those names do not depend on.
     """
     active_budget().allow_mebibytes(opts.get("max_growth") or 0)
-    with active_files().reading_model():
+    path = source if isinstance(source, (str, os.PathLike)) else ""
+    with active_files().reading_model(path):
         return _decode(source, format, opts)
 
 
@@ -235,7 +236,6 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     path = Path(source)
     fmt = get_format(format) if format else format_of(path)
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
-    active_files().enter_main(path)
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
 
 

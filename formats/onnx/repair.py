@@ -44,8 +44,7 @@ def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> li
         MalformedFile: where the file is no model at all.
     """
     path, files = os.fspath(source), active_files()
-    with files.reading_model():
-        files.enter_main(path)
+    with files.reading_model(path):
         model = _read(path)
         changes = list(mend(model))
         graph = move_attributes(decode(model, path, resolver(path)))

@@ -48,11 +48,18 @@ class CommandFiles:
         self._current: set[FileId] | None = None  # files of the model that is being read
 
     @contextmanager
-    def reading_model(self) -> Iterator[None]:
-        """Enter all files that are opened in the block as files of one model."""
-        outer, self._current = self._current, set()
+    def reading_model(self, path: PathLike) -> Iterator[None]:
+        """Enter all files that are opened in the block as files of the model at ``path``.
+
+        Its main file is that, unless another is named in the block (``enter_main``).
+        """
+        outer, own = self._current, set[FileId]()
+        self._current = own
         try:
+            self.enter(path, OF_SOURCE)
             yield
+            if not any(files is own for files in self._models.values()):
+                self.enter_main(path)
         finally:
             self._current = outer
 

@@ -33,6 +33,8 @@ COMMANDS = {
     "convert params": ("convert digits-symbol.json --params given --to onnx -o {}", ["given"]),
     "convert weights": ("convert m.onnx --to onnx -o {}", ["weights"]),
     "convert beside": ("convert digits-symbol.json --to onnx -o {}", ["digits-0010.params"]),
+    "convert named by weights": ("convert digits-0010.params --to onnx -o {}",
+                                 ["digits-0010.params"]),
     "convert data": ("convert m.onnx --data in.npz --to onnx -o {}", ["in.npz"]),
     "convert expected": ("convert m.onnx --data in.npz --expected out.npz -o new.onnx --report {}",
                          ["in.npz", "out.npz"]),
