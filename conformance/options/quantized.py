@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 import serde
@@ -17,6 +18,7 @@ from .cells import differ, run, run_optimized, write
 from .models import Model
 
 BOUND = 0.25  # of scale: an int8 network of random weights against its floats
+STEP, TIES = 1e-2, 0.05  # of the scale, and the share of numbers
 LARGEST = 5_000_000  # bytes of a model that is quantized here
 INTEGER = ("QLinear", "Integer", "DynamicQuantize", "DequantizeLinear", "QuantizeLinear")
 
@@ -73,10 +75,12 @@ def dequantize(form: str, model: Model, folder: Path) -> str | None:
     if left := sorted(set(list_integer_nodes(proto.graph))):
         is_told = any("dequantize" in note for note in report.notes)
         return None if is_told else f"silent: {', '.join(left)} stay"
-    got, floats = run_optimized(target, model.feeds), run(model.proto, model.feeds)
-    if (failure := differ(got, floats, BOUND)) and differ(got, integers, BOUND):
-        return failure
-    return None
+    floats = run(model.proto, model.feeds)
+    if (failure := differ(run_optimized(target, model.feeds), floats, BOUND)) is None:
+        return None
+    if differ(integers, floats, BOUND):  # a Relu that it left out, or scales of a random network
+        raise NotRun("what ONNX Runtime quantized is far from the floats")
+    return failure
 
 
 def convert(form: str, model: Model, folder: Path) -> str | None:
@@ -87,7 +91,16 @@ def convert(form: str, model: Model, folder: Path) -> str | None:
     except Exception as error:
         raise NotRun(f"ONNX Runtime does not run what it quantized: {error}") from None
     serde.convert(path, target)
-    return differ(run(target, model.feeds), expected, 2e-3)
+    got = run(target, model.feeds)
+    failure = differ(got, expected, 2e-3)
+    return None if failure and is_tied(got, expected) else failure
+
+
+def is_tied(got: list[Any], expected: list[Any]) -> bool:
+    """Whether few numbers are off by a step: those that lie half-way but for the last digit."""
+    rounded = [np.abs(a - b) > 2e-3 * np.abs(b).max() for a, b in zip(got, expected, strict=True)
+               if np.asarray(b).dtype.kind == "f"]  # fmt: skip
+    return differ(got, expected, STEP) is None and all(np.mean(r) < TIES for r in rounded)
 
 
 def list_integer_nodes(graph: onnx.GraphProto) -> Iterator[str]:
