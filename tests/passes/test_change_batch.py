@@ -74,7 +74,6 @@ MIXED = {
     "products of all rows": (of_rows("t = Transpose<perm=[1,0]>(r) a = MatMul(r, t) o = MatMul(a, r) y = Reshape(o, s2)"), FLAT | BACK, "MatMul"),
     "a Gemm of all rows": (of_rows("a = Gemm<transB=1>(r, r) o = Gemm(a, r) y = Reshape(o, s2)"), FLAT | BACK, "Gemm"),
     "an Einsum of all rows": (of_rows('o = Einsum<equation="ij,kj,kl->il">(r, r, r) y = Reshape(o, s2)'), FLAT | BACK, "Einsum"),
-    "attention of merged tokens": (of_x("q = MatMul(x, w) r = Reshape(q, s) t = Transpose<perm=[1,0,2]>(r) u = Transpose<perm=[0,2,1]>(t) a = MatMul(t, u) p = Relu(a) o = MatMul(p, t) v = Transpose<perm=[1,0,2]>(o) y = Reshape(v, s2)"), {"s": [5, 2, 4], "w": (8, 8)} | BACK, "MatMul"),
     "every two samples": (of_x("q = Transpose<perm=[1,0,2]>(x) k = Transpose<perm=[1,2,0]>(x) a = MatMul(q, k) o = MatMul(a, q) y = Transpose<perm=[1,0,2]>(o)"), {}, "MatMul"),
     "a sum of samples": (of_x("q = Transpose<perm=[1,2,0]>(x) k = Transpose<perm=[1,0,2]>(x) y = MatMul(q, k)", "5,8,8"), {}, "MatMul"),
     "its own transpose": (of_x("q = Transpose<perm=[1,0,2]>(x) y = Add(x, q)", "5,5,8"), {}, "Add"),
@@ -89,10 +88,7 @@ MIXED = {
     "a Conv over samples": (of_rows("q = Transpose<perm=[1,0]>(r) u = Unsqueeze(q, one) y = Conv<pads=[1,1]>(u, w)", "8,1,5"), FLAT | {"w": (1, 1, 3)}, "Conv"),
     "a Softmax over samples": (of_x("y = Softmax<axis=0>(x)"), {}, "Softmax"),
     "a mean of samples": (of_x("m = ReduceMean<keepdims=0>(x) y = Sub(x, m)"), {}, "ReduceMean"),
-    "a mean of rows": (of_rows("m = ReduceMean(r, z) o = Sub(r, m) y = Reshape(o, s2)"), FLAT | BACK, "ReduceMean"),
-    "sums up to a row": (of_rows("o = CumSum(r, n) y = Reshape(o, s2)"), FLAT | BACK | {"n": 0}, "CumSum"),
     "the largest rows": (of_rows("y, i = TopK<axis=0>(r, k)", "3,8"), FLAT, "TopK"),
-    "some rows": (of_rows("o = Gather<axis=0>(r, i) y = Reshape(o, s2)", "1,3,8"), {"s": [5, 8], "i": [0, 2, 4], "s2": [1, 3, 8]}, "Gather"),
     "one sample": (of_x("y = Gather<axis=0>(x, i)", "5,8"), {"i": 0}, "Gather"),
     "a place in one sample": (of_x("y = ScatterND(x, i, u)"), {"i": [[0, 2, 3], [0, 1, 1]], "u": (2,)}, "ScatterND"),
     "places": ("(float[1,5,8] x) => (int64[3,K] y) { y = NonZero(x) }", {}, "NonZero"),
@@ -229,6 +225,10 @@ def test_operators_tell_the_axis_of_an_output(tmp_path):
 
 
 MOVED = {
+    "attention of merged tokens": (of_x("q = MatMul(x, w) r = Reshape(q, s) t = Transpose<perm=[1,0,2]>(r) u = Transpose<perm=[0,2,1]>(t) a = MatMul(t, u) p = Relu(a) o = MatMul(p, t) v = Transpose<perm=[1,0,2]>(o) y = Reshape(v, s2)"), {"s": [5, 2, 4], "w": (8, 8)} | BACK),
+    "a mean of rows": (of_rows("m = ReduceMean(r, z) o = Sub(r, m) y = Reshape(o, s2)"), FLAT | BACK),
+    "sums up to a row": (of_rows("o = CumSum(r, n) y = Reshape(o, s2)"), FLAT | BACK | {"n": 0}),
+    "some rows": (of_rows("o = Gather<axis=0>(r, i) y = Reshape(o, s2)", "1,3,8"), {"s": [5, 8], "i": [0, 2, 4], "s2": [1, 3, 8]}),
     "steps first": ("(float[1,5,3] x) => (float[1,5,4] y) { t = Reshape(x, s) o, h = RNN<hidden_size=4>(t, w, v) q = Squeeze(o, a) y = Reshape(q, s2) }", {"s": [5, 1, 3], "s2": [1, 5, 4], "w": (1, 4, 3), "v": (1, 4, 4), "a": [1]}),
     "two directions": ("(float[1,5,3] x) => (float[1,5,8] y) { t = Reshape(x, s) o, h = RNN<hidden_size=4, direction=\"bidirectional\">(t, w, v) q = Reshape(o, s3) y = Reshape(q, s2) }", {"s": [5, 1, 3], "s2": [1, 5, 8], "s3": [5, 1, 8], "w": (2, 4, 3), "v": (2, 4, 4)}),
     "merged before": ("(float[1,8,5] x) => (float[1,5,8] y) { t = Transpose<perm=[2,0,1]>(x) r = Reshape(t, s) c = Conv<pads=[1,1]>(r, w) y = Reshape(c, s2) }", {"w": (8, 8, 3), "s": [1, 8, 5], "s2": [1, 5, 8]}),

@@ -19,7 +19,7 @@ from serde.passes.batch.places import ONE, Place
 from serde.passes.batch.state import Conflict, State
 
 OUTPUT = "Output"  # stands for an operator in messages about outputs
-MOST_VISITS = 20_000  # of nodes beside 20 times as many as there are
+MOST_VISITS = 4_000  # of nodes beside 5 times as many as there are
 
 
 @dataclass
@@ -51,24 +51,34 @@ class Analysis:
         Raises:
             Unconvertible: with the nodes that do not work sample by sample.
         """
-        state, count = self.state, len(self.graph.nodes)
-        start, most = 0, MOST_VISITS + 20 * count
         ambiguous: dict[str, Conflict] = {}
-        while True:
+        if self._search(ambiguous):
+            return self
+        if self.batch == 1:
+            del self.state
+            self.state.is_thorough = True
+            if self._search({}):
+                return self
+        raise Unconvertible("batch", self.list_problems(ambiguous))
+
+    def _search(self, ambiguous: dict[str, Conflict]) -> bool:
+        """Whether places are found that all nodes take; enter the outputs that are ambiguous."""
+        state, count = self.state, len(self.graph.nodes)
+        self.visits, most = 0, MOST_VISITS + 5 * count
+        start: int | None = 0
+        while start is not None:
             try:
                 for state.start in range(start, count):
                     node = self.graph.nodes[state.start]
                     self.visit(node)
                     self.check_outputs(node.outputs)
                 self.expand_outputs()
-                return self
+                return True
             except Conflict as conflict:
                 if conflict.node.op == OUTPUT:
                     ambiguous.setdefault(conflict.node.name, conflict)
-                again = state.choose_again(conflict.mask) if self.visits < most else None
-                if again is None:
-                    raise Unconvertible("batch", self.list_problems(ambiguous)) from None
-                start = again
+                start = state.choose_again(conflict.mask) if self.visits < most else None
+        return False
 
     def visit(self, node: Node) -> None:
         """Enter the places of a node's outputs.

@@ -61,7 +61,9 @@ def _find_axis(state: State, node: Node, placed: Mapping[int, Place]) -> SampleA
     where = f"along axis {placed[first].axis} of {_name(node.inputs[first])}"
     known = has_sample_axes(node.qualified_op)
     require(known, f"may mix the samples of a batch of {state.batch}, {where}. {ADVICE}")
-    for axis in find_sample_axes(node):
+    if node not in state.axes:
+        state.axes[node] = find_sample_axes(node)
+    for axis in state.axes[node]:
         own = [(axis.inputs[i], p) for i, p in placed.items() if axis.inputs[i] != ANY]
         if all(p == (own[0][1].move(p.axis)) and a == p.axis for a, p in own):
             return axis
@@ -109,7 +111,7 @@ def _reshape(state: State, node: Node, placed: Mapping[int, Place]) -> tuple[Pla
     place, before, after = placed[0], x.ranked_shape, out.ranked_shape
     require(0 not in (*before, *after), f"has no elements. {ADVICE}")
     places = find_reshaped_places(before, place, after, state.batch)
-    moved = find_moved_places(after, places) if state.batch == 1 else []
+    moved = find_moved_places(after, places, state.is_thorough) if state.batch == 1 else []
     places += moved
     natural = natural_place(node, place)
     if natural is not None:

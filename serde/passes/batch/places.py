@@ -24,9 +24,13 @@ class Size(NamedTuple):
 
     def divide(self, other: Size) -> Size | None:
         """The quotient, where it is one whatever the names stand for."""
+        if not other.number or self.number % other.number:
+            return None
+        if not other.names:
+            return Size(self.number // other.number, self.names)
         rest = Counter(self.names)
         rest.subtract(other.names)
-        if not other.number or self.number % other.number or any(n < 0 for n in rest.values()):
+        if any(n < 0 for n in rest.values()):
             return None
         return Size(self.number // other.number, tuple(sorted(rest.elements())))
 
@@ -108,13 +112,15 @@ def find_reshaped_places(before: Shape, place: Place, after: Shape, batch: int) 
     return sorted(places, key=lambda p: _rank_place(before, place, after, p))
 
 
-def find_moved_places(after: Shape, exact: Sequence[Place]) -> list[Place]:
-    """Axes of 1 to which a Transpose before the Reshape has to move a batch of 1.
+def find_moved_places(after: Shape, exact: Sequence[Place], is_thorough: bool) -> list[Place]:
+    """Axes to which a Transpose before the Reshape has to move a batch of 1.
 
-    Tools that simplify models write a Transpose of an axis of 1 as a Reshape.
+    Tools that simplify models write a Transpose of an axis of 1 as a Reshape, and then two as one.
+    Axes of 1 are natural; ``is_thorough`` adds those where the batch is in front of other sizes.
     """
-    alone = (Place(axis) for axis, dim in enumerate(after) if dim == 1)
-    return [place for place in alone if place not in exact]
+    sizes = ((axis, dim) for axis, dim in enumerate(after) if isinstance(dim, int))
+    places = (Place(axis, ONE, Size(dim)) for axis, dim in sizes if dim == 1 or is_thorough)
+    return [place for place in places if place not in exact]
 
 
 def _split_axis(

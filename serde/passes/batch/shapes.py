@@ -74,10 +74,14 @@ def _write_moved(
         shape = (*shape[: place.axis], 1, *(1 for _ in inner), *shape[place.axis :])
     first = move_axis_perm(len(shape), place.axis, 0)
     x = g.emit("Transpose", x, perm=first)
-    kept = [g.size_of(read_size(d)) for i, d in enumerate(node.outputs[0].ranked_shape)
-            if i != new.axis]  # fmt: skip
-    x = g.emit("Reshape", x, g.join([-1, *kept]))
-    return "Transpose", [x], {"perm": move_axis_perm(rank, 0, new.axis)}
+    sizes: Elements = [g.size_of(read_size(d)) for d in node.outputs[0].ranked_shape]
+    before, behind = sizes[: new.axis], sizes[new.axis + 1 :]
+    if new.is_alone:
+        x = g.emit("Reshape", x, g.join([-1, *before, *behind]))
+        return "Transpose", [x], {"perm": move_axis_perm(rank, 0, new.axis)}
+    x = g.emit("Reshape", x, g.join([-1, *sizes]))
+    x = g.emit("Transpose", x, perm=move_axis_perm(rank + 1, 0, new.axis))
+    return "Reshape", [x, g.join([*before, -1, *behind])], {}
 
 
 def _new_shape(

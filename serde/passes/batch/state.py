@@ -11,6 +11,7 @@ import numpy as np
 from serde.errors import ConversionError, require
 from serde.ir.graph import Node, Value, show_shape
 from serde.passes.batch.places import ONE, Place, has_size
+from serde.spec.sample_axes import SampleAxis
 
 Array = np.ndarray[Any, Any]
 ADVICE = "Convert it at the batch it was made for, or end the model before it (--outputs)"
@@ -49,6 +50,8 @@ class State:
         results: such outputs of graphs and subgraphs, by the graph's ``id``.
         uniform: axes along which values that do not depend on the batch have equal numbers.
         moved: results of a Reshape before which a Transpose has to move the batch.
+        is_thorough: whether a batch of 1 may be moved in front of other sizes.
+        axes: the sample axes of nodes that were asked for.
         choices: those that were made, in their order.
         start: the node of the whole graph that is looked at.
     """
@@ -60,6 +63,8 @@ class State:
     results: dict[int, dict[int, Place]] = field(default_factory=dict)
     uniform: dict[Value, frozenset[int]] = field(default_factory=dict)
     moved: set[Value] = field(default_factory=set)
+    is_thorough: bool = False
+    axes: dict[Node, tuple[SampleAxis, ...]] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
     start: int = 0
     masks: dict[Value, int] = field(default_factory=dict)

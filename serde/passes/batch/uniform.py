@@ -47,7 +47,7 @@ def _are_uniform(node: Node, axes: Iterable[int | None], known: Axes) -> bool:
 
 def is_uniform(value: Value, axis: int, known: Axes) -> bool:
     """Whether a value has the same numbers at all indices along an axis."""
-    if value.shape is None or value.shape[axis] == 1 or axis in known.get(value, ()):
+    if value.shape is None or value.shape[axis] in (0, 1) or axis in known.get(value, ()):
         return value.shape is not None
     if value.tensor is None:
         return False

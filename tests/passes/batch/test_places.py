@@ -7,7 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from serde.passes.batch.places import ONE, Place, Size, find_reshaped_places, multiply, read_size
+from serde.passes.batch.places import (
+    ONE,
+    Place,
+    Size,
+    find_moved_places,
+    find_reshaped_places,
+    multiply,
+    read_size,
+)
 
 
 def place(axis: int, outer: int = 1, inner: int = 1) -> Place:
@@ -84,3 +92,8 @@ def test_each_place_keeps_the_samples(batch):
                 np.testing.assert_array_equal(samples_of(x, old, 5), samples_of(y, new, 5))
                 count += 1
     assert count > 100
+
+
+def test_axes_that_a_transpose_moves_the_batch_to():
+    assert find_moved_places((5, 1, 8), [place(0, 1, 5)], False) == [place(1)]
+    assert find_moved_places((5, 1, "H"), [place(1)], True) == [place(0, 1, 5)]
