@@ -224,6 +224,18 @@ def test_operators_tell_the_axis_of_an_output(tmp_path):
     assert_is_rebatched(model, tmp_path, "N", targets={"h": 1})
 
 
+CRNN = """(float[1,3,4,6] x) => (float[6,1,5] y) { c = Conv(x, k) q = Squeeze(c, two)
+  t = Transpose<perm=[2,0,1]>(q) o, h, e = LSTM<hidden_size=4>(t, w, r, , , i, i) s = Squeeze(o, one)
+  f = Reshape(s, rows) g = Gemm(f, d) y = Reshape(g, steps) }"""
+
+
+@pytest.mark.parametrize("batch", ["N", 3])
+def test_rows_of_all_steps_come_back_as_steps(batch, tmp_path):
+    sizes = {"two": [2], "one": [1], "rows": [-1, 4], "steps": [6, 1, -1]}
+    weights = {"k": (3, 3, 4, 1), "w": (1, 16, 3), "r": (1, 16, 4), "i": (1, 1, 4), "d": (4, 5)}
+    assert_is_rebatched(model_with(CRNN, **sizes, **weights), tmp_path, batch, targets={"y": 1})
+
+
 MOVED = {
     "attention of merged tokens": (of_x("q = MatMul(x, w) r = Reshape(q, s) t = Transpose<perm=[1,0,2]>(r) u = Transpose<perm=[0,2,1]>(t) a = MatMul(t, u) p = Relu(a) o = MatMul(p, t) v = Transpose<perm=[1,0,2]>(o) y = Reshape(v, s2)"), {"s": [5, 2, 4], "w": (8, 8)} | BACK),
     "a mean of rows": (of_rows("m = ReduceMean(r, z) o = Sub(r, m) y = Reshape(o, s2)"), FLAT | BACK),

@@ -145,4 +145,4 @@ def _rank_place(before: Shape, old: Place, after: Shape, new: Place) -> tuple[in
     factors = (new.outer != ONE) + (new.inner != ONE)
     is_behind = old.axis == new.axis and before[: old.axis] == after[: new.axis]
     is_before = before[old.axis + 1 :] == after[new.axis + 1 :]
-    return factors, not is_behind, not is_before, new.axis
+    return factors, not is_before, not is_behind, new.axis
