@@ -57,7 +57,7 @@ REDUCING = MEANS | ADDING_UP | {"ReduceMax", "ReduceMin"}
 
 @dataclass
 class Float32Parts:
-    """What stays in float32: nodes, by identity, and inputs that are indices, places or lengths.
+    """What stays in float32: nodes, by identity, and inputs that are places, lengths or angles.
 
     ``beyond`` are results that may be larger than float16 has, and are clipped to it.
     """

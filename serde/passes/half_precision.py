@@ -26,7 +26,7 @@ def to_float16(graph: Graph, keep: Collection[str] = (), ends: bool = False) -> 
 
     In float32 stay what ``find_float32_parts`` tells, the operators in ``keep``, those without
     float16, and those with an operand whose element type is not known. So do inputs and outputs,
-    unless ``ends`` is set; inputs that are indices, places or lengths stay all the same.
+    unless ``ends`` is set; inputs that are indices, places, lengths or angles stay so.
 
     Raises:
         UsageError: for a name in ``keep`` that is no operator, and where ``ends`` is set for a

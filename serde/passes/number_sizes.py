@@ -106,9 +106,12 @@ class Sizes:
         numbers = [v for v in node.inputs if v is not None and is_numeric(v)]
         is_typed = len(numbers) == sum(v is not None for v in node.inputs)
         rule = RULES.get(node.op) if is_typed and not node.domain else None
-        if node.op in BOUNDED and not node.domain:
+        activations = node.attrs.get("activations")
+        names = activations if isinstance(activations, tuple) else ()
+        is_bounded = node.op in BOUNDED and all(name in BOUNDED for name in names)
+        if is_bounded and not node.domain:
             size = Size(BOUNDED[node.op], True)
-        elif node.op in NORMALIZING and not node.domain:
+        elif node.op in BOUNDED.keys() | NORMALIZING and not node.domain:
             size = UNKNOWN
         elif rule is not None and numbers:
             size = rule(self, node, numbers)

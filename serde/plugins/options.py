@@ -151,7 +151,7 @@ class ReadOptions:
     )
     fp16_io: bool | None = option(
         "Inputs and outputs in float16 with --fp16.",
-        "Inputs that are indices, places or lengths stay float32.", kind="flag",
+        "Inputs that are indices, places, lengths or angles stay float32.", kind="flag",
     )  # fmt: skip
     weights: str | None = option(
         "Large weights in fewer bits: fp16, bf16 or int8.",
