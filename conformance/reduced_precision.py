@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import serde
+from serde.bridges import onnxruntime
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
 from serde.pipeline import get_profile
@@ -101,10 +102,14 @@ def examine(
 
 
 def run_all(consumer: str, path: Path, feeds: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
-    """What a consumer computes; ONNX Runtime with its optimizers and without."""
+    """What a consumer computes; ONNX Runtime with its optimizers, without, and with roundings.
+
+    Without float16, the last computes the same again.
+    """
     if consumer != HERE:
         return iter([run(consumer, str(path), feeds)])
-    return iter([run_at(level, path, feeds) for level in LEVELS])
+    runs = [run_at(level, path, feeds) for level in LEVELS]
+    return iter([*runs, onnxruntime.run(path, feeds, rounded=True)])
 
 
 def as_single(array: Any) -> Any:
