@@ -97,7 +97,8 @@ class _Finder:
         self.saturated = find_saturated(self.nodes, graph.outputs)
         self.sizes = Sizes(graph, self.nodes, self.saturated)
         self.divided = find_divided(self.nodes, graph.outputs)
-        self.rooted = find_divided(self.nodes, graph.outputs, ROOTS, MATRIX_PRODUCTS)
+        through = MATRIX_PRODUCTS | REDUCING
+        self.rooted = find_divided(self.nodes, graph.outputs, ROOTS, through)
 
     def run(self) -> Float32Parts:
         for node in self.nodes:
@@ -106,6 +107,8 @@ class _Finder:
             )
             for value in find_floats(node) if is_compared else find_places(node):
                 self.keep_origin(node, value)
+            if node.op == "Div" and not node.domain:
+                self.find_divided_product(node)
         for value, makers in self.makers.items():
             for node in makers if len(makers) > 1 else ():
                 self.keep_sums(node.inputs[0], value, set())
@@ -115,6 +118,20 @@ class _Finder:
             for node in self.nodes:
                 self.follow(node)
         return self.parts
+
+    def find_divided_product(self, node: Node) -> None:
+        """See whether a product of matrices is divided by what is computed of the data."""
+        value, divisor = node.inputs[:2]
+        if divisor is None or divisor.tensor is not None or self.sizes[divisor].is_known:
+            return
+        makers = self.makers.get(value, []) if value is not None else []
+        while len(makers) == 1 and makers[0].op in MOVES and makers[0].inputs[0] is not None:
+            makers = self.makers.get(makers[0].inputs[0], [])
+        for maker in makers:
+            floats = [v for v in find_floats(maker) if v.tensor is None]
+            if maker.op in MATRIX_PRODUCTS and len(floats) > 1 and not maker.domain:
+                self.keep_node(maker)
+                self.sums.update(maker.outputs)
 
     def keep_sums(self, value: Value | None, start: Value, seen: set[Value | None]) -> bool:
         """Keep what a turn of a loop adds to a state: float16 would lose all but the first turns.
@@ -189,10 +206,9 @@ class _Finder:
             return True
         if node.op in ("Div", "Reciprocal") and self.is_beyond(node.inputs[-1]):  # type: ignore[arg-type]
             return True
-        y = node.outputs[0]
-        is_passing = is_elementwise(node.op) or node.op in REDUCING
-        is_product = node.op in MATRIX_PRODUCTS and len(floats) == 1 and y in self.rooted
-        is_passing = (is_passing and node.op not in SATURATING) or is_product
+        is_passing = is_elementwise(node.op) or node.op in REDUCING or is_inverse(node)
+        is_product = node.op in MATRIX_PRODUCTS and len(floats) == 1
+        is_passing |= is_product and node.outputs[0] in self.rooted
         return is_passing and bool(floats) and all(
             v in self.sums or v in self.places for v in floats
         )  # fmt: skip
@@ -324,6 +340,16 @@ def is_root(node: Node) -> bool:
     if exponent is None or exponent.tensor is None:
         return True
     return bool((exponent.array() < 1).all())
+
+
+def is_inverse(node: Node) -> bool:
+    """Whether a node makes large numbers of small ones."""
+    if node.op != "Pow":
+        return node.op == "Reciprocal"
+    exponent = node.inputs[1]
+    return (
+        exponent is not None and exponent.tensor is not None and bool((exponent.array() < 0).all())
+    )
 
 
 def is_accumulating(node: Node) -> bool:

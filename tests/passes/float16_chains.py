@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import onnx
 
-from tests.passes.float16_networks import Array, Network
+from tests.passes.float16_network import Array, Network
 
 Shape = tuple[int, int]
 Step = Callable[[Network, str, Shape], str]

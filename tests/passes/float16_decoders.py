@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from tests.passes.float16_networks import Array, Network
+from tests.passes.float16_network import Array, Network
 
 LENGTH, SIZE, HEADS, INNER, TOKENS = 6, 32, 4, 64, 50
 LOWEST = -3.4028235e38

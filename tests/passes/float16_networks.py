@@ -3,76 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
-from onnx.numpy_helper import from_array
 
-Array = np.ndarray[Any, Any]
-Draw = np.random.Generator
-CODES = {np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t))
-         for t in ("float32", "int64", "int32", "bool")}  # fmt: skip
-
-
-@dataclass
-class Network:
-    """A network in the making; ``apply`` adds a node and returns the name of its result."""
-
-    rng: Draw
-    nodes: list[Any] = field(default_factory=list)
-    constants: dict[str, Array] = field(default_factory=dict)
-    feeds: dict[str, Array] = field(default_factory=dict)
-
-    def apply(self, op: str, *inputs: Any, count: int = 1, **attrs: Any) -> Any:
-        names = [x if isinstance(x, str) else self.constant(x) for x in inputs]
-        outputs = [f"v{len(self.nodes)}_{i}" for i in range(count)]
-        self.nodes.append(helper.make_node(op, names, outputs, **attrs))
-        return outputs[0] if count == 1 else outputs
-
-    def constant(self, value: Any) -> str:
-        array = np.asarray(value)
-        array = array.astype(np.float32) if array.dtype == np.float64 else array
-        name = f"c{len(self.constants)}"
-        self.constants[name] = array
-        return name
-
-    def feed(self, array: Array) -> str:
-        name = f"x{len(self.feeds)}"
-        self.feeds[name] = array
-        return name
-
-    def floats(self, *shape: int, scale: float = 1.0) -> str:
-        return self.feed((self.rng.standard_normal(shape) * scale).astype(np.float32))
-
-    def weights(self, *shape: int) -> Array:
-        fan = int(np.prod(shape[:-1])) if len(shape) == 2 else int(np.prod(shape[1:]))
-        return (self.rng.standard_normal(shape) / np.sqrt(max(fan, 1))).astype(np.float32)
-
-    def counts(self, *shape: int, most: int = 1 << 24) -> str:
-        """Integers of all sizes up to ``most``, as floats."""
-        exponents = self.rng.uniform(0, np.log2(most), shape)
-        kind = self.rng.choice([np.int64, np.int32])
-        return self.apply("Cast", self.feed((2.0**exponents).astype(kind)), to=1)
-
-    def positions(self, *shape: int) -> str:
-        kind = self.rng.choice([np.int64, np.int32])
-        return self.feed(self.rng.integers(0, 8192, shape).astype(kind))
-
-    def choose(self, *options: Any) -> Any:
-        return options[self.rng.integers(len(options))]
-
-    def model(self, *outputs: str) -> onnx.ModelProto:
-        inputs = [helper.make_tensor_value_info(n, CODES[a.dtype], a.shape)
-                  for n, a in self.feeds.items()]  # fmt: skip
-        ends = [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs]
-        tensors = [from_array(a, n) for n, a in self.constants.items()]
-        graph = helper.make_graph(self.nodes, "g", inputs, ends, tensors)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-        return onnx.shape_inference.infer_shapes(model)
-
+from tests.passes.float16_network import Array, Network
 
 FAMILIES: dict[str, Callable[[Network], str]] = {}
 
@@ -227,8 +162,34 @@ def indices(n: Network) -> str:
 
 @family
 def large_products(n: Network) -> str:
-    kind = n.choose("divided", "scaled", "steps", "power", "sum", "weights", "exp", "mean", "norm")
+    kind = n.choose(
+        "cosine",
+        "linear attention",
+        "divided",
+        "scaled",
+        "steps",
+        "power",
+        "sum",
+        "weights",
+        "exp",
+        "mean",
+        "norm",
+    )
     x, y = n.floats(4, 8, scale=500), n.floats(4, 8, scale=500)
+    if kind == "cosine":
+        a = n.apply("MatMul", x, n.apply("Transpose", y, perm=[1, 0]))
+        lengths = [n.apply("ReduceL2", v, np.array([1])) for v in (x, y)]
+        lengths[1] = n.apply("Transpose", lengths[1], perm=[1, 0])
+        return n.apply("Div", a, n.apply("Mul", *lengths))
+    if kind == "linear attention":
+        x, y = n.apply("Relu", x), n.apply("Relu", y)
+        a = n.apply(
+            "MatMul", x, n.apply("MatMul", n.apply("Transpose", y, perm=[1, 0]), n.floats(4, 6))
+        )
+        total = n.apply(
+            "ReduceSum", n.apply("Mul", x, n.apply("ReduceSum", y, np.array([0]))), np.array([1])
+        )
+        return n.apply("Div", a, n.apply("Add", total, 1e-6))
     if kind == "divided":
         z = n.feed(n.rng.uniform(500, 900, (4, 8)).astype(np.float32))
         return end(n, n.apply("Div", n.apply("Mul", x, y), n.apply("Mul", z, z)), 8)
@@ -258,7 +219,27 @@ def large_products(n: Network) -> str:
 @family
 def quiet_signals(n: Network) -> str:
     x = n.floats(2, 64, scale=1e-4)
-    kind = n.choose("spectrum", "energy", "rms", "product", "norm", "peak", "variance", "root")
+    kind = n.choose(
+        "spectrum",
+        "energy",
+        "rms",
+        "product",
+        "norm",
+        "peak",
+        "variance",
+        "root",
+        "loudest",
+        "gain",
+    )
+    if kind == "loudest":
+        e = n.apply("Unsqueeze", n.apply("Mul", x, x), np.array([1]))
+        e = n.apply("AveragePool", e, kernel_shape=[16], strides=[16])
+        return n.apply("Div", e, n.apply("ReduceMax", e))
+    if kind == "gain":
+        e = n.apply("MatMul", n.apply("Pow", x, 2.0), np.abs(n.weights(64, 8)))
+        smooth = n.apply("Add", n.apply("ReduceMean", e, np.array([0])), 1e-12)
+        e = n.apply("Mul", e, n.apply("Pow", smooth, -0.98))
+        return n.apply("Sub", n.apply("Pow", n.apply("Add", e, 2.0), 0.5), 2**0.5)
     if kind == "spectrum":
         t = 2 * np.pi * np.outer(np.arange(64), np.arange(16)) / 64
         x = n.apply("Mul", x, np.hanning(64))
