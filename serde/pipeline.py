@@ -40,6 +40,7 @@ from serde.passes.fixed_sizes import fix_batch, settle_fixed_sizes
 from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.half_precision import to_float16
 from serde.passes.merge_factors import merge_factors
+from serde.passes.name_apart import name_apart
 from serde.passes.set_inputs import set_inputs
 from serde.passes.single_precision import to_float32
 from serde.passes.unfold_shared import unfold_shared
@@ -133,6 +134,7 @@ def raise_to_ir(
         graph = apply("fold_batchnorm", plain, merge_factors(fold_batchnorm(plain)))
     if options.get("fp16") or options.get("weights"):
         graph = change_precision(without_functions(graph), options)
+    graph = name_apart(graph)
     check_graph(graph)
     if options.get("copy"):
         copy_weights(graph)
