@@ -87,7 +87,7 @@ def fill_lengths(layers: list[Node], internals: Internals, feeds: Feeds) -> tupl
         data, lengths = node.inputs[0], node.inputs[-1]
         name = None if lengths is None else internals.find_variable(lengths)
         shape = internals.infer_shape(data, feeds)
-        if name in feeds and shape:
+        if name is not None and name in feeds and shape:
             done[name] = np.full_like(feeds[name], shape[0])
         else:
             others.append(node.name)

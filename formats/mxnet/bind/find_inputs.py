@@ -11,7 +11,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from serde.errors import UsageError
-from serde.ir.graph import Graph, Node, Shape, Value, show_shape
+from serde.ir.geometry import Ints
+from serde.ir.graph import Graph, Node, Value, show_shape
 from serde.passes.cut_inputs import LABEL
 
 from ..infer_shapes.relations import ALIKE
@@ -35,7 +36,7 @@ ALIKE_OR_JOINED = ALIKE | {"Concat", "stack"}
 
 
 def find_inputs(
-    graph: Graph, variables: Mapping[str, Declared], shapes: Mapping[str, Shape],
+    graph: Graph, variables: Mapping[str, Declared], shapes: Mapping[str, Ints],
     named: Collection[str], path: str,
 ) -> tuple[list[str], list[str]]:  # fmt: skip
     """The variables with an array in the file at ``path`` that are inputs, and those of labels.
@@ -64,7 +65,7 @@ def find_inputs(
     return [n for n in shapes if n in data], [n for n in shapes if n in labels - data]
 
 
-def _ask_for_inputs(names: list[str], shapes: Mapping[str, Shape], path: str) -> str:
+def _ask_for_inputs(names: list[str], shapes: Mapping[str, Ints], path: str) -> str:
     listed = ", ".join(f"{n!r} {show_shape(shapes[n])}" for n in names[:8])
     example = ",".join(map(str, shapes[names[0]]))
     return (
@@ -96,7 +97,7 @@ class _Reading:
 
     def __init__(
         self, graph: Graph, others: Sequence[Value], parameters: Collection[str],
-        shapes: Mapping[str, Shape], named: Collection[str],
+        shapes: Mapping[str, Ints], named: Collection[str],
     ) -> None:  # fmt: skip
         self.parameters = {v for v in graph.inputs if v.name in parameters}
         self.fed = {v for v in others if v.name not in shapes or v.name in named}

@@ -138,7 +138,7 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
     if path.is_dir():
         files = _files(path)
         if any(f.is_symbol for f in files) or not _symbol_path(path).is_file():
-            return _pair(_select_single(files, path), files, weights, epoch, str(path))
+            return _pair(_select_single(files, str(path)), files, weights, epoch, str(path))
     symbol = _symbol_named(path)
     if looks_like_params(symbol.head) or symbol.name.endswith(".params"):
         if weights is not None or epoch is not None:
@@ -260,7 +260,7 @@ def _text(path: Path) -> bytes:
     return read_regular(path, MOST_JSON)
 
 
-def _select_single(files: Sequence[Candidate], where: Path) -> Candidate:
+def _select_single(files: Sequence[Candidate], where: str) -> Candidate:
     syms = [f for f in files if f.is_symbol]
     if not syms and any(f.is_params for f in files):
         raise MalformedFile(where, UNSAVED)
