@@ -131,15 +131,20 @@ def _without_repeats(theirs: Sequence[_Name], arrays: Mapping[str, Tensor]) -> l
         layers.setdefault(name.block, []).append(name)
     first: dict[Hashable, tuple[str, ...]] = {}
     for block, names in layers.items():
-        first.setdefault(tuple((n.kind, _digest(arrays[n.full])) for n in names), block)
+        content = [(n.kind, *_digest(arrays[n.full])) for n in names]
+        has_numbers = any(is_varied for _, is_varied, _ in content)  # not as it was initialized
+        first.setdefault(tuple(content) if has_numbers else block, block)
     kept = set(first.values())
     return [t for t in theirs if t.block in kept]
 
 
-def _digest(tensor: Tensor) -> Hashable:
+def _digest(tensor: Tensor) -> tuple[bool, Hashable]:
+    """Whether an array has two different numbers, and what stands for all of it."""
     import hashlib
 
-    return tensor.shape, tensor.dtype, hashlib.sha256(tensor.load().tobytes()).digest()
+    array = tensor.load()
+    is_varied = bool(array.size and (array != array.flat[0]).any())
+    return is_varied, (array.shape, str(array.dtype), hashlib.sha256(array.tobytes()).digest())
 
 
 def _join_other_kinds(

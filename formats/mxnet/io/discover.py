@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from serde.errors import MalformedFile, UsageError
 from serde.io.command_files import active_files
 from serde.io.sniff import read_head, read_regular, refuse_missing
+from serde.ir.budget import active_budget
 
 from .archive import Archive, is_archive, is_zip, open_archive
 from .block_json import name_parameters, parse_block
@@ -154,7 +155,8 @@ def _find_in_archive(archive: Archive, weights: Params | None, epoch: int | None
     inner = _inner_archive(files)
     if inner is None or archive.data is not None:
         return _pair(_select_single(files, archive.path), files, weights, epoch, archive.path)
-    with open_archive(inner.name, inner.head, inner.text()) as nested:
+    data = archive.read(inner.name, active_budget().most_bytes)
+    with open_archive(inner.name, inner.head, data) as nested:
         return _find_in_archive(nested, weights, epoch)
 
 
