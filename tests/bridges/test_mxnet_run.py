@@ -46,6 +46,10 @@ READING: dict[str, tuple[Any, dict[str, Any]]] = {
     "matched up to a layer": (BLOCK, {"match_params": True, "outputs": ["a"]}),
     "matched, one input fixed": (BLOCK, {"match_params": True, "set_inputs": {"data": array(2, 5)}}),
     "without names": (LIST, {"inputs": {**SHAPE, "shift": (1, 4)}}),
+    "saved whole, without names": (
+        [WHOLE[n] for n in ("data", "a_weight", "a_bias", "shift", "b_weight", "b_bias",
+                            "softmax_label")], {},
+    ),
     "saved whole": (WHOLE, {}),
     "saved whole, without a shape": (WHOLE, {"inputs": {}}),
     "saved whole, begun at the data": (WHOLE, {"cut_inputs": ["data"]}),

@@ -255,19 +255,24 @@ def _are_compatible(a: Shape | None, b: Shape | None) -> bool:
 def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
     """Arrays without names, in the order of the variables or with the auxiliary states last.
 
+    There are as many as parameters, or as variables, where an executor's were saved whole.
+
     Raises:
         MalformedFile: where neither order fits in number and shapes, or both do.
     """
-    shapes = _find_parameters(symbol)
     states = {
         v.name for node in symbol.graph.nodes if node.op.startswith("BatchNorm")
         for v in node.inputs[3:] if v is not None
     }  # fmt: skip
-    if len(shapes) != len(params.tensors):
+    parameters, variables = [*_find_parameters(symbol)], [v.name for v in symbol.graph.inputs]
+    names = parameters if len(params.tensors) == len(parameters) else variables
+    if len(params.tensors) != len(names):
         raise MalformedFile(
-            params.path, f"{len(params.tensors)} arrays without names for {len(shapes)} parameters"
+            params.path,
+            f"{len(params.tensors)} arrays without names for {len(parameters)} parameters. Save "
+            "them by name",
         )
-    orders = {tuple(shapes), tuple(sorted(shapes, key=states.__contains__))}
+    orders = {tuple(names), tuple(sorted(names, key=states.__contains__))}
     candidates = [dict(zip(order, params.tensors, strict=True)) for order in orders]
     fitting = [arrays for arrays in candidates if not list(_find_misshapen(symbol, arrays))]
     if len(fitting) != 1:
