@@ -67,7 +67,7 @@ def _choose_path(model: Any, into: Format) -> str:
     if isinstance(model, (str, os.PathLike)):
         path = Path(model)
         stem = path.name.removesuffix(".json").removesuffix("-symbol")
-        for suffix in (".gz", ".tar", ".tgz", ".onnx"):
+        for suffix in (".gz", ".tar", ".tgz", ".zip", ".mar", ".onnx"):
             stem = stem.removesuffix(suffix)
         return str(path.parent / (stem + into.suffixes[0]))
     return f"{getattr(model, 'name', None) or 'model'}{into.suffixes[0]}"

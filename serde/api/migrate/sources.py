@@ -16,8 +16,8 @@ from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageErro
 from serde.io.command_files import stamp_file
 from serde.plugins import Format, format_of, installed_formats
 
-ARCHIVES = (".tar", ".tar.gz", ".tgz")
-AMBIGUOUS = (".json",)  # endings that files of many kinds have; their content decides
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar")
+AMBIGUOUS = (".json", ".zip")  # endings that files of many kinds have; their content decides
 WILDCARD = re.compile(r"[*?\[]")
 # The package that fsspec needs for a protocol, where their names differ.
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
