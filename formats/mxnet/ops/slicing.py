@@ -16,6 +16,7 @@ from ..target import legalizations, writes
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange
 
 FAR = 2**31 - 1  # an end beyond any axis
+MOST_AXES = 5  # that MXNet's slice takes
 FIX = "Give the sizes of the inputs as numbers (--input)."
 
 
@@ -104,7 +105,14 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = 
         if last != x.ranked_shape[axis]:
             like = align_to_axis(s, emit_arange(s, last), axis, x.rank)
             cut = s.slice_like(cut, like, axes=(axis,))
-    return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    if x.rank <= MOST_AXES:
+        return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    require(not any(by not in (None, 1) for by in step), f"{step=} of {x.rank} axes: MXNet takes "
+            f"steps along tensors of {MOST_AXES} axes. Reshape the tensor to fewer.")  # fmt: skip
+    for axis, (first, last) in enumerate(zip(begin, end, strict=True)):
+        if first is not None:
+            cut = s.slice_axis(cut, axis=axis, begin=first, end="None" if last is None else last)
+    return cut
 
 
 def bounds_of(size: Dim, first: int, last: int, by: int) -> tuple[int | None, int | None]:

@@ -138,3 +138,23 @@ def test_splits_of_dynamic_sizes_are_refused(body, why, tmp_path):
     model = model_of(f"g ({given}) => (float y) {{ {shape} {body} }}", 18)
     with pytest.raises(Unconvertible, match=why):
         serde.convert(model, tmp_path / "m-symbol.json")
+
+
+@pytest.mark.parametrize("batch", [3, "n"])
+def test_parts_of_tensors_of_six_axes(batch, tmp_path):
+    """MXNet's ``slice`` takes five."""
+    shape = (batch, 3, 2, 2, 2, 2)
+    sizes = ",".join(map(str, shape))
+    body = "y, z, w = Split<axis=1, num_outputs=3>(a)"
+    model = model_of(f"g (float[{sizes}] a) => (float y, float z, float w) {{ {body} }}", 18)
+    serde.convert(model, tmp_path / "m-symbol.json")
+    feeds = {"a": DRAW((3, *shape[1:]), np.float32)}
+    for got, expected in zip(run(str(tmp_path / "m"), feeds), run_model(model, feeds), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    backwards = (
+        "i = Constant<value_ints=[-1]>() e = Constant<value_ints=[-9]>() y = Slice(a, i, e, x, i)"
+    )
+    body = f"x = Constant<value_ints=[1]>() {backwards}"
+    stepped = model_of(f"g (float[{sizes}] a) => (float y) {{ {body} }}", 18)
+    with pytest.raises(Unconvertible, match="of 6 axes: MXNet takes steps along tensors of 5"):
+        serde.convert(stepped, tmp_path / "m-symbol.json")
