@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from serde.errors import ConversionError
@@ -103,7 +103,7 @@ def _link_call(node: Node, body: Graph) -> Iterator[Link]:
     yield from map(Link, node.outputs, body.outputs)
 
 
-LINKS = {
+LINKS: dict[str, Callable[..., Iterator[Link]]] = {
     "_foreach": _link_foreach,
     "_while_loop": _link_while,
     "_cond": _link_cond,

@@ -21,6 +21,10 @@ from ..rules import Bounds, parse
 from .relations import ALIKE
 
 checks = RuleTable("mxnet shapes", parse=parse, hidden=lambda _: True, unset="None")
+OPEN = (
+    "is one that MXNet infers, and nothing that reads the tensor tells it. Write the size into the "
+    "symbol."
+)
 MAY_BE_EMPTY = frozenset({"_split_v2"})  # MXNet's own tests split off parts without elements
 
 
@@ -50,10 +54,9 @@ def check_shapes(
     for v in results[: len(node.outputs)]:
         if v is None or v.shape is None or 0 not in v.shape:
             continue
-        shape = show_shape(v.shape)
-        require(inputs, f"the size 0 in shape={shape} is one that MXNet infers, and nothing that "
-                        "reads the tensor tells it. Write the size into the symbol.")  # fmt: skip
-        raise ConversionError(f"the result has no elements: its shape is {shape}")
+        text = show_shape(v.shape)
+        require(inputs, f"the size 0 in shape={text} {OPEN}")
+        raise ConversionError(f"the result has no elements: its shape is {text}")
 
 
 def are_different(a: Dim, b: Dim) -> bool:

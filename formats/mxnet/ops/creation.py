@@ -14,6 +14,7 @@ from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
+from ..infer_shapes.shape_checks import OPEN
 from ..io.params import TYPES
 from ..rules import dtype_of, reads, reads_second
 from ..target import scalar_value, writes
@@ -23,7 +24,7 @@ MOST = 1 << 22  # elements written into the model
 
 
 def make_full(g, shape: Ints, number, dtype: str):
-    require(all(d >= 0 for d in shape), f"shape={shape} has a negative size")
+    require(all(d >= 0 for d in shape), f"the size -1 in shape={shape} {OPEN}")
     require(np.prod(shape, dtype=np.float64) <= MOST, f"shape={shape} is large for a constant")
     return g.const(arrays.full(shape, number, dtype_of(dtype).numpy))
 
