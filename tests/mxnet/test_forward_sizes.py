@@ -11,7 +11,7 @@ from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.infer_shapes.forward_sizes import ForwardSizes
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.rules import reads
-from serde.ir.graph import DType, Graph, Value
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 from tests.mxnet_live import live_mxnet
 
@@ -27,7 +27,8 @@ def graph_of(sym: Any, *shape: int | str) -> Graph:
 def sizes_of(sym: Any, *shape: int | str) -> list[Any]:
     """What is known of the outputs."""
     graph = graph_of(sym, *shape)
-    sizes = ForwardSizes(graph, reads, {})
+    never = Node("", (), (Value("never"),))
+    sizes = ForwardSizes(graph, reads, {never: (DType.FLOAT32, None)})
     sizes.infer()
     return [sizes.shape_of(v) for v in graph.outputs]
 

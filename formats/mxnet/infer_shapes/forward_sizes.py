@@ -34,17 +34,26 @@ class ForwardSizes(Propagation):
         shapes = {n.outputs[0]: shape for n, (_, shape) in unsettled.items() if shape is not None}
         super().__init__(graph.nodes, shapes)
         self._nodes = [n for n in graph.ordered_nodes() if n not in unsettled]
+        self._open = [n.outputs[0] for n in unsettled]
         self._table, self._builder = table, OnnxBuilder("sizes")
         self._results: dict[Value, Value] = {}  # of rules, in the IR
         self._types = {n.outputs[0]: dtype for n, (dtype, _) in unsettled.items()}
         self._count = 0  # of sizes that are only known when the model runs
 
     def infer(self) -> None:
-        """Learn all that follows from what is known."""
+        """Learn what follows from what is known, until all of the unsettled nodes is."""
         self.run()
         before = None
         while before != (before := (len(self._nodes), len(self._types))):
-            self._nodes = [node for node in self._nodes if not self._follow(node)]
+            self._nodes = [n for n in self._nodes if self._is_settled() or not self._follow(n)]
+
+    def _is_settled(self) -> bool:
+        while self._open:
+            shape = self.shape_of(self._open[-1])
+            if shape is None or None in shape:
+                return False
+            self._open.pop()
+        return True
 
     def type_of(self, value: Value) -> DType | None:
         """The element type of a value, as far as it is known."""
