@@ -10,6 +10,8 @@ from serde.version_converter.adapters.padding import decompose_pad
 from ..rules import Pairs, reads, reads_second
 from ..target import legalizations, scalar_value, writes
 
+EXTREMES = {"maximum": "ReduceMax", "minimum": "ReduceMin"}
+
 
 @reads("Pad")
 def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
@@ -20,9 +22,36 @@ def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
 
 @reads("_npi_pad", only={"reflect_type": ("even",)})
 def read_numpy_pad(g, x, *, pad_width: Pairs, mode="constant", constant_value=0.0):
-    require(mode in ("constant", "edge", "reflect"), f"mode={mode!r}")
+    """Reflections that go back and forth, and NumPy's other modes, are made axis by axis."""
+    known = ("constant", "edge", "reflect", "symmetric", *EXTREMES)
+    require(mode in known, f"mode={mode!r}")
+    require(len(pad_width) == x.rank, f"pad_width={pad_width} of a tensor of {x.rank} axes")
+    sizes = zip(x.ranked_shape, pad_width, strict=True)
+    is_long = any(isinstance(d, int) and max(pair) >= d for d, pair in sizes)
+    if mode in known[3:] or (mode == "reflect" and is_long):
+        for axis, pair in enumerate(pad_width):
+            x = pad_axis(g, x, axis, pair, mode) if any(pair) else x
+        return x
     fill = g.scalar(constant_value, x) if mode == "constant" and constant_value else None
     return g.Pad(x, [a for a, _ in pad_width] + [b for _, b in pad_width], fill, mode=mode)
+
+
+def pad_axis(g, x: Value, axis: int, pair: tuple[int, int], mode: str):
+    """``x`` with elements of its own, or their extremes, before and behind it along an axis."""
+    if mode not in EXTREMES:
+        return g.Gather(x, reflected_places(g, g.size_of(x, axis), pair, mode), axis=axis)
+    extreme = g[EXTREMES[mode]](x, [axis])
+    before, behind = (g.repeat(extreme, count, axis) if count else None for count in pair)
+    return g.Concat(*(part for part in (before, x, behind) if part is not None), axis=axis)
+
+
+def reflected_places(g, size: Value | int, pair: tuple[int, int], mode: str):
+    """Places along an axis that go back and forth; the ends are met twice where symmetric."""
+    length, twice = g.shape_from([size]), int(mode == "symmetric")
+    turn = g.Sub(g.Mul(length, 2), 2 - 2 * twice)
+    places = g.Sub(g.index_range(g.Add(length, sum(pair))), pair[0])
+    forth = g.Mod(places, g.Max(turn, g.const(1, DType.INT64)))
+    return g.Min(forth, g.Sub(g.Sub(turn, twice), forth))
 
 
 @reads_second("_npi_pad", only={"reflect_type": ("even",)})

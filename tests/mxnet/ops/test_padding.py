@@ -31,14 +31,14 @@ CASES = [
         for x in (f32(2, 3), f64(3, 4))
     ),
     numpy("_npi_pad", f32(2, 3), pad_width="((1, 0), (2, 1))", constant_value=2.5),
-    numpy("_npi_pad", f16(2, 3, 2), pad_width="((1, 0), (2, 1), (0, 0))"),
-    refuses(
-        "_npi_pad",
-        f32(2, 3),
-        pad_width="((1, 0), (2, 1))",
-        mode="symmetric",
-        says="mode='symmetric'",
+    *(
+        numpy("_npi_pad", f32(3, 4, 5), pad_width=w, mode=m)
+        for m in ("symmetric", "maximum", "minimum")
+        for w in ("((1, 2), (0, 0), (3, 0))", "((0, 1), (2, 4), (0, 0))")
     ),
+    numpy("_npi_pad", f32(3, 4), pad_width="((0, 0), (9, 5))", mode="symmetric"),
+    numpy("_npi_pad", f16(2, 3, 2), pad_width="((1, 0), (2, 1), (0, 0))"),
+    refuses("_npi_pad", f32(2, 3), pad_width="((1, 0), (2, 1))", mode="wrap", says="mode='wrap'"),
 ]
 
 test_padding = operator_test(CASES)
