@@ -25,6 +25,9 @@ ONNX_RUNTIME, UNOPTIMIZED = "ONNX Runtime", "ONNX Runtime without its optimizers
 SPOILT = frozenset(
     f"test_affine_grid_{n}d{corners}_expanded" for n in (2, 3) for corners in ("", "_align_corners")
 )
+# Whose numbers no runtime gives: onnx.reference counts the places in the shape that follows from the
+# window, which is none that a MaxPool counted them in; ONNX Runtime and TVM in ``output_shape``.
+OF_THE_REFERENCE = frozenset({"test_maxunpool_export_with_output_shape"})
 RANDOM = ("bernoulli", "training_dropout", "random", "multinomial")
 
 
@@ -66,10 +69,20 @@ def all_cases() -> tuple[Case, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         loaded = load_model_tests(kind="node")
-    return tuple(
-        Case(t.name, t.model, [tuple(map(_arrays, d)) for d in t.data_sets], t.rtol, t.atol)
-        for t in loaded
-    )
+    return tuple(Case(t.name, t.model, _data(t), t.rtol, t.atol) for t in loaded)
+
+
+def _data(test: Any) -> list[tuple[Any, ...]]:
+    """The feeds of a test, and the outputs that they should give."""
+    data = [tuple(map(_arrays, d)) for d in test.data_sets]
+    if test.name not in OF_THE_REFERENCE:
+        return data
+    model = _for_onnxruntime(test.model)
+    assert model is not None
+    return [
+        (feeds, run_at(PLAIN, model.SerializeToString(), _name_feeds(model, feeds)))
+        for feeds, _ in data
+    ]
 
 
 def _arrays(value: Any) -> Any:

@@ -218,15 +218,18 @@ def max_unpool(
     g, x: Value, indices: Value, output_shape=None, *, kernel_shape: Ints,
     pads: Ints | None = None, strides: Ints | None = None,
 ):  # fmt: skip
-    """Scatter into zeros of the size the pool began with."""
-    axes = len(kernel_shape)
-    s, p = strides or (1,) * axes, pads or (0,) * (2 * axes)
-    grown = g.Mul(g.Sub(g.Shape(x, start=2), 1), list(s))
-    space = g.Add(grown, [k - p[i] - p[axes + i] for i, k in enumerate(kernel_shape)])
-    shape = g.Concat(g.Shape(x, start=0, end=2), space, axis=0)
+    """Scatter into zeros of the size the pool began with, ``output_shape`` where it is given.
+
+    ONNX Runtime counts the places in that shape; onnx.reference, in the one that follows from the
+    window, which does not hold the places that a MaxPool over other sizes gives.
+    """
+    shape = output_shape
+    if shape is None:
+        axes = len(kernel_shape)
+        s, p = strides or (1,) * axes, pads or (0,) * (2 * axes)
+        grown = g.Mul(g.Sub(g.Shape(x, start=2), 1), list(s))
+        space = g.Add(grown, [k - p[i] - p[axes + i] for i, k in enumerate(kernel_shape)])
+        shape = g.Concat(g.Shape(x, start=0, end=2), space, axis=0)
     zeros = g.Reshape(make_full(g, 0.0, shape, x.type), [-1])
     flat = g.ScatterElements(zeros, g.Reshape(indices, [-1]), g.Reshape(x, [-1]), axis=0)
-    y = reshape_exactly(g, flat, shape)
-    if output_shape is None:
-        return y
-    return g.Pad(y, g.Concat([0] * x.rank, g.Sub(output_shape, shape), axis=0))
+    return reshape_exactly(g, flat, shape)
