@@ -21,10 +21,6 @@ from tests.onnx_live import OPTIMIZED, PLAIN, run_at
 
 ORT_OPSET, ORT_IR = 26, 13  # the newest ONNX Runtime 1.31 takes
 ONNX_RUNTIME, UNOPTIMIZED = "ONNX Runtime", "ONNX Runtime without its optimizers"
-# Whose own models ONNX Runtime's optimizers spoil: a Range of tensors with an axis.
-SPOILT = frozenset(
-    f"test_affine_grid_{n}d{corners}_expanded" for n in (2, 3) for corners in ("", "_align_corners")
-)
 # Whose numbers no runtime gives: onnx.reference counts the places in the shape that follows from the
 # window, which is none that a MaxPool counted them in; ONNX Runtime and TVM in ``output_shape``.
 OF_THE_REFERENCE = frozenset({"test_maxunpool_export_with_output_shape"})
@@ -254,7 +250,7 @@ def verdict(case: Case, model: onnx.ModelProto) -> str:
             faults[runtime] = fault
         else:
             return "; ".join(f"{r} {fault}" for r, fault in faults.items())
-        if runtime == UNOPTIMIZED and case.name not in SPOILT:
+        if runtime == UNOPTIMIZED:
             return f"{ONNX_RUNTIME} {faults[ONNX_RUNTIME]}"
     return "right"
 

@@ -9,7 +9,6 @@ import pytest
 from serde.errors import SerdeError
 from tests.node_cases import (
     ONNX_RUNTIME,
-    SPOILT,
     UNOPTIMIZED,
     Case,
     all_cases,
@@ -50,8 +49,7 @@ def _is_right(case: Case, model, runtime: str) -> str | None:
 
 CASES = [
     c for i, c in enumerate(all_cases())
-    if (i % STEP == 0 or any(word in c.name for word in BY_NAME))
-    and c.name not in SPOILT
+    if i % STEP == 0 or any(word in c.name for word in BY_NAME)
 ]  # fmt: skip
 
 
