@@ -9,6 +9,8 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import END
 
+MOST_WINDOW = 1024  # channels that one of LRN is written out for
+
 
 def train_batch_norm(
     g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float,
@@ -63,10 +65,18 @@ def log_softmax(g, x: Value, *, axis: int):
 def local_response(g, x: Value, *, size: int, alpha: float, beta: float, bias: float):
     """Windows of any size over the channels of any tensor."""
     before, after = (size - 1) // 2, size // 2
+    if isinstance(channels := x.ranked_shape[1], int):  # farther away there are none
+        before, after = min(before, channels), min(after, channels)
+    count = before + after + 1
+    require(
+        count <= MOST_WINDOW,
+        f"a window of {count} channels. Give the number of channels with --input, or a size of at "
+        f"most {MOST_WINDOW}",
+    )
     pads = [0] * 2 * x.rank
     pads[1], pads[x.rank + 1] = before, after
     wide = g.Pad(g.Mul(x, x), pads)
-    parts = [g.Slice(wide, [i], [i + 1 - size or END], [1], [1]) for i in range(size)]
+    parts = [g.Slice(wide, [i], [i + 1 - count or END], [1], [1]) for i in range(count)]
     return g.Div(x, g.Pow(g.Add(g.Mul(g.Sum(*parts), alpha / size), bias), beta))
 
 

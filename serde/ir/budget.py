@@ -87,6 +87,12 @@ class Budget:
         """Allow as many mebibytes, whatever is read."""
         self.most_bytes = max(self.most_bytes, count << 20)
 
+    def affords(self, nbytes: int) -> bool:
+        """Charge an array that need not be made, where there is enough left for it."""
+        is_enough = self.bytes + nbytes <= self.most_bytes
+        self.bytes += nbytes if is_enough else 0
+        return is_enough
+
     def charge(self, nbytes: int, what: str) -> None:
         """Charge an array before it is made.
 

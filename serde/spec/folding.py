@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError
+from serde.ir.budget import active_budget
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.inference import Type
 from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
@@ -90,10 +91,14 @@ def fold(
     most = CHANNELS if is_list else LIMIT
     if op not in REPEATING and total > sum(t.size for t in tensors):
         most = max(most, COUNTED if op == "Range" else GROWN)
-    if total <= most and all(t.size <= most for t in tensors):
-        return _fold_now(op, opset, inputs, attrs, types)
     bits = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
-    if op in LAZY and bits <= sum(t.size * t.dtype.bits for t in tensors):
+    read = sum(t.size * t.dtype.bits for t in tensors)
+    if total <= most and all(t.size <= most for t in tensors):
+        is_small = bits <= max(read, 8 * LIMIT)
+        if not is_small and not active_budget().affords((bits - read) // 8):
+            return None
+        return _fold_now(op, opset, inputs, attrs, types)
+    if op in LAZY and bits <= read:
         return _fold_lazily(op, opset, inputs, attrs, types)
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import struct
 import tarfile
 import time
@@ -15,6 +16,7 @@ import zipfile
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
@@ -235,3 +237,74 @@ def test_packed_archives_are_charged_each_time_they_are_inflated(tmp_path):
             archive.read("a", 1 << 20)
             assert budget.bytes < listed + number * (3 << 20)
         assert budget.bytes > listed + (3 << 20)
+
+
+def small_model(folder, nodes, shape, **constants):
+    """A model of an input ``x`` and an output ``y``."""
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, shape)],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 13)]
+    return save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "m.onnx")[0]
+
+
+def make_einsum(count):
+    equation = ",".join(["ij"] * count) + "->ij"
+    return [helper.make_node("Einsum", ["x"] * count, ["y"], equation=equation)]
+
+
+SLOW = {
+    "a window": ([helper.make_node("LRN", ["x"], ["y"], size=10**6)], (1, 8, 4, 4)),
+    "a window of unknown channels": (
+        [helper.make_node("LRN", ["x"], ["y"], size=10**6)], (1, "C", 4, 4),
+    ),
+    "a window over many channels": (
+        [helper.make_node("LRN", ["x"], ["y"], size=10**6)], (1, 10**6, 4, 4),
+    ),
+    "operands of an Einsum": (make_einsum(5000), ("N", 2)),
+    "letters of an Einsum": (
+        [helper.make_node("Einsum", ["x"], ["y"], equation="i" * 30_000 + "->i")], (2, 2),
+    ),
+    "parts": (
+        [helper.make_node("Split", ["x"], ["y", *(f"o{n}" for n in range(100_000))])], (100_001,),
+    ),
+    "operands": ([helper.make_node("Concat", ["x"] * 100_000, ["y"], axis=0)], (2,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("to", ["onnx", "mxnet", "relay", "mnn"])
+@pytest.mark.parametrize("what", SLOW)
+def test_the_time_of_a_node_is_in_proportion_to_its_file(tmp_path, what, to):
+    source = small_model(tmp_path, *SLOW[what])
+    serde.check(source, to=to)  # imports
+    start = time.process_time()
+    serde.check(source, to=to)
+    assert time.process_time() - start < 1 + os.path.getsize(source) / 1e5
+
+
+@pytest.mark.parametrize("size", [2, 6, 14, 16, 40, 10**6])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_even_windows_beyond_the_channels_are_right(tmp_path, size, channels):
+    node = helper.make_node("LRN", ["x"], ["y"], size=size, alpha=0.1, beta=0.6, bias=1.5)
+    source = small_model(tmp_path, [node], (2, channels, 3, 2))
+    serde.convert(source, tmp_path / "t.relay")
+    graph = serde.load(tmp_path / "t.relay")
+    serde.save(graph, tmp_path / "back.onnx")
+    x = np.random.default_rng(size).normal(size=(2, channels, 3, 2)).astype(np.float32)
+    ends = [
+        (max(0, c - (size - 1) // 2), min(channels, c + size // 2 + 1)) for c in range(channels)
+    ]
+    sums = np.stack([(x[:, a:b].astype(np.float64) ** 2).sum(1) for a, b in ends], 1)
+    (y,) = onnxruntime.InferenceSession(tmp_path / "back.onnx").run(None, {"x": x})
+    assert np.allclose(y, x / (1.5 + 0.1 / size * sums) ** 0.6, rtol=1e-5, atol=1e-6)
+
+
+def test_constants_that_need_not_be_made_stay_in_proportion(tmp_path):
+    nodes = [helper.make_node("OneHot", ["i", "d", "v"], [f"o{n}"]) for n in range(200)]
+    nodes += [helper.make_node("Max", ["x", *(f"o{n}" for n in range(200))], ["y"])]
+    source = small_model(tmp_path, nodes, (1,), i=np.arange(100), d=np.int64(5000),
+                         v=np.array([0, 1], np.float32))  # fmt: skip
+    graph = serde.load(source)
+    assert sum(v.tensor.nbytes for v in graph.constants()) <= BYTES.of(os.path.getsize(source))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.einsum_equation import Labels, parse_equation
 
 from . import decomposition
 from .common import count_range, size
+
+MOST_OPERANDS = 256  # written out; NumPy takes 64
 
 
 def diagonal(g, x: Value, labels: Labels):
@@ -83,6 +86,11 @@ def as_matrices(g, x: Value, batch: int, rows: int, columns: int):
 
 @decomposition(12, "Einsum")
 def einsum(g, *operands: Value, equation: str):
+    count = len(operands)
+    require(
+        count <= MOST_OPERANDS,
+        f"an Einsum of {count} operands. Multiply {MOST_OPERANDS} at a time, in several of them",
+    )
     terms, output = parse_equation(equation, [x.rank for x in operands])
     total: Value | None = None
     labels: Labels = ()
