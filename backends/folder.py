@@ -112,7 +112,9 @@ def _is_unchanged(path: Path, digest: str) -> bool:
 
 def _restore(place: Path) -> None:
     """Undo what processes that were killed have left behind."""
-    for staging in [f for f in place.iterdir() if STAGING.fullmatch(f.name) and f.is_dir()]:
+    for staging in [f for f in place.iterdir() if STAGING.fullmatch(f.name)]:
+        if staging.is_symlink() or not staging.is_dir():
+            continue
         with lock_folder(staging, wait=False) as is_free:
             if is_free:
                 _undo(place, staging)
@@ -122,10 +124,9 @@ def _undo(place: Path, staging: Path) -> None:
     """Put back what was moved away, unless all new files are in place; remove ``staging``."""
     if not (place / NAME).exists():
         ahead = list_files(staging / NEW) or {}
-        for name in ahead:
-            if not (staging / NEW / name).exists():
-                with suppress(FileNotFoundError):
-                    os.unlink(place / name)
+        for name, digest in ahead.items():
+            if not (staging / NEW / name).exists() and _is_unchanged(place / name, digest):
+                os.unlink(place / name)
         with suppress(FileNotFoundError):
             names = sorted(os.listdir(staging / OLD), key=lambda name: name == NAME)
             for name in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -240,3 +241,20 @@ def test_processes_that_write_one_folder_take_turns(splits):
     value = run("out", X)["y"]
     run_as(next(n for n, e in EXPECTED.items() if np.allclose(value, e)))
     assert not [n for n in contents() if n.startswith(".")]
+
+
+def test_what_is_no_leftover_is_left_alone(splits):
+    """Names like those of leftovers, and a manifest in one that claims files of the user's."""
+    Path("elsewhere/new").mkdir(parents=True)
+    os.symlink("../elsewhere", "out/.serde-000000000000.part")
+    Path("out/.serde-111111111111.part").write_text("a file")
+    Path("out/manifest.json").rename("elsewhere/new/manifest.json")
+    made = Path("out/.serde-222222222222.part/new")
+    made.mkdir(parents=True)
+    document = json.loads(Path("elsewhere/new/manifest.json").read_text())
+    document["parts"][0]["files"] = {"notes.txt": "0" * 64}
+    Path(made, "manifest.json").write_text(json.dumps(document))
+    with pytest.raises(UsageError, match="has files, and no manifest"):
+        splits["new"].save("out")
+    assert Path("out/notes.txt").read_text() == "mine" and Path("elsewhere/new").is_dir()
+    assert Path("out/.serde-111111111111.part").is_file() and not made.exists()

@@ -165,7 +165,8 @@ def _find_siblings(path: str) -> Iterator[str]:
     """The files beside a model whose names begin like its own, and that are no models."""
     folder, name = os.path.split(path)
     names, stem = _list_folder(folder, stamp_file(folder)), stem_of(name)
-    for other in names[bisect_left(names, stem) :]:
+    for at in range(bisect_left(names, stem), len(names)):
+        other = names[at]
         if not other.startswith(stem):
             break
         if not _is_candidate(other) or _is_ambiguous(other):
