@@ -88,6 +88,10 @@ def verify_scaled(model: Model, folder: Path) -> str | None:
     proto.graph.initializer.append(numpy_helper.from_array(np.float32(3), "by"))
     proto.graph.node.append(helper.make_node("Mul", ["unshifted", "by"], [name]))
     onnx.save(proto, target)
+    try:
+        run(proto, model.feeds)
+    except Exception as error:
+        raise NotRun(f"ONNX Runtime has no Mul of its opset: {error}") from None
     verdict = verify(path, target, data=dict(model.feeds))
     is_zero = not np.any(run(model.proto, model.feeds)[0])
     return "said to be equal" if verdict.ok and not is_zero else None

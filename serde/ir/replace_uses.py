@@ -33,3 +33,22 @@ def replace_inputs(node: Node, instead: Mapping[Value, Value]) -> Node:
     inputs = tuple([v and instead.get(v, v) for v in node.inputs])
     attrs = {**node.attrs, **bodies} if bodies else node.attrs
     return Node(node.op, inputs, node.outputs, attrs, node.domain, node.name, node.sources)
+
+
+def exchange_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
+    """Return ``graph`` with every key of ``instead`` exchanged, where it is read and made."""
+    return _exchange_results(replace_values(graph, instead), instead)
+
+
+def _exchange_results(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
+    inputs = tuple(instead.get(v, v) for v in graph.inputs)
+    nodes = tuple(_exchange_results_of(node, instead) for node in graph.nodes)
+    return replace(graph, inputs=inputs, nodes=nodes)
+
+
+def _exchange_results_of(node: Node, instead: Mapping[Value, Value]) -> Node:
+    if instead.keys().isdisjoint(node.outputs) and not node.graphs():
+        return node
+    attrs = {n: _exchange_results(a, instead) if isinstance(a, Graph) else a
+             for n, a in node.attrs.items()}  # fmt: skip
+    return replace(node, outputs=tuple(instead.get(v, v) for v in node.outputs), attrs=attrs)

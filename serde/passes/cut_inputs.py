@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import ConversionError, UsageError
-from serde.ir.builder import Names
 from serde.ir.graph import Dim, DType, Graph, Shape, Value
-from serde.ir.replace_uses import replace_values
+from serde.ir.replace_uses import exchange_values, replace_values
 from serde.passes.dce import drop_dead
+from serde.passes.name_apart import name_apart
 
 LABEL = "label"  # how names of labels end; a training script tells their shapes with all others
 SHOWN = 8  # names of inputs in a note
@@ -325,7 +325,7 @@ def _suggest(name: str, known: Sequence[str]) -> str:
 def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
     """Return ``graph`` with inputs and outputs called by their new names.
 
-    Constants whose names are not the source's give way.
+    Values inside that have one of these names give way.
     """
     if not names:
         return graph
@@ -335,28 +335,11 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
             f"no input or output is called {', '.join(map(repr, unknown))}"
             f"{_suggest(unknown[0], [*ends])}; there are: {', '.join(map(repr, ends))}"
         )
-    new = list(names.values())
-    used = Names()
-    used.used.update(new, (v.name for v in graph.all_values()))
-    yielding = {
-        v: used.fresh(v.name)
-        for v in graph.constants()
-        if v.name in new and not v.name_is_original and v.name not in ends
-    }
-    taken = {v.name for v in graph.all_values() if v not in yielding} - set(names)
-    clashing = sorted({n for n in new if not n or n in taken or new.count(n) > 1})
-    if clashing:
-        raise UsageError(f"the new name {', '.join(map(repr, clashing))} is empty or taken")
-    instead = {}
-    for v, name in ({ends[old]: name for old, name in names.items()} | yielding).items():
-        instead[v] = Value(
-            name, v.dtype, v.shape, v.tensor, v.shape_data, v.container, v.name_is_original
+    new = [names.get(old, old) for old in ends]
+    if clashing := sorted({n for n in new if not n or new.count(n) > 1}):
+        raise UsageError(
+            f"the new name {', '.join(map(repr, clashing))} is empty, or that of another input or "
+            "output: give each a name of its own"
         )
-    renewed = replace_values(graph, instead)
-    nodes = tuple(
-        replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs))
-        if any(v in instead for v in n.outputs)
-        else n
-        for n in renewed.nodes
-    )
-    return replace(renewed, nodes=nodes, inputs=tuple(instead.get(v, v) for v in graph.inputs))
+    instead = {ends[old]: replace(ends[old], name=name) for old, name in names.items()}
+    return name_apart(exchange_values(graph, instead))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 
 from serde.ir.builder import Names
-from serde.ir.graph import Graph, Node, Value
-from serde.ir.replace_uses import replace_values
+from serde.ir.graph import Graph, Value
+from serde.ir.replace_uses import exchange_values
 
 
 def name_apart(graph: Graph) -> Graph:
@@ -22,18 +21,4 @@ def name_apart(graph: Graph) -> Graph:
     names = Names()
     names.used.update(owners)
     instead = {v: replace(v, name=names.fresh(v.name)) for v in dict.fromkeys(twice)}
-    return _rename_results(replace_values(graph, instead), instead)
-
-
-def _rename_results(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
-    inputs = tuple(instead.get(v, v) for v in graph.inputs)
-    nodes = tuple(_rename_results_of(node, instead) for node in graph.nodes)
-    return replace(graph, inputs=inputs, nodes=nodes)
-
-
-def _rename_results_of(node: Node, instead: Mapping[Value, Value]) -> Node:
-    if instead.keys().isdisjoint(node.outputs) and not node.graphs():
-        return node
-    attrs = {n: _rename_results(a, instead) if isinstance(a, Graph) else a
-             for n, a in node.attrs.items()}  # fmt: skip
-    return replace(node, outputs=tuple(instead.get(v, v) for v in node.outputs), attrs=attrs)
+    return exchange_values(graph, instead)

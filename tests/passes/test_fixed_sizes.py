@@ -56,7 +56,6 @@ def test_a_note_tells_a_batch_of_few_numbers(body, constants, tmp_path):
 @pytest.mark.parametrize(
     "body, constants, number",
     [
-        (JOINED, {"c": ROWS[:1]}, 1),
         (JOINED, {"c": ROWS}, 3),
         (SUMS, {"w": np.ones((2, 50), np.float32)}, 50),
     ],
@@ -68,6 +67,11 @@ def test_the_only_number_of_a_batch_is_taken(body, constants, number, tmp_path):
     assert graph.notes == (f"N is {number}: 'y' ({op}) takes few numbers for the size N",)
     with pytest.raises(UsageError, match=f"--input x={number},4$"):
         load(body, tmp_path, {"x": ("N", 4)}, **constants)
+
+
+def test_a_constant_of_one_sample_is_expanded_to_the_batch(tmp_path):
+    graph = load(JOINED, tmp_path, c=ROWS[:1])
+    assert graph.inputs[0].shape[0] == graph.outputs[0].shape[0] == "N"
 
 
 def test_a_batch_in_constants_is_taken_out(tmp_path):
