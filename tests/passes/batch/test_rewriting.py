@@ -1,84 +1,41 @@
-"""What is written anew for another batch."""
+"""A graph is copied for another batch, and its sizes are compared with those of the analysis."""
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
 import pytest
 
 import serde
-from tests.onnx_live import run_model
-from tests.passes.batches import assert_is_rebatched, model_with, random
+from serde.passes.batch.places import Place
+from serde.passes.batch.rewriting import infer_again, write_batch
+from serde.passes.change_batch import find_places
+from tests.onnx_live import ir_of
 
-HEADS = "t = Transpose<perm=[0,2,1,3]>(r) m = Reshape(t, s2) n = Mul(m, k) v = Reshape(n, s3) w = Transpose<perm=[0,2,1,3]>(v) y = Reshape(w, s4)"
-
-
-@pytest.mark.parametrize("batch", ["N", 3])
-def test_constants_of_merged_axes(batch, tmp_path):
-    """A mask for each head is repeated for all samples, in front of or behind the batch."""
-    sizes = {"s": [1, 5, 2, 4], "s2": [2, 5, 4], "s3": [1, 2, 5, 4], "s4": [1, 5, 8]}
-    front = model_with(
-        f"(float[1,5,8] x) => (float[1,5,8] y) {{ r = Reshape(x, s) {HEADS} }}",
-        k=(2, 5, 4),
-        **sizes,
-    )
-    assert_is_rebatched(front, tmp_path, batch)
-    text = """(float[1,5,8] x) => (float[1,5,8] y) { t = Transpose<perm=[1,2,0]>(x) r = Reshape(t, s)
-      n = Mul(r, k) v = Reshape(n, s2) y = Transpose<perm=[2,0,1]>(v) }"""
-    behind = model_with(text, k=(40, 1), s=[40, 1], s2=[5, 8, 1])
-    assert_is_rebatched(behind, tmp_path, batch)
-    both = text.replace("n = Mul(r, k)", "q = Reshape(r, s3) p = Mul(q, k) n = Reshape(p, s)")
-    assert_is_rebatched(
-        model_with(both, k=(40,), s=[40, 1], s2=[5, 8, 1], s3=[40]), tmp_path, batch
-    )
-    text = """(float[1,5,8] x) => (float[1,5,8] y) { t = Transpose<perm=[1,0,2]>(x) r = Reshape(t, s)
-      n = Mul(r, k) v = Reshape(n, s2) y = Transpose<perm=[1,0,2]>(v) }"""
-    around = model_with(text, k=(40,), s=[40], s2=[5, 1, 8])
-    assert_is_rebatched(around, tmp_path, batch)
+TEXT = """g (float[1,4] x) => (float[1,8] y, float[1,3] z) <float[1,4] w = {1,2,3,4}, float[1,3] c = {1,2,3}>
+  { h = Relu(x) y = Concat<axis=1>(h, w) z = Exp(c) }"""
 
 
-def test_numbers_stay_where_they_are_known(tmp_path):
-    body = "(float[1,16,4] x) => (float[1,64] y) { y = Reshape(x, s) }"
-    onnx.save(model_with(body, s=[1, -1]), tmp_path / "a.onnx")
-    (node,) = serde.load(tmp_path / "a.onnx", rebatch="N").nodes
-    assert node.inputs[1].ints() == (-1, 64)
-    (node,) = serde.load(tmp_path / "a.onnx", rebatch=2).nodes
-    assert node.op == "Reshape" and node.outputs[0].shape == (2, 64)
+@pytest.mark.parametrize("batch", [3, "N"])
+def test_values_keep_their_names(batch):
+    written = write_batch(find_places(ir_of(TEXT), batch), batch)
+    assert [v.name for v in (*written.inputs, *written.outputs)] == ["x", "y", "z"]
+    assert written.inputs[0].shape == (batch, 4) and written.outputs[0].shape == (batch, 8)
+    graph = infer_again(written)
+    assert [v.name for v in graph.outputs] == ["y", "z"]
+    assert [v.shape for v in graph.outputs] == [(batch, 8), (batch, 3)]
 
 
-SIZES = {
-    "Shape": "s = Shape(x) a = ReduceProd<keepdims=0>(s) f = Cast<to=1>(a) y = Div(x, f)",
-    "Size": "a = Size(x) f = Cast<to=1>(a) y = Div(x, f)",
-    "a part": "s = Shape<start=1>(x) a = ReduceProd<keepdims=0>(s) f = Cast<to=1>(a) y = Div(x, f)",
-    "merged": "r = Reshape(x, z) s = Shape(r) a = ReduceMax<keepdims=0>(s) f = Cast<to=1>(a) y = Div(x, f)",
-    "zeros": "s = Shape(x) c = ConstantOfShape(s) d = Exp(c) e = Concat<axis=2>(c, d) f = Concat<axis=2>(x, e) g = ReduceSum(f, two) y = Mul(x, g)",
-}
+def test_a_place_that_is_wrong_is_found():
+    """Sizes are inferred from the operators, whatever the analysis says."""
+    graph = ir_of("g (float[1,4] x) => (float[1,4] y) { h = Relu(x) y = Softmax(h) }")
+    analysis = find_places(graph, "N")
+    analysis.state.places[analysis.graph.outputs[0]] = Place(1)
+    with pytest.raises(serde.Unconvertible, match=r"Softmax ×1.*\(31, 4\) in place of \(1, 31\)"):
+        infer_again(write_batch(analysis, 31))
 
 
-@pytest.mark.parametrize("body", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("batch", [1, 2])
-def test_computed_sizes_are_those_of_the_old_batch(body, batch, tmp_path):
-    text = f"(float[{batch},L,4] x) => (float[{batch},L,4] y) {{ {body} }}"
-    model = model_with(text, z=[-1, 4], two=[2])
-    onnx.save(model, tmp_path / "a.onnx")
-    serde.save(serde.load(tmp_path / "a.onnx", rebatch="N"), tmp_path / "b.onnx")
-    x = random(3 * batch, 5, 4)
-    parts = [run_model(tmp_path / "a.onnx", {"x": p})[0] for p in np.split(x, 3)]
-    (actual,) = run_model(tmp_path / "b.onnx", {"x": x})
-    np.testing.assert_allclose(actual, np.concatenate(parts), rtol=1e-5, atol=1e-6)
-
-
-GRID = "(float[1,2,3] x) => (float[1,4,5,2] y) { y = AffineGrid(x, s) }"
-OTHER = {
-    "AffineGrid": (GRID, 20, {"s": [1, 3, 4, 5]}),
-    "Slice from the end": ("(float[1,4] x) => (float[1,4] y) { y = Slice(x, a, b, c) }", 18, {"a": [-1, 0], "b": [1, 4], "c": [0, 1]}),
-    "Resize of two axes": ("(float[1,3,4,4] x) => (float[1,3,8,8] y) { y = Resize<mode=\"linear\", axes=[2,3]>(x, , , s) }", 18, {"s": [8, 8]}),
-    "Expand of more axes": ("(float[1,4] x) => (float[3,1,4] y) { y = Expand(x, s) }", 18, {"s": [3, 1, 4]}),
-    "Expand to fewer axes": ("(float[2,1,4] x) => (float[2,1,4] y) { t = Transpose<perm=[1,0,2]>(x) u = Expand(t, s) y = Transpose<perm=[1,0,2]>(u) }", 18, {"s": [4]}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("body", "opset", "constants"), OTHER.values(), ids=OTHER)
-def test_sizes_of_other_operators(body, opset, constants, tmp_path):
-    targets = {"y": 1 if "float[3,1,4] y" in body else 0}
-    assert_is_rebatched(model_with(body, opset, **constants), tmp_path, targets=targets)
+def test_nodes_that_are_not_rewritten_keep_their_sources():
+    graph = ir_of(TEXT)
+    names = {n.name for n in graph.nodes}
+    assert {n.name for n in infer_again(write_batch(find_places(graph, 3), 3)).nodes} >= names - {
+        "z"
+    }
