@@ -12,7 +12,10 @@ from serde.errors import UsageError
 from serde.verification.compare_models import compare_models
 from tests.onnx_live import model_of
 
-TEXT = "g (float[N,8] x, int64[N] i) => (float[N,8] y, float[N,8] z) { y = MatMul(x, w) z = Gather(w, i) }"
+TEXT = (
+    "g (float[N,8] x, int64[N] i) => (float[N,8] y, float[N,8] z) "
+    "{ y = MatMul(x, w) z = Gather(w, i) }"
+)
 
 
 @pytest.fixture
