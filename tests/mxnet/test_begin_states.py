@@ -112,6 +112,7 @@ CELLS: dict[str, Callable[[Any, Any, int], Any]] = {
     "of_no_type": lambda s, x, n: s._internal._zeros_without_dtype(shape=(n, 5)) + x,
     "of_no_rank": lambda s, x, n: s.ones(shape=(n, 5) if n else ()) * x,
     "joined": lambda s, x, n: s.concat(x, s.ones((n, 3)), dim=1),
+    "unary": lambda s, x, n: s.arcsinh(s.gamma(s.ones((n, 5)))) * x,
     "stacked": lambda s, x, n: s.stack(x + 1, s.ones((n, 5))),
     "reshaped": lambda s, x, n: s.reshape(s.ones((n, 5, 1)), shape=(-1, 5)) + x,
     "reshaped_in_place": lambda s, x, n: s.reshape(s.ones((n, 5, 1)), shape=(0, 5)) + x,

@@ -1,7 +1,9 @@
-"""Merge what several relations tell of one shape."""
+"""Merge what several relations tell of one shape, and divide shapes."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from serde.ir.graph import Dim, Shape, Value
@@ -54,3 +56,17 @@ def merge_batches(*shapes: Shape | None) -> Dim:
     """The first size of tensors that have it in common."""
     sizes = merge_shapes(*(s[:1] for s in shapes if s), (BATCH,))
     return sizes[0] if sizes is not None and is_size(sizes[0]) else BATCH
+
+
+def divide_shapes(whole: Shape, part: Shape) -> Dim:
+    """The one size of ``part`` that is not known, if both have as many elements."""
+    names = Counter(d for d in whole if not isinstance(d, int))
+    names.subtract(d for d in part if isinstance(d, str))
+    left = [name for name, count in names.items() for _ in range(abs(count))]
+    product, known = (math.prod(d for d in s if isinstance(d, int)) for s in (whole, part))
+    if min(names.values(), default=0) < 0 or not all(map(is_size, left)) or known == 0:
+        return None
+    number, rest = divmod(product, known)
+    if rest or len(left) > 1 or (left and number != 1):
+        return None
+    return left[0] if left else number

@@ -7,7 +7,6 @@ name of the axis where the operator gives it one.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from .merge_shapes import (
     SPACE,
     Ask,
     Inferred,
+    divide_shapes,
     infer_alike,
     is_size,
     merge_batches,
@@ -32,14 +32,16 @@ from .merge_shapes import (
 Attrs = Mapping[str, Any]
 # Operators whose first output has the shape of their first operand.
 KEEPING = frozenset(
-    "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm IdentityAttachKLSparseReg "
-    "InstanceNorm L2Normalization LRN LayerNorm LeakyReLU LinearRegressionOutput "
-    "LogisticRegressionOutput MAERegressionOutput MakeLoss SVMOutput SequenceMask SequenceReverse "
-    "SoftmaxActivation SoftmaxOutput _contrib_BatchNormWithReLU _contrib_SyncBatchNorm "
-    "_contrib_div_sqrt_dim _copy abs amp_cast ceil clip cos erf "
-    "exp expm1 floor hard_sigmoid log log10 log1p log2 log_softmax make_loss negative ones_like "
-    "reciprocal relu reverse round rsqrt sigmoid sign sin smooth_l1 softmax softmin softsign sqrt "
-    "square tan tanh zeros_like WarpCTC".split()
+    "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm "
+    "IdentityAttachKLSparseReg InstanceNorm L2Normalization LRN LayerNorm LeakyReLU "
+    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput MakeLoss SVMOutput "
+    "SequenceMask SequenceReverse SoftmaxActivation SoftmaxOutput WarpCTC "
+    "_contrib_BatchNormWithReLU _contrib_SyncBatchNorm _contrib_div_sqrt_dim _copy abs "
+    "amp_cast arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil clip cos cosh degrees erf "
+    "erfinv exp expm1 fix floor gamma gammaln hard_sigmoid log log10 log1p log2 log_softmax "
+    "logical_not make_loss negative ones_like radians rcbrt reciprocal relu reverse rint round "
+    "rsqrt sigmoid sign sin sinh smooth_l1 softmax softmin softsign sqrt square tan tanh trunc "
+    "zeros_like".split()
 )
 ALIKE = frozenset(  # operators whose operands and output all have one shape
     "elemwise_add elemwise_sub elemwise_mul elemwise_div add_n _grad_add _maximum _minimum _power "
@@ -310,21 +312,7 @@ def _reshape(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     if before is not None and after is not None:
         yield x, tuple(after[i] if i in same else d for i, d in enumerate(before))
         if before.count(None) == 1:
-            yield x, tuple(_divide(after, before) if d is None else d for d in before)
-
-
-def _divide(whole: Shape, part: Shape) -> Dim:
-    """The one size of ``part`` that is not known, if both have as many elements."""
-    names = Counter(d for d in whole if not isinstance(d, int))
-    names.subtract(d for d in part if isinstance(d, str))
-    left = [name for name, count in names.items() for _ in range(abs(count))]
-    product, known = (math.prod(d for d in s if isinstance(d, int)) for s in (whole, part))
-    if min(names.values(), default=0) < 0 or not all(map(is_size, left)) or known == 0:
-        return None
-    number, rest = divmod(product, known)
-    if rest or len(left) > 1 or (left and number != 1):
-        return None
-    return left[0] if left else number
+            yield x, tuple(divide_shapes(after, before) if d is None else d for d in before)
 
 
 def _stack(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
