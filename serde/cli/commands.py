@@ -70,7 +70,7 @@ def _escape_usage() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = escape_controls(error.message)
+        error.message = escape_controls(error.message)  # type: ignore[misc]
         raise
 
 

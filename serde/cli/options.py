@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from serde.cli import sandbox
 from serde.cli.context import ARGUMENTS, LIMITED
 from serde.cli.printing import print_line
+from serde.io.child_process import FILE_SIZE
 from serde.passes.batch.request import parse_request
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
@@ -325,7 +326,7 @@ def add_isolation(command: Callable[..., Any]) -> Callable[..., Any]:
         add_option("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
                    group=LIMITS, type=click.IntRange(sandbox.LEAST_MEMORY, 1 << 30),
                    help="With --isolate, the memory it may take (Linux)."),
-        add_option("--max-file-size", default=sandbox.FILE_SIZE, metavar="MIB", show_default=True,
+        add_option("--max-file-size", default=FILE_SIZE, metavar="MIB", show_default=True,
                    group=LIMITS, type=click.IntRange(1, 1 << 30),
                    help="With --isolate, the size of each file it may write."),
     ])  # fmt: skip

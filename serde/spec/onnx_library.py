@@ -127,10 +127,9 @@ def sizes_of(type_: onnx.TypeProto) -> list[int | str]:
 
 
 def _check_attribute(operator: Operator, attribute: onnx.AttributeProto) -> None:
-    declared = operator.raw.attributes.get(attribute.name)
+    declared: Any = operator.raw.attributes.get(attribute.name)  # its type stub lacks names
     require(declared is not None, f"{operator.name} has no attribute {attribute.name!r}")
     kinds = onnx.AttributeProto.AttributeType
-    assert declared is not None
     kind = str(declared.type.name)
     require(
         kinds.Name(attribute.type) == kind,
