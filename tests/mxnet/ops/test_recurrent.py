@@ -71,7 +71,6 @@ def sample_by_sample(case):
     return [np.concatenate(column, axis=1) for column in zip(*every, strict=True)]
 
 
-SIZE = "needs to know how many numbers each step"
 CASES = [
     *(rnn(m) for m in GATES),
     *(rnn(m, zero=True) for m in GATES),
@@ -94,7 +93,7 @@ CASES = [
     ),
     rnn("lstm", lengths=[4, 1], length_type="int32").but(oracle=sample_by_sample),
     *(
-        rnn("lstm", layers, both, zero=zero, projection_size=2).but(fixed=SIZE)
+        rnn("lstm", layers, both, zero=zero, projection_size=2)
         for layers, both, zero in ((1, False, False), (2, False, True), (2, True, False))
     ),
     Refusal(rnn("lstm", lengths=[3, 5], projection_size=2), "projection_size of a lstm"),

@@ -7,6 +7,7 @@ weights come direction by direction, then all biases (rnn-inl.h).
 from __future__ import annotations
 
 from serde.errors import require
+from serde.ir.geometry import may_be_same
 from serde.ir.graph import Value
 
 from ...rnn_sizes import RnnSizes
@@ -17,8 +18,11 @@ GATES = 4  # input, forget, cell, output
 
 def run_projected_lstm(g, x: Value, flat: Value, states, sizes: RnnSizes):
     """The outputs of the last layer, and what all layers remember in the end."""
-    first = x.ranked_shape[2]
-    require(isinstance(first, int), "needs to know how many numbers each step of the input has")
+    count, features = flat.static_shape[0], x.ranked_shape[2]
+    first = sizes.find_features(count)
+    require(first is not None, f"{count} parameters do not fit the layers")
+    same = may_be_same(features, first)
+    require(same, f"parameters for {first} features, and the data have {features}")
     hidden, layers, directions, small = sizes.hidden, sizes.layers, sizes.directions, sizes.output
     widths = [first] + [small * directions] * (layers - 1)
     shapes = [s for width in widths for s in weight_shapes(width, hidden, small) * directions]
@@ -46,13 +50,12 @@ def weight_shapes(size: int, hidden: int, small: int):
 
 
 def take_pieces(g, flat: Value, shapes):
-    """Pieces of the parameters in the shapes given, which take them all."""
+    """Pieces of the parameters in the shapes given."""
     at, pieces = 0, []
     for shape in shapes:
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
         pieces.append(g.Reshape(g.slice_axis(flat, 0, at, at + count), list(shape)))
         at += count
-    require(flat.static_shape == (at,), f"{flat.static_shape[0]} parameters do not fit the layers")
     return pieces
 
 
