@@ -55,10 +55,7 @@ def test_a_note_tells_a_batch_of_few_numbers(body, constants, tmp_path):
 
 @pytest.mark.parametrize(
     "body, constants, number",
-    [
-        (JOINED, {"c": ROWS}, 3),
-        (SUMS, {"w": np.ones((2, 50), np.float32)}, 50),
-    ],
+    [(JOINED, {"c": ROWS}, 3), (SUMS, {"w": np.ones((2, 50), np.float32)}, 50)],
 )
 def test_the_only_number_of_a_batch_is_taken(body, constants, number, tmp_path):
     graph = load(body, tmp_path, **constants)

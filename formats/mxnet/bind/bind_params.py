@@ -9,7 +9,7 @@ from serde.errors import Listing, MalformedFile
 from serde.ir.graph import Graph, Shape, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
 
-from ..infer_shapes.relations import merge_shapes
+from ..infer_shapes.merge_shapes import merge_shapes
 from ..io.params import Params
 from ..io.symbol_json import Symbol
 from .declared import (
