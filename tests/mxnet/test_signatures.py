@@ -70,6 +70,13 @@ SECOND_REGISTRY = json.loads(SECOND_FILE.read_text())
 # Attributes of MXNet 2.0 that its documentation has wrong, or that only its files have.
 SECOND_REAL = {
     "Concat": {"num_args": "int, required", "dim": "int or None, default='1'"},
+    "_npi_around": {"decimals": "int, default=0", "decimal": "int, default=0"},
+    "argsort": {
+        "axis": "int or None, default='-1'",
+        "is_ascend": "boolean or None, default=None",
+        "is_ascend_s": "boolean or None, default=None",
+        "dtype": "string, default='float32'",
+    },
     "sort": {
         "axis": "int or None, default='-1'",
         "is_ascend": "boolean or None, default=None",
