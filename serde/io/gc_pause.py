@@ -1,12 +1,14 @@
 """Python's cycle collector, kept still while large graphs are made.
 
 The collector is one for all threads: it is off while any of them pauses it, and as it was before
-once none does.
+once none does. A forked process, which has the thread that forked and no other, goes on with the
+pauses of that one.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +35,17 @@ class _Pauses:
             if self.count > 0:
                 gc.disable()
             elif self.was_enabled:
-                gc.enable()
+                self._resume()
+
+    def _resume(self) -> None:
+        gc.enable()
+        self.was_enabled = False
+
+    def keep_own(self) -> None:
+        """Forget the pauses of other threads, which a forked process does not have."""
+        self.lock, self.count = threading.RLock(), self.count_own()
+        if not self.count and self.was_enabled:
+            self._resume()
 
     def count_own(self) -> int:
         """The pauses of this thread."""
@@ -41,6 +53,8 @@ class _Pauses:
 
 
 _pauses = _Pauses()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_pauses.keep_own)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ CHANGES = {
     "contextlib.chdir", "contextlib.redirect_stdout", "contextlib.redirect_stderr", "chdir",
     "redirect_stdout", "redirect_stderr",
     "signal.signal", "signal.alarm", "signal.setitimer", "signal.pthread_sigmask",
-    "signal.set_wakeup_fd", "faulthandler.enable", "atexit.register",
+    "signal.set_wakeup_fd", "faulthandler.enable", "atexit.register", "os.register_at_fork",
     "gc.disable", "gc.enable", "gc.freeze", "gc.set_threshold", "gc.collect",
     "locale.setlocale", "time.tzset", "decimal.setcontext", "codecs.register_error",
     "codecs.register",
@@ -65,7 +65,8 @@ ALLOWED = {
         {"resource.setrlimit"}, "limit_process, which child processes call of themselves",
     ),
     "serde/io/gc_pause.py": (
-        {"gc.disable", "gc.enable"}, "counted for all threads, and given back as it was",
+        {"gc.disable", "gc.enable", "os.register_at_fork"},
+        "counted for all threads, and given back as it was, in forked processes too",
     ),
     "serde/io/signals.py": (
         {"signal.signal"}, "of the command, in its main thread; handlers of others stay",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -78,3 +79,50 @@ def test_threads_in_any_order_leave_the_collector_as_it_was(is_on):
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(work, range(8)))
     assert gc.isenabled() is is_on
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("own", [0, 1, 2])
+def test_a_forked_process_does_not_wait_for_threads_that_it_lacks(is_on, own):
+    begun, may_end = threading.Event(), threading.Event()
+
+    def pause():
+        with pause_collector():
+            begun.set()
+            may_end.wait(10)
+
+    thread = threading.Thread(target=pause)
+    thread.start()
+    begun.wait(10)
+    with ExitStack() as stack:
+        for _ in range(own):
+            stack.enter_context(pause_collector())
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                is_right = gc.isenabled() is (is_on and not own)
+                stack.close()
+                with pause_collector():
+                    is_right &= not gc.isenabled()
+                code = 0 if is_right and gc.isenabled() is is_on else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    may_end.set()
+    thread.join()
+    assert gc.isenabled() is is_on
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_leaves_off_what_the_user_turned_off():
+    with pause_collector():
+        pass
+    gc.disable()
+    try:
+        child = os.fork()
+        if child == 0:
+            os._exit(int(gc.isenabled()))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        gc.enable()
