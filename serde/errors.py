@@ -90,6 +90,10 @@ class UsageError(SerdeError):
     """The call cannot be carried out as written."""
 
 
+class TargetRefused(UsageError):
+    """What lies at the path to write, or beside it, is in the way: elsewhere it can be written."""
+
+
 class UnknownFormat(SerdeError):
     """No format or bridge claims the path, name or object."""
 

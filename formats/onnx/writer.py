@@ -16,7 +16,7 @@ from google.protobuf.message import EncodeError
 from onnx import AttributeProto, helper
 
 from serde import __version__
-from serde.errors import MalformedFile, UsageError
+from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.tensor_bytes import bytes_of
 from serde.ir.builder import Names
@@ -113,7 +113,7 @@ def check_target(
 
 
 def refuse_shared(model: str) -> None:
-    """Raise UsageError where another model in the folder has weights in the sidecar of ``model``.
+    """Raise TargetRefused where the sidecar of ``model`` has weights of another in the folder.
 
     ``external_data="reference"`` makes such models.
     """
@@ -130,7 +130,7 @@ def refuse_shared(model: str) -> None:
         except (MalformedFile, OSError, ValueError):  # no model, so that it has no weights there
             continue
         if any(_same(os.path.join(folder, location), sidecar) for location in locations):
-            raise UsageError(
+            raise TargetRefused(
                 f"{sidecar} also holds the weights of {other}, which would be damaged: write to "
                 "another name, or keep the weights in the model with --external-data never"
             )

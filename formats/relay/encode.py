@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from io import TextIOWrapper
 from pathlib import Path
 
-from serde.errors import MalformedFile, UsageError
+from serde.errors import MalformedFile, TargetRefused
 from serde.io.atomic_write import Replacing
 from serde.io.tensor_bytes import pack
 from serde.ir.graph import Graph, Tensor
@@ -56,7 +56,7 @@ def _refuse_shared(path: str, params: str, weights: Mapping[str, Tensor]) -> Non
     others = find_modules_sharing(Path(path))
     files = {os.path.realpath(t.where.path) for t in weights.values() if t.where is not None}
     if others and os.path.realpath(params) in files and not _has_same_tensors(params, weights):
-        raise UsageError(
+        raise TargetRefused(
             f"{params} holds the parameters of {others[0].name}, which would be damaged: write to "
             "another name"
         )

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
-from serde.errors import UsageError
+from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import active_files
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
@@ -26,6 +27,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
+LEFTOVER = re.compile(r"\..*\.[0-9a-f]{12}\.part(\.before)?", re.DOTALL)
 BEFORE = ".before"  # ends the name of what is kept until all files are in place
 CHUNK = 1 << 18  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
@@ -101,32 +103,46 @@ def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[b
         return
     number = os.open(folder, os.O_RDONLY)
     try:
-        try:
+        is_locked = False
+        with suppress(OSError):  # locked, or a file system without locks
             fcntl.flock(number, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # locked, or a file system without locks
-            yield False
-        else:
-            yield True
+            is_locked = True
+        yield is_locked
     finally:
+        with suppress(OSError):  # by itself: a process that was forked meanwhile has it open too
+            fcntl.flock(number, fcntl.LOCK_UN)
         os.close(number)
 
 
 def _replace_together(new: Sequence[tuple[str, str]]) -> None:
     """Move what is there away, the model first; then put the new files in place, it last."""
+    is_done = False
     try:
         for temporary, path in reversed(new):
             if os.path.lexists(path):
                 _rename(path, temporary + BEFORE, path)
         for temporary, path in new:
             _rename(temporary, path, path)
+        is_done = True
+        _remove_before(new)
     except BaseException:
-        for temporary, path in reversed(new):  # those in place; the model among them at once
-            if not os.path.lexists(temporary):
-                os.unlink(path)
-        for temporary, path in new:
-            if os.path.lexists(temporary + BEFORE):
-                os.replace(temporary + BEFORE, path)
+        _remove_before(new) if is_done else _put_back(new)
         raise
+
+
+def _put_back(new: Sequence[tuple[str, str]]) -> None:
+    """Put what was moved away in the place of what has come."""
+    for temporary, path in reversed(new):  # those in place; the model among them at once
+        if not os.path.lexists(temporary):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+    for temporary, path in new:
+        if os.path.lexists(temporary + BEFORE):
+            os.replace(temporary + BEFORE, path)
+
+
+def _remove_before(new: Sequence[tuple[str, str]]) -> None:
+    """Remove what was moved away; a signal may interrupt it, after which it is called again."""
     for temporary, _ in new:
         with suppress(OSError):
             os.unlink(temporary + BEFORE)
@@ -159,21 +175,26 @@ def check_target(path: str) -> None:
     """Refuse an output path that cannot be written: a folder, or one in no folder.
 
     Raises:
-        UsageError: for a path that is none. PermissionError: where files cannot be made.
+        TargetRefused: for a path that is none. PermissionError: where files cannot be made.
     """
     try:  # once: another process may replace it meanwhile
         kind = os.stat(path).st_mode
     except OSError:
         kind = stat.S_IFREG  # there is none, or a link to none, which is replaced
     if stat.S_ISDIR(kind):
-        raise UsageError(f"{path} is a folder: name the file to write")
+        raise TargetRefused(f"{path} is a folder: name the file to write")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise UsageError(f"{folder} does not exist")
+        raise TargetRefused(f"{folder} does not exist")
     if not stat.S_ISREG(kind):
-        raise UsageError(f"{path} is not a regular file")
+        raise TargetRefused(f"{path} is not a regular file")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "no permission to write in this folder", folder)
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file is one of a conversion that is going on, or was killed."""
+    return LEFTOVER.fullmatch(name) is not None
 
 
 class Sources:

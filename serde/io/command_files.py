@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from serde.errors import UsageError
+from serde.errors import TargetRefused, UsageError
 
 PathLike = str | os.PathLike[str]
 FileId = tuple[int, int]
@@ -44,7 +44,7 @@ class CommandFiles:
         self.absent: set[str] = set()
         self.outputs: dict[str, FileId | None] = {}
         self._replaceable: set[FileId] = set()
-        self._models: dict[FileId, set[FileId]] = {}  # the files of a model, by its main one
+        self._models: dict[FileId | None, set[FileId]] = {}  # files of a model, by its main one
         self._current: set[FileId] | None = None  # files of the model that is being read
 
     @contextmanager
@@ -64,10 +64,13 @@ class CommandFiles:
             self._current = outer
 
     def enter_main(self, path: PathLike) -> None:
-        """Enter the file that a model is known by: the others are replaced with it."""
+        """Enter the file that a model is known by: the others are replaced with it.
+
+        Where that is in an archive, nothing is: an archive may hold other things as well.
+        """
         self.enter(path, OF_SOURCE)
-        if self._current is not None and (known := _find_id(path)) is not None:
-            self._models[known] = self._current
+        if self._current is not None:
+            self._models[_find_id(path)] = self._current
 
     def note_opened(self, path: PathLike, status: os.stat_result) -> None:
         """Enter an open file, if it is one of the model that is being read."""
@@ -96,19 +99,21 @@ class CommandFiles:
                 raise UsageError(f"{output} is {role}: {CURE}")
         self.read.setdefault(file, FileRead(os.path.abspath(path), _make_stamp(status), role))
 
-    def enter_weights(self, paths: Iterable[str], is_replaceable: bool = False) -> None:
+    def enter_weights(self, paths: Iterable[str]) -> None:
         """Enter the files that weights lie in, which a caller has read before."""
         for path in paths:
             file = _find_id(path)
             if file is not None and file not in self.read:
                 self.enter(path, OF_SOURCE)
-                self._replaceable |= {file} if is_replaceable else set()
 
-    def allow_replacing(self, target: PathLike) -> None:
-        """Let ``target`` be written where it is a model that was read, all its files with it."""
-        file = _find_id(target)
-        if file in self._models:
-            self._replaceable |= self._models[file] | {file}
+    def allow_replacing(self, target: PathLike, known: CommandFiles | None = None) -> None:
+        """Let ``target`` be written where it is a model that was read, all its files with it.
+
+        ``known`` is the record of reading it, if that was no part of the command.
+        """
+        file, models = _find_id(target), (known or self)._models
+        if file is not None and file in models:
+            self._replaceable |= models[file] | {file}
 
     def claim_output(self, path: str, may_be_source: bool = False) -> None:
         """Reserve a path for an output of the command, before anything is read.
@@ -127,22 +132,26 @@ class CommandFiles:
         """Refuse to write over a file that was read, or an output over a file of the result.
 
         Raises:
-            UsageError: naming the file.
+            TargetRefused: naming the file.
         """
         file, path = _find_id(path), os.fspath(path)
         if file is None:
             return
         written, read = self.written.get(file), self.read.get(file)
         if path in self.outputs and written is not None and _find_id(written) == file:
-            raise UsageError(f"{path} is a file of the result: {CURE}")
+            raise TargetRefused(f"{path} is a file of the result: {CURE}")
         # Where another process has replaced a file, its inode may be that of any new one.
         is_read = read is not None and _find_id(read.path) == file
         if read is not None and is_read and file not in self._replaceable:
-            raise UsageError(f"{path} is {read.role}: {CURE}")
+            raise TargetRefused(f"{path} is {read.role}: {CURE}")
 
     def read_before_writing(self) -> list[FileRead]:
         """The files that were read but those that the command itself has written."""
         return [known for file, known in self.read.items() if file not in self.written]
+
+    def list_read(self) -> frozenset[str]:
+        """The paths of all files that were read."""
+        return frozenset(known.path for known in self.read.values())
 
     def enter_written(self, path: str) -> None:
         """Enter a file that was put in place."""

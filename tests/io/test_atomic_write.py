@@ -8,7 +8,7 @@ import pytest
 
 from serde.errors import MalformedFile, UsageError
 from serde.io import atomic_write
-from serde.io.atomic_write import Replacing, Sources
+from serde.io.atomic_write import Replacing, Sources, is_leftover, lock_folder
 from serde.ir.graph import FileSlice
 
 
@@ -103,3 +103,59 @@ def test_a_source_that_shrinks_is_noticed(tmp_path):
         pytest.raises(MalformedFile, match="became shorter"),
     ):
         sources.copy(FileSlice(str(source), 5, 50), out)
+
+
+def test_a_signal_while_old_files_are_removed_leaves_none_of_them(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"before")
+    real, count = os.unlink, [0]
+
+    def unlink(path):
+        if path.endswith(".before"):
+            count[0] += 1
+            if count[0] == 1:
+                raise KeyboardInterrupt
+        real(path)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(KeyboardInterrupt), Replacing(str(tmp_path / "a")) as out:
+        for name in ("a", "b"):
+            out.open(str(tmp_path / name)).write(b"new")
+    assert files(tmp_path) == {"a": b"new", "b": b"new"}
+
+
+def test_what_was_there_comes_back_where_a_temporary_file_is_removed(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"before")
+    with pytest.raises(FileNotFoundError), Replacing(str(tmp_path / "a")) as out:
+        for name in ("a", "b"):
+            out.open(str(tmp_path / name)).write(b"new")
+        next(tmp_path.glob(".b.*.part")).unlink()
+    assert files(tmp_path) == {"a": b"before", "b": b"before"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_lock_ends_with_its_block_in_forked_processes_too(tmp_path):
+    receiver, sender = os.pipe()
+    with lock_folder(tmp_path) as is_locked:
+        child = os.fork()
+        if child == 0:
+            os.close(sender)
+            os.read(receiver, 1)  # until the parent ends it
+            os._exit(0)
+    os.close(receiver)
+    try:
+        with lock_folder(tmp_path, wait=False) as is_free:
+            assert is_free is is_locked
+    finally:
+        os.close(sender)
+        os.waitpid(child, 0)
+
+
+def test_leftovers_of_killed_processes_are_told_by_their_names(tmp_path):
+    with Replacing(str(tmp_path / "a\nb")) as out:
+        out.open(str(tmp_path / "a\nb"))
+        (name,) = files(tmp_path)
+    assert is_leftover(name) and is_leftover(name + atomic_write.BEFORE)
+    for other in ("a.part", ".part", ".a.part", "a.0123456789ab.part", name + ".onnx"):
+        assert not is_leftover(other)

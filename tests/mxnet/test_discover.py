@@ -391,3 +391,12 @@ class TestLaterEpochs:
             UsageError, match="write_epoch( is an integer; got|=-1: the least is 0)"
         ):
             serde.convert(source, tmp_path / "m-symbol.json", inputs=IMAGES, write_epoch=epoch)
+
+
+def test_what_a_killed_conversion_left_is_no_file_of_a_folder(tmp_path):
+    for name, data in {"m-symbol.json": SYMBOL, "m-0001.params": ONE}.items():
+        data = data.encode() if isinstance(data, str) else data
+        (tmp_path / name).write_bytes(data)
+        (tmp_path / f".{name}.0123456789ab.part").write_bytes(data)
+        (tmp_path / f".{name}.0123456789ab.part.before").write_bytes(data)
+    assert serde.load(tmp_path, inputs=IMAGES).inputs

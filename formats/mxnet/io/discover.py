@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from serde.errors import MalformedFile, UsageError
+from serde.errors import MalformedFile, TargetRefused, UsageError
+from serde.io.atomic_write import is_leftover
 from serde.io.command_files import active_files
 from serde.io.sniff import read_head, read_regular, refuse_missing
 from serde.ir.budget import active_budget
@@ -183,7 +184,7 @@ def params_path(symbol: str, epoch: int = 0) -> str:
 
 
 def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
-    """Raise UsageError where a later epoch would be loaded instead of what is to be written."""
+    """Raise TargetRefused where a later epoch would be loaded instead of what is to be written."""
     symbol = Path(path)
     folder = symbol.parent
     if not folder.is_dir():
@@ -199,7 +200,7 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
         return
     last = max(later)
     is_replaced = later[last] == _base_name(params_path(str(symbol), last))
-    raise UsageError(
+    raise TargetRefused(
         f"{folder / later[last]} lies beside {symbol.name}, and would be loaded instead of "
         f"{written}, as the last epoch counts. Write to another name, move it away, "
         + (f"replace it with --write-epoch {last}, " if is_replaced else "")
@@ -252,7 +253,7 @@ def _file(path: Path, head: bytes | None = None) -> Candidate:
 
 def _files(folder: Path, heads: bool = True) -> list[Candidate]:
     """The files of a folder; without ``heads`` their names alone tell what they are."""
-    paths = sorted(p for p in folder.iterdir() if p.is_file())
+    paths = sorted(p for p in folder.iterdir() if p.is_file() and not is_leftover(p.name))
     if heads and len(paths) > MOST_FILES:
         raise UsageError(f"{folder} holds {len(paths)} files: name the symbol among them")
     return [_file(p, None if heads else b"") for p in paths]
@@ -288,9 +289,7 @@ def _pair(
     if not own and sum(f.is_symbol for f in files) <= 1:
         own = params
         if len({f.prefix for f in own}) > 1:
-            raise UsageError(
-                f"{where} holds several parameter files: {_format_names(own)}; name one"
-            )
+            raise _make_choice_error(own, f"{where} holds several parameter files")
     chosen = _epoch(own, epoch, symbol)
     if chosen is not None:
         return _read_symbol(symbol, chosen.params())
@@ -322,9 +321,17 @@ def _epoch(files: Sequence[Candidate], epoch: int | None, symbol: Candidate) -> 
         return files[0] if files else None
     chosen = max(numbered) if epoch is None else epoch
     if len(numbered[chosen]) > 1:
-        names = _format_names(numbered[chosen])
-        raise UsageError(f"{symbol.name} has several files of epoch {chosen}: {names}; name one")
+        raise _make_choice_error(
+            numbered[chosen], f"{symbol.name} has several files of epoch {chosen}"
+        )
     return numbered[chosen][0]
+
+
+def _make_choice_error(files: Sequence[Candidate], reason: str) -> UsageError:
+    """The error about files of which one is to be chosen; once one is gone, it may be no more."""
+    for file in files:
+        active_files().enter(file.name)
+    return UsageError(f"{reason}: {_format_names(files)}; name one")
 
 
 def _base_name(name: str) -> str:
