@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from serde.errors import Problem, Unconvertible, UsageError
-from serde.io.command_files import within_command
+from serde.io.command_files import active_files, within_command
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.values_read import captured_values, values_read
 from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
@@ -77,6 +77,7 @@ def prepare_graph(source: Any, **options: Any) -> Graph:
     graph = source if is_ir else load(source, **options)
     if is_ir:
         check(graph)
+        active_files().enter_weights(graph.list_files())
     return scalarize_sequences(without_functions(graph))
 
 

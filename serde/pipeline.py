@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serde.errors import UsageError
-from serde.io.command_files import active_files, within_command
+from serde.errors import SerdeError, UsageError
+from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.user_code import refuse_exits
 from serde.io.weights_hash import KEY, weights_hash
@@ -90,8 +92,9 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
     opts = check_options(options, read_classes())
-    with within_budget():
-        return raise_to_ir(*decode(source, format, opts), opts)
+    with within_budget(), within_command() as files:
+        graph = raise_to_ir(*decode(source, format, opts), opts)
+        return replace(graph, files=files.list_read())
 
 
 @refuse_exits()
@@ -226,6 +229,7 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
         fmt = get_format(format or format_name(source))
         own = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
         refuse_unknown(fmt, opts, {*list_options(ReadOptions), *own})
+        active_files().enter_weights(source.list_files())
         return fmt, source
     if not isinstance(source, (str, os.PathLike)):
         bridge = bridge_for(source)
@@ -257,8 +261,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     opts = check_options(options, (fmt.write_options,))
     refuse_unknown(fmt, opts, list_options(fmt.write_options))
     check_graph(graph)
-    with within_budget() as budget, within_command() as files:
-        files.enter_weights(list_weight_files(graph), is_replaceable=os.path.lexists(path))
+    with within_budget() as budget, within_command():
+        enter_files(graph, path)
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
         graph = rename(graph, opts.get("rename"))
         if opts.get("profile") is not None:
@@ -332,10 +336,19 @@ def encode(fmt: Format, graph: Graph, path: Path, options: Mapping[str, Any]) ->
     return fmt.encode(graph, path, **select_options(fmt, "encode", options))
 
 
-def list_weight_files(graph: Graph) -> set[str]:
-    """The files that weights of a graph lie in."""
-    places = (v.tensor.where for v in graph.constants() if v.tensor is not None)
-    return {place.path for place in places if place is not None}
+def enter_files(graph: Graph, target: Path_) -> None:
+    """Enter the files of a graph; by itself it may replace those of the model at ``target``."""
+    command, files = active_files(), graph.list_files()
+    if files and not command.read:  # no other model is read
+        command.allow_replacing(target, Context().run(_list_files, target))
+    command.enter_weights(files)
+
+
+def _list_files(target: Path_) -> CommandFiles:
+    """The files of the model at ``target``, if there is one."""
+    with within_command() as files, suppress(SerdeError, OSError):
+        read(target)
+    return files
 
 
 def format_name(source: Any) -> str:

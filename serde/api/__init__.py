@@ -25,10 +25,10 @@ from serde.pipeline import (
     check_options,
     decode,
     encode,
+    enter_files,
     finish,
     format_name,
     get_profile,
-    list_weight_files,
     load,
     lower,
     profile_names,
@@ -105,6 +105,8 @@ def convert(
         SerdeError: one of its kinds; an Unconvertible has the Report as its ``report``.
     """
     files = active_files()
+    if isinstance(source, Graph):
+        enter_files(source, target)
     check_choice("verify", verify, (True, False, *VERIFIED))
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
@@ -134,7 +136,7 @@ def convert(
         report.refuse(error.problems)
         error.report = report
         raise
-    files.enter_weights(list_weight_files(graph))
+    files.enter_weights(graph.list_files())
     files.allow_replacing(target)
     files.refuse_target(target)
     run = None

@@ -284,7 +284,8 @@ class Graph:
     Graphs held by attributes (``If``, ``Loop``, ``Scan``) use Values of the graphs around them
     directly. ``notes`` tell people what of its file the graph does not hold. ``source_info`` is
     what a reader hands to its own ``to_ir``, which drops it. ``explicit`` are
-    operators and attributes of them that a file has though they are the defaults.
+    operators and attributes of them that a file has though they are the defaults. ``files`` are
+    those that it was read from, and that weights may still be read from.
     """
 
     name: str
@@ -299,6 +300,7 @@ class Graph:
     notes: tuple[str, ...] = ()
     source_info: object | None = None
     explicit: frozenset[tuple[str, str]] = frozenset()
+    files: frozenset[str] = frozenset()
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, those of subgraphs included, in no particular order."""
@@ -329,6 +331,11 @@ class Graph:
         """Every constant the nodes and outputs use, once, subgraphs included."""
         values = chain.from_iterable(self._reads())
         return iter(dict.fromkeys([v for v in values if v is not None and v.tensor is not None]))
+
+    def list_files(self) -> set[str]:
+        """The files that weights lie in, or may."""
+        places = (v.tensor.where for v in self.constants() if v.tensor is not None)
+        return {place.path for place in places if place is not None} | self.files
 
     def _reads(self) -> list[tuple[Value | None, ...]]:
         """What each node, and then the outputs, read; those of subgraphs last."""

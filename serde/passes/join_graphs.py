@@ -55,6 +55,7 @@ def join_graphs(
     ends += [v for v in (*second.inputs, *second.outputs) if v not in connected]
     names = Names()
     own = {v: names.claim(v.name) for v in dict.fromkeys(ends)}
+    files = first.files | second.files
     first, second = (
         _clone(graph, names, own, dims)
         for graph, dims in ((first, {}), (second, _separate_dims(first, second)))
@@ -77,7 +78,7 @@ def join_graphs(
     )
     joined = replace_values(joined, instead)
     table = RuleTable("join", fallback=_emit_again({**of_first, **of_second}, of_first))
-    return tidy(table.rewrite(joined, OnnxBuilder(joined.name)))
+    return replace(tidy(table.rewrite(joined, OnnxBuilder(joined.name))), files=files)
 
 
 def _copy_passed_inputs(graph: Graph, inputs: set[Value]) -> Graph:

@@ -28,6 +28,7 @@ COMMANDS = {
     "convert onnx report": ("convert m.onnx -o new-symbol.json --report {}", ["m.onnx", "weights"]),
     "convert relay report": ("convert r.relay -o new.onnx --report {}", ["r.relay", "r.params"]),
     "convert archive report": ("convert m.tar.gz -o new.onnx --report {}", ["m.tar.gz"]),
+    "convert archive": ("convert m.tar.gz --to onnx -o {}", ["m.tar.gz"]),
     "convert params report": ("convert digits-symbol.json --params given -o new.onnx --report {}",
                               ["given", "digits-symbol.json"]),
     "convert params": ("convert digits-symbol.json --params given --to onnx -o {}", ["given"]),
@@ -192,6 +193,74 @@ def test_reports_and_partitions_of_python_spare_the_model(folder):
         partition("made/part-0.onnx", "b.toml").save("made")
     after = contents(folder)
     assert {p: after.get(p) for p in before} == before
+
+
+# What is loaded, and the file of its weights that is no model by itself.
+MAPPED = {"m.onnx": "weights", "digits-symbol.json": "digits-0010.params", "r.relay": "r.params"}
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("source", MAPPED)
+@pytest.mark.parametrize("format", ["onnx", "mxnet", "relay"])
+def test_a_graph_is_not_saved_over_the_weights_that_it_reads(folder, source, alias, format):
+    graph = serde.load(source)
+    output = make_alias(MAPPED[source], alias, "")
+    before = contents(folder)
+    with pytest.raises(UsageError, match="is a file of the source|-symbol.json"):
+        serde.save(graph, output, format=format)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("change", [
+    lambda g: serde.load(g, fp16=True), lambda g: serde.compose("n.onnx", g),
+    lambda g: serde.select(g, [g.outputs[0].name]), lambda g: serde.wrap(g, post=lambda y: y + 1),
+    lambda g: serde.rename(g, {g.outputs[0].name: "z"}),
+])  # fmt: skip
+def test_a_graph_made_of_another_knows_its_files(folder, change):
+    graph = change(serde.load("m.onnx"))
+    before = contents(folder)
+    for save in (serde.save, serde.convert):
+        options = {"format": "onnx"} if save is serde.save else {"to_format": "onnx"}
+        with pytest.raises(UsageError, match="weights is a file of the source"):
+            save(graph, "weights", **options)
+    assert contents(folder) == before
+
+
+def test_a_graph_is_not_partitioned_over_what_it_reads(folder):
+    from serde.backends.partition import partition
+
+    before = contents(folder)
+    with pytest.raises(UsageError, match="is a file of the source"):
+        partition(serde.load("made/part-0.onnx"), "b.toml").save("made")
+    assert contents(folder) == before
+
+
+def test_a_graph_is_not_saved_over_weights_beside_another_model(folder):
+    """The other model is replaced; what becomes of its weights is the graph's."""
+    shutil.copy("n.onnx", "a.onnx")
+    shutil.copy("weights", "a.params")
+    text = Path("m.onnx").read_bytes().replace(b"weights", b"a.param")
+    Path("m.onnx").write_bytes(text)
+    os.rename("a.params", "a.param")
+    os.link("a.param", "a.params")
+    graph = serde.load("m.onnx")
+    before = contents(folder)
+    serde.convert("n.onnx", "a-symbol.json")
+    with pytest.raises(UsageError, match=r"a\.params is a file of the source"):
+        serde.save(graph, "a.relay")
+    after = contents(folder)
+    assert {p: after.get(p) for p in before} == before
+
+
+@pytest.mark.parametrize("source", [*MAPPED, "inside.onnx"])
+def test_a_graph_is_saved_in_place(folder, source):
+    serde.convert("m.onnx", "inside.onnx")
+    expected = {v.name: v.array() for v in serde.load(source, copy=True).constants()}
+    options = {"write_epoch": 10} if source.startswith("digits") else {}
+    for _ in range(2):
+        serde.save(serde.load(source), source, **options)
+    saved = {v.name: v.array() for v in serde.load(source).constants()}
+    assert {a.tobytes() for a in expected.values()} <= {a.tobytes() for a in saved.values()}
 
 
 def test_what_is_only_looked_at_may_be_written_over(folder):
