@@ -209,6 +209,68 @@ def test_results_beside_their_sources():
     assert again.resumed == 1
 
 
+@pytest.mark.parametrize(("to", "weights"), [("mxnet", "t-0000.params"), ("relay", "t.params"),
+                                             ("onnx", "t.onnx.data")])  # fmt: skip
+def test_no_weights_of_another_model_are_replaced(to, weights):
+    """Those that ``a`` reads have the name of those that ``t`` would be written with."""
+    write_onnx("in/a.onnx", 3.0, weights)
+    write_digits()
+    os.rename("in/digits-symbol.json", "in/t-symbol.json")
+    os.rename("in/digits-0010.params", "in/t-0010.params")
+    if to == "mxnet":
+        Path("in/t-symbol.json").unlink()
+        Path("in/t-0010.params").unlink()
+        write_onnx("in/t.onnx", 5.0, "others")
+    before = {p: p.read_bytes() for p in Path("in").iterdir()}
+    options = {"external_data": "always"} if to == "onnx" else {}
+    sources = {
+        "onnx": ["in/t-symbol.json"],
+        "mxnet": ["in/t.onnx"],
+        "relay": ["in/*.onnx", "in/*-symbol.json"],
+    }[to]
+    result = migrate(sources, "in", jobs=1, to=to, **options)
+    (row,) = (r for r in result.rows if Path(r.source).name.startswith("t"))
+    assert row.status == "failed" and weights in row.reason
+    assert {p: p.read_bytes() for p in before} == before
+    os.rename(Path("in", weights), "aside")
+    assert any(r.ok for r in migrate(sources, "in", jobs=1, to=to, **options).rows
+               if Path(r.source).name.startswith("t"))  # fmt: skip
+    again = migrate(sources, "in", jobs=1, to=to, **options)
+    assert again.resumed == sum(r.ok for r in again.rows)
+
+
+def test_parameters_to_choose_from_are_seen_to_go():
+    write_digits()
+    os.rename("in/digits-0010.params", "in/a.params")
+    shutil.copy("in/a.params", "in/b.params")
+    assert migrate(["in"], "out", jobs=1).counts == {"refused": 1}
+    assert migrate(["in"], "out", jobs=1).resumed == 1
+    Path("in/b.params").unlink()
+    assert migrate(["in"], "out", jobs=1).counts == {"converted": 1}
+
+
+@pytest.mark.parametrize("to", ["onnx", "mxnet"])
+def test_what_was_in_the_way_of_a_result_is_looked_for_again(to):
+    write_onnx()
+    obstacle = Path({"onnx": "out/m.onnx", "mxnet": "out/m-0003.params"}[to])
+    obstacle.parent.mkdir()
+    obstacle.mkdir() if to == "onnx" else shutil.copy(DIGITS / "digits-0010.params", obstacle)
+    assert migrate(["in"], "out", jobs=1, to=to).counts == {"failed": 1}
+    obstacle.rmdir() if to == "onnx" else obstacle.unlink()
+    assert migrate(["in"], "out", jobs=1, to=to).counts == {"converted": 1}
+
+
+def test_other_plug_ins_may_give_other_results(monkeypatch):
+    import serde.api.migrate
+
+    write_onnx()
+    assert migrate(["in"], "out", jobs=1).ok
+    assert migrate(["in"], "out", jobs=1).resumed == 1
+    packages = [*serde.api.migrate.list_packages(), "more-operators 2.0"]
+    monkeypatch.setattr(serde.api.migrate, "list_packages", lambda: packages)
+    assert migrate(["in"], "out", jobs=1).resumed == 0
+
+
 @pytest.mark.parametrize("alias", ["itself", "hard link", "link"])
 def test_no_result_takes_the_place_of_a_model(alias):
     folder = {"itself": "in"}.get(alias, "out")

@@ -224,6 +224,15 @@ def _load_entry_points() -> Any:
 
 
 @cache
+def list_packages() -> list[str]:
+    """The packages that formats, bridges, rules and targets are of, and their versions."""
+    points = _load_entry_points()
+    groups = [points.select(group=name) for name in points.groups if name.startswith("serde.")]
+    packages = {e.dist for entries in groups for e in entries if e.dist is not None}
+    return sorted(f"{package.name} {package.version}" for package in packages)
+
+
+@cache
 def _entries(group: str) -> dict[str, Any]:
     points: dict[str, Any] = {}
     for entry in _load_entry_points().select(group=group):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,10 +14,17 @@ from serde.api.migrate import table
 from serde.api.migrate.engines import count_jobs, run_jobs
 from serde.api.migrate.job import Job, Row
 from serde.api.migrate.journal import JOURNAL, Journal
-from serde.api.migrate.sources import ModelSource, find_models, is_url, plan_targets
+from serde.api.migrate.sources import (
+    ModelSource,
+    find_models,
+    is_url,
+    list_beginning,
+    plan_targets,
+    stem_of,
+)
 from serde.errors import UsageError
 from serde.io.command_files import within_command
-from serde.plugins import get_format
+from serde.plugins import get_format, list_packages
 
 TABLES = ("migration.html", "migration.json", "migration.csv")
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
@@ -101,12 +108,14 @@ def migrate(
     journal = Journal(folder)
     done: list[Row] = []
     ahead: list[Job] = []
+    folders = {os.path.realpath(os.path.dirname(m.path)) for m in models if not m.is_remote}
     for model, path in targets.items():
         job = Job(
             model, path, opts, to, verify, "html" if reports else "", max_seconds, max_memory,
             threads,
         )  # fmt: skip
-        job = replace(job, key=_key_of(job))
+        spared = tuple(_list_spared(path, folders, journal))
+        job = replace(job, key=_key_of(job), spared=spared)
         known = None if again else journal.find(job)
         (done.append(known) if known is not None else ahead.append(job))
     result = Migration(folder, [*done], len(done))
@@ -151,8 +160,18 @@ def _refuse_sources(models: Iterable[ModelSource], targets: Iterable[str]) -> No
             files.refuse_target(target)
 
 
+def _list_spared(target: str, folders: Collection[str], journal: Journal) -> Iterator[str]:
+    """The files beside the models where a result and its weights go, but results of before."""
+    if not is_url(target) and os.path.realpath(os.path.dirname(target)) in folders:
+        stem = os.path.basename(stem_of(target))
+        for name in list_beginning(os.path.dirname(os.path.abspath(target)), stem):
+            path = os.path.join(os.path.dirname(os.path.abspath(target)), name)
+            if path not in journal.written:
+                yield path
+
+
 def _key_of(job: Job) -> str:
-    """What a row is known by: another source, other options or another serde give another."""
-    held = [__version__, job.source.path, job.source.stamp, job.target, job.to_format, job.verify,
-            bool(job.report), sorted(job.options.items())]  # fmt: skip
+    """What a row is known by: another source, other options or other packages give another."""
+    held = [__version__, list_packages(), job.source.path, job.source.stamp, job.target,
+            job.to_format, job.verify, bool(job.report), sorted(job.options.items())]  # fmt: skip
     return hashlib.sha256(json.dumps(held).encode()).hexdigest()

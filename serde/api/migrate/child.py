@@ -10,12 +10,20 @@ from typing import Any
 
 from serde.api import convert
 from serde.api.report import Report
-from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat
+from serde.errors import (
+    MalformedFile,
+    MissingDependency,
+    SerdeError,
+    TargetRefused,
+    Unconvertible,
+    UnknownFormat,
+)
 from serde.io.child_process import FILE_SIZE, end_with_parent, limit_process
 from serde.io.command_files import stamp_file, within_command
 from serde.plugins.options import ReadOptions, list_options
 
 LONGEST_REASON = 600  # characters
+OF_OTHERS = "a file beside the models, and no result of theirs"
 
 
 def main() -> None:
@@ -33,6 +41,8 @@ def main() -> None:
 def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the model; the fields of its row."""
     with within_command() as files:
+        for path in order["spared"]:
+            files.enter(path, OF_OTHERS)
         answer = _convert(order)
     inside = os.path.dirname(order["answer"]) + os.sep  # what is fetched, and copies
     read = {f.path: f.stamp for f in files.read_before_writing()}
@@ -68,7 +78,8 @@ def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
         reason = str(error).removeprefix(source).lstrip(":, ")
         answer = {"status": "unreadable", "reason": reason}
     except SerdeError as error:
-        answer = {"status": "refused", "reason": str(error)}
+        is_other = isinstance(error, (TargetRefused, MissingDependency))  # than of the model
+        answer = {"status": "failed" if is_other else "refused", "reason": str(error)}
         if "verify" in stages:  # which comes after writing
             answer = {"status": "converted", "reason": f"not verified: {error}"}
     except OSError as error:

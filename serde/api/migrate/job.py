@@ -30,7 +30,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class Job:
-    """A model, the file to make of it, and how."""
+    """A model, the file to make of it, and how; ``spared`` are files that it must not replace."""
 
     source: ModelSource
     target: str
@@ -42,6 +42,7 @@ class Job:
     memory: int = 8192
     threads: int = 1
     key: str = ""
+    spared: tuple[str, ...] = ()
 
 
 @dataclass
@@ -103,7 +104,7 @@ def _run_in(job: Job, folder: str) -> Row:
     order = {
         "source": source, "target": target, "to_format": job.to_format, "verify": job.verify,
         "options": dict(job.options), "report": report, "memory": job.memory, "answer": answer,
-        "parent": os.getpid(),
+        "parent": os.getpid(), "spared": job.spared,
     }  # fmt: skip
     threads = {name: os.environ.get(name, str(job.threads)) for name in THREADS}
     try:

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
 from serde.api.migrate.sources import is_url, open_filesystem, stamp_entry
-from serde.io.atomic_write import check_target
+from serde.io.atomic_write import check_target, name_path_in_errors
 from serde.io.command_files import stamp_file
 from serde.io.sniff import open_regular
 
@@ -35,6 +35,7 @@ class Journal:
         self._is_cut_off = not text.endswith("\n") and text != ""
         for row in filter(None, map(parse_row, text.splitlines())):
             self.rows[row.key] = row
+        self.written = {path for row in self.rows.values() for path in row.written}
 
     def find(self, job: Job) -> Row | None:
         """The row of a job that would come out the same again, and whose result is as it was."""
@@ -55,7 +56,8 @@ class Journal:
         self.rows[row.key] = row
         if self._system is None:
             begin = "\n" if self._is_cut_off else ""
-            with open(os.path.join(self.folder, JOURNAL), "a", encoding="utf-8") as file:
+            path = os.path.join(self.folder, JOURNAL)
+            with name_path_in_errors(path), open(path, "a", encoding="utf-8") as file:
                 file.write(f"{begin}{json.dumps(row_to_dict(row))}\n")
             self._is_cut_off = False
             return

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -164,13 +165,18 @@ def _local_model(path: str, root: str) -> ModelSource:
 def _find_siblings(path: str) -> Iterator[str]:
     """The files beside a model whose names begin like its own, and that are no models."""
     folder, name = os.path.split(path)
-    names, stem = _list_folder(folder, stamp_file(folder)), stem_of(name)
-    for at in range(bisect_left(names, stem), len(names)):
-        other = names[at]
-        if not other.startswith(stem):
-            break
+    for other in list_beginning(folder, stem_of(name)):
         if not _is_candidate(other) or _is_ambiguous(other):
             yield os.path.join(folder, other)
+
+
+def list_beginning(folder: str, stem: str) -> Iterator[str]:
+    """The names in a folder that begin with ``stem``."""
+    names = _list_folder(folder, stamp_file(folder))
+    for name in islice(names, bisect_left(names, stem), None):
+        if not name.startswith(stem):
+            return
+        yield name
 
 
 @lru_cache(1)
