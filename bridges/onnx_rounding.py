@@ -15,9 +15,9 @@ FLOAT16 = 10  # ONNX's code
 
 def round_after_each_node(model: Any) -> Any:
     """The ModelProto with an Identity behind each result of float16."""
-    from onnx import shape_inference
+    from serde.spec.onnx_library import infer_model_types
 
-    typed = shape_inference.infer_shapes(model)
+    typed = infer_model_types(model)
     _round_results(typed.graph, {})
     return typed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError
+from serde.io.sniff import open_uncharged
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
@@ -160,7 +160,8 @@ def _session(
         settings.intra_op_num_threads = threads
     settings.add_session_config_entry("session.force_spinning_stop", "1")
     if isinstance(model, str) and not _is_utf8(model):
-        model = Path(model).read_bytes()  # ONNX Runtime takes no such path
+        with open_uncharged(model) as file:  # ONNX Runtime takes no such path
+            model = file.read()
     if folder is not None and not isinstance(model, str) and _is_utf8(folder):
         settings.add_session_config_entry(FOLDER, folder)
     with _convert_errors():

@@ -50,6 +50,11 @@ def infer_node_types(
     )
 
 
+def infer_model_types(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model with the types of its values, which a runtime is to run: no node is looked at."""
+    return shape_inference.infer_shapes(model)
+
+
 def function_body(
     operator: Operator, node: onnx.NodeProto, types: Types
 ) -> onnx.FunctionProto | None:
