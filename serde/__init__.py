@@ -22,6 +22,7 @@ _PUBLIC = {
     "Problem": "serde.errors",
     "Report": "serde.api.report",
     "SerdeError": "serde.errors",
+    "TargetRefused": "serde.errors",
     "Source": "serde.ir.graph",
     "Tensor": "serde.ir.graph",
     "TraceError": "serde.frontends.numpy",

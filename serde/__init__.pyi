@@ -18,6 +18,7 @@ from serde.errors import MalformedFile as MalformedFile
 from serde.errors import MissingDependency as MissingDependency
 from serde.errors import Problem as Problem
 from serde.errors import SerdeError as SerdeError
+from serde.errors import TargetRefused as TargetRefused
 from serde.errors import Unconvertible as Unconvertible
 from serde.errors import UnknownFormat as UnknownFormat
 from serde.errors import UnsupportedAttribute as UnsupportedAttribute

@@ -2,6 +2,7 @@
 
 SerdeError
 ├── UsageError             the call itself cannot be meant: an unknown option, a bad shape
+│   └── TargetRefused      what lies at the path to write, or beside it, is in the way
 ├── UnknownFormat          no plugin claims the path, name or object
 ├── MissingDependency      a plugin's framework is not installed (also an ImportError)
 ├── MalformedFile          the bytes are not what their format promises
