@@ -33,11 +33,12 @@ from serde.spec.number_traits import (
 
 SMALLEST = 2.0**-24  # the smallest number of float16 that is not 0
 SMALLEST_NORMAL = 2.0**-14  # below it digits are lost
-# Operators whose sums or squares leave the range of float16, that count or place by floats, or
-# that read bits.
+# Operators whose sums or squares leave the range of float16, that take the logarithm of what is
+# near 0, that count or place by floats, or that read bits.
 KEPT = frozenset(
-    "AffineGrid BitCast CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample LRN "
-    "LpNormalization LpPool MeanVarianceNormalization NonMaxSuppression QuantizeLinear Range "
+    "AffineGrid BitCast CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample "
+    "GroupNormalization InstanceNormalization LRN LayerNormalization LogSoftmax LpNormalization "
+    "LpPool MeanVarianceNormalization NonMaxSuppression QuantizeLinear RMSNormalization Range "
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare "
     "RoiAlign Softplus".split()
 )

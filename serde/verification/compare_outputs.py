@@ -57,21 +57,23 @@ class OutputComparison:
 
 
 def compare_values(
-    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,
+    least: float = 0,
 ) -> Iterator[OutputComparison]:
     """Compare an output; of a sequence each of its tensors."""
     if not isinstance(expected, list) or not isinstance(got, list):
-        yield compare(name, got, expected, places, slack)
+        yield compare(name, got, expected, places, slack, least)
     elif len(got) != len(expected):
         shown = OutputComparison(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
         yield mark_failed(shown, f"{len(got)} tensors where the source has {len(expected)}")
     else:
         for at, (g, w) in enumerate(zip(got, expected, strict=True)):
-            yield compare(f"{name}[{at}]", g, w, places, slack)
+            yield compare(f"{name}[{at}]", g, w, places, slack, least)
 
 
 def compare(
-    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,
+    least: float = 0,
 ) -> OutputComparison:
     """Compare one output with what it should be.
 
@@ -79,7 +81,7 @@ def compare(
     booleans must be equal, and so must shapes, types, and the places of NaN and infinity. With
     ``places="finite"`` NaN may stand for an infinity; with ``"numbers"`` elements are not compared
     where either is NaN, which kernels of one framework do not agree on. ``slack`` is a
-    factor of the tolerance.
+    factor of the tolerance, which is the share ``least`` at least.
     """
     got, expected = np.asarray(got), np.asarray(expected)
     dtype = DType.of(expected.dtype)
@@ -107,7 +109,7 @@ def compare(
     if not a.size:
         return shown
     share = TOLERANCE.get(dtype, FLOAT32_TOLERANCE)
-    _measure(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
+    _measure(shown, a, b, max(share, least, min(share * slack, MOST_TOLERANCE)))
     if not shown.passed:
         shown.worst = _find_worst(got, expected)
     return shown

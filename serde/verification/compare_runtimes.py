@@ -30,8 +30,8 @@ from serde.verification.source_runs import SourceModel, prepare, prepare_cut
 from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]
-# How many times its tolerance an output may differ by where numbers have fewer bits.
-PRECISION = {"fp32": 200.0, "fp16": 200.0, "bf16": 500.0, "int8": 1000.0}
+# The share of its largest magnitude that an output may differ by where numbers have fewer bits.
+PRECISION = {"fp32": 2e-2, "fp16": 2e-2, "bf16": 5e-2, "int8": 1e-1}
 EXTRA_SECONDS = 10.0  # for the inputs beside the normal ones: of the source, and of each setting
 DEFAULT = "by default"
 
@@ -67,8 +67,8 @@ class SourceRun:
 
     ``graph`` is the result, ``ir`` the graph of the IR that it was made from. ``statement`` is why
     there is nothing to compare with; ``error`` why running it failed. ``is_replaced`` where the
-    result takes the source's place, ``is_missing`` where the framework is not installed. ``slack``
-    is how many times the tolerance of its type an output may differ by; ``is_narrow`` where the
+    result takes the source's place, ``is_missing`` where the framework is not installed. ``share``
+    of its largest magnitude is what an output may differ by at least; ``is_narrow`` where the
     result was made to compute in float16, ``is_mixed`` where source and result have floats of other
     types, which are compared in that of fewer bits.
     """
@@ -85,7 +85,7 @@ class SourceRun:
     model: SourceModel | None = None
     is_replaced: bool = False
     is_missing: bool = False
-    slack: float = 1
+    share: float = 0
     is_narrow: bool = False
     is_mixed: bool = False
 
@@ -158,9 +158,10 @@ def run_source(
         run = SourceRun(graph, ir, origin, is_narrow=is_narrow, is_mixed=is_mixed)
         sets = (narrow_input_sets if is_narrow or is_mixed else input_sets)(graph, ir, seed)
     if is_mixed:
+        run.share = PRECISION["fp16"]
         sets = (round_inputs(s, graph, input_types or {}) for s in sets)
-    if kind in PRECISION:  # outputs of float16 have a tolerance of their own
-        run.slack = 1 if options.get("fp16_io") else PRECISION[kind]
+    if kind in PRECISION:
+        run.share = PRECISION[kind]
         sets = sets if is_narrow else islice(sets, 1)
         run.not_compared.append("inputs that are not normal: in fewer bits they overflow")
     if expected is not None:
@@ -287,7 +288,7 @@ def compare_result(
     def probe(name: str, inputs: InputSet) -> Sequence[Any]:
         return prepare(bridge, target, params=weights, outputs=[name])(inputs.feeds)
 
-    judge = Judge(run.model, run.ir, probe, run.slack)
+    judge = Judge(run.model, run.ir, probe, run.share)
     runs: list[Sequence[OutputComparison]] = []
     for setting, options in settings.items():
         prepare_result = partial(prepare, bridge, target, params=weights, **options)
