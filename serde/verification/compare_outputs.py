@@ -57,8 +57,7 @@ class OutputComparison:
 
 
 def compare_values(
-    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,
-    least: float = 0,
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1, least: float = 0
 ) -> Iterator[OutputComparison]:
     """Compare an output; of a sequence each of its tensors."""
     if not isinstance(expected, list) or not isinstance(got, list):
@@ -72,8 +71,7 @@ def compare_values(
 
 
 def compare(
-    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,
-    least: float = 0,
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1, least: float = 0
 ) -> OutputComparison:
     """Compare one output with what it should be.
 

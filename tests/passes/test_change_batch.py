@@ -10,6 +10,15 @@ import serde
 from tests.onnx_live import run_model
 from tests.passes.batches import assert_is_rebatched, model_with, random
 
+INTO_ZEROS = "(float[{0},3,4] x) => (float[{0},3,4] y) {{ s = Slice(x, a, b, c) t = Sigmoid(s) z = ConstantOfShape(n) y = ScatterND(z, i, t) }}"
+
+
+def into_zeros(samples):
+    """Constants that write to two of four columns of each sample."""
+    places = np.stack(np.meshgrid(range(samples), range(3), range(2), indexing="ij"), -1)
+    return {"a": [0], "b": [2], "c": [2], "n": [samples, 3, 4], "i": places}
+
+
 # name: (text of the model, constants: sizes of random ones, or lists). The batch is 1.
 RIGHT = {
     "-1 for features": ("(float[1,16,4] x) => (float[1,10] y) { r = Reshape(x, s) y = MatMul(r, w) }", {"s": [1, -1], "w": (64, 10)}),
@@ -44,6 +53,11 @@ RIGHT = {
     "boxes written in place": ("(float[1,3,4] x) => (float[1,3,4] y) { s = Slice(x, a, b, c) t = Sigmoid(s) y = ScatterND(x, i, t) }", {"a": [0], "b": [2], "c": [2], "i": np.stack(np.meshgrid([0], range(3), range(2), indexing="ij"), -1)}),
     "the largest of each sample": ("(float[1,5,4] x, int64[1] k) => (float[1,4] y) { m = Mod(k, f) u = Unsqueeze(m, one) i = Concat<axis=1>(z, u) y = GatherND(x, i) }", {"f": [5], "one": [1], "z": [[0]]}),
     "fixed places of each sample": ("(float[1,5,4] x) => (float[1,2,4] y) { y = GatherND(x, i) }", {"i": [[[0, 1], [0, 3]]]}),
+    "a row of each sample": ("(float[1,5,4] x, int64[1] k) => (float[1,4] y) { m = Mod(k, f) r = Flatten<axis=2>(x) y = Gather<axis=0>(r, m) }", {"f": [5]}),
+    "a row from the end": ("(float[1,5,4] x, int64[1] k) => (float[1,4] y) { m = Mod(k, f) n = Sub(m, f) r = Flatten<axis=2>(x) y = Gather<axis=0>(r, n) }", {"f": [5]}),
+    "rows of a graph": ("(float[1,5,4] x, int64[1,3] k) => (float[1,3,4] y) { m = Mod(k, f) i = Reshape(m, all) r = Flatten<axis=2>(x) g = Gather<axis=0>(r, i) y = Reshape(g, s) }", {"f": [5], "all": [-1], "s": [1, 3, 4]}),
+    "rows of a graph by coordinates": ("(float[1,5,4] x, int64[1,3] k) => (float[1,3,4] y) { m = Mod(k, f) i = Reshape(m, all) r = Flatten<axis=2>(x) g = GatherND(r, i) y = Reshape(g, s) }", {"f": [5], "all": [-1, 1], "s": [1, 3, 4]}),
+    "boxes written to zeros": (INTO_ZEROS.format(1), into_zeros(1)),
     "sizes as numbers": ("(float[1,5,8] x) => (float[1,5,8] y) { n = Size(x) c = Cast<to=1>(n) y = Div(x, c) }", {}),
     "a constant output": ("(float[1,4] x) => (float[1,4] y, float[1,3] z, float[5] u) { y = Relu(x) z = Exp(c) u = Exp(d) }", {"c": (1, 3), "d": (5,)}),
 }  # fmt: skip
@@ -113,6 +127,8 @@ TWO = {
     "masks for each head": ("(float[2,5,8] x) => (float[2,5,8] y) { r = Reshape(x, s) t = Transpose<perm=[0,2,1,3]>(r) m = Reshape(t, s2) n = Mul(m, k) v = Reshape(n, s3) w = Transpose<perm=[0,2,1,3]>(v) y = Reshape(w, s4) }", {"s": [2, 5, 2, 4], "s2": [4, 5, 4], "s3": [2, 2, 5, 4], "s4": [2, 5, 8], "k": np.tile(random(2, 5, 4), (2, 1, 1))}),
     "many tokens": ("(float[2,4,64] x) => (float[2,2004,64] y, float[2,2000,64] z) { t = Expand(q, s) u = Mul(t, k) z = Exp(u) y = Concat<axis=1>(z, x) }", {"q": (1, 2000, 64), "s": [2, 2000, 64], "k": (64,)}),
     "a constant output": ("(float[2,4] x) => (float[2,4] y, float[2,3] z) { y = Relu(x) z = Exp(c) }", {"c": np.ones((2, 3), np.float32)}),
+    "repeated tokens": ("(float[2,4,8] x) => (float[2,5,8] y) { n = Neg(t) r = Tile(n, s) y = Concat<axis=1>(r, x) }", {"t": (1, 1, 8), "s": [2, 1, 1]}),
+    "boxes written to zeros": (INTO_ZEROS.format(2), into_zeros(2)),
     "all samples": ("(float[2,4] x) => (float[2,4] y) { y = Slice(x, a, b) }", {"a": [0], "b": [2]}),
 }  # fmt: skip
 
@@ -133,6 +149,13 @@ OLD = {
 def test_constants_of_the_old_batch_are_refused(body, constants, tmp_path):
     onnx.save(model_with(body, **constants), tmp_path / "a.onnx")
     with pytest.raises(serde.Unconvertible, match="is for a batch of 2"):
+        serde.load(tmp_path / "a.onnx", rebatch="N")
+
+
+def test_other_places_for_a_sample_are_refused(tmp_path):
+    constants = into_zeros(2) | {"i": into_zeros(2)["i"][::-1]}
+    onnx.save(model_with(INTO_ZEROS.format(2), **constants), tmp_path / "a.onnx")
+    with pytest.raises(serde.Unconvertible, match="ScatterND ×.*batch of 2"):
         serde.load(tmp_path / "a.onnx", rebatch="N")
 
 
@@ -227,6 +250,15 @@ def test_operators_tell_the_axis_of_an_output(tmp_path):
 CRNN = """(float[1,3,4,6] x) => (float[6,1,5] y) { c = Conv(x, k) q = Squeeze(c, two)
   t = Transpose<perm=[2,0,1]>(q) o, h, e = LSTM<hidden_size=4>(t, w, r, , , i, i) s = Squeeze(o, one)
   f = Reshape(s, rows) g = Gemm(f, d) y = Reshape(g, steps) }"""
+
+
+@pytest.mark.parametrize("batch", ["N", 3])
+def test_rows_of_two_directions_come_back_as_steps(batch, tmp_path):
+    body = CRNN.replace("hidden_size=4", 'hidden_size=4, direction="bidirectional"')
+    body = body.replace("s = Squeeze(o, one)", "s = Transpose<perm=[0,2,1,3]>(o)")
+    sizes = {"two": [2], "rows": [-1, 8], "steps": [6, 1, -1]}
+    weights = {"k": (3, 3, 4, 1), "w": (2, 16, 3), "r": (2, 16, 4), "i": (2, 1, 4), "d": (8, 5)}
+    assert_is_rebatched(model_with(body, **sizes, **weights), tmp_path, batch, targets={"y": 1})
 
 
 @pytest.mark.parametrize("batch", ["N", 3])

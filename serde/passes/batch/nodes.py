@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from serde.errors import ConversionError, require
 from serde.ir.geometry import axes_of
 from serde.ir.graph import Node, Value, show_shape
-from serde.passes.batch.places import Place, find_moved_places, find_reshaped_places
+from serde.passes.batch.places import ONE, Place, find_moved_places, find_reshaped_places
 from serde.passes.batch.state import ADVICE, State
 from serde.passes.batch.uniform import find_uniform_axes
 from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
+from serde.spec.sample_axes.table import attribute_axis
 from serde.spec.schema import find
 
 BY_PLACE = frozenset({"GatherND", "ScatterND"})
@@ -35,8 +38,11 @@ def place_outputs(state: State, node: Node) -> None:
         new, mask = _reshape(state, node, placed)
         results = (new,)
     elif node.op in BY_PLACE and (along := find_coordinate(state, node)) is not None:
-        expansions, mask = _expand_indices(state, node, along), state.mask_of(node.inputs)
-        results = (placed[0] if node.op == "ScatterND" else along,)
+        expansions, mask = _expand_by_place(state, node, along), state.mask_of(node.inputs)
+        results = (find_data_place(state, node) if node.op == "ScatterND" else along,)
+    elif (along := find_row(state, node)) is not None:
+        mask = state.mask_of(node.inputs)
+        results = (along.move(along.axis + attribute_axis(node, 0)),)
     else:
         axis = _find_axis(state, node, placed)
         expansions, mask = _expand_operands(state, node, placed, axis), state.mask_of(node.inputs)
@@ -132,29 +138,75 @@ def _reshape(state: State, node: Node, placed: Mapping[int, Place]) -> tuple[Pla
 def find_coordinate(state: State, node: Node) -> Place | None:
     """The axis of indices that is to have the batch, where a coordinate of theirs is a sample.
 
-    At a batch of 1 that coordinate is 0 everywhere.
+    At a batch of 1 that coordinate counts the rows of one sample; otherwise it is the number of a
+    sample, and the other coordinates are the same for all.
     """
-    data, indices, *updates = node.inputs
-    place = None if data is None else state.places.get(data)
-    if place is None or indices is None or state.batch != 1 or not place.is_alone:
+    _, indices, *updates = node.inputs
+    place = find_data_place(state, node)
+    if place is None or indices is None or place.outer != ONE:
         return None
     *grid, length = indices.ranked_shape
     if node.attrs.get("batch_dims", 0) or not isinstance(length, int) or place.axis >= length:
         return None
     own = [state.places.get(v) for v in (indices, *updates) if v is not None]
-    known = {p for p in own if p is not None} or {Place(i) for i, d in enumerate(grid) if d == 1}
+    known = {p for p in own if p is not None} or {
+        Place(i) for i, d in enumerate(grid) if d == state.batch
+    }
+    if state.batch != 1 and not place.is_alone:
+        return None
+    if state.batch != 1:
+        known = {p for p in known if _counts_samples(indices, place.axis, p, state.batch)}
     along = min(known, default=None)
-    fits = along is not None and along.is_alone and along.axis < len(grid)
+    fits = along is not None and along.axis < len(grid)
     is_one = fits and len({p for p in own if p is not None}) < 2
     return along if is_one else None
 
 
-def _expand_indices(state: State, node: Node, along: Place) -> dict[int, Place]:
-    """The indices, and what is written at their places, that are one for all samples."""
+def _counts_samples(indices: Value, coordinate: int, along: Place, batch: int) -> bool:
+    """Whether constant indices have the number of a sample as a coordinate of each."""
+    if indices.tensor is None or not along.is_alone or indices.ranked_shape[along.axis] != batch:
+        return False
+    array = np.moveaxis(indices.array(), along.axis, 0)
+    others = np.delete(array, coordinate, -1)
+    numbers = np.arange(batch).reshape(batch, *[1] * (array.ndim - 2))
+    return bool((array[..., coordinate] == numbers).all() and (others == others[:1]).all())
+
+
+def find_data_place(state: State, node: Node) -> Place | None:
+    """The place of the batch in what indices are for.
+
+    Where that is one for all samples, as zeros are that are written to, and its first axis is as
+    large as the batch, that is it if something written has a batch.
+    """
+    data = node.inputs[0] if node.inputs else None
+    if data is None or data in state.places:
+        return None if data is None else state.places[data]
+    is_written = node.op == "ScatterND" and node.inputs[2] in state.places
+    has_batch = bool(data.shape) and data.ranked_shape[0] == state.batch
+    return Place(0) if is_written and has_batch else None
+
+
+def find_row(state: State, node: Node) -> Place | None:
+    """The batch of the indices of a Gather along an axis that has the rows of all samples.
+
+    At a batch of 1 they count the rows of one sample.
+    """
+    if node.op != "Gather" or node.domain or state.batch != 1:
+        return None
+    data, indices = (None if v is None else state.places.get(v) for v in node.inputs)
+    is_along = data is not None and data.axis == attribute_axis(node, 0) and data.outer == ONE
+    return indices if is_along else None
+
+
+def _expand_by_place(state: State, node: Node, along: Place) -> dict[int, Place]:
+    """The data, the indices, and what is written at their places, that are one for all samples."""
+    # Constant indices that count samples are written anew.
+    indices = along if state.batch == 1 else None
+    places = [find_data_place(state, node), indices, along]
     return {
-        i: state.expand(v, along)
-        for i, v in enumerate(node.inputs)
-        if i and v is not None and v not in state.places
+        i: state.expand(v, place)
+        for i, (v, place) in enumerate(zip(node.inputs, places, strict=False))
+        if v is not None and place is not None and v not in state.places
     }
 
 

@@ -144,5 +144,19 @@ def _rank_place(before: Shape, old: Place, after: Shape, new: Place) -> tuple[in
     """Lower is more natural: the batch alone, behind or before the axes it was with."""
     factors = (new.outer != ONE) + (new.inner != ONE)
     is_behind = old.axis == new.axis and before[: old.axis] == after[: new.axis]
-    is_before = before[old.axis + 1 :] == after[new.axis + 1 :]
+    is_before = _are_merged(before[old.axis + 1 :], after[new.axis + 1 :])
     return factors, not is_before, not is_behind, new.axis
+
+
+def _are_merged(before: Shape, after: Shape) -> bool:
+    """Whether axes stay, or become fewer by being joined."""
+    if before == after:
+        return True
+    sizes = [read_size(d) for d in before]
+    for dim in after:
+        total, size = ONE, read_size(dim)
+        while sizes and total != size:
+            total *= sizes.pop(0) or Size(0)
+        if total != size:
+            return False
+    return all(size == ONE for size in sizes)

@@ -16,6 +16,7 @@ from serde.ir.geometry import may_be_same
 from serde.ir.graph import Graph, Node, Shape, Source, Value, show_shape
 from serde.passes.batch.analysis import Analysis, describe_problem
 from serde.passes.batch.emitter import Emitter
+from serde.passes.batch.nodes import find_data_place
 from serde.passes.batch.shapes import write_sizes
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
@@ -93,8 +94,7 @@ class _Rewriting(Emitter):
         op, attrs = node.op, node.attrs
         if node.graphs():
             attrs = {k: self.copy_body(v) if isinstance(v, Graph) else v for k, v in attrs.items()}
-        x = node.inputs[0] if node.inputs else None
-        place = None if x is None else self.state.places.get(x)
+        place = find_data_place(self.state, node)
         if place is not None and node.domain == "":
             op, inputs, attrs = write_sizes(self, node, place, inputs, attrs)
         outputs = tuple([self.declare(v) for v in node.outputs])

@@ -8,10 +8,11 @@ from typing import Any
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import move_axis_perm
-from serde.ir.graph import Node, Value, show_shape
+from serde.ir.graph import DType, Node, Shape, Tensor, Value, show_shape
 from serde.passes.batch.emitter import END, Elements, Emitter
-from serde.passes.batch.nodes import BY_PLACE, RESHAPES, find_coordinate, natural_place
+from serde.passes.batch.nodes import BY_PLACE, RESHAPES, find_coordinate, find_row, natural_place
 from serde.passes.batch.places import ONE, Place, read_size
+from serde.spec.schema import ELEMENT_CODES
 
 Written = tuple[str, list[Value | None], Any]  # an operator, its operands and attributes
 
@@ -29,7 +30,9 @@ def write_sizes(
         if at >= 0:
             inputs[1] = g.set_element(node.inputs[1], inputs[1], at, 1)
     elif node.op in BY_PLACE and (along := find_coordinate(g.state, node)) is not None:
-        inputs[1] = _write_coordinate(g, node, inputs[1], place.axis, along)
+        inputs[1] = _write_coordinate(g, node, inputs[1], place, along)
+    elif (along := find_row(g.state, node)) is not None:
+        inputs[1] = _write_rows(g, inputs[1], node.inputs[1].ranked_shape, place, along)  # type: ignore[union-attr]
     elif node.op == "Slice":
         _write_slice(g, node, place, inputs)
     elif node.op == "Resize" and len(inputs) > 3 and inputs[3] is not None:
@@ -160,24 +163,51 @@ def _write_slice(g: Emitter, node: Node, place: Place, inputs: list[Value | None
 
 
 def _write_coordinate(
-    g: Emitter, node: Node, indices: Value | None, axis: int, along: Place
+    g: Emitter, node: Node, indices: Value | None, place: Place, along: Place
 ) -> Value:
-    """Indices with the number of its sample as a coordinate of each."""
-    rank, length = node.inputs[1].rank, node.inputs[1].ranked_shape[-1]  # type: ignore[union-attr]
+    """Indices with a coordinate of each that is a row of its sample."""
+    shape, axis = node.inputs[1].ranked_shape, place.axis  # type: ignore[union-attr]
+    if g.analysis.batch != 1:
+        array = node.inputs[1].array().take([0], along.axis)  # type: ignore[union-attr]
+        tensor = Tensor.of(array)
+        one = Value(g.fresh_name(), tensor.dtype, array.shape, tensor)
+        indices = g.expand(one, along)
 
     def slice_coordinates(start: int, end: int) -> Value:
-        last = g.const([rank - 1])
+        last = g.const([len(shape) - 1])
         return g.emit("Slice", indices, g.const([start]), g.const([end]), last)
 
-    zero, one = g.scalar(0), g.scalar(1)
-    count = g.emit("Squeeze", g.read_batch(), g.const([0]))
-    numbers = g.emit("Range", zero, count, one)
-    others = [a for a in range(rank) if a != along.axis]
-    numbers = g.emit("Unsqueeze", numbers, g.const(others))
-    own = g.emit("Add", g.emit("Mul", slice_coordinates(axis, axis + 1), zero), numbers)
-    parts = [own]
+    coordinate = slice_coordinates(axis, axis + 1)
+    parts = [_write_rows(g, coordinate, (*shape[:-1], 1), place, along)]
     if axis:
         parts.insert(0, slice_coordinates(0, axis))
-    if axis + 1 != length:
+    if axis + 1 != shape[-1]:
         parts.append(slice_coordinates(axis + 1, END))
-    return g.emit("Concat", *parts, axis=rank - 1)
+    return g.emit("Concat", *parts, axis=len(shape) - 1)
+
+
+def _write_rows(
+    g: Emitter, indices: Value | None, shape: Shape, place: Place, along: Place
+) -> Value:
+    """Indices that count the rows of each sample, as indices of the rows of all.
+
+    ``shape`` was theirs, ``along`` is where they have the batch, and ``place`` where the rows do.
+    """
+    rows, axis = g.size_of(place.inner), along.axis
+    x = g.emit("Cast", indices, to=ELEMENT_CODES[DType.INT64])
+    x = g.emit("Mod", x, g.scalar(rows), fmod=0)  # negative ones count from the sample's end
+    before, behind = g.sizes(x, shape, 0, axis), g.sizes(x, shape, axis + 1, len(shape))
+    if along.is_alone:
+        return g.emit("Add", x, _find_starts(g, len(shape), axis, rows))
+    parts = [g.size_of(along.outer), -1, g.size_of(along.inner)]
+    x = g.emit("Reshape", x, g.join([*before, *parts, *behind]))
+    x = g.emit("Add", x, _find_starts(g, len(shape) + 2, axis + 1, rows))
+    return g.emit("Reshape", x, g.join([*before, -1, *behind]))
+
+
+def _find_starts(g: Emitter, rank: int, axis: int, rows: int) -> Value:
+    """The first row of each sample, along one axis of several."""
+    count = g.emit("Squeeze", g.read_batch(), g.const([0]))
+    numbers = g.emit("Range", g.scalar(0), count, g.scalar(1))
+    starts = g.emit("Mul", numbers, g.scalar(rows))
+    return g.emit("Unsqueeze", starts, g.const([a for a in range(rank) if a != axis]))

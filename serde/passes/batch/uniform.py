@@ -33,6 +33,8 @@ def find_uniform_axes(node: Node, known: Axes) -> frozenset[int]:
         )
     if any(v.shape is None for v in operands):
         return frozenset()
+    if node.op == "Tile":
+        return frozenset(i for i in range(len(shape)) if is_uniform(operands[0], i, known))
     return frozenset(
         axis.outputs[0]
         for axis in find_sample_axes(node)
