@@ -12,6 +12,19 @@ from dataclasses import dataclass, field
 
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.body_links import list_nodes
+from serde.passes.float16_nodes import (
+    SCALED_DOWN,
+    find_factor,
+    find_floats,
+    has_tiny_factor,
+    is_accumulating,
+    is_inverse,
+    is_long_mean,
+    is_root,
+    is_small_factor,
+    is_square,
+    is_training,
+)
 from serde.passes.number_sizes import Sizes
 from serde.spec.number_traits import (
     ADDING_UP,
@@ -32,7 +45,6 @@ from serde.spec.number_traits import (
 )
 
 SMALLEST = 2.0**-24  # the smallest number of float16 that is not 0
-SMALLEST_NORMAL = 2.0**-14  # below it digits are lost
 # Operators whose sums or squares leave the range of float16, that take the logarithm of what is
 # near 0, that count or place by floats, or that read bits.
 KEPT = frozenset(
@@ -46,12 +58,11 @@ KEPT = frozenset(
 LARGE = frozenset(
     {"Exp", "ReduceL1", "ReduceLogSumExp", "ReduceProd", "ReduceSum", "ReduceSumSquare"}
 )
-ACCUMULATING = frozenset({"ScatterElements", "ScatterND"})  # with a reduction
 MASKING = SELECTING | SUMS  # take any large number
 EXACT = frozenset({"BitCast", "Equal"})  # operators to which the last bit matters
+SORTING = frozenset({"ArgMax", "ArgMin", "TopK"})
 FEW = 4096  # elements of a constant that is looked at
 SMALL_ANGLE = 8.0  # below it float16 has angles to 0.004
-SCALED_DOWN = 1 / 64  # a factor below it brings a large product back
 BRINGING_BACK = ROOTS | ADDING_UP | MEANS | {"Div"}
 REDUCING = MEANS | ADDING_UP | {"ReduceMax", "ReduceMin"}
 
@@ -77,6 +88,8 @@ def find_float32_parts(graph: Graph, keep: Collection[str] = KEPT) -> Float32Par
       looked for by ``Equal`` are computed from, back to their origin.
     * Sums, squares and products, and exponentials, up to the root, logarithm or quotient that
       brings them back.
+    * What is added to sums of squares, as distances are, and operators that sort these.
+    * Means of many numbers, and normalizations.
     * Factors, and parameters of normalizations, that float16 lacks.
     """
     return _Finder(graph, keep).run()
@@ -95,6 +108,7 @@ class _Finder:
         self.parts = Float32Parts()
         self.places: set[Value] = set()
         self.sums: set[Value] = set()
+        self.squares: set[Value] = set()  # sums of them
         self.saturated = find_saturated(self.nodes, graph.outputs)
         self.sizes = Sizes(graph, self.nodes, self.saturated)
         self.divided = find_divided(self.nodes, graph.outputs)
@@ -121,18 +135,40 @@ class _Finder:
         return self.parts
 
     def find_divided_product(self, node: Node) -> None:
-        """See whether a product of matrices is divided by what is computed of the data."""
-        value, divisor = node.inputs[:2]
+        """See whether a quotient of data has products of matrices as numerator or divisor."""
+        divisor = node.inputs[1]
         if divisor is None or divisor.tensor is not None or self.sizes[divisor].is_known:
             return
-        makers = self.makers.get(value, []) if value is not None else []
-        while len(makers) == 1 and makers[0].op in MOVES and makers[0].inputs[0] is not None:
-            makers = self.makers.get(makers[0].inputs[0], [])
+        for value in find_floats(node):
+            self.keep_products(value, of_data=True)
+
+    def find_distance(self, node: Node, floats: Collection[Value]) -> None:
+        """Keep the products that are taken from sums of squares: their digits cancel."""
+        is_sum = node.op == "ReduceSumSquare"
+        is_sum |= node.op == "ReduceSum" and any(
+            is_square(m) for v in floats for m in self.makers.get(v, ())
+        )
+        is_passed = is_elementwise(node.op) and not self.squares.isdisjoint(floats)
+        if is_passed and node.op in SUMS:
+            for value in floats:
+                if value not in self.squares:
+                    self.keep_products(value)
+        if is_sum or is_passed:
+            self.squares.update(node.outputs)
+
+    def keep_products(self, value: Value, of_data: bool = False) -> None:
+        """Keep products of matrices that elementwise operators alone make ``value`` of."""
+        makers = self.makers.get(value, [])
+        while len(makers) == 1 and is_elementwise(makers[0].op) and not makers[0].domain:
+            floats = [v for v in find_floats(makers[0]) if v.tensor is None]
+            makers = self.makers.get(floats[0], []) if len(floats) == 1 else []
         for maker in makers:
             floats = [v for v in find_floats(maker) if v.tensor is None]
-            if maker.op in MATRIX_PRODUCTS and len(floats) > 1 and not maker.domain:
+            if maker.op in MATRIX_PRODUCTS and len(floats) > of_data and not maker.domain:
                 self.keep_node(maker)
                 self.sums.update(maker.outputs)
+                for factor in floats:
+                    self.keep_products(factor, of_data)
 
     def keep_sums(self, value: Value | None, start: Value, seen: set[Value | None]) -> bool:
         """Keep what a turn of a loop adds to a state: float16 would lose all but the first turns.
@@ -157,6 +193,7 @@ class _Finder:
         if node.domain:
             return
         floats = [v for v in find_floats(node) if v.tensor is None]
+        self.find_distance(node, floats)
         is_placing = is_elementwise(node.op) and floats and self.places.issuperset(floats)
         if node.op in COUNTING or is_placing:
             self.keep_node(node)
@@ -166,7 +203,8 @@ class _Finder:
             self.sums.update(node.outputs)
         elif (
             node.op in self.keep or node.op in PERIODIC
-            or is_accumulating(node) or self.loses_constant(node)
+            or is_accumulating(node) or is_training(node) or is_long_mean(node)
+            or self.loses_constant(node)
             or any(self.needs_float32(node, v) for v in floats)
             or any(self.is_beyond(y) for y in node.outputs)
         ):  # fmt: skip
@@ -199,7 +237,8 @@ class _Finder:
         if is_place and size.is_mask and node.op in MASKING:
             return not self.saturated.issuperset(node.outputs)
         is_root = node.op in ROOTS or node.op == "Div"
-        return is_place or (is_root and value in self.sums)
+        is_sorted = node.op in SORTING and value in self.squares
+        return is_place or is_sorted or (is_root and value in self.sums)
 
     def is_summing(self, node: Node, floats: Collection[Value]) -> bool:
         """Whether the results of a node may be large, or are computed of such numbers alone."""
@@ -262,11 +301,6 @@ class _Finder:
 
 PASSED_TO_PLACES = MOVES.keys() | SUMS | SCALING | KEEPS
 PASSED_BY = PASSED_TO_PLACES | MATRIX_PRODUCTS | REDUCING | {"CumSum", "Pow", "Sqrt"}
-
-
-def find_floats(node: Node) -> list[Value]:
-    """The operands of float32."""
-    return [v for v in node.inputs if v is not None and v.dtype is DType.FLOAT32]
 
 
 def find_places(node: Node) -> Collection[Value]:
@@ -333,48 +367,3 @@ def find_divided(
         if is_end or (is_passing and node.outputs[0] in divided):
             divided.update(floats)
     return divided
-
-
-def is_root(node: Node) -> bool:
-    """Whether a power makes large numbers ordinary ones; not known of a computed exponent."""
-    exponent = node.inputs[1] if len(node.inputs) > 1 else None
-    if exponent is None or exponent.tensor is None:
-        return True
-    return bool((exponent.array() < 1).all())
-
-
-def is_inverse(node: Node) -> bool:
-    """Whether a node makes large numbers of small ones."""
-    if node.op != "Pow":
-        return node.op == "Reciprocal"
-    exponent = node.inputs[1]
-    return (
-        exponent is not None and exponent.tensor is not None and bool((exponent.array() < 0).all())
-    )
-
-
-def is_accumulating(node: Node) -> bool:
-    """Whether a node computes with elements that are put to one place."""
-    return node.op in ACCUMULATING and node.attrs.get("reduction", "none") != "none"
-
-
-def find_factor(node: Node) -> float | None:
-    """The one constant of a product or quotient."""
-    constants = [v for v in find_floats(node) if v.tensor is not None]
-    if node.op not in SCALING or len(constants) != 1 or constants[0].tensor.size != 1:  # type: ignore[union-attr]
-        return None
-    return abs(float(constants[0].array().item()))
-
-
-def is_small_factor(node: Node) -> bool:
-    """Whether a product or quotient with a constant makes large numbers ordinary ones."""
-    factor = find_factor(node)
-    if not factor:
-        return False
-    return (1 / factor if node.op == "Div" else factor) <= SCALED_DOWN
-
-
-def has_tiny_factor(node: Node) -> bool:
-    """Whether a factor or divisor is a number that float16 has few digits of."""
-    factor = find_factor(node)
-    return factor is not None and 0 < factor < SMALLEST_NORMAL
