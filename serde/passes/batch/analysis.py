@@ -16,7 +16,7 @@ from serde.errors import ConversionError, Problem, Unconvertible, require
 from serde.ir.graph import Graph, Node, Value, show_shape
 from serde.passes.batch import bodies, nodes
 from serde.passes.batch.places import ONE, Place
-from serde.passes.batch.state import Conflict, State
+from serde.passes.batch.state import ADVICE, Conflict, State
 
 OUTPUT = "Output"  # stands for an operator in messages about outputs
 MOST_VISITS = 4_000  # of nodes beside 5 times as many as there are
@@ -160,7 +160,10 @@ class Analysis:
         axis = self.outputs.get(value.name, 0)
         if shape is None or value.container:
             return
-        at_axis = not named or (place.axis == axis and place.outer == ONE)
+        require(place.outer == ONE,
+                f"output {value.name!r} of shape {shown} has the batch of {self.batch} "
+                f"{place.outer.dim} times along axis {place.axis}. {ADVICE}")  # fmt: skip
+        at_axis = not named or place.axis == axis
         require(axis is not None and at_axis,
                 f"output {value.name!r} of shape {shown} has the batch along axis {place.axis}. "
                 f"Name that axis: --rebatch {value.name}={place.axis}")  # fmt: skip
@@ -169,7 +172,7 @@ class Analysis:
         along = f"along axis {place.axis}. If that is meant, name it: {option}"
         is_first, mask = place == Place(0), self.state.mask_of([value])
         is_named = named or (place.is_alone and place.axis in set(self.axes.values()))
-        behind = place.is_alone or (place.outer == ONE and not others)
+        behind = place.is_alone or not others
         require(is_named or is_first or (behind and self.state.is_natural(mask)),
                 f"output {value.name!r} of shape {shown} may move the batch of {self.batch}: "
                 f"samples are {along}")  # fmt: skip

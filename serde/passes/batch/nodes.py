@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import ConversionError, require
 from serde.ir.geometry import axes_of
 from serde.ir.graph import Node, Value, show_shape
+from serde.passes.batch.blocks import find_blocks
 from serde.passes.batch.places import ONE, Place, find_moved_places, find_reshaped_places
 from serde.passes.batch.state import ADVICE, State
 from serde.passes.batch.uniform import find_uniform_axes
@@ -43,6 +44,8 @@ def place_outputs(state: State, node: Node) -> None:
     elif (along := find_row(state, node)) is not None:
         mask = state.mask_of(node.inputs)
         results = (along.move(along.axis + attribute_axis(node, 0)),)
+    elif (blocks := find_blocks(state, node)) is not None:
+        results, mask = blocks, state.mask_of(node.inputs)
     else:
         axis = _find_axis(state, node, placed)
         expansions, mask = _expand_operands(state, node, placed, axis), state.mask_of(node.inputs)

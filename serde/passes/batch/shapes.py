@@ -9,9 +9,11 @@ from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import move_axis_perm
 from serde.ir.graph import DType, Node, Shape, Tensor, Value, show_shape
+from serde.passes.batch.blocks import find_bounds
 from serde.passes.batch.emitter import END, Elements, Emitter
 from serde.passes.batch.nodes import BY_PLACE, RESHAPES, find_coordinate, find_row, natural_place
 from serde.passes.batch.places import ONE, Place, read_size
+from serde.spec.sample_axes.table import attribute_axis
 from serde.spec.schema import ELEMENT_CODES
 
 Written = tuple[str, list[Value | None], Any]  # an operator, its operands and attributes
@@ -35,6 +37,9 @@ def write_sizes(
         inputs[1] = _write_rows(g, inputs[1], node.inputs[1].ranked_shape, place, along)  # type: ignore[union-attr]
     elif node.op == "Slice":
         _write_slice(g, node, place, inputs)
+    elif node.op == "Split" and attribute_axis(node, 0) == place.axis:
+        counts = [g.state.places[v].outer.number for v in node.outputs]
+        return "Split", [inputs[0], g.join([g.times(n) for n in counts])], {"axis": place.axis}
     elif node.op == "Resize" and len(inputs) > 3 and inputs[3] is not None:
         if not attrs.get("axes"):
             size = g.emit("Shape", inputs[0], start=place.axis, end=place.axis + 1)
@@ -158,8 +163,10 @@ def _write_slice(g: Emitter, node: Node, place: Place, inputs: list[Value | None
     named = range(g.length(node.inputs[1])) if axes is None else [a % rank for a in axes]
     if place.axis in named:
         at = list(named).index(place.axis)
-        inputs[1] = g.set_element(node.inputs[1], inputs[1], at, 0)
-        inputs[2] = g.set_element(node.inputs[2], inputs[2], at, END)
+        bounds = find_bounds(node, place, g.analysis.batch)
+        start, end = (0, END) if bounds is None else map(g.times, bounds)
+        inputs[1] = g.set_element(node.inputs[1], inputs[1], at, start)
+        inputs[2] = g.set_element(node.inputs[2], inputs[2], at, end)
 
 
 def _write_coordinate(
