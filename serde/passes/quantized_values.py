@@ -18,11 +18,11 @@ PASSING = frozenset(
     "AveragePool Dropout Expand Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape "
     "Slice Split Squeeze Transpose Unsqueeze".split()
 )
-# Operators that give elements of their operands; which operands these are (None: all of them).
+# Operators that give elements of their operands, or means of these; which operands these are (None: all of them).
 MOVING: Mapping[str, tuple[int, ...] | None] = MappingProxyType(
     dict.fromkeys(
         "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity MaxPool "
-        "Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu "
+        "Reshape Resize ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu "
         "Unsqueeze".split(),
         (0,),
     )
@@ -167,7 +167,8 @@ def _move_real(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -
     is_offset = not _is_same_zero(form.zero, None)
     if (node.op in ORDERED and not is_positive) or (node.op in ZERO_FILLING and is_offset):
         return None
-    if node.op == "MaxPool" and len(node.outputs) > 1:
+    is_extended = node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if is_extended or (node.op == "MaxPool" and len(node.outputs) > 1):
         return None
     reals = {v: find_real(g, v, form, dtype) for v in _list_moved(node)}
     if all(r is None or r.tensor is not None for r in reals.values()) and None in reals.values():

@@ -119,6 +119,12 @@ NETWORKS = {  # inputs, nodes, and the shapes of weights
         m = GlobalAveragePool(k) f = Flatten(m) y = Gemm<transB=1>(f, u, z)""",
         {"w": (4, 3, 3, 3), "b": (4,), "v": (4, 4, 3, 3), "u": (5, 8), "z": (5,)},
     ),
+    "enlarged images": (
+        "float[N,3,6,6] x",
+        """a = Conv(x, w) h = Sigmoid(a) e = Resize<mode="linear">(h, , s)
+        n = Resize<mode="nearest">(h, , s) k = Concat<axis=1>(e, n) y = Conv(k, v)""",
+        {"w": (4, 3, 3, 3), "s": [1, 1, 2, 2], "v": (2, 8, 3, 3)},
+    ),
     "attention": (
         "float[N,4,6] x",
         """k = Transpose<perm=[0,2,1]>(x) a = MatMul(x, k) s = Softmax<axis=-1>(a)
@@ -143,7 +149,8 @@ def make_network(name):
     del model.graph.output[0].type.tensor_type.shape.dim[:]
     model.graph.output[0].type.tensor_type.ClearField("shape")
     for weight, shape in weights.items():
-        array = (rng.standard_normal(shape) * 0.4).astype(np.float32)
+        numbers = rng.standard_normal(shape) * 0.4 if isinstance(shape, tuple) else shape
+        array = np.asarray(numbers, np.float32)
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, weight))
     dims = model.graph.input[0].type.tensor_type.shape.dim
     sizes = [d.dim_value or 3 for d in dims]
