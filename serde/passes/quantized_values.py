@@ -18,7 +18,8 @@ PASSING = frozenset(
     "AveragePool Dropout Expand Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape "
     "Slice Split Squeeze Transpose Unsqueeze".split()
 )
-# Operators that give elements of their operands, or means of these; which operands these are (None: all of them).
+# Operators that give elements of their operands, or means of these; which operands these are (None:
+# all of them).
 MOVING: Mapping[str, tuple[int, ...] | None] = MappingProxyType(
     dict.fromkeys(
         "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity MaxPool "
