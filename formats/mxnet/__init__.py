@@ -28,10 +28,11 @@ class MxnetReadOptions(RuleOptions, IntegerOptions, ParamsOptions, ReadOptions):
         "Pair arrays and variables of other names by kind, shape and order.",
         "For files of Gluon's `save_parameters`. Arrays and variables of one kind (weight, bias, "
         "…) are paired one by one, if their shapes fit, in the order in which the numbers in names "
-        "(`dense0`, `dense1`) say that blocks were made; blocks of other names in the order of "
-        "their use. Every pair is printed, and a note tells where another order fits as well: "
-        "compare outputs with the block's own (`--data`, `--expected`), as `--verify` runs MXNet "
-        "on the arrays as they were paired. `-model.json` of `HybridBlock.save` needs no guess.",
+        "(`dense0`, `dense1`) say that blocks were made, and in which blocks of other names fit "
+        "the file's. Where several orders of such blocks fit, it is refused. Every pair is "
+        "printed, and a note tells where the order of use fits as well: compare outputs with the "
+        "block's own (`--data`, `--expected`), as `--verify` runs MXNet on the arrays as they were "
+        "paired. `-model.json` of `HybridBlock.save` needs no guess.",
         kind="flag",
     )  # fmt: skip
     nms: str | None = option(

@@ -12,6 +12,7 @@ from serde.ir.replace_uses import replace_values
 from ..infer_shapes.merge_shapes import merge_shapes
 from ..io.params import Params
 from ..io.symbol_json import Symbol
+from .creation_order import sort_by_numbers
 from .declared import (
     PARAMETERS,
     SUFFIXES,
@@ -82,12 +83,6 @@ def bind_params(
         source_info=info._replace(searched=f"{params.path} has not", unused=unused),
         notes=notes,
     )
-
-
-def _declare_type(variable: Declared | None, array: Tensor) -> Declared:
-    """What is known of an input with an array: its type, unless its node says another."""
-    variable = variable or Declared()
-    return variable if variable.dtype else variable._replace(dtype=array.dtype)
 
 
 def _name_arrays(
@@ -253,7 +248,8 @@ def _are_compatible(a: Shape | None, b: Shape | None) -> bool:
 
 
 def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
-    """Arrays without names, in the order of the variables or with the auxiliary states last.
+    """Arrays without names, in the order of the variables or in that in which Gluon numbers blocks;
+    with the auxiliary states in their places or last.
 
     There are as many as parameters, or as variables, where an executor's were saved whole.
 
@@ -272,7 +268,12 @@ def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
             f"{len(params.tensors)} arrays without names for {len(parameters)} parameters. Save "
             "them by name",
         )
-    orders = {tuple(names), tuple(sorted(names, key=states.__contains__))}
+    made = sort_by_numbers([tuple(n.split("_")[:-1]) for n in names])
+    by_number = sorted(names, key=lambda n: made[tuple(n.split("_")[:-1])])
+    orders = {
+        order for some in (names, by_number)
+        for order in (tuple(some), tuple(sorted(some, key=states.__contains__)))
+    }  # fmt: skip
     candidates = [dict(zip(order, params.tensors, strict=True)) for order in orders]
     fitting = [arrays for arrays in candidates if not list(_find_misshapen(symbol, arrays))]
     if len(fitting) != 1:

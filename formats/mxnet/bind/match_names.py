@@ -3,7 +3,8 @@ them after a block's attributes (``features.0.weight``), not after its prefix.
 
 Gluon writes a block's own parameters first, then those of its children, in the order in which they
 were made. A symbol has its variables in the order of their use. Prefixes tell the order in which
-blocks of one class were made: Gluon numbers them (``conv0``, ``conv1``).
+blocks of one class were made: Gluon numbers them (``conv0``, ``conv1``); ``creation_order`` finds
+that of blocks of several classes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from serde.errors import MalformedFile
 from serde.ir.graph import Shape, Tensor, show_shape
 
 from ..io.params import Params
+from .creation_order import CreationOrders, Path, sort_by_numbers
 from .declared import SUFFIXES, is_compatible_shape
 
 SAME = {"moving_mean": "running_mean", "moving_var": "running_var"}
-NUMBERED = re.compile(r"(.*?)(\d*)")
+UNFUSED = re.compile(r"_unfused\.(\d+)\.(?:([lr])_cell\.)?(\w+)$")
 FEW = 4  # names in a note
 RENAME = (
     "Save them under the names of the symbol's variables: export the block again, or give a "
@@ -66,37 +68,45 @@ def match_arrays(
     one by one, in the order in which the variables were made.
 
     Raises:
-        MalformedFile: where the numbers of a kind, or the shapes of a pair, do not fit.
+        MalformedFile: where the numbers of a kind, or the shapes of a pair, do not fit; where
+            blocks of different classes fit in several orders.
     """
     names = {n: n for n in shapes if n in arrays}
     theirs = _split_arrays([n for n in arrays if n not in shapes])
     ours = _split_variables([n for n in shapes if n not in names], {t.kind for t in theirs})
-    theirs = _with_known_kinds(theirs, {o.kind for o in ours})
+    theirs = _with_known_kinds(theirs, ours)
+    fit = _Fit(shapes, arrays)
     if len(theirs) > len(ours):
         theirs = _without_repeats(theirs, arrays)
+    if len(theirs) > len(ours):
+        theirs = _without_others(ours, theirs, fit)
     ours, theirs = _join_other_kinds(ours, theirs)
     _refuse_counts(ours, theirs, path)
-    made = sorted(ours, key=_creation_order(ours).__getitem__)
+    made, is_certain = _find_creation_order(ours, theirs, fit)
     use = {o: at for at, o in enumerate(ours)}
     other_orders: list[_Name] = []
-    guesses: list[_Name] = []
-    fit = _Fit(shapes, arrays)
     for some, others in _partition(made, theirs):
         orders = [_order_by_ends(some, others), some, sorted(some, key=use.__getitem__)]
         chosen = fit.choose(orders, others, path)
         for order in orders:
             if order and order != chosen and fit.fits(order, others):
                 other_orders += [a for a, b in zip(chosen, order, strict=True) if a != b]
-        guesses += _find_guesses(chosen, others, arrays)
+        if not is_certain and chosen != orders[0]:
+            _refuse_guesses(chosen, others, arrays, path)
         names |= {a.full: b.full for a, b in zip(chosen, others, strict=True)}
     _refuse_torn_blocks(ours, theirs, names, path)
-    return Matches(names, tuple(_describe(other_orders, guesses)))
+    return Matches(names, tuple(_describe(other_orders)))
 
 
 def _split_arrays(names: Iterable[str]) -> list[_Name]:
     """``features.0.weight``: the parameter ``weight`` of the block ``features.0``."""
-    parts = [(n, n.split(".")) for n in names]
+    parts = [(n, UNFUSED.sub(_name_fused, n).split(".")) for n in names]
     return [_Name(n, tuple(p[:-1]), SAME.get(p[-1], p[-1])) for n, p in parts]
+
+
+def _name_fused(match: re.Match[str]) -> str:
+    """``_unfused.0.r_cell.i2h_weight``, as layers of gluon.rnn are saved, is ``r0_i2h_weight``."""
+    return f"{match[2] or 'l'}{match[1]}_{match[3]}"
 
 
 def _split_variables(names: Iterable[str], kinds: set[str]) -> list[_Name]:
@@ -113,9 +123,16 @@ def _split_variables(names: Iterable[str], kinds: set[str]) -> list[_Name]:
     return split
 
 
-def _with_known_kinds(theirs: Iterable[_Name], kinds: set[str]) -> list[_Name]:
-    """Arrays whose names end as no variable's does, as ``conv1_weight``, by their usual kind."""
-    return [t if t.kind in kinds else _with_usual_kind(t) for t in theirs]
+def _with_known_kinds(theirs: Iterable[_Name], ours: Sequence[_Name]) -> list[_Name]:
+    """Arrays whose names end as no variable's does, as ``conv1_weight`` or, for that, ``conv1``."""
+    kinds = {o.kind for o in ours}
+    of_ends = {o.block[-1]: o.kind for o in ours if o.block}
+    named = [
+        t if t.kind in kinds or t.kind not in of_ends
+        else t._replace(block=(*t.block, t.kind), kind=of_ends[t.kind])
+        for t in theirs
+    ]  # fmt: skip
+    return [t if t.kind in kinds else _with_usual_kind(t) for t in named]
 
 
 def _with_usual_kind(name: _Name) -> _Name:
@@ -136,6 +153,22 @@ def _without_repeats(theirs: Sequence[_Name], arrays: Mapping[str, Tensor]) -> l
         first.setdefault(tuple(content) if has_numbers else block, block)
     kept = set(first.values())
     return [t for t in theirs if t.block in kept]
+
+
+def _without_others(
+    ours: Sequence[_Name], theirs: Sequence[_Name], fit: _Fit
+) -> list[_Name]:  # fmt: skip
+    """The arrays but those of layers that fit no layer of the variables: unused blocks have some"""
+    wanted, layers = _group_layers(ours), _group_layers(theirs)
+    used = {
+        block for block, names in layers.items()
+        if any(_fit_layer(some, names, fit) for some in wanted.values())
+    }  # fmt: skip
+    return [t for t in theirs if t.block in used]
+
+
+def _fit_layer(ours: Sequence[_Name], theirs: Sequence[_Name], fit: _Fit) -> bool:
+    return [o.kind for o in ours] == [t.kind for t in theirs] and fit.fits(ours, theirs)
 
 
 def _digest(tensor: Tensor) -> tuple[bool, Hashable]:
@@ -196,36 +229,44 @@ def _refuse_counts(ours: Sequence[_Name], theirs: Sequence[_Name], path: str) ->
             )  # fmt: skip
 
 
-def _creation_order(names: Sequence[_Name]) -> dict[_Name, int]:
-    """The place of each variable in the order in which Gluon made them, as far as prefixes tell.
+def _find_creation_order(
+    ours: Sequence[_Name], theirs: Sequence[_Name], fit: _Fit
+) -> tuple[list[_Name], bool]:
+    """The variables in the order in which Gluon made them, and whether no other order is as good.
 
-    Blocks of different classes are in the order of their use.
+    Where blocks fit in no order, those of different classes come in the order of their use.
     """
-    order: list[_Name] = []
+    layers, places = _group_layers(ours), _group_layers(theirs)
+    common = set.intersection(*(o.words for o in ours)) if ours else set()
 
-    def visit(members: Sequence[_Name], depth: int) -> None:
-        order.extend(m for m in members if len(m.block) == depth)
-        children: dict[str, list[_Name]] = {}
-        for m in members:
-            if len(m.block) > depth:
-                children.setdefault(m.block[depth], []).append(m)
-        for part in _sort_numbered(list(children)):
-            visit(children[part], depth + 1)
+    def rate(layer: Path, at: int) -> int | None:
+        some, others = layers[layer], places[paths[at]]
+        if not _fit_layer(some, others, fit):
+            return None
+        return int(not (some[0].words - common).isdisjoint(others[0].words))
 
-    visit(names, 0)
-    return {name: at for at, name in enumerate(order)}
+    paths, orders = list(places), list[list[Path]]()
+    if len(layers) == len(places):
+        orders = CreationOrders(layers, paths, rate).find()
+    if not orders:
+        order = sort_by_numbers([o.block for o in ours])
+        return sorted(ours, key=lambda o: order[o.block]), False
+    first, *others = ({layer: at for at, layer in enumerate(order)} for order in orders)
+    differing = {(first[p], other[p]) for other in others for p in layers if first[p] != other[p]}
+
+    def digest(at: int) -> list[Hashable]:
+        return [_digest(fit.arrays[t.full]) for t in places[paths[at]]]
+
+    is_certain = all(digest(a) == digest(b) for a, b in differing)
+    return [o for layer in orders[0] for o in layers[layer]], is_certain
 
 
-def _sort_numbered(parts: Sequence[str]) -> list[str]:
-    """Those that differ in the number at their end by that number, in the places they have."""
-    split = {p: NUMBERED.fullmatch(p) for p in parts}
-    families: dict[str, list[str]] = {}
-    for part, match in split.items():
-        families.setdefault(match[1] if match else part, []).append(part)
-    by_number = {
-        text: iter(sorted(family, key=lambda p: (len(p), p))) for text, family in families.items()
-    }
-    return [next(by_number[match[1] if match else p]) for p, match in split.items()]
+def _group_layers(names: Iterable[_Name]) -> dict[Path, list[_Name]]:
+    """The parameters of each block, sorted by their kinds."""
+    layers: dict[Path, list[_Name]] = {}
+    for name in names:
+        layers.setdefault(name.block, []).append(name)
+    return {block: sorted(some, key=lambda n: n.kind) for block, some in layers.items()}
 
 
 def _partition(
@@ -311,27 +352,29 @@ class _Fit(NamedTuple):
         )  # fmt: skip
 
 
-def _find_guesses(
-    ours: Sequence[_Name], theirs: Sequence[_Name], arrays: Mapping[str, Tensor]
-) -> list[_Name]:
-    """Variables of different classes whose arrays could be exchanged: only use tells their order"""
-    alike: dict[Shape, list[_Name]] = {}
+def _refuse_guesses(
+    ours: Sequence[_Name], theirs: Sequence[_Name], arrays: Mapping[str, Tensor], path: str
+) -> None:
+    """Raise MalformedFile for variables of different classes whose arrays could be exchanged."""
+    alike: dict[Shape, list[tuple[_Name, _Name]]] = {}
     for o, t in zip(ours, theirs, strict=True):
-        alike.setdefault(arrays[t.full].shape, []).append(o)
-    return [o for some in alike.values() if len({n.pattern for n in some}) > 1 for o in some]
+        alike.setdefault(arrays[t.full].shape, []).append((o, t))
+    for pairs in alike.values():
+        is_one_class = len({o.pattern for o, _ in pairs}) == 1
+        if is_one_class or len({_digest(arrays[t.full]) for _, t in pairs}) == 1:
+            continue
+        raise MalformedFile(
+            path, f"{_list([t for _, t in pairs])} may be {_list([o for o, _ in pairs])} in "
+            f"several orders: nothing tells in which order their blocks were made. {RENAME}"
+        )  # fmt: skip
 
 
-def _describe(other_orders: Sequence[_Name], guesses: Sequence[_Name]) -> Iterator[str]:
+def _describe(other_orders: Sequence[_Name]) -> Iterator[str]:
     if other_orders:
         yield (
             f"{_list(list(dict.fromkeys(other_orders)))} fit other arrays as well, in the order of "
             "their use: they were paired as their names and the numbers in them tell, which Gluon "
             "counts as it makes blocks"
-        )
-    if guesses:
-        yield (
-            f"only the order of use tells {_list(guesses)} apart: compare the results with the "
-            "model's own (--verify, --expected)"
         )
 
 
