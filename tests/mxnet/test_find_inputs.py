@@ -63,6 +63,14 @@ NETWORKS: dict[str, tuple[Any, dict[str, tuple[int, ...]], set[str]]] = {
                 {"ids": (BATCH, 2)}, {"ids"}),
     "a label that is read": (lambda s: s.Embedding(s.var("label"), input_dim=9, output_dim=4),
                              {"label": (BATCH,)}, {"label"}),
+    "called as a weight": (lambda s: dense(s, s.var("x_weight")), {"x_weight": ROW}, {"x_weight"}),
+    "one of two called as a bias": (
+        lambda s: dense(s, s.var("x"), "a") + dense(s, s.var("my_bias"), "b"),
+        {"x": ROW, "my_bias": (BATCH, 2)}, {"x", "my_bias"}),
+    "a projected table": (
+        lambda s: s.broadcast_add(dense(s, s.var("x"), "a"), s.sum(
+            dense(s, s.var("t_weight"), "b"), axis=0, keepdims=True)),
+        {"x": ROW, "t_weight": (9, 2)}, {"x"}),
     "an embedding": (lambda s: s.Embedding(s.var("ids"), input_dim=9, output_dim=4, name="e"),
                      {"ids": (BATCH, 7)}, {"ids"}),
 }  # fmt: skip
@@ -97,6 +105,10 @@ def test_a_file_saved_whole(name: str, tmp_path) -> None:
 
 
 def test_inputs_are_the_same_without_their_shapes(tmp_path) -> None:
+    make, data, _ = NETWORKS["one of two called as a bias"]
+    symbol = make(live_mxnet().sym)
+    graph = serde.load(save(tmp_path, symbol, arrays_of(symbol, data)))
+    assert [(v.name, v.shape) for v in graph.inputs] == [("x", ("N", 5)), ("my_bias", ("N2", 2))]
     make, data, _ = NETWORKS["classifier"]
     symbol = make(live_mxnet().sym)
     path = save(tmp_path, symbol, arrays_of(symbol, data))

@@ -153,8 +153,9 @@ def refuse_missing_parameters(graph: Graph) -> None:
 
 def missing_parameters(graph: Graph) -> Shapes:
     """Parameters that nothing gives a value, nor a caller a shape; what attributes ask of them."""
-    known = {v.name for v in graph.inputs if v.shape is not None}
-    return _find_missing(graph, known, symbol_info(graph).variables)
+    info = symbol_info(graph)
+    known = {v.name for v in graph.inputs if v.shape is not None}.union(info.input_arrays)
+    return _find_missing(graph, known, info.variables)
 
 
 def _find_missing(

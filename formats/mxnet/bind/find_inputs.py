@@ -43,7 +43,8 @@ def find_inputs(
 
     ``shapes`` are those of the arrays. Inputs are variables that no operator declares as its
     parameter: those that are ``named``, and those that layers read as data, where the name and the
-    node of the variable do not say parameter, and nothing fed is mixed in on the way. Where another
+    node of the variable do not say parameter (or the name alone does, of what a layer reads), and
+    nothing fed is mixed in on the way. Where another
     input has no array, the file was not saved whole: only what layers with weights read alone
     counts.
 
@@ -52,9 +53,10 @@ def find_inputs(
     """
     declared = {name for name, _, _ in find_expected_shapes(graph)}
     trained = {n for n, about in variables.items() if about.is_trained}
-    trained |= {v.name for v in graph.inputs if is_parameter_name(v.name)}
-    parameters = declared | trained.difference(named)
+    by_name = {v.name for v in graph.inputs if is_parameter_name(v.name)} - declared - trained
+    parameters = declared | (trained | by_name).difference(named)
     labels = _find_labels(graph) - parameters
+    parameters -= _find_misnamed(graph, by_name, parameters | labels, shapes)
     others = [v for v in graph.inputs if v.name not in parameters | labels]
     reading = _Reading(graph, others, parameters, shapes, named)
     read = {v.name for v in graph.inputs if v in reading.data} - parameters
@@ -63,6 +65,22 @@ def find_inputs(
         raise UsageError(_ask_for_inputs([v.name for v in others], shapes, path))
     data = read | labels.union(v.name for v in others).intersection(named)
     return [n for n in shapes if n in data], [n for n in shapes if n in labels - data]
+
+
+def _find_misnamed(
+    graph: Graph, by_name: Collection[str], known: Collection[str], shapes: Mapping[str, Ints]
+) -> set[str]:
+    """Inputs that are called as parameters are: a layer reads them as its data.
+
+    They have the batch of the others, or there are no others, in a file that was saved whole.
+    """
+    others = [v.name for v in graph.inputs if v.name not in known]
+    if not shapes.keys() >= {*others}:
+        return set()
+    batches = {shapes[n][:1] for n in others}
+    data = {v.name for node in graph.nodes if node.op in PARAMETERS for v in node.inputs[:1] if v}
+    read = data.intersection(by_name, shapes)
+    return {n for n in read if not others or shapes[n][:1] in batches}
 
 
 def _ask_for_inputs(names: list[str], shapes: Mapping[str, Ints], path: str) -> str:
