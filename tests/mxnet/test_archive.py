@@ -46,6 +46,7 @@ def pack_tar(files: dict[str, bytes], mode: str = "w:gz") -> bytes:
 
 SERVED = {"MAR-INF/MANIFEST.json": b"{}", "net/service.py": b"import mxnet", "net/synset.txt": b"a"}
 NESTED = {f"net/{n}": data for n, data in MODEL.items()}
+APPLE = {f"__MACOSX/._{name}": bytes(4) for name in MODEL}
 READ: dict[str, tuple[str, bytes]] = {
     "a zip": ("m.zip", pack_zip(MODEL)),
     "stored": ("m.zip", pack_zip(MODEL, zipfile.ZIP_STORED)),
@@ -54,6 +55,8 @@ READ: dict[str, tuple[str, bytes]] = {
     "a zip in a tar": ("model.tar.gz", pack_tar({"model_algo-1": pack_zip(MODEL)})),
     "a zip in a plain tar": ("m.tar", pack_tar({"a.zip": pack_zip(MODEL), "b.json": b"{}"}, "w")),
     "a tar in a zip": ("m.zip", pack_zip({"model.tar.gz": pack_tar(MODEL)})),
+    "a zip of macOS": ("m.zip", pack_zip({**MODEL, **APPLE})),
+    "a tar of macOS": ("m.tgz", pack_tar({"._net-symbol.json": bytes(4), **MODEL})),
     "MXNet 2": ("m.zip", pack_zip({**MODEL, "net-0003.params": written.npz_bytes(ARRAYS)})),
 }  # fmt: skip
 

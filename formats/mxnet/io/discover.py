@@ -167,6 +167,7 @@ def _members(archive: Archive) -> list[Candidate]:
             m, archive.head(m), partial(archive.read, m, MOST_JSON), partial(archive.params, m)
         )
         for m in archive.names
+        if not _is_companion(m)
     ]
 
 
@@ -253,7 +254,8 @@ def _file(path: Path, head: bytes | None = None) -> Candidate:
 
 def _files(folder: Path, heads: bool = True) -> list[Candidate]:
     """The files of a folder; without ``heads`` their names alone tell what they are."""
-    paths = sorted(p for p in folder.iterdir() if p.is_file() and not is_leftover(p.name))
+    names = (p for p in folder.iterdir() if not (is_leftover(p.name) or _is_companion(p.name)))
+    paths = sorted(filter(Path.is_file, names))
     if heads and len(paths) > MOST_FILES:
         raise UsageError(f"{folder} holds {len(paths)} files: name the symbol among them")
     return [_file(p, None if heads else b"") for p in paths]
@@ -337,6 +339,11 @@ def _make_choice_error(files: Sequence[Candidate], reason: str) -> UsageError:
 def _base_name(name: str) -> str:
     """A name without the folder or archive it lies in."""
     return re.split(r"[/\\:]", name)[-1]
+
+
+def _is_companion(name: str) -> bool:
+    """Whether it is a file that macOS puts beside another, ``._net-symbol.json``."""
+    return _base_name(name).startswith("._")
 
 
 def _format_names(files: Iterable[Candidate]) -> str:
