@@ -279,6 +279,23 @@ def test_beside_another(text, arrays, inputs, expected) -> None:
     assert infer_inputs(text, held, **inputs) == expected
 
 
+JOINED = [
+    ({"mean": (2, 4)}, {}, "data: float32[2,2]"),
+    ({}, {"mean": ("N", 2)}, "data: float32[N2,4], mean: float32[N,2]"),
+    ({}, {"mean": ("N", 9)}, "data: float32[N2,?], mean: float32[N,9]"),
+]
+
+
+@pytest.mark.parametrize(("arrays", "inputs", "expected"), JOINED, ids=str)
+def test_what_is_joined_makes_the_sum(arrays, inputs, expected) -> None:
+    nodes = [variable(n) for n in ("data", "mean", "w", "b")]
+    nodes.append(node("Concat", "both", [0, 1], dim=1, num_args=2))
+    nodes.append(node("FullyConnected", "fc", [4, 2, 3], num_hidden=4))
+    tensors = {"w": (4, 6), "b": (4,), **arrays}
+    held = {n: np.ones(s, "float32") for n, s in tensors.items()}
+    assert infer_inputs(symbol(nodes), held, **inputs) == expected
+
+
 def test_states_of_a_recurrent_layer() -> None:
     nodes = [variable(n) for n in ("data", "flat", "h", "c")]
     nodes.append(node("RNN", "rnn", [0, 1, 2, 3], **LSTM[1]))

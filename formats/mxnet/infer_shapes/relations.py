@@ -269,8 +269,27 @@ def _concat(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     shape = merge_shapes(*map(ask, values))
     if shape is not None:
-        open_ = _drop_size(parse(int, node.attrs.get("dim", "1")), shape)
-        yield from ((v, open_) for v in values)
+        axis = axis_of(parse(int, node.attrs.get("dim", "1")), len(shape))
+        yield from ((v, _drop_size(axis, shape)) for v in values)
+        yield from _complete_sum(node, y, axis, ask)
+
+
+def _complete_sum(node: Node, y: Value, axis: int, ask: Ask) -> Inferred:
+    """The one size along ``axis`` that is not known: the result's is the sum of the operands'."""
+    operands = [v for v in node.inputs if v is not None]
+    if len(operands) != parse(int, node.attrs.get("num_args", "0")):
+        return  # a part of a node
+    shapes = [shape for v in (*operands, y) if (shape := ask(v)) is not None]
+    sizes = [s[axis] if axis < len(s) else None for s in shapes]
+    numbers = [d for d in sizes if isinstance(d, int)]
+    if len(numbers) != len(operands) or len(sizes) != len(operands) + 1:
+        return
+    at = next(i for i, d in enumerate(sizes) if not isinstance(d, int))
+    total = sizes[-1]
+    size = 2 * total - sum(numbers) if isinstance(total, int) else sum(numbers)
+    if size >= 0:
+        known = (*operands, y)[at]
+        yield known, tuple(size if i == axis else d for i, d in enumerate(shapes[at]))
 
 
 def _split(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
