@@ -16,6 +16,7 @@ Places = Literal["exact", "finite", "numbers"]  # of infinities and NaN
 TOLERANCE = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1, DType.FLOAT64: 1e-6}
 FLOAT32_TOLERANCE = 1e-4
 MOST_TOLERANCE = 0.1  # however much slack there is
+VANISHING = 1e-30  # products that underflow on the way have no share of their bits right
 # The bins of a histogram: equal, below 2^LOWEST of the tolerance, one for each power of two from
 # there on, 2^HIGHEST of the tolerance and more.
 LOWEST, HIGHEST = -16, 4
@@ -180,10 +181,10 @@ def _measure(shown: OutputComparison, a: Array, b: Array, share: float) -> Outpu
     scale = float(np.abs(b).max())
     norms = float(np.linalg.norm(a) * np.linalg.norm(b))
     shown.max_abs = float(gap.max())
-    shown.max_rel = float((gap / np.maximum(np.abs(b), 1e-3 * scale + 1e-30)).max())
+    shown.max_rel = float((gap / np.maximum(np.abs(b), 1e-3 * scale + VANISHING)).max())
     shown.rmse = float(np.sqrt(np.mean(gap**2)))
     shown.cosine = float(a @ b) / norms if norms else 1.0
-    shown.tolerance = share * scale if scale else share
+    shown.tolerance = max(share * scale, VANISHING) if scale else share
     shown.passed = shown.max_abs <= shown.tolerance
     shown.histogram = _count_errors(gap, shown.tolerance)
     shown.reason = "" if shown.passed else f"off by {shown.max_abs:.3g}"

@@ -35,6 +35,8 @@ def f32(*numbers):
         (f32(1e6, 50), f32(1e6, 0), True, ""),  # small beside the tensor's scale
         (f32(1e6, 200), f32(1e6, 0), False, "off by 200"),
         (f32(5e-5), f32(0), True, ""),
+        (f32(0, 1e-36), f32(1e-37, 1e-36), True, ""),  # what underflows on the way
+        (f32(0, 1e-24), f32(1e-25, 1e-24), False, "off by 1e-25"),
         (f32(2e-4), f32(0), False, "off by 0.0002"),
         (f32(1, NAN), f32(1, NAN), True, ""),
         (f32(1, NAN), f32(1, 2), False, "NaN or infinity in other places"),
