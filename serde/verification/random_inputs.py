@@ -16,6 +16,7 @@ from serde.verification.input_uses import PASSED_ON, Readers, readers_of, table_
 
 Array = np.ndarray[Any, Any]
 SEED = 0
+DIGITS = "0123456789"
 NAMED_SIZES = {"N": 2, "batch": 2, "batch_size": 2}
 VARIANCE = 4  # place among the operands of BatchNormalization
 OTHER_SIZE, IMAGE_SIZE = 8, 64  # for other named dimensions; for those of an image
@@ -69,7 +70,9 @@ def is_variance(value: Value, readers: Readers) -> bool:
 def _default_size(value: Value, axis: int) -> int:
     dim, rank = value.ranked_shape[axis], len(value.ranked_shape)
     default = 2 if axis == 0 else IMAGE_SIZE if rank >= 4 and axis >= 2 else OTHER_SIZE
-    return NAMED_SIZES.get(dim, default) if isinstance(dim, str) else default
+    if not isinstance(dim, str):
+        return default
+    return NAMED_SIZES.get(dim.rstrip(DIGITS), default)  # N2 is the batch of another input
 
 
 def _size(value: Value, axis: int, named: dict[str, int]) -> int:

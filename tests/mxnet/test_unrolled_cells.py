@@ -94,3 +94,17 @@ def test_layers(name, batch, tmp_path) -> None:
     mx = live_mxnet()
     block = LAYERS[name](mx.gluon.rnn)
     compare(block(mx.sym.var("data")), block, batch, False, tmp_path)
+
+
+@pytest.mark.parametrize("inputs", [{}, {"data": ("T", "N", FEATURES)}], ids=str)
+def test_states_that_are_inputs_are_verified(inputs, tmp_path) -> None:
+    """Their batch has a name of its own, N2, and is that of the data."""
+    mx = live_mxnet()
+    layer = mx.sym.RNN(
+        mx.sym.var("data"), mx.sym.var("parameters"), mx.sym.var("state"), mx.sym.var("state_cell"),
+        mode="lstm", state_size=HIDDEN, num_layers=1, state_outputs=True,
+    )  # fmt: skip
+    arrays = {"parameters": draw((4 * HIDDEN * (FEATURES + HIDDEN + 2),))}
+    target = tmp_path / "m.onnx"
+    report = serde.convert(layer, target, params=arrays, inputs=inputs, verify=True)
+    assert report.ok and report.verification.done
