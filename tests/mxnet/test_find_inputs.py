@@ -63,6 +63,14 @@ NETWORKS: dict[str, tuple[Any, dict[str, tuple[int, ...]], set[str]]] = {
                 {"ids": (BATCH, 2)}, {"ids"}),
     "a label that is read": (lambda s: s.Embedding(s.var("label"), input_dim=9, output_dim=4),
                              {"label": (BATCH,)}, {"label"}),
+    "joined behind": (
+        lambda s: dense(s, s.Concat(dense(s, s.var("a"), "f"), s.var("b"), dim=1), "g"),
+        {"a": ROW, "b": (BATCH, 2)}, {"a", "b"}),
+    "added behind": (lambda s: dense(s, dense(s, s.var("a"), "f") + s.var("b"), "g"),
+                     {"a": ROW, "b": (BATCH, 3)}, {"a", "b"}),
+    "rows joined behind": (
+        lambda s: dense(s, s.Concat(dense(s, s.var("a"), "f"), s.var("b"), dim=0), "g"),
+        {"a": ROW, "b": (BATCH, 3)}, {"a"}),
     "called as a weight": (lambda s: dense(s, s.var("x_weight")), {"x_weight": ROW}, {"x_weight"}),
     "one of two called as a bias": (
         lambda s: dense(s, s.var("x"), "a") + dense(s, s.var("my_bias"), "b"),

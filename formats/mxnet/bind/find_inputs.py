@@ -134,6 +134,8 @@ class _Reading:
         self.data = makes.intersection(graph.outputs if self.is_whole else ())
         for node in reversed(graph.nodes):
             self.data.update(self._data_operands(node))
+        if self.is_whole:
+            self.data.update(self._find_beside_data(graph, self.data.intersection(others)))
 
     def _data_operands(self, node: Node) -> Iterable[Value]:
         operands = [v for v in node.inputs if v is not None and v not in self.parameters]
@@ -152,6 +154,19 @@ class _Reading:
             return ()
         batch = max(shapes.values(), key=math.prod)[:1]
         return [v for v, shape in shapes.items() if shape[:1] == batch]
+
+    def _find_beside_data(self, graph: Graph, data: Collection[Value]) -> Iterable[Value]:
+        """What is joined with, or as large as, something computed, and has the batch of ``data``.
+
+        A weight there would fix the size of the batch.
+        """
+        batches = {self.largest[v][:1] for v in data} - {(1,)}
+        for node in graph.nodes:
+            is_of_rows = node.op == "Concat" and node.attrs.get("dim") == "0"
+            is_beside = node.op in ALIKE_OR_JOINED and not is_of_rows
+            if is_beside and not self.computed.isdisjoint(node.inputs):
+                shapes = {v: self.largest[v] for v in node.inputs if v in self.largest}
+                yield from (v for v, shape in shapes.items() if shape[:1] in batches)
 
     def _data_of_layer(self, node: Node) -> list[Value]:
         """The operands that are no parameters; only the first, of arrays, in a part of a model."""

@@ -78,6 +78,8 @@ def read_numpy_reshape(g, x, *, newshape: Ints, reverse=False):
     if all(d > 0 or d == -1 for d in newshape):
         return g.Reshape(x, newshape)
     require(0 not in newshape, f"newshape={newshape} makes no elements")
+    if newshape in ((-2,) * x.rank, (*(-2,) * (len(newshape) - 1), -4)) and not reverse:
+        return x  # as after each slice, also of no elements
     codes = tuple(NUMPY_CODES.get(d, d) for d in newshape)
     return g.reshape(x, resolve_codes(g, x, codes, reverse))
 

@@ -144,6 +144,10 @@ CASES = [
     case("_npx_reshape", f32(1, 3, 1), newshape="(-3, -2, -3)").but(np_shape=True),
     case("_npx_reshape", f32(1), newshape="()").but(np_shape=True),
     *(
+        case("_npx_reshape", f32(2, 0), newshape=s).but(np_shape=True)
+        for s in ("(-2, -2)", "(-4,)")
+    ),
+    *(
         case("_np_reshape", X, newshape=s).but(np_shape=True)
         for s in ("(6, 4)", "(-1,)", "(3, -1, 2)")
     ),
