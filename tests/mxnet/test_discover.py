@@ -52,6 +52,14 @@ FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, i
         {"m-symbol.json": SYMBOL, "m-0002.params": dump(2), "m-0010.params": dump(10)},
         "m-0002.params", {}, ("m", 2),
     ),
+    "a bucket": (
+        {"m-7-symbol.json": SYMBOL, "m-9-symbol.json": OTHER, "m.buckets": b"", "m-0003.params":
+         dump(3), "x-0001.params": ONE}, "m-7", {}, ("m-7", 3),
+    ),
+    "no bucket": (
+        {"m-7-symbol.json": SYMBOL, "m-symbol.json": OTHER, "m-0003.params": dump(3)}, "m-7", {},
+        ("m-7", None),
+    ),
     "no epoch": ({"m-symbol.json": SYMBOL, "m.params": ONE}, "m", {}, ("m", 1)),
     "named": (
         {"m-symbol.json": SYMBOL, "m-0001.params": ONE, "x.bin": dump(7)}, "m",
@@ -147,7 +155,7 @@ def tar(path: Path, files: dict[str, str | bytes], mode: str, links: tuple[str, 
 def check(files: Any, symbol: str, epoch: int | None, name: str) -> None:
     base = files.symbol_path.replace(":", "/").rpartition("/")[2]
     assert base.removesuffix(".json").removesuffix("-symbol") == symbol
-    if name == "no params":
+    if name in ("no params", "no bucket"):
         assert files.params is None and f"{symbol}-0000.params" in files.searched
     elif epoch is not None:
         assert files.params.by_name()["convolution0_bias"].load()[0] == epoch

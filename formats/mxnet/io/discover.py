@@ -288,6 +288,8 @@ def _pair(
         return _read_symbol(symbol, weights)
     params = [f for f in files if f.is_params and f.name != symbol.name]
     own = [f for f in params if f.belongs_to(symbol.prefix)]
+    for name in _find_bucketing(symbol, files):
+        own = own or [f for f in params if f.belongs_to(name)]
     if not own and sum(f.is_symbol for f in files) <= 1:
         own = params
         if len({f.prefix for f in own}) > 1:
@@ -298,6 +300,12 @@ def _pair(
     active_files().absent.add(f"{symbol.prefix}-0000.params")
     searched = f"{_base_name(symbol.prefix)}-0000.params or the like in {where}"
     return _read_symbol(symbol, None, searched)
+
+
+def _find_bucketing(symbol: Candidate, files: Iterable[Candidate]) -> Iterable[str]:
+    """What a BucketingModule is called: of ``net-7-symbol.json``, beside ``net.buckets``, net."""
+    names = (f.name.removesuffix(".buckets") for f in files if f.name.endswith(".buckets"))
+    return (name for name in names if symbol.prefix.startswith(f"{name}-"))
 
 
 def _read_symbol(symbol: Candidate, params: Params | None, searched: str = "") -> Files:
