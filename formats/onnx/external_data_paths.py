@@ -9,14 +9,13 @@ read later from that file or not at all (``FileSlice.file``), whatever happens t
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from serde.errors import MalformedFile
 from serde.io.command_files import active_files
-from serde.io.sniff import allow_file, file_id
+from serde.io.sniff import allow_file, file_id, is_regular
 
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -78,7 +77,7 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
         raise refuse(error.strerror or "cannot be read") from error
     try:
         info = os.fstat(number)
-        if not stat.S_ISREG(info.st_mode):
+        if not is_regular(number):
             raise refuse("not a regular file")
         if strict and info.st_nlink > 1:
             raise refuse("a hard link, which strict paths refuse")

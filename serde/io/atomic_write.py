@@ -177,6 +177,8 @@ def check_target(path: str) -> None:
     Raises:
         TargetRefused: for a path that is none. PermissionError: where files cannot be made.
     """
+    if not path:
+        raise UsageError("the name of the file to write is empty")
     try:  # once: another process may replace it meanwhile
         kind = os.stat(path).st_mode
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import zlib
@@ -13,17 +14,39 @@ from serde.io.command_files import active_files
 from serde.ir.budget import active_budget
 
 HEAD = 1024  # bytes looked at
+NO_FILE = (errno.ENXIO, errno.ENODEV)  # a socket, and a device that is not there
 BLOCK = 512  # bytes that a system counts as one block of a file
 
 
 def open_uncharged(path: str | os.PathLike[str]) -> BinaryIO:
     """Like ``open_regular``, for a file whose size does not matter, or is in the budget already."""
     waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
-    file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    try:
+        file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
+    except OSError as error:
+        if error.errno in NO_FILE:
+            raise MalformedFile(path, "not a regular file") from error
+        raise
+    if not is_regular(file.fileno()):
         file.close()
         raise MalformedFile(path, "not a regular file")
     return file
+
+
+def is_regular(number: int) -> bool:
+    """Whether an open file is one, of a size that tells how much there is to read.
+
+    Those of a system's state, as in ``/proc``, have no size, and may be endless.
+    """
+    status = os.fstat(number)
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    if status.st_size or not hasattr(os, "pread"):
+        return True
+    try:
+        return not os.pread(number, 1, 0)
+    except OSError:
+        return False
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:

@@ -115,6 +115,8 @@ def _array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]
         raise UsageError(f"{what} is of type {shown}; {data!r} is not")
     if expected is DType.STRING:
         return array.astype(object)
+    if held.kind == "c" and expected.kind != "c":
+        raise UsageError(f"{what} is of type {expected.value}, and the value of {held.value}")
     with np.errstate(all="ignore"):
         cast = array.astype(expected.numpy)
     if expected.kind in "iub" and not np.array_equal(cast.astype(array.dtype), array):

@@ -60,15 +60,16 @@ def test_the_umask_of_the_process_is_never_touched(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "why"),
     [("folder", "is a folder: name the file to write"), ("none/a", "does not exist"),
-     ("pipe", "is not a regular file")],
+     ("pipe", "is not a regular file"), ("", "is empty")],
 )  # fmt: skip
 def test_targets_that_cannot_be_written_are_refused_before_anything_is(tmp_path, name, why):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
+    path = str(tmp_path / name) if name else ""
     with pytest.raises(UsageError, match=why):
-        Replacing(str(tmp_path / name))
+        Replacing(path)
     with pytest.raises(UsageError, match=why), Replacing(str(tmp_path / "a")) as out:
-        out.open(str(tmp_path / name))
+        out.open(path)
     assert files(tmp_path) == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ from serde.ir.budget import BYTES, within_budget
 from serde.passes.set_inputs import parse_setting
 from tests.onnx_live import DIGITS
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="no such files")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no such files")
 SECONDS = 20
 READERS = {
     "open_regular": open_regular,
@@ -40,7 +41,17 @@ KINDS = {
     "a pipe": os.mkfifo if os.name == "posix" else None,
     "an endless device": lambda path: os.symlink("/dev/zero", path),
     "a terminal": lambda path: os.symlink("/dev/tty", path),
+    "a socket": lambda path: make_socket(path),
+    "a file without a size": lambda path: os.symlink("/proc/self/maps", path),
+    "the memory of a process": lambda path: os.symlink("/proc/self/mem", path),
 }
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        made.bind(f"/proc/self/fd/{folder}/{os.path.basename(path)}")  # a short name
+        os.close(folder)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,8 +60,9 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path, reader, kind):
     suffix = {"--set-input": ".npy", "--pre": ".py"}.get(reader, "")
     path = str(tmp_path / f"f{suffix}")
     KINDS[kind](path)
-    with pytest.raises((SerdeError, OSError)):
+    with pytest.raises((SerdeError, OSError)) as error:
         READERS[reader](path)
+    assert reader != "open_regular" or "not a regular file" in str(error.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
