@@ -101,7 +101,9 @@ class Command(click.Group):
                 return super().invoke(context)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # code of users may raise any
             if "--debug" in sys.argv:
                 import traceback
 
@@ -111,7 +113,7 @@ class Command(click.Group):
             context.exit(code)
 
 
-def explain(error: Exception) -> tuple[int, str]:
+def explain(error: BaseException) -> tuple[int, str]:
     """The exit code and the message of an error."""
     if isinstance(error, UsageError):
         return USAGE, str(error)

@@ -80,7 +80,8 @@ def wrap(
     if (here := os.getcwd()) not in sys.path:  # as ``python -m`` has it
         sys.path.insert(0, here)
     inputs = dict(parse_spec(spec) for spec in specs)
-    _write(serde.wrap(source, pre, post, inputs=inputs), target)
+    place = os.path.abspath(target)  # the code may change the folder
+    _write(serde.wrap(os.path.abspath(source), pre, post, inputs=inputs), target, place)
 
 
 def _split_pair(text: str, option: str, example: str) -> tuple[str, str]:
@@ -91,11 +92,11 @@ def _split_pair(text: str, option: str, example: str) -> tuple[str, str]:
     return first, second
 
 
-def _write(graph: Any, target: str) -> None:
+def _write(graph: Any, target: str, place: str | None = None) -> None:
     import serde
     from serde.api.report import Report
 
-    serde.save(graph, target)
+    serde.save(graph, place or target)
     report = Report(graph.name, target, "", "")
     report.describe(graph)
     print_line(f"{graph.name} → {target}")

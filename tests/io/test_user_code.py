@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner
 
@@ -46,6 +47,32 @@ def test_a_script_that_exits_is_named_with_its_line(tmp_path, what, at_import):
     result = CliRunner().invoke(main, ["wrap", str(DIGITS), "-o", target, "--pre", f"{path}:f"])
     assert result.exit_code == 2 and not os.path.exists(target)
     assert f"{path}, line {line}: the code exits with SystemExit" in result.output
+
+
+@pytest.mark.parametrize("error", ["GeneratorExit", "BaseExceptionGroup('g', [OSError()])",
+                                   "type('Own', (BaseException,), {})('why')"])  # fmt: skip
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="no such groups")
+def test_no_error_of_a_script_is_a_traceback(tmp_path, error):
+    (tmp_path / "pre.py").write_text(f"def f(x):\n    raise {error}\n")
+    command = [sys.executable, "-m", "serde", "wrap", DIGITS, "-o", "o.onnx", "--pre", "pre.py:f"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith("serde: ")
+    assert "Traceback" not in done.stderr and not (tmp_path / "o.onnx").exists()
+
+
+def test_a_script_that_changes_the_folder_moves_no_file(tmp_path):
+    weights = np.ones((300, 4), np.float32)
+    text = "g (float[2,300] x) => (float[2,4] y) <float[300,4] w> { y = MatMul(x, w) }"
+    model = model_of(text, 17, 8)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(model, tmp_path / "m.onnx")
+    (tmp_path / "elsewhere").mkdir()
+    body = f"import os\nos.chdir({str(tmp_path / 'elsewhere')!r})\ndef f(x):\n    return x * 2\n"
+    (tmp_path / "pre.py").write_text(body)
+    command = [sys.executable, "-m", "serde", "wrap", "m.onnx", "-o", "o.onnx", "--pre", "pre.py:f"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o.onnx").exists() and not [*(tmp_path / "elsewhere").iterdir()]
 
 
 def test_a_traced_function_that_exits(tmp_path):
