@@ -119,6 +119,10 @@ def _array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]
         raise UsageError(f"{what} is of type {expected.value}, and the value of {held.value}")
     with np.errstate(all="ignore"):
         cast = array.astype(expected.numpy)
-    if expected.kind in "iub" and not np.array_equal(cast.astype(array.dtype), array):
+    if expected.kind in "iub":
+        is_same = np.array_equal(cast.astype(array.dtype), array)
+    else:
+        is_same = np.array_equal(np.isfinite(cast), np.isfinite(array))
+    if not is_same:
         raise UsageError(f"{what} is of type {expected.value}, which cannot hold {data!r}")
     return cast

@@ -182,6 +182,11 @@ class TestSetInput:
             (DType.UINT8, 300, "which cannot hold 300"),
             (DType.UINT8, -1, "which cannot hold -1"),
             (DType.BOOL, 2, "which cannot hold 2"),
+            (DType.FLOAT32, 1e300, "which cannot hold 1e\\+300"),
+            (DType.FLOAT16, [70000, -1], "which cannot hold"),
+            (DType.FLOAT8E4M3FN, 1e6, "which cannot hold"),
+            (DType.FLOAT32, np.array([1j, 0]), "float32, and the value of complex128"),
+            (DType.INT64, np.array([1j, 0], np.complex64), "int64, and the value of complex64"),
             (DType.FLOAT32, "much", "is of type float32; 'much' is not"),
             (DType.FLOAT32, [[1], [2, 3]], "is no array"),
             (DType.FLOAT32, {"a": 1}, "is no array"),
@@ -203,7 +208,8 @@ class TestSetInput:
     @pytest.mark.parametrize(
         ("dtype", "value"),
         [(DType.INT64, 3), (DType.BOOL, True), (DType.BOOL, 1), (DType.FLOAT16, 0.5),
-         (DType.STRING, "a"), (DType.UINT8, [1, 255]), (DType.INT32, np.int64(7))],
+         (DType.STRING, "a"), (DType.UINT8, [1, 255]), (DType.INT32, np.int64(7)),
+         (DType.FLOAT16, [-np.inf, 65504]), (DType.COMPLEX64, np.array([1j, 2]))],
     )  # fmt: skip
     def test_values_take_the_type_of_the_input(self, dtype, value):
         from serde.ir.graph import Graph, Node, Value
