@@ -161,6 +161,8 @@ def by_mxnet(trip: Trip) -> Iterator[Results]:
     names = read_arguments(path)
     types = {n: (a.shape, "float32" if a.dtype == bool else a.dtype)
              for n, a in feeds.items() if n in names}  # fmt: skip
+    if not types:  # where all variables have arrays, one that is read as data is an input
+        return
     serde.save(serde.load(path, inputs=types), again, opset=NEWEST)
     file = trip.file(again)
     yield from trip.each(lambda feeds: lift(file(lower_feeds(file, feeds)), values, trip.program))

@@ -47,8 +47,8 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
     """Return an IR graph whose batches by name may be any number.
 
     Batches are taken out of the graph, if they can be (``rebatch``); ``inlined`` is the graph
-    without functions. A batch of which one number is right, and that is not in ``inputs``, as
-    callers give them, is that number. Notes tell of it, and of other names that take few numbers.
+    without functions. A batch of which one number above 1 is right, and that is not in ``inputs``,
+    as callers give them, is that number. Notes tell of it, and of other names that take few.
     Other sizes that operands require to be a number are that.
 
     Raises:
@@ -58,11 +58,11 @@ def settle_fixed_sizes(graph: Graph, inlined: Graph, inputs: Mapping[str, Any] |
     specs = (spec_of(name, spec) for name, spec in (inputs or {}).items())
     requested = {d for spec in specs for d in spec.shape or () if isinstance(d, str)}
     for fixed in find_fixed_sizes(inlined):
-        if fixed.number is None:
+        is_requested = fixed.name in requested
+        if fixed.number is None or (fixed.number == 1 and not is_requested):  # it may be broadcast
             note = f"{fixed.reason}: give one (--input)"
             graph = replace(graph, notes=(*graph.notes, note))
             continue
-        is_requested = fixed.name in requested
         known = fix_dimensions(inlined, {fixed.name: fixed.number})
         try:
             settled = rebatch(known, fixed.name)

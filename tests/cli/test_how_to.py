@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import serde
@@ -19,6 +20,7 @@ from tests.cli.pages import run_page
 from tests.mxnet import label_networks
 from tests.mxnet.int8 import REASON
 from tests.mxnet_live import live_mxnet
+from tests.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,9 +73,17 @@ def name_files(folder):
     serde.convert("model", "model.onnx", inputs={"data": (1, 1, 8, 8)})
 
 
+def write_detector(folder):
+    """A voice detector of one chunk: its state has the samples second, its rate has none."""
+    body = """vad (float[1,8] x, float[2,1,8] state, float rate) => (float[1,8] y) {
+        s = ReduceMean <axes = [0], keepdims = 0> (state)
+        h = Add (x, s)  y = Mul (h, rate) }"""
+    onnx.save(model_of(body, 13, 8), "vad.onnx")
+
+
 # The pages that are run, with what makes the files that they name.
 PAGES = {
-    "how-to/change-an-onnx-model": nothing,
+    "how-to/change-an-onnx-model": write_detector,
     "how-to/compare-two-models": nothing,
     "how-to/consumers": name_files,
     "how-to/custom-operators": nothing,

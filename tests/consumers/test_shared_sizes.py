@@ -48,9 +48,8 @@ def test_relax_computes_what_has_one_name(op, sizes, tmp_path):
     assert error(got, run_model(model, feeds)[0]) < 1e-5
 
 
-@pytest.mark.parametrize("op", ["Concat", "MatMul"])
-def test_tract_wants_one_name(op, tmp_path):
-    signature, body = FORMS[op]
+def test_tract_wants_one_name(tmp_path):
+    signature, body = FORMS["MatMul"]
     (reason,) = refusals(signature.format("N", "4"), body, "tract", tmp_path)
-    assert reason == f"tract has no {op} of the sizes 4 and N: give numbers (--static, --input)"
+    assert reason == "tract has no MatMul of the sizes 4 and N: give numbers (--static, --input)"
     check_form(signature.format("N", "N"), body, {}, "tract", tmp_path)

@@ -69,9 +69,12 @@ def outcome(ir: Graph, opset: int, mode: str, runs: Runs, folder: Path) -> Outco
 
 def needless(graph: Graph, mode: str) -> Iterator[str]:
     """What a hand-written model would not have."""
+    readers = Counter(v for node in graph.nodes for v in set(node.inputs))
     for node in graph.nodes:
         if node.op in NEEDLESS or (mode == "static" and node.op in SHAPE_ARITHMETIC):
             yield f"a {node.op}"
+        if node.op == "Transpose" and readers[node.inputs[0]] > 1:
+            continue  # of a weight that is in the file once
         if node.inputs and all(v is None or v.tensor is not None for v in node.inputs):
             yield f"a {node.op} of constants"
     held = Counter(

@@ -66,8 +66,14 @@ def test_the_only_number_of_a_batch_is_taken(body, constants, number, tmp_path):
         load(body, tmp_path, {"x": ("N", 4)}, **constants)
 
 
-def test_a_constant_of_one_sample_is_expanded_to_the_batch(tmp_path):
+def test_a_batch_of_1_may_be_broadcast_and_is_not_taken(tmp_path):
     graph = load(JOINED, tmp_path, c=ROWS[:1])
+    assert graph.inputs[0].shape[0] == "N"
+    assert graph.notes == ("'y' (Concat) takes few numbers for the size N: give one (--input)",)
+
+
+def test_a_constant_of_one_sample_is_expanded_to_the_batch(tmp_path):
+    graph = load(JOINED, tmp_path, {"x": ("N", 4)}, c=ROWS[:1])
     assert graph.inputs[0].shape[0] == graph.outputs[0].shape[0] == "N"
 
 
