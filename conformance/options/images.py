@@ -110,7 +110,7 @@ def branches(net: Network, x: str, shape: Shape) -> tuple[str, Shape]:
     first, second = net.ops(
         "Split", 2, x, net.ints(channels // 2, channels - channels // 2), axis=1
     )
-    return net.op("Concat", net.op("Relu", first), net.op("Tanh", second), axis=1), shape
+    return net.op("Concat", net.op("Abs", first), net.op("Tanh", second), axis=1), shape
 
 
 def coordinates(net: Network, x: str, shape: Shape) -> tuple[str, Shape]:

@@ -105,8 +105,9 @@ def normalized_features(net: Network) -> str:
 
 
 def convolved_counts(net: Network) -> str:
-    numbers = net.op("Cast", net.input("numbers", (1, 16), draw="integers:60000"), to=1)
-    return net.op("Conv", numbers, net.weight(3, 1, 3), pads=[1, 1])
+    numbers = net.op("Cast", net.input("numbers", (1, 16), draw="integers:20000"), to=1)
+    counts = net.op("Conv", numbers, net.weight(3, 1, 3), pads=[1, 1])
+    return net.op("Mul", counts, net.const(1e-4))
 
 
 def features_by_equation(net: Network) -> str:

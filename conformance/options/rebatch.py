@@ -31,7 +31,7 @@ def rebatch(size: int | str, of: int, model: Model, folder: Path) -> str | None:
     except Exception as error:
         raise NotRun(f"the source takes no single sample: {error}") from None
     try:
-        report = serde.convert(path, target, rebatch=size, verify=True)
+        report = serde.convert(path, target, rebatch=request(source, size), verify=True)
     except SerdeError as error:
         if is_possible(model, feeds):
             raise Needless(reason(error)) from None
@@ -43,6 +43,14 @@ def rebatch(size: int | str, of: int, model: Model, folder: Path) -> str | None:
     if failure is None and not verification.ok:
         return "verification fails on a right model"
     return failure
+
+
+def request(model: Model, size: int | str) -> Any:
+    """What to ask for: the axes by name where the batch is not the first of all inputs."""
+    axes = {name: model.axes.get(name) for name in model.feeds}
+    if set(axes.values()) == {0}:
+        return size
+    return {name: None if axis is None else (axis, size) for name, axis in axes.items()}
 
 
 def draw_batch(model: Model) -> Arrays:

@@ -122,7 +122,7 @@ class _Finder:
             )
             for value in find_floats(node) if is_compared else find_places(node):
                 self.keep_origin(node, value)
-            if node.op == "Div" and not node.domain:
+            if node.op in ("Div", "Mul") and not node.domain:
                 self.find_divided_product(node)
         for value, makers in self.makers.items():
             for node in makers if len(makers) > 1 else ():
@@ -135,12 +135,18 @@ class _Finder:
         return self.parts
 
     def find_divided_product(self, node: Node) -> None:
-        """See whether a quotient of data has products of matrices as numerator or divisor."""
-        divisor = node.inputs[1]
-        if divisor is None or divisor.tensor is not None or self.sizes[divisor].is_known:
-            return
-        for value in find_floats(node):
-            self.keep_products(value, of_data=True)
+        """See whether a quotient has products of matrices that may be large.
+
+        Of data as numerator or divisor; of any as the numerator of a number that float16 lacks.
+        """
+        divisor = node.inputs[1] if node.op == "Div" else None
+        is_large = divisor is not None and self.is_too_large(divisor)
+        if has_tiny_factor(node) or is_large:
+            for value in find_floats(node):
+                self.keep_products(value)
+        elif divisor is not None and divisor.tensor is None and not self.sizes[divisor].is_known:
+            for value in find_floats(node):
+                self.keep_products(value, of_data=True)
 
     def find_distance(self, node: Node, floats: Collection[Value]) -> None:
         """Keep the products that are taken from sums of squares: their digits cancel."""

@@ -61,9 +61,9 @@ class _Halver:
         inputs = tuple(map(self.halve_input, self.graph.inputs))
         self.places.update(dict.fromkeys(self.graph.inputs, nodes))
         self.convert_nodes(self.graph, nodes)
+        outputs = tuple(map(self.end, self.graph.outputs))
         if not self.halves:
             return replace(self.graph, notes=(*self.graph.notes, describe_nothing(self.graph)))
-        outputs = tuple(map(self.end, self.graph.outputs))
         graph = replace(self.graph, inputs=inputs, nodes=tuple(nodes), outputs=outputs)
         return name_constants_apart(merge_repeats(drop_dead(self.name_values(graph))))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from bridges import onnxruntime
+from serde.bridges import onnxruntime
 from tests.onnx_live import model_of
 
 P = np.array([2047, 2049, 3001, 4095], np.float32)

@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 import serde
-from bridges.onnxruntime import run
+from serde.bridges.onnxruntime import run
 from serde.ir.graph import DType
-from tests.onnx_live import PLAIN, run_at
+from tests.onnx_live import PLAIN, model_of, run_at
 from tests.passes.float16_chains import SOURCES, make_chain
 from tests.passes.float16_decoders import make_decoder
 from tests.passes.float16_networks import FAMILIES, make
@@ -105,6 +105,25 @@ def test_what_stays(case, tmp_path):
     graph = serde.load(tmp_path / "a.onnx", fp16=True)
     floats = (n for n in graph.nodes if n.op not in ("Cast", "Clip") and not n.domain)
     assert {n.op for n in floats if n.outputs[0].dtype is not DType.FLOAT16} == kept
+
+
+@pytest.mark.parametrize(("operator", "factor"), [("Div", 1e7), ("Mul", 1e-7)])
+def test_products_that_are_scaled_by_what_float16_lacks(operator, factor, tmp_path):
+    """The number tells that they are large: they stay in float32 up to it."""
+    model = model_of(
+        f"""g (float[2,64] x) => (float[2,2] y) {{
+        f = Constant<value_float = 500.0>() s = Constant<value_float = {factor}>()
+        a = Mul(x, f) b = Transpose(a) p = MatMul(a, b) d = {operator}(p, s) y = Tanh(d) }}""",
+        17,
+        8,
+    )
+    onnx.save(model, tmp_path / "a.onnx")
+    report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fp16=True, verify=True)
+    feeds = {"x": np.random.default_rng(0).standard_normal((2, 64), np.float32)}
+    (expected,) = run_at(PLAIN, model, feeds)
+    (got,) = run(tmp_path / "b.onnx", feeds, rounded=True)
+    assert np.abs(got - expected).max() < 1e-3
+    assert report.ok
 
 
 @pytest.mark.parametrize("source", SOURCES)

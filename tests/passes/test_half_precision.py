@@ -8,7 +8,7 @@ import pytest
 from onnx.numpy_helper import from_array
 
 import serde
-from bridges.onnxruntime import run as run_rounded
+from serde.bridges.onnxruntime import run as run_rounded
 from tests.onnx_live import PLAIN, error, model_of, run_at
 
 F = np.float32

@@ -9,6 +9,7 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.batch.places import Place
 from serde.passes.batch.state import ADVICE, State
+from serde.passes.batch.uniform import find_uniform_axes_of
 from serde.spec.sample_axes import integer
 
 Places = list[Place | None]
@@ -83,15 +84,21 @@ def _follow_turns(
     entering: Places = [state.places.get(v) if v is not None else None for v in operands]
     mask = state.mask_of(node.inputs)
     outputs: Places = []
-    for _ in range(len(entering) + 1):
+    uniform = [find_uniform_axes_of(v, state.uniform) for v in operands]
+    for _ in range(2 * len(entering) + 1):
         inputs = [*others[:begin], *entering, *others[begin:]]
+        state.uniform.update(zip(body.inputs[begin:], uniform, strict=False))
         outputs = _follow_body(state, visit, body, inputs, mask)
         leaving = outputs[first : first + len(entering)]
         later = [a or b for a, b in zip(entering, leaving, strict=True)]
         mask |= state.mask_of(body.outputs)
-        if later == entering:
+        still = [
+            axes & (axes if place else find_uniform_axes_of(value, state.uniform))
+            for axes, place, value in zip(uniform, later, body.outputs[first:], strict=False)
+        ]
+        if later == entering and still == uniform:
             break
-        entering = later
+        entering, uniform = later, still
     wanted = [*outputs[:first], *entering, *outputs[first + len(entering) :]]
     _expand_outputs(state, body, wanted)
     expansions = {

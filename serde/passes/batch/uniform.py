@@ -55,3 +55,10 @@ def is_uniform(value: Value, axis: int, known: Axes) -> bool:
         return False
     array = value.array()
     return bool(np.array_equal(array, np.broadcast_to(array.take([0], axis), array.shape)))
+
+
+def find_uniform_axes_of(value: Value | None, known: Axes) -> frozenset[int]:
+    """The axes along which a value that does not depend on the batch has equal numbers."""
+    if value is None or value.shape is None or value.container:
+        return frozenset()
+    return frozenset(a for a in range(len(value.shape)) if is_uniform(value, a, known))

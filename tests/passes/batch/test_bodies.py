@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 
 import serde
+from tests.onnx_live import run_model
 from tests.passes.batches import assert_is_rebatched, model_with
 
 NO_BATCH = {"*": "N", "k": None}
@@ -59,6 +61,37 @@ SCAN = """(float[1,5,4] x) => (float[1,4] y, float[{out}] z) {{
 def test_a_scan(axis, out, target, tmp_path):
     model = model_with(SCAN.format(axis=axis, out=out), w=(1, 4))
     assert_is_rebatched(model, tmp_path, "N", targets={"z": target})
+
+
+SAMPLES = """(float[2,4] x, int64 k) => (float[2,4] y, float[T,2,4] z) {{ c = Constant<value = bool {{1}}>()
+  y, z = Loop(k, c, w) <body = b (int64 i, bool t, float[2,4] h) => (bool g, float[2,4] n, float[2,4] o)
+  {{ g = Identity(t) {operators} }}> }}"""
+
+
+def write_samples(operators, folder):
+    """A model of two samples, whose state begins with as many equal rows."""
+    rows = np.array([[1, 2, 3, 4]] * 2, np.float32)
+    model = model_with(SAMPLES.format(operators=operators), w=rows, f=rows * rows.cumsum(0))
+    onnx.save(model, folder / "a.onnx")
+    return model
+
+
+@pytest.mark.parametrize("operators", ["n = Add(h, x) o = Relu(n)", "n = Tanh(h) o = Add(h, x)"])
+def test_a_state_of_equal_samples_is_expanded(operators, tmp_path):
+    model = write_samples(operators, tmp_path)
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", rebatch=NO_BATCH)
+    x = np.random.default_rng(0).standard_normal((6, 4), np.float32)
+    k = np.array(3)
+    y, z = run_model(tmp_path / "b.onnx", {"x": x, "k": k})
+    pairs = [run_model(model, {"x": x[i : i + 2], "k": k}) for i in (0, 2, 4)]
+    np.testing.assert_allclose(y, np.concatenate([a for a, _ in pairs]), rtol=1e-5)
+    np.testing.assert_allclose(z, np.concatenate([b for _, b in pairs], 1), rtol=1e-5)
+
+
+def test_a_state_that_tells_samples_apart_later_is_refused(tmp_path):
+    write_samples("n = Mul(h, f) o = Add(h, x)", tmp_path)
+    with pytest.raises(serde.Unconvertible, match="is for a batch of 2"):
+        serde.load(tmp_path / "a.onnx", rebatch=NO_BATCH)
 
 
 REFUSED = {
