@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 from serde.errors import ConversionError, require
 from serde.ir.geometry import check_sizes
 from serde.ir.graph import AttrRef, DType, Graph, Node, Shape, Tensor, Value
-from serde.spec import onnx_library, schema, shape_functions
+from serde.spec import onnx_library, schema, shape_functions, static_shapes
 from serde.spec.einsum_equation import infer_shape
 from serde.spec.memo import LONGEST, MOST, memoize, number_attributes
 from serde.spec.node_checks import check_operands
@@ -29,12 +29,6 @@ LONGEST_NAME = 256  # letters of a dimension's name; longer ones are not followe
 SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
 FLOATS = 8  # of them, at most
-# Operators whose result is of the type of their operands, where these are of one type.
-ELEMENTWISE = frozenset(
-    "Abs Add And Ceil Cos Div Erf Exp Floor Log Mul Neg Or Reciprocal Relu Round Sigmoid Sin "
-    "Sqrt Sub Tanh Xor".split()
-)
-SAME_TYPE_SINCE = 6, 7  # by operands: before, onnx infers no shape, or two broadcast otherwise
 
 
 class Type(NamedTuple):
@@ -66,9 +60,9 @@ def infer(
         return _pad_types(special(inputs, attrs, outputs), outputs)
     if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
         return (UNKNOWN,) * outputs
-    is_plain = operator.name in ELEMENTWISE and outputs == 1 and not attrs
-    if is_plain and (known := _infer_elementwise(operator, inputs)) is not None:
-        return (known,)
+    static = static_shapes.infer_static(operator, inputs, attrs, outputs)
+    if static is not None:
+        return (Type(*static),)
     op, number = operator.name, number_attributes(attrs)
     call = (op, outputs, _attr_key(attrs) if number is None else number)
     key = (call, operator.since, *input_keys(op, inputs))
@@ -94,22 +88,6 @@ def infer(
         return types
     check_sizes(f"the result of {operator.name}", shape or ())
     return tuple(f._replace(shape=shape) for f in types)  # MaxPool and TopK give two
-
-
-def _infer_elementwise(operator: Operator, inputs: Sequence[Value | None]) -> Type | None:
-    """The type of the result of operands of one static type; None where onnx has to tell."""
-    x, count = inputs[0] if inputs else None, len(operator.inputs)
-    if x is None or x.container or not x.is_static or len(inputs) != count:
-        return None
-    if operator.since < SAME_TYPE_SINCE[count - 1]:
-        return None
-    types = {(v.dtype, v.shape, v.container) for v in inputs if v is not None}
-    is_one = len(types) == 1 and None not in inputs
-    if not is_one or x.dtype not in operator.inputs[0].types or len(x.static_shape) > RANK:
-        return None
-    sizes = x.static_shape
-    is_size = min(sizes, default=0) >= 0 and max(sizes, default=0) <= MOST_SIZE
-    return Type(x.dtype, x.shape) if is_size else None
 
 
 def _attr_key(attrs: Mapping[str, Any]) -> Any:

@@ -1,0 +1,207 @@
+"""Shapes of the results of common operators, computed without onnx.
+
+A rule is given the shapes of operands of known ranks and one element type, and complete attributes.
+It returns None wherever it is not sure, and for what the standard refuses: then onnx tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from serde.ir.graph import Shape
+
+MOST_SIZE = (1 << 63) - 1
+Rule = Callable[[Sequence[Any], Mapping[str, Any]], "Shape | None"]
+
+
+def _same(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    return shapes[0] if len(shapes) == 1 else None
+
+
+def _along_axis(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    x = shapes[0]
+    return x if len(shapes) == 1 and 0 <= attrs.get("axis", -1) < len(x) else None
+
+
+def _broadcast(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    if len(shapes) != 2:
+        return None
+    a, b = shapes
+    if a == b:
+        return a if None not in a else None  # two unknown sizes: onnx tells
+    if len(a) < len(b):
+        a, b = b, a
+    lead = len(a) - len(b)
+    out = list(a[:lead])
+    for x, y in zip(a[lead:], b, strict=True):
+        if x is None or y is None:
+            return None
+        if x == y or y == 1:
+            out.append(x)
+        elif x == 1:
+            out.append(y)
+        else:
+            return None
+    return tuple(out)
+
+
+def _window(x: Any, attrs: Mapping[str, Any]) -> list[int] | None:
+    kernel, pads, strides = attrs.get("kernel_shape"), attrs.get("pads"), attrs.get("strides")
+    n = len(x) - 2
+    if kernel is None or pads is None or strides is None or "auto_pad" in attrs or n < 1:
+        return None
+    dilations = attrs.get("dilations") or (1,) * n
+    if not len(kernel) == len(strides) == len(dilations) == n or len(pads) != 2 * n:
+        return None
+    out = []
+    for i in range(n):
+        size = x[2 + i]
+        if type(size) is not int:
+            return None
+        left = size + pads[i] + pads[n + i] - dilations[i] * (kernel[i] - 1) - 1
+        if left < 0 or strides[i] < 1 or size == 0:
+            return None
+        out.append(left // strides[i] + 1)
+    return out
+
+
+def _conv(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    x, w = shapes[0], shapes[1]
+    group = attrs.get("group", 1)
+    if len(w) != len(x) or len(x) < 3 or w[2:] != attrs.get("kernel_shape"):
+        return None
+    if type(x[1]) is not int or type(w[0]) is not int or type(w[1]) is not int or group < 1:
+        return None
+    if x[1] != w[1] * group or w[0] % group or (len(shapes) > 2 and shapes[2] != (w[0],)):
+        return None
+    sizes = _window(x, attrs)
+    return None if sizes is None else (x[0], w[0], *sizes)
+
+
+def _pool(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    if len(shapes) != 1 or attrs.get("ceil_mode", 0) or len(shapes[0]) < 3:
+        return None
+    sizes = _window(shapes[0], attrs)
+    return None if sizes is None else (*shapes[0][:2], *sizes)
+
+
+def _global_pool(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    x = shapes[0]
+    return (*x[:2], *(1,) * (len(x) - 2)) if len(x) > 2 else None
+
+
+def _batch_norm(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    x = shapes[0]
+    if len(shapes) != 5 or len(x) < 2 or attrs.get("training_mode", 0):
+        return None
+    channels = x[1:2]
+    return x if type(x[1]) is int and all(s == channels for s in shapes[1:]) else None
+
+
+def _layer_norm(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    x, axis = shapes[0], attrs.get("axis", -1)
+    same = 0 <= axis < len(x) and all(s == x[axis:] for s in shapes[1:])
+    return x if same and None not in x[axis:] else None
+
+
+def _matmul(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    a, b = shapes
+    if len(a) < 2 or len(b) < 2 or type(a[-1]) is not int or a[-1] != b[-2]:
+        return None
+    if len(b) == 2:
+        return (*a[:-1], b[-1])
+    lead = _broadcast((a[:-2], b[:-2]), attrs)
+    return None if lead is None else (*lead, a[-2], b[-1])
+
+
+def _gemm(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    a, b = shapes[0], shapes[1]
+    if len(a) != 2 or len(b) != 2:
+        return None
+    m, k = (a[1], a[0]) if attrs.get("transA") else a
+    j, n = (b[1], b[0]) if attrs.get("transB") else b
+    if type(k) is not int or k != j or (len(shapes) > 2 and shapes[2] not in ((n,), (1,), ())):
+        return None
+    return (m, n)
+
+
+SHAPES: dict[str, Rule] = {
+    "Conv": _conv, "BatchNormalization": _batch_norm, "AveragePool": _pool, "MaxPool": _pool,
+    "GlobalAveragePool": _global_pool, "GlobalMaxPool": _global_pool, "MatMul": _matmul,
+    "Gemm": _gemm, "LayerNormalization": _layer_norm, "Softmax": _along_axis,
+    "LogSoftmax": _along_axis,
+    **dict.fromkeys(("Add", "And", "Div", "Mul", "Or", "Sub", "Xor"), _broadcast),
+    **dict.fromkeys(
+        "Relu Sigmoid Tanh Exp Log Sqrt Neg Abs Erf Ceil Floor LeakyRelu Elu Selu Softplus "
+        "Softsign HardSigmoid HardSwish Gelu Reciprocal Sin Cos Round Sign Mish".split(), _same),
+}  # fmt: skip
+
+
+def reshape(x: Any, target: Any, allowzero: Any) -> Shape | None:
+    """The shape that Reshape gives to static ``x``; None where that is not sure."""
+    total = 1
+    for d in x:
+        if type(d) is not int or d == 0:
+            return None
+        total *= d
+    out, open_at, known = [], -1, 1
+    for at, d in enumerate(target):
+        if type(d) is not int or d < -1:
+            return None
+        if d == 0:
+            if allowzero or at >= len(x):
+                return None
+            d = x[at]
+        if d == -1:
+            if open_at >= 0:
+                return None
+            open_at = at
+        else:
+            known *= d
+        out.append(d)
+    if open_at >= 0:
+        if total % known:
+            return None
+        out[open_at] = total // known
+    elif known != total:
+        return None
+    return tuple(out)
+
+
+def infer_static(operator: Any, inputs: Sequence[Any], attrs: Any, outputs: int) -> Any:
+    """Element type and shape of the single result; None where onnx has to tell."""
+    op, raw = operator.name, operator.raw
+    if outputs != 1 or not inputs or operator.since < (6 if SHAPES.get(op) is _same else 7):
+        return None  # in the first opsets onnx infers no shapes, or others
+    if not raw.min_input <= len(inputs) <= raw.max_input:
+        return None
+    x = inputs[0]
+    if x is None or x.shape is None or x.container or x.dtype not in operator.inputs[0].types:
+        return None
+    if op == "Reshape":
+        shape = inputs[1]
+        if shape is None or shape.tensor is None or len(shape.shape) != 1 or x.tensor is not None:
+            return None
+        out = reshape(x.shape, shape.tensor.load().tolist(), attrs.get("allowzero"))
+    elif op == "Transpose":
+        perm = attrs.get("perm")
+        if perm is None or sorted(perm) != list(range(len(x.shape))):
+            return None
+        out = tuple([x.shape[p] for p in perm])
+    else:
+        rule = SHAPES.get(op)
+        if rule is None:
+            return None
+        shapes = []
+        for v in inputs:
+            if v is None or v.shape is None or v.container or v.dtype is not x.dtype:
+                return None
+            shapes.append(v.shape)
+        out = rule(shapes, attrs)
+    if out is None or len(out) > 64:
+        return None
+    for d in out:
+        if type(d) is int and not 0 <= d <= MOST_SIZE:
+            return None
+    return x.dtype, out
