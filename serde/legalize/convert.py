@@ -17,6 +17,7 @@ from typing import Any
 from serde.errors import Problem, Unconvertible, UsageError, require
 from serde.ir.builder import Builder
 from serde.ir.graph import IR_OPSET, Graph, Node, Value
+from serde.legalize import decisions
 from serde.legalize import scalarize_sequences as lists
 from serde.legalize.legalizer import NO_READERS, Legalizer
 from serde.legalize.target import IR, Target, opset_target
@@ -45,7 +46,10 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
         return custom_ops.read(builder, node, inputs)
     if node.op == "Constant":
         return functions.constant(builder, node)
-    node = builder.readers.standardize(node)
+    return decisions.take_or_emit(builder, builder.readers.standardize(node), inputs, _emit_legal)
+
+
+def _emit_legal(builder: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     refuse_illegal_node(builder.current_opset, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 

@@ -12,35 +12,42 @@ decomposition, passes ``Legalizer.emit``. In this order:
 7. downgrade  version adapters to the target's opset, or below the version that introduced the
               operator where the target lacks it: that adapter is its decomposition
 
-Only steps 3 and 7 work on other opsets than the IR's; ``VersionedBuilder`` has them.
+Only steps 3 and 7 work on other opsets than the IR's: ``routes`` tells the way of an operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from serde.errors import ConversionError, Problem, Unconvertible
-from serde.ir.builder import Builder, Operand
-from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Tensor, Value
+from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAttribute
+from serde.ir.builder import Builder, Operand, normalize_attribute
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
 from serde.rewrite.custom_ops import Readers
 from serde.rewrite.inline import inline_subgraph
 from serde.rewrite.subgraphs import Body
-from serde.spec import inference, schema
-from serde.spec.memo import memoize
-from serde.spec.onnx_builder import TypedCall
-from serde.version_converter.adapters import upgrades
+from serde.spec import canonicalize, inference, schema
+from serde.spec.onnx_builder import OnnxBuilder, TypedCall
+from serde.version_converter.adapters import downgrades
+from serde.version_converter.element_types import (
+    UNINFERRED,
+    are_allowed,
+    promote_types,
+    require_results,
+    supports_types,
+)
 
 from . import emulate_types, scalarize_sequences
-from .adapters import next_change, with_outputs
 from .emulate_types import EmulatedTypes
+from .routes import Step, Way, drop_neutral, next_step, with_outputs
 from .target import Target
-from .versioned_builder import VersionedBuilder
 
 NO_READERS = Readers()
+MAX_DEPTH = 96  # rules applied to what rules emitted
 
 
-class Legalizer(VersionedBuilder):
+class Legalizer(OnnxBuilder):
     """Emits operators of the IR, or of any opset, in forms that a target accepts.
 
     ``readers`` are for operators of other domains. ``diagnostics`` tell why a value's node could
@@ -51,7 +58,11 @@ class Legalizer(VersionedBuilder):
         self, name: str, target: Target, outer: Builder | None = None, opset: int = IR_OPSET,
         readers: Readers = NO_READERS,
     ) -> None:  # fmt: skip
-        super().__init__(name, target, outer, opset)
+        super().__init__(name, target.opset, outer)
+        self.target = target
+        self._start = self._current_opset = opset
+        self._adapting = ""  # the operator whose version adapter is running
+        self._depth = 0
         around = outer if isinstance(outer, Legalizer) else None
         self.readers = readers
         self.diagnostics: dict[Value, str] = {} if around is None else around.diagnostics
@@ -60,9 +71,37 @@ class Legalizer(VersionedBuilder):
         self.known_sequences: dict[Value, scalarize_sequences.KnownSequence] = (
             {} if around is None else around.known_sequences
         )
-        self._legal: dict[Any, TypedCall] = {} if around is None else around._legal
+        self.decisions: dict[Any, Any] = {} if around is None else around.decisions
         self.scalarizes = not target.sequences
         self.resolving = self.scalarizes or target.opset < min(opset, scalarize_sequences.OPTIONALS)
+
+    # The opset that is spoken
+
+    @property
+    def current_opset(self) -> int:
+        """The opset whose operators can be emitted now."""
+        return self._current_opset
+
+    @contextmanager
+    def at_opset(self, opset: int) -> Iterator[None]:
+        """Emit operators of opset ``opset`` within the block."""
+        before, self._current_opset = self._current_opset, opset
+        try:
+            yield
+        finally:
+            self._current_opset = before
+
+    @contextmanager
+    def _apply_at(self, opset: int, adapting: str = "") -> Iterator[None]:
+        """Run a rule that emits operators of opset ``opset``."""
+        if self._depth >= MAX_DEPTH:
+            raise ConversionError("its legalization does not end")
+        before = self._current_opset, self._adapting
+        self._current_opset, self._adapting, self._depth = opset, adapting, self._depth + 1
+        try:
+            yield
+        finally:
+            (self._current_opset, self._adapting), self._depth = before, self._depth - 1
 
     # Emitting an operator
 
@@ -104,7 +143,14 @@ class Legalizer(VersionedBuilder):
     ) -> Any:
         """Emit an operator of the IR without the target's legalization of it."""
         call = self.resolve(op, inputs, attrs, outputs)
-        return self._downgrade(call) if isinstance(call, TypedCall) else call
+        return self._lower(call) if isinstance(call, TypedCall) else call
+
+    def decompose(
+        self, op: str, version: int, *inputs: Value | None, outputs: int = 1, **attrs: Any
+    ) -> Any:
+        """What the version adapter below ``version`` makes of an operator in its form there."""
+        rule = downgrades[version].rules[op]
+        return rule.function(self, *inputs, **with_outputs(rule, attrs, outputs))
 
     def legalize_bodies(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         """Legalize a node whose subgraphs are handed to the rule as ``Body``."""
@@ -119,60 +165,132 @@ class Legalizer(VersionedBuilder):
     def _legalize(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
-        key = None if self._adapting == op else self._key(op, inputs, attrs, outputs)
-        if key is None:
-            return self._legalize_anew(op, inputs, attrs, outputs)
-        if (known := self._legal.get(key)) is not None:
-            return self.append(known.with_inputs(inputs))
-        made = len(self.nodes), len(self.names.used)
-        result = self._legalize_anew(op, inputs, attrs, outputs)
-        if made == (len(self.nodes) - 1, len(self.names.used) - outputs):
-            self._remember(key, op, tuple(inputs), result)
-        return result
-
-    def _remember(self, key: Any, op: str, inputs: tuple[Any, ...], result: Any) -> None:
-        """Keep the one node that an operator became for others that ``key`` cannot tell from it.
-
-        Legalizations look at more than the key holds. So may adapters: at numbers, but not at
-        weights, and at emulated types.
-        """
-        node, results = self.nodes[-1], result if isinstance(result, tuple) else (result,)
-        is_same = node.op == op and (node.inputs, node.outputs) == (inputs, results)
-        if not is_same or op in self.target.legalizations:
-            return
-        are_weights = all(v is None or v.tensor is None or _is_weight(v.tensor) for v in inputs)
-        if not self._adapts(op) or (are_weights and not self.emulated_types.logical_types):
-            types = [inference.type_of(v) for v in results]
-            operator = schema.operator(op, self.opset)
-            call = TypedCall(operator, inputs, node.attrs, types, results[0].shape_data)
-            memoize(self._legal, key, lambda: call)
-
-    def _legalize_anew(
-        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
-    ) -> Any:
-        if self._goes_down(op):
-            return self._downgrade_older(op, inputs, attrs, outputs)
-        newer = next_change(op, self._current_opset, IR_OPSET)
-        if newer is not None:
-            return self._adapt(upgrades[newer], newer, op, inputs, attrs, outputs)
+        """Take an operator one step on: to the IR's version, or down to the target's."""
+        step = next_step(self.target, op, self._current_opset, self._adapting == op)
+        if step.way is Way.UP:
+            return self._adapt(step, op, inputs, attrs, outputs)
+        if step.way is not Way.IR:
+            return self._lower_older(step, op, inputs, attrs, outputs)
         if self._start < IR_OPSET:  # a file may give attributes of other opsets
             attrs = self._known_attrs(schema.operator(op), attrs)
-        is_remembered = op not in self.target.legalizations
-        before, self._current_opset = self._current_opset, IR_OPSET
-        try:
-            resolve = self._resolve if is_remembered else self.resolve
+        with self.at_opset(IR_OPSET):
+            resolve = self.resolve if op in self.target.legalizations else self._resolve
             call = resolve(op, inputs, attrs, outputs)
             if not isinstance(call, TypedCall):
                 return call
-            promoted = self.target.promoted_types(call.operator, call.inputs)
-            if promoted:
+            if promoted := self.target.promoted_types(call.operator, call.inputs):
                 return self._promote(call, promoted, self.emit)
             result = self.apply_legalization(call)
-            if result is not None:
-                return result
-            return self._downgrade(call)
-        finally:
-            self._current_opset = before
+            return self._lower(call) if result is None else result
+
+    def _lower(self, call: TypedCall) -> Any:
+        """Take a legalized call of the IR to the target's opset."""
+        step = next_step(self.target, call.op, IR_OPSET, True)
+        args = call.op, call.inputs, call.attrs, len(call.types)
+        if step.way is Way.DOWN:
+            return self._adapt(step, *args)
+        return self.append(call) if self._is_standard(call) else self._lower_older(step, *args)
+
+    def _lower_older(
+        self, step: Step, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:  # fmt: skip
+        """Take an operator that is below the IR's version, or is to be, one step down."""
+        is_last = step.way is Way.TARGET
+        with self.at_opset(self.opset if is_last else self._current_opset):
+            operator = schema.operator(op, self._current_opset)
+            operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+            if not is_last:
+                if operands and all(v is None or v.tensor is not None for v in operands):
+                    value = self.resolve(op, operands, attrs, outputs)  # fold before an adapter
+                    if not isinstance(value, TypedCall):
+                        return value
+                return self._adapt(step, op, operands, attrs, outputs)
+            require_results(operator, attrs)
+            attrs = self._known_attrs(operator, attrs)
+            if promoted := promote_types(operator, operands):
+                call = TypedCall(operator, tuple(operands), attrs, [None] * outputs)
+                return self._promote(call, promoted, self._lower_promoted)
+            call = self.resolve(op, operands, attrs, outputs)
+            if not isinstance(call, TypedCall):
+                return call
+            if (op, operator.since) in UNINFERRED:
+                types = inference.infer(schema.operator(op), IR_OPSET, call.inputs, {}, 1)
+                call = call._replace(types=types)
+            result = self.append(call)
+            require_results(operator, {}, result if isinstance(result, tuple) else (result,))
+            return result
+
+    def _lower_promoted(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        step = next_step(self.target, op, self._current_opset, True)
+        return self._lower_older(step, op, inputs, attrs, outputs)
+
+    def _known_attrs(
+        self, operator: schema.Operator, attrs: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Drop attributes the target lacks where they have the value of no effect."""
+        if attrs.keys() <= operator.attributes:
+            return attrs
+        source = schema.find(operator.name, self._start)
+        in_source = source is None or attrs.keys() <= source.attributes
+        newest, lacking = max(self._start, self.opset), self.opset if in_source else self._start
+        return drop_neutral(operator, attrs, newest, lacking)
+
+    def _is_standard(self, call: TypedCall) -> bool:
+        """Whether a call of the IR is, as it stands, one of the target's opset."""
+        operator = schema.find(call.op, self.opset)
+        if operator is None or not call.attrs.keys() <= operator.attributes:
+            return False
+        results = tuple([t and (t.dtype, t.container) for t in call.types])
+        is_allowed = are_allowed(operator.name, operator.since, "outputs", results)
+        return is_allowed and supports_types(operator, "inputs", call.inputs)
+
+    def _adapt(
+        self, step: Step, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        """Apply the version adapter of an operator."""
+        rule, table, upwards = step.rule, step.table, step.way is Way.UP
+        assert rule is not None and table is not None
+        operator = schema.operator(op, self._current_opset)
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        operands = canonicalize.canonicalize_operands(self, op, operands)
+        attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(attributes.keys() - operator.attributes):
+            raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
+        full = canonicalize.complete_attributes(operator, tuple(operands), attributes)
+        spoken = schema.find(op, step.speaks + (-1 if upwards else 1)) or operator
+        bound = table.bind(rule, op, self._known_attrs(spoken, full))
+        with self._apply_at(step.speaks, "" if upwards else op):
+            result = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
+        return result[0] if outputs == 1 and isinstance(result, tuple) else result
+
+    def _promote(
+        self, call: TypedCall, promoted: Mapping[str, DType], emit: Callable[..., Any]
+    ) -> Any:
+        """Emit a call with operands cast to wider types and results cast back."""
+        operator, original = call.operator, dict[str, DType]()
+        operands = list(call.inputs)
+        for index, value in enumerate(operands):
+            tie = operator.input(index).tie
+            if value is not None and tie in promoted:
+                original.setdefault(tie, value.type)
+                operands[index] = self._cast(value, promoted[tie])
+        result = emit(call.op, operands, call.attrs, len(call.types))
+        results = result if isinstance(result, tuple) else (result,)
+        last = len(operator.outputs) - 1
+        ties = [operator.outputs[min(i, last)].tie for i in range(len(results))]
+        back = [
+            v if v is None or tie not in promoted else self._cast(v, original[tie])
+            for v, tie in zip(results, ties, strict=True)
+        ]
+        return tuple(back) if isinstance(result, tuple) else back[0]
+
+    def _cast(self, value: Value, dtype: DType) -> Value:
+        if value.dtype is dtype:
+            return value
+        with self._apply_at(IR_OPSET):
+            return self.Cast(value, to=schema.ELEMENT_CODES[dtype])  # type: ignore[no-any-return]
 
     def apply_legalization(self, call: TypedCall) -> Any:
         """What the target's rule makes of a call; None if there is none, or it does not apply."""
@@ -262,11 +380,6 @@ class Legalizer(VersionedBuilder):
     def _materialize(self, operand: Operand) -> Operand:
         known = isinstance(operand, Value) and operand in self.known_sequences
         return scalarize_sequences.materialize(self, operand) if known else operand
-
-
-def _is_weight(tensor: Tensor) -> bool:
-    """Whether a constant has more numbers than one that sets how an operator works."""
-    return tensor.dtype.kind == "f" and tensor.size > inference.FLOATS
 
 
 def _body(graph: Graph) -> Body:

@@ -8,18 +8,14 @@ from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, Problem, require
 from serde.ir.builder import Builder
-from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.rules import NONE, RuleTable
 from serde.rewrite.subgraphs import Body
-from serde.spec import inference, schema
-from serde.spec.memo import memoize
-from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED
-from serde.version_converter.element_types import BORN, are_allowed, format_type
+from serde.version_converter.element_types import BORN, format_type
 
-from . import scalarize_sequences
-from .adapters import next_change
+from . import decisions
 from .legalizer import Legalizer
 from .target import Target
 
@@ -133,63 +129,18 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
     assert isinstance(builder, Legalizer)
     if node.domain:
         return _foreign_node(builder, node, inputs)
-    if node.op in inference.BODIES and any(isinstance(a, Body) for a in node.attrs.values()):
+    if any(isinstance(a, Body) for a in node.attrs.values()):
         return builder.legalize_bodies(node, inputs)
     if builder.target.is_standard or _is_alike(node, inputs):
-        kept = _keep_if_legal(builder, node, inputs)
-        if kept is not None:
-            return kept
+        return decisions.take_or_emit(builder, node, inputs, _emit)
+    return _emit(builder, node, inputs)
+
+
+def _emit(builder: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     result = builder.emit(node.op, inputs, node.attrs, len(node.outputs))
     if not builder.target.is_standard:
         _complete_shapes(result if isinstance(result, tuple) else (result,), node.outputs)
     return result
-
-
-def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    """Take a node of the IR over untouched, or return what the target's rule makes of it.
-
-    None where the node has to be emitted. The IR is canonical, so nothing is resolved again:
-    for rules, ``inputs`` have to have the types of the node's own.
-    """
-    target, op = builder.target, node.op
-    if not _is_unchanged(target, op) or op in target.counted or _are_constant(inputs):
-        return None
-    if builder.resolving and op in scalarize_sequences.CONSTRUCTORS:
-        return None
-    if builder.known_sequences or builder.emulated_types.logical_types:
-        ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
-        if any(
-            v in builder.emulated_types.logical_types or v in builder.known_sequences
-            for v in ends
-            if v is not None
-        ):
-            return None
-    types = tuple([v and (v.dtype, v.container) for v in inputs])
-    results = tuple([(v.dtype, v.container) for v in node.outputs])
-    operator = schema.operator(op, builder.opset)
-    if not (_are_legal_types(target, op, types, results)
-            and node.attrs.keys() <= operator.attributes):  # fmt: skip
-        return None
-    if target.supports is not None and not node.graphs() and _is_untyped(node):
-        return None
-    if op in target.legalizations:
-        known = [inference.type_of(v) for v in node.outputs]
-        call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].shape_data)
-        if (result := builder.apply_legalization(call)) is not None:
-            return result
-    return builder.keep(node, inputs)
-
-
-def _is_untyped(node: Node) -> bool:
-    return any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
-
-
-def _are_constant(inputs: Sequence[Value | None]) -> bool:
-    """Whether there are operands, and all of them constants."""
-    for value in inputs:
-        if value is None or value.tensor is None:
-            return False
-    return bool(inputs)
 
 
 def _keep_illegal(
@@ -255,34 +206,3 @@ def _is_alike(node: Node, operands: Sequence[Value | None]) -> bool:
         if a.shape_data != b.shape_data or a.container != b.container:
             return False
     return True
-
-
-def _is_unchanged(target: Target, op: str) -> bool:
-    return memoize(target.memo, op, lambda: _find_unchanged(target, op))  # type: ignore[no-any-return]
-
-
-def _find_unchanged(target: Target, op: str) -> bool:
-    """Whether an operator of the IR is, without an adapter, one of the target's."""
-    if op == "Identity" and target.supports is not None:  # an Identity is seldom needed
-        return False
-    if schema.find(op, target.opset) is None:
-        return False
-    lowest = target.lowest_opset(op)
-    return lowest >= IR_OPSET or next_change(op, IR_OPSET, lowest) is None
-
-
-def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
-    key = op, inputs, outputs
-    return memoize(target.memo, key, lambda: _check_types(target, *key))  # type: ignore[no-any-return]
-
-
-def _check_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
-    """Whether the target takes an operator on these element types, and represents its results."""
-    operator = schema.operator(op, target.opset)
-    sides = ("inputs", inputs), ("outputs", outputs)
-    if not all(are_allowed(op, operator.since, side, types) for side, types in sides):
-        return False
-    if any(dtype in target.emulated_types for dtype, _ in outputs):
-        return False
-    values = [t and Value("value", t[0], None, container=t[1]) for t in inputs]
-    return not target.promoted_types(operator, values)

@@ -109,7 +109,11 @@ class _Rewriting:
             around = builder.enter(sources)
             try:
                 results = self.apply(node, inputs, builder, env)
-                if results is not node.outputs:
+                if results is node.outputs:
+                    pass
+                elif _is_bound(node, results):
+                    env[node.outputs[0]] = results[0]
+                else:
                     self.bind(node, builder, results, mark, env)
             except Terminated:
                 raise
@@ -265,6 +269,15 @@ class _Rewriting:
         self.problems.setdefault(key, Problem(op, attrs, error.reason, (), error.stage))
         names = self.failed.setdefault(key, [])
         names.append(error.source.name if error.source else node.name)
+
+
+def _is_bound(node: Node, results: tuple[Value | None, ...]) -> bool:
+    """Whether there is one result, of the name and with all that is known of what it stands for."""
+    if len(results) != 1 or len(node.outputs) != 1 or (new := results[0]) is None:
+        return False
+    old = node.outputs[0]
+    is_typed = new.shape is not None and new.dtype is not None and new.tensor is None
+    return is_typed and new.name == old.name and old.shape_data is None
 
 
 def _complete_type(new: Value, old: Value) -> None:

@@ -56,6 +56,16 @@ class Attribute(NamedTuple):
         return self.default is inspect.Parameter.empty
 
 
+def always(attrs: Keyed) -> bool:
+    """Of any attributes."""
+    return True
+
+
+def never(attrs: Keyed) -> bool:
+    """Of no attributes."""
+    return False
+
+
 @dataclass(frozen=True)
 class Rule:
     """A conversion function; its signature is read when it is first asked for."""
@@ -63,11 +73,15 @@ class Rule:
     function: Function
     ignore: frozenset[str]
     only: Mapping[str, tuple[Any, ...]]
+    sizes: Callable[[Keyed], bool] = always  # by attributes: whether it looks at sizes or contents
 
     @classmethod
-    def of(cls, function: Function, ignore: Iterable[str] = (), only: Keyed = EMPTY) -> Rule:
+    def of(
+        cls, function: Function, ignore: Iterable[str] = (), only: Keyed = EMPTY,
+        sizes: Callable[[Keyed], bool] = always,
+    ) -> Rule:  # fmt: skip
         """The rule that ``function`` is."""
-        return cls(function, frozenset(ignore), only)
+        return cls(function, frozenset(ignore), only, sizes)
 
     @cached_property
     def _parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -150,8 +164,9 @@ class RuleTable:
         return op in self._rules
 
     def __call__(
-        self, *ops: str, ignore: Iterable[str] = (), only: Keyed = EMPTY
-    ) -> Callable[[Function], Function]:
+        self, *ops: str, ignore: Iterable[str] = (), only: Keyed = EMPTY,
+        sizes: Callable[[Keyed], bool] = always,
+    ) -> Callable[[Function], Function]:  # fmt: skip
         """Register the decorated function for each of ``ops``.
 
         ``ignore`` names attributes that cannot change the result. ``only`` lists the supported
@@ -159,7 +174,7 @@ class RuleTable:
         """
 
         def register(function: Function) -> Function:
-            rule = Rule.of(function, ignore, only)
+            rule = Rule.of(function, ignore, only, sizes)
             for op in ops:
                 if op in self._rules:
                     raise ValueError(f"{self.name}: {op} already has a rule")

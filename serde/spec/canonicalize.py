@@ -43,6 +43,14 @@ def complete_attributes(operator: Operator, inputs: Inputs, attrs: Mapping[str, 
     return {n: v for n, v in implied(inputs, explicit).items() if n in known}
 
 
+def looks_at_sizes(op: str, attrs: Mapping[str, Any]) -> bool:
+    """Whether what attributes imply depends on the sizes of operands, beyond their ranks."""
+    if op not in IMPLIED or op == "Transpose":
+        return False
+    is_plain = attrs.get("auto_pad", "NOTSET") == "NOTSET" and "output_shape" not in attrs
+    return not is_plain or "kernel_shape" not in attrs
+
+
 def drop_defaults(operator: Operator, attrs: Mapping[str, Any]) -> Attrs:
     """Return ``attrs`` without those that have the value they have where they are left out.
 

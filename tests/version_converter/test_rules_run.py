@@ -20,6 +20,7 @@ from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
+from serde.legalize.target import IR, opset_target
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades, upgrades
@@ -59,10 +60,18 @@ def count_calls(table: RuleTable, op: str) -> Iterator[list[int]]:
         return rule.function(*inputs, **attrs)
 
     table._rules[op] = replace(rule, function=counting)
+    forget_steps()
     try:
         yield calls
     finally:
         table._rules[op] = rule
+        forget_steps()
+
+
+def forget_steps() -> None:
+    """Let targets look up their rules anew."""
+    opset_target.cache_clear()
+    IR.memo.clear()
 
 
 def spread(cases: tuple[Case, ...], fits: Callable[[Case], bool]) -> Iterator[Case]:

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import never
 
 from . import decomposition, downgrades, upgrades
 from .common import FLOATS, cast, widen_float
@@ -98,7 +99,7 @@ def shrink(g, x: Value, *, bias: float, lambd: float):
     return cast(g, g.Where(g.Less(u, -lambd), g.Add(u, bias), high), x.dtype)
 
 
-@downgrades[14]("Relu")
+@downgrades[14]("Relu", sizes=never)
 def relu_of_integers(g, x: Value):
     """Before opset 14 Relu took floats only."""
     if x.dtype is DType.INT64:

@@ -6,6 +6,7 @@ from serde.decompositions.normalization import train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import never
 from serde.spec.schema import ELEMENT_TYPES
 
 from . import decomposition, downgrades, upgrades
@@ -62,7 +63,7 @@ def mean_variance_normalization(g, x: Value, *, axes: Ints):
     return g.Div(centred, g.Add(deviation, 1e-9))
 
 
-@downgrades[15]("BatchNormalization")
+@downgrades[15]("BatchNormalization", sizes=never)
 def batch_normalization_of_one_type(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, outputs=1, **rest
 ):
@@ -75,7 +76,7 @@ def batch_normalization_of_one_type(
     return cast(g, y, x.dtype), *(cast(g, v, mean.dtype) for v in running)
 
 
-@downgrades[14]("BatchNormalization")
+@downgrades[14]("BatchNormalization", sizes=never)
 def batch_normalization_in_parts(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, epsilon: float,
     momentum: float, training_mode: int,

@@ -15,6 +15,16 @@ from .common import BYTES, END, cast, count_range, lay_along, make_full, require
 from .indexing import extreme_value
 
 
+def is_spread(attrs) -> bool:
+    """Whether there are gaps in the windows."""
+    return any(d != 1 for d in attrs.get("dilations") or ())
+
+
+def rounds_up(attrs) -> bool:
+    """Whether how many windows there are, or where, depends on more than plain rounding."""
+    return bool(attrs.get("ceil_mode")) or is_spread(attrs)
+
+
 def ceil_mode_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
     """Padding at the end of each axis that lets plain rounding reach what ``ceil_mode`` does.
 
@@ -184,7 +194,7 @@ def window_sums(g, x: Value, w: Windows, pads: Ints):
     return g.Reshape(sums, g.Concat(g.Shape(x, end=2), g.Shape(sums, start=2), axis=0))
 
 
-@downgrades[19]("AveragePool")
+@downgrades[19]("AveragePool", sizes=is_spread)
 def average_of_spread_windows(g, x: Value, *, ceil_mode: int, count_include_pad: int, **window):
     """Before opset 19 windows had no gaps: divide sums by the number of elements summed."""
     w = Windows(ceil_mode=ceil_mode, **window)
@@ -202,7 +212,7 @@ def average_of_spread_windows(g, x: Value, *, ceil_mode: int, count_include_pad:
         return g.Div(window_sums(g, x, w, reach), window_sums(g, counted, w, around))
 
 
-@downgrades[10]("AveragePool")
+@downgrades[10]("AveragePool", sizes=rounds_up)
 def average_of_whole_windows(g, x: Value, *, ceil_mode: int, count_include_pad: int, **window):
     """Before opset 10 sizes were rounded down: pad what rounding up would reach."""
     w = Windows(ceil_mode=ceil_mode, **window)
@@ -217,7 +227,7 @@ def average_of_whole_windows(g, x: Value, *, ceil_mode: int, count_include_pad: 
     return g.AveragePool(x, **w.basic | {"pads": reach}, count_include_pad=0)
 
 
-@downgrades[10]("MaxPool")
+@downgrades[10]("MaxPool", sizes=rounds_up)
 def largest_of_whole_windows(g, x: Value, *, storage_order: int, outputs=1, **window):
     """Before opset 10 sizes were rounded down and windows had no gaps."""
     w = Windows(**window)

@@ -51,7 +51,7 @@ def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
     return g.Unsqueeze(x, list(axes))
 
 
-@downgrades[14]("Reshape")
+@downgrades[14]("Reshape", sizes=lambda attrs: bool(attrs.get("allowzero")))
 def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
     """Say the size 0 of an axis, which meant the operand's own size before opset 14."""
     expected = shape.shape_data or (shape.ints() if shape.tensor is not None else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from serde.ir.graph import Value
+from serde.rewrite.rules import never
 
 from . import downgrades, upgrades
 
@@ -28,5 +29,5 @@ def normalize_flattened(op, g, x: Value, *, axis: int):
 
 
 for _op in KINDS:
-    downgrades[13](_op)(partial(normalize_last_axis, _op))
-    upgrades[13](_op)(partial(normalize_flattened, _op))
+    downgrades[13](_op, sizes=never)(partial(normalize_last_axis, _op))
+    upgrades[13](_op, sizes=never)(partial(normalize_flattened, _op))

@@ -6,7 +6,7 @@ from serde.decompositions import elementwise, indexing, normalization, recurrent
 from serde.decompositions.table import decompositions
 from serde.decompositions.transposed_convolution import convolve_phases, find_phases
 from serde.ir.graph import DType, Value
-from serde.legalize.adapters import with_outputs
+from serde.legalize.routes import with_outputs
 from serde.legalize.target import legalization_table
 from serde.spec import schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES

@@ -1,17 +1,37 @@
-"""Version adapters of an operator: which versions changed it, and their attributes bound."""
+"""Where an operator of one opset goes on its way to a target: one step, looked up once."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from serde.errors import UnsupportedAttribute, show_attribute
 from serde.ir.builder import normalize_attribute
 from serde.ir.graph import IR_OPSET
-from serde.rewrite.rules import Rule
+from serde.rewrite.rules import Rule, RuleTable
 from serde.spec import schema
+from serde.spec.memo import memoize
 from serde.version_converter.adapters import downgrades, families, upgrades  # noqa: F401  (fills the tables)
+
+from .target import Target
+
+
+class Way(enum.Enum):
+    """What a step is: a change of version, or where versions end."""
+
+    UP, DOWN = "up", "down"
+    IR, TARGET = "the form that targets are asked about", "a version that the target has"
+
+
+class Step(NamedTuple):
+    """The next step of an operator; ``rule`` writes operators of opset ``speaks``."""
+
+    way: Way
+    speaks: int = IR_OPSET
+    table: RuleTable | None = None
+    rule: Rule | None = None
 
 
 @lru_cache(schema.KEPT)
@@ -20,6 +40,30 @@ def next_change(op: str, opset: int, target: int) -> int | None:
     if target < opset:
         return next((v for v in range(opset, target, -1) if op in downgrades.get(v, ())), None)
     return next((v for v in range(opset + 1, target + 1) if op in upgrades.get(v, ())), None)
+
+
+def next_step(target: Target, op: str, opset: int, is_lowering: bool) -> Step:
+    """The step from ``opset``; ``is_lowering``: the target was asked, and older forms follow."""
+    key = op, opset, is_lowering
+    step = target.memo.get(key)
+    if step is None:
+        step = memoize(target.memo, key, lambda: _find_step(target, *key))
+    return step  # type: ignore[no-any-return]
+
+
+def _find_step(target: Target, op: str, opset: int, is_lowering: bool) -> Step:
+    lowest = target.lowest_opset(op)
+    is_direct = target.is_standard and opset >= target.opset
+    is_older = opset < IR_OPSET and lowest < min(opset, target.opset)
+    if is_lowering or is_direct or is_older:
+        version = next_change(op, opset, lowest) if lowest < opset else None
+        if version is None:
+            return Step(Way.TARGET, target.opset)
+        return Step(Way.DOWN, version - 1, downgrades[version], downgrades[version].rules[op])
+    version = next_change(op, opset, IR_OPSET)
+    if version is None:
+        return Step(Way.IR)
+    return Step(Way.UP, version, upgrades[version], upgrades[version].rules[op])
 
 
 def with_outputs(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:
