@@ -99,6 +99,7 @@ def _follow_turns(
         if later == entering and still == uniform:
             break
         entering, uniform = later, still
+    state.uniform.update(zip(node.outputs, uniform, strict=False))  # of states without a batch
     wanted = [*outputs[:first], *entering, *outputs[first + len(entering) :]]
     _expand_outputs(state, body, wanted)
     expansions = {
