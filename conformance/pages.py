@@ -70,6 +70,21 @@ PAGES = {
             "mxnet-releases/onnx",
         ),
     ),
+    "results/options.md": Page(
+        "options.page:page",
+        tuple(
+            f"options/{family}"
+            for family in (
+                "rebatch",
+                "precision",
+                "editing",
+                "quantized",
+                "opsets",
+                "parts",
+                "comparison",
+            )
+        ),
+    ),
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),

@@ -29,7 +29,7 @@ FAMILIES = {  # module: whether it is tried on a model of that name
     "precision": lambda name: not name.startswith("onnx/simple"),
     "editing": lambda name: "precision/" not in name,
     "quantized": lambda name: name.startswith(("image", "tokens", "mxnet", "file")),
-    "opsets": lambda name: not name.startswith("if/precision"),
+    "opsets": lambda name: "precision/" not in name,
     "parts": lambda name: not name.startswith("if/precision"),
     "comparison": lambda name: not name.startswith("if/precision"),
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
+from .cells import FAMILIES
 
 SHOWN = 160  # letters of a reason
 HEADER = """# What options promise
@@ -39,13 +40,13 @@ def page(*records: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     models = {name for record in records for name in record}
     yield HEADER.format(count=len(models))
     reasons: list[str] = []
-    for record in records:
+    for family, record in zip(FAMILIES, records, strict=True):
         for variant in dict.fromkeys(v for row in record.values() for v in row if v):
             outcomes = {
                 n: Outcome.parse(row[variant]) for n, row in record.items() if variant in row
             }
-            yield _row(variant, [*outcomes.values()])
-            reasons += _list_reasons(variant, outcomes)
+            yield _row(f"{family}: {variant}", [*outcomes.values()])
+            reasons += _list_reasons(f"{family}: {variant}", outcomes)
     yield "\n## What is wrong, or refused without need\n"
     yield from reasons or ["Nothing."]
     yield ""
