@@ -13,6 +13,7 @@ import numpy as np
 from serde.errors import SerdeError, Unconvertible
 
 from . import record
+from .options import FAMILIES
 from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
 
 Array = np.ndarray[Any, Any]
@@ -188,18 +189,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/round-trips": ("conformance.round_trips", "RoundTrips"),
     "models/partitions": ("conformance.partitions", "Partitions"),
     "models/providers": ("conformance.provider_partitions", "ProviderPartitions"),
-    **{
-        f"options/{family}": ("conformance.options.cells", "Options")
-        for family in (
-            "rebatch",
-            "precision",
-            "editing",
-            "quantized",
-            "opsets",
-            "parts",
-            "comparison",
-        )
-    },
+    **{f"options/{family}": ("conformance.options.cells", "Options") for family in FAMILIES},
     "gluoncv/onnx": ("conformance.zoo", "Zoo"),
     "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
     "gluonts/onnx": ("conformance.zoo", "Zoo"),

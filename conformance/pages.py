@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import record
+from .options import FAMILIES
 
 CONSUMERS = ("onnxruntime", "openvino", "tract", "onnx2torch", "mnn", "ncnn")
 DOCS = Path(__file__).parents[1] / "docs"
@@ -71,19 +72,7 @@ PAGES = {
         ),
     ),
     "results/options.md": Page(
-        "options.page:page",
-        tuple(
-            f"options/{family}"
-            for family in (
-                "rebatch",
-                "precision",
-                "editing",
-                "quantized",
-                "opsets",
-                "parts",
-                "comparison",
-            )
-        ),
+        "options.page:page", tuple(f"options/{family}" for family in FAMILIES)
     ),
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),

@@ -24,7 +24,7 @@ from ..record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
 from .models import Arrays, Model, list_models, open_model
 
 Variants = Mapping[str, Callable[[Model, Path], str | None]]  # a property: how it fails, or None
-FAMILIES = {  # module: whether it is tried on a model of that name
+IS_TRIED = {  # by family: whether it is tried on a model of that name
     "rebatch": lambda name: not name.startswith("precision"),
     "precision": lambda name: not name.startswith("onnx/simple"),
     "editing": lambda name: "precision/" not in name,
@@ -48,7 +48,7 @@ class Options(Cell):
         self.variants: Variants = module.PROPERTIES
 
     def cases(self) -> list[str]:
-        return [name for name in list_models() if FAMILIES[self.family](name)]
+        return [name for name in list_models() if IS_TRIED[self.family](name)]
 
     def run(self, case: str) -> dict[str, str]:
         try:

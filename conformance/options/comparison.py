@@ -10,7 +10,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import serde
-from serde.verification import verify
+from serde.verification import Verification, verify
 from serde.verification.compare_models import compare_models
 
 from ..matrix import NotRun
@@ -62,14 +62,19 @@ def changes(proto: onnx.ModelProto, model: Model) -> bool:
     return differ(outputs, run(model.proto, model.feeds), 1e-2) is not None
 
 
+def describe_pass(verdict: Verification) -> str | None:
+    """How the verdict on two models that differ fails; None where it tells that they do."""
+    if not verdict.done:
+        return f"not compared: {verdict.statement}"
+    return "said to be equal" if verdict.ok else None
+
+
 def compare_changed(model: Model, folder: Path) -> str | None:
     """A model and the same with other weights."""
     path, target = write(model, folder), folder / "other.onnx"
     change_weight(model, target)
     verdict = compare_models(path, target, data=dict(model.feeds))
-    if not verdict.done:
-        return f"not compared: {verdict.statement}"
-    return "said to be equal" if verdict.ok else None
+    return describe_pass(verdict)
 
 
 def verify_changed(model: Model, folder: Path) -> str | None:
@@ -78,9 +83,7 @@ def verify_changed(model: Model, folder: Path) -> str | None:
     change_weight(model, folder / "changed.onnx")
     serde.convert(folder / "changed.onnx", target)
     verdict = verify(path, target, data=dict(model.feeds))
-    if not verdict.done:
-        return f"not compared: {verdict.statement}"
-    return "said to be equal" if verdict.ok else None
+    return describe_pass(verdict)
 
 
 def verify_scaled(model: Model, folder: Path) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
-from .cells import FAMILIES
+from . import FAMILIES
 
 SHOWN = 160  # letters of a reason
 HEADER = """# What options promise

@@ -63,13 +63,18 @@ def quantize(form: str, model: Model, folder: Path) -> Path:
     return target
 
 
+def run_quantized(path: Path, model: Model) -> list[Any]:
+    """What ONNX Runtime computes of a file that its quantizer wrote."""
+    try:
+        return run(path, model.feeds)
+    except Exception as error:
+        raise NotRun(f"ONNX Runtime does not run what it quantized: {error}") from None
+
+
 def dequantize(form: str, model: Model, folder: Path) -> str | None:
     """Floats again: no node of integers is left, and numbers are near those of the floats."""
     path, target = quantize(form, model, folder), folder / "floats.onnx"
-    try:
-        integers = run(path, model.feeds)
-    except Exception as error:
-        raise NotRun(f"ONNX Runtime does not run what it quantized: {error}") from None
+    integers = run_quantized(path, model)
     report = serde.convert(path, target, dequantize=True, verify=True)
     proto = onnx.load(target)
     if left := sorted(set(list_integer_nodes(proto.graph))):
@@ -86,10 +91,7 @@ def dequantize(form: str, model: Model, folder: Path) -> str | None:
 def convert(form: str, model: Model, folder: Path) -> str | None:
     """Quantized as it is: the same integers."""
     path, target = quantize(form, model, folder), folder / "again.onnx"
-    try:
-        expected = run(path, model.feeds)
-    except Exception as error:
-        raise NotRun(f"ONNX Runtime does not run what it quantized: {error}") from None
+    expected = run_quantized(path, model)
     serde.convert(path, target)
     got = run(target, model.feeds)
     failure = differ(got, expected, 2e-3)

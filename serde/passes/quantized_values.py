@@ -248,6 +248,6 @@ def _align(v: Array, shape: tuple[int, ...], form: Quantization) -> Array:
         return v.reshape(())
     axis = form.axis % len(shape)
     if form.block_size:
-        wide = np.repeat(v, form.block_size, axis=axis)
-        return wide[tuple(slice(n) for n in shape)]
+        elements = np.repeat(v, form.block_size, axis=axis)
+        return elements[tuple(slice(n) for n in shape)]
     return v.reshape([-1 if a == axis else 1 for a in range(len(shape))])

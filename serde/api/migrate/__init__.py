@@ -172,6 +172,8 @@ def _list_spared(target: str, folders: Collection[str], journal: Journal) -> Ite
 
 def _key_of(job: Job) -> str:
     """What a row is known by: another source, other options or other packages give another."""
-    held = [__version__, list_packages(), job.source.path, job.source.stamp, job.target,
-            job.to_format, job.verify, bool(job.report), sorted(job.options.items())]  # fmt: skip
-    return hashlib.sha256(json.dumps(held).encode()).hexdigest()
+    conditions = [
+        __version__, list_packages(), job.source.path, job.source.stamp, job.target, job.to_format,
+        job.verify, bool(job.report), sorted(job.options.items()),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(conditions).encode()).hexdigest()

@@ -48,8 +48,8 @@ def read_request(batch: Any) -> Request:
         sizes += [_check_batch(each, f"rebatch[{name!r}]") for each in size]
         axes[name] = None if axis is None else int(axis)
     if len(set(sizes)) != 1:
-        given = ", ".join(map(str, sizes)) or "none"
-        raise UsageError(f"rebatch gives one size to all inputs; got {given}: {EXAMPLE}")
+        shown = ", ".join(map(str, sizes)) or "none"
+        raise UsageError(f"rebatch gives one size to all inputs; got {shown}: {EXAMPLE}")
     return Request(sizes[0], axes, ALL in batch)
 
 
