@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from serde.ir.builder import Names
+from serde.ir.constants import make_constant
 from serde.ir.graph import Attr, DType, Function, Graph, Node, Tensor
-from serde.passes.links import constant
 from serde.spec import schema
 
 from .consumers.used_names import used_names
@@ -62,7 +62,7 @@ def _move(node: Node, opset: int, names: Names, notes: list[str]) -> Node:
         tensor = _to_tensor(node, place, name, opset, attribute)
         if tensor is None or inputs[place] is not None:
             continue
-        inputs[place] = constant(names.fresh(f"{node.name}/{name}"), tensor)
+        inputs[place] = make_constant(names.fresh(f"{node.name}/{name}"), tensor)
         attrs = {k: v for k, v in node.attrs.items() if k != name}
         node = replace(node, inputs=tuple(inputs), attrs=attrs)
         notes.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Value
-from serde.passes.links import Links
+from serde.rewrite.patterns import Neighbours
 
 FEW = 4  # operands that any number of Concats take over
 MOST = 128  # operands that the Concats reading one of more have in its place, together
@@ -18,17 +18,17 @@ def flatten_concats(graph: Graph) -> Graph:
     }
     if len(concats) < 2:
         return graph
-    links = Links(graph)
+    near = Neighbours(graph)
     parts: dict[Node, tuple[Value | None, ...]] = {}  # of each Concat, those before it done first
 
     def is_part(v: Value, axis: object) -> bool:
         """Whether all that read a Concat are Concats along the axis, and may take its operands."""
-        readers = [n for n in links.readers[v] if concats.get(n.outputs[0]) is n]
+        readers = [n for n in near.readers[v] if concats.get(n.outputs[0]) is n]
         count = sum(n.inputs.count(v) for n in readers)
         size = len(parts[concats[v]])
         if count > 1 and size > FEW and count * size > MOST:
             return False
-        return count == links.uses[v] and all(n.attrs["axis"] == axis for n in readers)
+        return count == near.uses[v] and all(n.attrs["axis"] == axis for n in readers)
 
     merged: set[Node] = set()
     for node in concats.values():

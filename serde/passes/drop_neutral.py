@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Shape, Value
 from serde.ir.replace_uses import replace_inputs, replace_values
-from serde.passes.links import find_reduced_axes
+from serde.passes.merge_reductions import find_reduced_axes
 
 NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 MOST = 1 << 16  # elements that are looked at

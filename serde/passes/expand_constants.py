@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.ir.constants import is_constant, make_constant
 from serde.ir.graph import IR_OPSET, Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
-from serde.passes.links import constant, is_constant
 from serde.passes.narrow_operands import find_expanded
 from serde.spec.folding import fold
 from serde.spec.inference import Type
@@ -46,7 +46,7 @@ def _fold_node(node: Node) -> Value | None:
     if not is_constant(node.inputs) or y.container:
         return None
     tensors = fold(node.op, IR_OPSET, node.inputs, node.attrs, types)
-    return None if tensors is None else constant(y.name, tensors[0])
+    return None if tensors is None else make_constant(y.name, tensors[0])
 
 
 def _expand_node(node: Node) -> Value | None:
@@ -55,4 +55,4 @@ def _expand_node(node: Node) -> Value | None:
     (y,) = node.outputs
     if source is None or not y.is_static or math.prod(y.static_shape) > MOST:
         return None
-    return constant(y.name, Tensor.of(np.broadcast_to(source.array(), y.static_shape).copy()))
+    return make_constant(y.name, Tensor.of(np.broadcast_to(source.array(), y.static_shape).copy()))

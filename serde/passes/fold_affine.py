@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.constants import is_constant
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.passes.links import Links, is_constant
+from serde.rewrite.patterns import Neighbours
 
 Array = np.ndarray[Any, Any]
 TINY = {DType.FLOAT16: 2.0**-14, DType.BFLOAT16: 2.0**-126}  # the smallest normal numbers
@@ -29,17 +30,17 @@ def fold_affine(graph: Graph) -> Graph:
 
 
 def _fold_each(graph: Graph) -> Graph:
-    links = Links(graph)
+    near = Neighbours(graph)
     folded: dict[Node, Node] = {}
     dropped: set[Node] = set()
     for node in graph.nodes:
-        norm, held = _find_norm(node, links)
+        norm, held = _find_norm(node, near)
         if norm is not None and held is not None and norm not in folded:
             if has_normal_constants(joined := _with_affine(norm, node, held)):
                 folded[norm] = joined
                 dropped.add(node)
             continue
-        factor, held = _find_factor(node, links)
+        factor, held = _find_factor(node, near)
         if factor is None or held is None or factor in dropped:
             continue
         if has_normal_constants(joined := _with_factor(node, factor, held)):
@@ -51,12 +52,12 @@ def _fold_each(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes)
 
 
-def _find_norm(node: Node, links: Links) -> tuple[Node | None, Value | None]:
+def _find_norm(node: Node, near: Neighbours) -> tuple[Node | None, Value | None]:
     """The BatchNormalization that a Mul or Add reads alone, and the other operand."""
     if node.op not in ("Add", "Mul") or node.domain:
         return None, None
     for x, held in (node.inputs, node.inputs[::-1]):
-        norm = links.sole_maker(node, x, "BatchNormalization")
+        norm = near.sole_maker(node, x, "BatchNormalization")
         is_plain = norm is not None and len(norm.outputs) == 1
         if norm is None or not is_plain or norm.attrs.get("training_mode"):
             continue
@@ -65,11 +66,11 @@ def _find_norm(node: Node, links: Links) -> tuple[Node | None, Value | None]:
     return None, None
 
 
-def _find_factor(node: Node, links: Links) -> tuple[Node | None, Value | None]:
+def _find_factor(node: Node, near: Neighbours) -> tuple[Node | None, Value | None]:
     """The Mul by channel that a Conv reads alone, and its constant."""
     if node.op != "Conv" or node.domain or not is_constant(node.inputs[1:2]):
         return None, None
-    product = links.sole_maker(node, node.inputs[0], "Mul")
+    product = near.sole_maker(node, node.inputs[0], "Mul")
     if product is None:
         return None, None
     for x, held in (product.inputs, product.inputs[::-1]):

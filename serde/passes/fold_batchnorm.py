@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.passes.fold_affine import FLOATS, fold_affine, has_normal_constants, is_by_channel
-from serde.passes.links import Links
+from serde.rewrite.patterns import Neighbours
 
 Array = np.ndarray[Any, Any]
 FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
@@ -32,20 +32,20 @@ def fold_batchnorm(graph: Graph) -> Graph:
 
 def _as_norms(graph: Graph) -> Graph:
     """Products and sums by channel behind a layer as BatchNormalizations."""
-    links = Links(graph)
+    near = Neighbours(graph)
     norms: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op not in ("Add", "Mul") or node.domain:
             continue
         for x, held in (node.inputs, node.inputs[::-1]):
-            layer = links.sole_maker(node, x, *FOLDING)
+            layer = near.sole_maker(node, x, *FOLDING)
             if x is None or layer is None or held is None or not _takes_factor(layer):
                 continue
             shape = x.shape or ()
             if len(shape) < 2 or not isinstance(shape[1], int) or not is_by_channel(held, x):
                 continue
             norm = _as_norm(node, x, held)
-            if has_normal_constants(_fold(layer, norm, links.uses)):
+            if has_normal_constants(_fold(layer, norm, near.uses)):
                 norms[node] = norm
             break
     if not norms:
@@ -73,15 +73,15 @@ def _as_norm(node: Node, x: Value, held: Value) -> Node:
 
 
 def _fold_each(graph: Graph) -> Graph:
-    links = Links(graph)
+    near = Neighbours(graph)
     folded: dict[Node, Node] = {}
     dropped: set[Node] = set()
     for node in graph.nodes:
         x = node.inputs[0] if _is_foldable(node) else None
-        layer = links.makers.get(x) if x is not None and links.uses[x] == 1 else None
+        layer = near.makers.get(x) if x is not None and near.uses[x] == 1 else None
         if layer is None or not _takes_factor(layer):
             continue
-        joined = _fold(layer, node, links.uses)
+        joined = _fold(layer, node, near.uses)
         if has_normal_constants(joined):
             folded[layer] = joined
             dropped.add(node)

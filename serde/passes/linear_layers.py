@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from serde.ir.constants import make_constant
 from serde.ir.graph import Attr, DType, Graph, Node, Tensor, Value
 from serde.passes.dce import drop_dead
-from serde.passes.links import Links, calls_of, constant
+from serde.rewrite.patterns import Neighbours, calls_of
 
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 FORM: Mapping[str, Attr] = MappingProxyType({"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0})
@@ -53,17 +54,17 @@ def _merge_matrix_layers(graph: Graph) -> Graph:
     """
     if not any(node.op == "MatMul" for node in graph.nodes):
         return graph
-    links = Links(graph)
+    near = Neighbours(graph)
     merged: dict[Node, Node | None] = {}
     for node in graph.nodes:
         if node.op != "Add" or node.domain or node.outputs[0].dtype not in FLOATS:
             continue
         for y, b in (node.inputs, node.inputs[::-1]):
-            product = links.sole_maker(node, y, "MatMul")
+            product = near.sole_maker(node, y, "MatMul")
             if product is None or product in merged or b is None:
                 continue
             if _is_matrix_layer(product, b):
-                merged[node] = _as_gemm(node, product, b, links)
+                merged[node] = _as_gemm(node, product, b, near)
                 merged[product] = None
                 break
     if not merged:
@@ -72,9 +73,9 @@ def _merge_matrix_layers(graph: Graph) -> Graph:
     return drop_dead(replace(graph, nodes=tuple(node for node in nodes if node is not None)))
 
 
-def _as_gemm(sum_: Node, product: Node, b: Value, links: Links) -> Node:
+def _as_gemm(sum_: Node, product: Node, b: Value, near: Neighbours) -> Node:
     x, w = product.inputs
-    turned = links.maker(w, "Transpose")
+    turned = near.maker(w, "Transpose")
     if turned is not None and (
         turned.attrs.get("perm", (1, 0)) != (1, 0) or calls_of(turned) != calls_of(product)
     ):
@@ -97,15 +98,15 @@ def _is_matrix_layer(product: Node, b: Value) -> bool:
 def _make_each(graph: Graph) -> Graph:
     if not any(node.op == "MatMul" for node in graph.nodes):
         return graph
-    links = Links(graph)
+    near = Neighbours(graph)
     groups: dict[Value, list[Layer]] = {}
     for node in graph.nodes:
-        layer = _layer_of(node, links)
+        layer = _layer_of(node, near)
         if layer is not None:
             groups.setdefault(layer.x, []).append(layer)
     chosen: dict[Node, tuple[Node, ...]] = {}
     for layers in groups.values():
-        done = _rewrite(layers, links)
+        done = _rewrite(layers, near)
         if chosen.keys().isdisjoint(done):
             chosen |= done
     if not chosen:
@@ -113,12 +114,12 @@ def _make_each(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(n for node in graph.nodes for n in chosen.get(node, (node,))))
 
 
-def _layer_of(node: Node, links: Links) -> Layer | None:
+def _layer_of(node: Node, near: Neighbours) -> Layer | None:
     """The layer that a sum ends."""
     if node.op != "Add" or node.domain or node.outputs[0].dtype is not DType.FLOAT32:
         return None
     for y, b in (node.inputs, node.inputs[::-1]):
-        product = links.sole_maker(node, y, "MatMul")
+        product = near.sole_maker(node, y, "MatMul")
         if product is None or b is None or b.tensor is None or b.rank != 1:
             continue
         x, w = product.inputs
@@ -129,14 +130,14 @@ def _layer_of(node: Node, links: Links) -> Layer | None:
     return None
 
 
-def _rewrite(layers: list[Layer], links: Links) -> dict[Node, tuple[Node, ...]]:
+def _rewrite(layers: list[Layer], near: Neighbours) -> dict[Node, tuple[Node, ...]]:
     """The nodes in place of layers that read one tensor; none where there are no fewer."""
     x, first = layers[0].x, layers[0]
     alike = all(calls_of(layer.sum) == calls_of(first.sum) for layer in layers)
-    maker = links.maker(x, "Reshape")
+    maker = near.maker(x, "Reshape")
     reads = sum(layer.product.inputs.count(x) for layer in layers)
-    is_flat = maker is not None and links.uses[x] == reads
-    behind = {layer: list(_reshapes_of(layer, links)) for layer in layers}
+    is_flat = maker is not None and near.uses[x] == reads
+    behind = {layer: list(_reshapes_of(layer, near)) for layer in layers}
     added = (not is_flat) + sum(not behind[layer] for layer in layers)
     if not alike or added >= len(layers):
         return {}
@@ -159,12 +160,12 @@ def _rewrite(layers: list[Layer], links: Links) -> dict[Node, tuple[Node, ...]]:
     return done
 
 
-def _reshapes_of(layer: Layer, links: Links) -> Iterator[Node]:
+def _reshapes_of(layer: Layer, near: Neighbours) -> Iterator[Node]:
     """The Reshapes that read a layer, if nothing else does; they are given all sizes."""
     y = layer.sum.outputs[0]
-    readers = links.readers.get(y, [])
+    readers = near.readers.get(y, [])
     nodes = [n for n in readers if n.op == "Reshape" and not n.domain and n.inputs[0] is y]
-    if len(nodes) == links.uses[y] and all(n.outputs[0].is_static for n in nodes):
+    if len(nodes) == near.uses[y] and all(n.outputs[0].is_static for n in nodes):
         yield from nodes
 
 
@@ -181,5 +182,5 @@ def _gemm(layer: Layer, rows: Value, is_flat: bool) -> Iterator[Node]:
 
 
 def _reshape(x: Value | None, y: Value, like: Node) -> Node:
-    sizes = constant(f"{y.name}/shape", Tensor.of(np.array(y.static_shape, np.int64)))
+    sizes = make_constant(f"{y.name}/shape", Tensor.of(np.array(y.static_shape, np.int64)))
     return Node("Reshape", (x, sizes), (y,), {"allowzero": 0}, "", like.name, like.sources)

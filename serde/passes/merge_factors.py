@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.passes.links import Links
+from serde.rewrite.patterns import Neighbours
 
 Array = np.ndarray[Any, Any]
 # What decides integers by its last bits, and what hands numbers to it.
@@ -25,13 +25,13 @@ def merge_factors(graph: Graph) -> Graph:
     integers afterwards stay, and those whose merged constant would be larger than both, or is not
     a normal number. Subgraphs are left as they are.
     """
-    links = Links(graph)
-    rounded = _find_rounded(graph, links)
+    near = Neighbours(graph)
+    rounded = _find_rounded(graph, near)
     merged: dict[Node, Node] = {}
     dropped: set[Node] = set()
     for node in graph.nodes:
         x, factor = _find_factor(node)
-        inner = links.sole_maker(node, x, "Mul") if factor is not None else None
+        inner = near.sole_maker(node, x, "Mul") if factor is not None else None
         if inner is None or factor is None:
             continue
         x, first = _find_factor(merged.get(inner, inner))
@@ -60,11 +60,11 @@ def _find_factor(node: Node) -> tuple[Value | None, Value | None]:
     return None, None
 
 
-def _find_rounded(graph: Graph, links: Links) -> set[Node]:
+def _find_rounded(graph: Graph, near: Neighbours) -> set[Node]:
     """The nodes whose results elementwise operators take to one that rounds them."""
     nodes: set[Node] = set()
     for node in reversed(graph.nodes):
-        readers = (reader for v in node.outputs for reader in links.readers.get(v, ()))
+        readers = (reader for v in node.outputs for reader in near.readers.get(v, ()))
         if any(
             _rounds(reader) or (reader.op in ELEMENTWISE and reader in nodes) for reader in readers
         ):

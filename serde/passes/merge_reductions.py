@@ -1,60 +1,44 @@
-"""A reduction of what the same one reduced along other axes, as one."""
+"""A reduction of what the same one reduced along other axes, as one.
+
+A mean of means is that of all elements: each is of as many.
+"""
 
 from __future__ import annotations
 
-import operator
-from dataclasses import replace
-
-import numpy as np
-
-from serde.ir.graph import DType, Graph, Node, Tensor
-from serde.passes.dce import drop_dead
-from serde.passes.links import Links, constant, find_reduced_axes
+from serde.ir.constants import make_integers
+from serde.ir.graph import DType, Node
+from serde.rewrite.patterns import Neighbours, Patterns, merge
 
 EXTREMES = frozenset({"ReduceMax", "ReduceMin"})
-REDUCTIONS = EXTREMES | {"ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum"}
 PRECISE = frozenset({DType.FLOAT32, DType.FLOAT64})  # elements of which sums are merged
+patterns = Patterns()
 
 
-def merge_reductions(graph: Graph) -> Graph:
-    """Return ``graph`` with such reductions merged; subgraphs are left as they are.
-
-    One that others read too stays. A mean of means is that of all elements: each is of as many.
-    """
-    if sum(node.op in REDUCTIONS for node in graph.nodes) < 2:
-        return graph
-    links, nodes = Links(graph), []
-    for node in graph.nodes:
-        merged = _merge(node, links)
-        nodes.append(merged)
-        if merged is not node:
-            links.makers[node.outputs[0]] = merged
-    if all(map(operator.is_, nodes, graph.nodes)):
-        return graph
-    return drop_dead(replace(graph, nodes=tuple(nodes)))
-
-
-def _merge(node: Node, links: Links) -> Node:
-    axes = _axes_of(node)
-    before = links.sole_maker(node, node.inputs[0], node.op) if axes is not None else None
-    first = _axes_of(before) if before is not None else None
-    if axes is None or before is None or first is None:
-        return node
-    keepdims = node.attrs.get("keepdims", 1)
-    x = before.inputs[0]
-    if x is None or before.attrs.get("keepdims", 1) != keepdims:
-        return node
-    left = [a for a in range(x.rank) if keepdims or a not in first]
-    every = np.array(sorted({*first, *(left[a] for a in axes)}), np.int64)
-    operand = constant(f"{node.outputs[0].name}/axes", Tensor.of(every))
-    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
-    return replace(node, inputs=(x, operand), sources=sources)
-
-
-def _axes_of(node: Node) -> set[int] | None:
-    """The axes that such a reduction reduces; None of other nodes, and where they are not known."""
-    if node.domain or node.op not in REDUCTIONS:
+@patterns(*EXTREMES, "ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum")
+def merge_reduction(near: Neighbours, node: Node) -> Node | None:
+    """A reduction that nothing else reads, of the same kind, is done together with ``node``."""
+    before = near.sole_maker(node, node.inputs[0], node.op)
+    if before is None:
         return None
-    x = node.inputs[0]
-    is_rounded = node.op not in EXTREMES and (x is None or x.dtype not in PRECISE)
-    return None if is_rounded else find_reduced_axes(node)
+    x, keepdims = before.inputs[0], node.attrs.get("keepdims", 1)
+    first, axes = find_reduced_axes(before), find_reduced_axes(node)
+    is_exact = node.op in EXTREMES or (x is not None and x.dtype in PRECISE)
+    if x is None or first is None or axes is None or not is_exact:
+        return None
+    if before.attrs.get("keepdims", 1) != keepdims:
+        return None
+    left = [a for a in range(x.rank) if keepdims or a not in first]
+    reduced = sorted({*first, *(left[a] for a in axes)})
+    operand = make_integers(f"{node.outputs[0].name}/axes", reduced)
+    return merge(before, node, inputs=(x, operand), attrs=node.attrs, name=node.name)
+
+
+def find_reduced_axes(node: Node) -> set[int] | None:
+    """The axes that a reduction names, from the front; None where they are computed, or all are."""
+    x, axes = (*node.inputs, None)[:2]
+    if x is None or x.shape is None or axes is None or axes.tensor is None:
+        return None
+    return {axis % x.rank for axis in axes.ints()} or None
+
+
+merge_reductions = patterns.apply

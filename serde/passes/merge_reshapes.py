@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.constants import make_constant
 from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.passes.dce import drop_dead
-from serde.passes.links import Links, constant
+from serde.rewrite.patterns import Neighbours
 
 RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 REARRANGING = (*RESHAPING, "Transpose")
@@ -32,11 +33,11 @@ def merge_reshapes(graph: Graph) -> Graph:
     if not any(v in makers for node in makers.values() for v in node.inputs[:1]):
         return graph
     graph = merge_unsqueezes(graph)
-    links = Links(graph)
+    near = Neighbours(graph)
     nodes, origins, instead = [], dict[Value, Value](), dict[Value, Value]()
     for node in graph.nodes:
         x = node.inputs[0] if _is_reshaping(node) else None
-        before = links.sole_maker(node, x, *REARRANGING) if x is not None else None
+        before = near.sole_maker(node, x, *REARRANGING) if x is not None else None
         if x is None or before is None or not _is_reshaping(before):
             nodes.append(node)
             continue
@@ -59,11 +60,11 @@ def merge_reshapes(graph: Graph) -> Graph:
 
 def merge_unsqueezes(graph: Graph) -> Graph:
     """Return ``graph`` with each chain of ``Unsqueeze`` as one."""
-    links, merged = Links(graph), dict[Value, Node]()
+    near, merged = Neighbours(graph), dict[Value, Node]()
     for node in graph.nodes:
         if node.op != "Unsqueeze" or node.domain:
             continue
-        before = links.sole_maker(node, node.inputs[0], "Unsqueeze")
+        before = near.sole_maker(node, node.inputs[0], "Unsqueeze")
         before = merged.get(before.outputs[0], before) if before is not None else None
         added = _added_axes(before, node) if before is not None else None
         if before is not None and added is not None:
@@ -88,7 +89,7 @@ def _added_axes(before: Node, node: Node) -> list[int] | None:
 
 
 def _unsqueeze(before: Node, node: Node, added: list[int]) -> Node:
-    axes = constant(f"{node.outputs[0].name}/axes", Tensor.of(np.array(added, np.int64)))
+    axes = make_constant(f"{node.outputs[0].name}/axes", Tensor.of(np.array(added, np.int64)))
     sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
     return replace(node, inputs=(before.inputs[0], axes), sources=sources)
 
@@ -121,5 +122,5 @@ def _find_target(x: Value, y: Value) -> list[int] | None:
 def _reshape(origin: Value, before: Node, node: Node, shape: list[int]) -> Node:
     (result,) = node.outputs
     sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
-    operands = (origin, constant(f"{result.name}/shape", Tensor.of(np.array(shape, np.int64))))
+    operands = (origin, make_constant(f"{result.name}/shape", Tensor.of(np.array(shape, np.int64))))
     return Node("Reshape", operands, (result,), {"allowzero": 0}, "", node.name, sources)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from serde.ir.constants import is_constant, make_constant
 from serde.ir.graph import Graph, Node, Tensor
 from serde.passes.dce import drop_dead
-from serde.passes.links import Links, calls_of, constant, is_constant
+from serde.rewrite.patterns import Neighbours, calls_of
 
 
 class Bounds(NamedTuple):
@@ -28,28 +29,28 @@ def merge_slices(graph: Graph) -> Graph:
     """
     if sum(node.op in ("Slice", "Pad") for node in graph.nodes) < 2:
         return graph
-    links, nodes = Links(graph), []
+    near, nodes = Neighbours(graph), []
     for node in graph.nodes:
-        merged = _merge(node, links)
+        merged = _merge(node, near)
         nodes.append(merged)
-        links.makers[node.outputs[0]] = merged
+        near.makers[node.outputs[0]] = merged
     if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
         return graph
     return drop_dead(replace(graph, nodes=tuple(nodes)))
 
 
-def _merge(node: Node, links: Links) -> Node:
+def _merge(node: Node, near: Neighbours) -> Node:
     bounds = _bounds_of(node)
-    before = links.maker(node.inputs[0], "Slice", "Pad") if bounds is not None else None
+    before = near.maker(node.inputs[0], "Slice", "Pad") if bounds is not None else None
     if bounds is None or before is None or calls_of(before) != calls_of(node):
         return node
     first = Bounds((), (), (), ()) if before.op == "Pad" else _bounds_of(before)
-    if first is None or not (_reaches(bounds, before) or _are_apart(before, first, links)):
+    if first is None or not (_reaches(bounds, before) or _are_apart(before, first, near)):
         return node
     both = Bounds(*(a + b for a, b in zip(first, bounds, strict=True)))
     stem = node.outputs[0].name
     operands = [
-        constant(f"{stem}/{part}", Tensor.of(np.array(of, np.int64)))
+        make_constant(f"{stem}/{part}", Tensor.of(np.array(of, np.int64)))
         for part, of in both._asdict().items()
     ]
     sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
@@ -69,11 +70,11 @@ def _reaches(bounds: Bounds, pad: Node) -> bool:
     return is_inside and not any(others) and added[x.rank + axis] >= 0
 
 
-def _are_apart(before: Node, first: Bounds, links: Links) -> bool:
+def _are_apart(before: Node, first: Bounds, near: Neighbours) -> bool:
     """Whether all that read a Slice are Slices along other axes."""
     x = before.outputs[0]
-    readers = links.readers.get(x, [])
-    if before.op != "Slice" or links.uses[x] != len(readers):
+    readers = near.readers.get(x, [])
+    if before.op != "Slice" or near.uses[x] != len(readers):
         return False
     others = [_bounds_of(n) if n.inputs[0] is x else None for n in readers]
     alike = all(calls_of(n) == calls_of(before) for n in readers)

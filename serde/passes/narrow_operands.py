@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.constants import is_constant, make_constant
 from serde.ir.graph import IR_OPSET, Graph, Node, Shape, Tensor, Value
 from serde.passes.dce import drop_dead
-from serde.passes.links import calls_of, constant, is_constant
+from serde.rewrite.patterns import calls_of
 from serde.spec.folding import fold
 from serde.spec.inference import Type
 
@@ -50,7 +51,7 @@ def find_expanded(node: Node) -> Value | None:
         return node.inputs[0]
     value = node.attrs.get("value")
     one = value.load() if isinstance(value, Tensor) else np.zeros(1, np.float32)
-    return constant(f"{node.outputs[0].name}/value", Tensor.of(one.reshape(())))
+    return make_constant(f"{node.outputs[0].name}/value", Tensor.of(one.reshape(())))
 
 
 def _narrow(node: Node, before: dict[Value, Value], makers: dict[Value, Node]) -> Node:
@@ -150,8 +151,8 @@ def _expand_concat(node: Node, before: dict[Value, Value]) -> Node | None:
 
 def _expand(tensor: Tensor, node: Node) -> Node:
     (result,) = node.outputs
-    sizes = constant(f"{result.name}/shape", Tensor.of(np.array(result.shape, np.int64)))
-    held = constant(f"{result.name}/value", tensor)
+    sizes = make_constant(f"{result.name}/shape", Tensor.of(np.array(result.shape, np.int64)))
+    held = make_constant(f"{result.name}/value", tensor)
     return Node("Expand", (held, sizes), (result,), {}, "", node.name, node.sources)
 
 

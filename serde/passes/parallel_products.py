@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.ir.constants import make_constant
 from serde.ir.graph import Graph, Node, Tensor, Value
-from serde.passes.links import calls_of, constant
+from serde.rewrite.patterns import calls_of
 
 LEAST = 3  # products; two are no more nodes than a product and a Split
 
@@ -47,13 +48,13 @@ def _join(products: list[Node]) -> Iterator[Node]:
     def load() -> np.ndarray:
         return np.concatenate([t.load() for t in tensors], axis=1)
 
-    weight = constant(f"{name}/joined", Tensor(tensors[0].dtype, shape, load))
+    weight = make_constant(f"{name}/joined", Tensor(tensors[0].dtype, shape, load))
     y = first.outputs[0]
     whole = None if y.shape is None else (*y.shape[:-1], shape[1])
     result = Value(f"{name}/all", y.dtype, whole)
     sources = tuple(s for p in products for s in p.sources)
     yield Node("MatMul", (first.inputs[0], weight), (result,), {}, "", first.name, sources)
-    sizes = constant(f"{name}/sizes", Tensor.of(np.full(len(products), columns)))
+    sizes = make_constant(f"{name}/sizes", Tensor.of(np.full(len(products), columns)))
     attrs = {"axis": -1 if y.shape is None else len(y.shape) - 1}
     outputs = tuple(p.outputs[0] for p in products)
     yield Node("Split", (result, sizes), outputs, attrs, "", f"{first.name}/split", sources)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from serde.ir.builder import Names
 from serde.ir.graph import DType, Graph, Node, Shape, Value
 from serde.passes.dce import drop_dead
-from serde.passes.links import Links
+from serde.rewrite.patterns import Neighbours
 from serde.spec.onnx_builder import OnnxBuilder
 
 from ..used_names import used_names
@@ -61,11 +61,11 @@ def compute_in_blocks(graph: Graph) -> Graph:
     A product has constant weights, and as many rows, of all samples or of each, as a block of them
     divides. Subgraphs stay as they are.
     """
-    links, names = Links(graph), used_names(graph)
+    near, names = Neighbours(graph), used_names(graph)
     loops: dict[Node, list[Node]] = {}
     inside: set[Node] = set()
     for node in graph.nodes:
-        region = _find_region(node, links) if node.op == "MatMulInteger" else None
+        region = _find_region(node, near) if node.op == "MatMulInteger" else None
         rows = 0 if region is None else _choose_rows(region.result.ranked_shape)
         if region is not None and rows:
             loops[region.steps[-1].node] = _loop_over_blocks(graph, region, rows, names)
@@ -78,7 +78,7 @@ def compute_in_blocks(graph: Graph) -> Graph:
     return drop_dead(replace(graph, nodes=tuple(nodes)))
 
 
-def _find_region(product: Node, links: Links) -> Region | None:
+def _find_region(product: Node, near: Neighbours) -> Region | None:
     """A product and what is computed of it alone, up to where numbers are smallest."""
     x, w, *zeros = product.inputs
     constants = [v for v in (w, *zeros) if v is not None]
@@ -87,7 +87,7 @@ def _find_region(product: Node, links: Links) -> Region | None:
     if any(v.tensor is None for v in constants) or constants[0].rank != 2:
         return None
     region, best = Region((x,), (Step(product),)), None
-    while (more := _find_next(region.result, links)) is not None:
+    while (more := _find_next(region.result, near)) is not None:
         region = region.extend(more)
         if region.result.type.bits == 8:
             best = region
@@ -95,14 +95,14 @@ def _find_region(product: Node, links: Links) -> Region | None:
     return best if len(best.steps) > FEWEST else None
 
 
-def _find_next(x: Value, links: Links) -> Region | None:
+def _find_next(x: Value, near: Neighbours) -> Region | None:
     """What is computed of each number of ``x``, by the one node that reads it."""
-    readers = links.readers.get(x, ())
-    if links.uses[x] != 1 or len(readers) != 1 or readers[0].domain:
+    readers = near.readers.get(x, ())
+    if near.uses[x] != 1 or len(readers) != 1 or readers[0].domain:
         return None
     (node,) = readers
     if node.op == "Reshape" and node.inputs[0] is x:
-        return _find_multiply_add(x, node, links)
+        return _find_multiply_add(x, node, near)
     if node.op not in BY_ELEMENT or len(node.outputs) != 1 or node.outputs[0].shape != x.shape:
         return None
     others = [v for v in node.inputs if v is not None and v is not x]
@@ -114,14 +114,14 @@ def _find_next(x: Value, links: Links) -> Region | None:
         return None
     if len(fed) > 1:
         return None
-    before = [_include_maker(node, v, links) for v in fed] or [Region((), ())]
+    before = [_include_maker(node, v, near) for v in fed] or [Region((), ())]
     return before[0].extend(Region((), (Step(node),)))
 
 
-def _find_multiply_add(x: Value, flat: Node, links: Links) -> Region | None:
+def _find_multiply_add(x: Value, flat: Node, near: Neighbours) -> Region | None:
     """``OnnxBuilder.multiply_add``: a product of matrices and a sum, of rows of some numbers."""
-    gemm = links.sole_reader(flat, "Gemm")
-    back = gemm and links.sole_reader(gemm, "Reshape")
+    gemm = near.sole_reader(flat, "Gemm")
+    back = gemm and near.sole_reader(gemm, "Reshape")
     if gemm is None or back is None or back.outputs[0].shape != x.shape or not x.shape:
         return None
     if gemm.inputs[2:] != flat.outputs or gemm.attrs.get("transA") or gemm.attrs.get("transB"):
@@ -134,19 +134,19 @@ def _find_multiply_add(x: Value, flat: Node, links: Links) -> Region | None:
     elif right is not None and right.tensor is not None and isinstance(width, int):
         factor = left if isinstance(last, int) and last % width == 0 else None
         sizes = [-1, width]
-    spread = links.sole_maker(gemm, factor, "Reshape")
+    spread = near.sole_maker(gemm, factor, "Reshape")
     side = spread.inputs[0] if spread is not None else None
     if spread is None or side is None or side.tensor is not None or side.shape != x.shape:
         return None
     if spread.outputs[0].shape != flat.outputs[0].shape:
         return None
     steps = (Step(spread, sizes), Step(flat, sizes), Step(gemm), Step(back))
-    return _include_maker(spread, side, links).extend(Region((), steps))
+    return _include_maker(spread, side, near).extend(Region((), steps))
 
 
-def _include_maker(reader: Node, value: Value, links: Links) -> Region:
+def _include_maker(reader: Node, value: Value, near: Neighbours) -> Region:
     """The dequantization of what ``reader`` reads alone; nothing for other values."""
-    maker = links.sole_maker(reader, value, "DequantizeLinear")
+    maker = near.sole_maker(reader, value, "DequantizeLinear")
     x = maker.inputs[0] if maker is not None else None
     if maker is None or x is None or x.tensor is not None or not _are_scalars(maker.inputs[1:]):
         return Region((value,), ())

@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.ir.constants import make_constant
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.passes.links import Links, constant
+from serde.rewrite.patterns import Neighbours
 
 from ...contrib.table import DOMAIN
 from ..used_names import used_names
@@ -28,7 +29,7 @@ def join_scaled_products(graph: Graph) -> Graph:
     That is a ``MatMulInteger`` by a constant matrix, a ``Cast``, and what follows of a product with
     a scale and a sum with a bias; numbers stay the same.
     """
-    one = constant(used_names(graph).fresh("one"), Tensor.of(np.ones((), np.float32)))
+    one = make_constant(used_names(graph).fresh("one"), Tensor.of(np.ones((), np.float32)))
     done = _join_each(graph, one)
     if all(node.domain != DOMAIN for node in done.all_nodes()):
         return done
@@ -37,14 +38,14 @@ def join_scaled_products(graph: Graph) -> Graph:
 
 def _join_each(graph: Graph, one: Value) -> Graph:
     graph = replace(graph, nodes=tuple(_join_in_bodies(node, one) for node in graph.nodes))
-    links = Links(graph)
+    near = Neighbours(graph)
     joined: dict[Node, list[Node]] = {}
     inside: set[Node] = set()
     for node in graph.nodes:
-        cast = links.sole_reader(node, "Cast") if _is_product(node) else None
+        cast = near.sole_reader(node, "Cast") if _is_product(node) else None
         if cast is None or cast.outputs[0].dtype is not DType.FLOAT32:
             continue
-        used, made = _join_bias_rows(node, cast, links, one) or _join_plain(node, cast, links, one)
+        used, made = _join_bias_rows(node, cast, near, one) or _join_plain(node, cast, near, one)
         joined[used[-1]] = made
         inside.update(used)
     if not joined:
@@ -61,29 +62,30 @@ def _join_in_bodies(node: Node, one: Value) -> Node:
 
 
 def _join_plain(
-    product: Node, cast: Node, links: Links, one: Value
+    product: Node, cast: Node, near: Neighbours, one: Value
 ) -> tuple[list[Node], list[Node]]:
     """What a product becomes with its scale and its bias, in this order: nodes before and after."""
-    scale = _read_row(cast, links, "Mul")
+    scale = _read_row(cast, near, "Mul")
     used = [product, cast, *scale[:1]]
-    bias = _read_row(used[-1], links, "Add", of_all=True)
+    bias = _read_row(used[-1], near, "Add", of_all=True)
     used += bias[:1]
     return used, [_join(used, product.inputs, one, *(scale[1:] or (one,)), *bias[1:])]
 
 
 def _join_bias_rows(
-    product: Node, cast: Node, links: Links, one: Value
+    product: Node, cast: Node, near: Neighbours, one: Value
 ) -> tuple[list[Node], list[Node]] | None:
     """The same for a bias, then a scale; None where the bias does not become a part of the sums."""
-    bias = _read_row(cast, links, "Add", of_all=True)
-    scale = _read_row(bias[0], links, "Mul") if bias else ()
+    bias = _read_row(cast, near, "Add", of_all=True)
+    scale = _read_row(bias[0], near, "Mul") if bias else ()
     rows = make_bias_rows(product, bias[1]) if bias and scale else None
     x = product.inputs[0]
     if not bias or not scale or rows is None or x is None:
         return None
     name = product.outputs[0].name
     columns, weights = (
-        constant(f"{name}/{part}", tensor) for part, tensor in zip(rows._fields, rows, strict=True)
+        make_constant(f"{name}/{part}", tensor)
+        for part, tensor in zip(rows._fields, rows, strict=True)
     )
     shape = (*x.ranked_shape[:-1], weights.static_shape[0])
     wide = Value(f"{name}/Concat", x.dtype, shape)
@@ -113,7 +115,7 @@ def _as_vector(row: Value, name: str) -> Value:
         return row
     size = tensor.size
     vector = Tensor(tensor.dtype, (size,), lambda: tensor.load().reshape(size))
-    return constant(f"{name}/{row.name}", vector)
+    return make_constant(f"{name}/{row.name}", vector)
 
 
 def _is_product(node: Node) -> bool:
@@ -124,13 +126,13 @@ def _is_product(node: Node) -> bool:
 
 
 def _read_row(
-    node: Node, links: Links, op: str, *, of_all: bool = False
+    node: Node, near: Neighbours, op: str, *, of_all: bool = False
 ) -> tuple[()] | tuple[Node, Value]:
     """The node that applies a constant for each column to what ``node`` computes, and that.
 
     The constant may be one number, unless it has to be ``of_all`` columns.
     """
-    reader, x = links.sole_reader(node, op), node.outputs[0]
+    reader, x = near.sole_reader(node, op), node.outputs[0]
     if reader is None or not x.shape or reader.outputs[0].shape != x.shape:
         return ()
     row = next((v for v in reader.inputs if v is not x), None)

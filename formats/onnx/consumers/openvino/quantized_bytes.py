@@ -12,9 +12,10 @@ import numpy as np
 
 from serde.ir import arrays
 from serde.ir.builder import Names
+from serde.ir.constants import is_constant, make_constant
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.passes.dce import drop_dead
-from serde.passes.links import Links, constant, is_constant
+from serde.rewrite.patterns import Neighbours
 
 from ..used_names import used_names
 
@@ -36,15 +37,15 @@ def retype_bytes(graph: Graph) -> Graph:
     makers = {node.outputs[0]: node for node in graph.nodes if _makes_bytes(node)}
     if not makers:
         return graph
-    links, names = Links(graph), used_names(graph)
+    near, names = Neighbours(graph), used_names(graph)
     retyped: dict[Value, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         q = node.inputs[0] if node.op == "DequantizeLinear" and not node.domain else None
         if q is None or q not in makers or not is_constant(node.inputs[1:]):
             nodes.append(node)
-        elif any(n.op in PRODUCTS for n in links.readers.get(node.outputs[0], ())):
-            nodes += _clip(node, names) if _is_of_concat(makers[q], links) else [node]
+        elif any(n.op in PRODUCTS for n in near.readers.get(node.outputs[0], ())):
+            nodes += _clip(node, names) if _is_of_concat(makers[q], near) else [node]
         elif q.dtype is DType.UINT8:
             nodes.append(node)
         else:
@@ -62,13 +63,13 @@ def _makes_bytes(node: Node) -> bool:
     return is_plain and node.outputs[0].dtype in BYTES and is_constant(node.inputs[1:])
 
 
-def _is_of_concat(node: Node, links: Links) -> bool:
+def _is_of_concat(node: Node, near: Neighbours) -> bool:
     """Whether a quantization is of a Concat along another axis than the last.
 
     Operators that OpenVINO makes part of the quantization may be between.
     """
     for _ in range(FARTHEST):
-        makers = [links.maker(v, "Concat", *FOLDED) for v in node.inputs]
+        makers = [near.maker(v, "Concat", *FOLDED) for v in node.inputs]
         found = next((maker for maker in makers if maker is not None), None)
         if found is None or found.op == "Concat":
             rank = len(found.outputs[0].shape or ()) if found is not None else 0
@@ -82,7 +83,7 @@ def _clip(node: Node, names: Names) -> list[Node]:
     (y,) = node.outputs
     x = replace(y, name=names.fresh(f"{y.name}/finite"))
     ends = [
-        constant(names.fresh(f"{y.name}/{part}"), Tensor.of(np.asarray(number, y.type.numpy)))
+        make_constant(names.fresh(f"{y.name}/{part}"), Tensor.of(np.asarray(number, y.type.numpy)))
         for part, number in (("least", -LARGEST), ("most", LARGEST))
     ]
     clip = Node("Clip", (x, *ends), (y,), {}, "", names.fresh(f"{y.name}/Clip"), node.sources)

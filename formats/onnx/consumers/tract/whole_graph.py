@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.ir.constants import make_constant
 from serde.ir.graph import Dim, Graph, Node, Tensor, Value
-from serde.passes.links import constant
 
 from ..used_names import used_names
 
@@ -33,7 +33,7 @@ def prepare(graph: Graph) -> Graph:
         steps = [Value(names.fresh(f"{y.name}/broadcast"), y.dtype) for _ in axes]
         nodes.append(replace(node, outputs=(steps[0],)))
         for (axis, size), x, result in zip(axes.items(), steps, [*steps[1:], y], strict=True):
-            places = constant(names.fresh(f"{y.name}/places"), Tensor.of(np.arange(size)))
+            places = make_constant(names.fresh(f"{y.name}/places"), Tensor.of(np.arange(size)))
             attrs, sources = {"axis": axis}, node.sources
             nodes.append(Node("Gather", (x, places), (result,), attrs, "", x.name, sources))
     return replace(graph, nodes=tuple(nodes)) if len(nodes) > len(graph.nodes) else graph

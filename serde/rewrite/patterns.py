@@ -1,0 +1,228 @@
+"""Rewrites of a node together with its neighbours, and the one walk that applies them.
+
+A rule looks at a node, at what makes its operands and at what reads its results::
+
+    patterns = Patterns()
+
+    @patterns("Add", makers=("Conv",))
+    def fold_bias(near: Neighbours, node: Node) -> Node | None:
+        for x, b in orders(node):
+            conv = near.sole_maker(node, x, "Conv")
+            if conv is not None and len(conv.inputs) == 2 and is_bias(b):
+                return merge(conv, node, inputs=(*conv.inputs, b))
+        return None
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from serde.ir.graph import Call, Graph, Node, Source, Value
+from serde.ir.replace_uses import exchange_values, replace_inputs
+
+Rule = Callable[["Neighbours", Node], "Node | Value | None"]
+
+
+class Patterns:
+    """Rules by the operator of the last node that they merge."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, list[tuple[Rule, frozenset[str]]]] = defaultdict(list)
+
+    def __call__(self, *ops: str, makers: Iterable[str] = ()) -> Callable[[Rule], Rule]:
+        """Register the decorated rule for nodes of ``ops``.
+
+        It is not asked in a graph that came with none of the operators ``makers``. It returns the
+        node that computes the same results, or the value that the only result equals; None where
+        it does not apply. What it returns must not match again for ever.
+        """
+        required = frozenset(makers)
+
+        def register(rule: Rule) -> Rule:
+            for op in ops:
+                self._rules[op].append((rule, required))
+            return rule
+
+        return register
+
+    def apply(self, graph: Graph) -> Graph:
+        """Return ``graph`` with the rules applied until none matches; subgraphs stay as they are.
+
+        Nodes are visited in their order. The rules are asked about the result of a rule again. A
+        node of which nothing reads a result any more goes.
+        """
+        ops = {node.op for node in graph.nodes}
+        active = {
+            op: [rule for rule, makers in rules if not makers or makers & ops]
+            for op, rules in self._rules.items()
+        }
+        if not any(active[op] for op in active.keys() & ops):
+            return graph
+        return _walk(graph, active, Neighbours(graph))
+
+
+def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> Graph:
+    nodes: list[Node] = []
+    is_same = True
+    for node in graph.nodes:
+        new: Node | None = near.update(node)
+        if new is not None and new.op in rules:
+            new = _rewrite(new, rules, near)
+        is_same = is_same and new is node
+        if new is not None:
+            nodes.append(new)
+    if is_same:
+        return graph
+    dead = near.dead
+    done = replace(graph, nodes=tuple([node for node in nodes if node not in dead]))
+    return exchange_values(done, near.renamed) if near.renamed else done
+
+
+def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> Node | None:
+    """The node in place of ``node``; None where a value stands for its result."""
+    while not node.domain:
+        for rule in rules.get(node.op, ()):
+            new = rule(near, node)
+            if isinstance(new, Node):
+                near.exchange(node, new)
+                node = new
+                break
+            if new is not None and near.dissolve(node, new):
+                return None
+        else:
+            break
+    return node
+
+
+class Neighbours:
+    """Who makes and who reads the values of a graph, as it is while the walk goes on.
+
+    ``uses`` is how often each value is read; reads from subgraphs and by the outputs count.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.uses = graph, graph.uses()
+        self.makers = {v: node for node in graph.nodes for v in node.outputs}
+        self.dead: set[Node] = set()
+        self.renamed: dict[Value, Value] = {}  # results that take the place of an output
+        self._instead: dict[Value, Value] = {}
+
+    @cached_property
+    def readers(self) -> Mapping[Value, list[Node]]:
+        """The nodes that read a value, but for those of subgraphs."""
+        readers: dict[Value, list[Node]] = defaultdict(list)
+        for node in self.graph.nodes:
+            for v in {v for v in node.inputs if v is not None}:
+                readers[v].append(node)
+        return readers
+
+    def maker(self, value: Value | None, *ops: str) -> Node | None:
+        """The node of the standard that computes ``value``, if it is one of ``ops``."""
+        node = self.makers.get(value) if value is not None else None
+        return node if node is not None and node.op in ops and not node.domain else None
+
+    def sole_maker(self, reader: Node, value: Value | None, *ops: str) -> Node | None:
+        """The same, if only ``reader`` reads the value, once, in the same functions."""
+        node = self.maker(value, *ops)
+        if node is None or value is None or self.uses[value] != 1:
+            return None
+        return node if calls_of(node) == calls_of(reader) else None
+
+    def sole_reader(self, node: Node, *ops: str) -> Node | None:
+        """The node of the standard that alone reads the first result of ``node``.
+
+        None if it is none of ``ops``, or in a subgraph.
+        """
+        value = node.outputs[0]
+        readers = self.readers.get(value, ())
+        if self.uses[value] != 1 or len(readers) != 1 or readers[0].domain:
+            return None
+        return readers[0] if readers[0].op in ops else None
+
+    def update(self, node: Node) -> Node:
+        """``node``, reading the values that stand for others."""
+        if not self._instead:
+            return node
+        new = replace_inputs(node, self._instead)
+        if new is not node:
+            self._put(node, new)
+        return new
+
+    def exchange(self, node: Node, new: Node) -> None:
+        """Take ``new`` in place of ``node``."""
+        for value in _reads(new):
+            self.uses[value] += 1
+        self._put(node, new)
+        self._release(node)
+
+    def dissolve(self, node: Node, value: Value) -> bool:
+        """Whether ``value`` could be read in place of the result of ``node``.
+
+        An output of the graph keeps its name: the node that computes ``value`` computes it instead,
+        if there is one, unless that is an output too.
+        """
+        (result,), outputs = node.outputs, self.graph.outputs
+        if result in outputs:
+            if value not in self.makers or value in outputs or value in self.renamed:
+                return False
+            self.renamed[value] = result
+        self._instead[result] = value
+        self.uses[value] += self.uses.pop(result, 0)
+        if "readers" in self.__dict__:
+            self.readers[value].extend(self.readers.get(result, ()))
+        self._release(node)
+        return True
+
+    def _put(self, node: Node, new: Node) -> None:
+        self.makers.update(dict.fromkeys(new.outputs, new))
+        self._put_reader(node, new)
+
+    def _put_reader(self, node: Node, *new: Node) -> None:
+        if "readers" in self.__dict__:
+            for v in {v for n in (node, *new) for v in n.inputs if v is not None}:
+                others = [n for n in self.readers[v] if n is not node]
+                self.readers[v][:] = [*others, *(n for n in new if v in n.inputs)]
+
+    def _release(self, node: Node) -> None:
+        """Count the reads of a node that goes, and of those that go with it, no more."""
+        gone = [node]
+        while gone:
+            node = gone.pop()
+            self._put_reader(node)
+            for value in _reads(node):
+                self.uses[value] -= 1
+                maker = self.makers.get(value) if not self.uses[value] else None
+                if maker is not None and not any(self.uses[v] for v in maker.outputs):
+                    self.dead.add(maker)
+                    gone.append(maker)
+
+
+def _reads(node: Node) -> Iterable[Value]:
+    bodies = chain.from_iterable(body.uses().elements() for body in node.graphs())
+    return chain([v for v in node.inputs if v is not None], bodies)
+
+
+def merge(first: Node, last: Node, **changes: Any) -> Node:
+    """``first`` with changes, in place of ``last``: its outputs, and the sources of both."""
+    return replace(first, outputs=last.outputs, sources=join_sources(first, last), **changes)
+
+
+def join_sources(*nodes: Node) -> tuple[Source, ...]:
+    """The sources of all nodes, each once."""
+    return tuple(dict.fromkeys(source for node in nodes for source in node.sources))
+
+
+def orders(node: Node) -> Sequence[tuple[Value | None, Value | None]]:
+    """Both orders of the operands of a sum or a product."""
+    a, b = node.inputs
+    return (a, b), (b, a)
+
+
+def calls_of(node: Node) -> set[tuple[Call, ...]]:
+    """The functions of the source that a node is part of."""
+    return {s.calls for s in node.sources}

@@ -1,0 +1,175 @@
+"""The walk that applies patterns: what it calls the rules for, and what it leaves of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from serde.ir.constants import make_integers
+from serde.ir.graph import Call, DType, Graph, Node, Source, Value
+from serde.rewrite.patterns import Neighbours, Patterns, join_sources, merge, orders
+
+
+def value(name: str) -> Value:
+    return Value(name, DType.FLOAT32, (2,))
+
+
+def node(op: str, inputs: Sequence[Value], *, domain: str = "", call: str = "") -> Node:
+    name = f"{op}({','.join(v.name for v in inputs)})"
+    calls = (Call(call),) if call else ()
+    sources = (Source("test", op, name, calls=calls),)
+    return Node(op, tuple(inputs), (value(name),), {}, domain, name, sources)
+
+
+def chain(*ops: str, x: Value) -> list[Node]:
+    nodes: list[Node] = []
+    for op in ops:
+        nodes.append(node(op, [nodes[-1].outputs[0] if nodes else x]))
+    return nodes
+
+
+def graph(nodes: Sequence[Node], *outputs: Value) -> Graph:
+    return Graph("test", (), outputs or nodes[-1].outputs, tuple(nodes))
+
+
+def ops(graph: Graph) -> str:
+    return " ".join(n.op for n in graph.nodes)
+
+
+X = value("x")
+inverses = Patterns()
+
+
+@inverses("Neg", makers=["Neg"])
+def cancel(near: Neighbours, node: Node) -> Value | None:
+    """The operand of two Negs."""
+    before = near.maker(node.inputs[0], "Neg")
+    return None if before is None else before.inputs[0]
+
+
+@inverses("Exp")
+def merge_exp(near: Neighbours, node: Node) -> Node | None:
+    """An Exp of an Abs that only it reads."""
+    before = near.sole_maker(node, node.inputs[0], "Abs")
+    return None if before is None else merge(before, node, op="AbsExp")
+
+
+def test_a_merged_node_has_the_results_and_sources_of_both() -> None:
+    before, last = chain("Abs", "Exp", x=X)
+    done = inverses.apply(graph([before, last]))
+    (merged,) = done.nodes
+    assert (merged.op, merged.inputs, merged.outputs) == ("AbsExp", (X,), last.outputs)
+    assert merged.sources == before.sources + last.sources == join_sources(before, last, before)
+
+
+def test_a_graph_where_nothing_matches_is_the_same() -> None:
+    given = graph(chain("Neg", "Abs", "Neg", "Exp", x=X))
+    assert inverses.apply(given) is given
+
+
+def test_rules_are_asked_about_the_result_of_a_rule_again() -> None:
+    halves = Patterns()
+    halves("A")(lambda near, node: merge(node, node, op="B"))
+    halves("B")(lambda near, node: merge(node, node, op="C"))
+    assert ops(halves.apply(graph(chain("A", x=X)))) == "C"
+
+
+def test_a_chain_is_merged_node_by_node() -> None:
+    products = Patterns()
+
+    @products("P")
+    def join(near: Neighbours, node: Node) -> Node | None:
+        before = near.sole_maker(node, node.inputs[0], "P")
+        return None if before is None else merge(before, node, name=f"{before.name}+")
+
+    (merged,) = products.apply(graph(chain(*"PPPP", x=X))).nodes
+    assert merged.inputs == (X,) and merged.name == "P(x)+++" and len(merged.sources) == 4
+
+
+@pytest.mark.parametrize(
+    "what", ["twice", "an output", "another function", "another domain", "two nodes"]
+)
+def test_the_sole_maker_is_read_once_in_the_same_function(what: str) -> None:
+    before = node("Abs", [X], domain="com.acme" if what == "another domain" else "")
+    y = before.outputs[0]
+    last = node("Exp", [y, y] if what == "twice" else [y],
+                call="f" if what == "another function" else "")  # fmt: skip
+    others = [node("Sqrt", [y])] if what == "two nodes" else []
+    outputs = [n.outputs[0] for n in (last, *others)] + [y] * (what == "an output")
+    given = graph([before, last, *others], *outputs)
+    assert inverses.apply(given) is given
+
+
+def test_readers_of_a_dissolved_node_read_the_value() -> None:
+    first, second, reader, other = chain("Neg", "Neg", "Sqrt", "Sin", x=X)
+    done = inverses.apply(graph([first, second, reader, other]))
+    assert ops(done) == "Sqrt Sin" and done.nodes[0].inputs == (X,)
+
+
+def test_an_output_keeps_its_name() -> None:
+    nodes = chain("Sqrt", "Neg", "Neg", x=X)
+    reader = node("Sin", [nodes[0].outputs[0]])
+    done = inverses.apply(graph([*nodes, reader], nodes[-1].outputs[0], reader.outputs[0]))
+    assert ops(done) == "Sqrt Sin"
+    assert done.nodes[0].outputs == nodes[-1].outputs == done.nodes[1].inputs
+    given = graph(chain("Neg", "Neg", x=X))  # an input cannot be named after an output
+    assert inverses.apply(given) is given
+
+
+def test_what_nothing_reads_any_more_goes_with_its_makers() -> None:
+    drop = Patterns()
+    drop("Last")(lambda near, node: merge(node, node, op="Done", inputs=node.inputs[:1]))
+    sqrt, root = chain("Sqrt", "Sin", x=X)
+    last = node("Last", [X, root.outputs[0]])
+    assert ops(drop.apply(graph([sqrt, root, last]))) == "Done"
+    kept = node("Cos", sqrt.outputs)
+    shared = graph([sqrt, kept, root, last], kept.outputs[0], last.outputs[0])
+    assert ops(drop.apply(shared)) == "Sqrt Cos Done"
+
+
+def test_uses_are_those_of_the_graph_as_it_is() -> None:
+    """A node whose only other reader was merged away has one reader."""
+    first = node("Abs", [X])
+    neg, negs = chain("Neg", "Neg", x=first.outputs[0])
+    last = node("Exp", negs.outputs)
+    assert ops(inverses.apply(graph([first, neg, negs, last]))) == "AbsExp"
+
+
+def test_readers_follow_the_rewrites() -> None:
+    seen = []
+    walk = Patterns()
+
+    @walk("Neg")
+    def look_and_cancel(near: Neighbours, node: Node) -> Value | None:
+        seen.append([n.op for n in near.readers[X]])
+        return cancel(near, node)
+
+    @walk("Exp")
+    def look(near: Neighbours, node: Node) -> None:
+        seen.append([n.op for n in near.readers[X]])
+
+    walk.apply(graph(chain("Neg", "Neg", "Exp", x=X)))
+    assert seen == [["Neg"], ["Neg"], ["Exp"]]
+
+
+def test_sole_reader() -> None:
+    first, second = chain("Abs", "Exp", x=X)
+    near = Neighbours(graph([first, second]))
+    assert near.sole_reader(first, "Exp") is second
+    assert near.sole_reader(first, "Log") is None and near.sole_reader(second, "Exp") is None
+
+
+def test_rules_are_left_out_where_no_maker_is() -> None:
+    def fail(near: Neighbours, node: Node) -> None:
+        raise AssertionError(node.op)
+
+    rules = Patterns()
+    rules("Exp", makers=["Conv", "Gemm"])(fail)
+    given = graph(chain("Abs", "Exp", x=X))
+    assert rules.apply(given) is given
+
+
+def test_both_orders() -> None:
+    a, b = X, make_integers("b", [1])
+    assert orders(node("Add", [a, b])) == ((a, b), (b, a))
