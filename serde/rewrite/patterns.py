@@ -4,7 +4,7 @@ A rule looks at a node, at what makes its operands and at what reads its results
 
     patterns = Patterns()
 
-    @patterns("Add", makers=("Conv",))
+    @patterns("Add")
     def fold_bias(near: Neighbours, node: Node) -> Node | None:
         for x, b in orders(node):
             conv = near.sole_maker(node, x, "Conv")
@@ -15,7 +15,7 @@ A rule looks at a node, at what makes its operands and at what reads its results
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -32,20 +32,18 @@ class Patterns:
     """Rules by the operator of the last node that they merge."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, list[tuple[Rule, frozenset[str]]]] = defaultdict(list)
+        self._rules: dict[str, list[Rule]] = defaultdict(list)
 
-    def __call__(self, *ops: str, makers: Iterable[str] = ()) -> Callable[[Rule], Rule]:
+    def __call__(self, *ops: str) -> Callable[[Rule], Rule]:
         """Register the decorated rule for nodes of ``ops``.
 
-        It is not asked in a graph that came with none of the operators ``makers``. It returns the
-        node that computes the same results, or the value that the only result equals; None where
-        it does not apply. What it returns must not match again for ever.
+        It returns the node that computes the same results, or the value that the only result
+        equals; None where it does not apply. What it returns must not match again for ever.
         """
-        required = frozenset(makers)
 
         def register(rule: Rule) -> Rule:
             for op in ops:
-                self._rules[op].append((rule, required))
+                self._rules[op].append(rule)
             return rule
 
         return register
@@ -56,14 +54,10 @@ class Patterns:
         Nodes are visited in their order. The rules are asked about the result of a rule again. A
         node of which nothing reads a result any more goes.
         """
-        ops = {node.op for node in graph.nodes}
-        active = {
-            op: [rule for rule, makers in rules if not makers or makers & ops]
-            for op, rules in self._rules.items()
-        }
-        if not any(active[op] for op in active.keys() & ops):
+        rules = self._rules
+        if not any(node.op in rules for node in graph.nodes):
             return graph
-        return _walk(graph, active, Neighbours(graph))
+        return _walk(graph, rules, Neighbours(graph))
 
 
 def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> Graph:
@@ -102,15 +96,24 @@ def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) 
 class Neighbours:
     """Who makes and who reads the values of a graph, as it is while the walk goes on.
 
-    ``uses`` is how often each value is read; reads from subgraphs and by the outputs count.
+    They are listed when a rule first asks.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.uses = graph, graph.uses()
-        self.makers = {v: node for node in graph.nodes for v in node.outputs}
+        self.graph = graph
         self.dead: set[Node] = set()
         self.renamed: dict[Value, Value] = {}  # results that take the place of an output
         self._instead: dict[Value, Value] = {}
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is read; reads from subgraphs and by the outputs count."""
+        return self.graph.uses()
+
+    @cached_property
+    def makers(self) -> dict[Value, Node]:
+        """The node that computes a value, but for those of subgraphs."""
+        return {v: node for node in self.graph.nodes for v in node.outputs}
 
     @cached_property
     def readers(self) -> Mapping[Value, list[Node]]:
