@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
-from serde.ir.constants import is_constant, make_constant
-from serde.ir.graph import Graph, Node, Tensor
-from serde.passes.dce import drop_dead
-from serde.rewrite.patterns import Neighbours, calls_of
+from serde.ir.constants import is_constant, make_integers
+from serde.ir.graph import Node
+from serde.rewrite.patterns import Neighbours, Patterns, calls_of, merge
 
 
 class Bounds(NamedTuple):
@@ -22,39 +18,24 @@ class Bounds(NamedTuple):
     steps: tuple[int, ...]
 
 
-def merge_slices(graph: Graph) -> Graph:
-    """Return ``graph`` with such Slices merged; subgraphs are left as they are.
-
-    A Slice that others than Slices read too stays.
-    """
-    if sum(node.op in ("Slice", "Pad") for node in graph.nodes) < 2:
-        return graph
-    near, nodes = Neighbours(graph), []
-    for node in graph.nodes:
-        merged = _merge(node, near)
-        nodes.append(merged)
-        near.makers[node.outputs[0]] = merged
-    if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
-        return graph
-    return drop_dead(replace(graph, nodes=tuple(nodes)))
+patterns = Patterns()
 
 
-def _merge(node: Node, near: Neighbours) -> Node:
+@patterns("Slice")
+def merge_slice(near: Neighbours, node: Node) -> Node | None:
+    """A Slice before it that only Slices read, or a Pad of which it takes nothing."""
     bounds = _bounds_of(node)
     before = near.maker(node.inputs[0], "Slice", "Pad") if bounds is not None else None
     if bounds is None or before is None or calls_of(before) != calls_of(node):
-        return node
+        return None
     first = Bounds((), (), (), ()) if before.op == "Pad" else _bounds_of(before)
     if first is None or not (_reaches(bounds, before) or _are_apart(before, first, near)):
-        return node
+        return None
     both = Bounds(*(a + b for a, b in zip(first, bounds, strict=True)))
     stem = node.outputs[0].name
-    operands = [
-        make_constant(f"{stem}/{part}", Tensor.of(np.array(of, np.int64)))
-        for part, of in both._asdict().items()
-    ]
-    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
-    return replace(node, inputs=(before.inputs[0], *operands), sources=sources)
+    operands = (make_integers(f"{stem}/{part}", of) for part, of in both._asdict().items())
+    inputs = (before.inputs[0], *operands)
+    return merge(before, node, op="Slice", inputs=inputs, attrs=node.attrs, name=node.name)
 
 
 def _reaches(bounds: Bounds, pad: Node) -> bool:
@@ -91,3 +72,6 @@ def _bounds_of(node: Node) -> Bounds | None:
     axes = tuple(range(count)) if rest[0] is None else rest[0].ints()
     steps = (1,) * count if rest[1] is None else rest[1].ints()
     return Bounds(starts, ends, tuple(a % x.rank for a in axes), steps)
+
+
+merge_slices = patterns.apply
