@@ -1,78 +1,66 @@
 """Nodes that only rearrange axes, one after the other, as one Reshape.
 
 Its shape is a constant: sizes that are no numbers are one that is left to -1, or all of them those
-in the same place. ``Unsqueeze`` after ``Unsqueeze`` is one of any shape.
+in the same place. A Transpose that moves axes of size 1 only is such a node. What comes back to the
+shape that it was made of is that. ``Unsqueeze`` after ``Unsqueeze`` is one of any shape.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from serde.ir.constants import make_constant
-from serde.ir.graph import Graph, Node, Tensor, Value
-from serde.ir.replace_uses import replace_values
-from serde.passes.dce import drop_dead
-from serde.rewrite.patterns import Neighbours
+from serde.ir.constants import make_integers
+from serde.ir.graph import Graph, Node, Value
+from serde.rewrite.patterns import Neighbours, Patterns, merge
 
 RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 REARRANGING = (*RESHAPING, "Transpose")
+unsqueezes, patterns = Patterns(), Patterns()
 
 
 def merge_reshapes(graph: Graph) -> Graph:
-    """Return ``graph`` with each chain of such nodes as one; subgraphs are left as they are.
-
-    A Transpose that moves axes of size 1 only is such a node. Nodes that others read too stay. What
-    comes back to the shape that it was made of is that.
-    """
-    if not any(node.op in RESHAPING for node in graph.nodes):
-        return graph
-    makers = {v: node for node in graph.nodes if node.op in REARRANGING for v in node.outputs}
-    if not any(v in makers for node in makers.values() for v in node.inputs[:1]):
-        return graph
-    graph = merge_unsqueezes(graph)
-    near = Neighbours(graph)
-    nodes, origins, instead = [], dict[Value, Value](), dict[Value, Value]()
-    for node in graph.nodes:
-        x = node.inputs[0] if _is_reshaping(node) else None
-        before = near.sole_maker(node, x, *REARRANGING) if x is not None else None
-        if x is None or before is None or not _is_reshaping(before):
-            nodes.append(node)
-            continue
-        origin = origins.get(x, before.inputs[0])
-        assert origin is not None
-        (result,) = node.outputs
-        shape = _find_target(origin, result)
-        if shape is None:
-            nodes.append(node)
-            continue
-        origins[result] = origin
-        if origin.shape == result.shape and result not in graph.outputs:
-            instead[result] = instead.get(origin, origin)
-        else:
-            nodes.append(_reshape(origin, before, node, shape))
-    if not origins:
-        return graph
-    return drop_dead(replace_values(replace(graph, nodes=tuple(nodes)), instead))
+    """Return ``graph`` with each chain of such nodes as one; nodes that others read too stay."""
+    return patterns.apply(merge_unsqueezes(graph))
 
 
-def merge_unsqueezes(graph: Graph) -> Graph:
-    """Return ``graph`` with each chain of ``Unsqueeze`` as one."""
-    near, merged = Neighbours(graph), dict[Value, Node]()
-    for node in graph.nodes:
-        if node.op != "Unsqueeze" or node.domain:
-            continue
-        before = near.sole_maker(node, node.inputs[0], "Unsqueeze")
-        before = merged.get(before.outputs[0], before) if before is not None else None
-        added = _added_axes(before, node) if before is not None else None
-        if before is not None and added is not None:
-            merged[node.outputs[0]] = _unsqueeze(before, node, added)
-    if not merged:
-        return graph
-    nodes = tuple(merged.get(node.outputs[0], node) for node in graph.nodes)
-    return drop_dead(replace(graph, nodes=nodes))
+@unsqueezes("Unsqueeze")
+def merge_unsqueeze(near: Neighbours, node: Node) -> Node | None:
+    """The Unsqueeze of an Unsqueeze."""
+    before = near.sole_maker(node, node.inputs[0], "Unsqueeze")
+    added = _added_axes(before, node) if before is not None else None
+    if before is None or added is None:
+        return None
+    axes = make_integers(f"{node.outputs[0].name}/axes", added)
+    return merge(before, node, inputs=(before.inputs[0], axes), name=node.name)
+
+
+@patterns(*REARRANGING)
+def drop_round_trip(near: Neighbours, node: Node) -> Value | None:
+    """What has the shape again that it had before two such nodes."""
+    before = _find_reshaping(near, node)
+    x = None if before is None else before.inputs[0]
+    if x is None or x.shape != node.outputs[0].shape or _find_target(x, node.outputs[0]) is None:
+        return None
+    return x
+
+
+@patterns(*REARRANGING)
+def merge_reshape(near: Neighbours, node: Node) -> Node | None:
+    """Two such nodes as a Reshape."""
+    before, result = _find_reshaping(near, node), node.outputs[0]
+    x = None if before is None else before.inputs[0]
+    shape = None if x is None else _find_target(x, result)
+    if before is None or shape is None:
+        return None
+    inputs = (x, make_integers(f"{result.name}/shape", shape))
+    return merge(before, node, op="Reshape", inputs=inputs, attrs={"allowzero": 0}, name=node.name)
+
+
+def _find_reshaping(near: Neighbours, node: Node) -> Node | None:
+    """The node of this kind whose result ``node``, of this kind too, reads alone."""
+    before = near.sole_maker(node, node.inputs[0], *REARRANGING)
+    is_reshaping = before is not None and _is_reshaping(node) and _is_reshaping(before)
+    return before if is_reshaping else None
 
 
 def _added_axes(before: Node, node: Node) -> list[int] | None:
@@ -86,12 +74,6 @@ def _added_axes(before: Node, node: Node) -> list[int] | None:
     own = {axis % (x.rank + count) for axis in outer.ints()}
     kept = [axis for axis in range(x.rank + count) if axis not in own]
     return sorted(own | {kept[axis % len(kept)] for axis in inner.ints()})
-
-
-def _unsqueeze(before: Node, node: Node, added: list[int]) -> Node:
-    axes = make_constant(f"{node.outputs[0].name}/axes", Tensor.of(np.array(added, np.int64)))
-    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
-    return replace(node, inputs=(before.inputs[0], axes), sources=sources)
 
 
 def _is_reshaping(node: Node) -> bool:
@@ -119,8 +101,4 @@ def _find_target(x: Value, y: Value) -> list[int] | None:
     return shape if shape.count(-1) + (0 in shape) <= 1 else None
 
 
-def _reshape(origin: Value, before: Node, node: Node, shape: list[int]) -> Node:
-    (result,) = node.outputs
-    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
-    operands = (origin, make_constant(f"{result.name}/shape", Tensor.of(np.array(shape, np.int64))))
-    return Node("Reshape", operands, (result,), {"allowzero": 0}, "", node.name, sources)
+merge_unsqueezes = unsqueezes.apply
