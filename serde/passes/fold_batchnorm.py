@@ -1,158 +1,195 @@
-"""BatchNormalization, and factors and sums by channel, as part of the weights beside them."""
+"""BatchNormalization, and factors and sums by channel, as part of the weights beside them.
+
+Each is a linear map by channel: ``x * factor + summand``. One behind a layer with constant weights,
+or behind another BatchNormalization, changes the constants of that; a factor before a Conv, whose
+padding is zero, changes its weights. Weights are computed when they are written, in float64, and
+rounded to their type once, as the operators that go away rounded results.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from serde.ir.graph import Graph, Node, Tensor, Value
-from serde.passes.fold_affine import FLOATS, fold_affine, has_normal_constants, is_by_channel
-from serde.rewrite.patterns import Neighbours
+from serde.ir.constants import is_constant, make_lazy_constant
+from serde.ir.graph import DType, Node, Value
+from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 
 Array = np.ndarray[Any, Any]
-FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
+LAYERS = ("Conv", "ConvTranspose", "Gemm")
+TINY = {DType.FLOAT16: 2.0**-14, DType.BFLOAT16: 2.0**-126}  # the smallest normal numbers
+FLOATS = frozenset({DType.FLOAT32, DType.FLOAT64, *TINY})
+patterns = Patterns()
 
 
-def fold_batchnorm(graph: Graph) -> Graph:
-    """Return ``graph`` with each BatchNormalization of constants folded into the layer before it.
+class Linear(NamedTuple):
+    """A map by channel: what it reads, its factor (None: 1) and its summand."""
 
-    First, products and sums with a constant for each channel become a BatchNormalization, or part
-    of the one before them (``fold_affine``). Layers whose result is read by others too stay.
-    Weights are computed when they are written, in float64, and rounded once. Subgraphs are left as
-    they are.
+    x: Value
+    factor: Callable[[], Array] | None
+    summand: Callable[[], Array | float]
+
+    def map(self, numbers: Array | float) -> Array:
+        """Numbers by channel, mapped."""
+        factor = 1.0 if self.factor is None else self.factor()
+        return np.asarray(numbers * factor + self.summand())
+
+
+@patterns("Add", "BatchNormalization", "Mul")
+def fold_into_layer(near: Neighbours, node: Node) -> Node | None:
+    """A map behind a layer, or behind a BatchNormalization."""
+    for linear in _list_maps(node):
+        layer = near.sole_maker(node, linear.x, *LAYERS, "BatchNormalization")
+        if layer is None:
+            continue
+        fold = _fold_into_norm if layer.op == "BatchNormalization" else _fold_into_weights
+        new = fold(near, layer, node, linear)
+        if new is not None and _has_normal_constants(new):
+            return new
+    return None
+
+
+@patterns("Conv")
+def fold_factor_before(near: Neighbours, node: Node) -> Node | None:
+    """A factor before a Conv."""
+    product, w = near.sole_maker(node, node.inputs[0], "Mul"), node.inputs[1]
+    for x, factor in () if product is None else orders(product):
+        if product is None or x is None or factor is None or x.tensor is not None:
+            continue
+        if w is not None and is_constant([w]) and _is_by_channel(factor, product.outputs[0]):
+            weights = _scale_weights(node, node, w, factor.array, 1)
+            inputs = (x, weights, *node.inputs[2:])
+            new = merge(product, node, op="Conv", inputs=inputs, attrs=node.attrs, name=node.name)
+            return new if _has_normal_constants(new) else None
+    return None
+
+
+def _list_maps(node: Node) -> Iterator[Linear]:
+    """A node as a map by channel; a sum or product may be one of either operand."""
+    if node.op == "BatchNormalization":
+        x, scale, shift, mean, var = node.inputs
+        is_plain = len(node.outputs) == 1 and not node.attrs.get("training_mode")
+        if x is not None and is_plain and is_constant(node.inputs[1:]):
+            epsilon: Any = node.attrs.get("epsilon", 1e-5)
+
+            def factor() -> Array:
+                return np.asarray(_load(scale) / np.sqrt(_load(var) + epsilon))
+
+            yield Linear(x, factor, lambda: _load(shift) - _load(mean) * factor())
+        return
+    for x, c in orders(node):
+        if x is not None and c is not None and _is_by_channel(c, x):
+            load = _load_vector(c)
+            yield Linear(x, load, float) if node.op == "Mul" else Linear(x, None, load)
+
+
+def _fold_into_norm(near: Neighbours, norm: Node, node: Node, linear: Linear) -> Node | None:
+    x, scale, shift, *rest = norm.inputs
+    if node.op == "BatchNormalization" or scale is None or shift is None or not [*_list_maps(norm)]:
+        return None
+    name, size = node.outputs[0].name, scale.static_shape
+    factors = scale
+    if (factor := linear.factor) is not None:
+        factors = make_lazy_constant(f"{name}/scale", scale, size, lambda: _load(scale) * factor())
+    summands = make_lazy_constant(f"{name}/shift", shift, size, lambda: linear.map(_load(shift)))
+    return merge(norm, node, inputs=(x, factors, summands, *rest))
+
+
+def _fold_into_weights(near: Neighbours, layer: Node, node: Node, linear: Linear) -> Node | None:
+    x, w, b = (*layer.inputs, None)[:3]
+    shape = layer.outputs[0].shape
+    if w is None or shape is None or len(shape) < 2 or not _takes_factor(layer):
+        return None
+    axis = {"Conv": 0, "ConvTranspose": 1, "Gemm": int(not layer.attrs.get("transB"))}[layer.op]
+    if linear.factor is not None:
+        name = w.name if near.uses[w] == 1 else None
+        weights = _scale_weights(node, layer, w, linear.factor, axis, name)
+    shift = node.inputs[2] if node.op == "BatchNormalization" else None
+    name = (
+        shift.name
+        if shift is not None and near.uses[shift] == 1
+        else f"{node.outputs[0].name}/bias"
+    )
+    channels = (_count_channels(layer, w.static_shape, axis),)
+    bias = make_lazy_constant(
+        name,
+        w,
+        channels,
+        lambda: np.broadcast_to(linear.map(0.0 if b is None else _load(b)), channels),
+    )
+    return merge(layer, node, inputs=(x, w if linear.factor is None else weights, bias))
+
+
+def _scale_weights(
+    node: Node, layer: Node, w: Value, load: Callable[[], Array], axis: int, name: str | None = None
+) -> Value:
+    """Weights times a factor for each index of an axis, the second of which counts in each group.
+
+    They are named after ``node``, unless they have a name.
     """
-    graph = fold_affine(_as_norms(graph))
-    while (done := _fold_each(graph)) is not graph:  # one may follow another
-        graph = done
-    return graph
+    group: Any = layer.attrs.get("group", 1)
+    shape = w.static_shape
+
+    def scale() -> Array:
+        factor = np.broadcast_to(load().ravel(), (_count_channels(layer, shape, axis),))
+        parts = _load(w).reshape(group, shape[0] // group, *shape[1:])
+        sizes = (group, 1, -1) if axis else (group, -1, 1)
+        return np.asarray(parts * factor.reshape(*sizes, *[1] * (len(shape) - 2)))
+
+    return make_lazy_constant(name or f"{node.outputs[0].name}/weight", w, shape, scale)
 
 
-def _as_norms(graph: Graph) -> Graph:
-    """Products and sums by channel behind a layer as BatchNormalizations."""
-    near = Neighbours(graph)
-    norms: dict[Node, Node] = {}
-    for node in graph.nodes:
-        if node.op not in ("Add", "Mul") or node.domain:
-            continue
-        for x, held in (node.inputs, node.inputs[::-1]):
-            layer = near.sole_maker(node, x, *FOLDING)
-            if x is None or layer is None or held is None or not _takes_factor(layer):
-                continue
-            shape = x.shape or ()
-            if len(shape) < 2 or not isinstance(shape[1], int) or not is_by_channel(held, x):
-                continue
-            norm = _as_norm(node, x, held)
-            if has_normal_constants(_fold(layer, norm, near.uses)):
-                norms[node] = norm
-            break
-    if not norms:
-        return graph
-    return replace(graph, nodes=tuple(norms.get(node, node) for node in graph.nodes))
-
-
-def _as_norm(node: Node, x: Value, held: Value) -> Node:
-    """A product or a sum with one number for each channel of ``x``."""
-    assert x.shape is not None and isinstance(x.shape[1], int)
-    channels, name = x.shape[1], node.outputs[0].name
-
-    def constant(part: str, number: float) -> Value:
-        def load() -> Array:
-            own = held.array().ravel() if part == used else number
-            return np.array(np.broadcast_to(own, (channels,)), x.type.numpy)
-
-        return Value(f"{name}/{part}", x.type, (channels,), Tensor(x.type, (channels,), load))
-
-    used = "scale" if node.op == "Mul" else "shift"
-    numbers = {"scale": 1.0, "shift": 0.0, "mean": 0.0, "variance": 1.0}
-    inputs = (x, *(constant(part, number) for part, number in numbers.items()))
-    attrs = {"epsilon": 0.0, "momentum": 0.9, "training_mode": 0}
-    return Node("BatchNormalization", inputs, node.outputs, attrs, "", node.name, node.sources)
-
-
-def _fold_each(graph: Graph) -> Graph:
-    near = Neighbours(graph)
-    folded: dict[Node, Node] = {}
-    dropped: set[Node] = set()
-    for node in graph.nodes:
-        x = node.inputs[0] if _is_foldable(node) else None
-        layer = near.makers.get(x) if x is not None and near.uses[x] == 1 else None
-        if layer is None or not _takes_factor(layer):
-            continue
-        joined = _fold(layer, node, near.uses)
-        if has_normal_constants(joined):
-            folded[layer] = joined
-            dropped.add(node)
-    if not folded:
-        return graph
-    nodes = tuple(folded.get(node, node) for node in graph.nodes if node not in dropped)
-    return replace(graph, nodes=nodes)
-
-
-def _is_foldable(node: Node) -> bool:
-    """Whether a node is a BatchNormalization for inference with constant operands."""
-    if node.op != "BatchNormalization" or node.domain or len(node.outputs) > 1:
-        return False
-    is_constant = all(v is not None and v.tensor is not None for v in node.inputs[1:])
-    return is_constant and not node.attrs.get("training_mode")
+def _count_channels(layer: Node, shape: tuple[int, ...], axis: int) -> int:
+    group: Any = layer.attrs.get("group", 1)
+    return shape[1] * group if axis else shape[0]
 
 
 def _takes_factor(layer: Node) -> bool:
     """Whether a layer has constant weights, and one result for each of their channels."""
-    if layer.op not in FOLDING or layer.domain or len(layer.inputs) < 2:
+    constants = [v for v in layer.inputs[1:] if v is not None]
+    if not all(v.tensor is not None and v.dtype in FLOATS for v in constants):
         return False
-    if not all(v is None or (v.tensor is not None and v.dtype in FLOATS) for v in layer.inputs[1:]):
-        return False
-    if layer.op != "Gemm":
+    scales = layer.attrs.get("alpha", 1.0), layer.attrs.get("beta", 1.0)
+    return layer.op != "Gemm" or (scales == (1, 1) and all(v.rank < 2 for v in constants[1:]))
+
+
+def _has_normal_constants(node: Node) -> bool:
+    """Whether weights and what is added fit a type of 16 bits, which holds neither large nor small
+    numbers. Wider types are not looked at.
+    """
+    weights, *rest = (v for v in node.inputs[1:] if v is not None)
+    return _is_within(weights, TINY.get(weights.type, 0)) and all(_is_within(v, 0) for v in rest)
+
+
+def _is_within(value: Value, least: float) -> bool:
+    """Whether the largest number of a constant of 16 bits is finite, and ``least`` or more."""
+    if value.tensor is None or value.type not in TINY:
         return True
-    bias = (*layer.inputs, None)[2]
-    is_row = bias is None or len(bias.static_shape) < 2
-    return is_row and layer.attrs.get("alpha", 1.0) == layer.attrs.get("beta", 1.0) == 1
+    with np.errstate(over="ignore"):  # in the cast to the type
+        array = value.array().astype(np.float32)
+    return bool(least <= np.abs(array).max(initial=0) < np.inf)
 
 
-def _fold(layer: Node, norm: Node, uses: Mapping[Value, int]) -> Node:
-    """The layer with weights and a bias that include the normalization."""
-    x, w, b = (*layer.inputs, None)[:3]
-    scale, shift, mean, var = norm.inputs[1:5]
-    assert w is not None and scale is not None and shift is not None
-    epsilon = float(norm.attrs.get("epsilon", 1e-5))  # type: ignore[arg-type]
-
-    def factor() -> Array:
-        return np.asarray(_wide(scale) / np.sqrt(_wide(var) + epsilon))
-
-    def load_weights() -> Array:
-        return np.asarray(_multiply(layer, _wide(w), factor()), w.type.numpy)
-
-    def load_bias() -> Array:
-        own = 0.0 if b is None else _wide(b)
-        return np.asarray((own - _wide(mean)) * factor() + _wide(shift), w.type.numpy)
-
-    def constant(
-        like: Value, part: str, shape: tuple[int, ...], load: Callable[[], Array]
-    ) -> Value:
-        name = like.name if uses[like] == 1 else f"{norm.outputs[0].name}/{part}"
-        return Value(name, w.dtype, shape, Tensor(w.type, shape, load))
-
-    weights = constant(w, "weight", w.static_shape, load_weights)
-    bias = constant(shift, "bias", scale.static_shape, load_bias)
-    sources = (*layer.sources, *norm.sources)
-    return replace(layer, inputs=(x, weights, bias), outputs=norm.outputs, sources=sources)
+def _is_by_channel(constant: Value, x: Value) -> bool:
+    """Whether a constant of floats has one number for each channel of ``x``, or one."""
+    if constant.tensor is None or x.shape is None or constant.dtype is not x.dtype:
+        return False
+    if constant.dtype not in FLOATS or constant.rank > len(x.shape):
+        return False
+    shape = (1,) * (len(x.shape) - constant.rank) + constant.static_shape
+    channels = x.shape[1] if len(shape) > 1 else 1
+    return shape[:1] + shape[2:] == (1,) * (len(shape) - 1) and shape[1] in (1, channels)
 
 
-def _wide(value: Value | None) -> Array:
+def _load(value: Value | None) -> Array:
     assert value is not None
     return value.array().astype(np.float64)
 
 
-def _multiply(layer: Node, w: Array, factor: Array) -> Array:
-    """Weights times a factor for each channel of the result."""
-    if layer.op == "Conv":
-        return np.asarray(w * factor.reshape(-1, *[1] * (w.ndim - 1)))
-    if layer.op == "Gemm":
-        return np.asarray(w * (factor[:, None] if layer.attrs.get("transB") else factor))
-    group: Any = layer.attrs.get("group", 1)
-    parts = w.reshape(group, w.shape[0] // group, *w.shape[1:])
-    by_group = factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
-    return np.asarray((parts * by_group).reshape(w.shape))
+def _load_vector(value: Value) -> Callable[[], Array]:
+    return lambda: _load(value).ravel()
+
+
+fold_batchnorm = patterns.apply
