@@ -20,12 +20,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from serde.ir.graph import Call, Graph, Node, Source, Value
 from serde.ir.replace_uses import exchange_values, replace_inputs
 
 Rule = Callable[["Neighbours", Node], "Node | Value | None"]
+T = TypeVar("T")
 
 
 class Patterns:
@@ -104,6 +105,13 @@ class Neighbours:
         self.dead: set[Node] = set()
         self.renamed: dict[Value, Value] = {}  # results that take the place of an output
         self._instead: dict[Value, Value] = {}
+        self._found: dict[Any, Any] = {}
+
+    def find(self, analysis: Callable[[Graph], T]) -> T:
+        """What a function finds in the graph as it came, where it is called once."""
+        if analysis not in self._found:
+            self._found[analysis] = analysis(self.graph)
+        return self._found[analysis]  # type: ignore[no-any-return]
 
     @cached_property
     def uses(self) -> Counter[Value]:
