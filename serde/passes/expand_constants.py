@@ -10,7 +10,7 @@ import numpy as np
 from serde.ir.constants import is_constant, make_constant
 from serde.ir.graph import IR_OPSET, Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
-from serde.passes.narrow_operands import find_expanded
+from serde.passes.narrow_operands import EXPANDING, find_expanded
 from serde.spec.folding import fold
 from serde.spec.inference import Type
 
@@ -23,6 +23,8 @@ def expand_constants(graph: Graph) -> Graph:
     Those of more elements than ``MOST`` stay, and those that compute an output; subgraphs too.
     Nodes that read nothing else are computed as well.
     """
+    if not any(node.op in EXPANDING for node in graph.nodes):
+        return graph
     instead: dict[Value, Value] = {}
     nodes: list[Node] = []
     outputs = frozenset(graph.outputs)

@@ -8,7 +8,7 @@ from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 
 CONVOLUTIONS = ("Conv", "ConvTranspose")
 FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})
-patterns = Patterns()
+patterns = Patterns(*CONVOLUTIONS)
 
 
 @patterns("Add")

@@ -7,7 +7,7 @@ from typing import Any
 from serde.ir.graph import Node
 from serde.rewrite.patterns import Neighbours, Patterns, merge
 
-patterns = Patterns()
+patterns = Patterns("Pad")
 
 
 @patterns("Conv")

@@ -24,8 +24,8 @@ patterns = Patterns()
 @patterns("Slice")
 def merge_slice(near: Neighbours, node: Node) -> Node | None:
     """A Slice before it that only Slices read, or a Pad of which it takes nothing."""
-    bounds = _bounds_of(node)
-    before = near.maker(node.inputs[0], "Slice", "Pad") if bounds is not None else None
+    before = near.maker(node.inputs[0], "Slice", "Pad")
+    bounds = _bounds_of(node) if before is not None else None
     if bounds is None or before is None or calls_of(before) != calls_of(node):
         return None
     first = Bounds((), (), (), ()) if before.op == "Pad" else _bounds_of(before)

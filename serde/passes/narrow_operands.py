@@ -1,18 +1,19 @@
-"""Operands that were expanded although the operator that reads them broadcasts."""
+"""Operands that were expanded although the operator that reads them broadcasts.
+
+What is computed of constants only is computed, and expanded then.
+"""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from serde.ir.constants import is_constant, make_constant
+from serde.ir.constants import is_constant, make_constant, make_integers
 from serde.ir.graph import IR_OPSET, Graph, Node, Shape, Tensor, Value
-from serde.passes.dce import drop_dead
-from serde.rewrite.patterns import calls_of
+from serde.rewrite.patterns import Neighbours, Patterns, calls_of
 from serde.spec.folding import fold
 from serde.spec.inference import Type
 
@@ -22,92 +23,99 @@ BROADCASTING = frozenset(
 )
 
 MOST = 1024  # elements of a constant that takes the place of several
+EXPANDING = ("Expand", "ConstantOfShape")
+patterns = Patterns(*EXPANDING)
 
 
-def narrow_operands(graph: Graph) -> Graph:
-    """Return ``graph`` with operands before they were expanded, where the result stays the same.
+@patterns("Concat")
+def expand_concat(near: Neighbours, node: Node) -> Node | None:
+    """An Expand of numbers along the axis of a Concat."""
+    (result,), sources = node.outputs, [_find_source(near, v) for v in node.inputs]
+    constants = [v for v in sources if v is not None and v.tensor is not None]
+    if len(constants) < len(sources) or not result.is_static or any(v.rank for v in constants):
+        return None
+    axis: Any = node.attrs["axis"]
+    lengths = [v.static_shape[axis] for v in node.inputs if v is not None]
+    numbers = np.repeat(np.stack([v.array() for v in constants]), lengths)
+    shape = [1] * len(result.static_shape)
+    shape[axis] = numbers.size
+    return _expand(Tensor.of(numbers.reshape(shape)), node) if numbers.size <= MOST else None
 
-    What is computed of constants only is computed, and expanded then. Subgraphs are left as they
-    are.
-    """
-    before: dict[Value, Value] = {}  # by the result of an Expand or ConstantOfShape
-    makers: dict[Value, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        last = _narrow(node, before, makers)
-        nodes.append(last)
-        if (source := find_expanded(last)) is not None:
-            before[last.outputs[0]], makers[last.outputs[0]] = source, last
-    if all(map(operator.is_, nodes, graph.nodes)):
-        return graph
-    return drop_dead(replace(graph, nodes=tuple(nodes)))
+
+@patterns("Reshape")
+def expand_reshaped(near: Neighbours, node: Node) -> Node | None:
+    """An Expand of a reshaped constant, unless expanded axes are joined with others."""
+    whole, result = node.inputs[0], node.outputs[0]
+    source = _find_source(near, whole)
+    if source is None or source.tensor is None or whole is None:
+        return None
+    if not (whole.is_static and result.is_static):
+        return None
+    sizes = (1,) * (whole.rank - source.rank) + source.static_shape
+    shape: list[int] = []
+    for axes, behind in group_axes(whole.static_shape, result.static_shape):
+        both = [(sizes[a], whole.static_shape[a]) for a in axes]
+        if any(n != m for n, m in both) and any(n != 1 for n, _ in both):
+            return None
+        shape += behind if all(n == m for n, m in both) else [1] * len(behind)
+    tensor, target = source.tensor, tuple(shape)
+    return _expand(Tensor(tensor.dtype, target, lambda: tensor.load().reshape(target)), node)
+
+
+@patterns(*BROADCASTING)
+def narrow_operands_of(near: Neighbours, node: Node) -> Node | None:
+    """The node with operands as they were before, where the result has the same shape."""
+    sources = [_find_source(near, v) for v in node.inputs]
+    if not any(sources):
+        return None
+    shape, operands = _broadcast_operands(node.inputs), list(node.inputs)
+    for at, (v, source) in enumerate(zip(node.inputs, sources, strict=True)):
+        if v is None or source is None or calls_of(near.makers[v]) != calls_of(node):
+            continue
+        tried = [*operands[:at], source, *operands[at + 1 :]]
+        if shape is not None and _broadcast_operands(tried) == shape:
+            operands = tried
+    return None if operands == list(node.inputs) else replace(node, inputs=tuple(operands))
+
+
+@patterns("Cast", *BROADCASTING)
+def expand_computed(near: Neighbours, node: Node) -> Node | None:
+    """An Expand of what a node computes of constants that are expanded."""
+    sources = [_find_source(near, v) for v in node.inputs]
+    operands = tuple(s or v for s, v in zip(sources, node.inputs, strict=True))
+    if operands == node.inputs or not is_constant(operands):
+        return None
+    (result,), shape = node.outputs, _broadcast_operands(operands)
+    is_known = result.is_static and result.shape == _broadcast_operands(node.inputs)
+    if shape is None or not is_known:
+        return None
+    tensors = fold(node.op, IR_OPSET, operands, node.attrs, (Type(result.dtype, shape),))
+    return None if tensors is None else _expand(tensors[0], node)
+
+
+def _find_source(near: Neighbours, value: Value | None) -> Value | None:
+    """What was expanded to ``value``, if it was."""
+    maker = near.maker(value, *EXPANDING)
+    if maker is None or value is None:
+        return None
+    return maker.inputs[0] if maker.op == "Expand" else near.find(_list_fillings)[value]
+
+
+def _list_fillings(graph: Graph) -> dict[Value, Value | None]:
+    """The number in each ConstantOfShape, by its result."""
+    nodes = (n for n in graph.nodes if n.op == "ConstantOfShape")
+    return {node.outputs[0]: find_expanded(node) for node in nodes}
 
 
 def find_expanded(node: Node) -> Value | None:
     """What an ``Expand`` or ``ConstantOfShape`` repeats; None of other nodes."""
-    if node.domain or node.op not in ("Expand", "ConstantOfShape"):
+    if node.domain or node.op not in EXPANDING:
         return None
     if node.op == "Expand":
         return node.inputs[0]
     value = node.attrs.get("value")
     one = value.load() if isinstance(value, Tensor) else np.zeros(1, np.float32)
     return make_constant(f"{node.outputs[0].name}/value", Tensor.of(one.reshape(())))
-
-
-def _narrow(node: Node, before: dict[Value, Value], makers: dict[Value, Node]) -> Node:
-    """The node with such operands, or the Expand of what it computes."""
-    expanded = [v for v in node.inputs if v in before]
-    if node.domain or not expanded:
-        return node
-    if node.op == "Concat" and expanded == list(node.inputs):
-        return _expand_concat(node, before) or node
-    if node.op == "Cast":
-        return _expand_constant(node, node.outputs[0].shape, before) or node
-    if node.op == "Reshape" and expanded == [node.inputs[0]]:
-        return _expand_reshaped(node, before[expanded[0]]) or node
-    if node.op not in BROADCASTING:
-        return node
-    shape = broadcast(v.shape for v in node.inputs if v is not None)
-    operands = list(node.inputs)
-    for at, v in enumerate(operands):
-        if v is None or v not in before or calls_of(makers[v]) != calls_of(node):
-            continue
-        tried = [*operands[:at], before[v], *operands[at + 1 :]]
-        if shape is not None and broadcast(t.shape for t in tried if t is not None) == shape:
-            operands = tried
-    if operands != list(node.inputs):
-        node = replace(node, inputs=tuple(operands))
-    return _expand_constant(node, shape, before) or node
-
-
-def _expand_constant(node: Node, shape: Shape | None, before: dict[Value, Value]) -> Node | None:
-    """An Expand of what a node computes of constants; None where it does not."""
-    operands = [before.get(v, v) if v is not None else None for v in node.inputs]
-    if not is_constant(operands) or operands == list(node.inputs):
-        return None
-    (result,), narrow = node.outputs, broadcast(v.shape for v in operands if v is not None)
-    if narrow is None or not result.is_static or result.shape != shape:
-        return None
-    tensors = fold(node.op, IR_OPSET, tuple(operands), node.attrs, (Type(result.dtype, narrow),))
-    if tensors is None:
-        return None
-    return _expand(tensors[0], node)
-
-
-def _expand_reshaped(node: Node, source: Value) -> Node | None:
-    """An Expand of a reshaped constant; None where expanded axes are joined with others."""
-    wide, result = node.inputs[0], node.outputs[0]
-    if source.tensor is None or wide is None or not (wide.is_static and result.is_static):
-        return None
-    sizes = (1,) * (wide.rank - source.rank) + source.static_shape
-    shape: list[int] = []
-    for axes, behind in group_axes(wide.static_shape, result.static_shape):
-        own = [(sizes[a], wide.static_shape[a]) for a in axes]
-        if any(n != m for n, m in own) and any(n != 1 for n, _ in own):
-            return None
-        shape += behind if all(n == m for n, m in own) else [1] * len(behind)
-    tensor, target = source.tensor, tuple(shape)
-    return _expand(Tensor(tensor.dtype, target, lambda: tensor.load().reshape(target)), node)
 
 
 def group_axes(
@@ -136,29 +144,16 @@ def group_axes(
         yield axes, sizes + rest
 
 
-def _expand_concat(node: Node, before: dict[Value, Value]) -> Node | None:
-    """An Expand of numbers along the axis of a Concat; None where it does not join such."""
-    (result,), sources = node.outputs, [before[v] for v in node.inputs if v is not None]
-    if not result.is_static or not is_constant(sources) or any(v.rank for v in sources):
-        return None
-    axis: Any = node.attrs["axis"]
-    lengths = [v.static_shape[axis] for v in node.inputs if v is not None]
-    numbers = np.repeat(np.stack([v.array() for v in sources]), lengths)
-    shape = [1] * len(result.static_shape)
-    shape[axis] = numbers.size
-    return _expand(Tensor.of(numbers.reshape(shape)), node) if numbers.size <= MOST else None
-
-
 def _expand(tensor: Tensor, node: Node) -> Node:
     (result,) = node.outputs
-    sizes = make_constant(f"{result.name}/shape", Tensor.of(np.array(result.shape, np.int64)))
-    held = make_constant(f"{result.name}/value", tensor)
-    return Node("Expand", (held, sizes), (result,), {}, "", node.name, node.sources)
+    sizes = make_integers(f"{result.name}/shape", result.static_shape)
+    source = make_constant(f"{result.name}/value", tensor)
+    return Node("Expand", (source, sizes), (result,), {}, "", node.name, node.sources)
 
 
-def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
+def _broadcast_operands(operands: Sequence[Value | None]) -> Shape | None:
     """The shape of an elementwise result; None where sizes do not tell."""
-    listed = list(shapes)
+    listed = [v.shape for v in operands if v is not None]
     known = [s for s in listed if s is not None]
     if len(known) < len(listed):
         return None
@@ -170,3 +165,6 @@ def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
             return None
         sizes.append(others.pop() if others else 1)
     return tuple(sizes)
+
+
+narrow_operands = patterns.apply

@@ -30,9 +30,13 @@ T = TypeVar("T")
 
 
 class Patterns:
-    """Rules by the operator of the last node that they merge."""
+    """Rules by the operator of the last node that they merge.
 
-    def __init__(self) -> None:
+    Where operators are ``required``, graphs that have none of them stay as they are.
+    """
+
+    def __init__(self, *required: str) -> None:
+        self._required = frozenset(required)
         self._rules: dict[str, list[Rule]] = defaultdict(list)
 
     def __call__(self, *ops: str) -> Callable[[Rule], Rule]:
@@ -55,10 +59,10 @@ class Patterns:
         Nodes are visited in their order. The rules are asked about the result of a rule again. A
         node of which nothing reads a result any more goes.
         """
-        rules = self._rules
-        if not any(node.op in rules for node in graph.nodes):
-            return graph
-        return _walk(graph, rules, Neighbours(graph))
+        for ops in (self._rules, self._required):
+            if ops and not any(node.op in ops for node in graph.nodes):
+                return graph
+        return _walk(graph, self._rules, Neighbours(graph))
 
 
 def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> Graph:

@@ -160,6 +160,29 @@ def test_sole_reader() -> None:
     assert near.sole_reader(first, "Log") is None and near.sole_reader(second, "Exp") is None
 
 
+def test_graphs_without_a_required_operator_are_left_as_they_are() -> None:
+    rules = Patterns("Conv", "Gemm")
+    rules("Exp")(lambda near, node: merge(node, node, op="Done"))
+    given = graph(chain("Abs", "Exp", x=X))
+    assert rules.apply(given) is given
+    assert ops(rules.apply(graph(chain("Gemm", "Exp", x=X)))) == "Gemm Done"
+
+
+def test_an_analysis_is_made_once_of_the_graph_as_it_came() -> None:
+    given, graphs = graph(chain("A", "A", x=X)), []
+    rules = Patterns()
+
+    def count(graph: Graph) -> int:
+        graphs.append(graph)
+        return len(graph.nodes)
+
+    @rules("A")
+    def rule(near: Neighbours, node: Node) -> Node:
+        return merge(node, node, op=f"B{near.find(count)}")
+
+    assert ops(rules.apply(given)) == "B2 B2" and graphs == [given]
+
+
 def test_both_orders() -> None:
     a, b = X, make_integers("b", [1])
     assert orders(node("Add", [a, b])) == ((a, b), (b, a))
