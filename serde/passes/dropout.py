@@ -1,30 +1,22 @@
-"""Drop Dropout at inference whose mask nothing reads."""
+"""Drop Dropout at inference whose mask nothing reads.
+
+One without a mask goes while the graph is built (``simplify.py``).
+"""
 
 from __future__ import annotations
 
-from serde.ir.graph import Graph, Node, Value
-from serde.ir.replace_uses import replace_values
-from serde.passes.dce import drop_dead
+from serde.ir.graph import Node, Value
+from serde.rewrite.patterns import Neighbours, Patterns
+
+patterns = Patterns()
 
 
-def drop_dropout(graph: Graph) -> Graph:
-    """Return ``graph`` without; one output alone goes while the graph is built (simplify.py)."""
-    if not any(n.op == "Dropout" and not n.domain for n in graph.nodes):
-        return graph
-    read = {v for n in graph.all_nodes() for v in n.inputs if v is not None}
-    read |= {v for n in graph.all_nodes() for body in n.graphs() for v in body.outputs}
-    read.update(graph.outputs)
-    instead: dict[Value, Value] = {}
-    for node in graph.nodes:
-        x = node.inputs[0] if _drops_nothing(node) else None
-        if x is not None and read.isdisjoint(node.outputs[1:]):
-            instead[node.outputs[0]] = instead.get(x, x)
-    kept = set(graph.outputs)
-    return drop_dead(replace_values(graph, {y: x for y, x in instead.items() if y not in kept}))
-
-
-def _drops_nothing(node: Node) -> bool:
-    if node.op != "Dropout" or node.domain:
-        return False
+@patterns("Dropout")
+def drop(near: Neighbours, node: Node) -> Value | None:
+    """What a Dropout reads, unless it is for training."""
     training = node.inputs[2] if len(node.inputs) > 2 else None
-    return training is None or (training.tensor is not None and not training.array().any())
+    is_off = training is None or (training.tensor is not None and not training.array().any())
+    return node.inputs[0] if is_off else None
+
+
+drop_dropout = patterns.apply

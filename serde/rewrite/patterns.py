@@ -42,8 +42,9 @@ class Patterns:
     def __call__(self, *ops: str) -> Callable[[Rule], Rule]:
         """Register the decorated rule for nodes of ``ops``.
 
-        It returns the node that computes the same results, or the value that the only result
-        equals; None where it does not apply. What it returns must not match again for ever.
+        It returns the node that computes the same results, or the value that the first result
+        equals, which counts where no other is read; None where it does not apply. What it returns
+        must not match again for ever.
         """
 
         def register(rule: Rule) -> Rule:
@@ -176,12 +177,14 @@ class Neighbours:
         self._release(node)
 
     def dissolve(self, node: Node, value: Value) -> bool:
-        """Whether ``value`` could be read in place of the result of ``node``.
+        """Whether ``value`` could be read in place of the one result of ``node`` that is read.
 
         An output of the graph keeps its name: the node that computes ``value`` computes it instead,
         if there is one, unless that is an output too.
         """
-        (result,), outputs = node.outputs, self.graph.outputs
+        (result, *others), outputs = node.outputs, self.graph.outputs
+        if any(self.uses[v] for v in others):
+            return False
         if result in outputs:
             if value not in self.makers or value in outputs or value in self.renamed:
                 return False
