@@ -8,15 +8,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
-
-from serde.ir.constants import make_constant
-from serde.ir.graph import Attr, DType, Graph, Node, Tensor, Value
-from serde.passes.dce import drop_dead
-from serde.rewrite.patterns import Neighbours, calls_of
+from serde.ir.constants import make_integers
+from serde.ir.graph import Attr, DType, Graph, Node, Value
+from serde.rewrite.patterns import Neighbours, Patterns, calls_of, join_sources, merge, orders
 
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 FORM: Mapping[str, Attr] = MappingProxyType({"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0})
+patterns = Patterns("MatMul")
 
 
 class Layer(NamedTuple):
@@ -41,49 +39,32 @@ def make_gemms(graph: Graph) -> Graph:
     ``Reshape`` before them, and one behind a layer becomes part of a ``Reshape`` that reads it:
     where these save nodes.
     """
-    graph = _merge_matrix_layers(graph)
+    graph = patterns.apply(graph)
     while (done := _make_each(graph)) is not graph:  # a Reshape may stand between two layers
         graph = done
     return graph
 
 
-def _merge_matrix_layers(graph: Graph) -> Graph:
-    """Products of two matrices, and the sum with a row behind each.
+@patterns("Add")
+def merge_matrix_layer(near: Neighbours, node: Node) -> Node | None:
+    """A product of two matrices, and the sum with a row behind it.
 
     A transposed second operand is read as it was.
     """
-    if not any(node.op == "MatMul" for node in graph.nodes):
-        return graph
-    near = Neighbours(graph)
-    merged: dict[Node, Node | None] = {}
-    for node in graph.nodes:
-        if node.op != "Add" or node.domain or node.outputs[0].dtype not in FLOATS:
+    if node.outputs[0].dtype not in FLOATS:
+        return None
+    for y, b in orders(node):
+        product = near.sole_maker(node, y, "MatMul")
+        if product is None or b is None or not _is_matrix_layer(product, b):
             continue
-        for y, b in (node.inputs, node.inputs[::-1]):
-            product = near.sole_maker(node, y, "MatMul")
-            if product is None or product in merged or b is None:
-                continue
-            if _is_matrix_layer(product, b):
-                merged[node] = _as_gemm(node, product, b, near)
-                merged[product] = None
-                break
-    if not merged:
-        return graph
-    nodes = (merged.get(node, node) for node in graph.nodes)
-    return drop_dead(replace(graph, nodes=tuple(node for node in nodes if node is not None)))
-
-
-def _as_gemm(sum_: Node, product: Node, b: Value, near: Neighbours) -> Node:
-    x, w = product.inputs
-    turned = near.maker(w, "Transpose")
-    if turned is not None and (
-        turned.attrs.get("perm", (1, 0)) != (1, 0) or calls_of(turned) != calls_of(product)
-    ):
-        turned = None
-    form = FORM if turned is None else {**FORM, "transB": 1}
-    inputs = (x, w if turned is None else turned.inputs[0], b)
-    sources = (*product.sources, *sum_.sources)
-    return Node("Gemm", inputs, sum_.outputs, form, "", sum_.name, sources)
+        x, w = product.inputs
+        turned = near.maker(w, "Transpose")
+        is_turned = turned is not None and turned.attrs.get("perm", (1, 0)) == (1, 0)
+        form = FORM
+        if turned is not None and is_turned and calls_of(turned) == calls_of(product):
+            w, form = turned.inputs[0], {**FORM, "transB": 1}
+        return merge(product, node, op="Gemm", inputs=(x, w, b), attrs=form, name=node.name)
+    return None
 
 
 def _is_matrix_layer(product: Node, b: Value) -> bool:
@@ -118,7 +99,7 @@ def _layer_of(node: Node, near: Neighbours) -> Layer | None:
     """The layer that a sum ends."""
     if node.op != "Add" or node.domain or node.outputs[0].dtype is not DType.FLOAT32:
         return None
-    for y, b in (node.inputs, node.inputs[::-1]):
+    for y, b in orders(node):
         product = near.sole_maker(node, y, "MatMul")
         if product is None or b is None or b.tensor is None or b.rank != 1:
             continue
@@ -171,7 +152,7 @@ def _reshapes_of(layer: Layer, near: Neighbours) -> Iterator[Node]:
 
 def _gemm(layer: Layer, rows: Value, is_flat: bool) -> Iterator[Node]:
     """The layer over the rows of a matrix, and the Reshape behind it unless that is not wanted."""
-    (y,), sources = layer.sum.outputs, (*layer.product.sources, *layer.sum.sources)
+    (y,), sources = layer.sum.outputs, join_sources(layer.product, layer.sum)
     w = layer.product.inputs[1]
     assert w is not None
     shape = (rows.static_shape[0], w.static_shape[1])
@@ -182,5 +163,5 @@ def _gemm(layer: Layer, rows: Value, is_flat: bool) -> Iterator[Node]:
 
 
 def _reshape(x: Value | None, y: Value, like: Node) -> Node:
-    sizes = make_constant(f"{y.name}/shape", Tensor.of(np.array(y.static_shape, np.int64)))
+    sizes = make_integers(f"{y.name}/shape", y.static_shape)
     return Node("Reshape", (x, sizes), (y,), {"allowzero": 0}, "", like.name, like.sources)

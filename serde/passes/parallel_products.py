@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from serde.ir.constants import make_constant
+from serde.ir.constants import make_constant, make_integers
 from serde.ir.graph import Graph, Node, Tensor, Value
-from serde.rewrite.patterns import calls_of
+from serde.rewrite.patterns import calls_of, join_sources
 
 LEAST = 3  # products; two are no more nodes than a product and a Split
 
@@ -52,9 +52,9 @@ def _join(products: list[Node]) -> Iterator[Node]:
     y = first.outputs[0]
     whole = None if y.shape is None else (*y.shape[:-1], shape[1])
     result = Value(f"{name}/all", y.dtype, whole)
-    sources = tuple(s for p in products for s in p.sources)
+    sources = join_sources(*products)
     yield Node("MatMul", (first.inputs[0], weight), (result,), {}, "", first.name, sources)
-    sizes = make_constant(f"{name}/sizes", Tensor.of(np.full(len(products), columns)))
+    sizes = make_integers(f"{name}/sizes", [columns] * len(products))
     attrs = {"axis": -1 if y.shape is None else len(y.shape) - 1}
     outputs = tuple(p.outputs[0] for p in products)
     yield Node("Split", (result, sizes), outputs, attrs, "", f"{first.name}/split", sources)
