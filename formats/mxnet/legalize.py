@@ -14,6 +14,7 @@ from typing import Any
 
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.map_nodes import map_nodes
 from serde.ir.replace_uses import replace_values
 from serde.legalize.convert import scalarize_sequences
 from serde.legalize.emulate_types import STORAGE_TYPE
@@ -101,20 +102,17 @@ def _collect_size_hints(graph: Graph, hints: Hints) -> Graph:
 
     MXNet's attributes can say of a size that it is that of another tensor; nothing computes it.
     """
-    return replace(graph, nodes=tuple(_add_size_hints(n, hints) for n in graph.nodes))
+    return map_nodes(graph, lambda node: _add_size_hints(node, hints))
 
 
 def _add_size_hints(node: Node, hints: Hints) -> Node:
-    bodies = {
-        n: _collect_size_hints(b, hints) for n, b in node.attrs.items() if isinstance(b, Graph)
-    }
     at = SIZES.get(node.op, len(node.inputs))
     read = node.inputs[at] if at < len(node.inputs) else None
     sizes = None if read is None or read.tensor is not None else read.shape_data
     if sizes is None or None in sizes:
-        return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+        return node
     hints[node.outputs[0]] = {"sizes": sizes}
     inputs = tuple(None if i == at else v for i, v in enumerate(node.inputs))
     if node.op == "Loop":  # one that ends before has to compare
         inputs = node.inputs
-    return replace(node, inputs=inputs, attrs={**node.attrs, **bodies})
+    return replace(node, inputs=inputs)

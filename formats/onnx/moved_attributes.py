@@ -15,6 +15,7 @@ import numpy as np
 from serde.ir.builder import Names
 from serde.ir.constants import make_constant
 from serde.ir.graph import Attr, DType, Function, Graph, Node, Tensor
+from serde.ir.map_nodes import map_nodes
 from serde.spec import schema
 
 from .consumers.used_names import used_names
@@ -41,20 +42,11 @@ def _move_in_function(function: Function, notes: list[str]) -> Function:
 
 
 def _move_all(graph: Graph, opset: int, names: Names, notes: list[str]) -> Graph:
-    nodes = tuple(_move(node, opset, names, notes) for node in graph.nodes)
-    is_same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
-    return graph if is_same else replace(graph, nodes=nodes)
+    return map_nodes(graph, lambda node: _move(node, opset, names, notes))
 
 
 def _move(node: Node, opset: int, names: Names, notes: list[str]) -> Node:
     """The node with operands in place of attributes that have become these."""
-    bodies = {
-        name: _move_all(body, opset, names, notes)
-        for name, body in node.attrs.items()
-        if isinstance(body, Graph)
-    }
-    if any(body is not node.attrs[name] for name, body in bodies.items()):
-        node = replace(node, attrs={**node.attrs, **bodies})
     places = {} if node.domain else find_operands(node.op, opset)
     for name in sorted(node.attrs.keys() & places.keys()):
         place, attribute = places[name], node.attrs[name]

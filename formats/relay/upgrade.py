@@ -15,6 +15,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir.graph import Dim, Graph, Node, Tensor, Value
+from serde.ir.map_nodes import map_nodes
 
 Version = tuple[int, int]
 Attrs = dict[str, Any]
@@ -58,15 +59,10 @@ def parse_release(text: str) -> Version | None:
 
 def upgrade_graph(graph: Graph, written: Version | None) -> Graph:
     """``graph``, written by the release ``written``, in the operators of TVM 0.17."""
-    nodes = tuple(_upgrade_node(n, written) for n in graph.nodes)
-    same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
-    return graph if same else replace(graph, nodes=nodes)
+    return map_nodes(graph, lambda node: _upgrade_node(node, written))
 
 
 def _upgrade_node(node: Node, written: Version | None) -> Node:
-    bodies = {k: upgrade_graph(v, written) for k, v in node.attrs.items() if isinstance(v, Graph)}
-    if bodies:
-        return replace(node, attrs={**node.attrs, **bodies})
     if node.op not in REWRITES and node.op not in RENAMED:
         return node
     op = RENAMED.get(node.op, node.op)

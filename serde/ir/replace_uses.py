@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Value
+from serde.ir.map_nodes import map_bodies
 
 
 def replace_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
@@ -25,13 +26,8 @@ def replace_inputs(node: Node, instead: Mapping[Value, Value]) -> Node:
     """Return ``node``, its subgraphs too, with every read of a key of ``instead`` so replaced."""
     if instead.keys().isdisjoint(node.inputs) and not node.graphs():
         return node
-    bodies = {
-        name: replace_values(attr, instead)
-        for name, attr in node.attrs.items()
-        if isinstance(attr, Graph)
-    }
     inputs = tuple([v and instead.get(v, v) for v in node.inputs])
-    attrs = {**node.attrs, **bodies} if bodies else node.attrs
+    attrs = map_bodies(node, lambda body: replace_values(body, instead)).attrs
     return Node(node.op, inputs, node.outputs, attrs, node.domain, node.name, node.sources)
 
 
@@ -49,6 +45,5 @@ def _exchange_results(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
 def _exchange_results_of(node: Node, instead: Mapping[Value, Value]) -> Node:
     if instead.keys().isdisjoint(node.outputs) and not node.graphs():
         return node
-    attrs = {n: _exchange_results(a, instead) if isinstance(a, Graph) else a
-             for n, a in node.attrs.items()}  # fmt: skip
-    return replace(node, outputs=tuple(instead.get(v, v) for v in node.outputs), attrs=attrs)
+    node = map_bodies(node, lambda body: _exchange_results(body, instead))
+    return replace(node, outputs=tuple(instead.get(v, v) for v in node.outputs))

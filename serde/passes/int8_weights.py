@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.ir.map_nodes import map_nodes
 
 # The operands of weights and of their zero point. ConvInteger is left as it is: ONNX Runtime
 # multiplies its weights by the data, int8 by uint8, for which it has no fast kernel.
@@ -26,7 +27,8 @@ def use_int8_weights(graph: Graph) -> Graph:
     The products are the same. ONNX Runtime's kernels for uint8 by int8 are the faster ones on
     processors with VNNI instructions; on x86 without these they saturate.
     """
-    return _convert_body(graph, {})
+    signed: dict[Value, Value] = {}
+    return map_nodes(graph, lambda node: _convert_node(node, signed))
 
 
 def note_uint8_weights(graph: Graph) -> Graph:
@@ -51,13 +53,7 @@ def _shifted_weights(node: Node) -> tuple[Value, Value] | None:
     return weights, zero
 
 
-def _convert_body(graph: Graph, signed: dict[Value, Value]) -> Graph:
-    return replace(graph, nodes=tuple(_convert_node(n, signed) for n in graph.nodes))
-
-
 def _convert_node(node: Node, signed: dict[Value, Value]) -> Node:
-    bodies = {k: _convert_body(v, signed) for k, v in node.attrs.items() if isinstance(v, Graph)}
-    node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
     shifted = _shifted_weights(node)
     if shifted is None:
         return node

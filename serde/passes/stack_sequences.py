@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Shape, Tensor, Value
+from serde.ir.map_nodes import map_bodies
 
 
 class _List(NamedTuple):
@@ -29,7 +30,7 @@ def stack_lists(graph: Graph) -> Graph:
     Elements that are stacked are of one shape; where they are joined along an axis they have to be
     known to be.
     """
-    graph = replace(graph, nodes=tuple([_stack_in_bodies(n) for n in graph.nodes]))
+    graph = replace(graph, nodes=tuple([map_bodies(n, stack_lists) for n in graph.nodes]))
     joins: dict[Value | None, list[Node]] = {}
     for node in graph.nodes:
         if node.op == "ConcatFromSequence":
@@ -49,13 +50,6 @@ def stack_lists(graph: Graph) -> Graph:
             node = _add_stacked_output(node, one, stacked)
         nodes += joined.get(node, [node])
     return replace(graph, nodes=tuple(nodes))
-
-
-def _stack_in_bodies(node: Node) -> Node:
-    if not node.graphs():
-        return node
-    bodies = {k: stack_lists(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
-    return replace(node, attrs={**node.attrs, **bodies})
 
 
 def _find_lists(

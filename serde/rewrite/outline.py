@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from serde.ir.builder import Names
 from serde.ir.graph import EMPTY, Call, Function, Graph, Node, Source, Tensor, Value
+from serde.ir.map_nodes import map_bodies, map_nodes
 from serde.ir.replace_uses import replace_inputs
 
 Keep = Literal["keep", "all", "inline"]
@@ -44,7 +45,7 @@ def forget_calls(graph: Graph, keep: Keep) -> Graph:
     """``graph`` without the calls that ``outline_calls`` leaves as nodes: passes cross these."""
     if keep == "all" or not any(s.calls for n in graph.all_nodes() for s in n.sources):
         return graph
-    return replace(graph, nodes=tuple(_forget_calls(n, keep) for n in graph.nodes))
+    return map_nodes(graph, lambda node: _forget_calls(node, keep))
 
 
 def _forget_calls(node: Node, keep: Keep) -> Node:
@@ -52,11 +53,7 @@ def _forget_calls(node: Node, keep: Keep) -> Node:
     for source in node.sources:
         calls = () if keep == "inline" else tuple(c for c in source.calls if not c.fused)
         sources.append(replace(source, calls=calls) if calls != source.calls else source)
-    attrs = node.attrs
-    if node.graphs():
-        bodies = {k: forget_calls(v, keep) for k, v in attrs.items() if isinstance(v, Graph)}
-        attrs = {**attrs, **bodies}
-    return replace(node, attrs=attrs, sources=tuple(sources))
+    return replace(node, sources=tuple(sources))
 
 
 class _Outlining:
@@ -85,16 +82,12 @@ class _Outlining:
         done: list[Node] = []
         for call, run in runs:
             if call is None:
-                done += [self.outline_bodies(n, depth) for n in run]
+                done += [map_bodies(n, lambda b: self.graph(b, depth)) for n in run]
             elif count[call] > 1:  # something stands between: gathered, it might come too late
                 done += run
             else:
                 done += self.call(call, run, depth + 1, uses)
         return done
-
-    def outline_bodies(self, node: Node, depth: int) -> Node:
-        bodies = {k: self.graph(v, depth) for k, v in node.attrs.items() if isinstance(v, Graph)}
-        return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
 
     def call(
         self, call: Call, run: list[Node], depth: int, uses: Mapping[Value, int]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from serde.errors import ConversionError
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
+from serde.ir.map_nodes import map_bodies
 from serde.rewrite.rules import RuleTable
 
 from ..io.params import TYPES
@@ -108,15 +109,10 @@ class _Completion:
         places = self._find_places(graph, inputs)
         nodes: list[Node] = []
         for node in graph.nodes:
-            bodies = {
-                name: self.complete(body, inputs)
-                for name, body in node.attrs.items()
-                if isinstance(body, Graph)
-            }
             if node in self.open:
                 nodes += self._complete_node(node, places)
             else:
-                nodes.append(_with_attrs(node, **bodies) if bodies else node)
+                nodes.append(map_bodies(node, lambda body: self.complete(body, inputs)))
         return replace(graph, nodes=sort_nodes(nodes))
 
     def _find_places(self, graph: Graph, inputs: Iterable[Value]) -> dict[Dim, Place]:

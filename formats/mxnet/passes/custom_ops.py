@@ -13,6 +13,7 @@ from typing import Any
 
 from serde.errors import UsageError
 from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.map_nodes import map_nodes
 from serde.ir.replace_uses import replace_values
 from serde.passes.cut_inputs import spec_of
 from serde.plugins import get_rule, rule_names
@@ -60,18 +61,6 @@ def rename_by_kind(graph: Graph, table: RuleTable) -> Graph:
         return node
 
     return map_nodes(graph, rename)
-
-
-def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
-    """The graph with each node changed, those of subgraphs too."""
-
-    def map_node(node: Node) -> Node:
-        if not node.graphs():
-            return node
-        bodies = {n: map_nodes(b, change) for n, b in node.attrs.items() if isinstance(b, Graph)}
-        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies}))
-
-    return replace(graph, nodes=tuple(change(map_node(node)) for node in graph.nodes))
 
 
 def keep_custom_nodes(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serde.ir.graph import EMPTY, Graph, Node, Value
+from serde.ir.map_nodes import map_bodies
 
 from .dynamic_shape_support import STATIC_ONLY
 
@@ -52,8 +53,7 @@ def add_fusion_barriers(graph: Graph) -> Graph:
     size: dict[Value | None, int] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        bodies = {k: add_fusion_barriers(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
-        node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+        node = map_bodies(node, add_fusion_barriers)
         calls = 1 + sum(size.get(v, 0) for v in node.inputs) if node.op in FUSED else 0
         if len(node.outputs) > 1 and any(map(_is_dynamic, node.outputs)):
             nodes += _with_barriers(node)

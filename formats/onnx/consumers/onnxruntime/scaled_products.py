@@ -13,7 +13,8 @@ import numpy as np
 
 from serde.ir.constants import make_constant
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.rewrite.patterns import Neighbours
+from serde.ir.map_nodes import map_bodies
+from serde.rewrite.patterns import Neighbours, join_sources
 
 from ...contrib.table import DOMAIN
 from ..used_names import used_names
@@ -37,7 +38,8 @@ def join_scaled_products(graph: Graph) -> Graph:
 
 
 def _join_each(graph: Graph, one: Value) -> Graph:
-    graph = replace(graph, nodes=tuple(_join_in_bodies(node, one) for node in graph.nodes))
+    nodes = [map_bodies(node, lambda body: _join_each(body, one)) for node in graph.nodes]
+    graph = replace(graph, nodes=tuple(nodes))
     near = Neighbours(graph)
     joined: dict[Node, list[Node]] = {}
     inside: set[Node] = set()
@@ -54,11 +56,6 @@ def _join_each(graph: Graph, one: Value) -> Graph:
         new for n in graph.nodes for new in joined.get(n, () if n in inside else (n,))
     ]  # fmt: skip
     return replace(graph, nodes=tuple(nodes))
-
-
-def _join_in_bodies(node: Node, one: Value) -> Node:
-    bodies = {k: _join_each(v, one) for k, v in node.attrs.items() if isinstance(v, Graph)}
-    return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
 
 
 def _join_plain(
@@ -103,7 +100,7 @@ def _join(
     x, weights, x_zero, weight_zero = (*operands, None, None)[:4]
     vectors = (_as_vector(scale, y[0].name), bias and _as_vector(bias, y[0].name))
     inputs = (x, weights, one, vectors[0], x_zero, weight_zero, vectors[1])
-    sources = tuple(dict.fromkeys(source for node in nodes for source in node.sources))
+    sources = join_sources(*nodes)
     return Node(OP, inputs, y, {}, DOMAIN, nodes[0].name, sources)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
+from serde.ir.map_nodes import map_nodes
 from serde.ir.replace_uses import replace_values
 from serde.ir.values_read import captured_values
 
@@ -16,18 +17,14 @@ def carry_captured_values(graph: Graph) -> Graph:
     """Return a graph in which what the body of a ``Scan`` reads around it is a state of it."""
     if not any(node.op == "Scan" for node in graph.all_nodes()):
         return graph
-    return _carry_in(graph, used_names(graph))
-
-
-def _carry_in(graph: Graph, names: Names) -> Graph:
-    return replace(graph, nodes=tuple(_carry(node, names) for node in graph.nodes))
+    names = used_names(graph)
+    return map_nodes(graph, lambda node: _carry(node, names))
 
 
 def _carry(node: Node, names: Names) -> Node:
-    bodies = {n: _carry_in(a, names) for n, a in node.attrs.items() if isinstance(a, Graph)}
-    node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
-    captured = dict.fromkeys(captured_values(bodies["body"])) if node.op == "Scan" else {}
-    if not captured:
+    body = node.attrs["body"] if node.op == "Scan" and not node.domain else None
+    captured = dict.fromkeys(captured_values(body)) if isinstance(body, Graph) else {}
+    if not isinstance(body, Graph) or not captured:
         return node
 
     def rename(what: str) -> dict[Value, Value]:
@@ -35,7 +32,7 @@ def _carry(node: Node, names: Names) -> Node:
 
     states, kept, last = rename("state"), rename("kept"), rename("last")
     first = len(node.inputs) - int(str(node.attrs["num_scan_inputs"]))
-    body = replace_values(bodies["body"], states)
+    body = replace_values(body, states)
     copies = (Node("Identity", (states[v],), (kept[v],), {}, "", kept[v].name) for v in captured)
     body = replace(
         body,
