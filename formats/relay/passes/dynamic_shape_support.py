@@ -10,7 +10,7 @@ from serde.errors import Problem
 from serde.ir.graph import EMPTY, Graph, Node, Value
 
 # Operators with a function for their result's shape, or laid out in such before they are compiled
-STATIC_ONLY = frozenset(
+DYNAMIC_OPERATORS = frozenset(
     """
     add all annotation.stop_fusion arange argmax argmin argsort argwhere bitwise_and bitwise_not
     bitwise_or bitwise_xor broadcast_to broadcast_to_like cast cast_like ceil clip concatenate copy
@@ -45,7 +45,7 @@ def _find_unsupported(graph: Graph, stage: str, open_: set[Value]) -> list[Probl
     for node in graph.nodes:
         if _is_dynamic(node, open_):
             open_.update(v for v in node.outputs if not v.is_static)
-            if node.op not in STATIC_ONLY:
+            if node.op not in DYNAMIC_OPERATORS:
                 problems.append(_problem(node, stage))
         for body in node.graphs():
             problems += _find_unsupported(body, stage, open_)

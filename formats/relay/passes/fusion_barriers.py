@@ -16,7 +16,7 @@ from dataclasses import replace
 from serde.ir.graph import EMPTY, Graph, Node, Value
 from serde.ir.map_nodes import map_bodies
 
-from .dynamic_shape_support import STATIC_ONLY
+from .dynamic_shape_support import DYNAMIC_OPERATORS
 
 LARGEST = 32  # calls in the code of a kernel
 # Operators that TVM 0.17 declares elementwise, broadcast or injective (``TOpPattern`` 0 to 2).
@@ -82,7 +82,7 @@ def _find_kernels_apart(graph: Graph) -> frozenset[Value]:
             continue
         if any(map(_is_dynamic, node.outputs)):
             values.update(v for v in node.inputs if v is not None and v in apart)
-        elif node.op not in STATIC_ONLY or any(
+        elif node.op not in DYNAMIC_OPERATORS or any(
             v in apart or _is_computed_scalar(v) for v in node.inputs
         ):
             apart.update(v for v in node.outputs if v.shape != ())
