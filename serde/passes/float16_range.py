@@ -28,12 +28,10 @@ from serde.passes.float16_nodes import (
 from serde.passes.number_sizes import Sizes
 from serde.spec.number_traits import (
     ADDING_UP,
-    COMPARISONS,
     COUNTING,
     KEEPS,
     MATRIX_PRODUCTS,
     MEANS,
-    MOVES,
     PERIODIC,
     PLACES,
     ROOTS,
@@ -43,6 +41,7 @@ from serde.spec.number_traits import (
     SUMS,
     is_elementwise,
 )
+from serde.spec.traits import COMPARISONS, MOVES
 
 SMALLEST = 2.0**-24  # the smallest number of float16 that is not 0
 # Operators whose sums or squares leave the range of float16, that take the logarithm of what is

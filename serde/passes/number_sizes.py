@@ -21,13 +21,12 @@ from serde.spec.number_traits import (
     COUNTING,
     KEEPS,
     MEANS,
-    MOVES,
     NORMALIZING,
     PRODUCTS,
     SELECTING,
     SUMS,
-    list_moved,
 )
+from serde.spec.traits import MOVES, list_moved
 
 LARGEST = 65504.0  # of float16
 EXACT = 2048.0  # the largest integer up to which float16 has all

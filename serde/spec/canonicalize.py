@@ -10,19 +10,11 @@ from serde.ir.dim_expr import LIMIT, shape_data_of
 from serde.ir.geometry import Ints, same_pads
 from serde.ir.graph import DType, Value, show_shape
 from serde.spec.schema import Operator
+from serde.spec.traits import AXES, AXES_OPERANDS, AXIS
 
 SENTINEL, MOST = 2**31, 2**63 - 1  # ends that no tensor has
 Attrs = dict[str, Any]
 Inputs = tuple[Value | None, ...]
-
-# Operators whose ``axis`` counts the axes of their first input.
-AXIS = frozenset(
-    "ArgMax ArgMin Compress Concat DequantizeLinear Flatten Gather GatherElements Hardmax "
-    "LayerNormalization LogSoftmax LpNormalization QuantizeLinear RMSNormalization Scatter "
-    "ScatterElements Softmax Split SplitToSequence TensorScatter TopK Unique".split()
-)
-# Operators whose attribute ``axes`` does: runtimes disagree about negative ones of Resize.
-LISTING = frozenset("CenterCropPad MeanVarianceNormalization Resize".split())
 
 
 def complete_attributes(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> Attrs:
@@ -32,8 +24,9 @@ def complete_attributes(operator: Operator, inputs: Inputs, attrs: Mapping[str, 
         axis, shape = explicit.get("axis"), inputs[0].shape
         if isinstance(axis, int) and axis < 0 and shape is not None and -axis <= len(shape):
             explicit["axis"] = axis + len(shape)
-    if operator.name in LISTING and inputs and inputs[0] is not None:
+    if operator.name in AXES and inputs and inputs[0] is not None:
         axes, rank = explicit.get("axes"), len(inputs[0].shape or ())
+        # runtimes disagree about negative ones of Resize
         if axes and all(-rank <= a < rank for a in axes):
             explicit["axes"] = tuple(a % rank for a in axes)
     implied = IMPLIED.get(operator.name)
@@ -185,12 +178,7 @@ def _normalize_ends(g: Any, ends: Value) -> Value:
     return ends if wide == numbers else g.const(wide, DType.INT64, "ends")
 
 
-REDUCTIONS = tuple(
-    f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
-)
 RESIZE_OPTIONAL = 13  # the opset from which the operands of Resize but the first may be left out
-# Operators with an operand that lists axes, and where it stands.
-AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(REDUCTIONS, 1)
 
 
 def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
@@ -221,7 +209,7 @@ def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[V
             inputs = [*inputs, *(None,) * (5 - len(inputs))]
             inputs[3] = inputs[3] or g.const(list(range(count)), starts.dtype, "axes")
             inputs[4] = inputs[4] or g.const([1] * count, starts.dtype, "steps")
-    at = AXES.get(op)
+    at = AXES_OPERANDS.get(op)
     if at is None or len(inputs) <= at or inputs[0] is None or inputs[0].shape is None:
         return inputs
     axes, rank = shape_data_of(inputs[at]), len(inputs[0].shape)

@@ -20,6 +20,7 @@ from serde.ir.budget import active_budget
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.inference import Type
 from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
+from serde.spec.traits import ARRANGES, BROADCASTS, ELEMENTWISE, REDUCES
 
 LIMIT = 1024  # elements
 CHANNELS = 4096  # elements along one axis
@@ -30,19 +31,11 @@ MOST_STEPS = 64  # nodes computed to load one constant; what they share is compu
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which
 # that of windows, regions, patterns and random numbers is not. Of LogSoftmax and ReduceLogSumExp
 # onnx.reference takes the logarithm of what underflows.
-COMPUTED = frozenset(
-    "Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BatchNormalization BitShift "
-    "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu Clip "
-    "Compress Concat ConstantOfShape Cos Cosh CumProd CumSum DepthToSpace Div Einsum Elu Equal "
-    "Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater "
-    "GreaterOrEqual HammingWindow HannWindow Hardmax HardSigmoid HardSwish Identity IsInf IsNaN "
-    "LayerNormalization LeakyRelu Less LessOrEqual Log MatMul Max Mean Min Mish Mod Mul Neg "
-    "NonZero Not OneHot Or Pow PRelu Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceMax "
-    "ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements "
-    "ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign "
-    "SpaceToDepth Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu "
-    "Unique Unsqueeze Where Xor".split()
-)
+COMPUTED = (ELEMENTWISE | BROADCASTS | ARRANGES | REDUCES | frozenset(
+    "ArgMax ArgMin BatchNormalization BlackmanWindow CastLike Concat ConstantOfShape CumProd "
+    "CumSum Einsum EyeLike Gemm HammingWindow HannWindow Hardmax LayerNormalization MatMul NonZero "
+    "OneHot PRelu Range ScatterElements ScatterND Shape Size Softmax TopK Trilu Unique".split()
+)) - {"Dropout", "ReduceLogSumExp"}  # fmt: skip
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
 LAZY = frozenset(
     "Abs Add And BatchNormalization Cast Ceil Clip Concat Cos Div Einsum Equal Erf Exp Expand "

@@ -5,28 +5,10 @@ An operator that is in no table here makes numbers of ordinary size, and large o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from serde.ir.graph import Node, Value
+from .traits import COMPARISONS, MOVES
 
-
-def _every(names: str, places: tuple[int, ...] = (0,)) -> dict[str, tuple[int, ...]]:
-    return dict.fromkeys(names.split(), places)
-
-
-# Operators whose results are elements of operands, and the places of these; none is all.
-MOVES: Mapping[str, tuple[int, ...]] = {
-    **_every(
-        "CenterCropPad Compress DepthToSpace Dropout Expand Flatten Gather GatherElements GatherND "
-        "GlobalMaxPool Identity MaxPool MaxRoiPool ReduceMax ReduceMin Reshape ReverseSequence "
-        "Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unique Unsqueeze"
-    ),
-    **_every("Concat Max Min", ()),
-    **_every("Pad ScatterElements ScatterND", (0, 2)),
-    "OneHot": (2,),
-    "TensorScatter": (0, 1),
-    "Where": (1, 2),
-}
 SUMS = frozenset({"Add", "Sub", "Sum"})
 # Elementwise operators that keep the size of numbers, or lessen it.
 KEEPS = frozenset(
@@ -61,28 +43,19 @@ NORMALIZING = frozenset(
 # Operators of which numbers near 0 that differ little make results that differ much.
 ROOTS = frozenset({"Log", "Pow", "Reciprocal", "Sqrt"})
 PERIODIC = frozenset({"Cos", "Sin", "Tan"})
-COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 SCALING = frozenset({"Div", "Mod", "Mul"})
 # Operators that take one number of many, whatever the size of the others.
 SELECTING = frozenset({"Clip", "Max", "Min", "Pad", "Where"})
 # Operators to which a number beyond 65504, beside ordinary ones, is as 65504.
 SATURATING = frozenset(
-    "ArgMax ArgMin Exp Greater GreaterOrEqual HardSigmoid Hardmax Less LessOrEqual LogSoftmax "
-    "ReduceLogSumExp ReduceMax ReduceMin Sigmoid Softmax Softsign Tanh TopK".split()
-)
+    "ArgMax ArgMin Exp HardSigmoid Hardmax LogSoftmax ReduceLogSumExp ReduceMax ReduceMin Sigmoid "
+    "Softmax Softsign Tanh TopK".split()
+) | (COMPARISONS - {"Equal"})
 COUNTING = frozenset({"CumSum", "Range"})  # whose results are places
 # The operand that places are read from.
 PLACES: Mapping[str, int] = {
     "DeformConv": 2, "GridSample": 1, "NonMaxSuppression": 0, "OneHot": 0, "RoiAlign": 1,
 }  # fmt: skip
-
-
-def list_moved(node: Node) -> Iterator[Value]:
-    """The operands whose elements are the results of a node in ``MOVES``."""
-    places = MOVES[node.op]
-    for at, value in enumerate(node.inputs):
-        if value is not None and (not places or at in places):
-            yield value
 
 
 def is_elementwise(op: str) -> bool:

@@ -16,9 +16,10 @@ from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
 from serde.spec import canonicalize, folding, inference, schema, shape_functions, simplify
 from serde.spec.expressions import Expressions
 from serde.spec.memo import memoize, number_attributes
+from serde.spec.traits import AXES_OPERANDS
 
 # Operators whose operands' contents or makers decide what they come to.
-BY_CONTENTS = frozenset({*simplify.RULES, *canonicalize.AXES, *shape_functions.SHAPE_FUNCTION_OPS})
+BY_CONTENTS = frozenset({*simplify.RULES, *AXES_OPERANDS, *shape_functions.SHAPE_FUNCTION_OPS})
 
 
 class TypedCall(NamedTuple):

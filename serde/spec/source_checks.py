@@ -8,12 +8,12 @@ from typing import Any
 
 from serde.errors import ConversionError, require, show_attribute
 from serde.ir.graph import Node, show_shape
-from serde.spec import canonicalize, schema
+from serde.spec import schema
 from serde.spec.memo import memoize, number_attributes
+from serde.spec.traits import AXIS, QUANTIZES
 
 _legal: dict[Any, bool] = {}  # forms of nodes that are right
 MOST_INPUTS = 1 << 16  # of a node
-AXIS_OF_DATA = canonicalize.AXIS - {"DequantizeLinear", "QuantizeLinear"}  # those may have no axes
 DIRECTION = {"direction": ("forward", "reverse", "bidirectional")}
 LOSS = {"reduction": ("none", "mean", "sum")}
 SCATTER = {"reduction": ("none", "add", "mul", "max", "min")}
@@ -155,5 +155,5 @@ def _check_ranks(node: Node) -> None:
     if len(x.shape) < least:
         raise ConversionError(f"{node.op} of {show_shape(x.shape)}: it takes {least} axes")
     axis = node.attrs.get("axis")
-    if node.op in AXIS_OF_DATA and isinstance(axis, int):
+    if node.op in AXIS - QUANTIZES and isinstance(axis, int):  # of those data may have no axes
         require(-len(x.shape) <= axis <= len(x.shape), f"axis {axis} of {show_shape(x.shape)}")

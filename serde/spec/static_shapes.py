@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serde.ir.graph import Shape
+from serde.spec.traits import BROADCASTS, COMPARISONS, ELEMENTWISE
 
 MOST_SIZE = (1 << 63) - 1
 Rule = Callable[[Sequence[Any], Mapping[str, Any]], "Shape | None"]
@@ -131,10 +132,9 @@ SHAPES: dict[str, Rule] = {
     "GlobalAveragePool": _global_pool, "GlobalMaxPool": _global_pool, "MatMul": _matmul,
     "Gemm": _gemm, "LayerNormalization": _layer_norm, "Softmax": _along_axis,
     "LogSoftmax": _along_axis,
-    **dict.fromkeys(("Add", "And", "Div", "Mul", "Or", "Sub", "Xor"), _broadcast),
-    **dict.fromkeys(
-        "Relu Sigmoid Tanh Exp Log Sqrt Neg Abs Erf Ceil Floor LeakyRelu Elu Selu Softplus "
-        "Softsign HardSigmoid HardSwish Gelu Reciprocal Sin Cos Round Sign Mish".split(), _same),
+    # but for those of two element types, and of an attribute whose lack onnx refuses
+    **dict.fromkeys(BROADCASTS - COMPARISONS - {"BitShift", "Pow", "Where"}, _broadcast),
+    **dict.fromkeys(ELEMENTWISE - {"Cast", "Clip", "IsInf", "IsNaN"}, _same),
 }  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from serde.errors import InvalidGraph, SerdeError
 from serde.ir.graph import IR_OPSET, Graph, Node, Value
-from serde.spec import canonicalize, schema
+from serde.spec import schema
+from serde.spec.traits import AXIS
 
 
 def check(graph: Graph) -> None:
@@ -79,6 +80,6 @@ def check_defaults(node: Node) -> None:
 def check_axes(node: Node) -> None:
     """Axes count from the front wherever the rank is known."""
     axis, x = node.attrs.get("axis"), node.inputs[0] if node.inputs else None
-    ranked = node.op in canonicalize.AXIS and x is not None and x.shape is not None
+    ranked = node.op in AXIS and x is not None and x.shape is not None
     if ranked and isinstance(axis, int) and axis < 0:
         raise InvalidGraph(f"node {node.name!r} ({node.op}) counts axis {axis} from the back")

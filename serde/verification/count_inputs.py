@@ -9,14 +9,8 @@ import numpy as np
 
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.number_sizes import measure
-from serde.spec.number_traits import (
-    COMPARISONS,
-    MATRIX_PRODUCTS,
-    MOVES,
-    PERIODIC,
-    is_elementwise,
-    list_moved,
-)
+from serde.spec.number_traits import MATRIX_PRODUCTS, PERIODIC, is_elementwise
+from serde.spec.traits import COMPARISONS, MOVES, list_moved
 from serde.verification.input_uses import Readers, table_size
 
 Array = np.ndarray[Any, Any]

@@ -9,6 +9,7 @@ from serde.ir.graph import IR_OPSET, DType
 from serde.legalize.convert import raise_to_ir
 from serde.spec import canonicalize, schema
 from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.traits import AXES_OPERANDS, AXIS
 from tests.onnx_live import decode_text, model_of, run, run_model
 
 F32 = DType.FLOAT32
@@ -76,13 +77,13 @@ def test_implied_attributes_are_written_out(op, shapes, consts, attrs, written):
 
 
 def test_every_implied_rule_and_every_axis_is_of_an_operator_the_ir_has_or_had():
-    for op in {*canonicalize.IMPLIED, *canonicalize.AXIS, *canonicalize.AXES}:
+    for op in {*canonicalize.IMPLIED, *AXIS, *AXES_OPERANDS}:
         opsets = [v for v in range(1, IR_OPSET + 1) if schema.find(op, v)]
         assert opsets, op
-    for op in canonicalize.AXIS:
+    for op in AXIS:
         versions = [o for v in range(1, IR_OPSET + 1) if (o := schema.find(op, v))]
         assert any("axis" in o.attributes for o in versions), op
-    for op, at in canonicalize.AXES.items():
+    for op, at in AXES_OPERANDS.items():
         assert schema.operator(op).inputs[at].name == "axes", op
 
 
@@ -93,7 +94,7 @@ def test_every_operator_with_one_axis_attribute_counts_it_from_the_front():
         "OneHot": "its axis counts those of the output",
     }
     for op in schema.names(IR_OPSET):
-        if "axis" in schema.operator(op).attributes and op not in canonicalize.AXIS:
+        if "axis" in schema.operator(op).attributes and op not in AXIS:
             assert op in other, op
 
 

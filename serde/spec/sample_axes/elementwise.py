@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serde.ir.graph import Node
+from serde.spec.traits import BROADCASTS, ELEMENTWISE, REDUCES
 
 from .table import (
     ANY,
@@ -22,12 +23,8 @@ from .table import (
 )
 
 sample_axes(
-    "Abs Acos Acosh Add And Asin Asinh Atan Atanh Bernoulli BitCast BitShift BitwiseAnd BitwiseNot "
-    "BitwiseOr BitwiseXor Cast Ceil Celu Clip Cos Cosh Div Dropout Elu Equal Erf Exp Floor Gelu "
-    "Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual "
-    "Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow RandomNormalLike RandomUniformLike "
-    "Reciprocal RegexFullMatch Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt "
-    "StringConcat Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Where Xor"
+    " ".join(ELEMENTWISE | BROADCASTS) + " Bernoulli BitCast Dropout Identity PRelu "
+    "RandomNormalLike RandomUniformLike RegexFullMatch StringConcat SwiGLU"
 )(align_operands)
 
 
@@ -57,10 +54,7 @@ def arg_reduce(node: Node) -> Iterator[SampleAxis]:
     return _reduced_axes(node, (attribute_axis(node, 0),))
 
 
-@sample_axes(
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
-    "ReduceSum ReduceSumSquare"
-)
+@sample_axes(" ".join(REDUCES))
 def reduce(node: Node) -> Iterator[SampleAxis]:
     """The axes that are not reduced."""
     axes = known_integers(node, 1)

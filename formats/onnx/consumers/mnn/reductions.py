@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from serde.ir.graph import Value
 from serde.rewrite.rules import RuleTable
-from serde.spec.canonicalize import REDUCTIONS
+from serde.spec.traits import REDUCES
 from serde.version_converter.adapters.reduction import reduce_nothing
 
 from ..reductions import multiply_sizes, read_axes
@@ -24,7 +24,7 @@ SUMS: Mapping[str, str] = MappingProxyType(
 
 def legalize_reductions(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    legalize.for_each(op for op in REDUCTIONS if op != "ReduceLogSumExp")(legalize_reduction)
+    legalize.for_each(op for op in REDUCES if op != "ReduceLogSumExp")(legalize_reduction)
 
 
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from serde.rewrite.rules import RuleTable
-from serde.spec.canonicalize import REDUCTIONS
+from serde.spec.traits import REDUCES
 from serde.version_converter.adapters.reduction import reduce_nothing
 
 from ..reductions import read_axes
@@ -17,7 +17,7 @@ MOST_AXES = 4  # of a tensor
 
 def legalize_reductions(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    legalize.for_each(REDUCTIONS)(legalize_reduction)
+    legalize.for_each(REDUCES)(legalize_reduction)
 
 
 def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):

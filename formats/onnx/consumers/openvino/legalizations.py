@@ -14,8 +14,8 @@ from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
-from serde.spec.canonicalize import REDUCTIONS
 from serde.spec.schema import ELEMENT_CODES
+from serde.spec.traits import REDUCES
 from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
@@ -73,7 +73,7 @@ def is_transposed_column(g, x: Value, axes: Value | None) -> bool:
     return is_moved and is_listed and any(not isinstance(d, int) or d == 1 for d in x.ranked_shape)
 
 
-@legalize.for_each(REDUCTIONS)
+@legalize.for_each(REDUCES)
 def legalize_reduction(op, g, x, axes=None, **form):
     """OpenVINO reduces integers in float32, and gets arithmetic wrong that it joins to that."""
     if (product := multiply_sizes(op, g, x, **form)) is not None:

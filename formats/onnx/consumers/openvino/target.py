@@ -9,7 +9,7 @@ from __future__ import annotations
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Node
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
-from serde.spec.canonicalize import REDUCTIONS
+from serde.spec.traits import REDUCES
 
 from ..illegal_forms import (
     check_suppressed,
@@ -120,7 +120,7 @@ def check_cast(node: Node) -> str | None:
 LISTS = frozenset({
     ("ConstantOfShape", 0), ("Expand", 1), ("Pad", 1), ("Pad", 3), ("Reshape", 1), ("Resize", 1),
     ("Resize", 2), ("Resize", 3), ("Slice", 1), ("Slice", 2), ("Slice", 3), ("Slice", 4),
-    ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), *((op, 1) for op in REDUCTIONS),
+    ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), *((op, 1) for op in REDUCES),
 })  # fmt: skip
 FORMS: dict[str, list[IllegalForm]] = {
     "Cast": [check_cast],
@@ -137,7 +137,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Squeeze": [require_known_axes("OpenVINO"), require_constants("OpenVINO", 1)],
     "TopK": [check_count],
     "Unique": [check_unique],
-    **{op: [require_constants("OpenVINO", 1)] for op in REDUCTIONS},
+    **{op: [require_constants("OpenVINO", 1)] for op in REDUCES},
     "Unsqueeze": [require_constants("OpenVINO", 1)],
 }
 OF_ANY = (check_elements, require_int32("OpenVINO"))

@@ -9,7 +9,7 @@ from serde.decompositions.table import add_decompositions
 from serde.ir.dim_expr import Elements, product, shape_data_of, split_coefficient
 from serde.ir.graph import DType, Node, Shape
 from serde.legalize.target import IllegalForm, Target, TypeConstraints
-from serde.spec.canonicalize import REDUCTIONS
+from serde.spec.traits import REDUCES
 
 from ..illegal_forms import (
     check_suppressed,
@@ -243,7 +243,7 @@ FORMS: dict[str, list[IllegalForm]] = {
     "Tile": [check_sizes],
     "TopK": [check_ranks],
     "Unsqueeze": [require_constants("tract", 1)],
-    **{op: [require_constants("tract", 1)] for op in REDUCTIONS},
+    **{op: [require_constants("tract", 1)] for op in REDUCES},
 }
 WIDE_CONSTANTS = require_int32("tract")
 TRACT = Target(
