@@ -18,6 +18,7 @@ from serde.errors import UnsupportedOp, require
 from serde.ir.graph import DType, Graph, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
+from serde.spec.traits import MOVES, WRAPS
 
 from ..version_converter.adapters.common import BYTES, cast
 from ..version_converter.adapters.quantization import (
@@ -69,14 +70,11 @@ GRIDS = {
     DType.FLOAT8E5M2FNUZ: Grid(3, -15, 57344.0, NAN),
     DType.FLOAT4E2M1: Grid(2, 0, 6.0, None),
 }
-# Operators that give elements as they took them.
-MOVING = frozenset(
-    "Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad "
-    "Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze Where "
-    "Abs Clip Max MaxPool Min Neg ReduceMax ReduceMin Relu TopK".split()
-)
-# Operators of integers: those of which a result may wrap around, and those of which none does.
-WRAPPING = frozenset("Add BitwiseNot CumSum MatMul Mul Neg ReduceSum Sub Sum".split())
+# Operators that give elements as they took them; those that scatter may add them up.
+EXACT = frozenset({"Abs", "Clip", "Neg", "Relu", *MOVES}) - {
+    "Dropout", "ScatterElements", "ScatterND",
+}  # fmt: skip
+# Operators of integers of which no result exceeds its type.
 STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
 TYPED = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")  # they name a type, or leave one
 PRODUCTS = ("ConvInteger", "MatMulInteger")  # of bytes only
@@ -270,8 +268,8 @@ def require_exact(
     out_ties = {o.tie for o in operator.outputs}
     for tie in ties.keys() & out_ties:
         dtype = ties[tie]
-        is_exact = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
-        if op not in MOVING and op not in BODIES and not is_exact:
+        is_exact = INTEGERS.get(dtype, 0) >= 16 and op in WRAPS | STAYING
+        if op not in EXACT and op not in BODIES and not is_exact:
             raise UnsupportedOp(_explain_unsupported(op, dtype, dtype in emulated.target))
     return ties
 
@@ -289,7 +287,7 @@ def _explain_unsupported(op: str, dtype: DType, never: bool) -> str:
 def wrap_integers(g: Any, op: str, ties: Mapping[str, DType], result: Any) -> Any:
     """The result of an operator, within the integers it stands for."""
     dtype = next((d for d in ties.values() if INTEGERS.get(d, 0) >= 16), None)
-    return result if dtype is None or op not in WRAPPING else round_to_type(g, result, dtype, 1)
+    return result if dtype is None or op not in WRAPS else round_to_type(g, result, dtype, 1)
 
 
 def mark(emulated: EmulatedTypes, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],

@@ -11,6 +11,7 @@ from dataclasses import replace
 from serde.ir.graph import Node, Shape, Value
 from serde.passes.merge_reductions import find_reduced_axes
 from serde.rewrite.patterns import Neighbours, Patterns, orders
+from serde.spec.traits import EXTREMES
 
 NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 MOST = 1 << 16  # elements that are looked at
@@ -18,7 +19,7 @@ COMMUTATIVE = frozenset({"Add", "Mul"})
 patterns = Patterns()
 
 
-@patterns("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+@patterns(*EXTREMES, "ReduceMean", "ReduceProd", "ReduceSum")
 def drop_reduction(near: Neighbours, node: Node) -> Node | Value | None:
     """The operand of a reduction over axes of one element."""
     x, axes = node.inputs[0], find_reduced_axes(node)

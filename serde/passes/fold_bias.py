@@ -5,17 +5,17 @@ from __future__ import annotations
 from serde.ir.constants import make_lazy_constant
 from serde.ir.graph import DType, Node
 from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
+from serde.spec.traits import CONVOLVES
 
-CONVOLUTIONS = ("Conv", "ConvTranspose")
 FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})
-patterns = Patterns(*CONVOLUTIONS)
+patterns = Patterns(*CONVOLVES)
 
 
 @patterns("Add")
 def add_bias(near: Neighbours, node: Node) -> Node | None:
     """A convolution without a bias that nothing else reads has the constant as its bias."""
     for x, b in orders(node):
-        layer = near.sole_maker(node, x, *CONVOLUTIONS)
+        layer = near.sole_maker(node, x, *CONVOLVES)
         if layer is None or b is None or len(layer.inputs) > 2 or b.dtype not in FLOATS:
             continue
         shape = layer.outputs[0].shape

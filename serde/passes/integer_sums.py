@@ -22,9 +22,10 @@ from serde.passes.quantized_values import (
     is_of_constants,
     is_single,
 )
+from serde.spec.traits import RESHAPES, ROUNDS
 
-MOVES = ("Identity", "Reshape", "Squeeze", "Unsqueeze")
-ROUNDING = ("Cast", "Ceil", "Floor", "Round")
+MOVES = RESHAPES | {"Identity"}
+CASTS = ROUNDS | {"Cast"}
 PRODUCTS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
 F32 = DType.FLOAT32
 Emit = Callable[["Value | None"], Value]
@@ -122,7 +123,7 @@ def _find_divided(g: Any, value: Value, units: list[Value]) -> Value | None:
     """
     moves: list[Node] = []
     node = g.producer(value)
-    while node is not None and not node.domain and node.op in (*MOVES, *ROUNDING):
+    while node is not None and not node.domain and node.op in MOVES | CASTS:
         moves += [node] if node.op in MOVES else []
         value = node.inputs[0]
         node = g.producer(value)

@@ -12,13 +12,10 @@ import numpy as np
 from serde.ir.constants import make_constant
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
+from serde.spec.traits import ARRANGES, BROADCASTS, ELEMENTWISE, ROUNDS
 
 FLOATS = (DType.FLOAT32, DType.FLOAT64)
-# What decides integers by its last bits, and what hands numbers to it.
-ROUNDING = frozenset({"Ceil", "Floor", "QuantizeLinear", "Round"})
-ELEMENTWISE = frozenset(
-    "Abs Add Clip Div Max Min Mul Neg Relu Reshape Sign Sub Transpose Where".split()
-)
+PASSING = ELEMENTWISE | BROADCASTS | ARRANGES  # what hands numbers to what rounds them
 patterns = Patterns()
 
 
@@ -49,7 +46,7 @@ def _find_rounded(graph: Graph) -> set[Value | None]:
     """The values that elementwise operators take to one that rounds them."""
     rounded: set[Value | None] = set()
     for node in reversed(graph.nodes):
-        is_passed_on = node.op in ELEMENTWISE and not rounded.isdisjoint(node.outputs)
+        is_passed_on = node.op in PASSING and not rounded.isdisjoint(node.outputs)
         if is_passed_on or _rounds(node):
             rounded.update(node.inputs)
     return rounded
@@ -58,7 +55,7 @@ def _find_rounded(graph: Graph) -> set[Value | None]:
 def _rounds(node: Node) -> bool:
     if node.op == "Cast":
         return node.outputs[0].dtype not in FLOATS
-    return node.op in ROUNDING
+    return node.op in ROUNDS or node.op == "QuantizeLinear"
 
 
 def _multiply(a: Value, b: Value) -> Tensor | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from serde.ir.constants import make_integers
 from serde.ir.graph import DType, Node
 from serde.rewrite.patterns import Neighbours, Patterns, merge
+from serde.spec.traits import EXTREMES
 
-EXTREMES = frozenset({"ReduceMax", "ReduceMin"})
 PRECISE = frozenset({DType.FLOAT32, DType.FLOAT64})  # elements of which sums are merged
 patterns = Patterns()
 

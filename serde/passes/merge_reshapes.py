@@ -12,9 +12,9 @@ from typing import Any
 from serde.ir.constants import make_integers
 from serde.ir.graph import Graph, Node, Value
 from serde.rewrite.patterns import Neighbours, Patterns, merge
+from serde.spec.traits import RESHAPES
 
-RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
-REARRANGING = (*RESHAPING, "Transpose")
+REARRANGING = (*RESHAPES, "Transpose")
 unsqueezes, patterns = Patterns(), Patterns()
 
 

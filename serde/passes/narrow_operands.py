@@ -16,11 +16,7 @@ from serde.ir.graph import IR_OPSET, Graph, Node, Shape, Tensor, Value
 from serde.rewrite.patterns import Neighbours, Patterns, calls_of
 from serde.spec.folding import fold
 from serde.spec.inference import Type
-
-BROADCASTING = frozenset(
-    "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mod Mul Or Pow Sub Where "
-    "Xor".split()
-)
+from serde.spec.traits import BROADCASTS
 
 MOST = 1024  # elements of a constant that takes the place of several
 EXPANDING = ("Expand", "ConstantOfShape")
@@ -62,7 +58,7 @@ def expand_reshaped(near: Neighbours, node: Node) -> Node | None:
     return _expand(Tensor(tensor.dtype, target, lambda: tensor.load().reshape(target)), node)
 
 
-@patterns(*BROADCASTING)
+@patterns(*BROADCASTS)
 def narrow_operands_of(near: Neighbours, node: Node) -> Node | None:
     """The node with operands as they were before, where the result has the same shape."""
     sources = [_find_source(near, v) for v in node.inputs]
@@ -78,7 +74,7 @@ def narrow_operands_of(near: Neighbours, node: Node) -> Node | None:
     return None if operands == list(node.inputs) else replace(node, inputs=tuple(operands))
 
 
-@patterns("Cast", *BROADCASTING)
+@patterns("Cast", *BROADCASTS)
 def expand_computed(near: Neighbours, node: Node) -> Node | None:
     """An Expand of what a node computes of constants that are expanded."""
     sources = [_find_source(near, v) for v in node.inputs]

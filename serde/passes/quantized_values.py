@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from serde.ir.graph import DType, Node, Tensor, Value
+from serde.spec.traits import ARRANGES, CHOOSES, MOVES, NON_NEGATIVE, ZERO_FILLS
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 16  # nodes that are followed back
-NOT_NEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Softplus"})
-PASSING = frozenset(
-    "AveragePool Dropout Expand Flatten GlobalAveragePool GlobalMaxPool Identity MaxPool Reshape "
-    "Slice Split Squeeze Transpose Unsqueeze".split()
-)
-# Operators that give elements of their operands, or means of these; which operands these are (None:
-# all of them).
-MOVING: Mapping[str, tuple[int, ...] | None] = MappingProxyType(
-    dict.fromkeys(
-        "Compress DepthToSpace Expand Flatten Gather GatherElements GatherND Identity MaxPool "
-        "Reshape Resize ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu "
-        "Unsqueeze".split(),
-        (0,),
-    )
-    | {"Concat": None, "Max": None, "Min": None, "Where": (1, 2)}
-)
-ORDERED = frozenset({"Max", "MaxPool", "Min"})  # which choose by size: of positive scales only
-ZERO_FILLING = frozenset({"Trilu"})  # which put in 0, whatever the zero point is
+PASSING = ARRANGES | {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"}
+# Operators whose results are elements of operands, or means of these, and the places of these.
+MOVING = {op: MOVES[op] for op in ARRANGES | CHOOSES | ZERO_FILLS | {"Concat", "Where"}}
+MOVING["Resize"] = (0,)
 
 
 class Quantization(NamedTuple):
@@ -158,7 +144,7 @@ def _as_number(g: Any, value: Value, dtype: DType) -> Value:
 
 def _list_moved(node: Node) -> list[Value]:
     places = MOVING[node.op]
-    values = node.inputs if places is None else [node.inputs[i] for i in places]
+    values = [node.inputs[i] for i in places] if places else node.inputs
     return [v for v in values if v is not None]
 
 
@@ -166,7 +152,7 @@ def _move_real(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -
     """The real numbers of moved elements: those of the elements, moved."""
     is_positive = form.scale.tensor is not None and bool((form.scale.array() > 0).all())
     is_offset = not _is_same_zero(form.zero, None)
-    if (node.op in ORDERED and not is_positive) or (node.op in ZERO_FILLING and is_offset):
+    if (node.op in CHOOSES and not is_positive) or (node.op in ZERO_FILLS and is_offset):
         return None
     is_extended = node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize"
     if is_extended or (node.op == "MaxPool" and len(node.outputs) > 1):
@@ -215,7 +201,7 @@ def _is_not_negative(g: Any, x: Value) -> bool:
         node = g.producer(x)
         if node is None or node.domain or not node.inputs or node.inputs[0] is None:
             return False
-        if node.op in NOT_NEGATIVE:
+        if node.op in NON_NEGATIVE:
             return True
         if node.op == "Clip":
             low = node.inputs[1] if len(node.inputs) > 1 else None

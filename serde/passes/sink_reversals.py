@@ -16,12 +16,7 @@ from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_inputs
 from serde.ir.values_read import values_read
-
-ELEMENTWISE = frozenset(
-    "Abs Cast Ceil Clip Exp Floor LeakyRelu Neg Not Relu Round Sigmoid Sqrt Tanh".split()
-)
-BROADCAST = frozenset("Add Div Max Min Mul Sub".split())
-QUANTIZING = frozenset({"DequantizeLinear", "QuantizeLinear"})
+from serde.spec.traits import BROADCASTS, ELEMENTWISE, QUANTIZES
 
 
 class Reversal(NamedTuple):
@@ -130,11 +125,11 @@ def _commutes(node: Node, axes: frozenset[int]) -> bool:
     rank, last = len(x.shape), max(axes)
     if node.op in ELEMENTWISE:
         return True
-    if node.op in QUANTIZING:
+    if node.op in QUANTIZES:
         scale, axis = others[0], node.attrs.get("axis", 1)
         is_one = scale is not None and scale.shape in ((), (1,))
         return is_one or (axis not in axes and not node.attrs.get("block_size"))
-    if node.op in BROADCAST:
+    if node.op in BROADCASTS:
         return all(_is_repeated(v, axes, rank) for v in others)
     if node.op == "Conv" and last < rank:
         windows = (node.attrs.get("kernel_shape"), node.attrs.get("strides"))

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import UsageError
 from serde.ir.graph import Dim, Graph, Value
+from serde.spec.traits import COMPARISONS
 from serde.verification.count_inputs import find_masks
 from serde.verification.fitting_sizes import fitting_sizes
 from serde.verification.given_arrays import is_sequence
@@ -23,7 +24,6 @@ OTHER_SIZE, IMAGE_SIZE = 8, 64  # for other named dimensions; for those of an im
 # Operators with an operand of lengths, its place, and the attribute that says of which axis.
 LENGTHS = {"GatherND": (1, "batch_dims"), "ReverseSequence": (1, "time_axis")}
 LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
-ORDERED = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 MOST_STEPS = 1 << 16  # of a table of places
 
 
@@ -108,7 +108,7 @@ def find_length(value: Value, readers: Readers, ranges: Mapping[Value, Dim], dep
         axis = node.attrs.get(attribute, 0)
         if at == place and x is not None and x.shape and isinstance(axis, int):
             return x.shape[min(axis, len(x.shape) - 1)]
-        other = node.inputs[1 - at] if node.op in ORDERED else None
+        other = node.inputs[1 - at] if node.op in COMPARISONS - {"Equal"} else None
         if other is not None and (steps := _count_steps(other) or ranges.get(other)) is not None:
             return steps
         if (node.op in PASSED_ON or node.op == "Sub") and at == 0:

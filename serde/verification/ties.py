@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import Graph, Node, Value
+from serde.spec.traits import RESHAPES
 from serde.verification.compare_outputs import compare
 
 Array = np.ndarray[Any, Any]
-SORTING = frozenset({"ArgMax", "ArgMin", "NonMaxSuppression", "TopK", "Unique"})
-# Operators that move elements, or convert them, and compute nothing.
-MOVING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"})
+PASSING = RESHAPES | {"Cast", "Identity"}
 MOST_ROWS = 4096  # that are compared with each other
 NEAR = 1e-4  # of the largest number of a column
 SHARE_OF_ROWS = 0.01
@@ -44,7 +43,7 @@ def upstream_ops(graph: Graph, value: Value) -> set[str]:
 def are_tied_indices(graph: Graph, value: Value, got: Array, expected: Array, probe: Probe) -> bool:
     """Whether an output holds indices, and those that differ are indices of equal numbers."""
     makers = {v: node for node in graph.nodes for v in node.outputs}
-    while value in makers and makers[value].op in MOVING and makers[value].inputs[0] is not None:
+    while value in makers and makers[value].op in PASSING and makers[value].inputs[0] is not None:
         value = makers[value].inputs[0]  # type: ignore[assignment]
     node = makers.get(value)
     if node is None or not np.isfinite(got).all() or not np.isfinite(expected).all():

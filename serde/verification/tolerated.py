@@ -9,10 +9,11 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph
+from serde.spec.traits import EXTREMES, SORTS
 from serde.verification.compare_outputs import OutputComparison, compare_values
 from serde.verification.input_sets import NORMAL, NOT_FINITE, TIES, InputSet
 from serde.verification.source_runs import SourceModel
-from serde.verification.ties import SORTING, are_tied_indices, count_new_rows, upstream_ops
+from serde.verification.ties import are_tied_indices, count_new_rows, upstream_ops
 
 Array = np.ndarray[Any, Any]
 SEED = 1
@@ -28,7 +29,6 @@ EXACT = frozenset(
     "Not Or Pad ReduceMax ReduceMin Relu Reshape Round Sign Slice Split Sqrt Squeeze Sub Tile "
     "Transpose Unsqueeze Where Xor".split()
 )
-EXTREMES = frozenset({"ReduceMax", "ReduceMin"})  # to which NaN may be the largest, or none
 # Operators before which a rounding may decide between two neighbours.
 QUANTIZING = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 SHARE = 1 / 16  # of a difference; what the source itself moves by, as roundings inside add up
@@ -94,7 +94,7 @@ class Judge:
             if all(c.passed for c in again):
                 return again
         ops = upstream_ops(self.ir, value)
-        sorts = bool(ops & SORTING)
+        sorts = bool(ops & SORTS)
         rows = count_new_rows(at, got, expected) if sorts else None
         if rows:
             self._note(
@@ -120,6 +120,7 @@ class Judge:
                 "runtime's optimizers"
             )
             return _pass(diffs, what)
+        # where NaN may be the largest, or none
         if (sorts or ops & EXTREMES) and inputs.name in NOT_FINITE:
             self._note(
                 f"{value.name} on {inputs.name} inputs: runtimes sort and compare NaN in different "

@@ -9,6 +9,7 @@ from typing import Any
 from serde.errors import UnsupportedOp, require
 from serde.ir.graph import IR_OPSET, DType, Value
 from serde.spec import schema
+from serde.spec.traits import WRAPS
 
 WIDER: dict[DType, tuple[DType, ...]] = {
     DType.BFLOAT16: (DType.FLOAT32, DType.FLOAT64),
@@ -42,11 +43,6 @@ WIDTH_MATTERS = frozenset(
     "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike DequantizeLinear If "
     "Loop Not QuantizeLinear RandomNormalLike RandomUniformLike Scan SequenceMap".split()
 )
-# Operators whose integers may exceed the bounds of their element type, and wrap around.
-WRAPPING = frozenset(
-    "Add Conv ConvTranspose CumProd CumSum Einsum Gemm MatMul Mul Pow ReduceProd ReduceSum "
-    "ReduceSumSquare Sub Sum".split()
-)
 WRAPPERS = {"sequence": "seq", "optional": "optional"}
 
 
@@ -61,7 +57,7 @@ def wider_types(operator: schema.Operator, place: int, dtype: DType) -> tuple[DT
         return ()
     types = WIDER.get(dtype, ())
     is_result = operator.input(place).tie == operator.outputs[0].tie
-    wraps = operator.name in WRAPPING and is_result and dtype.kind in "iu" and dtype.bits < 32
+    wraps = operator.name in WRAPS and is_result and dtype.kind in "iu" and dtype.bits < 32
     return tuple(t for t in types if t.kind in "iu") if wraps else types
 
 

@@ -16,9 +16,9 @@ from serde.passes.batch.uniform import find_uniform_axes
 from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
 from serde.spec.sample_axes.table import attribute_axis
 from serde.spec.schema import find
+from serde.spec.traits import RESHAPES
 
 BY_PLACE = frozenset({"GatherND", "ScatterND"})
-RESHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 def place_outputs(state: State, node: Node) -> None:

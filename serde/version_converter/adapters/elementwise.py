@@ -7,11 +7,11 @@ from functools import partial, reduce
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.spec import schema
+from serde.spec.traits import BROADCASTS
 
 from . import decomposition, downgrades, upgrades
 from .common import END, FLOATS, broadcast_shapes, cast, reshape_exactly
-
-BROADCASTING = "Add And Div Equal Greater Less Mul Or Pow Sub Xor"
 
 
 def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
@@ -24,8 +24,9 @@ def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int 
     return g[op](a, b)
 
 
-for _op in BROADCASTING.split():
-    upgrades[7](_op)(partial(align_broadcast, _op))
+for _op in BROADCASTS:
+    if schema.first_version(_op) == 1 and "broadcast" in schema.operator(_op, 6).attributes:
+        upgrades[7](_op)(partial(align_broadcast, _op))
 
 
 def drop_consumed_inputs(op, g, *operands: Value, consumed_inputs: Ints | None = None, **rest):
