@@ -7,10 +7,8 @@ from functools import cache
 import numpy as np
 
 from serde.ir.graph import Graph
+from serde.spec.traits import INTEGER_PRODUCTS, LAYERS, QUANTIZES
 
-INTEGER_PRODUCTS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
-LAYERS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})  # of integers between these:
-PAIR = frozenset({"DequantizeLinear", "QuantizeLinear"})
 INEXACT = (
     "int8 products, which frameworks, the source's among them, compute inexactly on this processor "
     "(it has no VNNI instructions); compare on one that has"
@@ -51,7 +49,7 @@ def describe_inexactness(graph: Graph) -> str:
     Integers are multiplied as such, or as floats between dequantization and quantization.
     """
     operators = {n.op for n in graph.all_nodes() if not n.domain}
-    pairs = operators >= PAIR and not LAYERS.isdisjoint(operators)
+    pairs = operators >= QUANTIZES and not LAYERS.isdisjoint(operators)
     if INTEGER_PRODUCTS.isdisjoint(operators) and not pairs:
         return ""
     return "" if adds_int8_exactly() else INEXACT

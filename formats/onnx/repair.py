@@ -24,6 +24,7 @@ from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
 from serde.legalize.target import opset_target
 from serde.rewrite.rules import RuleTable
+from serde.spec.traits import BROADCASTS
 
 from .external_data_paths import resolver
 from .moved_attributes import move_attributes
@@ -33,7 +34,7 @@ from .writer import least_ir_version, write_model
 
 LEAST_IR, INPUTS_OPTIONAL_IR = 3, 4
 OPSET_FOR_IR = {1: 1, 2: 1, 3: 7, 4: 9, 5: 10, 6: 11, 7: 13, 8: 17, 9: 19, 10: 21}
-ELEMENTWISE = frozenset("Add Sub Mul Div Pow Min Max Clip PRelu Where Sum Gemm MatMul".split())
+ONE_TYPE = BROADCASTS | {"Clip", "Gemm", "MatMul", "PRelu"}
 
 
 @within_command()
@@ -285,7 +286,7 @@ def _mend_shape(
         if value is None or value.shape is None:
             yield value
             continue
-        if node.op in ELEMENTWISE and DType.FLOAT32 in floats and _is_double(value):
+        if node.op in ONE_TYPE and DType.FLOAT32 in floats and _is_double(value):
             changes.append(f"{where}: float64 constant {value.name!r} becomes float32")
             value = g.const(value.array().astype(np.float32), name=value.name)
         if node.op == "PRelu" and at == 1 and _is_bare_slope(x, value):

@@ -14,13 +14,11 @@ import numpy as np
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.traits import ARRANGES
 from serde.version_converter.adapters.elementwise import round_half_to_even
 
 LARGEST = 2**24  # up to which float32 has all integers
 COMBINING = frozenset({"Abs", "Add", "Concat", "Max", "Min", "Mul", "Neg", "Sub"})
-MOVING = frozenset(  # operators of which the first operand has the numbers
-    "Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze".split()
-)
 DEEPEST = 8  # nodes that a divisor is followed back through
 
 
@@ -108,8 +106,8 @@ def is_integer_valued(g, y: Value, depth: int = 0) -> bool:
         return False
     if node.op in COMPARISONS:
         return True
-    operands = node.inputs[:1] if node.op in MOVING or node.op == "Cast" else node.inputs
-    follows = node.op in MOVING or node.op in COMBINING or node.op == "Cast"
+    operands = node.inputs[:1] if node.op in ARRANGES or node.op == "Cast" else node.inputs
+    follows = node.op in ARRANGES or node.op in COMBINING or node.op == "Cast"
     return follows and all(v is not None and is_integer_valued(g, v, depth + 1) for v in operands)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from serde.ir.graph import DType, Node, Value
+from serde.spec.traits import ARRANGES
 
 Range = tuple[int, int]  # the least and the largest element
 
@@ -18,9 +19,6 @@ MOST_NODES = 16  # that are followed from a value back
 UINT8_MOST = 255
 INT32_MOST = 2**31 - 1
 FLOAT32_EXACT = 1 << 24  # up to here a float32 counts exactly
-MOVEMENT = frozenset(
-    "Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze".split()
-)
 
 
 def integer_range(g, x: Value) -> Range:
@@ -67,7 +65,7 @@ def _range_of_node(node: Node, limits: Range, range_of: Callable[[Value], Range]
     op, x = node.op, node.inputs[0]
     if x is None or x.type.kind not in "iub":
         return limits
-    if op == "Cast" or op in MOVEMENT:
+    if op == "Cast" or op in ARRANGES:
         return range_of(x)
     if op == "Pad" and node.attrs.get("mode", "constant") != "constant":
         return range_of(x)

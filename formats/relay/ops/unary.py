@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
+from serde.spec.traits import COMPARISONS
 from serde.version_converter.adapters.activation import hyperbolic, inverse_hyperbolic
 from serde.version_converter.adapters.elementwise import sign
 
@@ -160,7 +161,6 @@ DYNAMIC = {
     "Sin": dynamic_sine,
     "Sinh": partial(hyperbolic, "Sinh"),
 }
-ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
 
 @legalizations.for_each((*DYNAMIC, "Relu"))
@@ -185,7 +185,7 @@ def compares_floats(g, x: Value) -> bool:
     while stack:
         node = g.producer(stack.pop())
         inputs = [v for v in node.inputs if v is not None] if node is not None else []
-        if node is not None and node.op in ORDERS and inputs[0].type.kind == "f":
+        if node is not None and node.op in COMPARISONS and inputs[0].type.kind == "f":
             return True
         stack += [v for v in inputs if v.dtype is DType.BOOL and v not in seen]
         seen.update(inputs)

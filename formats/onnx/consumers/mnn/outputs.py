@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_inputs
+from serde.spec.traits import RESHAPES
 
 from ..used_names import used_names
 
 # Operators that MNN moves behind the next one, whose result it then returns for theirs.
-MOVED = frozenset("Flatten Identity Reshape Squeeze Unsqueeze".split())
+MOVED = RESHAPES | {"Identity"}
 CLIPPING = frozenset(("LeakyRelu", "Relu"))  # which it joins with moves
 
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from serde.ir.graph import Graph, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
+from serde.spec.traits import BROADCASTS
 
 from ..used_names import used_names
 from .outputs import copy_shared_outputs
-
-ELEMENTWISE = frozenset("Add Div Equal Greater Less Max Min Mod Mul Pow Sub".split())
 
 
 def prepare(graph: Graph) -> Graph:
@@ -27,7 +26,7 @@ def flatten_first_operands(graph: Graph) -> Graph:
     names, nodes = used_names(graph), []
     for node in graph.nodes:
         first, second = (*node.inputs, None, None)[:2]
-        if node.op in ELEMENTWISE and first is not None and is_wide_number(first, second):
+        if node.op in BROADCASTS and first is not None and is_wide_number(first, second):
             if first not in flat:
                 number = Tensor.of(first.array().reshape(1))
                 flat[first] = Value(names.fresh(first.name), first.dtype, (1,), number)

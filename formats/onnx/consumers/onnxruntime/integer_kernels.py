@@ -18,13 +18,13 @@ from serde.ir.graph import DType, Graph, Node, Source, Value
 from serde.passes.int8_weights import count_uint8_weights, use_int8_weights
 from serde.rewrite.clone import clone_graph
 from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.traits import CONVOLVES
 
 LAYER = "integer_kernels"  # what the nodes that choose are called
 BRANCHES = FAST, EXACT = "int8", "uint8"
 DATA, WEIGHT = 255, 127  # the largest uint8 and int8
 ROWS, DEPTH, COLUMNS = 4, 16, 16  # of matrices that take the kernels of convolutions
 # Layers of floats that ONNX Runtime does not optimize in a subgraph if its weights are outside.
-FLOAT_LAYERS = frozenset({"Conv", "ConvTranspose"})
 FUSED = frozenset({"Add", "Cast", "Mul"})  # which ONNX Runtime joins to a product before them
 NOTE = (
     "{count} product(s) of integers are in the file twice, with weights of int8 and of uint8: "
@@ -76,7 +76,7 @@ def _find_spans(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
     """The nodes from the first to the last product between convolutions of floats."""
     start = stop = 0
     for at, node in enumerate(nodes):
-        if node.op in FLOAT_LAYERS and start < stop:
+        if node.op in CONVOLVES and start < stop:
             yield start, stop
             start = stop
         elif _has_product(node):

@@ -10,6 +10,7 @@ import numpy as np
 
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Value
+from serde.spec.traits import NON_NEGATIVE
 from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import (
     Windows,
@@ -19,8 +20,6 @@ from serde.version_converter.adapters.pooling import (
     pad_dynamically,
     pad_window_axes,
 )
-
-NONNEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Sqrt"})
 
 
 def legalize_pool(g: Any, node: Any) -> Any:
@@ -68,7 +67,7 @@ def _join_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
 
 def _is_nonnegative(g: Any, x: Value) -> bool:
     node = g.producer(x)
-    return node is not None and not node.domain and node.op in NONNEGATIVE
+    return node is not None and not node.domain and node.op in NON_NEGATIVE
 
 
 def _find_zero_pad(g: Any, x: Value) -> Any:

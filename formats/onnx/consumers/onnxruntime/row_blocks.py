@@ -18,14 +18,10 @@ from serde.ir.graph import DType, Graph, Node, Shape, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.patterns import Neighbours
 from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.traits import BROADCASTS, ELEMENTWISE, QUANTIZES
 
 from ..used_names import used_names
 
-# Operators that compute each number of a tensor, of constants, and of that number of another.
-BY_ELEMENT = frozenset(
-    """Abs Add Cast Clip DequantizeLinear Div Elu HardSigmoid LeakyRelu Max Min Mul QuantizeLinear
-    Relu Round Sigmoid Softplus Sqrt Sub Tanh""".split()
-)
 LEAST = 250_000  # numbers of a product that are worth the blocks: 1 MB of float32
 LEAST_OF_SAMPLE = 150_000  # where there may be several samples
 SMALLEST, LARGEST = 1 << 14, 100_000  # numbers of a block
@@ -103,7 +99,9 @@ def _find_next(x: Value, near: Neighbours) -> Region | None:
     (node,) = readers
     if node.op == "Reshape" and node.inputs[0] is x:
         return _find_multiply_add(x, node, near)
-    if node.op not in BY_ELEMENT or len(node.outputs) != 1 or node.outputs[0].shape != x.shape:
+    if len(node.outputs) != 1 or node.outputs[0].shape != x.shape:
+        return None
+    if node.op not in ELEMENTWISE | BROADCASTS | QUANTIZES:
         return None
     others = [v for v in node.inputs if v is not None and v is not x]
     fed = [v for v in others if v.tensor is None]

@@ -9,14 +9,13 @@ import numpy as np
 
 from serde.ir.graph import Value
 from serde.rewrite.rules import RuleTable
+from serde.spec.traits import ARRANGES
 
 EXACT = 2**24  # float32 has all integers up to it
 SMALL = frozenset(
     "ArgMax ArgMin NonZero Range Shape Size".split()
 )  # places and numbers of elements
-MOVES = frozenset(
-    "Cast Concat Expand Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze".split()
-)
+MOVES = ARRANGES | {"Cast", "Concat"}
 # What holds of the difference to 0 where two integers are the same float32.
 ORDERS: Mapping[str, str] = MappingProxyType(
     {"Greater": "Greater", "GreaterOrEqual": "Greater", "Less": "Less", "LessOrEqual": "Less"}
@@ -58,5 +57,6 @@ def is_small(g, x: Value) -> bool:
     node = g.producer(x)
     if x.shape_data is not None or (node is not None and node.op in SMALL):
         return True
-    moved = node is not None and node.op in MOVES and node.inputs[0].type.kind in "iub"
-    return moved and all(is_small(g, v) for v in node.inputs[: None if node.op == "Concat" else 1])
+    if node is None or node.op not in MOVES or node.inputs[0].type.kind not in "iub":
+        return False
+    return all(is_small(g, v) for v in node.inputs[: None if node.op == "Concat" else 1])

@@ -16,6 +16,7 @@ from serde.ir.graph import DType, Graph, Node, Value, show_shape
 from serde.legalize.target import Target
 from serde.rewrite import custom_ops
 from serde.spec import schema
+from serde.spec.traits import BROADCASTS
 
 from ..shared_sizes import require_shared_sizes
 from ..support_table import MEASURED
@@ -26,10 +27,6 @@ from .support_table import SUPPORTED
 OPSET = 17  # the opset the importer was measured at
 IMPORTER = "TVM's importer into Relax"
 DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
-BROADCASTING = frozenset(
-    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less "
-    "LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor".split()
-)
 SIZED = frozenset("ConstantOfShape Expand Pad Reshape Resize Slice Tile TopK".split())
 
 
@@ -98,7 +95,7 @@ class Relax(Target):
             if node.op not in SYMBOLIC:
                 wrong = f"which {IMPORTER} gets wrong for {node.op}"
                 return f"{sizes} are symbolic, {wrong}: give numbers (--static, --input)"
-        return _illegal_broadcast(node) if node.op in BROADCASTING else None
+        return _illegal_broadcast(node) if node.op in BROADCASTS | {"PRelu"} else None
 
     def illegal_value(self, value: Value) -> str | None:
         """Why there is no such input."""

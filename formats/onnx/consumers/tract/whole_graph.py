@@ -8,13 +8,9 @@ import numpy as np
 
 from serde.ir.constants import make_constant
 from serde.ir.graph import Dim, Graph, Node, Tensor, Value
+from serde.spec.traits import BROADCASTS
 
 from ..used_names import used_names
-
-BROADCASTING = frozenset(
-    """Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mul Or Pow PRelu Sub
-    Sum Where Xor""".split()
-)
 
 
 def prepare(graph: Graph) -> Graph:
@@ -42,7 +38,7 @@ def prepare(graph: Graph) -> Graph:
 def _find_mixed_axes(node: Node) -> dict[int, int]:
     """The axes of a result to which operands have a name and a number of 2 or more, and that."""
     y = node.outputs[0] if len(node.outputs) == 1 else None
-    if node.op not in BROADCASTING or node.domain or y is None or not y.shape:
+    if node.op not in BROADCASTS | {"PRelu"} or node.domain or y is None or not y.shape:
         return {}
     operands = [v.shape for v in node.inputs if v is not None and v.shape is not None]
     mixed = {}
