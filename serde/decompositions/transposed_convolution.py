@@ -15,6 +15,12 @@ from serde.ir.graph import Value
 FROM_THE_FRONT = -(2**63)  # the end of a Slice that runs backwards through all
 
 
+def reverse(g, x: Value, axes: Sequence[int]) -> Value:
+    """``x`` backwards along ``axes``."""
+    n = len(axes)
+    return g.Slice(x, [-1] * n, [FROM_THE_FRONT] * n, list(axes), [-1] * n) if n else x
+
+
 class Phase(NamedTuple):
     """Every ``stride``-th row of a result: a convolution by ``taps`` rows of the kernel.
 

@@ -8,18 +8,18 @@ result. What is padded at the other end beyond need, no window reaches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from serde.decompositions.transposed_convolution import FROM_THE_FRONT
+from serde.decompositions.transposed_convolution import reverse
 from serde.ir.builder import Builder
 from serde.ir.geometry import same_pads
 from serde.ir.graph import Dim, Graph, Node, Value
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.traits import WINDOWS
 
-WINDOWS = frozenset({"AveragePool", "Conv", "LpPool", "MaxPool"})
+UNLIKE = {"ConvTranspose", "QLinearConv"}  # with pads of the result, or weights further behind
 LARGEST_STRIDE = 2
 EVEN_AND_ODD = (1 << 20, (1 << 20) + 1)
 
@@ -36,7 +36,7 @@ def settle_same_pads(graph: Graph) -> Graph:
 
 def _is_open(node: Node) -> bool:
     """Whether a node's pads are not known, and might be."""
-    is_window = node.op in WINDOWS and not node.domain and len(node.outputs) == 1
+    is_window = node.op in WINDOWS - UNLIKE and not node.domain and len(node.outputs) == 1
     if not is_window or "kernel_shape" not in node.attrs:
         return False
     if not str(node.attrs.get("auto_pad", "")).startswith("SAME"):
@@ -62,8 +62,8 @@ def _settle(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         ends.append(both)
         reversed_axes += [axis] * is_reversed
     attrs["pads"] = [begin for begin, _ in ends] + [end for _, end in ends]
-    first = [_reverse(g, v, reversed_axes) for v in inputs[:2]]
-    return _reverse(g, g.emit(node.op, [*first, *inputs[2:]], attrs), reversed_axes)
+    first = [v and reverse(g, v, reversed_axes) for v in inputs[:2]]
+    return reverse(g, g.emit(node.op, [*first, *inputs[2:]], attrs), reversed_axes)
 
 
 def _find_pads(
@@ -78,11 +78,3 @@ def _find_pads(
     most = [max(begin_or_end) for begin_or_end in zip(*pads, strict=True)]
     begins_alike = pads[0][0] == pads[1][0]
     return (False, *most) if begins_alike else (True, *most[::-1])
-
-
-def _reverse(g: Any, value: Value | None, axes: Sequence[int]) -> Any:
-    """``value`` backwards along ``axes``."""
-    if value is None or not axes:
-        return value
-    n = len(axes)
-    return g.Slice(value, [-1] * n, [FROM_THE_FRONT] * n, list(axes), [-1] * n)

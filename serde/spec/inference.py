@@ -21,6 +21,7 @@ from serde.spec.memo import LONGEST, MOST, memoize, number_attributes
 from serde.spec.node_checks import check_operands
 from serde.spec.onnx_library import MOST_SIZE, RANK, sizes_of
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
+from serde.spec.traits import WINDOWS
 
 SMALL = 1024  # constants up to this many elements take part in shape inference
 UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
@@ -78,7 +79,7 @@ def infer(
         return (types[0]._replace(shape=inputs[0].shape), *types[1:])
     if operator.name == "Einsum":
         return (types[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
-    if operator.name in shape_functions.WINDOW_OPS:
+    if operator.name in WINDOWS:
         shape = shape_functions.refine_window(operator.name, inputs[0], attrs, types[0].shape)
     elif operator.name == "STFT":
         shape = shape_functions.refine_stft(inputs, attrs, types[0].shape)

@@ -15,10 +15,6 @@ SHAPE_FUNCTION_OPS = {
     "Concat": 0, "ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1, "Resize": 3,
     "Tile": 1, "TopK": 1,
 }  # fmt: skip
-# Operators whose sizes along the axes of a window follow from its attributes.
-WINDOW_OPS = frozenset(
-    "AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split()
-)
 RANK = 64  # the longest list followed
 
 

@@ -64,6 +64,8 @@ REDUCES = frozenset(
 )
 EXTREMES = REDUCES & CHOOSES
 
+# Whose windows go over the axes behind samples and channels, with ``auto_pad``.
+WINDOWS = frozenset("AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split())
 CONVOLVES = frozenset({"Conv", "ConvTranspose"})
 LAYERS = CONVOLVES | {"Gemm", "MatMul"}  # products with weights, which are the second operand
 INTEGER_PRODUCTS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})

@@ -16,6 +16,7 @@ from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, Graph, Value
 from serde.passes.change_batch import fix_dimensions
 from serde.passes.dce import drop_dead
+from serde.spec.traits import BROADCASTS
 
 LARGEST = 4096
 MOST_NODES = 50_000  # rewritten in search of two sides that differ
@@ -24,7 +25,6 @@ USUAL = (224, 299, 28, 32, 64, 227, 256, 112, 96, 128, 160, 192, 240, 300, 320, 
          480, 512, 600, 608, 640, 800, 1024)  # fmt: skip
 POWERS = (64, 32, 16, 8, 4, 2, 1)  # a side that is a multiple of a larger one is preferred
 OTHER_SIDES = (32, 48, 64, 96, 100, 112, 128, 160, 192, 224, 256, 320, 384, 512, 640)
-BROADCASTING = frozenset({"Add", "Div", "Mul", "Sub"})
 Measure = Callable[[Sequence[Dim]], int | None]
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def _constraints(graph: Graph) -> Iterator[Constraint]:
                 size = w.shape[other] if w.shape and w.tensor is not None else None
                 if isinstance(size, int) and x.shape and not isinstance(x.shape[at], int):
                     yield Constraint(x, _size_along(at), size)
-        elif node.op in BROADCASTING:
+        elif node.op in BROADCASTS:
             for x, w in _both_orders(a, b):
                 for at in range(-min(len(x.shape or ()), len(w.shape or ())), 0):
                     size = w.shape[at] if w.shape and w.tensor is not None else None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import DType, Graph, Value
+from serde.spec.traits import BROADCASTS, COMPARISONS, MOVES, ROUNDS
 from serde.verification.compare_outputs import Places
 from serde.verification.count_inputs import (
     DEPTH,
@@ -34,11 +35,7 @@ LARGE = {DType.FLOAT16: 8.0}  # factor; more would overflow in sums
 LARGE_OTHERWISE = 1e3
 MIXED_SHARE = 0.05
 # Operators through which a number is still seen as the index, length or size that it becomes.
-ARITHMETIC = frozenset(
-    "Abs Add Cast Ceil Concat Div Expand Flatten Floor Gather GatherElements GatherND Identity Max "
-    "Min Mod Mul Neg Pad Reshape Round Slice Split Squeeze Sub Tile Transpose Unsqueeze "
-    "Where".split()
-)
+ARITHMETIC = MOVES.keys() | (BROADCASTS - COMPARISONS) | ROUNDS | {"Abs", "Cast", "Neg"}
 
 
 @dataclass(frozen=True)

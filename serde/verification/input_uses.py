@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from serde.ir.graph import Graph, Node, Value
+from serde.spec.traits import ARRANGES
 
 Readers = Mapping[Value, list[tuple[Node, int]]]
 # Operators that pass an index on as it is.
-PASSED_ON = frozenset(
-    {"Cast", "Clip", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Max", "Min"}
-)
+PASSED_ON = ARRANGES | {"Cast", "Clip", "Max", "Min"}
 
 
 def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:

@@ -18,6 +18,12 @@ CHAINS = {  # nodes, shapes of the constants, and how many products are left
     "larger merged": ("t = Mul(x, a) y = Mul(t, b)", (3, 1), (4,), 2),
     "read twice": ("t = Mul(x, a) u = Mul(t, b) y = Add(t, u)", (1,), (4,), 2),
     "rounded": ("t = Mul(x, a) u = Mul(t, b) v = Neg(u) y = Round(v)", (1,), (4,), 2),
+    "rounded behind a function": (
+        "t = Mul(x, a) u = Mul(t, b) v = Tanh(u) y = Ceil(v)",
+        (1,),
+        (4,),
+        2,
+    ),
     "no constant": ("t = Mul(x, x) y = Mul(t, b)", (), (4,), 2),
 }
 

@@ -141,6 +141,11 @@ CASES = {
         "m = Expand(mask2, heads2) r = Reshape(m, flat2) c = Cast<to = 9>(r) y = Where(c, x, one)",
         "Where",
     ),
+    "an expanded operand of any operator that broadcasts": (
+        "(float[6,4,5] x, float[1,1,4,5] z) => (float[1,6,4,5] y)",
+        "m = Expand(z, heads) y = Mean(x, m)",
+        "Mean",
+    ),
     "axes that are added and taken away": (
         "(float[2,6] x) => (float[2,6] y)",
         "i = Constant<value_ints = [1]>() e = Exp(x) a = Unsqueeze(e, i) b = Squeeze(a, i) y = Neg(b)",

@@ -27,6 +27,7 @@ from serde.spec.traits import (
     REDUCES,
     RESHAPES,
     ROUNDS,
+    WINDOWS,
     WRAPS,
     ZERO_FILLS,
 )
@@ -101,6 +102,10 @@ def test_names_of_axes_are_as_in_the_schemas() -> None:
     assert {n: names.index("axes") for n, names in operands.items() if "axes" in names} == (
         AXES_OPERANDS
     )
+
+
+def test_windows_are_as_in_the_schemas() -> None:
+    assert {n for n, s in SCHEMAS.items() if "auto_pad" in s.attributes} == WINDOWS
 
 
 def test_reductions_are_as_in_the_schemas() -> None:

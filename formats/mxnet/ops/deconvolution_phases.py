@@ -11,13 +11,14 @@ from serde.decompositions.transposed_convolution import (
     Phase,
     convolve_phases,
     find_phases,
+    reverse,
 )
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 BLOCK = 16  # channels that are added up at a time
 STRIDES = (1, 2, 4)  # with others oneDNN adds some images up otherwise
-# An image by 180 degrees, for Slice.
+# The bounds of the Slice that turns an image by 180 degrees.
 TURN = [[-1, -1], [FROM_THE_FRONT] * 2, [2, 3], [-1, -1]]
 
 
@@ -42,11 +43,7 @@ def phases(x: Value, w: Value, frame, adj: Ints) -> list[list[Phase]]:
 
 def convolve_turned(g, x: Value, w: Value, b: Value | None, by_axis: list[list[Phase]]) -> Value:
     """The image is turned, as transposed convolutions run through it backwards."""
-    return flip_image(g, convolve_phases(g, flip_image(g, x), w, b, *by_axis))
-
-
-def flip_image(g, x: Value) -> Value:
-    return g.Slice(x, *TURN)
+    return reverse(g, convolve_phases(g, reverse(g, x, [2, 3]), w, b, *by_axis), [2, 3])
 
 
 def is_flipped(g, x: Value) -> bool:

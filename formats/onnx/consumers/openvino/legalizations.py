@@ -15,7 +15,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES
-from serde.spec.traits import REDUCES
+from serde.spec.traits import NON_NEGATIVE, REDUCES
 from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
@@ -59,7 +59,6 @@ AXES_LOST = {
     "ReduceLogSum": partial(reduction.compose_reduction, "ReduceLogSum"),
     "ReduceLogSumExp": reduction.log_sum_exp,
 }
-FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
 def is_transposed_column(g, x: Value, axes: Value | None) -> bool:
@@ -100,7 +99,7 @@ def legalize_float_reduction(op, g, x, axes=None, **form):
         return None
     node = g.producer(x)
     is_integer = node is not None and node.op == "Cast" and node.inputs[0].type.kind in "iu"
-    if is_integer or (op == "ReduceMax" and node is not None and node.op in FINITE):
+    if is_integer or (op == "ReduceMax" and node is not None and node.op in NON_NEGATIVE):
         return None
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 

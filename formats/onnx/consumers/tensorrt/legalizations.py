@@ -5,12 +5,12 @@ from __future__ import annotations
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
+from serde.passes.signed_integers import MOVING
 
 legalize = legalization_table("ir → tensorrt")
 
 CONSTANT = "a {} that is not constant: TensorRT takes calibrated models only"
 # Operators whose result has the scale of their first operand.
-MOVING = "Concat Flatten MaxPool Reshape Slice Split Squeeze Transpose Unsqueeze".split()
 
 
 def check_scale(scale: Value, zero: Value | None, dtype: DType) -> None:
