@@ -23,6 +23,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from serde.ir.graph import Call, Graph, Node, Source, Value
+from serde.ir.map_nodes import map_bodies
 from serde.ir.replace_uses import exchange_values, replace_inputs
 
 Rule = Callable[["Neighbours", Node], "Node | Value | None"]
@@ -55,13 +56,14 @@ class Patterns:
         return register
 
     def apply(self, graph: Graph) -> Graph:
-        """Return ``graph`` with the rules applied until none matches; subgraphs stay as they are.
+        """Return ``graph``, its subgraphs too, with the rules applied until none matches.
 
-        Nodes are visited in their order. The rules are asked about the result of a rule again. A
-        node of which nothing reads a result any more goes.
+        Nodes are visited in their order, those of subgraphs after the node that they are of. The
+        rules are asked about the result of a rule again. A node of which nothing reads a result
+        any more goes.
         """
         for ops in (self._rules, self._required):
-            if ops and not any(node.op in ops for node in graph.nodes):
+            if ops and not any(node.op in ops for node in graph.all_nodes()):
                 return graph
         return _walk(graph, self._rules, Neighbours(graph))
 
@@ -73,6 +75,8 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
         new: Node | None = near.update(node)
         if new is not None and new.op in rules:
             new = _rewrite(new, rules, near)
+        if new is not None and new.graphs():
+            new = near.put(new, map_bodies(new, lambda b: _walk(b, rules, Neighbours(b, near))))
         is_same = is_same and new is node
         if new is not None:
             nodes.append(new)
@@ -102,14 +106,14 @@ def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) 
 class Neighbours:
     """Who makes and who reads the values of a graph, as it is while the walk goes on.
 
-    They are listed when a rule first asks.
+    They are listed when a rule first asks. ``outer`` are the neighbours in the graph around.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.dead: set[Node] = set()
+    def __init__(self, graph: Graph, outer: Neighbours | None = None) -> None:
+        self.graph, self._outer = graph, outer
+        self.dead: set[Node] = set() if outer is None else outer.dead
         self.renamed: dict[Value, Value] = {}  # results that take the place of an output
-        self._instead: dict[Value, Value] = {}
+        self._instead: dict[Value, Value] = {} if outer is None else outer._instead
         self._found: dict[Any, Any] = {}
 
     def find(self, analysis: Callable[[Graph], T]) -> T:
@@ -121,7 +125,7 @@ class Neighbours:
     @cached_property
     def uses(self) -> Counter[Value]:
         """How often each value is read; reads from subgraphs and by the outputs count."""
-        return self.graph.uses()
+        return self.graph.uses() if self._outer is None else self._outer.uses
 
     @cached_property
     def makers(self) -> dict[Value, Node]:
@@ -132,9 +136,9 @@ class Neighbours:
     def readers(self) -> Mapping[Value, list[Node]]:
         """The nodes that read a value, but for those of subgraphs."""
         readers: dict[Value, list[Node]] = defaultdict(list)
-        for node in self.graph.nodes:
-            for v in {v for v in node.inputs if v is not None}:
-                readers[v].append(node)
+        for node in [self.makers[n.outputs[0]] if n.outputs else n for n in self.graph.nodes]:
+            for v in {v for v in node.inputs if v is not None} if node not in self.dead else ():
+                readers[self._instead.get(v, v)].append(node)
         return readers
 
     def maker(self, value: Value | None, *ops: str) -> Node | None:
@@ -164,16 +168,13 @@ class Neighbours:
         """``node``, reading the values that stand for others."""
         if not self._instead:
             return node
-        new = replace_inputs(node, self._instead)
-        if new is not node:
-            self._put(node, new)
-        return new
+        return self.put(node, replace_inputs(node, self._instead))
 
     def exchange(self, node: Node, new: Node) -> None:
         """Take ``new`` in place of ``node``."""
         for value in _reads(new):
             self.uses[value] += 1
-        self._put(node, new)
+        self.put(node, new)
         self._release(node)
 
     def dissolve(self, node: Node, value: Value) -> bool:
@@ -191,14 +192,18 @@ class Neighbours:
             self.renamed[value] = result
         self._instead[result] = value
         self.uses[value] += self.uses.pop(result, 0)
+        self.dead.add(node)
         if "readers" in self.__dict__:
             self.readers[value].extend(self.readers.get(result, ()))
         self._release(node)
         return True
 
-    def _put(self, node: Node, new: Node) -> None:
-        self.makers.update(dict.fromkeys(new.outputs, new))
-        self._put_reader(node, new)
+    def put(self, node: Node, new: Node) -> Node:
+        """Enter ``new``, which reads as much, in place of ``node``; return it."""
+        if new is not node:
+            self.makers.update(dict.fromkeys(new.outputs, new))
+            self._put_reader(node, new)
+        return new
 
     def _put_reader(self, node: Node, *new: Node) -> None:
         if "readers" in self.__dict__:
@@ -214,10 +219,15 @@ class Neighbours:
             self._put_reader(node)
             for value in _reads(node):
                 self.uses[value] -= 1
-                maker = self.makers.get(value) if not self.uses[value] else None
+                maker = None if self.uses[value] else self._find_maker(value)
                 if maker is not None and not any(self.uses[v] for v in maker.outputs):
                     self.dead.add(maker)
                     gone.append(maker)
+
+    def _find_maker(self, value: Value) -> Node | None:
+        """The node that computes a value, here or in a graph around."""
+        maker = self.makers.get(value)
+        return self._outer._find_maker(value) if maker is None and self._outer else maker
 
 
 def _reads(node: Node) -> Iterable[Value]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,6 +155,66 @@ def test_readers_follow_the_rewrites() -> None:
 
     walk.apply(graph(chain("Neg", "Neg", "Exp", x=X)))
     assert seen == [["Neg"], ["Neg"], ["Exp"]]
+
+
+def test_readers_that_are_first_asked_for_later_are_those_of_then() -> None:
+    seen = []
+    walk = Patterns()
+    walk("Neg")(cancel)
+
+    @walk("Exp")
+    def look(near: Neighbours, node: Node) -> None:
+        seen.append([n.op for n in near.readers[X]])
+
+    walk.apply(graph(chain("Neg", "Neg", "Exp", x=X)))
+    assert seen == [["Exp"]]
+
+
+def test_subgraphs_are_rewritten_within() -> None:
+    outer = node("Neg", [X])
+    (abs_, exp), (neg, sqrt) = chain("Abs", "Exp", x=X), chain("Neg", "Sqrt", x=outer.outputs[0])
+    bodies = {"a": graph([abs_, exp]), "b": graph([neg, sqrt])}
+    branch = replace(node("If", [X]), attrs=bodies)
+    done = inverses.apply(graph([outer, branch, *chain("Neg", "Neg", "Sin", x=X)]))
+    assert ops(done) == "Neg If Sin"  # the outer Neg is not merged with that of a body
+    assert [ops(body) for body in done.nodes[1].graphs()] == ["AbsExp", "Neg Sqrt"]
+
+
+def test_bodies_read_what_stands_for_a_dissolved_node() -> None:
+    first, second = chain("Neg", "Neg", x=X)
+    body = graph([node("Exp", second.outputs)])
+    passed_on = replace(body, nodes=(), outputs=second.outputs)
+    branch = replace(node("If", [X]), attrs={"a": body, "b": passed_on})
+    done = inverses.apply(graph([first, second, branch]))
+    assert ops(done) == "If"
+    (changed, empty) = done.nodes[0].graphs()
+    assert changed.nodes[0].inputs == (X,) == empty.outputs
+
+
+def test_what_only_a_rewritten_body_read_goes() -> None:
+    drop = Patterns()
+    drop("Last")(lambda near, node: merge(node, node, op="Done", inputs=node.inputs[:1]))
+    sqrt = node("Sqrt", [X])
+    branch = replace(node("If", [X]), attrs={"a": graph([node("Last", [X, sqrt.outputs[0]])])})
+    assert ops(drop.apply(graph([sqrt, branch]))) == "If"
+
+
+def test_an_output_of_a_body_keeps_its_name() -> None:
+    nodes = chain("Sqrt", "Neg", "Neg", x=X)
+    branch = replace(node("If", [X]), attrs={"a": graph(nodes)})
+    (body,) = inverses.apply(graph([branch])).nodes[0].graphs()
+    assert ops(body) == "Sqrt" and body.nodes[0].outputs == body.outputs == nodes[-1].outputs
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-pass.md"
+
+
+def test_the_pass_of_the_documentation() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    done = names["drop_needless_negations"](graph(chain("Neg", "Neg", "Neg", "Abs", "Sin", x=X)))
+    assert ops(done) == "Abs Sin" and done.nodes[0].inputs == (X,)
 
 
 def test_sole_reader() -> None:
