@@ -26,7 +26,7 @@ from serde.ir.graph import Call, Graph, Node, Source, Value
 from serde.ir.map_nodes import map_bodies
 from serde.ir.replace_uses import exchange_values, replace_inputs
 
-Rule = Callable[["Neighbours", Node], "Node | Value | None"]
+Rule = Callable[["Neighbours", Node], "Node | Sequence[Node] | Value | None"]
 T = TypeVar("T")
 
 
@@ -43,9 +43,9 @@ class Patterns:
     def __call__(self, *ops: str) -> Callable[[Rule], Rule]:
         """Register the decorated rule for nodes of ``ops``.
 
-        It returns the node that computes the same results, or the value that the first result
-        equals, which counts where no other is read; None where it does not apply. What it returns
-        must not match again for ever.
+        It returns the node that computes the same results, or several of which the last does; or
+        the value that the first result equals, which counts where no other is read; None where it
+        does not apply. What it returns must not match again for ever.
         """
 
         def register(rule: Rule) -> Rule:
@@ -72,14 +72,17 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
     nodes: list[Node] = []
     is_same = True
     for node in graph.nodes:
-        new: Node | None = near.update(node)
-        if new is not None and new.op in rules:
-            new = _rewrite(new, rules, near)
-        if new is not None and new.graphs():
-            new = near.put(new, map_bodies(new, lambda b: _walk(b, rules, Neighbours(b, near))))
-        is_same = is_same and new is node
-        if new is not None:
+        new = near.update(node)
+        if new.op not in rules and not new.graphs():
+            is_same = is_same and new is node
             nodes.append(new)
+            continue
+        made = _rewrite(new, rules, near)
+        if made and made[-1].graphs():
+            last = map_bodies(made[-1], lambda b: _walk(b, rules, Neighbours(b, near)))
+            made[-1] = near.put(made[-1], last)
+        is_same = is_same and made == [node]
+        nodes += made
     if is_same:
         return graph
     dead = near.dead
@@ -87,20 +90,23 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
     return exchange_values(done, near.renamed) if near.renamed else done
 
 
-def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> Node | None:
-    """The node in place of ``node``; None where a value stands for its result."""
+def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> list[Node]:
+    """The nodes in place of ``node``; none where a value stands for its result."""
+    before: list[Node] = []
     while not node.domain:
         for rule in rules.get(node.op, ()):
             new = rule(near, node)
-            if isinstance(new, Node):
-                near.exchange(node, new)
-                node = new
+            if isinstance(new, Value):
+                if near.dissolve(node, new):
+                    return before
+            elif new is not None:
+                *first, last = [new] if isinstance(new, Node) else new
+                near.exchange(node, *first, last)
+                before, node = before + first, last
                 break
-            if new is not None and near.dissolve(node, new):
-                return None
         else:
             break
-    return node
+    return [*before, node]
 
 
 class Neighbours:
@@ -170,11 +176,10 @@ class Neighbours:
             return node
         return self.put(node, replace_inputs(node, self._instead))
 
-    def exchange(self, node: Node, new: Node) -> None:
-        """Take ``new`` in place of ``node``."""
-        for value in _reads(new):
-            self.uses[value] += 1
-        self.put(node, new)
+    def exchange(self, node: Node, *new: Node) -> None:
+        """Take the nodes ``new`` in place of ``node``."""
+        self.uses.update(value for n in new for value in _reads(n))
+        self.put(node, *new)
         self._release(node)
 
     def dissolve(self, node: Node, value: Value) -> bool:
@@ -198,12 +203,12 @@ class Neighbours:
         self._release(node)
         return True
 
-    def put(self, node: Node, new: Node) -> Node:
-        """Enter ``new``, which reads as much, in place of ``node``; return it."""
-        if new is not node:
-            self.makers.update(dict.fromkeys(new.outputs, new))
-            self._put_reader(node, new)
-        return new
+    def put(self, node: Node, *new: Node) -> Node:
+        """Enter ``new`` in place of ``node`` as makers and readers; return the last."""
+        if new != (node,):
+            self.makers.update((v, n) for n in new for v in n.outputs)
+            self._put_reader(node, *new)
+        return new[-1]
 
     def _put_reader(self, node: Node, *new: Node) -> None:
         if "readers" in self.__dict__:

@@ -79,6 +79,26 @@ def test_rules_are_asked_about_the_result_of_a_rule_again() -> None:
     assert ops(halves.apply(graph(chain("A", x=X)))) == "C"
 
 
+def test_several_nodes_take_the_place_of_one() -> None:
+    split = Patterns()
+
+    @split("Twice")
+    def spell_out(near: Neighbours, node: Node) -> list[Node]:
+        first = replace(node, op="Once", outputs=(value("half"),))
+        return [first, replace(node, op="Once", inputs=first.outputs)]
+
+    @split("Exp")
+    def see_maker(near: Neighbours, node: Node) -> Node | None:
+        once = near.sole_maker(node, node.inputs[0], "Once")
+        before = None if once is None else near.sole_maker(once, once.inputs[0], "Once")
+        return None if before is None else merge(before, node, op="Done")
+
+    nodes = chain("Twice", "Exp", "Sin", x=X)
+    done = split.apply(graph(nodes))
+    assert ops(done) == "Done Sin" and done.nodes[0].inputs == (X,)
+    assert ops(split.apply(graph(nodes[:1]))) == "Once Once"
+
+
 def test_a_chain_is_merged_node_by_node() -> None:
     products = Patterns()
 
