@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from serde.ir.graph import Graph, Node, Value
-from serde.ir.replace_uses import replace_values
+from serde.ir.graph import Node, Value
+from serde.rewrite.patterns import Neighbours, Patterns
 
 WINOGRAD = "nn.contrib_conv{}d_winograd{}_weight_transform"
 # A transform, and the operator whose kernel is its result
@@ -15,23 +13,16 @@ PARTNERS = {
     WINOGRAD.format(2, "_nnpack"): WINOGRAD.format(2, "_nnpack_without"),
     "nn.contrib_conv2d_gemm_weight_transform": "nn.contrib_conv2d_gemm_without_weight_transform",
 }
+patterns = Patterns()
 
 
-def undo_weight_transforms(graph: Graph) -> Graph:
-    """``graph`` with plain weights where only such kernels read the transformed ones."""
-    nodes = [n for n in graph.nodes if n.op in PARTNERS]
-    if not nodes:
-        return graph
-    uses = graph.uses()
-    replacements: dict[Value, Value] = {}
-    for node in nodes:
-        (weight,) = node.outputs
-        readers = [n for n in graph.nodes if _is_kernel_of(weight, n, PARTNERS[node.op])]
-        if len(readers) == uses.get(weight, 0) and node.inputs[0] is not None:
-            replacements[weight] = node.inputs[0]
-    kept = tuple(n for n in graph.nodes if n.outputs[0] not in replacements)
-    return replace_values(replace(graph, nodes=kept), replacements)
+@patterns(*PARTNERS)
+def undo_weight_transform(near: Neighbours, node: Node) -> Value | None:
+    """Plain weights where only such kernels read the transformed ones."""
+    (weight,), partner = node.outputs, PARTNERS[node.op]
+    readers = [n for n in near.readers[weight] if n.op == partner and len(n.inputs) == 2]
+    is_kernel = len(readers) == near.uses[weight] and all(n.inputs[1] is weight for n in readers)
+    return node.inputs[0] if is_kernel else None
 
 
-def _is_kernel_of(value: Value, node: Node, op: str) -> bool:
-    return node.op == op and len(node.inputs) == 2 and node.inputs[1] is value
+undo_weight_transforms = patterns.apply
