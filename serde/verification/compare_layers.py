@@ -10,9 +10,10 @@ import numpy as np
 
 from serde.errors import SerdeError, show_attribute
 from serde.ir.graph import Graph, Node, Value
+from serde.spec.traits import SORTS
 from serde.verification.compare_outputs import OutputComparison, compare, narrow_both
 from serde.verification.given_arrays import is_sequence
-from serde.verification.ties import SORTING, are_tied_indices, count_new_rows
+from serde.verification.ties import are_tied_indices, count_new_rows
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
@@ -219,7 +220,7 @@ class _TieJudge:
 
     def __init__(self, model: CutModel, feeds: Feeds, ir: Graph) -> None:
         self.model, self.feeds, self.ir = model, feeds, ir
-        self.behind = {v.name: v for v in values_behind(ir, SORTING)}
+        self.behind = {v.name: v for v in values_behind(ir, SORTS)}
         self.is_reordered = False
 
     def accept(self, name: str, outcome: OutputComparison, got: Array, expected: Array) -> bool:

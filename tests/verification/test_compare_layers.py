@@ -18,10 +18,10 @@ from serde.bridges import onnxruntime as onnx_bridge
 from serde.bridges import tvm as tvm_bridge
 from serde.cli.commands import main
 from serde.errors import MissingDependency, UsageError
+from serde.spec.traits import SORTS
 from serde.verification import compare_layers as layers_module
 from serde.verification.compare_layers import match_layers, values_behind
 from serde.verification.compare_models import compare_models
-from serde.verification.ties import SORTING
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import ir_of, model_of
 
@@ -146,7 +146,7 @@ def test_values_behind_an_operator():
         "g (float[8] x) => (float[3] y, float[8] z) <int64[1] k = {3}> "
         "{ v, i = TopK(x, k)\n y = Neg(v)\n z = Neg(x) }"
     )
-    assert {v.name for v in values_behind(graph, SORTING)} == {"v", "i", "y"}
+    assert {v.name for v in values_behind(graph, SORTS)} == {"v", "i", "y"}
 
 
 class TestInputs:
