@@ -25,7 +25,7 @@ from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAtt
 from serde.ir.builder import Builder, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
 from serde.rewrite.custom_ops import Readers
-from serde.rewrite.inline import inline_subgraph
+from serde.rewrite.functions import emit_subgraph
 from serde.rewrite.subgraphs import Body
 from serde.spec import canonicalize, inference, schema
 from serde.spec.onnx_builder import OnnxBuilder, TypedCall
@@ -384,7 +384,7 @@ class Legalizer(OnnxBuilder):
 
 def _body(graph: Graph) -> Body:
     """A subgraph that a rule built, as one that a rule can inline."""
-    return Body(graph, lambda body, g, args: tuple(inline_subgraph(g, body, args)))
+    return Body(graph, lambda body, g, args: emit_subgraph(g, body, args, g.current_opset))
 
 
 def _refine(results: Any, call: TypedCall) -> Any:

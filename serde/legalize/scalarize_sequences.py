@@ -186,7 +186,8 @@ def map_sequence(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> 
     columns: list[list[Value]] = [[] for _ in body.outputs]
     for i in range(len(lists[0].values)):  # type: ignore[union-attr]
         operands = [v if h is None else h.values[i] for h, v in zip(lists, inputs, strict=True)]
-        for column, value in zip(columns, functions.emit_subgraph(g, body, operands), strict=True):
+        values = functions.emit_subgraph(g, body, operands, g.opset)
+        for column, value in zip(columns, values, strict=True):
             column.append(value)
     results = tuple(forward(g, values) for values in columns)
     return results[0] if outputs == 1 else results

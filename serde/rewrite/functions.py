@@ -89,13 +89,18 @@ def _record_call(
     return g.in_call(call)  # type: ignore[no-any-return]
 
 
-def emit_subgraph(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | None]:
-    """Emit the nodes of a subgraph, in ``g``'s own opset, for these inputs; return its outputs."""
+def emit_subgraph(
+    g: Any, body: Graph, inputs: Sequence[Value], opset: int
+) -> tuple[Value | None, ...]:
+    """Emit the nodes of a subgraph of ``opset`` for these inputs; return its outputs.
+
+    Types are inferred anew, so nodes that could not be legalized for want of one are tried again.
+    """
     env: Env = {v: v for v in _reads(body)}  # of the graphs around it as they are
     env.update(zip(body.inputs, inputs, strict=True))
-    with g.at_opset(g.opset):
+    with g.at_opset(opset):
         _emit_nodes(g, FunctionTable(body), body, {}, env, 0)
-    return [_read(g, v, env) for v in body.outputs]
+    return tuple(_read(g, v, env) for v in body.outputs)
 
 
 def _reads(graph: Graph) -> Iterator[Value]:
