@@ -9,11 +9,10 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from serde.errors import MalformedFile, UsageError
+from serde.errors import MalformedFile, UsageError, suggest
 from serde.io.command_files import active_files
 from serde.ir.graph import IR_OPSET
 from serde.legalize.convert import LOWEST_WRITTEN
@@ -56,6 +55,11 @@ def backend_names() -> list[str]:
     return sorted(p.stem for p in DESCRIPTIONS.glob("*.toml"))
 
 
+def list_names() -> list[str]:
+    """The backends that come with serde, and the targets of plug-ins."""
+    return [*backend_names(), *target_names()]
+
+
 def get_backend(backend: Any) -> Backend:
     """The backend of a name, of ``opset N``, of a TOML file, or that a ``Target`` declares.
 
@@ -78,10 +82,9 @@ def get_backend(backend: Any) -> Backend:
         return Backend(get_target(text))
     if text.endswith(".toml") or os.path.exists(text):
         return read_backend(Path(text))
-    known = [*backend_names(), *target_names(), "opset N"]
-    close = get_close_matches(text, known, 1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}, or a file"
-    raise UsageError(f"no backend is called {text!r}; {hint}")
+    known = [*list_names(), "opset N"]
+    hint = suggest(text, known) or f"; there are {', '.join(known)}, or a file"
+    raise UsageError(f"no backend is called {text!r}{hint}")
 
 
 def opset_backend(opset: int) -> Backend:
@@ -104,8 +107,7 @@ def read_backend(path: Path) -> Backend:
     try:
         return reader.backend()
     except InvalidKey as error:
-        close = get_close_matches(error.word[:LONGEST], error.choices, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = suggest(error.word[:LONGEST], error.choices)
         line = _line_of(text, error.word, reader.entry)
         place = f"line {line}" if line else ""
         raise MalformedFile(path, f"{str(error)[:LONGEST]}{hint}", place) from error

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from serde.errors import Problem, Unconvertible, UsageError
+from serde.errors import Problem, Unconvertible
 from serde.io.command_files import active_files, within_command
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.values_read import captured_values, values_read
 from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
 from serde.legalize.target import Target
-from serde.pipeline import load
-from serde.plugins import get_format
+from serde.pipeline import check_options, load
+from serde.plugins import STANDARD, get_format, read_classes
+from serde.plugins.keywords import with_options
+from serde.plugins.options import PartitionOptions, list_options
 from serde.spec.verify import check
 
 from .costs import count_bytes, count_multiply_adds
@@ -23,57 +25,36 @@ from .parts import ACCELERATOR, CONTROL, REMAINDER, Part, Partitioned
 from .stages import Dataflow, assign_stages, connected_groups
 from .subgraph import extract_subgraph
 
-CONTROL_FLOW = ("whole", "inside")
 INSIDE = frozenset({"If", "Loop"})  # operators that the hybrid runner can run part by part
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Which pieces are worth a part: connected nodes, flops (two a multiply-add), parts at most."""
-
-    min_nodes: int = 1
-    min_flops: int = 0
-    max_parts: int | None = None
-    control_flow: str = "whole"
-
-    def __post_init__(self) -> None:
-        for name in ("min_nodes", "min_flops", "max_parts"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 0):
-                raise UsageError(f"{name}={value!r} is no number of at least 0")
-        if self.control_flow not in CONTROL_FLOW:
-            listed = ", ".join(CONTROL_FLOW)
-            raise UsageError(f"control_flow={self.control_flow!r} is not one of {listed}")
-
-
+@with_options(lambda: [PartitionOptions, *read_classes()])
 @within_command()
 def partition(
-    source: Any, backend: Any, *, min_nodes: int = 1, min_flops: int = 0,
-    max_parts: int | None = None, control_flow: str = "whole", **options: Any,
-) -> Partitioned:  # fmt: skip
+    source: Any, backend: Any, *, format: str | None = None, **options: Any
+) -> Partitioned:
     """Cut a model into the fewest parts for a backend, and of those with the fewest bytes moved.
 
     Args:
-        source: a model as ``serde.load`` takes it, with its ``options``, or a graph of the IR.
+        source: a model as ``serde.load`` takes it, or a graph of the IR.
         backend: a name, ``opset N``, a TOML file, a ``Target`` or a ``Backend``.
-        min_nodes: connected pieces of fewer nodes stay in the remainder.
-        min_flops: and pieces of fewer floating-point operations, two for a multiply-add.
-        max_parts: the backend's parts at most; those with the most multiply-adds are kept.
-        control_flow: ``whole`` leaves an If or a Loop in one part; ``inside`` partitions the
-            subgraphs of those that the backend does not take.
+        format: the source's, where its content does not tell.
+        options: those of ``load``, and of ``PartitionOptions``: which pieces are worth a part.
 
     Raises:
         SerdeError: where the model or the backend's description cannot be read.
     """
     spec = get_backend(backend)
-    limits = Limits(min_nodes, min_flops, max_parts, control_flow)
-    graph = prepare_graph(source, **options)
+    limits = PartitionOptions(check_options(options, [PartitionOptions]))
+    own = list_options(PartitionOptions)
+    reading = {n: v for n, v in options.items() if n not in own}
+    graph = prepare_graph(source, format=format, **reading)
     return _partition(graph, spec, limits)
 
 
 def prepare_graph(source: Any, **options: Any) -> Graph:
     """A graph of the IR as it can be cut: without functions, and sequences of known contents."""
-    is_ir = isinstance(source, Graph) and not source.domain and not options
+    is_ir = isinstance(source, Graph) and not source.domain and not any(options.values())
     graph = source if is_ir else load(source, **options)
     if is_ir:
         check(graph)
@@ -81,13 +62,16 @@ def prepare_graph(source: Any, **options: Any) -> Graph:
     return scalarize_sequences(without_functions(graph))
 
 
-def check_backend(source: Any, backend: Any, **options: Any) -> BackendReport:
+@with_options(read_classes)
+def check_backend(
+    source: Any, backend: Any, *, format: str | None = None, **options: Any
+) -> BackendReport:
     """What a backend takes of a model, by operator.
 
     Subgraphs of an operator that it does not take are looked into.
     """
     spec = get_backend(backend)
-    graph = prepare_graph(source, **options)
+    graph = prepare_graph(source, format=format, **options)
     verdicts = list(_judge_all(graph, spec.target))
     return summarize(graph.name, spec.name, verdicts)
 
@@ -100,7 +84,9 @@ def _judge_all(graph: Graph, target: Target) -> Iterator[Verdict]:
                 yield from _judge_all(body, target)
 
 
-def _partition(graph: Graph, backend: Backend, limits: Limits, prefix: str = "") -> Partitioned:
+def _partition(
+    graph: Graph, backend: Backend, limits: PartitionOptions, prefix: str = ""
+) -> Partitioned:
     verdicts = judge_nodes(graph, backend.target)
     numbered = Numbered(graph)
     taken = [verdicts[n].is_taken for n in graph.nodes]
@@ -140,8 +126,9 @@ class Numbered:
 
 
 def _choose_stages(
-    numbered: Numbered, verdicts: Mapping[Node, Verdict], taken: list[bool], limits: Limits
-) -> list[int]:
+    numbered: Numbered, verdicts: Mapping[Node, Verdict], taken: list[bool],
+    limits: PartitionOptions,
+) -> list[int]:  # fmt: skip
     """The stages of nodes, after those that are not worth a part have left the backend."""
     nodes, flow = numbered.graph.nodes, numbered.flow
     while True:
@@ -174,7 +161,7 @@ def _least_parts(
 
 
 def _partition_bodies(
-    graph: Graph, taken: Sequence[bool], backend: Backend, limits: Limits, prefix: str
+    graph: Graph, taken: Sequence[bool], backend: Backend, limits: PartitionOptions, prefix: str
 ) -> dict[Node, dict[str, Partitioned]]:
     """The partitioned subgraphs of operators that are run part by part."""
     partitions: dict[Node, dict[str, Partitioned]] = {}
@@ -279,7 +266,7 @@ def lower_for(graph: Graph, target: Target) -> Graph:
     """A graph of the IR in operators of a target."""
     if not target.is_standard:
         return lower_to_target(graph, target)
-    onnx = get_format("onnx")
+    onnx = get_format(STANDARD)
     assert onnx.from_ir is not None
     return onnx.from_ir(graph, opset=target.opset, functions="inline")
 

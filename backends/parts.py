@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import UsageError
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.ir.graph import Graph, Node, Value
 from serde.pipeline import encode, finish, lower
-from serde.plugins import get_format
+from serde.plugins import STANDARD, get_format, remainder_formats
+from serde.plugins.keywords import with_options
+from serde.plugins.options import check_word, list_words
 
 from .costs import count_bytes, count_multiply_adds
 from .description import Backend
@@ -25,7 +26,6 @@ from .judge import BackendReport
 from .manifest import Manifest, PartInfo, TensorInfo, hash_file, write_manifest
 
 ACCELERATOR, REMAINDER, CONTROL = "accelerator", "remainder", "control"
-SUFFIXES = {"onnx": ".onnx", "mxnet": "-symbol.json", "relay": ".relay"}
 OPSET = 21  # of a remainder in ONNX
 
 
@@ -101,7 +101,8 @@ class Partitioned:
             for v in (*p.graph.inputs, *p.graph.outputs)
         )  # fmt: skip
 
-    def save(self, folder: str | os.PathLike[str], remainder: str = "onnx") -> Manifest:
+    @with_options()
+    def save(self, folder: str | os.PathLike[str], remainder: str = STANDARD) -> Manifest:
         """Write the parts and their manifest to a folder, which is made if it is not there.
 
         A partition that is there is replaced whole, or, after a failure, not at all.
@@ -114,8 +115,7 @@ class Partitioned:
 
 
 def _save_parts(partitioned: Partitioned, place: Path, remainder: str) -> Manifest:
-    if remainder not in SUFFIXES:
-        raise UsageError(f"remainder={remainder!r} is not one of {', '.join(SUFFIXES)}")
+    check_word("--remainder=", remainder, list_words(remainder_formats))
     with within_command(partitioned.command), replace_parts(place) as folder:
         manifest = _write_parts(partitioned, folder, remainder)
         write_manifest(manifest, folder)
@@ -150,9 +150,9 @@ def _write_part(part: Part, folder: Path, remainder: str) -> PartInfo:
             operators=operators, multiply_adds=part.multiply_adds, operator=node.op,
             operands=[v.name if v is not None else "" for v in node.inputs], bodies=bodies,
         )  # fmt: skip
-    format = get_format("onnx" if part.kind == ACCELERATOR else remainder)
-    path = folder / f"{part.name}{SUFFIXES[format.name]}"
-    options: dict[str, Any] = {"opset": OPSET} if format.name == "onnx" else {}
+    format = get_format(STANDARD if part.kind == ACCELERATOR else remainder)
+    path = folder / f"{part.name}{format.suffixes[0]}"
+    options: dict[str, Any] = {"opset": OPSET} if format.name == STANDARD else {}
     lowered = part.legalized or lower(format, part.graph, options)
     files = encode(format, finish(lowered), path, options)
     names = sorted(files, key=lambda f: os.path.abspath(f) != os.path.abspath(path))

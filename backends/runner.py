@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
+from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError, suggest
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import within_command
 from serde.ir.graph import DType
-from serde.plugins import get_runtime_bridge
+from serde.plugins import get_format, get_runtime_bridge, installed_formats
 from serde.verification.given_arrays import read_npz
 
 from .manifest import NAME, Manifest, PartInfo, read_manifest
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
-RUNTIMES = {"onnxruntime": "onnx", "mxnet": "mxnet", "tvm": "relay"}  # and the format each runs
 ROLES = ("accelerator", "remainder")
 
 
 class Hybrid:
     """A partitioned model with its parts loaded into their runtimes.
 
-    ``runtimes`` has a runtime for ``accelerator``, for ``remainder``, or for a part by name: a name
-    of ``RUNTIMES``, or a function of the path of a part's file. What it returns is called with
-    arrays by name, and returns the outputs in order or by name. Parts of no runtime run in that of
-    their format.
+    ``runtimes`` has a runtime for ``accelerator``, for ``remainder``, or for a part by name: the
+    name of one that a format declares, or a function of the path of a part's file. What it returns
+    is called with arrays by name, and returns the outputs in order or by name. Parts of no runtime
+    run in that of their format.
     """
 
     def __init__(
@@ -43,9 +41,8 @@ class Hybrid:
         self.runtimes = dict(runtimes or {})
         known = {*ROLES, *(p.name for p in self.manifest.all_parts())}
         for name in self.runtimes.keys() - known:
-            close = get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
-            raise UsageError(f"no part is called {name!r}; {hint}")
+            hint = suggest(name, known) or f"; there are {', '.join(sorted(known))}"
+            raise UsageError(f"no part is called {name!r}{hint}")
         self.load_parts = {p.name: self._load(p) for p in self.manifest.all_parts()}
 
     def __call__(self, inputs: Feeds) -> dict[str, Any]:
@@ -139,14 +136,14 @@ def _stack(rows: Sequence[Any], row: Any) -> Array:
 
 def _load_in(runtime: str | None, part: PartInfo, path: Path) -> Callable[[Feeds], Any]:
     """Load a part into a runtime of a name, or into that of its format."""
-    name = runtime or next((r for r, f in RUNTIMES.items() if f == part.format), "")
-    if name not in RUNTIMES:
-        close = get_close_matches(name, RUNTIMES, 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RUNTIMES)}"
-        raise UsageError(f"no runtime is called {name!r}; {hint}, or give a function")
-    if RUNTIMES[name] != part.format:
+    formats = {f.runtime: f.name for f in installed_formats() if f.runtime}
+    name = runtime or get_format(part.format).runtime
+    if name not in formats:
+        hint = suggest(name, formats.keys()) or f"; there are {', '.join(formats)}"
+        raise UsageError(f"no runtime is called {name!r}{hint}, or give a function")
+    if formats[name] != part.format:
         what = f"part {part.name!r} is a file of {part.format}, which {name} does not run"
-        raise UsageError(f"{what}: partition the model with the remainder in {RUNTIMES[name]}")
+        raise UsageError(f"{what}: partition the model with the remainder in {formats[name]}")
     bridge = get_runtime_bridge(part.format)
     if bridge is None or bridge.prepare is None:
         raise MissingDependency(f"part {part.name!r} needs a bridge that runs {part.format}")

@@ -71,9 +71,8 @@ def to_relax(graph: Graph) -> Any:
         raise MissingDependency(f"{INSTALL_RELAX} ({error})") from error
     from serde.formats.onnx.from_ir import from_ir
     from serde.formats.onnx.writer import to_proto
-    from serde.pipeline import get_profile
 
-    lowered = from_ir(graph, **get_profile("relax").write_options())
+    lowered = from_ir(graph, profile="relax")
     return from_onnx(to_proto(lowered), sanitize_input_names=False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import serde
 from serde.errors import SerdeError
-from serde.pipeline import get_profile
+from serde.plugins import get_consumer
 from tests.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
 from tests.live_worker import LiveError
 from tests.onnx_live import PLAIN, run_at
@@ -82,10 +82,9 @@ def bound_of(case: str) -> float:
 def run_consumer(model: Model, variant: str, consumer: str, bound: float, folder: Path) -> Result:
     """Write a model for a consumer and run it."""
     path, (feeds, expected) = folder / f"{consumer}.onnx", model.runs[variant]
-    profile = get_profile(consumer)
     try:
-        graph = model.reads[variant](**profile.reading)
-        serde.save(graph, path, external_data="never", **profile.write_options())
+        graph = model.reads[variant](**get_consumer(consumer).reading)
+        serde.save(graph, path, external_data="never", profile=consumer)
         feeds = {v.name: feeds[v.name] for v in graph.inputs}
         got = run(consumer, str(path), feeds)
     except SerdeError as problem:

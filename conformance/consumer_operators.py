@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from serde.formats.onnx.consumers import get_consumer
+from serde.plugins import get_consumer
 from tests.consumers.runtimes import TITLES, run, worker_of
 
 from .operator_support import Consumer, write_table
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parents[1] / "formats" / "onnx" / "consumers"
 def consumer(name: str) -> Consumer:
     """The consumer of a name, as it is measured."""
     return Consumer(
-        TITLES[name], name, get_consumer(name).opset, partial(run, name),
+        TITLES[name], name, get_consumer(name).default_opset(), partial(run, name),
         lambda: str(worker_of(name).ask("version", name)), FOLDER / name / "support_table.py",
         f"consumer_operators {name}", WEIGHTED.get(name, frozenset()),
     )  # fmt: skip

@@ -20,7 +20,7 @@ import onnxruntime
 import serde
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.errors import SerdeError
-from serde.pipeline import get_profile
+from serde.plugins import get_consumer
 from tests.onnx_live import OPTIMIZED, error, run_at
 
 from .matrix import Cell, last_line, reason
@@ -70,12 +70,11 @@ class Processors(Cell):
 
 def measure(model: Model, way: str, folder: Path) -> Row:
     """The largest difference on each processor, in terms of the output's largest number."""
-    profile_name, reading, writing = WAYS[way]
-    profile, path = get_profile(profile_name), folder / "model.onnx"
+    profile, reading, writing = WAYS[way]
+    path = folder / "model.onnx"
     try:
-        graph = model.reads[""](**{**profile.reading, **reading})
-        options = {**profile.write_options(), **writing}
-        serde.save(graph, path, external_data="never", **options)
+        graph = model.reads[""](**{**get_consumer(profile).reading, **reading})
+        serde.save(graph, path, external_data="never", profile=profile, **writing)
     except SerdeError as problem:
         return dict.fromkeys(PROCESSORS, f"{REFUSED}: {reason(problem)}")
     feeds = {v.name: model.runs[""][0][v.name] for v in graph.inputs}

@@ -14,7 +14,7 @@ import serde
 from serde.bridges import onnxruntime
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
-from serde.pipeline import get_profile
+from serde.plugins import get_consumer
 from tests.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
 from tests.live_worker import LiveError
 from tests.onnx_live import LEVELS, run_at
@@ -87,10 +87,9 @@ def examine(
 ) -> Result:
     """Write a model for a consumer and run it."""
     path, (feeds, expected) = folder / f"{consumer}.onnx", model.runs[""]
-    profile = get_profile(consumer)
     try:
-        graph = read(**profile.reading)
-        serde.save(graph, path, external_data="never", **profile.write_options())
+        graph = read(**get_consumer(consumer).reading)
+        serde.save(graph, path, external_data="never", profile=consumer)
         feeds = {v.name: feeds[v.name].astype(v.type.numpy) for v in graph.inputs}
         results = run_all(consumer, path, feeds)
     except SerdeError as problem:

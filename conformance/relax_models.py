@@ -20,7 +20,6 @@ from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
 from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET, RELAX
 from serde.ir.graph import Graph
-from serde.pipeline import get_profile
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
 from tests.relax.relax_live import NEEDS, RelaxError, run
@@ -38,7 +37,7 @@ def in_relax(graph: Graph, feeds: Any) -> list[Any]:
     """What Relax's virtual machine computes."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/m.onnx"
-        serde.save(graph, path, **get_profile("relax").write_options())
+        serde.save(graph, path, profile="relax")
         return run(path, {v.name: feeds[v.name] for v in graph.inputs})
 
 

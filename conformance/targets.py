@@ -17,7 +17,6 @@ from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import LOWEST_WRITTEN
-from serde.pipeline import get_profile
 from serde.spec import schema
 from tests.live_worker import LiveError
 from tests.mxnet.releases_live import WRITTEN, worker
@@ -80,9 +79,7 @@ class Consumer(Target):
         """``variant`` is an opset, that of the profile if empty."""
         from tests.consumers.runtimes import run
 
-        options = get_profile(self.name).write_options()
-        opset = int(variant) if variant else options["opset"]
-        model = to_proto(from_ir(graph, **{**options, "opset": opset}))
+        model = to_proto(from_ir(graph, int(variant) if variant else None, profile=self.name))
         held = {t.name for t in model.graph.initializer}
         inputs = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         self.rounds = not ROUNDING.isdisjoint(n.op_type for n in model.graph.node)
@@ -105,7 +102,7 @@ class ONNXRuntime(Target):
     name = "onnxruntime"
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        model = to_proto(from_ir(graph, **get_profile(self.name).write_options()))
+        model = to_proto(from_ir(graph, profile=self.name))
         onnx.checker.check_model(model)
         named = {i.name: feeds[i.name] for i in model.graph.input if i.name in feeds}
         casted = with_float32_ends(model)
@@ -276,9 +273,7 @@ class Relax(Target):
     name = "relax"
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        return self.run_model(
-            to_proto(from_ir(graph, **get_profile("relax").write_options())), feeds
-        )
+        return self.run_model(to_proto(from_ir(graph, profile="relax")), feeds)
 
     def run_model(self, model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
         """What the importer's result computes."""

@@ -17,12 +17,14 @@ from serde.ir.graph import Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.join_graphs import join_graphs
 from serde.pipeline import load
+from serde.plugins.keywords import with_options
 
 from .numpy import trace
 
 Function = Callable[..., Any]
 
 
+@with_options()
 def wrap(
     model: Any, pre: Function | str | None = None, post: Function | str | None = None, *,
     inputs: Mapping[str, Any] | None = None,

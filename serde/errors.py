@@ -1,7 +1,8 @@
 """Every error serde raises on purpose.
 
 SerdeError
-├── UsageError             the call itself cannot be meant: an unknown option, a bad shape
+├── UsageError             the call itself cannot be meant: a bad shape, contradicting options
+│   ├── UnknownArgument    a function has no argument of this name (also a TypeError)
 │   └── TargetRefused      what lies at the path to write, or beside it, is in the way
 ├── UnknownFormat          no plugin claims the path, name or object
 ├── MissingDependency      a plugin's framework is not installed (also an ImportError)
@@ -17,8 +18,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from enum import Enum
 from os import PathLike
 from typing import Any, Protocol
@@ -79,6 +82,37 @@ class Listing(str):
         return super().__new__(cls, "\n".join(map(escape_controls, lines)))
 
 
+# Whether options in messages stay as the command spells them, ``--input``, in which they are
+# written; else whoever calls a function is told of ``inputs=`` (``serde.plugins.keywords``).
+flags_are_known: ContextVar[bool] = ContextVar("flags_are_known", default=False)
+
+
+@contextmanager
+def speak_of_flags() -> Iterator[None]:
+    """Name options in the messages of the block as the command spells them."""
+    token = flags_are_known.set(True)
+    try:
+        yield
+    finally:
+        flags_are_known.reset(token)
+
+
+def find_alike(word: str, words: Mapping[str, str] | Iterable[str]) -> str | None:
+    """The one of some words that may be meant by another; of a mapping, what it has for that."""
+    from difflib import get_close_matches
+
+    meant = words if isinstance(words, Mapping) else {w: w for w in words}
+    letters = {w.casefold(): meant[w] for w in meant}
+    close = get_close_matches(word.casefold(), letters, 1)
+    return letters[close[0]] if close else None
+
+
+def suggest(word: str, words: Mapping[str, str] | Iterable[str]) -> str:
+    """The end of a message about a word that is none of some: which may be meant, if any."""
+    alike = find_alike(word, words)
+    return f"; did you mean {alike}?" if alike else ""
+
+
 class SerdeError(Exception):
     """Base of every error serde raises on purpose; its text can be printed and logged."""
 
@@ -86,9 +120,20 @@ class SerdeError(Exception):
         text = self.args[0] if self.args else ""
         return str(text) if isinstance(text, Listing) else escape_controls(super().__str__())
 
+    def respell(self, change: Callable[[str], str]) -> None:
+        """Change the text that a reader is told."""
+        text = self.args[0] if self.args else None
+        if isinstance(text, str):
+            lines = change(text).split("\n") if isinstance(text, Listing) else None
+            self.args = (change(text) if lines is None else Listing(lines), *self.args[1:])
+
 
 class UsageError(SerdeError):
     """The call cannot be carried out as written."""
+
+
+class UnknownArgument(UsageError, TypeError):
+    """A function has no argument of this name."""
 
 
 class TargetRefused(UsageError):
@@ -175,6 +220,10 @@ class Problem:
         """How many nodes are in the group."""
         return len(self.names)
 
+    def respell(self, change: Callable[[str], str]) -> Problem:
+        """The group, with another text of the reason."""
+        return replace(self, reason=change(self.reason))
+
     def __str__(self) -> str:
         attrs = ", ".join(f"{k}={show_attribute(v)}" for k, v in self.attrs.items())
         shown = f"{self.op} ×{self.count} ({_show_names(self.names)}): {self.reason}"
@@ -219,6 +268,13 @@ class Unconvertible(SerdeError):
         lines = (f"  {line}" for line in show_problems(problems))
         super().__init__(Listing([f"{stage}: {total} node(s) cannot be converted:", *lines]))
         self.stage, self.problems = stage, tuple(problems)
+
+    def respell(self, change: Callable[[str], str]) -> None:
+        """Change the texts that a reader is told, those of the report too."""
+        super().respell(change)
+        self.problems = tuple(p.respell(change) for p in self.problems)
+        if self.report is not None:
+            self.report.respell(change)
 
 
 def require(condition: object, reason: str) -> None:

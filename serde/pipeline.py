@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serde.errors import SerdeError, UsageError
+from serde.errors import SerdeError, UsageError, flags_are_known
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.user_code import refuse_exits
@@ -19,7 +19,6 @@ from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
 from serde.ir.same_graph import is_same_graph
 from serde.legalize.convert import without_functions
-from serde.legalize.profiles import PROFILES, Profile, prepare
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.batch.request import read_request
 from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch, size_names
@@ -29,6 +28,7 @@ from serde.passes.cut_inputs import (
     check_integer,
     check_mapping,
     check_names,
+    check_number,
     check_size,
     cut,
     cut_inputs,
@@ -47,29 +47,22 @@ from serde.passes.set_inputs import set_inputs
 from serde.passes.single_precision import to_float32
 from serde.passes.unfold_shared import unfold_shared
 from serde.plugins import (
+    STANDARD,
     Format,
     bridge_for,
     format_for_writing,
     format_of,
     get_format,
-    get_target,
-    installed_formats,
     list_parameters,
+    read_classes,
     select_options,
-    target_names,
+    write_classes,
 )
-from serde.plugins.options import (
-    Option,
-    ReadOptions,
-    WriteOptions,
-    list_options,
-    names_of,
-    replace_old_words,
-)
+from serde.plugins.keywords import with_options
+from serde.plugins.options import HUB, Option, list_options, merge_options
 from serde.spec.verify import check as check_graph
 
 Path_ = str | os.PathLike[str]
-ARGUMENTS = ("from_format", "to_format", "verify", "data", "expected")  # of convert, no options
 REWRITING = frozenset({"cut_inputs", "set_inputs", "static", "rebatch"})  # options that need the IR
 EXAMPLES = {
     "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
@@ -77,6 +70,7 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+@with_options(read_classes)
 @refuse_exits()
 @pause_collector()
 def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
@@ -202,6 +196,7 @@ def change_precision(graph: Graph, options: Mapping[str, Any]) -> Graph:
     )
 
 
+@with_options(read_classes)
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
     """Read a model as it is, in its own vocabulary; return it and its format's name."""
     opts = check_options(options, read_classes())
@@ -228,7 +223,7 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     if isinstance(source, Graph):
         fmt = get_format(format or format_name(source))
         own = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
-        refuse_unknown(fmt, opts, {*list_options(ReadOptions), *own})
+        refuse_unknown(fmt, opts, HUB | own)
         active_files().enter_weights(source.list_files())
         return fmt, source
     if not isinstance(source, (str, os.PathLike)):
@@ -245,6 +240,7 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
 
 
+@with_options(write_classes)
 @refuse_exits()
 def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
     """Write an IR graph to ``path``; return the files written.
@@ -264,50 +260,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     with within_budget() as budget, within_command():
         enter_files(graph, path)
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
-        graph = rename(graph, opts.get("rename"))
-        if opts.get("profile") is not None:
-            profile = get_profile(opts["profile"])
-            graph, _ = prepare(graph, profile)
-            opts = apply_profile(fmt, profile, opts)
-        lowered = lower(fmt, graph, opts)
+        lowered = lower(fmt, rename(graph, opts.get("rename")), opts)
         return encode(fmt, finish(lowered, opts.get("hash_weights")), path, opts)
-
-
-@pause_collector()
-def get_profile(name: str) -> Profile:
-    """The profile called ``name``: a built-in one, or that of a plug-in's target.
-
-    Raises:
-        UsageError: listing those there are; or where a plug-in's target has a built-in one's name.
-    """
-    if name in PROFILES:
-        if name in target_names():
-            raise UsageError(
-                f"a plug-in's target is called {name!r}, as a profile of serde's own: rename its "
-                "entry point in the group serde.targets, or uninstall it"
-            )
-        return PROFILES[name]
-    if name in target_names():
-        return Profile(get_target(name).opset, functions="inline", importer=name)
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, profile_names(), 1)
-    meant = f"; did you mean {close[0]}?" if close else ""
-    raise UsageError(
-        f"no profile is called {name!r}; there are: {', '.join(profile_names())}{meant}"
-    )
-
-
-def profile_names() -> list[str]:
-    """Names of the profiles, built-in ones first."""
-    return [*PROFILES, *(n for n in target_names() if n not in PROFILES)]
-
-
-def apply_profile(fmt: Format, profile: Profile, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options to write with, those of a profile where none are given."""
-    if "opset" not in list_options(fmt.write_options):
-        return {**options}
-    return {**profile.write_options(), **options}
 
 
 @refuse_exits()
@@ -356,7 +310,7 @@ def format_name(source: Any) -> str:
     if isinstance(source, (str, os.PathLike)):
         return format_of(Path(source)).name
     if isinstance(source, Graph):
-        return source.domain or "onnx"
+        return source.domain or STANDARD
     return bridge_for(source).format
 
 
@@ -366,21 +320,16 @@ def refuse_unwritten(fmt: Format) -> None:
         raise UsageError(f"{fmt.name} can be read but not written yet")
 
 
-def read_classes() -> list[type[ReadOptions]]:
-    """The classes of the options that sources are read with."""
-    return [ReadOptions, *(f.read_options for f in installed_formats())]
-
-
 def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
-    """The options that are given, in today's words.
+    """The options that are given.
 
     Raises:
         UsageError: for a value that can mean nothing, before any work is done.
     """
-    known: dict[str, Option] = {n: o for each in classes for n, o in list_options(each).items()}
-    opts = replace_old_words(options, known)
+    known = merge_options(classes)
+    opts = {n: value for n, value in options.items() if value is not None}
     for name in opts.keys() & known.keys():
-        check_option(name, opts[name], known[name])
+        check_option(opts[name], known[name])
     return opts
 
 
@@ -388,30 +337,31 @@ def refuse_unknown(fmt: Format, names: Iterable[str], known: Collection[str]) ->
     """Raise UsageError for options that a format does not take."""
     unknown = sorted(set(names) - set(known))
     if unknown:
-        from difflib import get_close_matches
+        every = merge_options([*read_classes(), *write_classes()])
 
-        hub = {*list_options(ReadOptions), *list_options(WriteOptions)}
-        listed = f"it takes {', '.join(sorted(set(known) - hub)) or 'none'}"
-        written = (f.write_options for f in installed_formats())
-        every = {*names_of(read_classes()), *names_of(written), *ARGUMENTS}
-        close = get_close_matches(unknown[0], every, 1)
-        meant = f"did you mean {close[0]}?" if close and close[0] not in unknown else listed
-        raise UsageError(f"{fmt.name} takes no option {', '.join(unknown)} here; {meant}")
+        def spell(names: Iterable[str]) -> str:
+            shown = (n for n in names if every[n].kind != "object" or not flags_are_known.get())
+            return ", ".join(every[n].all_flags[0] for n in shown)
+
+        own = spell(sorted(set(known) - HUB)) or "none"
+        raise UsageError(f"{fmt.name} takes no option {spell(unknown)} here; it takes {own}")
 
 
-def check_option(name: str, value: Any, option: Option) -> None:
+def check_option(value: Any, option: Option) -> None:
     """Refuse a value that can mean nothing, with an example of what the option takes."""
-    if option.choices and value not in option.choices:
-        raise UsageError(f"{name}={value!r} is not one of {', '.join(option.choices)}")
+    flag = option.all_flags[0]
+    option.check_choice(value)
     if option.kind in EXAMPLES:
-        check_mapping(value, name, EXAMPLES[option.kind])
+        check_mapping(value, flag, EXAMPLES[option.kind])
     if option.kind == "names":
-        check_names(value, name)
+        check_names(value, flag)
     elif option.kind == "integer":
-        check_integer(value, name, option.least)
+        check_integer(value, flag, option.least)
+    elif option.kind == "number":
+        check_number(value, flag, option.least)
     elif option.kind == "sizes":
         for dim, size in value.items():
-            check_integer(size, f"{name}[{dim!r}]", 1)
-            check_size(size, f"{name}[{dim!r}]")
+            check_integer(size, f"{flag}={dim}", 1)
+            check_size(size, f"{flag}={dim}")
     elif option.kind == "batch":
         read_request(value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde import pipeline, plugins
+from serde import plugins
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.plugins import Format
 
@@ -88,8 +88,30 @@ def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
     mine = {"serde.targets": {name: target}}
     monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or entries(group))
     with pytest.raises(UsageError, match=f"target is called '{name}', as a profile of serde's own"):
-        pipeline.get_profile(name)
-    assert pipeline.get_profile("tensorrt") is pipeline.PROFILES["tensorrt"]
+        plugins.get_consumer(name)
+    assert plugins.get_consumer("tensorrt").title == "TensorRT"
+    assert plugins.list_profiles()["trt"] == "tensorrt"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("trt", "tensorrt"), ("TensorRT", "tensorrt"), ("ort", "onnxruntime"), ("torch", "onnx2torch"),
+     ("openvine", "openvino"), ("pnnx", "ncnn"), ("npu", "npu-static")],
+)  # fmt: skip
+def test_the_consumer_that_may_be_meant_is_suggested(name, meant):
+    with pytest.raises(UsageError, match=f"there are: coreml, .*; did you mean {meant}?"):
+        plugins.get_consumer(name)
+
+
+@pytest.mark.parametrize("name", plugins.consumer_names())
+def test_a_consumer_is_declared_once(name):
+    consumer = plugins.get_consumer(name)
+    assert consumer.name == name and consumer.title
+    target = consumer.get_target()
+    assert target is None or target.opset == consumer.default_opset()
+    opsets = consumer.known_opsets()
+    assert opsets is None or consumer.default_opset() in opsets
+    assert "{" not in plugins.describe_next_step("onnx", "m.onnx", {"profile": name})
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 import serde
 from serde.backends.partition import partition
 from serde.formats.onnx.repair import repair
-from serde.pipeline import profile_names
+from serde.plugins import consumer_names
 from serde.spec import inference, memo, source_checks
 from tests.onnx_live import model_of
 
@@ -122,7 +122,7 @@ def count_kept():
 
 
 def convert_to_everything(source, folder):
-    for profile in profile_names():
+    for profile in consumer_names():
         if profile != "npu-static":
             serde.convert(source, folder / "p.onnx", profile=profile)
     for opset in (9, 13, 17, 21):

@@ -70,19 +70,23 @@ class MxnetWriteOptions(WriteOptions):
         "What the release lacks is written in operators that it has, or refused; "
         "[mxnet-releases.md](../results/mxnet-releases.md) tells what each makes of the node tests "
         "of ONNX and of MXNet's own operators.",
-        metavar="RELEASE",
+        metavar="RELEASE", is_checked=True,
     )  # fmt: skip
     write_epoch: int | None = option(
-        "The epoch of MXNet's parameter file: 0 if left out.",
+        "The epoch of MXNet's parameter file.",
         "It ends the file's name: `model-0010.params`. Where a later one lies beside the result, "
         "MXNet would load that instead: this is refused before any work is done.",
-        kind="integer", least=0,
+        kind="integer", least=0, default=0,
     )  # fmt: skip
 
 
 FORMAT = Format.in_package(
     __name__,
     name="mxnet",
+    title="MXNet",
+    next_step="mxnet.model.load_checkpoint({stem!r}, {write_epoch})",
+    can_be_remainder=True,
+    runtime="mxnet",
     suffixes=("-symbol.json",),
     matches=matches,
     read_options=MxnetReadOptions,

@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from serde.io.sniff import read_head
-from serde.plugins import Deferred, Format
+from serde.plugins import Deferred, Format, list_profiles
 from serde.plugins.options import FunctionOptions, ReadOptions, WriteOptions, option
+
+from .consumers import CONSUMERS
 
 
 class OnnxReadOptions(ReadOptions):
@@ -25,37 +27,31 @@ class OnnxReadOptions(ReadOptions):
 
 
 class OnnxWriteOptions(FunctionOptions, WriteOptions):
-    """What an ONNX file is written with.
-
-    A profile gives ``decomposed``, the operators that are decomposed, ``integer_kernels`` and
-    ``importer``.
-    """
+    """What an ONNX file is written with."""
 
     opset: int | None = option(
-        "The ONNX opset to write: 7 to 28; 17, or the profile's, if left out.", kind="integer"
-    )
+        "The ONNX opset to write: 7 to 28; 17, or the profile's, if left out.", kind="integer",
+        is_checked=True,
+    )  # fmt: skip
     ir_version: int | None = option(
         "The ONNX IR version; the opset's own if left out.", "3 is the least; opset 17 has 8.",
         kind="integer",
     )  # fmt: skip
     profile: str | None = option(
-        "What the consumer asks for: generic, onnxruntime, tensorrt, openvino, tract, mnn, ncnn, "
-        "onnx2torch, coreml, qnn, relax, npu-static, or a plug-in's target.",
-        "`relax` is described below; [consumers.md](../how-to/consumers.md) and "
-        "[add-a-target.md](../how-to/add-a-target.md) are about others.",
-        metavar="NAME",
+        "What the file is written for: a runtime, a compiler or a device.",
+        "[targets.md](targets.md) lists them. `relax` is described below; "
+        "[consumers.md](../how-to/consumers.md) and [add-a-target.md](../how-to/add-a-target.md) "
+        "are about others.",
+        metavar="NAME", choices=list_profiles,
     )  # fmt: skip
     external_data: str | None = option(
         "Where weights go: auto keeps them in the model while it stays under 2 GiB.", "See below.",
         choices=("auto", "always", "never", "reference"),
     )  # fmt: skip
-    decomposed: Collection[str] | None = option(
-        "Operators to decompose.", kind="object", old_name="spelled_out"
-    )
+    decomposed: Collection[str] | None = option("Operators to decompose.", kind="object")
     integer_kernels: bool | None = option(
         "Write products of integers as QLinearConv and QLinearMatMul.", kind="object"
     )
-    importer: str | None = option("What the file is legalized for.", kind="object")
     int8_weights: bool | None = option(
         "Write weights of integer products as int8, where they are uint8.",
         "ONNX Runtime has faster kernels for uint8 by int8 on processors with VNNI instructions. "
@@ -78,6 +74,11 @@ def matches(path: Path) -> bool:
 FORMAT = Format.in_package(
     __name__,
     name="onnx",
+    title="ONNX",
+    consumers=CONSUMERS,
+    next_step="onnxruntime.InferenceSession({name!r})",
+    can_be_remainder=True,
+    runtime="onnxruntime",
     suffixes=(".onnx",),
     matches=matches,
     decode=Deferred("serde.formats.onnx.reader:read_model"),

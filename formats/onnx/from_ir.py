@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
 
 from serde.errors import UsageError
 from serde.ir.graph import Graph
@@ -16,6 +14,7 @@ from serde.legalize.convert import (
     require_opset,
     without_functions,
 )
+from serde.legalize.target import Target
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.expand_constants import expand_constants
 from serde.passes.fold_bias import fold_bias
@@ -30,12 +29,11 @@ from serde.passes.name_dimensions import name_dimensions
 from serde.passes.narrow_operands import narrow_operands
 from serde.passes.parallel_products import join_parallel_products
 from serde.passes.qlinear_ops import use_qlinear_ops
-from serde.passes.same_pads import settle_same_pads
 from serde.passes.sink_reversals import sink_reversals
-from serde.plugins import get_target
+from serde.plugins import get_consumer
+from serde.plugins.consumer import Consumer
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
-from . import consumers
 from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_kernel
 from .domain_versions import fit_domain_versions
 from .writer import FUNCTIONS_IR, least_ir_version
@@ -44,71 +42,79 @@ STEPS = (
     sink_reversals, fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices,
     merge_reshapes, merge_reductions, make_gemms, join_parallel_products, expand_constants,
 )  # fmt: skip
-# Steps that consumers do without: pnnx takes attention of layers that read rows for another.
-LEFT_OUT: Mapping[str | None, tuple[Any, ...]] = MappingProxyType({"ncnn": (make_gemms,)})
-
-WITHOUT_AUTO_PAD = frozenset({"onnx2torch"})
 
 
 def from_ir(
     graph: Graph,
-    opset: int = 17,
+    opset: int | None = None,
     ir_version: int | None = None,
+    profile: str = "generic",
+    functions: Keep | None = None,
     decomposed: Collection[str] = frozenset(),
-    functions: Keep = "keep",
-    integer_kernels: bool = True,
-    importer: str | None = None,
+    integer_kernels: bool | None = None,
     int8_weights: bool = False,
 ) -> Graph:
-    """Lower the IR to ``opset``; functions are kept where the file's IR version has them.
+    """Lower the IR to ``opset``, as the consumer called ``profile`` takes it.
 
-    ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
-    ``QLinearMatMul``, which every runtime computes alike; ``int8_weights`` writes weights of these
-    and of integer products as int8 in place of uint8. ``importer="relax"`` keeps to what TVM's
-    importer into Relax gets right; the name of a plug-in's target, to what that takes.
+    Functions are kept where the file's IR version has them. ``integer_kernels`` writes products of
+    integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, which every runtime computes
+    alike; ``int8_weights`` writes weights of these and of integer products as int8 in place of
+    uint8. ``decomposed`` operators are written as older ones. What is not given, the consumer says.
     """
+    consumer = get_consumer(profile)
+    opset = consumer.default_opset() if opset is None else opset
     require_opset(opset, LOWEST_WRITTEN)
+    functions = consumer.functions if functions is None else functions  # type: ignore[assignment]
     if functions not in KEEP:
-        raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
+        raise UsageError(f"--functions={functions!r} is not one of {', '.join(KEEP)}")
+    if integer_kernels is None:
+        integer_kernels = consumer.integer_kernels
+    target = consumer.get_target()
     version = least_ir_version(opset) if ir_version is None else ir_version
-    graph = fit_domain_versions(graph, opset)
-    kept = functions if version >= FUNCTIONS_IR and importer is None else "inline"
-    graph = forget_calls(graph, kept)
-    if importer is not None:
+    kept = functions if version >= FUNCTIONS_IR and target is None else "inline"
+    graph = forget_calls(fit_domain_versions(graph, opset), kept)
+    if target is not None:
         graph = name_dimensions(graph)
-    if importer in WITHOUT_AUTO_PAD:
-        graph = settle_same_pads(graph)
-    for step in STEPS:
-        if step not in LEFT_OUT.get(importer, ()):
-            graph = step(graph)
-    if importer is not None:
-        if integer_kernels:
-            graph = use_qlinear_ops(without_functions(graph), True, False)
-        legal = _legalize_for(importer, graph, opset)
-        legal = use_int8_weights(legal) if int8_weights else legal
-        return name_constants(consumers.prepare(importer, legal))
-    older = operators_without_kernel(opset).union(decomposed)
+    for step in (*consumer.passes, *(s for s in STEPS if s.__name__ not in consumer.skips)):
+        graph = step(graph)
+    if target is not None:
+        return _lower_for(consumer, target, graph, opset, integer_kernels, int8_weights)
+    older = consumer.decomposed.union(decomposed)
+    graph = _note_older(graph, older)
+    older = operators_without_kernel(opset) | older
     lowered = drop_neutral(lower_to(graph, opset, kept != "inline", older, integer_kernels))
     lowered = use_int8_weights(lowered) if int8_weights else note_uint8_weights(lowered)
     return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
 
-def _legalize_for(importer: str, graph: Graph, opset: int) -> Graph:
-    from .consumers import relax
+def _lower_for(
+    consumer: Consumer, target: Target, graph: Graph, opset: int, integer_kernels: bool,
+    int8_weights: bool,
+) -> Graph:  # fmt: skip
+    """Lower a graph to the operators that a consumer accepts.
 
-    if (consumer := consumers.get_consumer(importer)) is not None:
-        if consumer.opsets is not None and opset not in consumer.opsets:
-            first, last = consumer.opsets[0], consumer.opsets[-1]
-            raise UsageError(
-                f"the profile {importer} is measured with opsets {first} to {last}, and its "
-                f"runtime may get files of opset {opset} wrong: leave out opset"
-            )
-        return avoid_runtime_forms(lower_to_target(graph, replace(consumer, opset=opset)))
-    if importer != "relax":
-        target = get_target(importer)
-        if opset != target.opset:
-            raise UsageError(f"the target {importer} takes opset {target.opset} only")
-        return lower_to_target(graph, target)
-    if opset != relax.OPSET:
-        raise UsageError(f"TVM's importer into Relax is known at opset {relax.OPSET} only")
-    return relax.for_relax(graph)
+    Raises:
+        UsageError: for an opset that it is not known with.
+    """
+    opsets = consumer.known_opsets()
+    if opsets is not None and opset not in opsets:
+        first, last = opsets[0], opsets[-1]
+        known = f"opset {first} only" if first == last else f"opsets {first} to {last}"
+        raise UsageError(
+            f"the profile {consumer.name} is known with {known}, and what reads the file may get "
+            f"opset {opset} wrong: leave out --opset"
+        )
+    if integer_kernels:
+        graph = use_qlinear_ops(without_functions(graph), True, False)
+    target = target if opset == target.opset else replace(target, opset=opset)
+    legal = lower_to_target(graph, target)
+    legal = avoid_runtime_forms(legal) if consumer.runs_in_onnxruntime else legal
+    legal = use_int8_weights(legal) if int8_weights else legal
+    return name_constants(legal if consumer.prepare is None else consumer.prepare(legal))
+
+
+def _note_older(graph: Graph, operators: Collection[str]) -> Graph:
+    """The graph, with a note of those operators in it that are written as older ones."""
+    older = sorted({n.op for n in graph.all_nodes() if not n.domain}.intersection(operators))
+    note = f"{', '.join(older)} written as older operators"
+    return replace(graph, notes=(*graph.notes, note)) if older else graph

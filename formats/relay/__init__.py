@@ -29,6 +29,13 @@ class RelayWriteOptions(opts.FunctionOptions, opts.WriteOptions):
 FORMAT = Format.in_package(
     __name__,
     name="relay",
+    title="Relay",
+    next_step={
+        ".relay": "tvm.relay.fromtext(open({name!r}).read())",
+        ".json": "tvm.ir.load_json(open({name!r}).read())",
+    },
+    can_be_remainder=True,
+    runtime="tvm",
     suffixes=(".relay", ".json"),
     matches=matches,
     read_options=RelayReadOptions,

@@ -4,52 +4,50 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from serde.api.report import Report
-from serde.errors import Unconvertible, UsageError
+from serde.errors import Unconvertible
 from serde.io.atomic_write import check_target
 from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector, resume_collector
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
-from serde.legalize.profiles import Profile, prepare
 from serde.passes.cut_inputs import rename
 from serde.pipeline import (
-    Path_,
-    apply_profile,
     check_options,
     decode,
     encode,
     enter_files,
     finish,
     format_name,
-    get_profile,
     load,
     lower,
-    profile_names,
     raise_to_ir,
     read,
-    read_classes,
     refuse_unknown,
     refuse_unwritten,
     save,
 )
 from serde.plugins import (
+    STANDARD,
     Format,
     bridge_names,
+    find_target,
     format_for_writing,
     get_bridge,
+    get_consumer,
     get_format,
+    read_classes,
     select_options,
+    write_classes,
 )
-from serde.plugins.options import list_options, names_of
-
-VERIFIED = ("outputs", "layers")  # what can be verified
+from serde.plugins.keywords import with_options
+from serde.plugins.options import VerifyOptions, list_options, names_of
 
 
 class Stage(str):
@@ -68,11 +66,12 @@ Progress = Callable[[str], None]
 UNREPORTED = frozenset({"params", "inputs", "outputs", "rename", "hash_weights"})
 
 
+@with_options(lambda: [*read_classes(), *write_classes(), VerifyOptions])
 @pause_collector()
 @within_command()
 def convert(
     source: Any,
-    target: Path_,
+    target: str | os.PathLike[str],
     *,
     from_format: str | None = None,
     to_format: str | None = None,
@@ -107,28 +106,26 @@ def convert(
     files = active_files()
     if isinstance(source, Graph):
         enter_files(source, target)
-    check_choice("verify", verify, (True, False, *VERIFIED))
+    check_options({"verify": verify}, [VerifyOptions])
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
-    profile = get_profile(writing.pop("profile", None) or "generic")
     refuse_unwritten(into)
     check_target(os.fspath(target))
-    used = {**reading, **writing, "profile": options.get("profile")}
     report = Report(
-        _describe_source(source), os.fspath(target), "", into.name, options=_list_reported(used)
-    )
-    writing = apply_profile(into, profile, writing)
+        _describe_source(source), os.fspath(target), "", into.name,
+        options=_list_reported({**reading, **writing}),
+    )  # fmt: skip
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
-    defaults = _list_defaults(profile, from_format or format_name(source), reading)
+    defaults = _list_defaults(writing, from_format or format_name(source), reading)
     reading = {**defaults, **reading}
     try:
         with within_budget():
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading, defaults)
             with _time_stage(report, "convert", progress):
-                graph, more = prepare(rename(graph, writing.get("rename")), profile)
-                report.notes = [*graph.notes, *more]
+                graph = rename(graph, writing.get("rename"))
+                report.notes = list(graph.notes)
                 lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
                 report.notes += lowered.notes[len(graph.notes) :]
                 report.weights_sha256 = lowered.metadata.get(KEY)
@@ -168,13 +165,6 @@ def convert(
     return report
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Raise UsageError for what is none of the choices."""
-    if value not in choices:
-        shown = ", ".join(map(repr, choices))
-        raise UsageError(f"{name} is {value!r}: it takes {shown}")
-
-
 def _load(
     report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any],
     defaults: Collection[str],
@@ -195,18 +185,18 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
     opts = check_options(options, (*read_classes(), into.write_options))
     read_names, write_names = names_of(read_classes()), list_options(into.write_options).keys()
     writing = {k: v for k, v in opts.items() if k in write_names or k not in read_names}
-    if "opset" not in write_names and writing.keys() & {"opset", "profile"}:
-        raise UsageError(f"{into.name} has no opsets and no profiles")
     refuse_unknown(into, writing, write_names)
     return {k: v for k, v in opts.items() if k in read_names}, writing
 
 
 def _list_defaults(
-    profile: Profile, source_format: str, reading: Mapping[str, Any]
+    writing: Mapping[str, Any], source_format: str, reading: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of a profile to read with, where none are given."""
+    """The options that a consumer's files are read with, where none are given."""
+    if (profile := writing.get("profile")) is None:
+        return {}
     known = list_options(get_format(source_format).read_options).keys() - reading.keys()
-    return {n: v for n, v in profile.reading.items() if n in known}
+    return {n: v for n, v in get_consumer(profile).reading.items() if n in known}
 
 
 def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,25 +228,24 @@ def _time_stage(report: Report, stage: str, progress: Progress) -> Iterator[None
         report.seconds[str(stage)] = time.perf_counter() - start
 
 
+@with_options(lambda: [*read_classes(), *write_classes()])
 @within_command()
 def check(
-    source: Any, *, to: str = "onnx", from_format: str | None = None, **options: Any
+    source: Any, *, to: str = STANDARD, from_format: str | None = None, **options: Any
 ) -> Report:
     """Run the real converters and write nothing; ``problems`` of the Report stand in the way.
 
     Weights of MXNet's models that are not found are stood for by others, with a note.
 
-    ``to`` is a format, or a profile of ONNX: ``to="relax"``. ``options`` are as for ``convert``.
+    ``to`` is a format, or a profile: ``to="relax"``. ``options`` are as for ``convert``.
 
     Raises:
         SerdeError: where the source cannot be read at all.
     """
-    is_profile = to in profile_names()
-    into = get_format("onnx" if is_profile else to)
-    reading, writing = _split(options, into)
-    profile = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
+    into, profile = find_target(to)
+    reading, writing = _split({**options, "profile": profile or options.get("profile")}, into)
     report = Report(_describe_source(source), "", from_format or format_name(source), to)
-    defaults = _list_defaults(profile, report.source_format, reading)
+    defaults = _list_defaults(writing, report.source_format, reading)
     reading = {**defaults, **reading}
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
@@ -265,9 +254,8 @@ def check(
             graph = _load(report, source, from_format, reading, defaults)
             report.notes = list(graph.notes)
             report.describe(graph)
-            graph, more = prepare(rename(graph, writing.get("rename")), profile)
-            report.notes += more
-            lowered = lower(into, graph, apply_profile(into, profile, writing))
+            graph = rename(graph, writing.get("rename"))
+            lowered = lower(into, graph, writing)
             report.notes += lowered.notes[len(graph.notes) :]
             report.describe(lowered)
     except Unconvertible as error:

@@ -11,9 +11,11 @@ from serde.legalize.convert import without_functions
 from serde.passes import cut_inputs, tidy
 from serde.passes.join_graphs import Connections, append_argmax, append_nms, join_graphs
 from serde.pipeline import load
+from serde.plugins.keywords import with_options
 from serde.spec.verify import check
 
 
+@with_options()
 def compose(
     first: Any, second: Any, connections: Connections | None = None, *,
     keep: Iterable[str] = (), name: str | None = None,
@@ -42,6 +44,7 @@ def compose(
     return joined if name is None else replace(joined, name=name)
 
 
+@with_options()
 def select(graph: Graph, outputs: Sequence[str]) -> Graph:
     """The part of a graph that the named outputs or values depend on."""
     result = tidy(cut_inputs.cut(graph, outputs))
@@ -49,6 +52,7 @@ def select(graph: Graph, outputs: Sequence[str]) -> Graph:
     return result
 
 
+@with_options()
 def rename(graph: Graph, names: Mapping[str, str]) -> Graph:
     """The graph with inputs and outputs called by their new names: ``{"old": "new"}``."""
     result = cut_inputs.rename(graph, names)

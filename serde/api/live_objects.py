@@ -9,10 +9,12 @@ from typing import Any
 from serde.api import convert
 from serde.errors import UsageError
 from serde.ir.graph import Graph
-from serde.pipeline import Path_, load, save
-from serde.plugins import Format, get_format, maker_of
+from serde.pipeline import load, save
+from serde.plugins import STANDARD, Format, get_format, maker_of, read_classes, write_classes
+from serde.plugins.keywords import with_options
 
 
+@with_options(read_classes)
 def import_(
     file: Any, other_format: str | None = None, *, to: str = "mxnet", **options: Any
 ) -> Any:
@@ -30,11 +32,12 @@ def import_(
     return graph if make is None else make(graph)
 
 
+@with_options(lambda: [*read_classes(), *write_classes()])
 def export(
     model: Any,
     params: Any = None,
-    other_format: str = "onnx",
-    path: Path_ | None = None,
+    other_format: str = STANDARD,
+    path: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> str:
     """Write a model, given as paths or live objects, to a file of another format.

@@ -8,34 +8,31 @@ import click
 
 from serde.cli.context import DONE, FAILED
 from serde.cli.options import (
-    RenamingCommand,
+    SOURCE,
+    DocumentedCommand,
     add_isolation,
     add_option,
     add_read_options,
     add_write_options,
     give,
-    known_target,
+    list_backends,
     with_report,
 )
 from serde.cli.partition_commands import check_for_backend
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_model, show_notes
 from serde.errors import show_problems
+from serde.plugins import STANDARD, list_targets, read_classes
+from serde.plugins.options import names_of
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("source")
+@click.command(cls=DocumentedCommand)
+@SOURCE
 @add_read_options()
-@add_option(
-    "--to",
-    default="onnx",
-    callback=known_target,
-    metavar="FORMAT",
-    help="The target format, or a profile: onnxruntime, openvino, tensorrt, tract, mnn, ncnn, "
-    "onnx2torch, coreml, qnn, relax, a plug-in's target.",
-)
-@add_write_options(only=("opset", "mxnet"))
-@add_option("--backend", metavar="NAME",
+@add_option("--to", default=STANDARD, show_default=True, choices=list_targets, metavar="FORMAT",
+            help="The target format, or a profile.")  # fmt: skip
+@add_write_options(only_checked=True)
+@add_option("--backend", metavar="NAME", choices=list_backends, is_open=True,
             help="Tell what a backend takes: a name, `opset N`, or a TOML file.",
             details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
 @add_option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -50,9 +47,9 @@ def check(
     from serde import api
 
     if backend is not None:
-        only_reading = {k: v for k, v in options.items() if k not in ("to", "opset", "mxnet")}
-        only_reading["format"] = only_reading.pop("from_format")
-        check_for_backend(source, backend, as_json, give(**only_reading))
+        reading = {k: v for k, v in options.items() if k in names_of(read_classes())}
+        reading["format"] = options["from_format"]
+        check_for_backend(source, backend, as_json, give(**reading))
         return
     report = api.check(source, **give(**options))
     if report_path:

@@ -18,12 +18,20 @@ import click
 
 from serde.cli.context import ARGUMENTS, FAILED, SYSTEM, UNREADABLE, USAGE
 from serde.cli.printing import print_lines
-from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError, escape_controls
+from serde.errors import (
+    MalformedFile,
+    SerdeError,
+    UnknownFormat,
+    UsageError,
+    escape_controls,
+    speak_of_flags,
+)
 from serde.io.command_files import within_command
 from serde.io.signals import exit_on_signals
 from serde.io.user_code import refuse_exits
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
+LONGEST = 1000  # letters of a command's summary
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
 MODULES = {  # of each command, beside this one
     "check": "check", "compare": "compare", "completion": "completion", "convert": "convert",
@@ -90,6 +98,12 @@ class Command(click.Group):
         context.meta[ARGUMENTS] = [*args]
         return super().parse_args(context, args)
 
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with the whole first sentence of what it says of itself."""
+        rows = [(n, c.get_short_help_str(LONGEST)) for n, c in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments of the group."""
         with _escape_usage():
@@ -97,7 +111,7 @@ class Command(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with within_command(), _escape_usage(), refuse_exits():
+            with within_command(), _escape_usage(), refuse_exits(), speak_of_flags():
                 return super().invoke(context)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise

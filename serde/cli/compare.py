@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from serde.cli.context import DONE, FAILED, NOT_COMPARED
-from serde.cli.options import RenamingCommand, add_option, parse_by_name, with_report
+from serde.cli.options import DEBUG, DocumentedCommand, add_option, parse_by_name, with_report
 from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("first")
-@click.argument("second")
+@click.command(cls=DocumentedCommand)
+@click.argument("first", type=click.Path())
+@click.argument("second", type=click.Path())
 @add_option("--layers/--no-layers", default=True,
             help="Compare the layers that both models have, as well.")  # fmt: skip
 @add_option("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,
@@ -29,7 +29,7 @@ from serde.passes.cut_inputs import parse_spec
 @add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
 @add_option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @with_report
-@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@DEBUG
 @click.pass_context
 def compare(
     context: click.Context, /, first: str, second: str, debug: bool, as_json: bool,

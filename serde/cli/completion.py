@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from serde.cli.options import RenamingCommand, add_option
+from serde.cli.options import DocumentedCommand, add_option
 from serde.cli.printing import print_line, print_lines
 
 PLACES = {  # where each shell looks for it, below the home folder
@@ -18,7 +18,7 @@ PLACES = {  # where each shell looks for it, below the home folder
 ZSH = "zsh reads it if ~/.zshrc has: fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit"
 
 
-@click.command(cls=RenamingCommand)
+@click.command(cls=DocumentedCommand)
 @click.argument("shell", type=click.Choice([*PLACES]))
 @add_option("--install", is_flag=True, help="Write it to where the shell looks for it.")
 @click.pass_context

@@ -8,41 +8,34 @@ import click
 
 from serde.cli.context import DONE, FAILED, NOT_COMPARED
 from serde.cli.options import (
-    VERIFICATION,
-    RenamingCommand,
+    SOURCE,
+    DocumentedCommand,
     add_isolation,
     add_option,
+    add_options,
     add_read_options,
     add_write_options,
     give,
-    known_format,
     with_report,
 )
 from serde.cli.progress import show_stages
 from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
+from serde.plugins import format_names
+from serde.plugins.options import VERIFICATION, VerifyOptions
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("source")
+@click.command(cls=DocumentedCommand)
+@SOURCE
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_read_options()
 @add_write_options()
-@add_option("--to", "to_format", callback=known_format, metavar="FORMAT",
+@add_option("--to", "to_format", choices=format_names, metavar="FORMAT",
             help="The format to write, where the suffix does not tell.")  # fmt: skip
-@add_option("--verify", type=click.Choice(["outputs", "layers"]), alone="outputs",
-            group=VERIFICATION, metavar="[layers]",
-            help="Run source and result and compare their outputs.",
-            details="With `layers`, compare each layer that both have, and name the first that "
-                    "differs.")  # fmt: skip
+@add_options(VerifyOptions)
 @add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
-              help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
-@add_option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
-            group=VERIFICATION, details="An array for each name. Implies `--verify`.")  # fmt: skip
-@add_option("--expected", group=VERIFICATION, metavar="NPZ",
-            help="The source's outputs for them, if it cannot run.",
-            details="Implies `--verify`.")  # fmt: skip
+            help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
 @with_report
 @add_option("-q", "--quiet", is_flag=True,
             help="Print nothing but errors and failed verifications.")  # fmt: skip

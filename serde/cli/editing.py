@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from serde.cli.options import RenamingCommand, add_option
+from serde.cli.options import DEBUG, SOURCE, DocumentedCommand, add_option
 from serde.cli.printing import print_line
 from serde.cli.show import show_model
 from serde.errors import UsageError
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("source")
+@click.command(cls=DocumentedCommand)
+@SOURCE
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@DEBUG
 def repair(source: str, target: str, debug: bool) -> None:
     """Mend an ONNX file that an old exporter left behind; say what was changed."""
     from pathlib import Path
@@ -33,9 +33,9 @@ def repair(source: str, target: str, debug: bool) -> None:
     print_line(f"{source} → {target}: {len(changes)} change(s)")
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("first")
-@click.argument("second")
+@click.command(cls=DocumentedCommand)
+@click.argument("first", type=click.Path())
+@click.argument("second", type=click.Path())
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_option("--connect", "links", multiple=True, metavar="OUTPUT=INPUT",
             help="An output of FIRST and the input of SECOND that takes it.",
@@ -44,7 +44,7 @@ def repair(source: str, target: str, debug: bool) -> None:
                     "output.")  # fmt: skip
 @add_option("--keep", "kept", multiple=True, metavar="OUTPUT",
             help="A connected output that stays an output.")  # fmt: skip
-@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@DEBUG
 def join(
     first: str, second: str, target: str, links: tuple[str, ...], kept: tuple[str, ...],
     debug: bool,
@@ -57,8 +57,8 @@ def join(
     _write(graph, target)
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("source")
+@click.command(cls=DocumentedCommand)
+@SOURCE
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_option("--pre", metavar="MODULE:FUNCTION", help="NumPy code whose results are the inputs.",
             details="A file may stand for the module: `prepare.py:scale`. "
@@ -68,7 +68,7 @@ def join(
             help="The shape and element type of an input of the code before the model.",
             details="Those of the model's input of this name, or of its only one, if left "
                     "out.")  # fmt: skip
-@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@DEBUG
 def wrap(
     source: str, target: str, pre: str | None, post: str | None, specs: tuple[str, ...],
     debug: bool,

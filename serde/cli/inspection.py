@@ -6,13 +6,21 @@ from typing import Any
 
 import click
 
-from serde.cli.options import RenamingCommand, add_isolation, add_option, add_read_options, give
+from serde.cli.options import (
+    DEBUG,
+    SOURCE,
+    DocumentedCommand,
+    add_isolation,
+    add_option,
+    add_read_options,
+    give,
+)
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_model
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("source")
+@click.command(cls=DocumentedCommand)
+@SOURCE
 @add_read_options()
 @add_option("--values", is_flag=True, help="List every value: names --outputs takes.")
 @add_option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -40,9 +48,9 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
             print_line(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
 
 
-@click.command("verify-hash", cls=RenamingCommand)
-@click.argument("source")
-@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@click.command("verify-hash", cls=DocumentedCommand)
+@SOURCE
+@DEBUG
 def verify_hash(source: str, debug: bool) -> None:
     """Tell whether the weights of SOURCE are those it was written with, by --hash."""
     from serde.verification.weights_hash import verify_hash as verified

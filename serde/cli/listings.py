@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import click
 
-from serde.cli.options import RenamingCommand, add_option, known_format
+from serde.cli.options import DocumentedCommand, add_option
 from serde.cli.printing import print_line
+from serde.plugins import format_names, get_format
 
 
-@click.command(cls=RenamingCommand)
+@click.command(cls=DocumentedCommand)
 @add_option(
-    "--format",
-    "name",
-    callback=known_format,
-    metavar="FORMAT",
-    help="Only this format's operators.",
+    "--format", "name", choices=format_names, metavar="FORMAT", help="Only this format's operators."
 )
 @add_option("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
 def ops(name: str | None, markdown: bool) -> None:
@@ -25,11 +22,10 @@ def ops(name: str | None, markdown: bool) -> None:
         print_line(line)
 
 
-@click.command(cls=RenamingCommand)
+@click.command(cls=DocumentedCommand)
 def formats() -> None:
     """List the installed formats and bridges."""
     from serde import api
-    from serde.plugins import format_names, get_format
 
     for name in format_names():
         fmt = get_format(name)

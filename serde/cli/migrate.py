@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serde.cli.context import DONE, FAILED
-from serde.cli.options import (
-    LIMITS,
-    RenamingCommand,
-    add_option,
-    give,
-    known_format,
-    options_for_many,
-)
+from serde.cli.options import DocumentedCommand, add_option, add_options, give, options_for_many
 from serde.cli.printing import join_parts, print_line, print_lines, style
+from serde.plugins import STANDARD, format_names
+from serde.plugins.options import MigrateOptions
 
 if TYPE_CHECKING:
     from serde.api.migrate import Migration
@@ -28,27 +23,14 @@ if TYPE_CHECKING:
 SHOWN = 40  # models without a result, and operators
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("sources", nargs=-1, required=True)
+@click.command(cls=DocumentedCommand)
+@click.argument("sources", nargs=-1, required=True, type=click.Path())
 @add_option("-o", "--output", "folder", required=True, metavar="DIR",
             help="The folder, or URL, that results are written to.")  # fmt: skip
-@add_option("--to", default="onnx", callback=known_format, metavar="FORMAT", show_default=True,
+@add_option("--to", default=STANDARD, choices=format_names, metavar="FORMAT", show_default=True,
             help="The format to write.")  # fmt: skip
 @add_option("--verify", is_flag=True, help="Run each source and result and compare them.")
-@add_option("--jobs", type=click.IntRange(min=1), metavar="N",
-            help="How many models at a time; one for each processor if left out.",
-            details="More than one need joblib, `pip install 'serde-hub[migrate]'`; without it, "
-                    "one if left out.")  # fmt: skip
-@add_option("--dask", metavar="ADDRESS",
-            help="Run on this Dask scheduler; `local` for a cluster of this machine's own.",
-            details="It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and "
-                    "the files under the same paths, or URLs.")  # fmt: skip
-@add_option("--max-seconds", group=LIMITS, type=click.IntRange(min=1), default=600, metavar="N",
-            show_default=True, help="The time each model may take.")  # fmt: skip
-@add_option("--max-memory", group=LIMITS, type=click.IntRange(min=1), default=8192, metavar="MIB",
-            show_default=True, help="The memory each model may take (Linux).")  # fmt: skip
-@add_option("--reports", is_flag=True, help="Write a report beside each result.")
-@add_option("--again", is_flag=True, help="Convert models, too, that were done before.")
+@add_options(MigrateOptions)
 @add_option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @add_option("-q", "--quiet", is_flag=True, help="Print the table only.")
 @options_for_many

@@ -3,75 +3,143 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from serde.cli import sandbox
 from serde.cli.context import ARGUMENTS, LIMITED
-from serde.cli.printing import print_line
+from serde.errors import UsageError
 from serde.io.child_process import FILE_SIZE
 from serde.passes.batch.request import parse_request
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
-from serde.pipeline import profile_names
-from serde.plugins import Format, format_names, installed_formats
-from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, list_options
+from serde.plugins import Format, format_names, get_format, installed_formats
+from serde.plugins.options import (
+    LIMITS,
+    METAVARS,
+    VERIFICATION,
+    Option,
+    ReadOptions,
+    Words,
+    WriteOptions,
+    check_word,
+    list_options,
+    list_words,
+)
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of options
+PATHS = frozenset({"FILE", "DIR", "NPZ"})  # metavars of what shells complete themselves
+COMMON = "Options"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-FORMAT_GROUPS = {"mxnet": "MXNet", "relay": "Relay", "onnx": "ONNX"}
-COMMON, VERIFICATION, LIMITS = "Options", "Verification", "Limits"
+class WordType(click.ParamType):
+    """Some words, listed when they are asked for; where it is open, others are taken too."""
+
+    name = "word"
+
+    def __init__(self, words: Words, is_open: bool = False) -> None:
+        self.words, self.is_open = words, is_open
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """The words."""
+        return f"[{'|'.join(list_words(self.words))}]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value, if it is one of the words."""
+        if not self.is_open:
+            try:
+                check_word("", value, list_words(self.words))
+            except UsageError as error:
+                self.fail(str(error), param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The words that begin like what is typed; files too, where it is open."""
+        begun = [w for w in list_words(self.words).values() if w.startswith(incomplete)]
+        files = [CompletionItem(incomplete, type="file")] if self.is_open and not begun else []
+        return [*map(CompletionItem, dict.fromkeys(begun)), *files]
 
 
 class DocumentedOption(click.Option):
-    """An option with what the reference page says of it, and how it was spelled before.
+    """An option with what the reference page says of it.
 
-    ``details`` follow the help text; ``formats`` are those that take it, none for all. ``alone``
-    is the word, of its choices, that the option means where none of them follows it. ``group``
-    is the part of ``--help`` that lists it.
+    ``details`` follow the help text; ``formats`` are those that take it, none for all. ``choices``
+    are words, or a function that lists them, and complete what is typed; ``is_open``, where others
+    are taken too. ``alone`` is the one that the option means where none of them follows it.
+    ``group`` is the part of ``--help`` that lists it, ``left_out`` what counts where it is not
+    given, which is then for the function to know.
     """
 
     def __init__(
-        self, *names: Any, details: str = "", formats: tuple[str, ...] = (),
-        old_flags: tuple[str, ...] = (), alone: str = "", group: str = "", **declared: Any,
+        self, *names: Any, details: str = "", formats: tuple[str, ...] = (), choices: Words = (),
+        is_open: bool = False, alone: str = "", group: str = "", left_out: Any = None,
+        **declared: Any,
     ) -> None:  # fmt: skip
+        if choices:
+            declared["type"] = WordType(choices, is_open)
+        elif declared.get("metavar") in PATHS:
+            declared["type"] = click.Path()
         super().__init__(*names, **declared)
-        self.group = group or (FORMAT_GROUPS.get(formats[0], "") if len(formats) == 1 else "")
-        self.alone = alone
-        self.details, self.formats, self.old_flags = details, formats, old_flags
+        self.group = group or (title_of(formats[0]) if len(formats) == 1 else "")
+        self.alone, self.details, self.formats = alone, details, formats
+        self.left_out = left_out
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes other words than those that it lists."""
+        return isinstance(self.type, WordType) and self.type.is_open
+
+    def list_words(self) -> tuple[str, ...]:
+        """The words that it takes."""
+        kind = self.type
+        words = list_words(kind.words) if isinstance(kind, WordType) else {}
+        return tuple(dict.fromkeys(words.values()))
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Its line of the help text, with the words that it takes, unless they stand for it."""
+        record, words = super().get_help_record(ctx), self.list_words()
+        if record is None:
+            return None
+        notes = [] if self.left_out is None else [f"default: {self.left_out}"]
+        if words and self.metavar and not self.alone:
+            notes.append(", ".join((*words, "…") if self.is_open else words))
+        return record[0], "  ".join([record[1], *(f"[{note}]" for note in notes)])
 
 
-class RenamingCommand(click.Command):
-    """A command that takes options by their old names as well, with a notice.
+def title_of(name: str) -> str:
+    """What headings call a format."""
+    return get_format(name).title or name
+
+
+class DocumentedCommand(click.Command):
+    """A command whose help text groups its options.
 
     Options that have a meaning ``alone`` take one of their words, or none.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Replace the old names, and give each option its word, up to a ``--``."""
-        new = {old: p.opts[0] for p in self.params for old in getattr(p, "old_flags", ())}
+        """Give each option its word, up to a ``--``."""
         end = args.index("--") if "--" in args else len(args)
-        for at, argument in enumerate(args[:end]):
-            flag, equals, value = argument.partition("=")
-            if flag in new:
-                _notice(ctx, f"{flag} is now {new[flag]}")
-                args[at] = f"{new[flag]}{equals}{value}"
         return super().parse_args(ctx, [*self._with_words(args[:end]), *args[end:]])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options by what they are about: common ones, verification, formats, limits."""
-        order = (COMMON, VERIFICATION, *FORMAT_GROUPS.values(), LIMITS)
-        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in order}
-        for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                groups[getattr(parameter, "group", "") or COMMON].append(record)
+        titles = (title_of(name) for name in format_names())
+        groups: dict[str, list[tuple[str, str]]] = {
+            name: [] for name in (COMMON, VERIFICATION, *titles, LIMITS)
+        }
+        for option in (p for p in self.get_params(ctx) if isinstance(p, click.Option)):
+            if (record := option.get_help_record(ctx)) is not None:
+                groups[getattr(option, "group", "") or COMMON].append(record)
         for name, records in groups.items():
             if records:
                 with formatter.section(name):
@@ -87,32 +155,12 @@ class RenamingCommand(click.Command):
             option: Any = alone.get(argument)
             if option is None:
                 yield argument
-            elif following is not None and following in option.type.choices:
+            elif following is not None and following in option.list_words():
                 yield f"{argument}={following}"
                 following = next(ahead)
             else:
                 yield f"{argument}={option.alone}"
             argument = following
-
-
-class Words(click.Choice[str]):
-    """Some words; those of before with a notice."""
-
-    def __init__(self, option: Option) -> None:
-        super().__init__(option.choices)
-        self.old = option.old_choices
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The word of today."""
-        if value in self.old:
-            _notice(ctx, f"{param.opts[0]} {value} is now {param.opts[0]} {self.old[value]}")
-        return super().convert(self.old.get(value, value), param, ctx)
-
-
-def _notice(context: click.Context, text: str) -> None:
-    """Tell on the standard error output that a name has changed; once where a process is begun."""
-    if context.find_root().obj != LIMITED:
-        print_line(f"deprecated: {text}", err=True)
 
 
 def parse_by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
@@ -149,16 +197,16 @@ ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def _to_click(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
+def _to_click(option: Option, formats: tuple[str, ...] = ()) -> Decorator:
     """A declared option as one of the command."""
-    flags = option.flags or (f"--{name.replace('_', '-')}",)
     more: dict[str, Any] = {"metavar": option.metavar or METAVARS.get(option.kind)}
     if option.choices:
-        more = {"type": Words(option)}
+        more |= {"choices": option.choices, "is_open": option.is_open}
     elif option.kind == "flag":
         more = {"is_flag": True, "default": None}
-    elif option.kind == "integer":
-        more["type"] = int
+    elif option.kind in ("integer", "number"):
+        kind: Any = click.IntRange if option.kind == "integer" else click.FloatRange
+        more["type"] = kind(min=option.least)
     elif option.kind in ITEMS:
         parse = ITEMS[option.kind]
         more |= {
@@ -168,8 +216,8 @@ def _to_click(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
     elif option.kind == "names":
         more["callback"] = _names
     return add_option(
-        *flags, name, help=option.help, details=option.details, formats=formats,
-        old_flags=option.old_flags, **more,
+        *option.all_flags, option.name, help=option.help, details=option.details, formats=formats,
+        alone=option.alone, group=option.group, left_out=option.default, **more,
     )  # fmt: skip
 
 
@@ -184,16 +232,19 @@ def add_option(*names: str, **declared: Any) -> Decorator:
     return add
 
 
+DEBUG = add_option("--debug", is_flag=True, help="Show where an error came from.")
+
+
 def declared_options(
     hub: type, of_format: Callable[[Format], type]
-) -> Iterator[tuple[str, Option, tuple[str, ...]]]:
-    """The options of the hub, then those of each format: name, declaration, formats taking it."""
+) -> Iterator[tuple[Option, tuple[str, ...]]]:
+    """The options of the hub, then those of each format: the declaration, formats taking it."""
     own = {f.name: list_options(of_format(f)) for f in installed_formats()}
     by_name = {name: option for options in own.values() for name, option in options.items()}
     for name, option in (dict(list_options(hub)) | by_name).items():
         takers = () if name in list_options(hub) else tuple(f for f in own if name in own[f])
         if option.kind != "object":
-            yield name, option, takers
+            yield option, takers
 
 
 def _combine(options: Iterable[Decorator]) -> Decorator:
@@ -203,6 +254,21 @@ def _combine(options: Iterable[Decorator]) -> Decorator:
         return command
 
     return add
+
+
+SOURCE = click.argument("source", type=click.Path())
+
+
+def list_backends() -> list[str]:
+    """The backends that are installed."""
+    from serde.backends.description import list_names
+
+    return list_names()
+
+
+def add_options(declared: type) -> Decorator:
+    """Add the options that a class declares."""
+    return _combine([_to_click(option) for option in list_options(declared).values()])
 
 
 def add_read_options() -> Decorator:
@@ -215,24 +281,23 @@ def _add_reading(*formats: Format) -> Decorator:
     """The options of these formats, made once for all commands that have them."""
     return _combine(
         [*(_to_click(*each) for each in declared_options(ReadOptions, lambda f: f.read_options)),
-         add_option("--from", "from_format", callback=known_format, metavar="FORMAT",
+         add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
                     help="The source's format, where its content does not tell."),
-         add_option("--debug", is_flag=True, help="Show where an error came from.")]
+         DEBUG]
     )  # fmt: skip
 
 
-def add_write_options(only: tuple[str, ...] = ()) -> Decorator:
-    """Add the options that say how the result is written, or only some of them."""
+def add_write_options(only_checked: bool = False) -> Decorator:
+    """Add the options that say how the result is written, or those that ``serde check`` takes."""
     every = declared_options(WriteOptions, lambda f: f.write_options)
-    return _combine([_to_click(*each) for each in every if not only or each[0] in only])
+    return _combine([_to_click(*each) for each in every if each[0].is_checked or not only_checked])
 
 
 def options_for_many(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that can apply to many models: those that name no value or file of one."""
     every = [*declared_options(ReadOptions, lambda f: f.read_options),
              *declared_options(WriteOptions, lambda f: f.write_options)]  # fmt: skip
-    debug = add_option("--debug", is_flag=True, help="Show where an error came from.")
-    return _combine([*(_to_click(*each) for each in every if each[1].kind in FOR_MANY), debug])(
+    return _combine([*(_to_click(*each) for each in every if each[0].kind in FOR_MANY), DEBUG])(
         command
     )
 
@@ -269,28 +334,6 @@ def claim_output(path: str) -> None:
 
     check_target(path)
     active_files().claim_output(path)
-
-
-def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
-    """The name of a format that is installed."""
-    if value is not None and value not in format_names():
-        raise click.BadParameter(describe_choice(value, format_names()))
-    return value
-
-
-def describe_choice(value: str, words: Sequence[str]) -> str:
-    """The message about a word that is none of some, with the one that may be meant."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(value, words, 1)
-    meant = f"; did you mean {close[0]}?" if close else ""
-    return f"{value!r} is not one of {', '.join(words)}{meant}"
-
-
-def known_target(context: Any, parameter: Any, value: str) -> str:
-    """The name of a format that is installed, or of a profile of ONNX."""
-    is_profile = value in profile_names()
-    return value if is_profile else known_format(context, parameter, value) or value
 
 
 def add_isolation(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,16 +10,22 @@ import click
 
 from serde.cli.context import DONE, FAILED
 from serde.cli.options import (
-    RenamingCommand,
+    DEBUG,
+    SOURCE,
+    DocumentedCommand,
     add_isolation,
     add_option,
+    add_options,
     add_read_options,
     claim_output,
+    list_backends,
 )
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.errors import UsageError
 from serde.io.command_files import active_files
+from serde.plugins import STANDARD, remainder_formats
+from serde.plugins.options import PartitionOptions
 
 
 def check_for_backend(
@@ -53,28 +59,16 @@ def check_for_backend(
             print_line(f"    not taken ×{len(names)} ({few}): {reason}")
 
 
-@click.command(cls=RenamingCommand)
-@click.argument("source")
+@click.command(cls=DocumentedCommand)
+@SOURCE
 @add_option("-o", "--output", "folder", required=True, metavar="DIR", help="The folder to write.")
-@add_option("--backend", required=True, metavar="NAME",
+@add_option("--backend", required=True, metavar="NAME", choices=list_backends, is_open=True,
             help="What takes the parts: a name, `opset N`, or a TOML file.",
             details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
 @add_read_options()
-@add_option("--remainder", default="onnx", show_default=True,
-            type=click.Choice(("onnx", "mxnet", "relay")),
+@add_option("--remainder", default=STANDARD, show_default=True, choices=remainder_formats,
             help="The format of what the backend does not take.")  # fmt: skip
-@add_option("--min-nodes", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
-            help="Leave connected pieces of fewer nodes in the remainder.")  # fmt: skip
-@add_option("--min-flops", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
-            help="Leave pieces of fewer floating-point operations in the remainder.",
-            details="A multiply-add is two.")  # fmt: skip
-@add_option("--max-parts", type=click.IntRange(min=0), metavar="N",
-            help="Keep so many parts for the backend, those with the most multiply-adds.",
-            )  # fmt: skip
-@add_option("--control-flow", default="whole", show_default=True,
-            type=click.Choice(("whole", "inside")),
-            help="Whether subgraphs of an If or a Loop that is not taken are partitioned.",
-            )  # fmt: skip
+@add_options(PartitionOptions)
 @add_option("--svg", metavar="FILE", help="Draw the parts.")
 @add_option("--verify", is_flag=True, help="Run the parts and the source and compare them.")
 @add_option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
@@ -86,7 +80,7 @@ def check_for_backend(
 @click.pass_context
 def partition(
     context: click.Context, /, source: str, folder: str, backend: str, remainder: str,
-    min_nodes: int, min_flops: int, max_parts: int | None, control_flow: str, svg: str | None,
+    svg: str | None,
     verify: bool, data: str | None, runtimes: tuple[str, ...], debug: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Cut SOURCE into the parts that a backend takes and the remainder."""
@@ -99,8 +93,7 @@ def partition(
     kwargs = {k: v for k, v in options.items() if v is not None}
     kwargs["format"] = kwargs.pop("from_format", None)
     named = _parse_runtimes(runtimes)
-    split = cut_model(source, backend, min_nodes=min_nodes, min_flops=min_flops,
-                      max_parts=max_parts, control_flow=control_flow, **kwargs)  # fmt: skip
+    split = cut_model(source, backend, **kwargs)
     manifest = split.save(folder, remainder)
     if svg:
         write_picture(split, svg)
@@ -131,7 +124,7 @@ def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
     return runtimes
 
 
-@click.command(cls=RenamingCommand)
+@click.command(cls=DocumentedCommand)
 @click.argument("folder", metavar="DIR")
 @add_option("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
 @add_option("-o", "--output", "target", required=True, metavar="NPZ",
@@ -139,7 +132,7 @@ def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
 @add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
             help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
             details="Those of their formats if left out.")  # fmt: skip
-@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@DEBUG
 def run(folder: str, data: str, target: str, runtimes: tuple[str, ...], debug: bool) -> None:
     """Run a partitioned model, each part in its runtime."""
     from serde.backends.runner import run_files

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import click
 
 from serde.cli.commands import main
 from serde.cli.options import DocumentedOption
+from serde.plugins import consumer_names, get_consumer
 
 TABLE = re.compile(r"(<!-- options of (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 READING = ("convert", "check", "inspect", "partition")  # commands that share options
@@ -55,14 +54,22 @@ def _format_usage(option: DocumentedOption) -> str:
 
 def _description(option: DocumentedOption) -> str:
     parts = [option.help or "", option.details]
-    if isinstance(option.type, click.Choice):
-        parts.append(f"One of {', '.join(f'`{c}`' for c in option.type.choices)}.")
-    if option.show_default:
-        parts.append(f"{option.default} if left out.")
+    if words := option.list_words():
+        head = "Known are" if option.is_open else "One of"
+        parts.append(f"{head} {', '.join(f'`{word}`' for word in words)}.")
+    if option.show_default or option.left_out is not None:
+        parts.append(f"{option.default if option.show_default else option.left_out} if left out.")
+    if profiles := [n for n in consumer_names() if option.name in get_consumer(n).reading]:
+        parts.append(f"{_show_default(option, profiles)} with the profiles {', '.join(profiles)}.")
     if option.required:
         parts.append("Required.")
-    parts += [f"Its old name `{flag}` still works, with a notice." for flag in option.old_flags]
     return " ".join(filter(None, parts))
+
+
+def _show_default(option: DocumentedOption, profiles: Sequence[str]) -> str:
+    """What consumers' files are read with, where nothing is said."""
+    (value,) = {get_consumer(n).reading[str(option.name)] for n in profiles}
+    return "The default" if value is True else f"`{value}` is the default"
 
 
 if __name__ == "__main__":

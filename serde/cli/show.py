@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from serde.cli.printing import print_line, style
+from serde.plugins import describe_next_step
 
 if TYPE_CHECKING:
     from serde.api.report import Report
@@ -12,15 +13,6 @@ if TYPE_CHECKING:
 
 SHOWN_OPERATORS = 12
 SHOWN_LAYERS = 4  # that differ
-NEXT_STEPS = {  # by profile, or format: how a result is run
-    "onnx": "onnxruntime.InferenceSession({name!r})",
-    "tensorrt": "trtexec --onnx={name} --saveEngine={stem}.engine",
-    "openvino": "ovc {name}",
-    "relax": "tvm.relax.frontend.onnx.from_onnx(onnx.load({name!r}))",
-    "mxnet": "mxnet.model.load_checkpoint({stem!r}, {epoch})",
-    "relay": "tvm.relay.fromtext(open({name!r}).read())",
-    "relay-json": "tvm.ir.load_json(open({name!r}).read())",
-}
 PREFIX = "not compared: "
 COMPARING = frozenset({"run", "verify", "layers"})  # the stages of verification
 
@@ -40,15 +32,9 @@ def show_conversion(report: Report) -> None:
 
 def show_next_step(report: Report) -> None:
     """Print how the result is run by its consumer."""
-    profile, target = report.options.get("profile") or "generic", report.target
-    is_json = report.target_format == "relay" and target.endswith(".json")
-    name = "relay-json" if is_json else report.target_format
-    step = NEXT_STEPS.get(profile) or NEXT_STEPS.get(name)
-    if step is not None:
-        stem = target.removesuffix("-symbol.json").removesuffix(".onnx")
-        epoch = report.options.get("write_epoch") or 0
-        text = step.format(name=target, stem=stem, epoch=epoch)
-        print_line(style("next", "cyan"), f": {text}")
+    step = describe_next_step(report.target_format, report.target, report.options)
+    if step:
+        print_line(style("next", "cyan"), f": {step}")
 
 
 def show_notes(report: Report) -> None:

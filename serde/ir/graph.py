@@ -5,14 +5,13 @@ from __future__ import annotations
 import enum
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Union, cast
+from typing import Any, Union, cast
 
 import numpy as np
 
@@ -26,9 +25,6 @@ Shape = tuple[Dim, ...]
 DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Attributes of Value by their former names, which plug-ins may still read.
-RENAMED = {"known": "ranked_shape", "dims": "static_shape", "elements": "shape_data"}
-RENAMED |= {"wrap": "container", "given": "name_is_original"}
 
 
 def _empty() -> Mapping[str, Any]:
@@ -193,14 +189,6 @@ class Value:
     shape_data: tuple[Dim, ...] | None = None
     container: tuple[str, ...] = ()
     name_is_original: bool = False
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if (new := RENAMED.get(name)) is None:
-                raise AttributeError(f"'Value' object has no attribute {name!r}")
-            warnings.warn(f"Value.{name} is now Value.{new}", DeprecationWarning, stacklevel=2)
-            return getattr(self, new)
 
     @property
     def ranked_shape(self) -> Shape:

@@ -147,9 +147,8 @@ def lower_to_target(graph: Graph, target: Target) -> Graph:
     Raises:
         Unconvertible: for all inputs, outputs and nodes that cannot be made legal, at once.
     """
-    return require_legal(
-        legalize(scalarize_sequences(without_functions(graph)), target, tidy), target
-    )
+    legal = legalize(scalarize_sequences(without_functions(graph)), target, tidy)
+    return require_legal(legal, target.for_graph(legal.graph))
 
 
 def require_legal(legal: Legalized, target: Target) -> Graph:

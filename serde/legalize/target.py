@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value, show_shape
+from serde.ir.graph import EMPTY, IR_OPSET, DType, Graph, Node, Value, show_shape
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades
@@ -68,6 +68,10 @@ class Target:
     def emulated_types(self) -> frozenset[DType]:
         """The element types of the IR that values of the target only stand for."""
         return self.emulated | {d for d, opset in BORN.items() if opset > self.opset}
+
+    def for_graph(self, legal: Graph) -> Target:
+        """The target as it judges a legal graph; one that looks beyond single nodes knows more."""
+        return self
 
     def lowest_opset(self, op: str) -> int:
         """The opset to lower an operator to: below its first version where it is decomposed."""

@@ -133,12 +133,12 @@ def check_names(names: Any, option: str) -> None:
     if names is None:
         return
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise UsageError(f"{option} is a list of names, such as {option}=['fc1']; got {names!r}")
+        raise UsageError(f"{option}={names!r} is not a list of names, such as {option}=['fc1']")
     listed = list(names)
     if not listed or not all(isinstance(n, str) and n for n in listed):
-        raise UsageError(f"{option} names nothing: give names of values or layers")
+        raise UsageError(f"{option}={listed!r} names nothing: give names of values or layers")
     if twice := sorted({n for n in listed if listed.count(n) > 1}):
-        raise UsageError(f"{option} has {', '.join(map(repr, twice))} twice")
+        raise UsageError(f"{option}={listed!r} has {', '.join(map(repr, twice))} twice")
 
 
 def check_mapping(value: Any, option: str, example: str) -> None:
@@ -148,7 +148,7 @@ def check_mapping(value: Any, option: str, example: str) -> None:
         UsageError: naming ``option``, with an example.
     """
     if value is not None and not isinstance(value, Mapping):
-        raise UsageError(f"{option} is a mapping, such as {option}={example}; got {value!r}")
+        raise UsageError(f"{option}={value!r} is not a mapping, such as {option}={example}")
 
 
 def check_integer(value: Any, option: str, least: int | None = None) -> None:
@@ -160,7 +160,20 @@ def check_integer(value: Any, option: str, least: int | None = None) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise UsageError(f"{option} is an integer; got {value!r}")
+        raise UsageError(f"{option}={value!r} is not an integer")
+    if least is not None and value < least:
+        raise UsageError(f"{option}={value}: the least is {least}")
+
+
+def check_number(value: Any, option: str, least: float | None = None) -> None:
+    """Refuse what is no finite number, or one below ``least``.
+
+    Raises:
+        UsageError: naming ``option``.
+    """
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not is_number or not np.isfinite(value):
+        raise UsageError(f"{option}={value!r} is not a number")
     if least is not None and value < least:
         raise UsageError(f"{option}={value}: the least is {least}")
 

@@ -2,106 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, wraps
+from functools import cache
 from glob import escape as glob_escape
-from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from serde.errors import MalformedFile, UnknownFormat, UsageError
+from serde.errors import MalformedFile, UnknownFormat, UsageError, suggest
 from serde.io.sniff import read_head, refuse_other_file
 from serde.io.user_code import refuse_exits
-from serde.ir.graph import Graph
-from serde.plugins.options import (
-    ReadOptions,
-    WriteOptions,
-    list_options,
-    names_of,
-    option,
-    warn_renamed,
-)
+from serde.ir.graph import EMPTY, Graph
+from serde.plugins.consumer import Consumer
+from serde.plugins.deferred import Deferred
+from serde.plugins.options import HUB, ReadOptions, WriteOptions, list_options, names_of
 from serde.rewrite.rules import RuleTable
 
-if TYPE_CHECKING:
-    from serde.legalize.target import Target
-
-
-class Deferred:
-    """A function at ``module:name``, as entry points spell it, whose module is imported late.
-
-    The formats that a conversion does not need cost no time so.
-    """
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-
-    @cached_property
-    def value(self) -> Any:
-        """What is at the place."""
-        module, _, name = self.place.partition(":")
-        return getattr(import_module(module), name)
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self.value(*arguments, **options)
-
-
 STAGES = ("decode", "to_ir", "from_ir", "encode")
+STANDARD = "onnx"  # the format of the IR's own operators, at any opset
 MOST_FILES, MOST_MODELS = 100, 3  # of a folder that are looked at, that a message names
 
 
-def _accept_old_fields(cls: type[Format]) -> type[Format]:
-    """Let plug-ins of before make a Format: with ``claims`` and ``options``, and a warning."""
-    make: Any = cls.__init__
-
-    @wraps(make)
-    def init(
-        self: Format, *values: Any, claims: Any = None, options: Any = None, **named: Any
-    ) -> None:
-        if claims is not None:
-            warn_renamed("Format(claims=…)", "Format(matches=…)")
-            named["matches"] = claims
-        if options is not None:
-            warn_renamed("Format(options=…)", "Format(read_options=…, write_options=…)")
-            named["read_options"] = _as_class(ReadOptions, options, ("decode", "to_ir"))
-            named["write_options"] = _as_class(WriteOptions, options, ("from_ir", "encode"))
-        make(self, *values, **named)
-        for stage in STAGES if options is not None else ():
-            if (function := getattr(self, stage)) is not None:
-                wrapper = _Function(function, frozenset(options.get(stage, ())))
-                object.__setattr__(self, stage, wrapper)
-
-    cls.__init__ = init  # type: ignore[assignment]
-    return cls
-
-
-@dataclass(frozen=True)
-class _Function:
-    """A function of a plug-in of before, and the names of the options it takes."""
-
-    function: Callable[..., Any]
-    option_names: frozenset[str]
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self.function(*arguments, **options)
-
-
-def _as_class(base: type, options: Mapping[str, Any], stages: Sequence[str]) -> type:
-    """The class that declares the options whose names a plug-in of before lists by stage."""
-    names = sorted({n for s in stages for n in options.get(s, ())} - list_options(base).keys())
-    return type(f"Old{base.__name__}", (base,), {n: option("", kind="object") for n in names})
-
-
-@_accept_old_fields
 @dataclass(frozen=True, eq=False)
 class Format:
     """A file format: a codec between files and graphs, and the way from and to the IR.
 
     Attributes:
         name: what users call it.
+        title: what headings call it.
         suffixes: endings its files are written with, the first the default.
         matches: whether the file or folder at a path is of this format, judged by content.
         decode: ``(path, **options) -> Graph`` in the format's own vocabulary.
@@ -114,6 +44,11 @@ class Format:
         check_target: ``(path, **options) -> None``, with the options of ``encode``: raises
             UsageError where what lies at or beside ``path`` stands in the way of a result there.
         repair: ``(source path, target path) -> list[str]``, what was mended in a file, if it can.
+        consumers: what files of the format are written for, by name (``--profile``).
+        next_step: how a result is run, by the suffix of its file where that matters; ``{name}`` and
+            ``{stem}`` stand for its path, and each option of writing for its value.
+        can_be_remainder: whether a partitioned model can have its remainder in this format.
+        runtime: the name of what runs its files, if anything does.
     """
 
     name: str
@@ -128,6 +63,11 @@ class Format:
     tables: tuple[RuleTable | Deferred, ...] = ()
     repair: Callable[..., list[str]] | None = None
     check_target: Callable[..., None] | None = None
+    title: str = ""
+    consumers: Mapping[str, Consumer] = field(default_factory=lambda: EMPTY)
+    next_step: str | Mapping[str, str] = ""
+    can_be_remainder: bool = False
+    runtime: str = ""
 
     @classmethod
     def in_package(cls, package: str, **fields: Any) -> Format:
@@ -138,12 +78,6 @@ class Format:
         places: dict[str, Any] = {n: Deferred(f"{package}.{n}:{n}") for n in STAGES}
         reads, writes = Deferred(f"{package}.to_ir:reads"), Deferred(f"{package}.from_ir:writes")
         return cls(**{**places, "tables": (reads, writes), **fields})
-
-    @property
-    def claims(self) -> Callable[[Path], bool]:
-        """What ``matches`` was called before."""
-        warn_renamed("Format.claims", "Format.matches")
-        return self.matches
 
     def own_options(self) -> frozenset[str]:
         """The names of the options that it declares beside the hub's."""
@@ -193,15 +127,10 @@ class Bridge:
     has_scalars: bool = True
 
 
-HUB = names_of((ReadOptions, WriteOptions))
-
-
 @cache
 def list_parameters(fmt: Format, stage: str) -> frozenset[str]:
     """The names that one of a format's functions has for its parameters, or may get as any."""
     function = getattr(fmt, stage)
-    if isinstance(function, _Function):
-        return function.option_names
     callee = function.value if isinstance(function, Deferred) else function
     parameters = signature(callee).parameters.values()
     names = frozenset(p.name for p in parameters)
@@ -212,9 +141,6 @@ def list_parameters(fmt: Format, stage: str) -> frozenset[str]:
 def select_options(fmt: Format, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the given options that one of a format's functions takes."""
     return {k: v for k, v in options.items() if k in list_parameters(fmt, stage)}
-
-
-Plugin = TypeVar("Plugin", Format, Bridge)
 
 
 @cache
@@ -260,6 +186,21 @@ def installed_formats() -> list[Format]:
     return [get_format(name) for name in format_names()]
 
 
+def remainder_formats() -> list[str]:
+    """The formats that the remainder of a partitioned model can be in."""
+    return [fmt.name for fmt in installed_formats() if fmt.can_be_remainder]
+
+
+def read_classes() -> list[type[ReadOptions]]:
+    """The classes of the options that sources are read with."""
+    return [ReadOptions, *(f.read_options for f in installed_formats())]
+
+
+def write_classes() -> list[type[WriteOptions]]:
+    """The classes of the options that results are written with."""
+    return [WriteOptions, *(f.write_options for f in installed_formats())]
+
+
 def get_format(name: str) -> Format:
     """The format called ``name``.
 
@@ -267,7 +208,10 @@ def get_format(name: str) -> Format:
         UnknownFormat: listing those installed.
     """
     if name not in _entries("serde.formats"):
-        raise UnknownFormat(f"no format is called {name!r}; installed: {', '.join(format_names())}")
+        known = format_names()
+        raise UnknownFormat(
+            f"no format is called {name!r}; installed: {', '.join(known)}{suggest(name, known)}"
+        )
     return _load("serde.formats", name)  # type: ignore[no-any-return]
 
 
@@ -294,16 +238,73 @@ def target_names() -> list[str]:
     return sorted(_entries("serde.targets"))
 
 
-def get_target(name: str) -> Target:
-    """A plug-in's target.
+def get_target(name: str) -> Any:
+    """What a plug-in declares to write for: a ``Target``, or a ``Consumer``."""
+    return _load("serde.targets", name)
+
+
+def consumer_names() -> list[str]:
+    """The names of all consumers, which are those of profiles."""
+    return [name for fmt in installed_formats() for name in fmt.consumers]
+
+
+def list_profiles() -> dict[str, str]:
+    """The names of consumers, by these and by what else they are called."""
+    words = {name: name for name in consumer_names()}
+    for fmt in installed_formats():
+        for name in fmt.consumers.keys() - target_names():
+            words.update(dict.fromkeys(fmt.consumers[name].also_called, name))
+    return words
+
+
+def get_consumer(name: str) -> Consumer:
+    """The consumer of a name.
 
     Raises:
-        UsageError: listing those installed.
+        UsageError: listing those there are, with the one that may be meant.
     """
-    if name not in _entries("serde.targets"):
-        installed = ", ".join(target_names()) or "none"
-        raise UsageError(f"no target is called {name!r}; installed: {installed}")
-    return _load("serde.targets", name)  # type: ignore[no-any-return]
+    for fmt in installed_formats():
+        if name in fmt.consumers:
+            return fmt.consumers[name]
+    known = ", ".join(consumer_names())
+    raise UsageError(
+        f"no profile is called {name!r}; there are: {known}{suggest(name, list_profiles())}"
+    )
+
+
+def describe_next_step(name: str, path: str, options: Mapping[str, Any]) -> str:
+    """How a file of a format is run, by the consumer that it was written for or another."""
+    fmt = get_format(name)
+    profile = options.get("profile")
+    step: Any = fmt.consumers[profile].next_step if profile else ""
+    if step is not None and not step:
+        step = fmt.next_step
+    suffix = next((s for s in fmt.suffixes if path.endswith(s)), "")
+    text = step.get(suffix, "") if isinstance(step, Mapping) else step
+    values = fmt.write_options(options)
+    named = {n: getattr(values, n) for n in list_options(fmt.write_options)}
+    return (text or "").format(**named, name=path, stem=path.removesuffix(suffix))
+
+
+def list_targets() -> dict[str, str]:
+    """The names of formats and of consumers, by these and by what else consumers are called."""
+    formats = {name: name for name in format_names()}
+    return formats | {word: name for word, name in list_profiles().items() if word not in formats}
+
+
+def find_target(name: str) -> tuple[Format, str | None]:
+    """The format of a name; for that of a consumer, the format it reads, and the name.
+
+    Raises:
+        UsageError: for a name of neither, with the one that may be meant.
+    """
+    if name in format_names():
+        return get_format(name), None
+    for fmt in installed_formats():
+        if name in fmt.consumers:
+            return fmt, name
+    known = [*format_names(), *consumer_names()]
+    raise UsageError(f"{name!r} is not one of {', '.join(known)}{suggest(name, list_targets())}")
 
 
 def get_bridge(name: str) -> Bridge | None:

@@ -1,69 +1,131 @@
 """Options, each declared once, as an attribute of a class.
 
-The keywords of Python's functions, the options of the ``serde`` command and the tables of
-docs/reference/cli.md are made of these declarations. The hub's own are here; a format extends
-``ReadOptions`` and ``WriteOptions`` by what it takes itself, and names its classes in its
-``Format``.
+The keywords of Python's functions and their signatures, the options of the ``serde`` command, its
+completion and the tables of docs/reference/cli.md are made of these declarations. The hub's own are
+here; a format extends ``ReadOptions`` and ``WriteOptions`` by what it takes itself, and names its
+classes in its ``Format``.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from serde.errors import UsageError, suggest
 
 # What a value is, and so how it is checked and read from text. Those of the second line are
 # mappings by name; given several times on the command line.
 Kind = Literal[
-    "flag", "text", "file", "integer", "names",
+    "flag", "text", "file", "integer", "number", "names",
     "types", "sizes", "values", "renames", "batch",
     "object",
 ]  # fmt: skip
 METAVARS: Mapping[str, str] = MappingProxyType(
     {
-        "file": "FILE", "integer": "N", "names": "A,B", "batch": "[NAME=AXIS:]N",
+        "file": "FILE", "integer": "N", "number": "X", "names": "A,B", "batch": "[NAME=AXIS:]N",
         "types": "NAME=DIMS[:dtype]", "sizes": "NAME=SIZE", "values": "NAME=VALUE",
         "renames": "OLD=NEW",
     }
 )  # fmt: skip
+Words = Sequence[str] | Callable[[], Sequence[str] | Mapping[str, str]]
+VERIFICATION, LIMITS = "Verification", "Limits"  # groups of options in the help text
 
-WITHIN = ("serde.", "contextlib")  # modules whose calls are none of a user's
 
+@dataclass(eq=False)
+class Option:
+    """What is declared of an option beside its type.
 
-class Option(NamedTuple):
-    """What is declared of an option beside its name, type and default.
+    Of an instance of the class that declares it, the attribute is the value that was given, or the
+    default.
 
     Attributes:
         help: one sentence, for ``--help`` and the reference page.
         details: what the page says after it, in Markdown.
         kind: what a value is; ``object`` is for Python only.
         metavar: what stands for the value in the help text.
-        choices: the words it takes, where it takes only some.
-        least: the smallest integer it takes.
+        choices: the words it takes, where it takes only some, or a function that lists them, as
+            what is meant by each word that users may try; they complete what is typed.
+        is_open: whether other words than these are taken too.
+        least: the smallest number it takes.
+        is_checked: whether a check takes it, as what can be written depends on it.
         flags: how the command spells it; ``--`` and the name with hyphens if left out.
-        old_flags: how the command spelled it before.
-        old_name: what Python called it before.
-        old_choices: words it took before, and what they are now.
+        default: the value where none is given.
+        alone: the word that the option means where none of its choices follows it.
+        group: the part of the help text that lists it.
+        name: what Python calls it.
     """
 
     help: str
     details: str = ""
     kind: Kind = "text"
     metavar: str = ""
-    choices: tuple[str, ...] = ()
+    choices: Words = ()
+    is_open: bool = False
     least: int | None = None
+    is_checked: bool = False
     flags: tuple[str, ...] = ()
-    old_flags: tuple[str, ...] = ()
-    old_name: str = ""
-    old_choices: Mapping[str, str] = MappingProxyType({})
+    default: Any = None
+    alone: str = ""
+    group: str = ""
+    name: str = field(default="", init=False)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, options: Options | None, owner: type) -> Any:
+        return self if options is None else options.values.get(self.name, self.default)
+
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        """How the command spells it, the usual way first."""
+        return self.flags or (f"--{self.name.replace('_', '-')}",)
+
+    def list_choices(self) -> Mapping[str, str]:
+        """The words that it takes, by these and others that users may try."""
+        return list_words(self.choices)
+
+    def check_choice(self, value: Any) -> None:
+        """Refuse what is none of the words.
+
+        Raises:
+            UsageError: listing them, with the one that may be meant.
+        """
+        if not self.choices or self.is_open or (self.alone and isinstance(value, bool)):
+            return
+        check_word(f"{self.all_flags[0]}=", value, self.list_choices())
+
+
+def list_words(words: Words) -> Mapping[str, str]:
+    """Words, or those that a function lists, by these and by others that users may try."""
+    listed = words() if callable(words) else words
+    return listed if isinstance(listed, Mapping) else {word: word for word in listed}
+
+
+def check_word(what: str, value: Any, words: Mapping[str, str]) -> None:
+    """Refuse a value that is none of some words; ``what`` begins the message.
+
+    Raises:
+        UsageError: listing them, with the one that may be meant.
+    """
+    known = tuple(dict.fromkeys(words.values()))
+    if value not in known:
+        hint = suggest(str(value), words)
+        raise UsageError(f"{what}{value!r} is not one of {', '.join(known)}{hint}")
 
 
 def option(help: str, details: str = "", **declared: Any) -> Any:
     """The declaration of an option, in a class of options; see ``Option``."""
     return Option(help, details, **declared)
+
+
+class Options:
+    """Some options, and the values that are given for them."""
+
+    def __init__(self, values: Mapping[str, Any] = MappingProxyType({})) -> None:
+        self.values = {n: v for n, v in values.items() if v is not None}
 
 
 def list_options(options: type) -> Mapping[str, Option]:
@@ -81,7 +143,15 @@ def _list_options(options: Any) -> Mapping[str, Option]:
     }
 
 
-class ReadOptions:
+def merge_options(classes: Iterable[type]) -> dict[str, Option]:
+    """The options of several classes by name; the first that declares a name counts."""
+    merged: dict[str, Option] = {}
+    for each in classes:
+        merged = {**merged, **{n: o for n, o in list_options(each).items() if n not in merged}}
+    return merged
+
+
+class ReadOptions(Options):
     """What every source is read with."""
 
     inputs: Mapping[str, Any] | None = option(
@@ -97,9 +167,7 @@ class ReadOptions:
         "need labels (MXNet) are kept only if they are named here. In Python, `outputs`.",
         kind="names", flags=("--outputs", "--cut-outputs"),
     )  # fmt: skip
-    cut_inputs: Sequence[str] | None = option(
-        "Begin the model at these values.", kind="names", old_flags=("--inputs",)
-    )
+    cut_inputs: Sequence[str] | None = option("Begin the model at these values.", kind="names")
     set_inputs: Mapping[str, Any] | None = option(
         "Fix an input to a value: sr=16000.",
         "It is folded: `training=false`, `lengths=[4,7]`, `table=file.npy`. A single number fills "
@@ -133,7 +201,7 @@ class ReadOptions:
         "Make BatchNormalization part of the weights of Conv, ConvTranspose and Gemm, and merge "
         "constant factors.",
         "Runtimes that optimize what they load do so themselves; weights are then no longer those "
-        "of the source. The default with the profiles npu-static and tract.", kind="flag",
+        "of the source.", kind="flag",
     )  # fmt: skip
     fp32: bool | None = option(
         "Weights and arithmetic of float16 and bfloat16 in float32, inputs and outputs too.",
@@ -172,7 +240,7 @@ class ReadOptions:
     )  # fmt: skip
 
 
-class WriteOptions:
+class WriteOptions(Options):
     """What every result is written with."""
 
     rename: Mapping[str, str] | None = option(
@@ -185,7 +253,7 @@ class WriteOptions:
     )  # fmt: skip
 
 
-class ParamsOptions:
+class ParamsOptions(Options):
     """For formats whose weights lie in a file of their own."""
 
     params: Any = option(
@@ -199,7 +267,7 @@ class ParamsOptions:
     )  # fmt: skip
 
 
-class RuleOptions:
+class RuleOptions(Options):
     """For formats whose operators are rewritten by rules that callers may give their own of."""
 
     rules: Any = option("Rules by operator, taken before those there are.", kind="object")
@@ -211,7 +279,7 @@ class RuleOptions:
     )  # fmt: skip
 
 
-class IntegerOptions:
+class IntegerOptions(Options):
     """For formats with integer layers."""
 
     integers: str | None = option(
@@ -224,13 +292,12 @@ class IntegerOptions:
         "arithmetic in operators on integers. `qdq`: DequantizeLinear, layer and QuantizeLinear "
         "with the numbers that integers stand for, as compilers for hardware look for. Of MXNet, "
         "one in some 100,000 integers is rounded the other way, and spreads; of TVM, which "
-        "rounds halves up, those in the middle. The default is `qdq` with the profiles openvino, "
-        "tensorrt and tract, else `exact`.",
-        choices=("exact", "qdq"), old_choices={"counted": "exact"},
+        "rounds halves up, those in the middle. `exact` is the default.",
+        choices=("exact", "qdq"),
     )  # fmt: skip
 
 
-class FunctionOptions:
+class FunctionOptions(Options):
     """For formats whose files have functions."""
 
     functions: str | None = option(
@@ -239,34 +306,73 @@ class FunctionOptions:
     )  # fmt: skip
 
 
-def replace_old_words(options: Mapping[str, Any], known: Mapping[str, Option]) -> dict[str, Any]:
-    """The options that are given, with today's names and words in place of old ones.
-
-    Each replacement warns.
-    """
-    current = {o.old_name: name for name, o in known.items() if o.old_name}
-    replaced: dict[str, Any] = {}
-    for name, value in options.items():
-        if value is None:
-            continue
-        if name in current:
-            warn_renamed(name, name := current[name])
-        old = known[name].old_choices if name in known else {}
-        if isinstance(value, str) and value in old:
-            warn_renamed(f"{name}={value!r}", f"{name}={old[value]!r}")
-            value = old[value]
-        replaced[name] = value
-    return replaced
+HUB = frozenset({*list_options(ReadOptions), *list_options(WriteOptions)})
 
 
-def warn_renamed(old: str, new: str) -> None:
-    """Warn the first caller outside serde that a name has changed."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(WITHIN):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=level)
+class VerifyOptions(Options):
+    """How a result is compared with its source."""
+
+    verify: bool | str | None = option(
+        "Run source and result and compare their outputs.",
+        "With `layers`, compare each layer that both have, and name the first that differs.",
+        choices=("outputs", "layers"), alone="outputs", metavar="[layers]", group=VERIFICATION,
+    )  # fmt: skip
+    data: Any = option(
+        "The inputs to verify with; random if left out.",
+        "An array for each name. Implies `--verify`.",
+        kind="file", metavar="NPZ", group=VERIFICATION,
+    )  # fmt: skip
+    expected: Any = option(
+        "The source's outputs for them, if it cannot run.", "Implies `--verify`.",
+        kind="file", metavar="NPZ", group=VERIFICATION,
+    )  # fmt: skip
+
+
+class PartitionOptions(Options):
+    """How a model is cut into the parts of a backend and the remainder."""
+
+    min_nodes: int = option(
+        "Leave connected pieces of fewer nodes in the remainder.",
+        kind="integer", least=1, default=1,
+    )  # fmt: skip
+    min_flops: int = option(
+        "Leave pieces of fewer floating-point operations in the remainder.",
+        "A multiply-add is two.", kind="integer", least=0, default=0,
+    )  # fmt: skip
+    max_parts: int | None = option(
+        "Keep so many parts for the backend, those with the most multiply-adds.",
+        kind="integer", least=0,
+    )  # fmt: skip
+    control_flow: str = option(
+        "Whether subgraphs of an If or a Loop that is not taken are partitioned.",
+        choices=("whole", "inside"), default="whole",
+    )  # fmt: skip
+
+
+class MigrateOptions(Options):
+    """How many models are converted."""
+
+    jobs: int | None = option(
+        "How many models at a time; one for each processor if left out.",
+        "More than one need joblib, `pip install 'serde-hub[migrate]'`; without it, one if left "
+        "out.", kind="integer", least=1,
+    )  # fmt: skip
+    dask: str | None = option(
+        "Run on this Dask scheduler; `local` for a cluster of this machine's own.",
+        "It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and the files "
+        "under the same paths, or URLs.", metavar="ADDRESS",
+    )  # fmt: skip
+    max_seconds: int = option(
+        "The time each model may take.", kind="integer", least=1, default=600, group=LIMITS
+    )
+    max_memory: int = option(
+        "The memory each model may take (Linux).",
+        kind="integer", least=1, default=8192, metavar="MIB", group=LIMITS,
+    )  # fmt: skip
+    reports: bool | None = option("Write a report beside each result.", kind="flag")
+    again: bool | None = option("Convert models, too, that were done before.", kind="flag")
 
 
 def names_of(classes: Iterable[type]) -> frozenset[str]:
     """The names of all options of several classes."""
-    return frozenset(name for each in classes for name in list_options(each))
+    return frozenset(merge_options(classes))

@@ -19,7 +19,8 @@ import numpy as np
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import DType, Graph
 from serde.pipeline import load, read
-from serde.plugins import Bridge, format_of, get_runtime_bridge
+from serde.plugins import Bridge, format_of, get_runtime_bridge, read_classes
+from serde.plugins.keywords import with_options
 from serde.verification.baked_batch import NotComparable
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, narrow_both, not_run
@@ -60,6 +61,11 @@ class Verification:
         """Whether no output was found wrong; look at ``done`` for whether any was compared."""
         return all(o.passed for o in self.outputs)
 
+    def respell(self, change: Callable[[str], str]) -> None:
+        """Change the texts that a reader is told."""
+        self.statement = change(self.statement)
+        self.not_compared = [*map(change, self.not_compared)]
+
 
 @dataclass
 class SourceRun:
@@ -90,6 +96,7 @@ class SourceRun:
     is_mixed: bool = False
 
 
+@with_options(read_classes)
 def verify(
     source: Any,
     target: str | os.PathLike[str],

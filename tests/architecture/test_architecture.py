@@ -416,15 +416,11 @@ def test_every_file_says_what_it_is_for():
 
 
 def test_nothing_prints_or_logs():
-    """One file of the command line speaks, and escapes what it says; ``export_model`` prints JSON.
-
-    Options and attributes of values warn of names that have changed.
-    """
+    """One file of the command line speaks, and escapes what it says; ``export_model`` prints JSON."""
     speaking = {"print", "warnings.warn", "click.echo", "click.style", "click.secho",
                 "sys.stdout.write", "sys.stderr.write", "traceback.print_exc"}  # fmt: skip
     files = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
-    renamed = {"serde/plugins/options.py", "serde/ir/graph.py"}
-    assert files == {"serde/cli/printing.py", *renamed, "bridges/mxnet_export.py"}
+    assert files == {"serde/cli/printing.py", "bridges/mxnet_export.py"}
 
 
 def test_markup_is_escaped_by_one_function():

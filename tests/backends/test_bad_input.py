@@ -184,7 +184,7 @@ def test_folders_that_are_not_written_to(tmp_path):
         result.save(tmp_path)
     with pytest.raises(UsageError, match="is a file: name a folder"):
         result.save(tmp_path / "mine.txt")
-    with pytest.raises(UsageError, match="remainder='tflite' is not one of onnx, mxnet, relay"):
+    with pytest.raises(UsageError, match="remainder='tflite' is not one of mxnet, onnx, relay"):
         result.save(tmp_path / "parts", "tflite")
     result.save(tmp_path / "parts")
     result.save(tmp_path / "parts")  # what was written before is replaced

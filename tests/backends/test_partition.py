@@ -127,7 +127,7 @@ def test_limits_leave_small_pieces_in_the_remainder():
     assert partition(graph, backend, max_parts=0).accelerator_parts == ()
     (kept,) = partition(graph, backend, max_parts=1).accelerator_parts
     assert [n.op for n in kept.graph.nodes] == ["Relu", "Add"]
-    with pytest.raises(UsageError, match="min_nodes=-1 is no number of at least 0"):
+    with pytest.raises(UsageError, match="min_nodes=-1: the least is 1"):
         partition(graph, backend, min_nodes=-1)
 
 

@@ -104,24 +104,24 @@ def test_data_implies_a_comparison():
 
 
 ARGUMENTS = {
-    "inputs that are text": ({"inputs": "data=N,8"}, "inputs is a mapping, such as"),
-    "outputs that are text": ({"outputs": "fc"}, "outputs is a list of names"),
-    "no outputs": ({"outputs": []}, "outputs names nothing"),
-    "an output twice": ({"outputs": ["fc1", "fc1"]}, "outputs has 'fc1' twice"),
-    "an opset that is text": ({"opset": "13"}, "opset is an integer; got '13'"),
-    "an opset that is a float": ({"opset": 13.0}, "opset is an integer; got 13.0"),
-    "an opset that is true": ({"opset": True}, "opset is an integer; got True"),
-    "an IR version that is text": ({"ir_version": "8"}, "ir_version is an integer"),
-    "an unknown option": ({"opsets": 13}, "no option opsets here; did you mean opset"),
-    "another unknown option": ({"qqq": 13}, "no option qqq"),
+    "inputs that are text": ({"inputs": "data=N,8"}, "inputs='data=N,8' is not a mapping, such as"),
+    "outputs that are text": ({"outputs": "fc"}, "outputs='fc' is not a list of names"),
+    "no outputs": ({"outputs": []}, r"outputs=\[\] names nothing"),
+    "an output twice": ({"outputs": ["fc1", "fc1"]}, r"outputs=\['fc1', 'fc1'\] has 'fc1' twice"),
+    "an opset that is text": ({"opset": "13"}, "opset='13' is not an integer"),
+    "an opset that is a float": ({"opset": 13.0}, "opset=13.0 is not an integer"),
+    "an opset that is true": ({"opset": True}, "opset=True is not an integer"),
+    "an IR version that is text": ({"ir_version": "8"}, "ir_version='8' is not an integer"),
+    "an unknown option": ({"opsets": 13}, "no argument 'opsets'; did you mean opset"),
+    "another unknown option": ({"qqq": 13}, "no argument 'qqq'"),
     "a batch of 0": ({"rebatch": 0}, "rebatch=0: the least is 1"),
-    "a batch that is a float": ({"rebatch": 2.5}, "rebatch is an integer; got 2.5"),
-    "static sizes as a list": ({"static": [1]}, "static is a mapping"),
+    "a batch that is a float": ({"rebatch": 2.5}, "rebatch=2.5 is not an integer"),
+    "static sizes as a list": ({"static": [1]}, r"static=\[1\] is not a mapping"),
     "a static size of 0": ({"static": {"N": 0}}, "the least is 1"),
     "a size below 0": ({"inputs": {"data": (-3, 1, 8, 8)}}, "-3 is no size"),
-    "names that are text": ({"rename": "a=b"}, "rename is a mapping"),
-    "values that are text": ({"set_inputs": "k=1"}, "set_inputs is a mapping"),
-    "an epoch that is text": ({"epoch": "3"}, "epoch is an integer"),
+    "names that are text": ({"rename": "a=b"}, "rename='a=b' is not a mapping"),
+    "values that are text": ({"set_inputs": "k=1"}, "set_inputs='k=1' is not a mapping"),
+    "an epoch that is text": ({"epoch": "3"}, "epoch='3' is not an integer"),
 }
 
 
@@ -154,7 +154,7 @@ class TestGraphs:
 
     def test_a_graph_takes_no_parameters(self):
         graph = ir_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }")
-        with pytest.raises(serde.UsageError, match="takes no option params here"):
+        with pytest.raises(serde.UsageError, match="takes no option params= here"):
             serde.load(graph, params="x.params")
 
 

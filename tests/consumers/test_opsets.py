@@ -14,7 +14,7 @@ import serde
 from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
 from serde.errors import UsageError
-from serde.formats.onnx.consumers import get_consumer
+from serde.plugins import get_consumer
 from tests.consumers.runtimes import TITLES, is_here
 from tests.onnx_live import model_of
 
@@ -41,7 +41,7 @@ def test_node_tests_at_the_first_and_the_last_opset(name, at):
         pytest.skip(f"no live {name}")
     source, target = ConstantNodeTests(), target_of(name)
     known = json.loads((RECORDS / f"onnx-nodes-constant.{name}.json").read_text())
-    opset = str(get_consumer(name).opsets[at])
+    opset = str(get_consumer(name).known_opsets()[at])
     wrong = {}
     for case in (c for c in NODE_TESTS if known[c] == "right"):
         sample = source.sample(case)
@@ -57,7 +57,7 @@ def test_other_opsets_are_refused(name, tmp_path):
     model = model_of("g (float[2,3] x) => (float[2,3] y) { y = Add(x, w) }", opset=17, ir_version=8)
     model.graph.initializer.append(from_array(np.ones(3, np.float32), "w"))
     onnx.save(model, tmp_path / "a.onnx")
-    opsets = get_consumer(name).opsets
+    opsets = get_consumer(name).known_opsets()
     for opset in (opsets[0] - 1, opsets[-1] + 1):
         with pytest.raises(
             UsageError, match=f"opsets {opsets[0]} to {opsets[-1]}, .* {opset} wrong: leave"

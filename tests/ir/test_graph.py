@@ -90,16 +90,6 @@ def test_values_answer_or_refuse():
             ask()
 
 
-def test_former_names_of_attributes_still_work():
-    value = Value("x", DType.INT64, (2, 3), shape_data=(1, 2), container=("optional",))
-    for old, expected in [("known", (2, 3)), ("dims", (2, 3)), ("elements", (1, 2)),
-                          ("wrap", ("optional",)), ("given", False)]:  # fmt: skip
-        with pytest.warns(DeprecationWarning, match=f"Value.{old} is now Value"):
-            assert getattr(value, old) == expected
-    with pytest.raises(AttributeError, match="no attribute 'other'"):
-        value.other
-
-
 @pytest.mark.parametrize(
     ("shape", "text"),
     [(None, "(unknown rank)"), ((), "()"), ((1, "N", None), "(1, N, ?)"), ((0,), "(0)")],

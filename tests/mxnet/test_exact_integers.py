@@ -306,7 +306,7 @@ def test_kernels_chosen_by_the_processor_make_the_same_products(layer):
     """Both those of uint8 by int8 and those of uint8 that the profile onnxruntime has."""
     model, feeds = write(layer, 1, 21)
     expected = {level: run_at(level, model, feeds) for level in LEVELS}
-    chosen, _ = write(layer, 1, 21, importer="onnxruntime")
+    chosen, _ = write(layer, 1, 21, profile="onnxruntime")
     for new_model in (chosen, saturate(chosen) if choices(chosen) else chosen):
         for level in LEVELS:
             for got, reference in zip(

@@ -341,7 +341,7 @@ def test_defaults_that_a_consumer_looks_up_are_written() -> None:
         " { q = Pad(x, p) r = LeakyRelu<alpha=0.01>(q)"
         ' y = Resize<coordinate_transformation_mode="asymmetric", nearest_mode="floor">(r, , s) }'
     )
-    model = to_proto(from_ir(raise_to_ir(decode_text(body, 17)), 17, importer="ncnn"))
+    model = to_proto(from_ir(raise_to_ir(decode_text(body, 17)), 17, profile="ncnn"))
     attrs = {n.op_type: sorted(a.name for a in n.attribute) for n in model.graph.node}
     sampling = ["coordinate_transformation_mode", "mode", "nearest_mode"]
     assert attrs == {"Pad": ["mode"], "LeakyRelu": [], "Resize": sampling}

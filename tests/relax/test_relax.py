@@ -22,7 +22,6 @@ from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from serde.pipeline import get_profile
 from tests import networks
 from tests.node_cases import Case, all_cases, difference, freeze
 from tests.onnx_live import error, model_of, run_model
@@ -49,7 +48,7 @@ test_attention_4d_gqa_with_past_and_present_fp16_expanded
 def rewrite(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model as the profile writes it."""
     ir = tidy(raise_to_ir(decode(model)))
-    return to_proto(from_ir(ir, **get_profile("relax").write_options()))
+    return to_proto(from_ir(ir, profile="relax"))
 
 
 def model(nodes, inputs, outputs, held=None, opset=17) -> onnx.ModelProto:

@@ -103,7 +103,7 @@ def test_random_equations(seed):
         for opset in (11, 21):
             check(lower_to(ir, opset), equation, feeds)
         if not named:
-            check(from_ir(ir, 17, importer="relax"), equation, feeds)
+            check(from_ir(ir, 17, profile="relax"), equation, feeds)
 
 
 @pytest.mark.parametrize("form", ["mxnet", "relay"])

@@ -1,52 +1,42 @@
-"""Rules for the consumers of ONNX files, one a folder, and the targets they declare."""
+"""Consumers of ONNX files, one a folder: what each accepts, and how graphs are made to fit.
+
+A folder's ``__init__`` declares its ``CONSUMER``, whose name is that of the folder.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pkgutil import iter_modules
 
-from serde.ir.graph import Graph
-from serde.legalize.target import Target
-
-CONSUMERS = frozenset({"mnn", "ncnn", "onnx2torch", "onnxruntime", "openvino", "tensorrt", "tract"})
-DESCRIBED = frozenset({"coreml", "qnn"})  # in files of serde.backends, by documentation
-
-
-def get_consumer(name: str) -> Target | None:
-    """The target of a consumer, None where none has this name."""
-    if name in DESCRIBED:
-        from serde.backends.description import get_backend
-
-        return get_backend(name).target
-    if name not in CONSUMERS:
-        return None
-    module = import_module(f"{__name__}.{name}.target")
-    return getattr(module, name.upper())  # type: ignore[no-any-return]
+from serde.errors import UsageError
+from serde.plugins import get_target, target_names
+from serde.plugins.consumer import Consumer
 
 
-def prepare(name: str, graph: Graph) -> Graph:
-    """A graph that is legal for a consumer, with the names and outputs that it needs."""
-    if name == "mnn":
-        from .mnn.whole_graph import prepare as prepare_for_mnn
+class Consumers(Mapping[str, Consumer]):
+    """The consumers by name: those beside this file, and those that plug-ins declare."""
 
-        return prepare_for_mnn(graph)
-    if name == "ncnn":
-        from .ncnn.whole_graph import prepare as prepare_for_ncnn
+    def __init__(self) -> None:
+        folders = (module.name for module in iter_modules(__path__) if module.ispkg)
+        self.own = {name.replace("_", "-"): name for name in folders}
 
-        return prepare_for_ncnn(graph)
-    if name == "onnx2torch":
-        from .onnx2torch.names import prepare as prepare_for_onnx2torch
+    def __getitem__(self, name: str) -> Consumer:
+        if name not in self.own and name in target_names():
+            return Consumer.of(get_target(name), name)
+        consumer: Consumer = import_module(f"{__name__}.{self.own[name]}").CONSUMER
+        if name in target_names():
+            raise UsageError(
+                f"a plug-in's target is called {name!r}, as a profile of serde's own: rename its "
+                "entry point in the group serde.targets, or uninstall it"
+            )
+        return consumer
 
-        return prepare_for_onnx2torch(graph)
-    if name == "onnxruntime":
-        from .onnxruntime.whole_graph import prepare as prepare_for_onnxruntime
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self.own, *(name for name in target_names() if name not in self.own)])
 
-        return prepare_for_onnxruntime(graph)
-    if name == "openvino":
-        from .openvino.whole_graph import prepare as prepare_for_openvino
+    def __len__(self) -> int:
+        return len([*self])
 
-        return prepare_for_openvino(graph)
-    if name == "tract":
-        from .tract.whole_graph import prepare as prepare_for_tract
 
-        return prepare_for_tract(graph)
-    return graph
+CONSUMERS = Consumers()

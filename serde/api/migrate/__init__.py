@@ -24,7 +24,9 @@ from serde.api.migrate.sources import (
 )
 from serde.errors import UsageError
 from serde.io.command_files import within_command
-from serde.plugins import get_format, list_packages
+from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
+from serde.plugins.keywords import with_options
+from serde.plugins.options import MigrateOptions
 
 TABLES = ("migration.html", "migration.json", "migration.csv")
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
@@ -67,8 +69,9 @@ class Migration:
         return table.as_html(self.rows, self.folder)
 
 
+@with_options(lambda: [*read_classes(), *write_classes(), MigrateOptions])
 def migrate(
-    sources: Iterable[str], folder: str, *, to: str = "onnx", verify: bool = False,
+    sources: Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
     jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,
     max_memory: int = MEMORY, reports: bool = False, again: bool = False,
     progress: Progress = lambda row, done, total: None, **options: Any,

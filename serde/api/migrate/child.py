@@ -17,6 +17,7 @@ from serde.errors import (
     TargetRefused,
     Unconvertible,
     UnknownFormat,
+    speak_of_flags,
 )
 from serde.io.child_process import FILE_SIZE, end_with_parent, limit_process
 from serde.io.command_files import stamp_file, within_command
@@ -62,11 +63,11 @@ def _is_kept(path: str, inside: str) -> bool:
 def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
     source, report, stages = order["source"], None, list[str]()
     try:
-        report = convert(
-            source, order["target"], to_format=order["to_format"], verify=order["verify"],
-            progress=stages.append,
-            **keep_own_options(source, order["options"]),
-        )  # fmt: skip
+        with speak_of_flags():  # in the tables, whoever asked for them
+            report = convert(
+                source, order["target"], to_format=order["to_format"], verify=order["verify"],
+                progress=stages.append, **keep_own_options(source, order["options"]),
+            )  # fmt: skip
         answer = describe(report)
     except Unconvertible as error:
         report = error.report

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -79,6 +79,13 @@ class ReportData:
         self.problems = list(problems)
         if self.unconverted is not None:
             self.outline, self.unconverted = make_outline(self.unconverted), None
+
+    def respell(self, change: Callable[[str], str]) -> None:
+        """Change the texts that a reader is told."""
+        self.notes = [*map(change, self.notes)]
+        self.problems = [p.respell(change) for p in self.problems]
+        if self.verification is not None:
+            self.verification.respell(change)
 
     def refused_names(self) -> frozenset[str]:
         """The nodes, or layers of the source, that cannot be converted."""

@@ -35,21 +35,21 @@ def read_request(batch: Any) -> Request:
         UsageError: for what can mean nothing.
     """
     if not isinstance(batch, Mapping):
-        return Request(_check_batch(batch, "rebatch"), {}, True)
-    sizes = [_check_batch(batch[ALL], f"rebatch[{ALL!r}]")] if ALL in batch else []
+        return Request(_check_batch(batch, "--rebatch"), {}, True)
+    sizes = [_check_batch(batch[ALL], f"--rebatch={ALL}")] if ALL in batch else []
     axes: dict[str, int | None] = {}
     for name, value in batch.items():
         if name == ALL:
             continue
         axis, *size = value if isinstance(value, (tuple, list)) else (value,)
         if len(size) > 1:
-            raise UsageError(f"rebatch[{name!r}] is an axis and a size; got {value!r}")
-        check_integer(axis, f"rebatch[{name!r}]", 0)
-        sizes += [_check_batch(each, f"rebatch[{name!r}]") for each in size]
+            raise UsageError(f"--rebatch={name}={value!r} is not an axis and a size")
+        check_integer(axis, f"--rebatch={name}", 0)
+        sizes += [_check_batch(each, f"--rebatch={name}") for each in size]
         axes[name] = None if axis is None else int(axis)
     if len(set(sizes)) != 1:
         shown = ", ".join(map(str, sizes)) or "none"
-        raise UsageError(f"rebatch gives one size to all inputs; got {shown}: {EXAMPLE}")
+        raise UsageError(f"--rebatch gives one size to all inputs; got {shown}: {EXAMPLE}")
     return Request(sizes[0], axes, ALL in batch)
 
 
@@ -58,7 +58,7 @@ def _check_batch(size: Any, what: str) -> int | str:
         check_dim_name(size, what)
         return size
     if size is None:
-        raise UsageError(f"{what} is a size: a number or a name")
+        raise UsageError(f"{what}={size!r} is not a size: give a number or a name")
     check_integer(size, what, 1)
     check_size(size, what)
     return int(size)

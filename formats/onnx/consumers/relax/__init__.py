@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from serde.plugins import Deferred
+from serde.plugins.consumer import Consumer
 
-from serde.ir.graph import Graph
-from serde.legalize.convert import require_legal, scalarize_sequences, without_functions
-from serde.legalize.walk import legalize
-from serde.passes import tidy
-
-from .target import OPSET, RELAX, data_dependent
-
-__all__ = ["OPSET", "RELAX", "for_relax"]
-
-
-def for_relax(graph: Graph) -> Graph:
-    """Legalize the IR for the importer.
-
-    Raises:
-        Unconvertible: for all inputs, outputs and nodes that cannot be made legal, at once.
-    """
-    legal = legalize(scalarize_sequences(without_functions(graph)), RELAX, tidy)
-    return require_legal(legal, replace(RELAX, data_dependent=data_dependent(legal.graph)))
+CONSUMER = Consumer(
+    name="relax",
+    title="TVM's importer into Relax",
+    target=Deferred(f"{__name__}.target:RELAX"),
+    also_called=("tvm",),
+    runs_in_onnxruntime=False,
+    next_step="tvm.relax.frontend.onnx.from_onnx(onnx.load({name!r}))",
+)

@@ -8,7 +8,7 @@ both branches of an If are computed.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from serde.decompositions.table import add_decompositions
 from serde.ir.dim_expr import shape_data_of
@@ -63,6 +63,10 @@ class Relax(Target):
     """The importer. ``data_dependent`` are the values whose sizes depend on data."""
 
     data_dependent: Container[Value] = frozenset()
+
+    def for_graph(self, legal: Graph) -> Relax:
+        """The importer, with what depends on data in a graph."""
+        return replace(self, data_dependent=data_dependent(legal))
 
     def illegal_operator(self, node: Node) -> str | None:
         """Why the importer gets no such operator right, None if it does."""
