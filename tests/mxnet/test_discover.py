@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import tarfile
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.formats.mxnet.io import archive
 from serde.formats.mxnet.io.discover import find, matches
 from tests.mxnet import written
 from tests.mxnet.written import params_bytes
@@ -313,8 +315,53 @@ BAD_ARCHIVES = {
 def test_bad_archives(message: str, mode: str, tmp_path: Path) -> None:
     path = tar(tmp_path / "model.tar", BAD_ARCHIVES[message], mode)
     with pytest.raises(SerdeError) as caught:
-        serde.load(path)
+        serde.load(path, format="mxnet")
     assert message in str(caught.value) and str(path) in str(caught.value)
+
+
+OF_OTHERS = {
+    "a graph": b'{"nodes": [{"id": 1}], "edges": []}',
+    "a graph that names operators": b'{"edges": [], "nodes": [{"op": "a", "name": "b"}]}',
+    "a model of another kind": b'{"format": "layers", "nodes": [{"op": "a", "name": "b"}]}',
+    "a text about nodes": b'{"arg_node": "\\"nodes\\""}',
+    "a graph executor's": b'{"nodes": [{"op": "tvm_op", "name": "a"}], "arg_nodes": []}',
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_json_of_others_is_not_claimed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_bytes(OF_OTHERS[name])
+    assert not matches(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize("keys", [("nodes", "arg_nodes", "heads"), ("arg_nodes", "heads", "nodes")])
+def test_symbol_json_is_claimed_in_any_order_of_keys(keys: tuple[str, ...], tmp_path: Path) -> None:
+    symbol = json.loads(SYMBOL)
+    (tmp_path / "any.json").write_text(json.dumps({k: symbol[k] for k in keys}))
+    assert matches(tmp_path / "any.json")
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+@pytest.mark.parametrize("name", ["a.tar", "a.bin", "a.tgz"])
+def test_archives_of_others_are_not_claimed(name: str, mode: str, tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"saved_model.pb": b"\x08\x01", "variables/v.index": b"\0"}
+    path = tar(tmp_path / name, files, mode)
+    assert not matches(path)
+    with pytest.raises(UnknownFormat, match="is of no known format"):
+        serde.load(path)
+    assert matches(tar(tmp_path / name, {**files, "m-symbol.json": SYMBOL}, mode))
+
+
+def test_the_first_file_of_a_model_tells_before_the_rest_is_inflated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tar(tmp_path / "m.tar.gz", {"m-0001.params": ONE, "z": b"0" * 10**6}, "w:gz")
+    read: list[str] = []
+    head = archive.TarArchive._bytes
+    monkeypatch.setattr(
+        archive.TarArchive, "_bytes", lambda self, n, size: read.append(n) or head(self, n, size)
+    )
+    assert matches(path) and read == ["m-0001.params"]
 
 
 def test_parameters_alone_are_claimed(tmp_path: Path) -> None:

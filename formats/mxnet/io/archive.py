@@ -13,7 +13,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any, cast
 
 from serde.errors import MalformedFile
@@ -72,16 +72,21 @@ class Archive:
         self._heads: dict[str, bytes] = {}  # of a compressed archive
 
     def __enter__(self) -> Archive:
+        for _ in self.walk():
+            pass
+        return self
+
+    def walk(self) -> Iterator[str]:
+        """Open the archive; its regular files, as errors call them, as they are come upon."""
         self._file = open_regular(self.path) if self.data is None else io.BytesIO(self.data)
         try:
-            self._read_members()
+            yield from (f"{self.path}:{name}" for name in self._read_members())
         except BROKEN as error:
             self._file.close()
             raise self._fail(error) from error
         except MalformedFile:
             self._file.close()
             raise
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
@@ -127,7 +132,7 @@ class Archive:
         except BROKEN as error:
             raise self._fail(error) from error
 
-    def _read_members(self) -> None:
+    def _read_members(self) -> Iterator[str]:
         raise NotImplementedError
 
     def _sizes(self) -> dict[str, int]:
@@ -145,7 +150,7 @@ class Archive:
 class TarArchive(Archive):
     """A ``.tar``, or one that gzip has packed."""
 
-    def _read_members(self) -> None:
+    def _read_members(self) -> Iterator[str]:
         self._members: dict[str, tarfile.TarInfo] = {}
         self._is_packed = self._file.read(2) == GZIP_MAGIC
         most = self._file.seek(0, io.SEEK_END)
@@ -164,6 +169,7 @@ class TarArchive(Archive):
                 self._members[name] = member
                 if self._is_packed:  # reading it later would inflate all that is before it again
                     self._heads[name] = self._bytes(name, HEAD)
+                yield name
 
     def _sizes(self) -> dict[str, int]:
         return {name: member.size for name, member in self._members.items()}
@@ -180,7 +186,7 @@ class TarArchive(Archive):
 class ZipArchive(Archive):
     """A ``.zip``, as model servers and DJL have them: ``.mar``."""
 
-    def _read_members(self) -> None:
+    def _read_members(self) -> Iterator[str]:
         self._members: dict[str, zipfile.ZipInfo] = {}
         self._zip = zipfile.ZipFile(self._file)
         total, most = 0, active_budget().most_bytes
@@ -192,6 +198,7 @@ class ZipArchive(Archive):
                 continue
             if self._members.setdefault(member.filename, member) is not member:
                 raise MalformedFile(self.path, f"two members are called {member.filename[:80]!r}")
+            yield member.filename
 
     def _sizes(self) -> dict[str, int]:
         return {name: member.file_size for name, member in self._members.items()}

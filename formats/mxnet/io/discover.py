@@ -21,7 +21,7 @@ from serde.io.command_files import active_files
 from serde.io.sniff import read_head, read_regular, refuse_missing
 from serde.ir.budget import active_budget
 
-from .archive import Archive, is_archive, is_zip, open_archive
+from .archive import TARS, Archive, is_archive, open_archive
 from .block_json import name_parameters, parse_block
 from .magic import identify_beside_model, looks_like_block, looks_like_params, looks_like_symbol
 from .params import Params, read_params
@@ -101,25 +101,30 @@ def matches(path: Path) -> bool:
     if not path.is_file():
         return _symbol_path(path).is_file()
     head = read_head(path)
-    if is_zip(path.name, head):
+    if is_archive(path.name, head):
         return path.name.endswith(".mar") or _holds_model(path, head)
     known = looks_like_symbol(head) or looks_like_params(head) or looks_like_block(head)
-    known = known or is_archive(path.name, head) or path.name.endswith(SYMBOL)
+    known = known or path.name.endswith(SYMBOL)
     return known or identify_beside_model(path.name, head) is not None
 
 
 def _holds_model(path: Path, head: bytes) -> bool:
-    """Whether a zip has a symbol or parameters in it, or an archive alone: others are not MXNet's.
+    """Whether an archive has a symbol or parameters in it, or an archive alone.
 
-    One that cannot be read is left to other formats.
+    Others are not MXNet's. Of a damaged one, its name tells.
     """
+    archive, files = open_archive(str(path), head), []
     try:
-        with open_archive(str(path), head) as archive:
-            files = _members(archive)
-            named = any(f.name.endswith((SYMBOL, ".params")) for f in files)
-            return named or any(f.is_symbol for f in files) or _inner_archive(files) is not None
+        for name in archive.walk():  # the first of a model tells, before the rest is inflated
+            if not _is_companion(name):
+                files.append(_candidate(archive, name))
+                if name.endswith((SYMBOL, ".params")) or files[-1].is_symbol:
+                    return True
+        return _inner_archive(files) is not None
     except MalformedFile:
-        return False
+        return path.name.endswith(TARS)
+    finally:
+        archive.__exit__()
 
 
 def find(path: Path, params: Any, epoch: int | None) -> Files:
@@ -162,13 +167,13 @@ def _find_in_archive(archive: Archive, weights: Params | None, epoch: int | None
 
 
 def _members(archive: Archive) -> list[Candidate]:
-    return [
-        Candidate(
-            m, archive.head(m), partial(archive.read, m, MOST_JSON), partial(archive.params, m)
-        )
-        for m in archive.names
-        if not _is_companion(m)
-    ]
+    return [_candidate(archive, name) for name in archive.names if not _is_companion(name)]
+
+
+def _candidate(archive: Archive, name: str) -> Candidate:
+    """A member of an archive."""
+    text, params = partial(archive.read, name, MOST_JSON), partial(archive.params, name)
+    return Candidate(name, archive.head(name), text, params)
 
 
 def _inner_archive(files: Sequence[Candidate]) -> Candidate | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from serde.errors import MalformedFile
 from serde.io.sniff import refuse_other_file
 
@@ -10,6 +12,8 @@ ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
 ZIP_MAGICS = (ZIP_MAGIC, b"PK\x05\x06")  # the second of an archive without members
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 PARAMETERS, SYMBOL = "MXNet's parameters", "symbol JSON"  # what may be wanted
+FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
+SYMBOL_KEYS = frozenset(b"nodes arg_nodes heads node_row_ptr attrs".split())
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 
 
@@ -19,10 +23,12 @@ def looks_like_params(head: bytes) -> bool:
 
 
 def looks_like_symbol(head: bytes) -> bool:
-    """Whether ``head`` begins symbol JSON."""
-    known = b'"nodes"' in head or b'"arg_nodes"' in head
-    tvm = b'"tvm_op"' in head or b'"type_key"' in head
-    return head.lstrip(BLANKS).startswith(b"{") and known and not tvm
+    """Whether ``head`` begins symbol JSON: by its first key, and the keys of its nodes."""
+    if (first := FIRST_KEY.match(head)) is None or first[1] not in SYMBOL_KEYS:
+        return False
+    wanted = (b'"op"', b'"name"') if b'"nodes"' in head else (b'"arg_nodes"',)
+    of_others = (b'"tvm_op"', b'"type_key"')
+    return all(key in head for key in wanted) and not any(key in head for key in of_others)
 
 
 def looks_like_block(head: bytes) -> bool:
