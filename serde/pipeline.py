@@ -56,6 +56,7 @@ from serde.plugins import (
     list_parameters,
     read_classes,
     select_options,
+    with_plugin_rules,
     write_classes,
 )
 from serde.plugins.keywords import with_options
@@ -140,7 +141,8 @@ def raise_to_ir(
 
 def raise_vocabulary(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     """The graph in the operators of the IR; without functions where options look into them."""
-    graph = fmt.to_ir(graph, **select_options(fmt, "to_ir", options))
+    read_options = select_options(fmt, "to_ir", with_plugin_rules(fmt, options))
+    graph = fmt.to_ir(graph, **read_options)
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if untyped or options.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
         graph = without_functions(graph)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
+import serde
 from serde import plugins
 from serde.errors import MalformedFile, UnknownFormat, UsageError
+from serde.formats.onnx.from_ir import from_ir
+from serde.formats.onnx.writer import to_proto
 from serde.plugins import Format
+from tests.onnx_live import run_model
 
 
 @dataclass(frozen=True)
@@ -191,3 +198,64 @@ def test_an_object_finds_its_bridge_by_the_module_of_its_class_or_of_a_base():
     assert plugins.bridge_for(mine()).name == plugins.bridge_for(theirs()).name == "mxnet"
     with pytest.raises(UnknownFormat, match="no bridge takes a numpy.ndarray; installed: .*mxnet"):
         plugins.bridge_for(np.zeros(1))
+
+
+def read_swish(g, x, *, beta: float = 1.0):
+    return g.Mul(x, g.Sigmoid(g.Mul(x, beta)))
+
+
+SWISHES = {  # a file with an operator of somebody else's, and its name
+    "onnx": ("m.onnx", "my.domain::Swish"),
+    "relay": ("m.relay", "nn.leaky_relu"),
+    "mxnet": ("m-symbol.json", "my_swish"),
+}
+
+
+def write_swish(folder, name):
+    """A model of a format whose only operator has no rule, or another one."""
+    path = folder / SWISHES[name][0]
+    if name == "onnx":
+        node = helper.make_node("Swish", ["x"], ["y"], domain="my.domain", beta=1.5)
+        ends = [helper.make_tensor_value_info(n, 1, [2, 3]) for n in "xy"]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my.domain", 1)]
+        graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    elif name == "relay":
+        path.write_text(
+            '#[version = "0.0.5"]\n'
+            "def @main(%x: Tensor[(2, 3), float32]) { nn.leaky_relu(%x, alpha=1.5f) }\n"
+        )
+    else:
+        nodes = [{"op": "null", "name": "x", "inputs": []},
+                 {"op": "my_swish", "name": "y", "inputs": [[0, 0, 0]], "attrs": {"beta": "1.5"}}]  # fmt: skip
+        text = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": {}}
+        path.write_text(json.dumps(text))
+    return path
+
+
+def read_leaky(g, x, *, alpha: float):
+    return read_swish(g, x, beta=alpha)
+
+
+@pytest.mark.parametrize("way", ["a plug-in", "the caller"])
+@pytest.mark.parametrize("name", plugins.format_names())
+def test_rules_of_plugins_and_callers_are_read_by_every_format(monkeypatch, tmp_path, name, way):
+    path, (_, op) = write_swish(tmp_path, name), SWISHES[name]
+    rule = read_leaky if name == "relay" else read_swish
+    if way == "a plug-in":
+        entries, mine = plugins._entries, {f"serde.rules.{name}": {op: Entry(op, rule)}}
+        monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or entries(group))
+        monkeypatch.setattr(plugins, "_load", lambda group, n: plugins._entries(group)[n].load())
+    own = {"rules": {op: rule}} if way == "the caller" else {}
+    graph = serde.load(path, inputs={"x": (2, 3)}, **own)
+    assert [n.op for n in graph.nodes] == ["Mul", "Sigmoid", "Mul"]
+    x = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
+    (y,) = run_model(to_proto(from_ir(graph, 17)), {"x": x})
+    np.testing.assert_allclose(y, x / (1 + np.exp(-1.5 * x)), rtol=1e-5)
+
+
+def test_a_format_that_takes_no_rules_is_told_of_those_of_plugins(monkeypatch):
+    mine = {"serde.rules.old": {"swish": Entry("swish", read_swish)}}
+    monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or {})
+    with pytest.raises(UsageError, match="old takes no rules; a plug-in brings some: swish"):
+        plugins.with_plugin_rules(a_format("old", (".old",)), {})

@@ -9,6 +9,7 @@ from serde.plugins import Deferred, Format
 from serde.plugins.options import (
     IntegerOptions,
     ParamsOptions,
+    RandomOptions,
     ReadOptions,
     RuleOptions,
     WriteOptions,
@@ -18,7 +19,7 @@ from serde.plugins.options import (
 from .io.discover import matches
 
 
-class MxnetReadOptions(RuleOptions, IntegerOptions, ParamsOptions, ReadOptions):
+class MxnetReadOptions(RuleOptions, RandomOptions, IntegerOptions, ParamsOptions, ReadOptions):
     """What an MXNet model is read with. ``missing_weights="infer"`` is for checks."""
 
     epoch: int | None = option(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from serde.io.sniff import read_head
 from serde.plugins import Deferred, Format, list_profiles
-from serde.plugins.options import FunctionOptions, ReadOptions, WriteOptions, option
+from serde.plugins.options import FunctionOptions, ReadOptions, RuleOptions, WriteOptions, option
 
 from .consumers import CONSUMERS
 
 
-class OnnxReadOptions(ReadOptions):
+class OnnxReadOptions(RuleOptions, ReadOptions):
     """What an ONNX file is read with."""
 
     keep_domain: Sequence[str] | None = option(

@@ -9,7 +9,7 @@ from .io.magic import matches
 
 
 class RelayReadOptions(
-    opts.RuleOptions, opts.IntegerOptions, opts.ParamsOptions, opts.ReadOptions,
+    opts.RuleOptions, opts.RandomOptions, opts.IntegerOptions, opts.ParamsOptions, opts.ReadOptions,
 ):  # fmt: skip
     """What a Relay module is read with."""
 

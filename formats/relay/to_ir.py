@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any
 
 from serde.decompositions.random_source import with_random
 from serde.errors import Listing, MalformedFile, UsageError
 from serde.ir.graph import Graph, Tensor
-from serde.rewrite.rules import RuleTable
+from serde.rewrite.rules import RuleTable, add_rules
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ast, ops
@@ -96,10 +97,12 @@ def _suggest_name(name: str, unset: list[str]) -> str:
 
 
 def to_ir(
-    graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse",
+    graph: Graph, *, rules: RuleTable | Mapping[str, Any] | None = None, random: str = "refuse",
     integers: str = "exact", dequantize: bool = False,
 ) -> Graph:  # fmt: skip
     """Rewrite a graph of Relay's operators into the IR.
+
+    ``rules`` are rules by operator, taken before those there are, or a table instead of it.
 
     ``random`` chooses how operators that draw random numbers are converted: ``refuse`` refuses
     them, with ``onnx`` the runtime draws them, with ``input`` they read noise from an input of the
@@ -112,9 +115,11 @@ def to_ir(
     """
     release = parse_release(graph.metadata.get("relay.tvm", ""))
     upgraded = upgrade_graph(graph, release)
-    table = with_random(rules or reads, draws, random)
-    if rules is None and (integers == "qdq" or dequantize):
-        table = table.merge(QdqRules().rules())
+    table = with_random(rules if isinstance(rules, RuleTable) else reads, draws, random)
+    if not isinstance(rules, RuleTable):
+        if integers == "qdq" or dequantize:
+            table = table.merge(QdqRules().rules())
+        table = add_rules(table, rules, {n.op for n in upgraded.all_nodes()})
     if release is None:
         ambiguous = ambiguous_nodes(upgraded)
         table = table.with_hints({n.outputs[0]: {"decide_by_shapes": True} for n in ambiguous})

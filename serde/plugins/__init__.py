@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from glob import escape as glob_escape
@@ -220,17 +220,38 @@ def bridge_names() -> list[str]:
     return sorted(_entries("serde.bridges"))
 
 
-def rule_names(name: str) -> list[str]:
-    """Operators for which plug-ins have a reading rule of their own, in the format ``name``.
+class PluginRules(Mapping[str, Callable[..., Any]]):
+    """Reading rules of a format by operator: those of the caller's, then those of plug-ins.
 
-    Such a rule is an entry point of the group ``serde.rules.<format>``, named after the operator.
+    The latter are entry points of the group ``serde.rules.<format>``, named after the operator, and
+    loaded when they are asked for.
     """
-    return sorted(_entries(f"serde.rules.{name}"))
+
+    def __init__(self, name: str, own: Mapping[str, Callable[..., Any]] | None) -> None:
+        self.own, self.group = own or {}, f"serde.rules.{name}"
+
+    def __getitem__(self, op: str) -> Callable[..., Any]:
+        return self.own[op] if op in self.own else _load(self.group, op)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self.own, *(op for op in sorted(_entries(self.group)) if op not in self.own)])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-def get_rule(name: str, op: str) -> Callable[..., Any]:
-    """A plug-in's reading rule."""
-    return _load(f"serde.rules.{name}", op)  # type: ignore[no-any-return]
+def with_plugin_rules(fmt: Format, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options to read with, those rules added that plug-ins bring for the format.
+
+    Raises:
+        UsageError: for a format that takes none.
+    """
+    names = sorted(_entries(f"serde.rules.{fmt.name}"))
+    if not names or isinstance(options.get("rules"), RuleTable):
+        return options
+    if "rules" not in list_parameters(fmt, "to_ir"):
+        raise UsageError(f"{fmt.name} takes no rules; a plug-in brings some: {', '.join(names)}")
+    return {**options, "rules": PluginRules(fmt.name, options.get("rules"))}
 
 
 def target_names() -> list[str]:

@@ -17,9 +17,18 @@ from typing import Any, TypeVar, cast
 from serde.errors import SerdeError, UnknownArgument, flags_are_known, suggest
 from serde.ir.graph import Graph
 from serde.plugins import read_classes, write_classes
-from serde.plugins.options import MigrateOptions, PartitionOptions, VerifyOptions, merge_options
+from serde.plugins.options import (
+    MigrateOptions,
+    Option,
+    PartitionOptions,
+    VerifyOptions,
+    merge_options,
+)
 
-FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])=?")
+# A flag, and the word behind it without the punctuation of the sentence.
+FLAG = re.compile(
+    r"(?<![\w-])(--[a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])(?:([ =])([^\s()]*[^\s().,;:?!])?)?"
+)
 # What the command spells in one way, and functions in several.
 ARGUMENTS = {"--from": ("from_format", "format"), "--to": ("to_format", "to", "format"),
              "--verify-strict": ("verify",)}  # fmt: skip
@@ -114,10 +123,14 @@ def list_classes() -> list[type]:
 
 def list_flags(known: Iterable[str] = ()) -> dict[str, str]:
     """The arguments by the flags of the command, those of a function where it has its own."""
-    names = {flag: o.name for o in merge_options(list_classes()).values() for flag in o.all_flags}
+    names = {flag: o.name for flag, o in _options_by_flag().items()}
     for flag, arguments in ARGUMENTS.items():
         names[flag] = next((n for n in arguments if n in known), arguments[0])
     return names
+
+
+def _options_by_flag() -> dict[str, Option]:
+    return {flag: o for o in merge_options(list_classes()).values() for flag in o.all_flags}
 
 
 def respell(thing: Any, known: Iterable[str] = ()) -> Any:
@@ -126,8 +139,8 @@ def respell(thing: Any, known: Iterable[str] = ()) -> Any:
     def change(text: str) -> str:
         if "--" not in text:
             return text
-        names = list_flags(known)
-        return FLAG.sub(lambda m: f"{names[m[1]]}=" if m[1] in names else m[0], text)
+        names, options = list_flags(known), _options_by_flag()
+        return FLAG.sub(lambda m: _respell_flag(m, names, options), text)
 
     if isinstance(thing, Graph):
         notes = tuple(map(change, thing.notes))
@@ -135,3 +148,32 @@ def respell(thing: Any, known: Iterable[str] = ()) -> Any:
     if hasattr(thing, "respell"):
         thing.respell(change)
     return thing
+
+
+def _respell_flag(
+    match: re.Match[str], names: Mapping[str, str], options: Mapping[str, Option]
+) -> str:
+    """A flag as an argument, with the value behind it where that is one."""
+    flag, space, word = match.groups()
+    if flag not in names:
+        return match[0]
+    option = options.get(flag)
+    value = None if option is None or space != " " else _show_value(option, word)
+    if value is not None:
+        return f"{names[flag]}={value}"
+    return f"{names[flag]}={'' if space == '=' else space or ''}{word or ''}"
+
+
+def _show_value(option: Option, word: str) -> str | None:
+    """What the command takes as a value, as Python writes it; None for other words."""
+    name, equals, text = word.partition("=")
+    if option.kind == "integer" and word.isdigit():
+        return word
+    if word in option.list_choices():
+        return repr(word)
+    if not equals or option.kind not in ("types", "sizes", "batch"):
+        return None
+    parts = [p if p.isdigit() else repr(p) for p in re.split("[,:]", text)]
+    is_tuple = option.kind == "types" or len(parts) > 1
+    shown = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if is_tuple else parts[0]
+    return f"{{{name!r}: {shown}}}"

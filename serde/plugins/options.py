@@ -271,6 +271,11 @@ class RuleOptions(Options):
     """For formats whose operators are rewritten by rules that callers may give their own of."""
 
     rules: Any = option("Rules by operator, taken before those there are.", kind="object")
+
+
+class RandomOptions(Options):
+    """For formats with operators that draw random numbers."""
+
     random: str | None = option(
         "Operators that draw random numbers: refuse (the default), onnx or input.",
         "`onnx`: the runtime draws them. `input`: they are computed from noise that is an input, "

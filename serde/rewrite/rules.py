@@ -376,6 +376,18 @@ class RuleTable:
             raise ConversionError(f"has {len(inputs)} inputs where {expected} belong")
 
 
+def add_rules(table: RuleTable, rules: RuleTable | Mapping[str, Function] | None,
+              present: Container[str]) -> RuleTable:  # fmt: skip
+    """A table with the rules that callers and plug-ins have for operators that are ``present``.
+
+    A whole table stands for it.
+    """
+    if isinstance(rules, RuleTable):
+        return rules
+    own = {op: rules[op] for op in rules or () if op in present}
+    return table.extend(own) if own else table
+
+
 def _is_hint(parameter: inspect.Parameter) -> bool:
     kind = parameter.annotation
     return get_origin(kind) is Annotated and HINT in kind.__metadata__

@@ -16,8 +16,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.map_nodes import map_nodes
 from serde.ir.replace_uses import replace_values
 from serde.passes.cut_inputs import spec_of
-from serde.plugins import get_rule, rule_names
-from serde.rewrite.rules import RuleTable
+from serde.rewrite.rules import RuleTable, add_rules
 
 from ..bind.op_names import CANONICAL
 
@@ -27,20 +26,19 @@ Rules = RuleTable | Mapping[str, Callable[..., Any]]
 
 
 def add_custom_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable:
-    """``table`` with the rules plug-ins have for operators of the graph, and those given."""
-    if isinstance(rules, RuleTable):
-        return rules
+    """``table`` with the rules that callers and plug-ins have for operators of the graph."""
     here = {name for node in graph.ordered_nodes() for name in (node.op, kind_of(node))}
-    extras = {n: get_rule("mxnet", n) for n in rule_names("mxnet") if n in here}
-    extras |= {CANONICAL.get(n, n): rule for n, rule in (rules or {}).items()}
-    return table.extend(extras) if extras else table
+    if not isinstance(rules, RuleTable):
+        names = {n: CANONICAL.get(n, n) for n in rules or ()}
+        rules = {op: rules[n] for n, op in names.items() if rules and op in here}
+    return add_rules(table, rules, here)
 
 
 def collect_custom_ops(rules: Rules | None) -> set[str]:
-    """The operators that are read by rules of plug-ins or of the caller's."""
+    """The operators that are read by rules of callers and plug-ins."""
     if isinstance(rules, RuleTable):
         return {n for n in rules.rules if n.partition(":")[0] == CUSTOM}
-    return {*rule_names("mxnet"), *(CANONICAL.get(n, n) for n in rules or ())}
+    return {CANONICAL.get(n, n) for n in rules or ()}
 
 
 def kind_of(node: Node) -> str:

@@ -36,7 +36,7 @@ class Consumers(Mapping[str, Consumer]):
         return iter([*self.own, *(name for name in target_names() if name not in self.own)])
 
     def __len__(self) -> int:
-        return len([*self])
+        return sum(1 for _ in self)
 
 
 CONSUMERS = Consumers()
