@@ -1,4 +1,4 @@
-"""Checks of a node's form, made of the keys that an operator has in a backend file."""
+"""Forms that a backend lacks, by the keys that an operator has in its file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from serde.ir.graph import DType, Node, Value, show_shape
-from serde.legalize.target import IllegalForm
+from serde.ir.graph import DType, Value, show_shape
+from serde.legalize.forms import form as forms
+from serde.legalize.forms.form import Call, Form
 from serde.spec.schema import Operator
 
 LIMITS = ("least", "most", "multiple_of")
@@ -63,17 +64,6 @@ def type_constraints(value: Any, operator: Operator) -> dict[str, frozenset[DTyp
     return {tie: parse_types(names, "types") for tie, names in value.items()}
 
 
-def values_of(node: Node, operator: Operator, name: str) -> list[Value]:
-    """The operands, or the results, of a node under a name of the schema."""
-    matches = []
-    for formals, values in ((operator.inputs, node.inputs), (operator.outputs, node.outputs)):
-        for index, value in enumerate(values):
-            formal = formals[min(index, len(formals) - 1)]
-            if value is not None and value.name and formal.name == name:
-                matches.append(value)
-    return matches
-
-
 def check_name(operator: Operator, name: Any, key: str) -> str:
     """``name``, if the operator has an operand or a result that is called so."""
     names = [f.name for f in (*operator.inputs, *operator.outputs)]
@@ -91,48 +81,25 @@ def by_operand(value: Any, operator: Operator, key: str) -> dict[str, Any]:
     return {operator.inputs[0].name: value}
 
 
-def rank_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
+def read_ranks(value: Any, operator: Operator) -> Iterable[Form]:
     """The key ``ranks``: the number of dimensions of operands."""
     for name, ranks in by_operand(value, operator, "ranks").items():
         allowed = [ranks] if isinstance(ranks, int) else ranks
         if not isinstance(allowed, list) or not all(type(r) is int for r in allowed):
             raise InvalidKey("ranks", "ranks is to be a number or a list of numbers")
-        yield _check_each(operator, name, partial(_rank_reason, allowed))
+        yield from forms.require_ranks(name, allowed, operator)
 
 
-def _rank_reason(ranks: Sequence[int], value: Value) -> str | None:
-    if value.shape is not None and len(value.shape) in ranks:
-        return None
-    return (
-        f"{value.name!r} has the shape {show_shape(value.shape)}; its rank is to be {_any(ranks)}"
-    )
-
-
-def named_checks(
-    key: str, reason: Callable[[str, Value], str | None], value: Any, operator: Operator
-) -> Iterable[IllegalForm]:
-    """A key that lists names of operands and results: why a value under such a name is refused."""
+def read_names(
+    key: str, make: Callable[..., Iterable[Form]], value: Any, operator: Operator
+) -> Iterable[Form]:
+    """A key that lists names of operands and results."""
     if not isinstance(value, list):
         raise InvalidKey(key, f"{key} is to be a list of names of operands")
-    for name in [check_name(operator, name, key) for name in value]:
-        yield _check_each(operator, name, partial(reason, name))
+    return make(*(check_name(operator, name, key) for name in value), operator=operator)
 
 
-def _constant_reason(name: str, value: Value) -> str | None:
-    return None if value.tensor is not None else f"{value.name!r} is not constant"
-
-
-def _zero_reason(name: str, value: Value) -> str | None:
-    if (reason := _constant_reason(name, value)) is not None:
-        return reason
-    return f"{value.name!r} is not zero" if value.array().astype(float).any() else None
-
-
-def _presence_reason(name: str, value: Value) -> str:
-    return f"it has the optional {name!r}, {value.name!r}"
-
-
-def size_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
+def read_sizes(value: Any, operator: Operator) -> Iterable[Form]:
     """The key ``sizes``: limits of axes, by operand and axis, and of the number of elements."""
     for name, axes in by_operand(value, operator, "sizes").items():
         if not isinstance(axes, Mapping):
@@ -141,7 +108,9 @@ def size_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
             if axis != "elements" and not AXIS.fullmatch(axis):
                 raise InvalidKey(axis, f"{axis!r} is to be the number of an axis, or elements")
             _check_limits(limits, "sizes", INTEGERS)
-            yield _check_each(operator, name, partial(_size_reason, axis, limits))
+            what = f"{name!r} of such sizes"
+            has = forms.any_operand(partial(_size_reason, axis, limits), name, operator=operator)
+            yield Form(what, has)
 
 
 def _size_reason(axis: str, limits: Mapping[str, int], value: Value) -> str | None:
@@ -162,7 +131,7 @@ def _size_reason(axis: str, limits: Mapping[str, int], value: Value) -> str | No
     return f"{value.name!r} has the shape {show_shape(value.shape)}; {what} {shown}"
 
 
-def attribute_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
+def read_attributes(value: Any, operator: Operator) -> Iterable[Form]:
     """The key ``attributes``: the values that each takes, or their limits."""
     if not isinstance(value, Mapping):
         raise InvalidKey("attributes", "attributes is to be a table by attribute")
@@ -179,7 +148,7 @@ def attribute_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
             _check_limits(allowed, name, kinds, ("symmetric",))
         else:
             _check_choices(name, allowed, kinds)
-        yield partial(_attribute_reason, name, allowed)
+        yield Form(f"such {name!r}", partial(_find_attribute, name, allowed))
 
 
 def _check_choices(name: str, allowed: Any, kinds: tuple[type, ...]) -> None:
@@ -190,20 +159,21 @@ def _check_choices(name: str, allowed: Any, kinds: tuple[type, ...]) -> None:
                 raise InvalidKey(name, f"{name} has no value {item!r}: it is {KIND_NAMES[kinds]}")
 
 
-def _attribute_reason(name: str, allowed: Any, node: Node) -> str | None:
-    value = node.attrs.get(name)
+def _find_attribute(name: str, allowed: Any, call: Call) -> bool | str:
+    """An attribute whose value is not allowed."""
+    value = call.attrs.get(name)
     if value is None:
-        return None
+        return False
     items = value if isinstance(value, tuple) else (value,)
     if isinstance(allowed, Mapping):
         half = len(items) // 2
         if allowed.get("symmetric") and items[:half] != items[half:]:
             return f"{name}={_show(value)} is not the same at both ends"
         reason = next((r for i in items if (r := _beyond(i, allowed))), None)
-        return None if reason is None else f"{name}={_show(value)} {reason}"
+        return reason is not None and f"{name}={_show(value)} {reason}"
     choices = [tuple(c) if isinstance(c, list) else c for c in _as_list(allowed)]
     if value in choices or (isinstance(value, tuple) and all(i in choices for i in value)):
-        return None
+        return False
     return f"{name}={_show(value)}; it takes {_any(choices)}"
 
 
@@ -235,43 +205,41 @@ def _beyond(size: Any, limits: Mapping[str, Any]) -> str | None:
     return None
 
 
-def dynamic_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
-    """The key ``dynamic_shapes``: false where this operator takes static shapes only."""
-    if not isinstance(value, bool):
-        raise InvalidKey("dynamic_shapes", "dynamic_shapes is to be true or false")
-    if not value:
-        yield _dynamic_reason
+def read_dynamic(value: Any, operator: Operator) -> Iterable[Form]:
+    """The key ``dynamic_shapes``: false, or the axes by operand that may be dynamic."""
+    if isinstance(value, bool):
+        return [] if value else forms.require_static()
+    if not isinstance(value, Mapping):
+        raise InvalidKey("dynamic_shapes", "dynamic_shapes is to be true, false, or a table")
+    return [form for name, axes in value.items() for form in _read_axes(name, axes, operator)]
 
 
-def _dynamic_reason(node: Node) -> str | None:
-    for value in (*node.inputs, *node.outputs):
-        if value is not None and value.name and not value.is_static:
-            return f"{value.name!r} has the shape {show_shape(value.shape)}, which is not static"
-    return None
+def _read_axes(name: Any, axes: Any, operator: Operator) -> Sequence[Form]:
+    """The axes of an operand that may be dynamic; the others are to have numbers."""
+    check_name(operator, name, "dynamic_shapes")
+    if not isinstance(axes, list) or not all(type(a) is int for a in axes):
+        raise InvalidKey(name, f"dynamic_shapes of {name} is to be a list of axes")
+
+    def static(call: Call) -> Iterable[int]:
+        ranks = (len(v.shape or ()) for v in call.find_named(name, operator))
+        rank = next(ranks, 0)
+        return [a for a in range(rank) if a not in axes and a - rank not in axes]
+
+    return forms.require_sizes(name, static, operator)
 
 
-def element_type_check(name: str, types: frozenset[DType]) -> IllegalForm:
+def other_elements(types: frozenset[DType]) -> Form:
     """The key ``element_types`` of a file: those of all tensors but constants."""
 
-    def check(node: Node) -> str | None:
-        for value in (*node.inputs, *node.outputs):
-            if value is None or not value.name or value.tensor is not None:
-                continue
-            if value.dtype not in types:
+    def has(call: Call) -> bool | str:
+        for value in call.values:
+            if value.name and value.tensor is None and value.dtype not in types:
                 shown = value.dtype.value if value.dtype else "of unknown type"
-                return f"{name} has no tensors of {shown} elements: {value.name!r}"
-        return None
+                return f"{value.name!r} is {shown}"
+        return False
 
-    return check
-
-
-def _check_each(
-    operator: Operator, name: str, reason: Callable[[Value], str | None]
-) -> IllegalForm:  # fmt: skip
-    """A check of every value that a node has under a name of the schema."""
-    return lambda node: next(
-        (text for v in values_of(node, operator, name) if (text := reason(v)) is not None), None
-    )
+    listed = ", ".join(sorted(d.value for d in types))
+    return Form("other element types", has, advice=f"It takes {listed}")
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -286,13 +254,13 @@ def _any(values: Iterable[Any]) -> str:
     return " or ".join(map(str, values))
 
 
-CHECKS: Mapping[str, Callable[[Any, Operator], Iterable[IllegalForm]]] = {
-    "ranks": rank_checks,
-    "attributes": attribute_checks,
+KEYS: Mapping[str, Callable[[Any, Operator], Iterable[Form]]] = {
+    "ranks": read_ranks,
+    "attributes": read_attributes,
     # operands that are to be constants, optional ones that are not to be there, and zeros
-    "constant": partial(named_checks, "constant", _constant_reason),
-    "absent": partial(named_checks, "absent", _presence_reason),
-    "zero": partial(named_checks, "zero", _zero_reason),
-    "sizes": size_checks,
-    "dynamic_shapes": dynamic_checks,
+    "constant": partial(read_names, "constant", forms.require_constants),
+    "absent": partial(read_names, "absent", forms.refuse_operands),
+    "zero": partial(read_names, "zero", forms.require_zeros),
+    "sizes": read_sizes,
+    "dynamic_shapes": read_dynamic,
 }

@@ -16,11 +16,13 @@ from serde.errors import MalformedFile, UsageError, suggest
 from serde.io.command_files import active_files
 from serde.ir.graph import IR_OPSET
 from serde.legalize.convert import LOWEST_WRITTEN
-from serde.legalize.target import IllegalForm, Target, TypeConstraints, opset_target
+from serde.legalize.forms.form import Form
+from serde.legalize.target import Target, TypeConstraints, opset_target
 from serde.plugins import get_target, target_names
 from serde.spec import schema
 
-from .constraints import CHECKS, InvalidKey, element_type_check, parse_types, type_constraints
+from .constraints import KEYS as OPERATOR_KEYS
+from .constraints import InvalidKey, other_elements, parse_types, type_constraints
 from .legalizations import legalizations
 from .toml import read_toml
 
@@ -77,7 +79,7 @@ def get_backend(backend: Any) -> Backend:
     if (match := OPSET.fullmatch(text)) is not None:
         return opset_backend(int(match[1]))
     if text in backend_names():
-        return read_backend(DESCRIPTIONS / f"{text}.toml")
+        return read_description(text)
     if text in target_names():
         return Backend(get_target(text))
     if text.endswith(".toml") or os.path.exists(text):
@@ -85,6 +87,11 @@ def get_backend(backend: Any) -> Backend:
     known = [*list_names(), "opset N"]
     hint = suggest(text, known) or f"; there are {', '.join(known)}, or a file"
     raise UsageError(f"no backend is called {text!r}{hint}")
+
+
+def read_description(name: str) -> Backend:
+    """The backend that a file of serde's own documents."""
+    return read_backend(DESCRIPTIONS / f"{name}.toml")
 
 
 def opset_backend(opset: int) -> Backend:
@@ -119,7 +126,7 @@ class _Reader:
 
     tables: Mapping[str, Any]
     supports: dict[str, TypeConstraints] = field(default_factory=dict)
-    illegal: dict[str, list[IllegalForm]] = field(default_factory=dict)
+    lacks: dict[str, list[Form]] = field(default_factory=dict)
     entry: int | None = None
 
     def backend(self) -> Backend:
@@ -129,22 +136,21 @@ class _Reader:
             self.entry = number
             self.read_entry(table, tables["opset"])
         self.entry = None
-        shared = self.shared_checks()
+        shared = self.shared_forms()
         target = Target(
             tables["name"], tables["opset"], self.supports,
-            {op: (*self.illegal.get(op, ()), *shared) for op in self.supports}, legalizations,
+            {op: (*self.lacks.get(op, ()), *shared) for op in self.supports}, legalizations,
             control_flow=bool(LOOPS & self.supports.keys()), sequences=False,
             dynamic_shapes=tables.get("dynamic_shapes", True),
         )  # fmt: skip
         about = (str(tables.get(key, "")) for key in ("documentation", "version", "date"))
         return Backend(target, *about)
 
-    def shared_checks(self) -> list[IllegalForm]:
-        """The checks that hold for all operators."""
+    def shared_forms(self) -> list[Form]:
+        """The forms of all operators that it lacks."""
         if "element_types" not in self.tables:
             return []
-        types = parse_types(self.tables["element_types"], "element_types")
-        return [element_type_check(self.tables["name"], types)]
+        return [other_elements(parse_types(self.tables["element_types"], "element_types"))]
 
     def read_entry(self, table: Any, opset: int) -> None:
         """Enter the operators of one table, which share its constraints."""
@@ -153,8 +159,9 @@ class _Reader:
         if not table["names"]:
             raise InvalidKey("names", "names is empty")
         for key in table:
-            if key not in CHECKS and key not in ("names", "types"):
-                raise InvalidKey(key, f"operators have no key {key!r}", [*CHECKS, "types", "names"])
+            if key not in OPERATOR_KEYS and key not in ("names", "types"):
+                known = [*OPERATOR_KEYS, "types", "names"]
+                raise InvalidKey(key, f"operators have no key {key!r}", known)
         for name in table["names"]:
             if name in self.supports:
                 raise InvalidKey(name, f"{name} is listed twice")
@@ -164,8 +171,8 @@ class _Reader:
                 raise InvalidKey(str(name), reason, schema.names(opset))
             types = type_constraints(table["types"], operator) if "types" in table else {}
             self.supports[name] = types
-            self.illegal[name] = [check for key, checks in CHECKS.items() if key in table
-                                  for check in checks(table[key], operator)]  # fmt: skip
+            self.lacks[name] = [form for key, read in OPERATOR_KEYS.items() if key in table
+                                for form in read(table[key], operator)]  # fmt: skip
 
 
 def _check_keys(tables: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from serde.backends.partition import partition, prepare_graph
 from serde.backends.runner import Hybrid
 from serde.bridges.onnxruntime import prepare
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.legalize.forms.form import Call, Form
 from serde.legalize.target import Target
 from tests import light_models
 
@@ -77,8 +78,8 @@ def make_models(folder: Path) -> list[str]:
     graph = prepare_graph(proto)
     targets = [Target("before the classifier", OPSET, {op: {} for op in HEADLESS})]
     for name, is_small in (("between two stages", _makes_small), ("inside a block", _reads_small)):
-        illegal = {op: [is_small] for op in {n.op for n in graph.nodes}}
-        targets.append(Target(name, OPSET, illegal=illegal))
+        lacks = {op: [Form("small data", is_small)] for op in {n.op for n in graph.nodes}}
+        targets.append(Target(name, OPSET, lacks=lacks))
     serde.save(graph, folder / "whole.onnx", opset=OPSET)
     for target in targets:
         cut = partition(graph, target, max_parts=1)
@@ -179,20 +180,19 @@ def make_graph(nodes: int) -> Graph:
     return Graph("random", (values[0],), tuple(values[-20:]), tuple(layers))
 
 
-def _reads_small(node: Node) -> str | None:
-    """Why a node that reads small images is not taken."""
-    return _is_small(node.inputs[0])
+def _reads_small(call: Call) -> bool:
+    """Whether a node reads small images."""
+    return _is_small(call.inputs[0])
 
 
-def _makes_small(node: Node) -> str | None:
-    """Why a node that makes small images is not taken."""
-    return _is_small(node.outputs[0])
+def _makes_small(call: Call) -> bool:
+    """Whether a node makes small images."""
+    return _is_small(call.results[0])
 
 
-def _is_small(value: Value | None) -> str | None:
+def _is_small(value: Value | None) -> bool:
     shape = value.ranked_shape if value is not None else ()
-    is_large = len(shape) == 4 and isinstance(shape[2], int) and shape[2] >= SMALLEST
-    return None if is_large else f"its images are smaller than {SMALLEST}"
+    return len(shape) != 4 or not isinstance(shape[2], int) or shape[2] < SMALLEST
 
 
 if __name__ == "__main__":

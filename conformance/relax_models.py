@@ -169,11 +169,11 @@ def operators() -> Iterator[str]:
         "refused.\n"
     )
     yield "| operator | element types | symbolic | rewritten |\n|---|---|---|---|"
-    for op in sorted({*SUPPORTED, *RELAX.legalizations.rules}):
+    for op in sorted({*SUPPORTED, *RELAX.rewrites.rules}):
         ties = SUPPORTED.get(op, {})
         types = "; ".join(
             f"{tie}: {', '.join(sorted(d.value for d in right))}" for tie, right in ties.items()
         )
-        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, RELAX.legalizations))
+        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, RELAX.rewrites))
         yield f"| {op} | {types} | {marks} |"
     yield ""

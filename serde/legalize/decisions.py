@@ -74,7 +74,7 @@ def _make_decider(target: Target, op: str, opset: int) -> Decider | None:
             adapters.append(step.rule)
         step = next_step(target, op, step.speaks, step.way is not Way.UP)
     is_decided = all(rule.sizes is not always for rule in adapters)
-    is_ruled = bool(adapters) and op in target.legalizations
+    is_ruled = bool(adapters) and op in target.rewrites
     return Decider(op, tuple(adapters), shape) if is_decided and not is_ruled else None
 
 
@@ -134,7 +134,7 @@ def _are_legal(target: Target, node: Node, types: Sequence[Any]) -> bool:
 
 def _keep(g: Any, node: Node, inputs: Inputs) -> Any:
     """A legal node as it stands, or what the target's rule makes of it."""
-    if node.op in g.target.legalizations:
+    if node.op in g.target.rewrites:
         known = [inference.type_of(v) for v in node.outputs]
         operator = schema.operator(node.op, g.opset)
         call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].shape_data)

@@ -155,7 +155,7 @@ class Legalizer(OnnxBuilder):
     def legalize_bodies(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         """Legalize a node whose subgraphs are handed to the rule as ``Body``."""
         outputs = len(node.outputs)
-        if node.op not in self.target.legalizations:  # the loop carries a sequence of known tensors
+        if node.op not in self.target.rewrites:  # the loop carries a sequence of known tensors
             body: Any = node.attrs["body"]
             return scalarize_sequences.unroll_sequence_loop(self, inputs, body, outputs)
         operator = schema.operator(node.op)
@@ -174,7 +174,7 @@ class Legalizer(OnnxBuilder):
         if self._start < IR_OPSET:  # a file may give attributes of other opsets
             attrs = self._known_attrs(schema.operator(op), attrs)
         with self.at_opset(IR_OPSET):
-            resolve = self.resolve if op in self.target.legalizations else self._resolve
+            resolve = self.resolve if op in self.target.rewrites else self._resolve
             call = resolve(op, inputs, attrs, outputs)
             if not isinstance(call, TypedCall):
                 return call
@@ -294,7 +294,7 @@ class Legalizer(OnnxBuilder):
 
     def apply_legalization(self, call: TypedCall) -> Any:
         """What the target's rule makes of a call; None if there is none, or it does not apply."""
-        table = self.target.legalizations
+        table = self.target.rewrites
         rule = table.rules.get(call.op)
         if rule is None:
             return None

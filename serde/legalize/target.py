@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 from serde.ir.graph import EMPTY, IR_OPSET, DType, Graph, Node, Value, show_shape
+from serde.legalize.forms.form import Call, Lacks, add_forms
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades
 from serde.version_converter.element_types import BORN, format_type, wider_types
 
+LOWEST_WRITTEN = 7  # the lowest opset of a target
 TypeConstraints = Mapping[str, frozenset[DType]]  # type variable of the schema -> element types
-IllegalForm = Callable[[Node], "str | None"]  # why the target cannot take a node, None if it can
 
 
 def legalization_table(name: str) -> RuleTable:
@@ -30,8 +31,10 @@ class Target:
     """The operators, element types and forms a target accepts, and its own legalizations.
 
     ``supports`` has the element types by operator and type variable; a variable that is not listed
-    takes all. None: every operator the standard has at ``opset``. ``illegal`` lists forms by
-    operator, ``illegal_results`` forms that may not compute an output of the model. ``decomposed``
+    takes all. None: every operator the standard has at ``opset``. ``lacks`` lists by operator the
+    forms that it lacks, ``lacks_results`` those that may not compute an output of the model.
+    ``legalizations`` are rules of whole operators, which apply to what is of none of these forms.
+    ``title`` is what messages call it, its name unless given. ``decomposed``
     are operators to avoid though the opset has them. ``emulated`` are element types stored in wider
     ones, beside those that are younger than ``opset``; with ``emulates_inputs`` the model's inputs
     of such types too. Without ``control_flow`` there are no loops of a dynamic trip count, without
@@ -45,7 +48,7 @@ class Target:
     name: str
     opset: int = IR_OPSET
     supports: Mapping[str, TypeConstraints] | None = None
-    illegal: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
+    lacks: Lacks = field(default_factory=lambda: EMPTY)
     legalizations: RuleTable = field(default_factory=lambda: RuleTable("no legalizations"))
     decomposed: frozenset[str] = frozenset()
     emulated: frozenset[DType] = frozenset()
@@ -54,15 +57,21 @@ class Target:
     sequences: bool = True
     dynamic_shapes: bool = True
     counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
-    illegal_results: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
+    lacks_results: Lacks = field(default_factory=lambda: EMPTY)
     domains: frozenset[str] = frozenset()
     opsets: range | None = None
+    title: str = ""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def rewrites(self) -> RuleTable:
+        """The legalizations, and before them the rewrites of the forms that it lacks."""
+        return add_forms(self.legalizations, self.lacks)
 
     @cached_property
     def is_standard(self) -> bool:
         """Whether the target is an opset of the standard, and nothing more."""
-        return self.supports is None and not self.legalizations.rules
+        return self.supports is None and not self.rewrites.rules
 
     @cached_property
     def emulated_types(self) -> frozenset[DType]:
@@ -75,11 +84,11 @@ class Target:
 
     def lowest_opset(self, op: str) -> int:
         """The opset to lower an operator to: below its first version where it is decomposed."""
-        first = schema.first_version(op)
-        if first is None or op not in downgrades.get(first, ()):
+        first = max(schema.first_version(op) or 0, LOWEST_WRITTEN)
+        if op not in downgrades.get(first, ()):
             return self.opset
         lacks = self.supports is not None and op not in self.supports
-        if op in self.decomposed or (lacks and op not in self.legalizations):
+        if op in self.decomposed or (lacks and op not in self.rewrites):
             return min(self.opset, first - 1)
         return self.opset
 
@@ -111,9 +120,11 @@ class Target:
         """
         if node.domain:
             return None
-        checks = [*self.illegal.get(node.op, ())]
-        checks += self.illegal_results.get(node.op, ()) if is_result else ()
-        return next((reason for check in checks if (reason := check(node)) is not None), None)
+        forms = [*self.lacks.get(node.op, ())]
+        forms += self.lacks_results.get(node.op, ()) if is_result else ()
+        call, who = Call.of(node), self.title or self.name
+        refusals = (f.refusal(who, call) for f in forms if f.rewrite is None)
+        return next((reason for reason in refusals if reason is not None), None)
 
     def illegal_operator(self, node: Node) -> str | None:
         """Why the target lacks the operator of a node, None if it has it."""

@@ -190,7 +190,7 @@ def inlined_bodies(
         and any(v in builder.known_sequences for v in inputs if v)
     ):
         return frozenset({"body"})
-    rule = builder.target.legalizations.rules.get(node.op)
+    rule = builder.target.rewrites.rules.get(node.op)
     return NONE if rule is None else rule.bodies
 
 

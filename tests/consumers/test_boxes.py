@@ -84,7 +84,9 @@ def test_regions(consumer, pixels, mode, ratio, tmp_path):
     held = {"r": 2 * regions, "b": np.array([0, 1, 1, 0, 1])}
     body = align(mode, ratio, pixels)
     if consumer == "tract" and not ratio:
-        reason = "tract has no Expand to a size that depends on data"
+        reason = (
+            "tract has no Expand with a size that depends on data. Give numbers (--static, --input)"
+        )
         assert refusals(REGIONS, body, consumer, tmp_path) == [reason]
     else:
         check_form(REGIONS, body, held, consumer, tmp_path)

@@ -192,12 +192,12 @@ NO = {
     "dilations": (
         "g (float[1,2,9,9] x, float[2,2,3,3] w) => (float[1,2,5,5] y) "
         "{ y = Conv<dilations=[2,2]>(x, w) }",
-        ["Conv ×1 ('y'): toy-npu has no dilations"],
+        ["Conv ×1 ('y'): toy-npu has no Conv with dilations"],
     ),
     "all at once": (
         "g (float[1,2,9,9] x) => (float[1,2,9,9] z) "
         "{ y = MaxPool<kernel_shape=[2,2], pads=[0,0,1,1]>(x) z = Sin(y) }",
-        ["MaxPool ×1 ('y'): toy-npu has symmetric pads only", "Sin ×1 ('z'): toy-npu has no Sin"],
+        ["MaxPool ×1 ('y'): toy-npu has no MaxPool with asymmetric pads", "Sin ×1 ('z'): toy-npu has no Sin"],
     ),
     "dynamic shapes": (
         "g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }",
@@ -309,7 +309,7 @@ def test_the_command_refuses_by_layer_and_lists_what_there_is(serde):
     assert COMMANDS
     done = serde("serde check dilated.onnx --to toy-npu")
     assert done.returncode == 1
-    assert "Conv ×1 ('y'): toy-npu has no dilations" in done.stdout
+    assert "Conv ×1 ('y'): toy-npu has no Conv with dilations" in done.stdout
     done = serde("serde check model.onnx --to toy-npu")
     assert done.returncode == 1 and "toy-npu takes static shapes only" in done.stdout
     done = serde("serde convert model.onnx -o y.onnx --profile npu")

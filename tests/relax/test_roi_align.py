@@ -50,5 +50,5 @@ def test_small_regions(form, tmp_path):
 
 def test_samples_that_depend_on_computed_regions_are_refused(tmp_path):
     save(tmp_path, "sampling_ratio = 0")
-    with pytest.raises(Unconvertible, match="depends on computed regions: give sampling_ratio"):
+    with pytest.raises(Unconvertible, match="depends on computed regions. Give sampling_ratio"):
         serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="relax")

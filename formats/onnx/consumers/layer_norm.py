@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from serde.legalize.forms.form import Call
 
-def decompose_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """None where the runtime has it."""
-    own = x.ranked_shape[axis % x.rank :]
-    is_fit = x.rank > 1 and len(own) == 1 and scale.ranked_shape == own
-    is_constant = scale.tensor is not None and bias is not None and bias.tensor is not None
-    if is_fit and is_constant and outputs == 1 and bias.ranked_shape == own:
-        return None
-    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
+
+def has_other_weights(call: Call) -> bool:
+    """Whether weights are computed, left out, or not as large as the last axis."""
+    x, weights = call.x, [call.inputs[1], call.operand(2)]
+    own = x.ranked_shape[call.attrs["axis"] % x.rank :]
+    is_last = x.rank > 1 and len(own) == 1 and call.outputs == 1
+    return not is_last or any(
+        v is None or v.tensor is None or v.ranked_shape != own for v in weights
+    )

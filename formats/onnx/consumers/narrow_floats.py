@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from serde.ir.graph import DType, Node, Value
+from collections.abc import Container
+
+from serde.ir.graph import DType, Value
+from serde.legalize.forms.form import Call
 from serde.passes.single_precision import NARROW, widen_tensor
 
 HINTS = {
@@ -16,10 +19,16 @@ def is_weight_in_fewer_bits(value: Value | None) -> bool:
     return value is not None and value.tensor is not None and value.dtype in NARROW
 
 
-def restores_weight(node: Node) -> bool:
-    """Whether a node makes float32 of a weight in fewer bits."""
-    is_cast = node.op == "Cast" and node.outputs[0].dtype is DType.FLOAT32
-    return is_cast and is_weight_in_fewer_bits(node.inputs[0])
+def restores_weight(call: Call) -> bool:
+    """Whether it makes float32 of a weight in fewer bits."""
+    is_cast = call.op == "Cast" and any(v.dtype is DType.FLOAT32 for v in call.results)
+    return is_cast and is_weight_in_fewer_bits(call.inputs[0])
+
+
+def find_other_type(call: Call, types: Container[DType]) -> bool | str:
+    """An element type that is not among some; none where a weight becomes float32."""
+    others = (v.dtype for v in call.values if v.dtype is not None and v.dtype not in types)
+    return next((f"{d.value} elements{HINTS.get(d, '')}" for d in others), False)
 
 
 def widen_weight(g, x: Value) -> Value:

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from serde.ir.graph import Dim, Node, Shape
-from serde.legalize.target import IllegalForm
+from serde.ir.graph import Dim, Shape
+from serde.legalize.forms.form import STATIC, Call, Form
 from serde.spec.einsum_equation import parse_equation
-
-
-def require_shared_sizes(who: str) -> IllegalForm:
-    """A check of Concat, Einsum, Gemm, MatMul and BatchNormalization.
-
-    Sizes that have to be the same are one number, one name, or have none.
-    """
-
-    def check(node: Node) -> str | None:
-        shapes = [v.shape for v in node.inputs if v is not None and v.shape is not None]
-        for sizes in shared_sizes(node, shapes) if len(shapes) == len(node.inputs) else ():
-            different = {d for d in sizes if d is not None and (d != 1 or node.op in EXACT)}
-            if len(different) > 1 and any(isinstance(d, str) for d in different):
-                shown = " and ".join(sorted(map(str, different)))
-                return (
-                    f"{who} has no {node.op} of the sizes {shown}: give numbers (--static, --input)"
-                )
-        return None
-
-    return check
-
 
 EXACT = frozenset({"BatchNormalization", "Concat"})  # operators that broadcast no size of 1
 
 
-def shared_sizes(node: Node, shapes: Sequence[Shape]) -> Iterator[Sequence[Dim]]:
+def find_different(call: Call) -> bool | str:
+    """Sizes of operands that have to be one number or one name, and are not; some have none."""
+    shapes = [v.shape for v in call.inputs if v is not None and v.shape is not None]
+    for sizes in shared_sizes(call, shapes) if len(shapes) == len(call.inputs) else ():
+        different = {d for d in sizes if d is not None and (d != 1 or call.op in EXACT)}
+        if len(different) > 1 and any(isinstance(d, str) for d in different):
+            return " and ".join(sorted(map(str, different)))
+    return False
+
+
+DIFFERENT_SIZES = Form(
+    "sizes that are to be the same and have other names", find_different, advice=STATIC
+)
+
+
+def shared_sizes(node: Call, shapes: Sequence[Shape]) -> Iterator[Sequence[Dim]]:
     """The sizes of operands that have to be the same, or 1, axis by axis."""
     if node.op == "BatchNormalization":
         yield [size for shape in (shapes[0][1:2], *shapes[1:]) for size in shape]

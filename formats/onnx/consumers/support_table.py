@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from serde.ir.graph import DType, Node
-from serde.legalize.target import IllegalForm
+from serde.ir.graph import DType
+from serde.legalize.forms.form import Form
 from serde.version_converter.element_types import BORN
 
-from .narrow_floats import describe_lacking
+from .narrow_floats import find_other_type
 
 MEASURED = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BOOL})
 MEASURED |= {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -42,15 +42,7 @@ def split_table(text: str) -> dict[str, str]:
     return dict(sorted(operators.items()))
 
 
-def require_measured_types(who: str) -> IllegalForm:
-    """A check of Cast: between types that are measured."""
-
-    def check(node: Node) -> str | None:
-        types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
-        wrong = (d for d in types if d is not None and d not in MEASURED)
-        return next((describe_lacking(who, d) for d in wrong), None)
-
-    return check
+UNMEASURED = Form("other element types", lambda call: find_other_type(call, MEASURED))
 
 
 def _parse_types(text: str) -> dict[str, frozenset[DType]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 from serde.decompositions import elementwise, indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms.form import Call, Form
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes
@@ -19,7 +19,7 @@ from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..front_indices import count_from_front, count_rows_from_front
-from ..layer_norm import decompose_layer_norm
+from ..layer_norm import has_other_weights
 from ..powers import multiply_factors
 from ..quotients import is_integer_valued, legalize_quotients, truncate_quotient
 from ..scatter_reductions import decompose_scatter_nd, reduction_version
@@ -30,17 +30,14 @@ from .bounds import legalize_bounds
 from .comparisons import legalize_comparisons
 from .outputs import MOVED
 from .reductions import legalize_reductions
-from .windows import legalize_windows
 
 legalize = legalization_table("ir → mnn")
-legalize_windows(legalize)
 legalize_comparisons(legalize)
 legalize_bounds(legalize)
 legalize_reductions(legalize)
 legalize_quotients(legalize, has_round=False)
 legalize("Add")(add_apart)
 legalize("Dropout")(normalization.drop_nothing)
-legalize("LayerNormalization")(decompose_layer_norm)
 legalize("Softplus")(elementwise.stable_softplus)
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 legalize("GlobalAveragePool")(reduction.global_average)
@@ -54,12 +51,7 @@ legalize("OptionalHasElement")(indexing.optional_has)
 
 @legalize.for_each(("Max", "Min"))
 def legalize_variadic(op, g, *operands):
-    """MNN aborts where there is one operand, and broadcasts the first two only.
-
-    It compares integers in float32 for the larger one.
-    """
-    if len(operands) != 2:
-        return reduce(g[op], operands) if len(operands) > 2 else g.Identity(operands[0])
+    """MNN compares integers in float32 for the larger one."""
     a, b = operands
     return g.Where(g.Greater(a, b), a, b) if op == "Max" and a.type.kind != "f" else None
 
@@ -96,22 +88,11 @@ def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: s
     return g.decompose("ScatterElements", version, x, indices, updates, **form)
 
 
-@legalize("PRelu")
-def legalize_prelu(g, x, slope):
-    """MNN has slopes by channel."""
-    if slope.tensor is not None and is_by_channel(slope, x):
-        return None
-    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
-
-
 @legalize("BatchNormalization")
 def legalize_batch_norm(
     g, x, *parameters, epsilon: float, momentum: float, training_mode: int, outputs: int = 1
 ):
     """MNN loses ``epsilon``."""
-    if training_mode:
-        form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
-        return normalization.train_batch_norm(g, x, *parameters, **form)
     return normalization.scale_channels(g, x, parameters, epsilon)
 
 
@@ -215,21 +196,6 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, *
     return emit_dequantize(g, wide, scale, zero, scale.type, axis, block_size)
 
 
-@legalize("Clip")
-def legalize_clip(g, x, low=None, high=None):
-    """MNN takes constant bounds of floats, and loses the shape that a Squeeze gives."""
-    bounds = [v for v in (low, high) if v is not None]
-    if not bounds:
-        return g.Identity(x)
-    node = g.producer(x)
-    is_moved = node is not None and node.op in MOVED
-    is_held = all(v.tensor is not None for v in bounds) and x.type is DType.FLOAT32
-    if is_held and not is_moved and (len(bounds) == 1 or float(low.array()) <= float(high.array())):
-        return None
-    x = x if low is None else g.Max(x, low)
-    return x if high is None else g.Min(x, high)
-
-
 @legalize("Gemm")
 def legalize_gemm(g, a, b, c=None, *, transA: int, transB: int, **form):
     """MNN loses the transposition of what it multiplies a constant by, and takes a row to add."""
@@ -238,18 +204,6 @@ def legalize_gemm(g, a, b, c=None, *, transA: int, transB: int, **form):
     if not is_row:
         return elementwise.gemm(g, a, b, c, transA=transA, transB=transB, **form)
     return g.Gemm(g.Transpose(a, perm=(1, 0)), b, c, transB=transB, **form) if transA else None
-
-
-@legalize("Mean")
-def legalize_mean(g, *operands):
-    """A sum, divided."""
-    return g.Div(g.Sum(*operands), float(len(operands)))
-
-
-@legalize("Sum")
-def legalize_sum(g, *operands):
-    """One after the other."""
-    return reduce(g.Add, operands) if len(operands) > 1 else g.Identity(operands[0])
 
 
 @legalize("MatMul")
@@ -275,8 +229,6 @@ def legalize_concat(g, *operands, axis: int):
 @legalize("Split")
 def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
     """MNN has no parts without elements."""
-    if outputs == 1:
-        return g.Identity(x)
     sizes = split.ints() if split is not None and split.tensor is not None else ()
     if 0 not in sizes:
         return None
@@ -286,10 +238,8 @@ def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: in
 
 @legalize("Reshape")
 def legalize_reshape(g, x, shape, *, allowzero: int):
-    """MNN has no sizes of 0, and takes no list of none."""
-    if shape.shape == (0,) and x.rank:
-        return g.Squeeze(x, list(range(x.rank)))
-    return g.decompose("Reshape", 14, x, shape, allowzero=1) if allowzero else None
+    """MNN takes no list of none."""
+    return g.Squeeze(x, list(range(x.rank))) if shape.shape == (0,) and x.rank else None
 
 
 @legalize("TopK")
@@ -315,9 +265,7 @@ def legalize_constant_of_shape(g, shape, *, value=None):
 
 @legalize("GatherND")
 def legalize_gather_nd(g, x, indices, *, batch_dims: int):
-    """MNN takes indices from the front, and ignores ``batch_dims`` where there are several."""
-    if batch_dims:
-        return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims)
+    """MNN takes indices from the front."""
     front = count_rows_from_front(g, x, indices)
     return None if front is indices else g.as_is("GatherND", (x, front), {"batch_dims": 0})
 
@@ -338,12 +286,6 @@ def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
     front = count_rows_from_front(g, x, indices)
     rows = x, front, updates
     return None if front is indices else g.as_is("ScatterND", rows, {"reduction": "none"})
-
-
-@legalize("BitShift")
-def legalize_shift(g, x, y, *, direction: str):
-    """A shift is a product of integers, which MNN computes wrongly where it overflows."""
-    require(False, "MNN has no shifts of integers")
 
 
 @legalize("Abs")
@@ -383,3 +325,36 @@ def rank_scores(g, scores: Value):
     zeros = g.full_like(scores, 0)
     falling = g.cast(g.Sub(count, g.index_range(count)), DType.FLOAT32)
     return g.ScatterElements(zeros, places, g.Add(zeros, falling), axis=2)
+
+
+def clips_wrongly(call: Call) -> bool:
+    """Whether MNN clips no such elements, or loses the shape that a Squeeze gives."""
+    node = call.g.producer(call.x)
+    is_moved = node is not None and node.op in MOVED
+    return is_moved or call.x.type is not DType.FLOAT32
+
+
+def is_unlike_channels(call: Call) -> bool:
+    """Whether slopes are computed, or not by channel."""
+    slope = call.inputs[1]
+    return slope.tensor is None or not is_by_channel(slope, call.x)
+
+
+LACKS = {
+    "BatchNormalization": [shared.TRAINING],
+    # a shift is a product of integers, which MNN computes wrongly where it overflows
+    "BitShift": [Form("elements of any type", lambda call: True)],
+    "Clip": [
+        shared.NO_BOUNDS, shared.COMPUTED_BOUNDS, shared.CROSSED_BOUNDS,
+        Form("elements but float32, or moved ones", clips_wrongly, shared.clip_by_extremes),
+    ],
+    "GatherND": [shared.BATCH_DIMS],
+    "LayerNormalization": [shared.LAYER_WEIGHTS.where(has_other_weights)],
+    "Max": [shared.ONE_OPERAND, shared.MORE_OPERANDS],  # MNN aborts, and broadcasts two only
+    "Mean": [shared.MEAN],
+    "Min": [shared.ONE_OPERAND, shared.MORE_OPERANDS],
+    "PRelu": [shared.SLOPES.where(is_unlike_channels)],
+    "Reshape": [shared.ALLOW_ZERO],
+    "Split": [Form("one part", lambda call: call.outputs == 1, shared.take_first)],
+    "Sum": [shared.ONE_OPERAND, shared.SUMMANDS],
+}  # fmt: skip

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Node
-from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.ir.graph import DType
+from serde.legalize.forms.form import Call, join_forms, require_constants
+from serde.legalize.target import Target, TypeConstraints
 
-from ..illegal_forms import check_suppressed, require_constants, require_int32, require_known_shape
-from ..narrow_floats import describe_lacking, restores_weight
-from ..support_table import EMULATED
+from ..illegal_forms import BEYOND_INT32, NO_ELEMENTS, OPEN_SHAPE, SUPPRESSED
+from ..narrow_floats import find_other_type, restores_weight
+from ..support_table import EMULATED, UNMEASURED
 from . import legalizations
 from .support_table import SUPPORTED
+from .windows import WINDOWS
 
 OPSET = 17  # the opset it was measured at
 # It computes with these: float16 and float64 become float32, integers and booleans int32.
@@ -37,37 +39,26 @@ def _types(op: str) -> TypeConstraints:
 SUPPORTS = {op: _types(op) for op in SUPPORTED if op not in WRONG} | UNTESTED | REMAINDERS
 
 
-def check_elements(node: Node) -> str | None:
-    """Any: MNN reads memory that is not there."""
-    values = (v for v in (*node.inputs, *node.outputs) if v is not None and v.shape is not None)
-    if any(0 in v.shape for v in values):
-        return "MNN has no tensors without elements"
-    return None
+def find_type(call: Call) -> bool | str:
+    """Another element type than MNN computes with, but for weights in fewer bits."""
+    return not restores_weight(call) and find_other_type(call, TYPES)
 
 
-def check_types(node: Node) -> str | None:
-    """Any: MNN has other element types on its way in and out only, and weights of fewer bits."""
-    if restores_weight(node):
-        return None
-    types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
-    wrong = (d for d in types if d is not None and d not in TYPES)
-    return next((describe_lacking("MNN", d) for d in wrong), None)
-
-
-FORMS: dict[str, list[IllegalForm]] = {
-    "Slice": [require_constants("MNN", 3)],
-    "NonMaxSuppression": [check_suppressed("MNN")],
-    "Reshape": [require_known_shape("MNN")],
-    "Squeeze": [require_constants("MNN", 1)],
-    "Unsqueeze": [require_constants("MNN", 1)],
+LACKS = {
+    "Slice": require_constants("axes"),
+    "NonMaxSuppression": [SUPPRESSED],
+    "Reshape": [OPEN_SHAPE],
+    "Squeeze": require_constants("axes"),
+    "Unsqueeze": require_constants("axes"),
 }
-WIDE = require_int32("MNN")
+OF_ANY = [UNMEASURED._replace(has=find_type), NO_ELEMENTS, BEYOND_INT32]
 MNN = Target(
     name="mnn",
     opset=OPSET,
     opsets=range(13, 18),
     supports=SUPPORTS,
-    illegal={op: [*FORMS.get(op, ()), check_types, check_elements, WIDE] for op in SUPPORTS},
+    lacks=join_forms(WINDOWS, legalizations.LACKS, LACKS, dict.fromkeys(SUPPORTS, OF_ANY)),
+    title="MNN",
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
     emulated=EMULATED | {DType.INT8, DType.UINT8, DType.INT16},

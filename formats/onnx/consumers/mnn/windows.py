@@ -7,23 +7,15 @@ from math import prod
 
 from serde.errors import require
 from serde.ir.graph import Value
-from serde.rewrite.rules import RuleTable
-from serde.version_converter.adapters.indexing import extreme_value
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import STATIC, Call, Form, require_sizes
 from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 
-from ..pooling import add_rules, are_even, average_padded, keep_apart, lp_pool
+from ..illegal_forms import OPEN_PADS
 from .outputs import MOVED
 
 MOST_MOVES = 8  # that are looked through
 IMAGES = "MNN has it over up to three axes"
-FILTERS = "MNN takes filters whose sizes have numbers"
-BY_SIZES = "padding by sizes that have names: give numbers (--static, --input)"
-PADS = "pads that depend on sizes by name, or are negative: give numbers in 'pads'"
-
-
-def legalize_windows(legalize: RuleTable) -> None:
-    """Add the rules of this module."""
-    add_rules(legalize, average_pool, conv, conv_transpose, lp_pool, max_pool)
 
 
 def widen(window):
@@ -45,57 +37,22 @@ def uneven_pads(window) -> tuple[int, ...]:
     return () if pads[: len(pads) // 2] == pads[len(pads) // 2 :] else pads
 
 
-def add_bias(g, y, b):
-    """A computed bias, where MNN takes a constant."""
-    return g.Add(y, g.Unsqueeze(b, list(range(1, y.rank - 1))))
-
-
 def as_image(g, x):
     """A tensor of one window axis as one of two."""
     return g.Unsqueeze(x, [3])
 
 
-def keep_transposed_apart(g, x: Value) -> Value:
-    """``x``, copied where it is a transposed image that may have as many channels as columns.
-
-    MNN transposes such images of one sample wrongly for layers of windows.
-    """
+def may_be_square(g, x: Value) -> bool:
+    """Whether it is a transposed image of one sample that may have as many channels as columns."""
     node, moves = g.producer(x), 0
     while node is not None and node.op in MOVED and moves < MOST_MOVES:
         node, moves = g.producer(node.inputs[0]), moves + 1
     if x.rank != 4 or node is None or node.op != "Transpose":
-        return x
+        return False
     samples, rows, _, columns = x.ranked_shape
     is_other = isinstance(rows, int) and isinstance(columns, int) and rows != columns
     is_several = isinstance(samples, int) and samples != 1
-    if is_other or is_several or (not moves and node.attrs["perm"] != (0, 2, 3, 1)):
-        return x
-    return g.Min(x, x)
-
-
-def check_padding(window) -> None:
-    """Refuse padding by sizes that have names: MNN has it behind only, and of wide windows."""
-    how = window.get("auto_pad", "NOTSET")
-    gaps = window.get("dilations") or (1,) * len(window["kernel_shape"])
-    covers = (d * (k - 1) + 1 for k, d in zip(window["kernel_shape"], gaps, strict=True))
-    is_wide = all(n >= s for n, s in zip(covers, window["strides"], strict=True))
-    require(how in ("NOTSET", "VALID") or (how == "SAME_UPPER" and is_wide), BY_SIZES)
-
-
-def conv(g, x, w, b=None, *, group: int, **window):
-    """``Conv`` of one axis, or of three, as of two."""
-    require(2 < x.rank < 6, IMAGES)
-    check_padding(window)
-    if (apart := keep_transposed_apart(g, x)) is not x:
-        return g.Conv(apart, w, b, group=group, **window)
-    require(w.is_static, FILTERS)
-    if b is not None and b.tensor is None:
-        return add_bias(g, g.Conv(x, w, group=group, **window), b)
-    if x.rank == 4:
-        return None
-    if x.rank == 5:
-        return conv_volume(g, x, w, b, group, window)
-    return g.Squeeze(g.Conv(as_image(g, x), as_image(g, w), b, group=group, **widen(window)), [3])
+    return not is_other and not is_several and (moves > 0 or node.attrs["perm"] == (0, 2, 3, 1))
 
 
 def conv_volume(g, x, w, b, group: int, window):
@@ -133,7 +90,6 @@ def check_volumes(x, window) -> None:
     """Refuse volumes of dynamic sizes."""
     is_static = all(isinstance(n, int) for n in x.ranked_shape[1:])
     require(is_static, "MNN convolves volumes of static sizes only")
-    require("auto_pad" not in window, PADS)
 
 
 def spread_depth(g, x, stride: int):
@@ -171,29 +127,31 @@ def restore_depth(g, y, count: int):
     return g.Transpose(volumes, perm=(0, 2, 1, 3, 4))
 
 
-def conv_transpose(g, x, w, b=None, *, group: int, **window):
-    """``ConvTranspose`` of one axis, or of three, as of two."""
-    require(2 < x.rank < 6, IMAGES)
-    require(not {"output_shape", "auto_pad"} & window.keys(), PADS)
-    require(x.tensor is None, "MNN has no ConvTranspose of constants")
-    if (apart := keep_transposed_apart(g, x)) is not x:
-        return g.ConvTranspose(apart, w, b, group=group, **window)
-    require(w.is_static, FILTERS)
-    if b is not None and b.tensor is None:
-        return add_bias(g, g.ConvTranspose(x, w, group=group, **window), b)
+def conv_over_depth(g, call: Call):
+    """A layer over three axes, along the first one by channels."""
+    form = {n: v for n, v in call.attrs.items() if n != "group"}
+    rule = conv_volume if call.op == "Conv" else conv_transpose_volume
+    return rule(g, call.x, call.inputs[1], call.operand(2), call.attrs["group"], form)
+
+
+def conv_image(g, call: Call):
+    """A layer over one axis as one over two."""
+    operands = (as_image(g, call.x), as_image(g, call.inputs[1]), call.operand(2))
+    return g.Squeeze(call.emit(g, *operands, **widen(call.attrs)), [3])
+
+
+def has_uneven_groups(call: Call) -> bool:
+    """Whether computed weights are of groups that change the number of channels."""
+    w, group = call.inputs[1], call.attrs["group"]
     rows, columns = w.ranked_shape[:2]
-    is_even = w.tensor is not None or group == 1 or rows == group * columns
-    require(is_even, "MNN takes constant weights of groups that change the number of channels")
-    if x.rank == 5:
-        return conv_transpose_volume(g, x, w, b, group, window)
-    is_single = rows == group and columns == 1
-    if (is_single and uneven_pads(window)) or crops_all(window):
-        y = g.ConvTranspose(x, w, b, group=group, **{**window, "pads": None})
-        return pad_window_axes(g, y, tuple(-p for p in window["pads"]))
-    if x.rank == 4:
-        return None
-    wide = g.ConvTranspose(as_image(g, x), as_image(g, w), b, group=group, **widen(window))
-    return g.Squeeze(wide, [3])
+    return w.tensor is None and group != 1 and rows != group * columns
+
+
+def crops_wrongly(call: Call) -> bool:
+    """Whether MNN fails at what pads crop: unevenly of single channels, or more than it has."""
+    rows, columns = call.inputs[1].ranked_shape[:2]
+    is_single = rows == call.attrs["group"] and columns == 1
+    return bool(is_single and uneven_pads(call.attrs)) or crops_all(call.attrs)
 
 
 def crops_all(window) -> bool:
@@ -223,45 +181,71 @@ def choose_axes(window, axes):
     return chosen
 
 
-def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
-    """``MaxPool`` without dilations, whose sizes are rounded down."""
-    if x.rank == 5 and outputs == 1:
-        return pool_volume("MaxPool", g, x, window, storage_order=storage_order)
-    require(2 < x.rank < 5, IMAGES)
-    check_padding(window)
-    w = Windows(**window)
-    form = {"storage_order": storage_order}
-    if outputs > 1:
-        return g.decompose("MaxPool", 8, x, outputs=outputs, **form, **window)
-    if w.ceil_mode or w.is_spread:
-        return g.decompose("MaxPool", 10, x, **form, **window)
-    if (apart := keep_transposed_apart(g, keep_apart(g, x))) is not x:
-        return g.MaxPool(apart, **form, **window)
-    if not are_even(w):
-        padded = pad_window_axes(g, x, w.pads, extreme_value(x.type, False))
-        return g.MaxPool(padded, **{**window, "pads": None})
-    if x.rank == 4:
-        return None
-    return g.Squeeze(g.MaxPool(as_image(g, x), **widen(window)), [3])
+def is_volume(call: Call) -> bool:
+    """Whether it pools over three axes, and returns no places."""
+    return call.x.rank == 5 and call.outputs == 1
 
 
-def average_pool(g, x, *, count_include_pad: int, **window):
-    """``AveragePool`` without dilations, whose sizes are rounded down."""
-    if x.rank == 5:
-        return pool_volume("AveragePool", g, x, window, count_include_pad=count_include_pad)
-    require(2 < x.rank < 5, IMAGES)
-    check_padding(window)
-    require(x.tensor is None, "MNN has no AveragePool of constants")
-    w = Windows(**window)
-    form = {"count_include_pad": count_include_pad}
-    if w.is_spread:
-        return g.decompose("AveragePool", 19, x, **form, **window)
-    if (apart := keep_transposed_apart(g, keep_apart(g, x))) is not x:
-        return g.AveragePool(apart, **form, **window)
-    if w.ceil_mode:
-        return g.decompose("AveragePool", 10, x, **form, **window)
-    if not are_even(w):
-        return average_padded(g, x, w, count_include_pad)
-    if x.rank == 4:
-        return None
-    return g.Squeeze(g.AveragePool(as_image(g, x), **form, **widen(window)), [3])
+def pool_axes(g, call: Call):
+    """A pool over three axes, axis by axis."""
+    form = {n: v for n, v in call.attrs.items() if n not in Windows._fields}
+    return pool_volume(call.op, g, call.x, call.window._asdict(), **form)
+
+
+def is_wide_padding(call: Call) -> bool:
+    """Whether padding depends on sizes by name: MNN has it behind only, and of wide windows."""
+    w = call.window
+    is_wide = all(n >= s for n, s in zip(w.covers, w.strides, strict=True))
+    is_behind = w.auto_pad == "SAME_UPPER" and is_wide
+    return w.auto_pad not in ("NOTSET", "VALID") and not is_behind
+
+
+def is_transposed(call: Call) -> bool:
+    """Whether MNN transposes the image wrongly."""
+    return call.g is not None and may_be_square(call.g, call.x)
+
+
+def copy_image(g, call: Call):
+    """The same of a copy."""
+    return call.emit(g, g.Min(call.x, call.x), *call.inputs[1:])
+
+
+def pool_image(g, call: Call):
+    """A pool over one axis as one over two."""
+    return g.Squeeze(call.emit(g, as_image(g, call.x), **widen(call.attrs)), [3])
+
+
+VOLUME = Form("three axes of windows", is_volume, pool_axes)
+AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 5)
+BY_SIZES = Form("padding by sizes by name", is_wide_padding, advice=STATIC)
+TRANSPOSED = Form("a transposed image of as many channels as columns", is_transposed, copy_image)
+ONE_AXIS = Form("one axis of windows", lambda call: call.x.rank == 3, pool_image)
+CONSTANT = Form("a constant operand", lambda call: call.x.tensor is not None,
+                advice="Make it an input of the model")  # fmt: skip
+LAYER_AXES = AXES._replace(has=lambda call: not 2 < call.x.rank < 6)
+FILTERS = require_sizes("W")
+THREE_AXES = Form("three axes of windows", lambda call: call.x.rank == 5, conv_over_depth)
+ONE_LAYER_AXIS = Form("one axis of windows", lambda call: call.x.rank == 3, conv_image)
+WINDOWS = {
+    "AveragePool": [
+        VOLUME, AXES, BY_SIZES, CONSTANT, windows.AVERAGE_DILATIONS, windows.ZEROS_BEFORE,
+        TRANSPOSED, windows.CEIL_MODE, windows.UNEVEN_AVERAGE, ONE_AXIS,
+    ],
+    "Conv": [
+        LAYER_AXES, BY_SIZES, TRANSPOSED, *FILTERS, windows.COMPUTED_BIAS, THREE_AXES,
+        ONE_LAYER_AXIS,
+    ],
+    "ConvTranspose": [
+        LAYER_AXES, OPEN_PADS, CONSTANT, TRANSPOSED, *FILTERS, windows.COMPUTED_BIAS,
+        Form("groups of computed weights that change the number of channels", has_uneven_groups,
+             advice="Make the weights constants"),
+        THREE_AXES,
+        windows.UNEVEN_CROP._replace(has=crops_wrongly),
+        ONE_LAYER_AXIS,
+    ],
+    "LpPool": windows.LP_POOL_BEHIND_PAD,
+    "MaxPool": [
+        VOLUME, AXES, BY_SIZES, windows.PLACES, windows.MAX_DILATIONS, windows.CEIL_MODE,
+        windows.ZEROS_BEFORE, TRANSPOSED, windows.UNEVEN_MAX, ONE_AXIS,
+    ],
+}  # fmt: skip

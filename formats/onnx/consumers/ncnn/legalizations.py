@@ -11,11 +11,13 @@ import numpy as np
 from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms.form import Call, by
 from serde.legalize.target import legalization_table
 from serde.version_converter.adapters.padding import expand_pads
 from serde.version_converter.adapters.recurrent import KINDS
 
-from ..layer_norm import decompose_layer_norm
+from ..layer_norm import has_other_weights
 from ..negative_pads import crop_negative_pads
 from ..powers import MOST_FACTORS
 from ..quotients import legalize_quotients
@@ -39,36 +41,6 @@ legalize("Selu")(elementwise.selu)
 legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
 PROJECTED = frozenset("Add Div MatMul Mul Reshape Softmax Sub Transpose Where".split())
-
-
-@legalize("LayerNormalization")
-def legalize_layer_norm(g, x, *operands, outputs: int = 1, **form):
-    """One row is a sum of its own: ncnn takes it for a sample."""
-    is_row = x.is_static and math.prod(x.ranked_shape[:-1]) == 1
-    if not is_row:
-        return decompose_layer_norm(g, x, *operands, outputs=outputs, **form)
-    return g.decompose("LayerNormalization", 17, x, *operands, outputs=outputs, **form)
-
-
-@legalize.for_each(("Max", "Min"))
-def legalize_variadic(op, g, *operands):
-    """ncnn has two operands."""
-    if len(operands) == 2:
-        return None
-    return reduce(g[op], operands) if len(operands) > 1 else g.Identity(operands[0])
-
-
-@legalize("Sum")
-def legalize_sum(g, *operands):
-    """One after the other."""
-    return reduce(g.Add, operands) if len(operands) > 1 else g.Identity(operands[0])
-
-
-@legalize("Mean")
-def legalize_mean(g, *operands):
-    """A sum, divided."""
-    total = g.Sum(*operands)
-    return g.Div(total, float(len(operands))) if len(operands) > 1 else total
 
 
 @legalize("Identity")
@@ -106,14 +78,6 @@ def raise_to_fraction(g, x, exponent: float):
     return g.Mul(g.as_is("Pow", (above, g.const(exponent, x.type)), {}), is_other)
 
 
-@legalize("PRelu")
-def legalize_prelu(g, x, slope):
-    """ncnn has slopes by channel."""
-    if slope.tensor is not None and is_by_channel(slope, x) and x.rank > 2:
-        return None
-    return g.Sub(g.Relu(x), g.Mul(slope, g.Relu(g.Neg(x))))
-
-
 @legalize("ThresholdedRelu")
 def legalize_thresholded(g, x, *, alpha: float):
     """A step is the sign of a distance."""
@@ -126,9 +90,6 @@ def legalize_batch_norm(
 ):
     """For inference, of constants; ncnn takes the rows of a matrix for its channels."""
     parameters = scale, bias, mean, var
-    form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
-    if training_mode:
-        return normalization.train_batch_norm(g, x, *parameters, **form)
     is_matrix = x.rank == 2 and x.ranked_shape[0] != 1
     if all(v.tensor is not None for v in parameters) and not is_matrix:
         return None
@@ -145,19 +106,6 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
     spread = g.Sqrt(g.Add(g.ReduceMean(g.Mul(away, away), axes, keepdims=1), epsilon))
     scale, bias = (g.Unsqueeze(v, list(range(1, n + 1))) for v in (scale, bias))
     return g.Add(g.Mul(g.Div(away, spread), scale), bias)
-
-
-@legalize("Clip")
-def legalize_clip(g, x, low=None, high=None):
-    """ncnn takes constant bounds."""
-    bounds = [v for v in (low, high) if v is not None]
-    if not bounds:
-        return g.Identity(x)
-    is_held = all(v.tensor is not None for v in bounds)
-    if is_held and (len(bounds) == 1 or float(low.array()) <= float(high.array())):
-        return None
-    x = x if low is None else g.Max(x, low)
-    return x if high is None else g.Min(x, high)
 
 
 @legalize("Gemm")
@@ -322,8 +270,6 @@ def legalize_tile(g, x, repeats):
 @legalize("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """All axes, none of them cropped, with a finite number; the first of four in a matrix."""
-    if mode == "wrap":
-        return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
     require(pads.tensor is not None, "ncnn takes constant 'pads' only")
     cropped = crop_negative_pads(g, x, pads, fill, axes, mode=mode)
     if cropped is not None:
@@ -359,3 +305,33 @@ def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
     deep = g.Reshape(x, [n, b2, channels // b2, h * w])
     deep = g.Reshape(g.Transpose(deep, perm=(0, 2, 1, 3)), [n, channels, h, w])
     return g.DepthToSpace(deep, blocksize=blocksize, mode="CRD")
+
+
+def is_other_layer(call: Call) -> bool:
+    """Whether ncnn lacks the layer; it takes one row, which is a sum of its own, for a sample."""
+    is_row = call.x.is_static and math.prod(call.x.ranked_shape[:-1]) == 1
+    return is_row or has_other_weights(call)
+
+
+def is_unlike_channels(call: Call) -> bool:
+    """Whether slopes are computed, or not by channel of windows."""
+    slope = call.inputs[1]
+    return slope.tensor is None or not is_by_channel(slope, call.x) or call.x.rank < 3
+
+
+def slope_by_parts(g, x, slope):
+    """A PRelu as a difference."""
+    return g.Sub(g.Relu(x), g.Mul(slope, g.Relu(g.Neg(x))))
+
+
+LACKS = {
+    "BatchNormalization": [shared.TRAINING],
+    "Clip": [shared.NO_BOUNDS, shared.COMPUTED_BOUNDS, shared.CROSSED_BOUNDS],
+    "LayerNormalization": [shared.LAYER_WEIGHTS.where(is_other_layer)],
+    "Max": [shared.ONE_OPERAND, shared.MORE_OPERANDS],
+    "Mean": [shared.MEAN],
+    "Min": [shared.ONE_OPERAND, shared.MORE_OPERANDS],
+    "PRelu": [shared.SLOPES._replace(has=is_unlike_channels, rewrite=by(slope_by_parts))],
+    "Pad": [shared.WRAP],
+    "Sum": [shared.ONE_OPERAND, shared.SUMMANDS],
+}

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Node
-from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.ir.graph import DType
+from serde.legalize.forms.form import Call, Form, Lacks, join_forms, require_constants
+from serde.legalize.target import Target, TypeConstraints
 
-from ..illegal_forms import require_constants
-from ..support_table import EMULATED
+from ..illegal_forms import NO_ELEMENTS
+from ..support_table import EMULATED, UNMEASURED
 from . import legalizations
 from .reductions import MOST_AXES
 from .support_table import SUPPORTED
+from .windows import WINDOWS
 
 OPSET = 17  # the opset it was measured at
 FLOAT = frozenset({DType.FLOAT32})
@@ -38,101 +40,83 @@ SUPPORTS: dict[str, TypeConstraints] = {op: _types(op) for op in SUPPORTED if op
 SUPPORTS |= {op: {"T": FLOAT} for op in LACKED_FORMS}
 
 
-def check_types(node: Node) -> str | None:
-    """Any: ncnn has float32, and parameters of operators in int64."""
-    for value in (*node.inputs, *node.outputs):
-        if value is None or value.dtype in FLOAT:
-            continue
-        if value.tensor is None or value.dtype not in PARAMETERS:
-            return f"ncnn has no {node.op} of {value.type.value} elements"
-    return None
+def find_type(call: Call) -> bool | str:
+    """An element type but float32, and constant parameters of operators in int64."""
+    others = (
+        v for v in call.values
+        if v.dtype not in FLOAT and (v.tensor is None or v.dtype not in PARAMETERS)
+    )  # fmt: skip
+    return next((f"{v.type.value} elements" for v in others), False)
 
 
-def check_sizes(node: Node) -> str | None:
-    """Any: ncnn has four axes beside the samples, and no tensors without elements."""
-    for value in (*node.inputs, *node.outputs):
-        if value is None or value.shape is None:
-            continue
-        if 0 in value.shape:
-            return "ncnn has no tensors without elements"
-        most = MOST_AXES + (node.op in OF_VOLUMES)
-        if value.dtype in FLOAT and len(value.shape) > most:
-            return f"ncnn has {node.op} of up to {most} axes, and {value.name!r} has {value.rank}"
-    return None
+def find_wide(call: Call) -> bool | str:
+    """A tensor of more axes than ncnn has, which are four beside the samples."""
+    most = MOST_AXES + (call.op in OF_VOLUMES)
+    wide = (v for v in call.values if v.dtype in FLOAT and len(v.shape or ()) > most)
+    return next((f"{v.name!r} has {v.rank}, and {most} is the most" for v in wide), False)
 
 
-def check_finite(node: Node) -> str | None:
-    """Any: pnnx fails at infinities among its expressions."""
-    held = [v for v in node.inputs if v is not None and v.tensor is not None and v.dtype in FLOAT]
-    if all(
-        np.isfinite(v.array()).all() for v in held if v.tensor is not None and v.tensor.size == 1
-    ):
-        return None
-    return f"pnnx takes finite numbers for {node.op} only"
+def find_infinite(call: Call) -> bool | str:
+    """A number that pnnx fails at among its expressions."""
+    numbers = (
+        v for v in call.inputs
+        if v is not None and v.tensor is not None and v.dtype in FLOAT and v.tensor.size == 1
+    )  # fmt: skip
+    return next((repr(v.name) for v in numbers if not np.isfinite(v.array()).all()), False)
 
 
-def check_operands(node: Node) -> str | None:
-    """MatMul: pnnx keeps one of constants as an operator that ncnn lacks."""
-    held = [v for v in node.inputs if v is not None]
-    is_constant = bool(held) and all(v.tensor is not None for v in held)
-    return "ncnn has no MatMul of constants only" if is_constant else None
+def has_odd_weights(call: Call) -> bool:
+    """Whether weights of volumes, or of constants, are computed, or volumes are constants."""
+    x, w = call.x, call.inputs[1]
+    is_computed = w is not None and w.tensor is None
+    is_volume = w is not None and w.rank > MOST_AXES
+    is_constant_volume = x.tensor is not None and x.rank > MOST_AXES
+    return (is_computed and (is_volume or x.tensor is not None)) or is_constant_volume
 
 
-def check_scalar(node: Node) -> str | None:
-    """Any that computes an output: ncnn has no tensors without axes."""
-    is_scalar = any(v.shape == () for v in node.outputs)
-    return "ncnn returns one axis for none: reshape the output" if is_scalar else None
+def masks_row(call: Call) -> bool:
+    """Whether a row is masked wholly, of which ncnn's Softmax makes numbers."""
+    masks = (v.array() for v in call.inputs if v is not None and v.tensor is not None and v.rank)
+    return any(np.isneginf(a).all(axis=-1).any() for a in masks)
 
 
-def check_weights(node: Node) -> str | None:
-    """Conv and ConvTranspose: over volumes, and of constants."""
-    w = node.inputs[1]
-    is_held = w is None or w.tensor is not None or w.rank <= MOST_AXES
-    if not is_held:
-        return "ncnn takes constant weights of volumes only"
-    x = node.inputs[0]
-    if x is None or w is None or x.tensor is None:
-        return None
-    if x.rank > MOST_AXES:
-        return f"ncnn has no {node.op} of constant volumes"
-    is_held = w.tensor is not None
-    return None if is_held else f"ncnn has no {node.op} of constants by computed weights"
-
-
-def check_masks(node: Node) -> str | None:
-    """Add: of what is masked wholly, ncnn's Softmax makes numbers."""
-    held = (v.array() for v in node.inputs if v is not None and v.tensor is not None and v.rank)
-    if any(np.isneginf(a).all(axis=-1).any() for a in held):
-        return "ncnn has no Softmax of a row that is masked wholly"
-    return None
-
-
-FORMS: dict[str, list[IllegalForm]] = {
-    "Add": [check_masks],
-    "BatchNormalization": [require_constants("ncnn", 1, 2, 3, 4)],
-    "Clip": [require_constants("ncnn", 1, 2)],
-    "Conv": [check_weights],
-    "ConvTranspose": [check_weights],
-    "Expand": [require_constants("ncnn", 1)],
-    "InstanceNormalization": [require_constants("ncnn", 1, 2)],
-    "LayerNormalization": [require_constants("ncnn", 1, 2)],
-    "MatMul": [check_operands],
-    "PRelu": [require_constants("ncnn", 1)],
-    "Pad": [require_constants("ncnn", 1, 2)],
-    "ReduceSum": [require_constants("ncnn", 1)],
-    "Reshape": [require_constants("ncnn", 1)],
-    "Resize": [require_constants("ncnn", 1, 2, 3)],
-    "Slice": [require_constants("ncnn", 1, 2, 3, 4)],
-    "Squeeze": [require_constants("ncnn", 1)],
-    "Unsqueeze": [require_constants("ncnn", 1)],
+WEIGHTS = Form("weights, or volumes, that are not computed beforehand", has_odd_weights,
+               advice="Make the weights constants, and the data an input")  # fmt: skip
+LACKS: Lacks = {
+    "Add": [Form("a row that is masked wholly", masks_row, advice="Mask by large numbers")],
+    "BatchNormalization": require_constants("scale", "B", "input_mean", "input_var"),
+    "Clip": require_constants("min", "max"),
+    "Conv": [WEIGHTS],
+    "ConvTranspose": [WEIGHTS],
+    "Expand": require_constants("shape"),
+    "InstanceNormalization": require_constants("scale", "B"),
+    "LayerNormalization": require_constants("Scale", "B"),
+    # pnnx keeps it as an operator that ncnn lacks
+    "MatMul": [Form("constants only", lambda call: all(v and v.tensor for v in call.inputs))],
+    "PRelu": require_constants("slope"),
+    "Pad": require_constants("pads", "constant_value"),
+    "ReduceSum": require_constants("axes"),
+    "Reshape": require_constants("shape"),
+    "Resize": require_constants("roi", "scales", "sizes"),
+    "Slice": require_constants("starts", "ends", "axes", "steps"),
+    "Squeeze": require_constants("axes"),
+    "Unsqueeze": require_constants("axes"),
 }
+OF_ANY = [
+    UNMEASURED._replace(has=find_type), NO_ELEMENTS,
+    Form("tensors of more axes", find_wide, advice="Reshape them"),
+    Form("infinite numbers", find_infinite, advice="Give large ones"),
+]  # fmt: skip
+SCALAR = Form("a result without axes", lambda call: any(v.shape == () for v in call.results),
+              advice="Reshape the output to one axis")  # fmt: skip
 NCNN = Target(
     name="ncnn",
     opset=OPSET,
     opsets=range(13, 18),
     supports=SUPPORTS,
-    illegal={op: [*FORMS.get(op, ()), check_types, check_sizes, check_finite] for op in SUPPORTS},
-    illegal_results={op: [check_scalar] for op in SUPPORTS},
+    title="ncnn",
+    lacks=join_forms(WINDOWS, legalizations.LACKS, LACKS, dict.fromkeys(SUPPORTS, OF_ANY)),
+    lacks_results=dict.fromkeys(SUPPORTS, (SCALAR,)),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
     emulated=EMULATED | {DType.INT8, DType.UINT8},

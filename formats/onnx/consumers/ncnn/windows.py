@@ -5,35 +5,89 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import Call, Form, decompose
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from serde.version_converter.adapters.resize import every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
+from ..illegal_forms import OPEN_PADS
 from ..onnx2torch.windows import interpolates
-from ..pooling import add_rules, are_even, average_padded, keep_apart
 
 LEAST = -float(np.finfo(np.float32).max)  # of a window that lies in the padding
 
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    add_rules(legalize, average_pool, conv, conv_transpose, lp_pool, max_pool, resize)
+    legalize("Resize")(resize)
 
 
-def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
-    """``MaxPool`` without dilations and places, padded alike at both ends."""
-    w = Windows(**window)
-    form = {"storage_order": storage_order}
-    require(outputs == 1, "ncnn has no places of the largest elements")
-    pads, n = w.reach(x), len(w.kernel_shape)
-    if pads is None or (w.is_spread and not any(pads)):
-        return g.decompose("MaxPool", 10, x, **form, **window)
-    bare = {**window, "ceil_mode": 0}
-    is_alike = pads[:n] == pads[n:] or (fills_windows(x, w, pads) and not any(pads[:n]))
-    if w.is_spread or not is_alike:
-        return g.MaxPool(pad_window_axes(g, x, pads, LEAST), **{**bare, "pads": None})
-    return g.MaxPool(x, **{**bare, "pads": pads}) if w.ceil_mode else None
+def has_open_windows(call: Call) -> bool:
+    """Whether pads depend on sizes, or there are gaps and no pads."""
+    pads = call.window.reach(call.x)
+    return pads is None or (call.window.is_spread and not any(pads))
+
+
+def is_unlike(call: Call) -> bool:
+    """Whether windows have gaps, or ncnn does not pad so: alike at both ends."""
+    w, n = call.window, len(call.window.kernel_shape)
+    pads = w.reach(call.x)
+    is_alike = pads[:n] == pads[n:] or (fills_windows(call.x, w, pads) and not any(pads[:n]))
+    return w.is_spread or not is_alike
+
+
+def pad_before(g, call: Call):
+    """The padding as that of a Pad."""
+    padded = pad_window_axes(g, call.x, call.window.reach(call.x), LEAST)
+    return call.emit(g, padded, pads=None, ceil_mode=0, storage_order=0)
+
+
+def pad_to_end(g, call: Call):
+    """Padding that reaches what ``ceil_mode`` does."""
+    pads = call.window.reach(call.x)
+    return call.emit(g, call.x, pads=pads, ceil_mode=0, storage_order=0)
+
+
+def average_fixed(g, call: Call):
+    """The mean of windows with gaps, whose pads are numbers."""
+    return average_spread(g, call.x, call.window, call.attrs["count_include_pad"])
+
+
+def root_of_powers(g, call: Call):
+    """The root of sums of powers."""
+    w, p = call.window, call.attrs["p"]
+    sums = sum_windows(g, g.Pow(g.Abs(call.x), float(p)), w, w.reach(call.x))
+    return g.Pow(sums, 1 / p)
+
+
+def has_lacking_bias(call: Call) -> bool:
+    """Whether ncnn takes no computed bias: of volumes, and beside constants."""
+    return windows.has_computed_bias(call) and (call.x.tensor is not None or call.x.rank > 4)
+
+
+BIAS = windows.COMPUTED_BIAS._replace(has=has_lacking_bias)
+OPEN = Form("pads that depend on sizes", has_open_windows, decompose(10))
+WINDOWS = {
+    "AveragePool": [
+        Form("dilations", lambda call: call.window.is_spread and windows.is_fixed(call),
+             average_fixed),
+        windows.AVERAGE_DILATIONS, windows.ZEROS_BEFORE, windows.CEIL_MODE,
+        Form("auto_pad", lambda call: not windows.is_fixed(call), decompose(10)),
+        windows.UNEVEN_AVERAGE,
+    ],
+    "Conv": [BIAS],
+    "ConvTranspose": [OPEN_PADS, windows.UNEVEN_CROP, BIAS],
+    "LpPool": [
+        OPEN._replace(has=lambda call: call.window.reach(call.x) is None, rewrite=decompose(18)),
+        Form("any p", lambda call: True, root_of_powers),
+    ],
+    "MaxPool": [
+        windows.PLACES._replace(rewrite=None, advice="Leave the second output out"),
+        OPEN, Form("dilations or uneven pads", is_unlike, pad_before),
+        windows.CEIL_MODE._replace(rewrite=pad_to_end),
+    ],
+}  # fmt: skip
 
 
 def fills_windows(x, w: Windows, pads) -> bool:
@@ -41,21 +95,6 @@ def fills_windows(x, w: Windows, pads) -> bool:
     ends = pads[len(w.kernel_shape) :]
     axes = zip(x.ranked_shape[2:], ends, w.kernel_shape, w.strides, strict=True)
     return all(isinstance(size, int) and (size + end - k) % s == 0 for size, end, k, s in axes)
-
-
-def average_pool(g, x, *, count_include_pad: int, **window):
-    """``AveragePool`` without dilations, padded alike at both ends."""
-    w = Windows(**window)
-    form = {"count_include_pad": count_include_pad}
-    if w.is_spread and w.auto_pad == "NOTSET":
-        return average_spread(g, x, w, count_include_pad)
-    if w.is_spread:
-        return g.decompose("AveragePool", 19, x, **form, **window)
-    if (apart := keep_apart(g, x)) is not x:
-        return g.AveragePool(apart, **form, **window)
-    if w.ceil_mode or w.auto_pad != "NOTSET":
-        return g.decompose("AveragePool", 10, x, **form, **window)
-    return None if are_even(w) else average_padded(g, x, w, count_include_pad)
 
 
 def average_spread(g, x, w: Windows, count_include_pad: int):
@@ -78,37 +117,6 @@ def sum_windows(g, x, w: Windows, pads):
     ones = np.ones((channels, 1, *w.kernel_shape), np.float32)
     window = {"kernel_shape": w.kernel_shape, "strides": w.strides, "dilations": w.gaps}
     return g.Conv(x, ones, group=channels, pads=pads, **window)
-
-
-def lp_pool(g, x, *, p: int, **window):
-    """``LpPool``: a root of sums of powers."""
-    w = Windows(**window)
-    if (pads := w.reach(x)) is None:
-        return g.decompose("LpPool", 18, x, p=p, **window)
-    return g.Pow(sum_windows(g, g.Pow(g.Abs(x), float(p)), w, pads), 1 / p)
-
-
-def conv(g, x, w, b=None, **frame):
-    """``Conv``: ncnn takes no computed bias of volumes, and none beside constants."""
-    return add_bias(g, "Conv", x, w, b, **frame)
-
-
-def add_bias(g, op: str, x, w, b, **frame):
-    """A sum, where ncnn has no layer with this bias."""
-    if b is None or b.tensor is not None or (x.tensor is None and x.rank < 5):
-        return None
-    y = g[op](x, w, **frame)
-    return g.Add(y, g.Unsqueeze(b, list(range(1, x.rank - 1))))
-
-
-def conv_transpose(g, x, w, b=None, *, pads=(), **frame):
-    """``ConvTranspose``: ncnn crops both ends alike."""
-    require("auto_pad" not in frame and "output_shape" not in frame, "pads of sizes by name")
-    n = len(pads) // 2
-    if pads[:n] == pads[n:] and all(p >= 0 for p in pads):
-        return add_bias(g, "ConvTranspose", x, w, b, pads=pads, **frame)
-    y = g.ConvTranspose(x, w, b, pads=(0,) * 2 * n, **frame)
-    return pad_window_axes(g, y, tuple(-p for p in pads))
 
 
 def resize(

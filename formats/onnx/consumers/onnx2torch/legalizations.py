@@ -7,6 +7,8 @@ import numpy as np
 from serde.decompositions import indexing, normalization, reduction
 from serde.errors import ConversionError
 from serde.ir.graph import DType, Tensor, Value
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms.form import Call, Form, by
 from serde.legalize.target import legalization_table
 from serde.passes.quantized_values import Quantization, dequantize_constant
 from serde.spec.expressions import END
@@ -19,7 +21,6 @@ from serde.version_converter.adapters.indexing import (
 )
 from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.quantization import emit_dequantize
-from serde.version_converter.adapters.roi import align_regions
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
 from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
@@ -54,23 +55,6 @@ def legalize_non_max_suppression(
     return g.as_is("NonMaxSuppression", (boxes, scores, most, overlap, least), form)
 
 
-@legalize("RoiAlign")
-def legalize_roi_align(g, x, rois, batch, *, mode: str, **form):
-    """torchvision has the means of samples, not the largest."""
-    return None if mode == "avg" else align_regions(g, x, rois, batch, mode=mode, **form)
-
-
-@legalize("Clip")
-def legalize_clip(g, x, low=None, high=None):
-    """onnx2torch takes constant bounds, the lower one at least, and returns floats."""
-    bounds = [v for v in (low, high) if v is not None]
-    is_plain = low is not None and all(v.tensor is not None for v in bounds)
-    if not bounds or (is_plain and x.type.kind == "f"):
-        return None if bounds else g.Identity(x)
-    x = x if low is None else g.Max(x, low)
-    return x if high is None else g.Min(x, high)
-
-
 @legalize("Pow")
 def legalize_pow(g, x, y):
     """PyTorch promotes both to one type, and has no integers to negative powers."""
@@ -81,15 +65,6 @@ def legalize_pow(g, x, y):
     if y.type.kind == "f" and y.type.numpy.itemsize > x.type.numpy.itemsize:
         return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
     return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
-
-
-@legalize("PRelu")
-def legalize_prelu(g, x, slope):
-    """onnx2torch takes a slope as long as the channels for one by channel, whatever its axes."""
-    is_one = all(d == 1 for d in slope.ranked_shape)
-    if x.type.kind == "f" and (is_one or is_by_channel(slope, x)):
-        return None
-    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
 
 
 @legalize("IsInf")
@@ -151,24 +126,6 @@ def legalize_flatten(g, x, *, axis: int):
     return g.reshape(x, [count, 1] if axis else [1, count])
 
 
-@legalize("Reshape")
-def legalize_reshape(g, x, shape, *, allowzero: int):
-    """onnx2torch has no sizes of 0."""
-    return g.decompose("Reshape", 14, x, shape, allowzero=1) if allowzero else None
-
-
-@legalize("Split")
-def legalize_split(g, x, split=None, *, outputs: int = 1, **form):
-    """onnx2torch returns the list of one part."""
-    return g.Identity(x) if outputs == 1 else None
-
-
-@legalize("DepthToSpace")
-def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
-    """PyTorch has the block's elements behind the channels."""
-    return None if mode == "CRD" else indexing.depth_to_space(g, x, blocksize=blocksize, mode=mode)
-
-
 @legalize("CumSum")
 def legalize_cumulative_sum(g, x, axis, *, exclusive: int, reverse: int):
     """onnx2torch sums up from the end unless ``reverse`` says otherwise: files leave it out."""
@@ -197,12 +154,6 @@ def legalize_gather_elements(g, x, indices, *, axis: int):
         return None
     behind = g.Where(g.Less(indices, 0), g.cast_like(size(g, x, axis), indices), 0)
     return g.as_is("GatherElements", (x, g.Add(indices, behind)), {"axis": axis})
-
-
-@legalize("GatherND")
-def legalize_gather_nd(g, x, indices, *, batch_dims: int):
-    """onnx2torch has no axes in common."""
-    return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims) if batch_dims else None
 
 
 @legalize("ScatterElements")
@@ -274,23 +225,11 @@ def legalize_cast(g, x, *, to: int, **form):
     )
 
 
-@legalize("LRN")
-def legalize_lrn(g, x, *, size: int, alpha: float, beta: float, bias: float):
-    """PyTorch has even windows the other way round."""
-    if size % 2 and x.rank > 2:
-        return None
-    return normalization.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
-
-
 @legalize("BatchNormalization")
 def legalize_batch_norm(
-    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
-):
-    """onnx2torch computes inference, of one type, over at most three axes."""
-    form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
-    if training_mode:
-        return normalization.train_batch_norm(g, x, scale, bias, mean, var, **form)
-    parameters = scale, bias, mean, var
+    g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1
+):  # fmt: skip
+    """onnx2torch has one element type, over at most three axes."""
     if x.rank < 6 and all(v.type is x.type for v in parameters):
         return None
     return normalization.normalize_channels(g, x, parameters, epsilon)
@@ -307,17 +246,6 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
     centred, _, inverse = standardize(g, x, axes, epsilon)
     scale, bias = (g.Unsqueeze(v, [a - 1 for a in axes]) for v in (scale, bias))
     return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
-
-
-@legalize("LayerNormalization")
-def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """With weights as large as what they weigh as it is, otherwise decomposed."""
-    own = x.ranked_shape[axis % x.rank :]
-    is_fit = all(isinstance(d, int) for d in own) and scale.ranked_shape == own
-    if is_fit and outputs == 1 and bias is not None and bias.ranked_shape == own:
-        return None
-    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
 
 
 @legalize("Gemm")
@@ -340,7 +268,40 @@ def legalize_extreme(op, g, x, axes=None, **form):
     return g.Expand(g.const(end, x.type), g.Shape(like))
 
 
-@legalize("GlobalAveragePool")
-def legalize_global_average(g, x):
-    """PyTorch takes a mean over no axes for one over all."""
-    return g.Identity(x) if x.rank == 2 else None
+def is_unlike_channels(call: Call) -> bool:
+    """Whether onnx2torch takes a slope as long as the channels for one by channel, and is wrong."""
+    slope = call.inputs[1]
+    is_one = all(d == 1 for d in slope.ranked_shape)
+    return call.x.type.kind != "f" or not (is_one or is_by_channel(slope, call.x))
+
+
+def is_other_layer(call: Call) -> bool:
+    """Whether weights are not as large as what they weigh, or statistics are results."""
+    own = call.x.ranked_shape[call.attrs["axis"] % call.x.rank :]
+    weights = [call.inputs[1], call.operand(2)]
+    is_fit = all(isinstance(d, int) for d in own) and call.outputs == 1
+    return not is_fit or any(v is None or v.ranked_shape != own for v in weights)
+
+
+LACKS = {
+    "BatchNormalization": [shared.TRAINING],
+    "Clip": [shared.NO_BOUNDS, shared.COMPUTED_BOUNDS, Form(
+        "no lower bound, or of integers", lambda call: call.inputs[1] is None or
+        call.x.type.kind != "f", shared.clip_by_extremes,
+    )],
+    "DepthToSpace": [  # PyTorch has the block's elements behind the channels
+        Form("mode='DCR'", shared.other_mode("CRD"), by(indexing.depth_to_space)),
+    ],
+    "GatherND": [shared.BATCH_DIMS],
+    # PyTorch takes a mean over no axes for one over all
+    "GlobalAveragePool": [Form("no axes", lambda call: call.x.rank == 2, shared.take_first)],
+    "LRN": [shared.EVEN_WINDOW, Form(  # PyTorch has even windows the other way round
+        "no axes of windows", lambda call: call.x.rank < 3, by(normalization.local_response),
+    )],
+    "LayerNormalization": [shared.LAYER_WEIGHTS.where(is_other_layer)],
+    "PRelu": [shared.SLOPES.where(is_unlike_channels)],
+    "Reshape": [shared.ALLOW_ZERO],
+    "RoiAlign": [shared.OTHER_SAMPLES],
+    # onnx2torch returns the list of one part
+    "Split": [Form("one part", lambda call: call.outputs == 1, shared.take_first)],
+}  # fmt: skip

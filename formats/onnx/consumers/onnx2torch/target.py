@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Node
-from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.ir.graph import DType
+from serde.legalize.forms.form import Form, join_forms, require_constants
+from serde.legalize.target import Target, TypeConstraints
 
-from ..illegal_forms import require_constants
-from ..narrow_floats import describe_lacking
-from ..support_table import EMULATED, without_types
+from ..illegal_forms import OPEN_PADS
+from ..narrow_floats import find_other_type
+from ..support_table import EMULATED, UNMEASURED, without_types
 from . import legalizations
 from .support_table import SUPPORTED
+from .windows import WINDOWS
 
 OPSET = 17  # the opset it was measured at, the newest that it has most operators of
 BYTES = frozenset({DType.INT8, DType.UINT8})  # with no kernels for some ranks
@@ -23,39 +25,26 @@ MEASURED = without_types(MEASURED, ["ReduceSumSquare"], frozenset({DType.INT32})
 SUPPORTS = {op: types for op, types in MEASURED.items() if op not in WRONG} | UNTESTED
 
 
-def check_types(node: Node) -> str | None:
-    """Cast: PyTorch has no arithmetic of unsigned integers of 16 bits and more."""
-    types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
-    wrong = (d for d in types if d is not None and d in LACKING | EMULATED)
-    return next((describe_lacking("onnx2torch", d) for d in wrong), None)
-
-
-def check_window(node: Node) -> str | None:
-    """Conv and pools: one to three axes, whose pads are numbers."""
-    x = node.inputs[0]
-    if x is not None and x.shape is not None and not 2 < len(x.shape) < 6:
-        return f"onnx2torch has no {node.op} over {len(x.shape) - 2} axes"
-    pads = str(node.attrs.get("auto_pad", "NOTSET"))
-    if pads.startswith("SAME") or "output_shape" in node.attrs:
-        return "pads that depend on sizes by name: give numbers (--static, --input)"
-    return None
-
-
-FORMS: dict[str, list[IllegalForm]] = {
-    "AveragePool": [check_window],
-    "Cast": [check_types],
-    "Conv": [require_constants("onnx2torch", 1, 2), check_window],
-    "ConvTranspose": [require_constants("onnx2torch", 1, 2), check_window],
-    "MaxPool": [check_window],
-    "Squeeze": [require_constants("onnx2torch", 1)],
-    "Unsqueeze": [require_constants("onnx2torch", 1)],
+AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 6,
+            advice="Reshape the tensor")  # fmt: skip
+TYPES = frozenset(DType) - LACKING - EMULATED
+# PyTorch has no arithmetic of unsigned integers of 16 bits and more.
+CAST = UNMEASURED._replace(has=lambda call: find_other_type(call, TYPES))
+REFUSED = {
+    "AveragePool": [AXES, OPEN_PADS],
+    "Cast": [CAST],
+    "Conv": [*require_constants("W", "B"), AXES, OPEN_PADS],
+    "ConvTranspose": [*require_constants("W", "B"), AXES, OPEN_PADS],
+    "MaxPool": [AXES, OPEN_PADS],
+    "Squeeze": require_constants("axes"),
+    "Unsqueeze": require_constants("axes"),
 }
 ONNX2TORCH = Target(
     name="onnx2torch",
     opset=OPSET,
     opsets=range(13, 18),
     supports=SUPPORTS,
-    illegal=FORMS,
+    lacks=join_forms(WINDOWS, legalizations.LACKS, REFUSED),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTED),
     control_flow=False,
     emulated=EMULATED,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import Call, Form
 from serde.rewrite.rules import RuleTable
-from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.padding import decompose_pad, expand_pads
-from serde.version_converter.adapters.pooling import Windows, pad_window_axes
+from serde.version_converter.adapters.pooling import Windows
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates, nearest
-
-from ..pooling import add_rules, are_even, average_padded, keep_apart
 
 FLOATS = frozenset({DType.FLOAT32, DType.FLOAT64})
 EXACT = 1 << 53  # integers below are float64
@@ -24,39 +21,8 @@ LONGEST = 1 << 12  # sizes that places are computed for
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    add_rules(legalize, average_pool, conv_transpose, lp_pool, max_pool, pad, resize)
-
-
-def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
-    """``MaxPool``: other padding is written before it."""
-    w = Windows(**window)
-    if outputs > 1:
-        form = {"storage_order": storage_order, "outputs": outputs}
-        return g.decompose("MaxPool", 8, x, **form, **window)
-    if (apart := keep_apart(g, x)) is not x:
-        return g.MaxPool(apart, storage_order=storage_order, **window)
-    if w.auto_pad != "NOTSET" or (are_even(w) and not storage_order):
-        return None
-    if w.ceil_mode:
-        return g.decompose("MaxPool", 10, x, storage_order=storage_order, **window)
-    padded = pad_window_axes(g, x, w.pads or (), extreme_value(x.type, False)) if w.pads else x
-    return g.MaxPool(padded, **{**window, "pads": None})
-
-
-def average_pool(g, x, *, count_include_pad: int, **window):
-    """``AveragePool``: other padding is written before it, and what it adds to counts behind."""
-    w = Windows(**window)
-    form = {"count_include_pad": count_include_pad, **window}
-    if w.is_spread:
-        return g.decompose("AveragePool", 19, x, **form)
-    if (apart := keep_apart(g, x)) is not x:
-        return g.AveragePool(apart, **form)
-    is_usual = are_even(w) and not exceeds_volume(x, w)
-    if w.auto_pad != "NOTSET" or (is_usual and not (w.ceil_mode and any(w.pads or ()))):
-        return None
-    if w.ceil_mode:
-        return g.decompose("AveragePool", 10, x, **form)
-    return average_padded(g, x, w, count_include_pad)
+    legalize("Pad")(pad)
+    legalize("Resize")(resize)
 
 
 def exceeds_volume(x: Value, w: Windows) -> bool:
@@ -65,25 +31,33 @@ def exceeds_volume(x: Value, w: Windows) -> bool:
     return x.rank == 5 and any(isinstance(n, int) and n < k for n, k in sizes)
 
 
-def lp_pool(g, x, *, p: int, **window):
-    """``LpPool``: PyTorch has means of windows, and no other sums."""
-    w = Windows(**window)
-    if w.is_spread or w.ceil_mode or w.auto_pad != "NOTSET":
-        return g.decompose("LpPool", 18, x, p=p, **window)
-    powers = g.Pow(g.Abs(x), float(p))
-    means = g.AveragePool(powers, count_include_pad=1, **w.basic)
-    return g.Pow(g.Mul(means, float(math.prod(w.kernel_shape))), 1 / p)
+def is_unusual(call: Call) -> bool:
+    """Whether PyTorch takes other means: it pads by half a window at most, alike at both ends."""
+    w = call.window
+    return windows.is_fixed(call) and (not windows.are_even(w) or exceeds_volume(call.x, w))
 
 
-def conv_transpose(g, x, w, b=None, *, pads: Ints = (), **frame):
-    """``ConvTranspose``: PyTorch crops both ends alike."""
-    n = len(pads) // 2
-    if "auto_pad" in frame or "output_shape" in frame:
-        return None
-    if pads[:n] == pads[n:] and all(p >= 0 for p in pads):
-        return None
-    y = g.ConvTranspose(x, w, b, pads=(0,) * 2 * n, **frame)
-    return pad_window_axes(g, y, tuple(-p for p in pads))
+def is_uneven(call: Call) -> bool:
+    """Whether PyTorch takes no such maxima, nor the order of places that no one asks for."""
+    is_usual = windows.are_even(call.window) and not call.attrs["storage_order"]
+    return windows.is_fixed(call) and not is_usual
+
+
+WINDOWS = {
+    "MaxPool": [
+        windows.PLACES, windows.ZEROS_BEFORE, windows.CEIL_MODE.where(is_uneven),
+        Form("uneven pads", is_uneven, windows.pad_maximum),
+    ],
+    "AveragePool": [
+        windows.AVERAGE_DILATIONS, windows.ZEROS_BEFORE,
+        windows.CEIL_MODE.where(windows.is_fixed).where(
+            lambda call: any(call.window.pads or ()) or is_unusual(call)
+        ),
+        Form("uneven pads", is_unusual, windows.pad_average),
+    ],
+    "ConvTranspose": [windows.UNEVEN_CROP],
+    "LpPool": windows.LP_POOL,
+}  # fmt: skip
 
 
 def pad(g, x, pads, fill=None, axes=None, *, mode: str):

@@ -13,6 +13,8 @@ import numpy as np
 from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms.form import Call, Form, Lacks, by, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES
 from serde.spec.traits import NON_NEGATIVE, REDUCES
@@ -115,12 +117,6 @@ def count_reduced(x: Value, axes: Value | None, noop_with_empty_axes: int) -> in
     return math.prod(sizes) if all(isinstance(n, int) for n in sizes) else None
 
 
-@legalize.for_each(("Max", "Mean", "Min", "Sum"))
-def legalize_variadic(op, g, *operands):
-    """OpenVINO returns memory that it does not fill for an input that is the output."""
-    return g.Identity(operands[0]) if len(operands) == 1 else None
-
-
 @legalize("Mod")
 def legalize_mod(g, x, y, *, fmod: int):
     """OpenVINO's remainder of an infinite divisor is NaN; it is the dividend."""
@@ -177,26 +173,6 @@ def legalize_lrn(g, x, *, alpha: float, beta: float, bias: float, size: int):
     return g.Mul(y, bias**-beta)
 
 
-@legalize("Selu")
-def legalize_selu(g, x, *, alpha: float, gamma: float):
-    """OpenVINO takes 0 for the default value."""
-    return None if alpha and gamma else elementwise.selu(g, x, alpha=alpha, gamma=gamma)
-
-
-@legalize("Shrink")
-def legalize_shrink(g, x, *, bias: float, lambd: float):
-    """OpenVINO takes no negative bound."""
-    return g.decompose("Shrink", 9, x, bias=bias, lambd=lambd) if lambd < 0 else None
-
-
-@legalize("HardSigmoid")
-def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
-    """OpenVINO takes 0 for the default value."""
-    if alpha and beta:
-        return None
-    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0, 1)
-
-
 @legalize("STFT")
 def legalize_stft(g, x, step, window=None, length=None, *, onesided: int):
     """OpenVINO takes numbers for the step and the length of frames, and signals of a static size.
@@ -223,14 +199,6 @@ def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: in
 def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
     """OpenVINO returns equal elements in any order."""
     return rank_equal_elements(g, x, k, axis=axis, largest=largest, outputs=outputs)
-
-
-@legalize("Compress")
-def legalize_compress(g, x, flags, *, axis: int | None = None):
-    """OpenVINO loses the rank where no axis is named and sizes are dynamic, and fails at one."""
-    if axis is not None:
-        return None
-    return g.Compress(x if x.rank == 1 else g.Reshape(x, [-1]), flags, axis=0)
 
 
 @legalize("Slice")
@@ -261,15 +229,6 @@ def legalize_bit_shift(g, x, y, *, direction: str):
         return None
     shifted = g.BitShift(g.Reshape(x, [1]), g.Reshape(y, [1]), direction=direction)
     return g.Reshape(shifted, g.const(np.zeros(0, np.int64)))
-
-
-@legalize("Clip")
-def legalize_clip(g, x, low=None, high=None):
-    """OpenVINO takes the shape of a bound that is computed."""
-    if all(v is None or v.tensor is not None for v in (low, high)):
-        return None
-    x = x if low is None else g.Max(x, low)
-    return x if high is None else g.Min(x, high)
 
 
 @legalize("Gemm")
@@ -310,14 +269,6 @@ def legalize_batch_norm(g, x, *parameters, training_mode: int, outputs: int = 1,
     return normalization.unify_batch_norm(g, x, parameters, training_mode=0, **form)
 
 
-@legalize("Einsum")
-def legalize_einsum(g, *operands, equation: str):
-    """OpenVINO fails at diagonals."""
-    terms = equation.replace(" ", "").partition("->")[0].split(",")
-    is_diagonal = any(len(set(term)) < len(term.replace("...", ".")) for term in terms)
-    return g.decompose("Einsum", 12, *operands, equation=equation) if is_diagonal else None
-
-
 @legalize("GroupNormalization")
 def legalize_group_norm(g, x, scale, bias, *, num_groups: int, epsilon: float, **form):
     """OpenVINO fails to load it without window axes, and with one channel."""
@@ -325,50 +276,6 @@ def legalize_group_norm(g, x, scale, bias, *, num_groups: int, epsilon: float, *
         return g.InstanceNormalization(x, scale, bias, epsilon=epsilon)
     form |= {"num_groups": num_groups, "epsilon": epsilon}
     return g.decompose("GroupNormalization", 21, x, scale, bias, **form) if x.rank < 3 else None
-
-
-@legalize("Tile")
-def legalize_tile(g, x, repeats):
-    """OpenVINO reads memory that is not filled where a scalar is repeated along no axes."""
-    return None if x.rank else g.Identity(x)
-
-
-@legalize("Expand")
-def legalize_expand(g, x, shape):
-    """OpenVINO makes an axis of a shape without sizes."""
-    return g.Identity(x) if shape.shape == (0,) else None
-
-
-@legalize("Unique")
-def legalize_unique(g, x, *, sorted: int, outputs: int = 1, **form):
-    """OpenVINO leaves elements out that are neither sorted nor placed."""
-    require(sorted or outputs > 2, "OpenVINO has Unique of sorted elements only: give sorted=1")
-
-
-@legalize("Pad")
-def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
-    """OpenVINO does not wrap around."""
-    return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode) if mode == "wrap" else None
-
-
-@legalize("Col2Im")
-def legalize_col2im(g, x, image, block, **form):
-    """OpenVINO has images only."""
-    return None if image.shape == (2,) else g.decompose("Col2Im", 18, x, image, block, **form)
-
-
-@legalize("GridSample")
-def legalize_grid_sample(g, x, grid, **form):
-    """OpenVINO has images only."""
-    return None if x.rank == 4 else g.decompose("GridSample", 20, x, grid, **form)
-
-
-@legalize("QuantizeLinear")
-def legalize_quantize(g, x, scale, zero=None, *, block_size: int, precision: int, **form):
-    """OpenVINO has no blocks."""
-    if not block_size:
-        return None
-    return g.decompose("QuantizeLinear", 21, x, scale, zero, block_size=block_size, **form)
 
 
 @legalize("PRelu")
@@ -413,3 +320,55 @@ def is_multiple(g, a: Value, b: Value) -> bool:
     whole, rest = difference.inputs
     remainder = g.producer(rest)
     return remainder is not None and remainder.op == "Mod" and remainder.inputs == (whole, b)
+
+
+def has_diagonal(call: Call) -> bool:
+    """Whether a term of an Einsum has a label twice."""
+    terms = call.attrs["equation"].replace(" ", "").partition("->")[0].split(",")
+    return any(len(set(term)) < len(term.replace("...", ".")) for term in terms)
+
+
+def clip_line(g, x, *, alpha: float, beta: float):
+    """A line between 0 and 1."""
+    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0, 1)
+
+
+def compress_flat(g, x, flags, **form):
+    """OpenVINO loses the rank where no axis is named and sizes are dynamic, and fails at one."""
+    return g.Compress(x if x.rank == 1 else g.Reshape(x, [-1]), flags, axis=0)
+
+
+def is_scalar(call: Call) -> bool:
+    """Whether the first operand has no axes: OpenVINO reads memory that is not filled."""
+    return not call.x.rank
+
+
+# Attributes of 0 that OpenVINO takes for the default values.
+NO_SLOPE = Form("alpha or gamma of 0", lambda call: not (call.attrs["alpha"] and
+                call.attrs["gamma"]), by(elementwise.selu))  # fmt: skip
+NO_LINE = Form("alpha or beta of 0", lambda call: not (call.attrs["alpha"] and
+               call.attrs["beta"]), by(clip_line))  # fmt: skip
+UNPLACED = Form(
+    "elements that are neither sorted nor placed",
+    lambda call: not call.attrs["sorted"] and call.outputs < 3, advice="Give sorted=1",
+)  # fmt: skip
+LACKS: Lacks = {
+    "Clip": [shared.COMPUTED_BOUNDS],
+    "Col2Im": [Form("other than two axes", lambda call: call.inputs[1].shape != (2,),
+                    decompose(18))],
+    "Compress": [Form("no axis", lambda call: call.attrs.get("axis") is None, by(compress_flat))],
+    "Einsum": [Form("diagonals", has_diagonal, decompose(12))],
+    # OpenVINO makes an axis of a shape without sizes
+    "Expand": [Form("no sizes", lambda call: call.inputs[1].shape == (0,), shared.take_first)],
+    "GridSample": [Form("other than images", lambda call: call.x.rank != 4, decompose(20))],
+    "HardSigmoid": [NO_LINE],
+    # OpenVINO returns memory that it does not fill for an input that is the output
+    **dict.fromkeys(("Max", "Mean", "Min", "Sum"), (shared.ONE_OPERAND,)),
+    "Pad": [shared.WRAP],
+    "QuantizeLinear": [Form("block_size", lambda call: bool(call.attrs["block_size"]),
+                            decompose(21, "precision"))],
+    "Selu": [NO_SLOPE],
+    "Shrink": [shared.NEGATIVE_LAMBD],
+    "Tile": [Form("no axes", is_scalar, shared.take_first)],
+    "Unique": [UNPLACED],
+}  # fmt: skip

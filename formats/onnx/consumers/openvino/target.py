@@ -7,22 +7,25 @@ and int64 as int32.
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Node
-from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.ir.graph import DType, Graph
+from serde.legalize.forms.form import (
+    STATIC,
+    Call,
+    Form,
+    Lacks,
+    join_forms,
+    require_constants,
+    require_sizes,
+)
+from serde.legalize.target import Target, TypeConstraints
 from serde.spec.traits import REDUCES
 
-from ..illegal_forms import (
-    check_suppressed,
-    check_transposed_pads,
-    require_constants,
-    require_int32,
-    require_known_axes,
-    require_known_shape,
-)
+from ..illegal_forms import BEYOND_INT32, OPEN_AXES, OPEN_PADS, OPEN_SHAPE, SUPPRESSED
 from ..narrow_floats import restores_weight
-from ..support_table import EMULATED, require_measured_types, without_types
+from ..support_table import EMULATED, UNMEASURED, without_types
 from . import legalizations
 from .support_table import SUPPORTED
+from .windows import WINDOWS
 
 OPSET = 21  # the opset it was measured at
 # What the node tests of one operator leave out; networks with named sizes have them.
@@ -37,83 +40,54 @@ MEASURED = without_types(SUPPORTED, ("Add", "Einsum", "Mul", "Sub"), BYTES)
 SUPPORTS = {op: types for op, types in MEASURED.items() if op not in WRONG} | UNTESTED
 
 
-def check_float64(node: Node) -> str | None:
-    """Cast: a result of float64 may be infinite."""
-    (x,), (y,) = node.inputs, node.outputs
-    if x is None or x.dtype not in NARROW or y.dtype is not DType.FLOAT64:
-        return None
-    return legalizations.AS_FLOAT32
+def may_be_infinite(call: Call) -> bool:
+    """Whether a Cast makes float64 of what may be infinite."""
+    return call.x.dtype in NARROW and any(v.dtype is DType.FLOAT64 for v in call.results)
 
 
-def check_nesting(node: Node) -> str | None:
-    """Scan: OpenVINO has none within another."""
-    is_nested = any(n.op == "Scan" for body in node.graphs() for n in body.all_nodes())
-    return "OpenVINO has no Scan within a Scan" if is_nested else None
+def nests_scan(call: Call) -> bool:
+    """Whether a Scan is within another."""
+    bodies = (v for v in call.attrs.values() if isinstance(v, Graph))
+    return any(n.op == "Scan" for body in bodies for n in body.all_nodes())
 
 
-def check_branches(node: Node) -> str | None:
-    """If: OpenVINO has no tensors whose rank depends on the branch."""
-    results = zip(*(body.outputs for body in node.graphs()), strict=True)
-    ranks = [{None if v.shape is None else len(v.shape) for v in each} for each in results]
-    reason = "OpenVINO has branches of one rank only: give numbers for sizes (--static, --input)"
-    return reason if any(len(each) > 1 for each in ranks) else None
+def has_two_ranks(call: Call) -> bool:
+    """Whether the rank of a result depends on the branch."""
+    bodies = (v for v in call.attrs.values() if isinstance(v, Graph))
+    results = zip(*(body.outputs for body in bodies), strict=True)
+    return any(len({None if v.shape is None else len(v.shape) for v in each}) > 1
+               for each in results)  # fmt: skip
 
 
-def check_elements(node: Node) -> str | None:
-    """Any: OpenVINO takes a constant without elements for a scalar; as sizes or axes it is none."""
-    if node.op == "Concat":
-        return None
-    data = (v for at, v in enumerate(node.inputs) if (node.op, at) not in LISTS)
-    is_empty = any(v is not None and v.tensor is not None and not v.tensor.size for v in data)
-    return "OpenVINO takes a constant without elements for a scalar" if is_empty else None
-
-
-def check_channels(node: Node) -> str | None:
-    """Conv: OpenVINO takes a number of channels only."""
-    w = node.inputs[1]
-    is_known = w is None or w.shape is None or all(isinstance(n, int) for n in w.shape[:2])
-    return None if is_known else "OpenVINO has convolutions of static channels only"
-
-
-def check_flags(node: Node) -> str | None:
-    """Compress: OpenVINO ends where no element has a flag, or none that is set."""
-    flags = node.inputs[1]
-    is_empty = flags is not None and (
-        flags.shape == (0,) or (flags.tensor is not None and not flags.array().any())
+def has_empty_constant(call: Call) -> bool:
+    """Whether a constant has no elements, but sizes or axes: OpenVINO takes it for a scalar."""
+    data = (v for at, v in enumerate(call.inputs) if (call.op, at) not in LISTS)
+    return call.op != "Concat" and any(
+        v is not None and v.tensor is not None and not v.tensor.size for v in data
     )
-    return "OpenVINO has no Compress by no flags" if is_empty else None
 
 
-def check_unique(node: Node) -> str | None:
-    """Unique: OpenVINO fails to load one of constants."""
-    x = node.inputs[0]
-    return "OpenVINO has no Unique of constants" if x is not None and x.tensor is not None else None
+def has_no_flags(call: Call) -> bool:
+    """Whether no element has a flag, or none that is set."""
+    flags = call.inputs[1]
+    is_unset = flags is not None and flags.tensor is not None and not flags.array().any()
+    return is_unset or (flags is not None and flags.shape == (0,))
 
 
-def check_count(node: Node) -> str | None:
-    """TopK: OpenVINO returns other axes than those that are not empty."""
-    k = node.inputs[1]
-    is_none = k is not None and k.tensor is not None and not k.array().all()
-    return "OpenVINO has no TopK of no elements" if is_none else None
+def takes_none(call: Call) -> bool:
+    """Whether a TopK finds no elements: OpenVINO returns other axes."""
+    k = call.inputs[1]
+    return k is not None and k.tensor is not None and not k.array().all()
 
 
-def check_indices(node: Node) -> str | None:
-    """GatherElements: OpenVINO fails where there is more along the other axes than is looked up."""
-    x, indices = node.inputs[:2]
+def has_more_than_indices(call: Call) -> bool:
+    """Whether there is more along the other axes than is looked up."""
+    x, indices = call.inputs[:2]
     if x is None or indices is None or x.shape is None or indices.shape is None:
-        return None
-    axis = int(str(node.attrs.get("axis", 0))) % x.rank
-    pairs = enumerate(zip(x.shape, indices.shape, strict=True))
-    is_equal = all(n == m for at, (n, m) in pairs if at != axis)
-    return None if is_equal else "OpenVINO has indices of all elements along the other axes only"
-
-
-MEASURED_TYPES = require_measured_types("OpenVINO")
-
-
-def check_cast(node: Node) -> str | None:
-    """Cast: between types that are measured, and of weights in bfloat16."""
-    return None if restores_weight(node) else MEASURED_TYPES(node)
+        return False
+    axis = int(str(call.attrs.get("axis", 0))) % x.rank
+    return any(n != m for at, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))
+               if at != axis)  # fmt: skip
 
 
 # Operands that list sizes, axes or bounds, by operator and place.
@@ -122,32 +96,43 @@ LISTS = frozenset({
     ("Resize", 2), ("Resize", 3), ("Slice", 1), ("Slice", 2), ("Slice", 3), ("Slice", 4),
     ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), *((op, 1) for op in REDUCES),
 })  # fmt: skip
-FORMS: dict[str, list[IllegalForm]] = {
-    "Cast": [check_cast],
-    "Compress": [check_flags],
-    "Conv": [check_channels],
-    "ConvTranspose": [check_channels, check_transposed_pads],
-    "GatherElements": [check_indices],
-    "Pad": [require_constants("OpenVINO", 2)],
-    "Reshape": [require_known_shape("OpenVINO")],
-    "If": [check_branches],
-    "Scan": [check_nesting],
-    "NonMaxSuppression": [check_suppressed("OpenVINO")],
-    "Slice": [require_constants("OpenVINO", 3)],
-    "Squeeze": [require_known_axes("OpenVINO"), require_constants("OpenVINO", 1)],
-    "TopK": [check_count],
-    "Unique": [check_unique],
-    **{op: [require_constants("OpenVINO", 1)] for op in REDUCES},
-    "Unsqueeze": [require_constants("OpenVINO", 1)],
-}
-OF_ANY = (check_elements, require_int32("OpenVINO"))
+MEASURED_CAST = UNMEASURED._replace(
+    has=lambda call: not restores_weight(call) and UNMEASURED.has(call)
+)
+CHANNELS = require_sizes("W", range(2))
+REFUSED: Lacks = {
+    "Cast": [MEASURED_CAST],
+    "Compress": [Form("no flags, or none that is set", has_no_flags)],
+    "Conv": CHANNELS,
+    "ConvTranspose": [*CHANNELS, OPEN_PADS],
+    "GatherElements": [Form("fewer indices than elements along the other axes",
+                            has_more_than_indices, advice="Slice the data before")],
+    "Pad": require_constants("constant_value"),
+    "Reshape": [OPEN_SHAPE],
+    "If": [Form("branches of other ranks", has_two_ranks, advice=STATIC)],
+    "Scan": [Form("a Scan within it", nests_scan)],
+    "NonMaxSuppression": [SUPPRESSED],
+    "Slice": require_constants("axes"),
+    "Squeeze": [OPEN_AXES, *require_constants("axes")],
+    "TopK": [Form("no elements to find", takes_none)],
+    # OpenVINO fails to load it
+    "Unique": [Form("a constant", lambda call: call.x.tensor is not None)],
+    **{op: require_constants("axes") for op in REDUCES},
+    "Unsqueeze": require_constants("axes"),
+}  # fmt: skip
+OF_ANY = [Form("a constant without elements", has_empty_constant), BEYOND_INT32]
+INFINITE = Form("a result of float64, which it computes in float32", may_be_infinite,
+                advice="Use float32")  # fmt: skip
 OPENVINO = Target(
     name="openvino",
     opset=OPSET,
     opsets=range(13, 23),
     supports=SUPPORTS,
-    illegal={op: [*FORMS.get(op, ()), *OF_ANY] for op in {*SUPPORTS, *FORMS}},
-    illegal_results={"Cast": [check_float64]},
+    title="OpenVINO",
+    lacks=join_forms(
+        WINDOWS, legalizations.LACKS, REFUSED, dict.fromkeys({*SUPPORTS, *REFUSED}, OF_ANY)
+    ),
+    lacks_results={"Cast": [INFINITE]},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     emulated=EMULATED,
     sequences=False,

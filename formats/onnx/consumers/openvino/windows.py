@@ -8,52 +8,45 @@ from serde.errors import require
 from serde.ir.dim_expr import Elements, shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import Call, Form, by, decompose
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.pooling import Windows
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
 
-from ..pooling import add_rules
-
 FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
 
 
 def legalize_windows(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    add_rules(legalize, average_pool, conv, lp_pool, max_pool, resize, roi_align)
+    legalize("Conv")(conv)
+    legalize("Resize")(resize)
 
 
-def average_pool(g, x, *, ceil_mode: int, count_include_pad: int, **window):
-    """OpenVINO counts other elements of windows that reach beyond the padding."""
-    if not ceil_mode:
-        return None
-    is_spread = Windows(**window).is_spread
-    form = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **window}
-    if not is_spread and not count_include_pad:
-        return None
-    return g.decompose("AveragePool", 19 if is_spread else 10, x, **form)
+def decompose_average(g, call: Call):
+    """The adapter of the version that brought what it lacks."""
+    return decompose(19 if call.window.is_spread else 10)(g, call)
 
 
-def lp_pool(g, x, *, ceil_mode: int, **form):
-    """OpenVINO takes a mean of windows that reach beyond the data."""
-    return g.decompose("LpPool", 18, x, ceil_mode=ceil_mode, **form) if ceil_mode else None
-
-
-def max_pool(g, x, *, ceil_mode: int, dilations, storage_order: int, outputs: int = 1, **form):
-    """OpenVINO keeps windows that begin in the padding at the end, and counts places by rows."""
-    form |= {"ceil_mode": ceil_mode, "dilations": dilations, "storage_order": storage_order}
-    if outputs > 1 and storage_order:
-        return g.decompose("MaxPool", 8, x, outputs=outputs, **form)
-    return g.decompose("MaxPool", 10, x, outputs=outputs, **form) if ceil_mode else None
-
-
-def roi_align(g, x, rois, batch, *, mode: str, sampling_ratio: int, **form):
-    """Neither the largest of the samples nor their number by size is that of the standard."""
-    if mode == "avg" and sampling_ratio:
-        return None
-    form |= {"mode": mode, "sampling_ratio": sampling_ratio}
-    return align_regions(g, x, rois, batch, **form)
+# OpenVINO counts other elements of windows that reach beyond the padding, takes a mean of them, and
+# keeps those that begin in it; it counts places by rows. Of RoiAlign neither the largest of the
+# samples nor their number by size is that of the standard.
+WINDOWS = {
+    "AveragePool": [
+        windows.CEIL_MODE._replace(rewrite=decompose_average).where(
+            lambda call: call.window.is_spread or call.attrs["count_include_pad"]
+        )
+    ],
+    "LpPool": [windows.LP_WINDOWS[1]],
+    "MaxPool": [windows.PLACES.where(lambda call: call.attrs["storage_order"]), windows.CEIL_MODE],
+    "RoiAlign": [Form(
+        "mode='max', or sampling_ratio=0",
+        lambda call: call.attrs["mode"] != "avg" or not call.attrs["sampling_ratio"],
+        by(align_regions),
+    )],
+}  # fmt: skip
 
 
 def resize(

@@ -10,6 +10,9 @@ from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import Call, Form, Lacks, by, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.expressions import number
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
@@ -39,21 +42,6 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
     are_integers = float(alpha).is_integer() and float(beta).is_integer()
     kind = a.type.value
     require(a.type.kind == "f" or are_integers, f"alpha={alpha}, beta={beta} of {kind} elements")
-
-
-@legalize("Shrink")
-def legalize_shrink(g, x, *, bias: float, lambd: float):
-    """The importer adds up both sides, which a negative ``lambd`` lets overlap."""
-    return g.decompose("Shrink", 9, x, bias=bias, lambd=lambd) if lambd < 0 else None
-
-
-@legalize("IsInf")
-def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
-    """The importer's tells no signs."""
-    if detect_negative and detect_positive:
-        return None
-    which = {"detect_negative": detect_negative, "detect_positive": detect_positive}
-    return g.decompose("IsInf", 10, x, **which)
 
 
 @legalize("BitShift")
@@ -92,42 +80,6 @@ def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     return g.Max(g.as_is(op, (x,), form), 0)
 
 
-@legalize("GlobalMaxPool")
-def legalize_global_max_pool(g, x):
-    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
-
-
-@legalize("TopK")
-def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
-    """The importer's are always sorted."""
-    form = {"axis": axis, "largest": largest, "sorted": 1}
-    return None if sorted else g.TopK(x, k, **form, outputs=outputs)
-
-
-@legalize("MaxPool")
-def legalize_max_pool(g, x, *, dilations, ceil_mode, outputs: int = 1, **window):
-    """The importer's keeps windows that ONNX drops, and tells no places."""
-    more = {"dilations": dilations, "ceil_mode": ceil_mode}
-    if ceil_mode or (outputs > 1 and any(d != 1 for d in dilations)):
-        return g.decompose("MaxPool", 10, x, outputs=outputs, **more, **window)
-    return g.decompose("MaxPool", 8, x, outputs=outputs, **window) if outputs > 1 else None
-
-
-@legalize("AveragePool")
-def legalize_average_pool(g, x, *, dilations, ceil_mode, **window):
-    if any(d != 1 for d in dilations):
-        more = {"dilations": dilations, "ceil_mode": ceil_mode}
-        return g.decompose("AveragePool", 19, x, **more, **window)
-    return g.decompose("AveragePool", 10, x, ceil_mode=ceil_mode, **window) if ceil_mode else None
-
-
-@legalize("LpPool")
-def legalize_lp_pool(g, x, *, dilations, ceil_mode, **window):
-    if not ceil_mode and all(d == 1 for d in dilations):
-        return None
-    return g.decompose("LpPool", 18, x, dilations=dilations, ceil_mode=ceil_mode, **window)
-
-
 @legalize("ConvTranspose")
 def legalize_conv_transpose(
     g, x, w, b=None, *, output_shape: Ints | None = None, auto_pad="NOTSET", group: int,
@@ -139,8 +91,8 @@ def legalize_conv_transpose(
         return None
     kernel, n = kernel_shape or w.static_shape[2:], x.rank - 2
     steps, gaps, more = strides or (1,) * n, dilations or (1,) * n, output_padding or (0,) * n
-    windows = zip(x.static_shape[2:], kernel, steps, gaps, more, output_shape[-n:], strict=True)
-    over = [s * (i - 1) + (k - 1) * d + 1 + o - want for i, k, s, d, o, want in windows]
+    axes = zip(x.static_shape[2:], kernel, steps, gaps, more, output_shape[-n:], strict=True)
+    over = [s * (i - 1) + (k - 1) * d + 1 + o - want for i, k, s, d, o, want in axes]
     small = [max(0, total) // 2 for total in over]
     large = [max(0, total) - half for total, half in zip(over, small, strict=True)]
     begin, end = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
@@ -155,53 +107,13 @@ def legalize_conv_transpose(
 def legalize_batch_norm(
     g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
 ):
-    """The importer takes one type; in training mode it moves the statistics wrongly."""
+    """The importer takes one type."""
     form = {"epsilon": epsilon, "momentum": momentum}
     operands = scale, bias, mean, var
-    if training_mode:
-        return normalization.train_batch_norm(g, x, *operands, outputs=outputs, **form)
     if all(v.type is x.type for v in operands):
         return None
     same = (g.cast_like(v, x) for v in operands)
     return g.BatchNormalization(x, *same, training_mode=0, **form)
-
-
-@legalize("LayerNormalization")
-def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """With weights as large as what they weigh as it is, otherwise decomposed."""
-    own = x.ranked_shape[axis % x.rank :]
-    fits = scale.ranked_shape == own and (bias is None or bias.ranked_shape == own)
-    if fits and outputs == 1 and x.type is DType.FLOAT32:
-        return None
-    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
-
-
-@legalize("LRN")
-def legalize_lrn(g, x, *, size, alpha, beta, bias):
-    """The importer's windows are odd."""
-    if size % 2 and x.rank in (3, 4) and x.type is DType.FLOAT32:
-        return None
-    return normalization.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
-
-
-@legalize("GridSample")
-def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
-    """Linear sampling as it is; the importer's rounds and borders others as ONNX does not."""
-    if x.rank == 4 and mode == "linear" and padding_mode != "reflection":
-        return None
-    attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
-    return g.decompose("GridSample", 16, x, grid, **attrs)
-
-
-@legalize("RoiAlign")
-def legalize_roi_align(g, x, rois, batch, *, mode, sampling_ratio, **form):
-    """The importer's takes the mean of the samples, and no region as smaller than a pixel."""
-    if mode == "avg" and form["coordinate_transformation_mode"] == "output_half_pixel":
-        return None
-    known = sampling_ratio > 0 or rois.tensor is not None
-    require(known, "a number of samples that depends on computed regions: give sampling_ratio")
-    return align_regions(g, x, rois, batch, mode=mode, sampling_ratio=sampling_ratio, **form)
 
 
 @legalize("NonMaxSuppression")
@@ -260,3 +172,68 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     sizes = [m for m, _ in factors[2:]]
     single = how.coordinates != "half_pixel" and 1 in sizes
     return how.mode == "linear" and how.coordinates in LINEAR and not single
+
+
+def is_other_layer(call: Call) -> bool:
+    """Whether weights are not as large as what they weigh, or statistics are results."""
+    own = call.x.ranked_shape[call.attrs["axis"] % call.x.rank :]
+    weights = (v for v in call.inputs[1:] if v is not None)
+    is_float32 = call.x.type is DType.FLOAT32
+    return call.outputs > 1 or not is_float32 or any(v.ranked_shape != own for v in weights)
+
+
+def is_other_grid(call: Call) -> bool:
+    """Whether the importer samples otherwise: it rounds, and has other borders."""
+    attrs = call.attrs
+    is_linear = attrs["mode"] == "linear" and attrs["padding_mode"] != "reflection"
+    return call.x.rank != 4 or not is_linear
+
+
+def is_other_region(call: Call) -> bool:
+    """Whether the importer, which takes means and no region as smaller than a pixel, differs."""
+    is_native = call.attrs["coordinate_transformation_mode"] == "output_half_pixel"
+    return call.attrs["mode"] != "avg" or not is_native
+
+
+def has_open_samples(call: Call) -> bool:
+    """Whether the number of samples depends on computed regions."""
+    is_open = call.attrs["sampling_ratio"] <= 0 and call.inputs[1].tensor is None
+    return is_open and is_other_region(call)
+
+
+def is_unlike_signs(call: Call) -> bool:
+    """Whether infinities of one sign, or none, are told."""
+    return not (call.attrs["detect_negative"] and call.attrs["detect_positive"])
+
+
+def sort_elements(g, call: Call):
+    """The same, sorted."""
+    return call.emit(g, *call.inputs, sorted=1)
+
+
+# The importer keeps windows that ONNX drops, and tells no places.
+LACKS: Lacks = {
+    "AveragePool": [windows.AVERAGE_DILATIONS, windows.CEIL_MODE],
+    "BatchNormalization": [shared.TRAINING],  # it moves the statistics wrongly
+    "GlobalMaxPool": [Form("any data", lambda call: True, by(reduction.global_max))],
+    "GridSample": [Form("other than linear samples of images", is_other_grid, decompose(16))],
+    "IsInf": [Form("signs", is_unlike_signs, decompose(10))],
+    "LRN": [shared.EVEN_WINDOW, Form(
+        "other elements or ranks",
+        lambda call: call.x.rank not in (3, 4) or call.x.type is not DType.FLOAT32,
+        by(normalization.local_response),
+    )],
+    "LayerNormalization": [shared.LAYER_WEIGHTS.where(is_other_layer)],
+    "LpPool": windows.LP_WINDOWS,
+    "MaxPool": [
+        windows.CEIL_MODE, windows.MAX_DILATIONS.where(lambda call: call.outputs > 1),
+        windows.PLACES,
+    ],
+    "RoiAlign": [
+        Form("a number of samples that depends on computed regions", has_open_samples,
+             advice="Give sampling_ratio"),
+        Form("other samples", is_other_region, by(align_regions)),
+    ],
+    "Shrink": [shared.NEGATIVE_LAMBD],  # it adds up both sides, which overlap then
+    "TopK": [Form("sorted=0", lambda call: not call.attrs["sorted"], sort_elements)],
+}  # fmt: skip

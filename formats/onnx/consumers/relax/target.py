@@ -13,12 +13,22 @@ from dataclasses import dataclass, replace
 from serde.decompositions.table import add_decompositions
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Graph, Node, Value, show_shape
+from serde.legalize.forms.form import (
+    STATIC,
+    Call,
+    Form,
+    Lacks,
+    join_forms,
+    refuse_operands,
+    require_constants,
+)
 from serde.legalize.target import Target
 from serde.rewrite import custom_ops
 from serde.spec import schema
 from serde.spec.traits import BROADCASTS
 
-from ..shared_sizes import require_shared_sizes
+from ..illegal_forms import OPEN_PADS
+from ..shared_sizes import DIFFERENT_SIZES
 from ..support_table import MEASURED
 from . import legalizations
 from .dynamic_shape_support import SYMBOLIC
@@ -30,32 +40,22 @@ DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".spl
 SIZED = frozenset("ConstantOfShape Expand Pad Reshape Resize Slice Tile TopK".split())
 
 
-def single_output(node: Node) -> str | None:
-    """LayerNormalization: the importer ignores the mean and the inverse deviation."""
-    return "the mean and deviation beside the result" if len(node.outputs) > 1 else None
+def has_open_sizes(call: Call) -> bool:
+    """Whether sizes of the run are expanded to, which are taken as they are, 1 as well."""
+    shape = call.operand(1)
+    is_one = call.x.shape is not None and set(call.x.shape) <= {1}
+    return shape is not None and shape_data_of(shape) is None and not is_one
 
 
-def constant_pads(node: Node) -> str | None:
-    """Pad: the importer reads the pads from a constant."""
-    pads = node.inputs[1]
-    return None if pads is not None and pads.tensor is not None else "dynamic pads"
-
-
-def constant_sizes(node: Node) -> str | None:
-    """Expand: sizes of the run are taken as they are, where 1 means the operand's own size."""
-    x, shape = node.inputs[:2]
-    if x is None or shape is None or shape_data_of(shape) is not None:
-        return None
-    is_one = x.shape is not None and set(x.shape) <= {1}
-    return None if is_one else "dynamic sizes"
-
-
-def explicit_pads(node: Node) -> str | None:
-    """Pads that depend on sizes; where these are numbers, the pads are numbers as well."""
-    pads = str(node.attrs.get("auto_pad", "NOTSET"))
-    if not pads.startswith("SAME"):
-        return None
-    return f"auto_pad={pads!r} of symbolic sizes: give numbers (--static, --input)"
+PADS = OPEN_PADS._replace(what="auto_pad of symbolic sizes")
+REFUSED: Lacks = {
+    "Expand": [Form("sizes of the run", has_open_sizes, advice=STATIC)],
+    # the importer ignores the mean and the inverse deviation
+    "LayerNormalization": refuse_operands("Mean", "InvStdDev"),
+    "Pad": require_constants("pads"),
+    **dict.fromkeys(("BatchNormalization", "Concat", "MatMul"), (DIFFERENT_SIZES,)),
+    **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (PADS,)),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +137,12 @@ def _illegal_broadcast(node: Node) -> str | None:
     return None
 
 
-SHARED_SIZES = require_shared_sizes("TVM")
 RELAX = Relax(
     name="relax",
+    title=IMPORTER,
     opset=OPSET,
     supports=SUPPORTED,
-    illegal={
-        "Expand": [constant_sizes],
-        "LayerNormalization": [single_output],
-        "Pad": [constant_pads],
-    }
-    | dict.fromkeys(("BatchNormalization", "Concat", "MatMul"), (SHARED_SIZES,))
-    | dict.fromkeys(
-        ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (explicit_pads,)
-    ),
+    lacks=join_forms(legalizations.LACKS, REFUSED),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTED),
     decomposed=frozenset({"Einsum", "EyeLike", "MeanVarianceNormalization"}),
     control_flow=False,

@@ -9,6 +9,9 @@ import numpy as np
 from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import Form, Lacks, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import floor_mod
@@ -192,20 +195,6 @@ def legalize_squeeze(g, x, axes=None):
     return g.Squeeze(x, every) if tuple(every) != tuple(axes.ints()) else None
 
 
-@legalize("MeanVarianceNormalization")
-def legalize_mvn(g, x, *, axes: tuple[int, ...]):
-    """tract subtracts the square of the mean from that of squares: it loses digits, or is NaN."""
-    return g.decompose("MeanVarianceNormalization", 9, x, axes=axes)
-
-
-@legalize("GridSample")
-def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, **form):
-    """tract samples what is beside the border otherwise, in cubic interpolation."""
-    if mode != "cubic" or padding_mode != "border":
-        return None
-    return g.decompose("GridSample", 16, x, grid, mode=mode, padding_mode=padding_mode, **form)
-
-
 @legalize("Gemm")
 def legalize_gemm(g, a, b, c=None, **form):
     """tract has it of float32."""
@@ -320,17 +309,9 @@ def is_odd(n, cut: slice) -> bool:
     return cut.start < -n or cut.stop < -n or is_crossed
 
 
-@legalize("Celu")
-def legalize_celu(g, x, *, alpha: float):
-    """tract leaves ``alpha`` out of the product."""
-    return None if alpha == 1 else g.decompose("Celu", 12, x, alpha=alpha)
-
-
 @legalize("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """tract takes a number without axes, and aborts where a pad is negative."""
-    if mode == "wrap":
-        return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
     if fill is not None and fill.rank:
         return g.Pad(x, pads, g.Reshape(fill, []), axes, mode=mode)
     if is_size(g, x):
@@ -381,17 +362,20 @@ def legalize_pool(op, g, x, *, outputs: int = 1, **window):
     return g.Squeeze(g[op](g.Unsqueeze(x, [1]), **window), [1])
 
 
-@legalize("LpPool")
-def legalize_lp_pool(g, x, *, p: int, kernel_shape, dilations=(), ceil_mode: int = 0, **form):
-    """tract has means of windows, and no other sums."""
-    if ceil_mode or any(d != 1 for d in dilations):
-        form |= {"kernel_shape": kernel_shape, "dilations": dilations, "ceil_mode": ceil_mode}
-        return g.decompose("LpPool", 18, x, p=p, **form)
-    powers = g.Pow(g.Abs(x), float(p))
-    means = g.AveragePool(powers, kernel_shape=kernel_shape, count_include_pad=1, **form)
-    return g.Pow(g.Mul(means, float(math.prod(kernel_shape))), 1 / p)
-
-
 legalize.for_each(tuple(UNREDUCED))(transform_unreduced)
 legalize.for_each(("ReduceMax", "ReduceMin"))(decompose_extreme)
 legalize.for_each(KINDS)(legalize_recurrent)
+BORDER = Form(
+    "mode='cubic' and padding_mode='border'",
+    lambda call: (call.attrs["mode"], call.attrs["padding_mode"]) == ("cubic", "border"),
+    decompose(16),
+)
+LACKS: Lacks = {
+    # tract leaves it out of the product
+    "Celu": [Form("alpha", lambda call: call.attrs["alpha"] != 1, decompose(12))],
+    "GridSample": [BORDER],  # tract samples what is beside it otherwise
+    "LpPool": [*windows.LP_WINDOWS, windows.LP_POOL[-1]],
+    # tract subtracts the square of the mean from that of squares: it loses digits, or is NaN
+    "MeanVarianceNormalization": [Form("any data", lambda call: True, decompose(9))],
+    "Pad": [shared.WRAP],
+}

@@ -1,0 +1,1 @@
+"""Forms of operators that targets lack, with the rewrites that several targets share."""
