@@ -1,4 +1,8 @@
-"""Packaging: the top-level folders become one import package; the rest is in pyproject.toml."""
+"""Packaging: the top-level folders become one import package; the rest is in pyproject.toml.
+
+``serde`` has links to the other folders, so that a checkout can be imported as it is. They are
+left out here: archives of the sources may not have them.
+"""
 
 import re
 from pathlib import Path
@@ -10,6 +14,7 @@ FOLDERS = {
     "serde": "serde", "backends": "serde.backends", "formats": "serde.formats",
     "frontends": "serde.frontends", "bridges": "serde.bridges",
 }  # fmt: skip
+LINKS = [pattern for folder in FOLDERS for pattern in (folder, f"{folder}.*")]
 RELATIVE_LINK = re.compile(r"\[([^]]+)\]\((?!\w+://)[^)]+\)")
 
 
@@ -18,7 +23,7 @@ def packages() -> list[str]:
     found = []
     for folder, name in FOLDERS.items():
         found.append(name)
-        found += [f"{name}.{sub}" for sub in find_packages(str(HERE / folder))]
+        found += [f"{name}.{sub}" for sub in find_packages(str(HERE / folder), exclude=LINKS)]
     return found
 
 

@@ -110,6 +110,34 @@ def test_the_least_versions_suffice(tmp_path):
         "--report", "report.html", cwd=tmp_path)  # fmt: skip
 
 
+CHECKOUT = """
+import serde
+assert serde.__file__.startswith(FOLDER), serde.__file__
+import serde.formats.onnx, serde.bridges.tvm, serde.backends, serde.frontends
+assert serde.check("examples/digits").ok
+"""
+
+
+def test_a_checkout_is_imported_as_it_is(tmp_path):
+    """With no package but those serde needs: neither installed nor in editable mode."""
+    folder = tmp_path / "checkout"
+    shutil.copytree(
+        ROOT / "serde",
+        folder / "serde",
+        symlinks=True,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    for name in (*PACKED[1:5], "examples"):
+        shutil.copytree(ROOT / name, folder / name)
+    links = {p.name: os.readlink(p) for p in (folder / "serde").iterdir() if p.is_symlink()}
+    assert links == {name: f"../{name}" for name in PACKED[1:5]}
+    own = f"import sys; sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f)]; FOLDER = {str(folder)!r}"
+    run(sys.executable, "-c", own + CHECKOUT, cwd=folder)
+    assert "everything converts" in run(
+        sys.executable, "-m", "serde", "check", "examples/digits", cwd=folder
+    )
+
+
 def test_the_stub_has_the_public_names():
     """Type checkers do not follow ``__getattr__``: ``serde/__init__.pyi`` tells what is where."""
     stub = (ROOT / "serde" / "__init__.pyi").read_text()
