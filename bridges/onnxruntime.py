@@ -18,7 +18,7 @@ from .int8_products import describe_inexactness
 
 Array = np.ndarray[Any, Any]
 FOLDER = "session.model_external_initializers_file_folder_path"
-INSTALL = "ONNX Runtime is needed to run ONNX models: pip install 'serde-hub[verify]'"
+INSTALL = "ONNX Runtime is needed to run ONNX models: pip install onnxruntime"
 
 
 def decode(model: Any, params: Any = None, **options: Any) -> Graph:

@@ -359,12 +359,12 @@ class MigrateOptions(Options):
 
     jobs: int | None = option(
         "How many models at a time; one for each processor if left out.",
-        "More than one need joblib, `pip install 'serde-hub[migrate]'`; without it, one if left "
+        "More than one need joblib, `pip install joblib`; without it, one if left "
         "out.", kind="integer", least=1,
     )  # fmt: skip
     dask: str | None = option(
         "Run on this Dask scheduler; `local` for a cluster of this machine's own.",
-        "It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and the files "
+        "It needs Dask: `pip install distributed`. Its workers need serde, and the files "
         "under the same paths, or URLs.", metavar="ADDRESS",
     )  # fmt: skip
     max_seconds: int = option(

@@ -48,7 +48,7 @@ def test_what_the_runtime_refuses_is_told():
 
 def test_without_the_runtime_the_pip_line_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingDependency, match=r"pip install 'serde-hub\[verify\]'"):
+    with pytest.raises(MissingDependency, match="pip install onnxruntime"):
         bridge.run(model_of(BODY, 17, 8), {"x": X})
 
 

@@ -34,7 +34,7 @@ def run_jobs(jobs: Sequence[Job], count: int, dask: str | None = None) -> Iterat
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
-        reason = "several jobs at a time need joblib: pip install 'serde-hub[migrate]', or --jobs 1"
+        reason = "several jobs at a time need joblib: pip install joblib, or --jobs 1"
         raise MissingDependency(reason) from error
     # Threads: each job waits for a process of its own.
     parallel = Parallel(count, backend="threading", return_as="generator_unordered")
@@ -45,7 +45,7 @@ def _run_on_dask(jobs: Sequence[Job], count: int, address: str) -> Iterator[Row]
     try:
         import distributed
     except ImportError as error:
-        reason = "--dask needs Dask: pip install 'serde-hub[dask]'"
+        reason = "--dask needs Dask: pip install distributed"
         raise MissingDependency(reason) from error
     with ExitStack() as stack:
         if address == LOCAL:

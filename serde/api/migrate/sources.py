@@ -64,7 +64,7 @@ def open_filesystem(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as error:
-        reason = f"{url}: URLs need fsspec: pip install 'serde-hub[migrate]'"
+        reason = f"{url}: URLs need fsspec: pip install fsspec"
         raise MissingDependency(reason) from error
     protocol = url.partition("://")[0]
     try:
