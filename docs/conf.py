@@ -31,9 +31,10 @@ LINK = re.compile(r"\[([^]]+)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def add_menus(text: str) -> str:
-    """A menu for each section that lists pages: its links, in order."""
+    """A menu for each section that lists pages, or for a page without sections: its links."""
     menus = []
-    for section in re.split(r"^##? ", text, flags=re.MULTILINE)[1:]:
+    parts = [re.split(rf"^{mark} ", text, flags=re.MULTILINE)[1:] for mark in ("##", "#")]
+    for section in parts[0] or parts[1]:
         title, _, rest = section.partition("\n")
         pages = [f"{name} <{page}>" for name, page, _ in LINK.findall(rest) if is_inside(page)]
         if pages:
