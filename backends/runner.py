@@ -1,4 +1,4 @@
-"""Run a partitioned model: each part in a runtime of its own."""
+"""Run a model in its runtime, or a partitioned one: each part in a runtime of its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from serde.api.run_model import RunnableModel
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError, suggest
+from serde.io.arrays import write_npz
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import within_command
 from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats
 from serde.verification.given_arrays import read_npz
 
-from .manifest import NAME, Manifest, PartInfo, read_manifest
+from .manifest import KINDS, NAME, Manifest, PartInfo, read_manifest
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
@@ -180,31 +182,66 @@ def _to_array(value: Any) -> Any:
     return value.numpy() if hasattr(value, "numpy") else value
 
 
-def run(
-    folder: str | os.PathLike[str], inputs: Feeds, runtimes: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Run a partitioned model once; ``Hybrid`` runs it several times.
+def prepare(model: Any, runtimes: Mapping[str, Any] | None = None, **options: Any) -> Any:
+    """A model loaded into its runtime, as a function of its inputs, to run several times.
 
     Args:
-        folder: what ``Partitioned.save`` wrote.
-        inputs: arrays by name.
-        runtimes: see ``Hybrid``.
+        model: a partitioned model, as ``Partitioned.save`` wrote it, or what ``load`` takes, which
+            runs in the framework of its format: MXNet, ONNX Runtime or TVM; a Graph in ONNX
+            Runtime.
+        runtimes: those of the parts, see ``Hybrid``.
+        options: those that a model is read with, such as ``params`` and ``outputs``.
 
     Raises:
-        MalformedFile: for a folder that is not as it was written. MissingDependency: for a part
-            whose runtime is not installed.
+        MissingDependency: where the framework is not installed.
     """
-    return Hybrid(folder, runtimes)(inputs)
+    if isinstance(model, (str, os.PathLike)) and _has_parts(Path(model)):
+        if options:
+            raise UsageError(f"{os.fspath(model)} is in parts: it takes no {', '.join(options)}")
+        return Hybrid(model, runtimes)
+    if runtimes:
+        raise UsageError(f"{model} is not in parts: leave runtimes out; its format decides")
+    return RunnableModel(model, **options)
+
+
+def _has_parts(path: Path) -> bool:
+    """Whether a folder has a manifest, parts without one, or no model at all."""
+    if not path.is_dir():
+        return False
+    names = {NAME, *(f"{kind}_*" for kind in KINDS)}
+    has_parts = any(True for name in names for _ in path.glob(name))
+    return has_parts or not any(f.matches(path) for f in installed_formats())
+
+
+def run(
+    model: Any, inputs: Any, runtimes: Mapping[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """The outputs of a model by name; ``prepare`` is for several runs.
+
+    Args:
+        model, runtimes, options: as for ``prepare``.
+        inputs: arrays by name; one array where there is one input.
+
+    Raises:
+        UsageError: for inputs that the model does not take. MissingDependency: for a runtime that
+            is not installed. MalformedFile: for parts that are not as they were written.
+    """
+    return dict(prepare(model, runtimes, **options)(inputs))
 
 
 @within_command()
 def run_files(
-    folder: str | os.PathLike[str], data: str, target: str, runtimes: Mapping[str, Any]
-) -> dict[str, Array]:  # fmt: skip
-    """Run a partitioned model on the arrays of one ``.npz`` file, and write another."""
-    outputs = run(folder, read_npz(data), runtimes)
-    if lists := [n for n, v in outputs.items() if not isinstance(v, np.ndarray)]:
-        raise UsageError(f"the output {lists[0]!r} is a sequence, which an .npz file cannot hold")
-    with Replacing(target) as files, files.open(target) as out:
-        np.savez(out, allow_pickle=False, **outputs)
+    model: str, data: str, target: str | None, runtimes: Mapping[str, Any], **options: Any
+) -> dict[str, Any]:
+    """Run a model on the arrays of one ``.npz`` file, which may have others, and write another."""
+    runnable, arrays = prepare(model, runtimes, **options), read_npz(data)
+    if isinstance(runnable, RunnableModel):
+        arrays = runnable.select_inputs(arrays)
+    outputs = dict(runnable(arrays))
+    if target is not None:
+        if lists := [n for n, v in outputs.items() if not isinstance(v, np.ndarray)]:
+            reason = "is a sequence, which an .npz file cannot hold"
+            raise UsageError(f"the output {lists[0]!r} {reason}")
+        with Replacing(target) as files, files.open(target) as out:
+            write_npz(out, outputs)
     return outputs

@@ -42,6 +42,7 @@ _PUBLIC = {
     "import_": "serde.api.live_objects",
     "load": "serde.pipeline",
     "partition": "serde.backends.partition",
+    "prepare": "serde.backends.runner",
     "rename": "serde.api.composition",
     "run": "serde.backends.runner",
     "save": "serde.pipeline",

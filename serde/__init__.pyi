@@ -12,6 +12,7 @@ from serde.api.composition import rename as rename
 from serde.api.composition import select as select
 from serde.api.report import Report as Report
 from serde.backends.parts import Partitioned
+from serde.backends.runner import prepare as prepare
 from serde.backends.runner import run as run
 from serde.errors import ConversionError as ConversionError
 from serde.errors import InvalidGraph as InvalidGraph
@@ -66,8 +67,8 @@ def check(
     params: Any = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,
@@ -121,8 +122,8 @@ def convert(
     params: Any = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,
@@ -171,8 +172,8 @@ def export(
     max_growth: int | None = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,
@@ -221,8 +222,8 @@ def import_(
     params: Any = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,
@@ -258,8 +259,8 @@ def load(
     params: Any = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,
@@ -300,8 +301,8 @@ def partition(
     params: Any = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,
@@ -359,8 +360,8 @@ def verify(
     max_growth: int | None = None,
     ignore_extra: bool | None = None,
     integers: str | None = None,
-    rules: Any = None,
     random: str | None = None,
+    rules: Any = None,
     epoch: int | None = None,
     match_params: bool | None = None,
     nms: str | None = None,

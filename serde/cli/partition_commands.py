@@ -1,4 +1,4 @@
-"""The commands that concern backends: ``partition``, ``run``, and ``check --backend``."""
+"""The commands that concern backends: ``partition`` and ``check --backend``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 
 from serde.cli.context import DONE, FAILED
 from serde.cli.options import (
-    DEBUG,
     SOURCE,
     DocumentedCommand,
     add_isolation,
@@ -22,7 +21,6 @@ from serde.cli.options import (
 )
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_not_compared, show_verification
-from serde.errors import UsageError
 from serde.io.command_files import active_files
 from serde.plugins import STANDARD, remainder_formats
 from serde.plugins.options import PartitionOptions
@@ -92,7 +90,7 @@ def partition(
     active_files().enter(data or "")  # it is read when the parts are written
     kwargs = {k: v for k, v in options.items() if v is not None}
     kwargs["format"] = kwargs.pop("from_format", None)
-    named = _parse_runtimes(runtimes)
+    named = parse_runtimes(runtimes)
     split = cut_model(source, backend, **kwargs)
     manifest = split.save(folder, remainder)
     if svg:
@@ -113,7 +111,7 @@ def partition(
     context.exit(DONE if done.ok else FAILED)
 
 
-def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
+def parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
     """Runtimes by role or part, of ``ROLE=NAME``."""
     runtimes = {}
     for pair in pairs:
@@ -122,24 +120,3 @@ def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
             raise click.BadParameter(f"{pair!r} is not ROLE=NAME")
         runtimes[role] = name
     return runtimes
-
-
-@click.command(cls=DocumentedCommand)
-@click.argument("folder", metavar="DIR")
-@add_option("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
-@add_option("-o", "--output", "target", required=True, metavar="NPZ",
-            help="The outputs, an array for each name.")  # fmt: skip
-@add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
-            help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
-            details="Those of their formats if left out.")  # fmt: skip
-@DEBUG
-def run(folder: str, data: str, target: str, runtimes: tuple[str, ...], debug: bool) -> None:
-    """Run a partitioned model, each part in its runtime."""
-    from serde.backends.runner import run_files
-
-    if not target.endswith(".npz"):
-        raise UsageError(f"the outputs are an .npz file, and not {target!r}")
-    claim_output(target)
-    outputs = run_files(folder, data, target, _parse_runtimes(runtimes))
-    for name, array in outputs.items():
-        print_line(f"  {name}: {array.dtype} {list(array.shape)}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping
-from typing import Any
-from zipfile import BadZipFile, ZipFile
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -53,6 +53,14 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
 def _read_member(archive: ZipFile, name: str) -> Array:
     with archive.open(name) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def write_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
+    """Write an ``.npz`` file: arrays of any names, the same bytes for the same arrays."""
+    with ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
 def to_tensors(params: Any) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Union, cast
@@ -25,6 +26,7 @@ Shape = tuple[Dim, ...]
 DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+RUNNER = "serde.api.run_model"  # what runs graphs is above the IR: named as entry points are
 
 
 def _empty() -> Mapping[str, Any]:
@@ -343,6 +345,11 @@ class Graph:
         count = Counter(chain.from_iterable(self._reads()))
         del count[None]
         return cast("Counter[Value]", count)
+
+    def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
+        """The outputs by name, for arrays in order or by name, as ``serde.run`` gives them."""
+        run: Callable[..., dict[str, Any]] = import_module(RUNNER).run_graph
+        return run(self, *arrays, **named)
 
     def __str__(self) -> str:
         return print_graph(self)

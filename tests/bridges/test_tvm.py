@@ -42,6 +42,10 @@ def test_verifies(results: dict[str, Any]) -> None:
     assert results["verified_printed_names"] is True
 
 
+def test_runs(results: dict[str, Any]) -> None:
+    assert max(results["run_models"]) < CLOSE
+
+
 def test_commands(results: dict[str, Any]) -> None:
     (converted, text), (checked, listing), (inspected, shown) = results["commands"]
     assert (converted, checked, inspected) == (0, 0, 0)

@@ -129,6 +129,16 @@ def verified_printed_names():
     return serde.convert("names.onnx", "names.relay", verify=True).ok
 
 
+def run_models():
+    """A live module and a file, each in TVM."""
+    expected = np.maximum(X @ WEIGHT.T, 0)
+    outputs = [
+        serde.run(MODULE, {"x": X}, params=PARAMS),
+        serde.run("m.relay", X, params="m.params"),
+    ]
+    return [float(np.abs(next(iter(each.values())) - expected).max()) for each in outputs]
+
+
 def commands():
     """The command line, from the files of ``verified_files``."""
     results = []
@@ -146,7 +156,7 @@ def commands():
 CASES = (
     export, exported_arrays, exported_bound, exported_function, check, refuse, inspect,
     verified_live, verified_files, verified_names, verified_printed_names,
-    commands,
+    run_models, commands,
 )  # fmt: skip
 
 for case in CASES:

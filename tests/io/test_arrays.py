@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from onnx.numpy_helper import to_array
 import serde
 from serde.errors import SerdeError, UsageError
 from serde.formats.mxnet.io.params import read_params
+from serde.io.arrays import write_npz
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 RELAY = """#[version = "0.0.5"]
@@ -113,3 +115,15 @@ def test_arrays_of_a_relay_file_that_it_lacks_are_refused(tmp_path):
 def test_they_are_verified_with(symbol, arrays, tmp_path):
     report = serde.convert(symbol, tmp_path / "m.onnx", params=arrays, verify=True)
     assert report.verification.ok
+
+
+def test_npz_files_have_any_names_and_the_same_bytes():
+    arrays = {"file": np.arange(3), "a/b": np.array(2.5), "allow_pickle": np.array([[True]])}
+    files = [io.BytesIO(), io.BytesIO()]
+    for file in files:
+        write_npz(file, arrays)
+    assert files[0].getvalue() == files[1].getvalue()
+    with np.load(io.BytesIO(files[0].getvalue())) as read:
+        assert {n: read[n].tolist() for n in read} == {n: a.tolist() for n, a in arrays.items()}
+    with pytest.raises(ValueError, match="Object arrays"):
+        write_npz(io.BytesIO(), {"x": np.array([None])})

@@ -73,7 +73,7 @@ def run_script(script: Path, folder: Path, *arguments: str) -> list[Any]:
     ``folder``, with the folder of TVM's packages before the arguments; skips the running test, with the reason, where TVM's Python is another.
     """
     ask("ops")
-    place = Path(os.environ["SERDE_TVM"])
+    place = Path(os.environ["SERDE_TVM"]).resolve()
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site = place / "v" / "lib" / version / "site-packages"
     if not site.is_dir():

@@ -1,0 +1,48 @@
+"""``serde run``: what a model computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.cli.options import DocumentedCommand, add_option, claim_output, give
+from serde.cli.partition_commands import parse_runtimes
+from serde.cli.printing import print_line
+from serde.errors import UsageError
+from serde.plugins import format_names
+
+
+@click.command(cls=DocumentedCommand)
+@click.argument("model")
+@add_option("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
+@add_option("-o", "--output", "target", metavar="NPZ",
+            help="The outputs, an array for each name; they are only described if left out.",
+            )  # fmt: skip
+@add_option("--params", metavar="FILE", help="The parameters, if not beside the model.")
+@add_option("--outputs", metavar="NAMES",
+            callback=lambda c, p, v: None if v is None else [n.strip() for n in v.split(",")],
+            help="End at these values, separated by commas.")  # fmt: skip
+@add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
+            help="The model's format, where its content does not tell.")  # fmt: skip
+@add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
+            help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
+            details="Those of their formats if left out.")  # fmt: skip
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+def run(
+    model: str, data: str, target: str | None, runtimes: tuple[str, ...], debug: bool,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Run MODEL in the framework of its format, or a partitioned one in its runtimes."""
+    from serde.backends.runner import run_files
+
+    if target is not None:
+        if not target.endswith(".npz"):
+            raise UsageError(f"the outputs are an .npz file, and not {target!r}")
+        claim_output(target)
+    outputs = run_files(model, data, target, parse_runtimes(runtimes), **give(**options))
+    for name, array in outputs.items():
+        if isinstance(array, list):
+            print_line(f"  {name}: a sequence of {len(array)}")
+        else:
+            print_line(f"  {name}: {array.dtype} {list(array.shape)}")

@@ -1,0 +1,56 @@
+"""``serde run``: a model on the arrays of a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from serde.cli.commands import main
+from tests.onnx_live import model_of
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    body = "g (float[2,3] x) => (float[2,3] file) { t = Relu(x)\n file = Neg(t) }"
+    onnx.save(model_of(body, 13), "m.onnx")
+    np.savez("in.npz", x=X)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["run", *arguments])
+
+
+def test_outputs_are_described_and_written(workplace):
+    result = run("m.onnx", "--data", "in.npz", "-o", "out.npz")
+    assert (result.exit_code, result.output) == (0, "  file: float32 [2, 3]\n")
+    with np.load("out.npz") as arrays:
+        np.testing.assert_array_equal(arrays["file"], -X)
+    assert run("m.onnx", "--data", "in.npz").output == result.output
+
+
+def test_values_inside(workplace):
+    result = run("m.onnx", "--data", "in.npz", "--outputs", "t", "-o", "out.npz")
+    assert result.output == "  t: float32 [2, 3]\n"
+    with np.load("out.npz") as arrays:
+        np.testing.assert_array_equal(arrays["t"], X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["m.onnx", "--data", "in.npz", "-o", "out.txt"], 2, "are an .npz file"),
+        (["none.onnx", "--data", "in.npz"], 3, "none.onnx"),
+        (["m.onnx"], 2, "--data"),
+        (["m.onnx", "--data", "in.npz", "--runtime", "remainder=onnxruntime"], 2, "not in parts"),
+        (["m.onnx", "--data", "in.npz", "-o", "in.npz"], 2, "in.npz"),
+    ],
+)  # fmt: skip
+def test_refusals(workplace, arguments, code, message):
+    result = run(*arguments)
+    assert result.exit_code == code and message in result.output
