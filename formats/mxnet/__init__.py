@@ -94,4 +94,5 @@ FORMAT = Format.in_package(
     write_options=MxnetWriteOptions,
     encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),
     check_target=Deferred("serde.formats.mxnet.io.symbol_writer:check_target"),
+    read_arrays=Deferred("serde.formats.mxnet.io.params:read_arrays"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.plugins import Format
+from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
 from .io.magic import matches
@@ -40,4 +40,5 @@ FORMAT = Format.in_package(
     matches=matches,
     read_options=RelayReadOptions,
     write_options=RelayWriteOptions,
+    read_arrays=Deferred("serde.formats.relay.io.params:read_arrays"),
 )

@@ -37,7 +37,7 @@ MODULES = {  # of each command, beside this one
     "check": "check", "compare": "compare", "completion": "completion", "convert": "convert",
     "formats": "listings", "inspect": "inspection", "join": "editing", "migrate": "migrate",
     "ops": "listings", "partition": "partition_commands", "repair": "editing",
-    "run": "run", "verify-hash": "inspection", "wrap": "editing",
+    "run": "run", "verify-hash": "inspection", "view": "view", "wrap": "editing",
 }  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,36 +17,32 @@ from serde.cli.options import (
     give,
 )
 from serde.cli.printing import print_line, print_lines
-from serde.cli.show import show_model
+from serde.cli.show import describe_weights, show_model, show_notes
+
+if TYPE_CHECKING:
+    from serde.api.inspection import Inspection
 
 
 @click.command(cls=DocumentedCommand)
 @SOURCE
 @add_read_options()
-@add_option("--values", is_flag=True, help="List every value: names --outputs takes.")
+@add_option("--values", is_flag=True,
+            help="List every value, which --outputs takes, and every weight with statistics.",
+            )  # fmt: skip
 @add_option("--json", "as_json", is_flag=True, help="Print JSON.")
 @add_isolation
 def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
-    """Show what SOURCE holds: inputs, outputs, operators, weights."""
-    from serde import api
-    from serde.api.report import Report
-    from serde.ir.printer import show_value
+    """Show what SOURCE holds: inputs, outputs, operators, weights.
 
-    kwargs = give(**options)
-    graph, name = api.read(source, **kwargs)
-    report = Report(source, "", name, "")
-    report.describe(graph)
+    A file of parameters alone is listed.
+    """
+    from serde.api.inspection import inspect_model
+
+    found = inspect_model(source, all_values=values, **give(**options))
     if as_json:
-        print_lines(report.to_json())
+        print_lines(json.dumps(found.to_json(values), indent=2))
         return
-    version = graph.metadata.get(f"{name}.version") or (
-        "" if graph.domain else f"opset {graph.opset}"
-    )
-    print_line(f"{source}: {f'{name} {version}'.strip()}, {len(graph.nodes)} nodes")
-    show_model(report)
-    if values:
-        for node in graph.nodes:
-            print_line(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
+    show_inspection(found, values)
 
 
 @click.command("verify-hash", cls=DocumentedCommand)
@@ -56,3 +53,25 @@ def verify_hash(source: str, debug: bool) -> None:
     from serde.verification.weights_hash import verify_hash as verified
 
     print_line(f"{source}: the weights have SHA-256 {verified(source)}, as written")
+
+
+def show_inspection(found: Inspection, has_values: bool) -> None:
+    """Print what a source holds."""
+    from serde.ir.printer import show_value
+
+    graph, title = found.graph, f"{found.format} {found.version}".strip()
+    if graph is None:
+        print_line(f"{found.source}: parameters of {title}, {len(found.weights)} arrays")
+        print_line(f"  {describe_weights(found)}")
+    else:
+        print_line(f"{found.source}: {title}, {len(graph.nodes)} nodes")
+        show_model(found)
+    for node in graph.ordered_nodes() if graph is not None and has_values else ():
+        print_line(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
+    if has_values:
+        for weight, statistics in found.measure_weights():
+            print_line(f"  weight {show_value(weight)}{f': {statistics}' if statistics else ''}")
+    elif graph is None:
+        for weight in found.weights:
+            print_line(f"  {show_value(weight)}")
+    show_notes(found)

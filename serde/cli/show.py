@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from serde.cli.printing import print_line, style
+from serde.ir.weights import show_size
 from serde.plugins import describe_next_step
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ def show_next_step(report: Report) -> None:
         print_line(style("next", "cyan"), f": {step}")
 
 
-def show_notes(report: Report) -> None:
+def show_notes(report: Any) -> None:
     """Print what was decided."""
     for note in report.notes:
         print_line(style("note", "yellow"), f": {note}")
 
 
-def show_model(report: Report) -> None:
+def show_model(report: Any) -> None:
     """Print inputs, outputs, operators and weights."""
     for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
         for entry in entries:
@@ -54,7 +55,12 @@ def show_model(report: Report) -> None:
     print_line(
         f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
     )
-    print_line(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
+    print_line(f"  {describe_weights(report)}")
+
+
+def describe_weights(report: Any) -> str:
+    """How many numbers a model has, and their size."""
+    return f"weights {report.parameters:,} numbers, {show_size(report.weight_bytes)}"
 
 
 def show_verification(verification: Any, err: bool = False) -> None:

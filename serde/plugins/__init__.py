@@ -14,7 +14,7 @@ from typing import Any
 from serde.errors import MalformedFile, UnknownFormat, UsageError, suggest
 from serde.io.sniff import read_head, refuse_other_file
 from serde.io.user_code import refuse_exits
-from serde.ir.graph import EMPTY, Graph
+from serde.ir.graph import EMPTY, Graph, Tensor
 from serde.plugins.consumer import Consumer
 from serde.plugins.deferred import Deferred
 from serde.plugins.options import HUB, ReadOptions, WriteOptions, list_options, names_of
@@ -49,6 +49,8 @@ class Format:
             ``{stem}`` stand for its path, and each option of writing for its value.
         can_be_remainder: whether a partitioned model can have its remainder in this format.
         runtime: the name of what runs its files, if anything does.
+        read_arrays: ``(path) -> Mapping[str, Tensor]``, the arrays of a file that holds nothing
+            else, or None for other files.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Format:
     next_step: str | Mapping[str, str] = ""
     can_be_remainder: bool = False
     runtime: str = ""
+    read_arrays: Callable[[Path], Mapping[str, Tensor] | None] | None = None
 
     @classmethod
     def in_package(cls, package: str, **fields: Any) -> Format:

@@ -37,7 +37,7 @@ def test_the_readme_works_as_pasted(checkout):
     first, _, commands = blocks(README, "sh")
     assert ".venv" in first and "pip install" in first
     names = re.findall(r"^serde (\S+)", commands, re.MULTILINE)
-    assert {"inspect", "check", "convert", "migrate"} <= {*names}
+    assert {"view", "check", "convert", "migrate"} <= {*names}
     printed = paste(checkout, "sh", "-e", text=commands)
     assert ": pass\n" in printed and "everything converts to onnx" in printed
     for path in re.findall(r"(?:-o|--report) (\S+)", commands):

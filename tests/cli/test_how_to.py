@@ -90,6 +90,7 @@ PAGES = {
     "how-to/dynamic-shapes": nothing,
     "how-to/fix-a-failure": nothing,
     "how-to/large-and-untrusted-files": nothing,
+    "how-to/look-into-a-model": nothing,
     "how-to/migrate-many-models": nothing,
     "how-to/quantized-models": quantize_digits,
     "how-to/read-a-report": nothing,

@@ -55,7 +55,7 @@ COMMANDS = (
     "verify-hash a.onnx", "convert a.onnx -o o.onnx --verify layers", "EVIL", "inspect --EVIL",
     "convert a.onnx -o EVIL/o.onnx", "convert a.onnx -o EVIL", "convert a.onnx -o o.onnx --data FILE",
     "check a.onnx --backend EVIL", "wrap a.onnx -o o.onnx --pre EVIL:f", "join a.onnx bad.onnx -o j.onnx",
-    "run FILE --data FILE -o o.npz", "check a.onnx --to EVIL", "convert a.onnx -o o.onnx --report EVIL",
+    "view a.onnx --no-browser -o v.html", "run a.onnx --data FILE", "run FILE --data FILE -o o.npz", "check a.onnx --to EVIL", "convert a.onnx -o o.onnx --report EVIL",
 )  # fmt: skip
 
 

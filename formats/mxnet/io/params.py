@@ -23,13 +23,14 @@ import struct
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.arrays import to_tensors
-from serde.io.sniff import HEAD, file_id, open_regular
+from serde.io.sniff import HEAD, file_id, open_regular, read_head
 from serde.io.tensor_bytes import map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
@@ -103,6 +104,19 @@ def read_params(
             finally:
                 view.release()
                 buffer.release()
+
+
+def read_arrays(path: Path) -> dict[str, Tensor] | None:
+    """The arrays of a parameter file by the names it has; None for other files."""
+    if not path.is_file():
+        return None
+    head = read_head(path)
+    is_zip = path.suffix == ".params" and head.startswith(ZIP_MAGICS)
+    if not (is_zip or looks_like_params(head)):
+        return None
+    params = read_params(path)
+    names = params.names or [str(at) for at in range(len(params.tensors))]
+    return dict(zip(names, params.tensors, strict=True))
 
 
 def parse_params(data: bytes, name: str) -> Params:

@@ -10,6 +10,7 @@ import os
 import struct
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
@@ -20,7 +21,7 @@ from serde.io.tensor_bytes import map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .. import ndarray
-from .magic import EMPTY_ZIP, PARAMS_MAGIC, ZIP
+from .magic import EMPTY_ZIP, PARAMS_MAGIC, ZIP, kind_of
 
 WORD = struct.Struct("<Q")
 
@@ -39,6 +40,11 @@ def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         if start[:4] in (ZIP, EMPTY_ZIP):
             return _read_npz(path)
         return _Reader(path, file, os.fstat(file.fileno()).st_size).read_params()
+
+
+def read_arrays(path: Path) -> dict[str, Tensor] | None:
+    """The arrays of a file of parameters; None for other files."""
+    return read_params(path) if kind_of(path) == "params" else None
 
 
 def map_tensor(dtype: DType, shape: tuple[int, ...], where: FileSlice) -> Tensor:

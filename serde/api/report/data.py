@@ -16,6 +16,7 @@ from serde.errors import Problem, UsageError
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 from serde.ir.picture.outline import Outline, make_outline
+from serde.ir.weights import find_weights
 
 SCHEMA = 1  # version of the JSON; fields may be added to it
 SUFFIXES = ("html", "md", "json")
@@ -66,11 +67,11 @@ class ReportData:
 
     def describe(self, graph: Graph) -> None:
         """Enter what the result looks like."""
-        self.inputs = [_entry(v) for v in graph.inputs]
-        self.outputs = [_entry(v) for v in graph.outputs]
+        self.inputs = [describe_value(v) for v in graph.inputs]
+        self.outputs = [describe_value(v) for v in graph.outputs]
         self.operators = count_operators(graph)
         self.outline, self.unconverted = make_outline(graph), None
-        tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
+        tensors = [v.tensor for v in find_weights(graph) if v.tensor is not None]
         self.parameters = sum(t.size for t in tensors)
         self.weight_bytes = sum(t.nbytes for t in tensors)
 
@@ -128,7 +129,8 @@ def count_operators(graph: Graph) -> dict[str, int]:
     return dict(Counter(ops).most_common())
 
 
-def _entry(value: Value) -> dict[str, Any]:
+def describe_value(value: Value) -> dict[str, Any]:
+    """An input or an output as the report lists it."""
     dtype = value.dtype.value if value.dtype else None
     return {"name": value.name, "dtype": dtype, "shape": show_shape(value.shape)}
 

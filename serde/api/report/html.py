@@ -19,6 +19,7 @@ from serde.ir.graph import Graph
 from serde.ir.markup import escape
 from serde.ir.picture.outline import Outline, OutlineNode, select_near
 from serde.ir.picture.svg import MOST_DRAWN, draw, is_refused
+from serde.ir.weights import show_size
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
@@ -32,24 +33,24 @@ TOOLS = (("zoom-in", "+", "Zoom in"), ("zoom-out", "−", "Zoom out"),
 
 def render(report: ReportData) -> str:
     """The page of a report."""
-    outline, drawn = report.outline, _choose_drawn(report)
+    outline, drawn = report.outline, choose_drawn(report)
     verification = report.verification
     sections = [
         Section("summary", "Summary", _show_summary(report)),
         Section("refused", "What cannot be converted", _show_problems(report)),
         Section("verification", "Verification", show_outputs(verification) if verification else ""),
         Section("layers", "Layers", show_layers(getattr(verification, "layers", None))),
-        Section("interface", "Inputs and outputs", _show_interface(report)),
+        Section("interface", "Inputs and outputs", show_interface(report)),
         Section("operators", "Operators", _show_operators(report)),
         Section("notes", "Decisions and notes", make_list(report.notes)),
-        Section("graph", "Graph", _show_graph(report, drawn)),
+        Section("graph", "Graph", show_graph(report, drawn)),
         Section("options", "Options and time", _show_options(report)),
     ]
     data = {
-        "drawn": [_describe(n) for n in drawn.nodes] if drawn else [],
-        "others": _list_names(outline) if outline and drawn is not outline else {},
+        "drawn": [describe_node(n) for n in drawn.nodes] if drawn else [],
+        "others": list_names(outline) if outline and drawn is not outline else {},
     }
-    title = f"{_last_part(report.source)} → {_last_part(report.target) or report.target_format}"
+    title = f"{last_part(report.source)} → {last_part(report.target) or report.target_format}"
     subtitle = f"{report.source_format} to {report.target_format}"
     return render_page(title, subtitle, judge(report), sections, data)
 
@@ -59,7 +60,8 @@ def render_in_frame(report: ReportData) -> str:
     return render_frame(render(report))
 
 
-def _last_part(path: str) -> str:
+def last_part(path: str) -> str:
+    """The name of a file or folder."""
     return path.rstrip("/").rpartition("/")[2] or path
 
 
@@ -83,9 +85,7 @@ def _show_summary(report: ReportData) -> str:
         facts.append(("Nodes of the source", f"{before:,}", ""))
     if after and not report.problems:
         facts.append(("Nodes of the result", f"{after:,}", f"{len(report.operators)} operators"))
-        facts.append(
-            ("Weights", f"{report.weight_bytes / 1e6:,.1f} MB", f"{report.parameters:,} numbers")
-        )
+        facts.append(("Weights", show_size(report.weight_bytes), f"{report.parameters:,} numbers"))
     if seconds:
         facts.append(("Time", f"{seconds:.2f} s", ""))
     if report.files:
@@ -111,7 +111,8 @@ def _show_problem(problem: Problem) -> list[str]:
     ]  # fmt: skip
 
 
-def _show_interface(report: ReportData) -> str:
+def show_interface(report: ReportData) -> str:
+    """The table of inputs and outputs."""
     rows = [
         [kind, f"<code>{escape(e['name'])}</code>", e["dtype"] or "?", escape(e["shape"])]
         for kind, entries in (("input", report.inputs), ("output", report.outputs))
@@ -124,13 +125,14 @@ def _show_operators(report: ReportData) -> str:
     after = {} if report.problems else report.operators
     most = max([*report.source_operators.values(), *after.values()], default=1)
     columns = [
-        _show_counts(f"Before: {report.source_format}", report.source_operators, most, "bar"),
-        _show_counts(f"After: {report.target_format}", after, most, "bar new"),
+        show_counts(f"Before: {report.source_format}", report.source_operators, most, "bar"),
+        show_counts(f"After: {report.target_format}", after, most, "bar new"),
     ]
     return f'<div class="columns">{"".join(columns)}</div>' if any(columns) else ""
 
 
-def _show_counts(title: str, counts: Mapping[str, int], most: int, name: str) -> str:
+def show_counts(title: str, counts: Mapping[str, int], most: int, name: str) -> str:
+    """A table of how many nodes each operator has, with bars; nothing where there are none."""
     rows = (
         [escape(op), f"{n:,}",
          f'<span class="{name}" style="width:{BAR * n / most:.0f}px"></span>']
@@ -150,7 +152,7 @@ def _show_options(report: ReportData) -> str:
     return f'<div class="columns">{"".join(columns)}</div>' if columns else ""
 
 
-def _choose_drawn(report: ReportData) -> Outline | None:
+def choose_drawn(report: ReportData) -> Outline | None:
     """The part of the graph that is drawn: all of it, or what surrounds refused nodes."""
     outline = report.outline
     if outline is None or len(outline.nodes) <= MOST_DRAWN:
@@ -160,7 +162,8 @@ def _choose_drawn(report: ReportData) -> Outline | None:
     return select_near(outline, places, MOST_NEAR) if places else None
 
 
-def _show_graph(report: ReportData, drawn: Outline | None) -> str:
+def show_graph(report: ReportData, drawn: Outline | None) -> str:
+    """The picture of the part that is ``drawn``, with its tools, and a summary of the rest."""
     outline = report.outline
     if outline is None:
         return ""
@@ -208,7 +211,7 @@ def _scope_of(name: str) -> str:
     return name.rstrip("0123456789") or name
 
 
-def _describe(node: OutlineNode) -> list[Any]:
+def describe_node(node: OutlineNode) -> list[Any]:
     """What the page's script knows of a node that is drawn."""
     return [node.op, node.name, node.type, node.source, [*_show_attributes(node)]]
 
@@ -218,7 +221,7 @@ def _show_attributes(node: OutlineNode) -> Iterator[list[str]]:
         yield [name, "a subgraph" if isinstance(value, Graph) else show_attribute(value)]
 
 
-def _list_names(outline: Outline) -> dict[str, list[str]]:
+def list_names(outline: Outline) -> dict[str, list[str]]:
     """The names of nodes by operator, for the search."""
     names: dict[str, list[str]] = {}
     for node in outline.nodes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from serde.api.report.page import show_number
 from serde.errors import escape_controls
+from serde.ir.weights import show_size
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
@@ -25,7 +26,7 @@ def _lines(report: ReportData) -> Iterator[str]:
     yield (
         f"{report.source_format} to {report.target_format}, {'ok' if report.ok else 'not ok'}, "
         f"{seconds:.2f} s; {sum(report.operators.values()):,} nodes, {report.parameters:,} "
-        f"numbers, {report.weight_bytes / 1e6:,.1f} MB of weights."
+        f"numbers, {show_size(report.weight_bytes)} of weights."
     )
     if report.problems:
         yield from _section("What cannot be converted")

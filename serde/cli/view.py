@@ -1,0 +1,52 @@
+"""``serde view``: a model as a page in the browser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serde.cli.options import RenamingCommand, add_option, add_read_options, claim_output, give
+from serde.cli.printing import print_line
+from serde.errors import UsageError
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@add_option("-o", "--output", "target", metavar="FILE",
+            help="The page to write; one in a temporary folder if left out.")  # fmt: skip
+@add_option("--no-browser", is_flag=True, help="Write the page and print its path only.")
+@add_read_options()
+def view(
+    source: str, target: str | None, no_browser: bool, debug: bool, **options: Any
+) -> None:  # fmt: skip
+    """Show SOURCE in the browser: its graph, types, shapes, and weights with histograms.
+
+    The page is one file, which loads nothing and opens without a network.
+    """
+    from serde.api.inspection import inspect_model
+    from serde.api.report.data import write_text
+    from serde.api.report.view import render_view
+
+    if target is not None:
+        if not target.endswith((".html", ".htm")):
+            raise UsageError(f"the page is an .html file, and not {target!r}")
+        claim_output(target)
+    page = render_view(inspect_model(source, all_values=True, **give(**options)))
+    path = Path(target or choose_path(source)).absolute()
+    write_text(path, page)
+    print_line(os.fspath(path))
+    if not no_browser:
+        import webbrowser
+
+        if not webbrowser.open(path.as_uri()):
+            print_line("no browser was found: open this file in one", err=True)
+
+
+def choose_path(source: str) -> str:
+    """A file in a temporary folder of its own."""
+    stem = Path(source).name.removesuffix(".json").removesuffix("-symbol") or "model"
+    return os.path.join(tempfile.mkdtemp(prefix="serde-view-"), f"{stem}.html")

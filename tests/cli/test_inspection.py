@@ -1,0 +1,46 @@
+"""``serde inspect``: models and files of parameters, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from click.testing import CliRunner
+
+from serde.cli.commands import main
+from tests.onnx_live import DIGITS
+
+
+def inspect(*arguments):
+    result = CliRunner().invoke(main, ["inspect", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_types_of_mxnet_are_inferred():
+    lines = inspect(DIGITS).splitlines()
+    assert "  input  data: float32 (N, 1, H, W)" in lines
+    assert "  output softmax_output: float32 (N, 10)" in lines
+    assert "  weights 21,722 numbers, 86.9 KB" in lines
+
+
+def test_values_and_weights():
+    text = inspect(DIGITS, "--values", "--input", "data=1,1,8,8")
+    assert "  Convolution: %conv1_output: float32[1,16,8,8]\n" in text
+    pattern = (
+        r"  weight %fc1_weight: float32\[32,512\]: min -0\.51, max .*, mean .*, std 0\.09592\n"
+    )
+    assert re.search(pattern, text)
+
+
+def test_parameters_alone():
+    text = inspect(DIGITS / "digits-0010.params")
+    assert "parameters of mxnet, 15 arrays\n  weights 21,722 numbers" in text
+    assert "  %aux:bn1_moving_mean: float32[16]\n" in text
+    assert "name the model's file" in text
+
+
+def test_json_is_of_lists():
+    read = json.loads(inspect(DIGITS, "--json", "--values"))
+    assert read["outputs"][0]["shape"] == ["N", 10]
+    assert {len(w["statistics"]["histogram"]) for w in read["weights"]} == {24}
