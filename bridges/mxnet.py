@@ -30,7 +30,7 @@ from serde.plugins import Bridge, Completion
 from .mxnet_export import data_inputs, export_model
 from .mxnet_feeds import Internals, complete, find_changes
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
-from .mxnet_run import FLOATS, Model, begin_at, cut_at_outputs, run_symbol, with_plain_labels
+from .mxnet_run import FLOATS, Model, PreparedSymbol, begin_at, cut_at_outputs, with_plain_labels
 from .numpy_compat import mend_mxnet, restore
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def prepare(
     )
     if kernels == "plain":
         return partial(_run_without_onednn, model)
-    return partial(run_symbol, mx, symbol, model)
+    return PreparedSymbol(mx, symbol, model)
 
 
 def _decode_source(
@@ -263,7 +263,7 @@ def complete_feeds(source: Any, **options: Any) -> Completion | None:
 
 
 def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
-    """``run_symbol`` in a process where MXNet does not use oneDNN."""
+    """The outputs in a process where MXNet does not use oneDNN."""
     with tempfile.TemporaryDirectory() as folder:
         names = {
             "arrays": list(model.arrays), "feeds": list(feeds), "needed": sorted(model.needed)
@@ -295,7 +295,7 @@ def run_folder(folder: str) -> None:
     mx = import_mxnet()
     model = Model((at / "symbol.json").read_text(), arrays, names["needed"])
     symbol = mx.sym.load_json(model.text)
-    np.savez(at / "results.npz", *run_symbol(mx, symbol, model, feeds))
+    np.savez(at / "results.npz", *PreparedSymbol(mx, symbol, model)(feeds))
 
 
 def _load_arrays(path: Path) -> list[np.ndarray[Any, Any]]:

@@ -23,17 +23,59 @@ class Model(NamedTuple):
     needed: Collection[str]
 
 
-def run_symbol(mx: ModuleType, symbol: Any, model: Model, feeds: Any) -> list[Any]:
-    """The outputs of a symbol in inference mode.
+class PreparedSymbol:
+    """A symbol as a function of the feeds, which gives its outputs in inference mode.
 
-    Raises:
-        SerdeError: where MXNet refuses the inputs, or a parameter has no array.
+    Arrays become MXNet's once for feeds of the same shapes and types; auxiliary states, which
+    custom operators may change, at each run.
     """
-    try:
-        return _outputs(mx, symbol, model, feeds)
-    except mx.base.MXNetError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
+
+    def __init__(self, mx: ModuleType, symbol: Any, model: Model) -> None:
+        self.mx, self.symbol, self.model = mx, symbol, model
+        self.names = symbol.list_inputs()
+        self.states = frozenset(symbol.list_auxiliary_states())
+        self._key: Any = None
+        self._arrays: dict[str, Any] = {}
+        self._tensors: dict[str, Any] = {}
+        self._op: Any = None
+
+    def __call__(self, feeds: Any) -> list[Any]:
+        """The outputs.
+
+        Raises:
+            SerdeError: where MXNet refuses the inputs, or a parameter has no array.
+        """
+        try:
+            return self._run(feeds)
+        except self.mx.base.MXNetError as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            reason = f"MXNet cannot run the model on these inputs: {lines[-1]}"
+            raise SerdeError(reason) from error
+
+    def _run(self, feeds: Any) -> list[Any]:
+        mx = self.mx
+        if not mx.util.is_np_shape():  # which has no tensors without axes
+            feeds = {n: np.reshape(a, 1) if np.ndim(a) == 0 else a for n, a in feeds.items()}
+        feeds = {n: np.asarray(a) for n, a in feeds.items()}
+        key = [(n, a.shape, a.dtype) for n, a in feeds.items()]
+        if key != self._key:
+            self._bind(feeds)
+            self._key = key
+        changing = {n: mx.nd.array(a, dtype=a.dtype) for n, a in feeds.items() if n in self.names}
+        changing |= {n: mx.nd.array(a, dtype=a.dtype) for n, a in self._arrays.items()}
+        tensors = {**self._tensors, **changing}
+        with mx.autograd.predict_mode():
+            result = self._op(*(tensors[n] for n in self.names))
+        return [y.asnumpy() for y in (result if isinstance(result, list) else [result])]
+
+    def _bind(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Make the tensors that all runs on feeds of these shapes and types share."""
+        mx, fixed = self.mx, _bind_arrays(self.mx, self.symbol, self.model, feeds)
+        self._arrays = {n: a for n, a in fixed.items() if n in self.states}
+        self._tensors = {
+            n: mx.nd.array(a, dtype=a.dtype) for n, a in fixed.items() if n not in self.states
+        }
+        self._op = mx.nd.CachedOp(self.symbol)
 
 
 def cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
@@ -92,30 +134,31 @@ def _add_variables(symbol: dict[str, Any], names: Sequence[str]) -> None:
     symbol.pop("node_row_ptr", None)
 
 
-def _outputs(mx: ModuleType, symbol: Any, model: Model, feeds: Any) -> list[Any]:
+def _bind_arrays(
+    mx: ModuleType, symbol: Any, model: Model, feeds: Mapping[str, np.ndarray[Any, Any]]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of the variables that are no feeds, in the types that MXNet gives them."""
     values = {**model.arrays, **feeds}
     names = symbol.list_inputs()
     if absent := [n for n in names if n in model.needed and n not in values]:
         raise SerdeError(
             f"MXNet cannot run the model: {', '.join(map(repr, absent))} has no array. "
-            "Give the file of the parameters with --params"
+            "Give it among the inputs, or the file of the parameters with --params"
         )
-    if not mx.util.is_np_shape():  # which has no tensors without axes
+    if not mx.util.is_np_shape():
         values = {n: np.reshape(a, 1) if np.ndim(a) == 0 else a for n, a in values.items()}
     shapes = {n: a.shape for n, a in values.items() if n in set(names)}
     arguments, _, states = symbol.infer_shape_partial(**shapes)
     every = symbol.list_arguments() + symbol.list_auxiliary_states()
     inferred = dict(zip(every, [*arguments, *states], strict=True))
     types = _infer_types(mx, symbol, {n: a for n, a in feeds.items() if n in set(names)})
-    tensors: dict[str, Any] = {}
+    fixed = {}
     for name in names:
-        array = values.get(name)
-        array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
-        dtype = array.dtype if name in feeds else _cast_type(array.dtype, types.get(name))
-        tensors[name] = mx.nd.array(array, dtype=dtype)
-    with mx.autograd.predict_mode():
-        result = mx.nd.CachedOp(symbol)(*(tensors[n] for n in names))
-    return [y.asnumpy() for y in (result if isinstance(result, list) else [result])]
+        if name not in feeds:
+            array = values.get(name)
+            array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
+            fixed[name] = array.astype(_cast_type(array.dtype, types.get(name)), copy=False)
+    return fixed
 
 
 def _infer_types(mx: ModuleType, symbol: Any, feeds: Mapping[str, Any]) -> dict[str, Any]:

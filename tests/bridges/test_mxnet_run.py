@@ -88,7 +88,7 @@ def test_a_missing_parameter_is_not_zeros(tmp_path) -> None:
     arrays = {n: a for n, a in ARRAYS.items() if n != "b_weight"}
     path = save(tmp_path, arrays)
     feeds = {"data": array(2, 5)}
-    with pytest.raises(SerdeError, match="'b_weight' has no array. Give the file"):
+    with pytest.raises(SerdeError, match="'b_weight' has no array. Give it among"):
         bridge.run(path, feeds)
     (got,) = bridge.run(path, {**feeds, "b_weight": ARRAYS["b_weight"]})
     (expected,) = run_symbol(
