@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.api.report import Report
+from serde.api.report.data import measure_files
 from serde.errors import Unconvertible
 from serde.io.atomic_write import check_target
 from serde.io.command_files import active_files, within_command
@@ -123,6 +124,8 @@ def convert(
         with within_budget():
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading, defaults)
+                if isinstance(source, (str, os.PathLike)):
+                    report.source_bytes = measure_files(graph.list_files() | files.list_read())
             with _time_stage(report, "convert", progress):
                 graph = rename(graph, writing.get("rename"))
                 report.notes = list(graph.notes)
@@ -150,6 +153,7 @@ def convert(
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
     with _time_stage(report, Stage("write", os.fspath(target), total), progress):
         report.files = encode(into, lowered, Path(target), writing)
+    report.result_bytes = measure_files(report.files)
     report.describe(lowered)
     if run is not None:
         from serde.verification import compare_result, compare_run_layers

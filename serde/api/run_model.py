@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -28,16 +28,23 @@ RUN_OPSET = 21  # at which graphs of the IR are run
 class RunnableModel:
     """A model as a function of its inputs: ``model(x)``, ``model({"data": x})``, ``model(data=x)``.
 
-    ``inputs`` and ``outputs`` are its Values, whose names are those of the file.
+    ``inputs`` and ``outputs`` are its Values, whose names are those of the file; ``runtime`` is the
+    name of the bridge that runs it. ``threads`` is how many the runtime has, if it can be told.
     """
 
-    def __init__(self, source: Any, *, from_format: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, source: Any, *, from_format: str | None = None, threads: int | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
         with within_command():
             graph, name = read(source, from_format=from_format, **options)
         bridge = _find_bridge(source, name)
+        self.runtime = bridge.name
         self._load = partial(load, source, format=from_format, **options)
         self.inputs, self.outputs = graph.inputs, graph.outputs
-        self._run = _prepare(bridge, source, options)
+        self._run = _prepare(
+            bridge, source, options, {} if threads is None else {"threads": threads}
+        )
 
     def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
         """The outputs by name.
@@ -62,6 +69,10 @@ class RunnableModel:
         if len(results) != len(self.outputs):  # some are computed to train only
             self.outputs = self._load().outputs
         return dict(zip([v.name for v in self.outputs], results, strict=True))
+
+    def bind_inputs(self, feeds: Mapping[str, Any]) -> Callable[[], Any]:
+        """A function that runs the model on these inputs, and does nothing else."""
+        return partial(self._run, self._name_inputs((), feeds))
 
     def select_inputs(self, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
         """Those arrays that are inputs; one array of another name is the only input there is."""
@@ -113,20 +124,22 @@ def _find_bridge(source: Any, format_name: str) -> Bridge:
     return bridge
 
 
-def _prepare(bridge: Bridge, source: Any, options: Mapping[str, Any]) -> Run:
+def _prepare(
+    bridge: Bridge, source: Any, options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Run:
     """The function of the feeds; a graph is written for its runtime, which loads it at once."""
     if not isinstance(source, Graph):
-        return prepare_run(bridge, source, **options)
+        return prepare_run(bridge, source, **options, **settings)
     fmt = get_format(bridge.format)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"graph{fmt.suffixes[0]}"
         if not source.domain:
             with within_command():
                 save(source, path, opset=RUN_OPSET)
-            return prepare_run(bridge, path)
+            return prepare_run(bridge, path, **settings)
         files = encode(fmt, source, path, {})
         params = next((f for f in files if f != os.fspath(path)), None)
-        return prepare_run(bridge, path, params=params)
+        return prepare_run(bridge, path, params=params, **settings)
 
 
 def _to_feed(value: Value, array: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from serde.cli.printing import print_line, style
-from serde.ir.weights import show_size
+from serde.ir.weights import show_size, show_sizes
 from serde.plugins import describe_next_step
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def show_conversion(report: Report) -> None:
         f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s{more}"
     )
     show_model(report)
+    if report.source_bytes and report.result_bytes:
+        print_line(f"  files  {show_sizes(report.source_bytes, report.result_bytes)}")
     show_notes(report)
 
 

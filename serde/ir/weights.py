@@ -105,3 +105,8 @@ def show_size(nbytes: float) -> str:
         if nbytes >= size:
             return f"{nbytes / size:,.1f} {unit}"
     return f"{int(nbytes)} bytes"
+
+
+def show_sizes(before: int, after: int) -> str:
+    """What became of a size: ``93.0 KB → 46.2 KB, × 0.50``."""
+    return f"{show_size(before)} → {show_size(after)}, × {after / before:.2f}"

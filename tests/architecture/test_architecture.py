@@ -435,6 +435,7 @@ def test_markup_is_escaped_by_one_function():
 OPENS = {
     "bridges/mxnet.py": "of a temporary folder of its own",
     "formats/onnx/external_data_paths.py": "beneath a folder; it looks at what it has opened",
+    "serde/api/bench/child.py": "what Linux tells of the process itself",
     "serde/api/migrate/journal.py": "the journal, to append to it, once it is known to be a file",
     "serde/api/migrate/child.py": "of a temporary folder of its parent",
     "serde/api/migrate/job.py": "of a temporary folder of its own",

@@ -29,7 +29,8 @@ class ReportData:
 
     ``files`` are those written, ``source_operators`` and ``operators`` count the nodes of source
     and result, ``seconds`` is wall time by stage, ``problems`` what cannot be converted,
-    ``weights_sha256`` the hash of the result's weights where it was asked for. ``outline`` is what
+    ``weights_sha256`` the hash of the result's weights where it was asked for, ``source_bytes`` and
+    ``result_bytes`` what their files take, None where there are none. ``outline`` is what
     is drawn: the result, or the source where it cannot be converted. ``unconverted`` is the source
     while there is no result. ``command`` are the files that were read, which no report replaces.
     """
@@ -47,6 +48,8 @@ class ReportData:
     parameters: int = 0
     weight_bytes: int = 0
     weights_sha256: str | None = None
+    source_bytes: int | None = None
+    result_bytes: int | None = None
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -121,6 +124,12 @@ def write_text(
     path = os.fspath(path)
     with within_command(command), Replacing(path) as files, files.open(path) as out:
         out.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
+
+
+def measure_files(paths: Iterable[str]) -> int | None:
+    """What files take, in bytes; None for none."""
+    real = {os.path.realpath(path) for path in paths}
+    return sum(map(os.path.getsize, real)) if real else None
 
 
 def count_operators(graph: Graph) -> dict[str, int]:

@@ -19,7 +19,7 @@ from serde.ir.graph import Graph
 from serde.ir.markup import escape
 from serde.ir.picture.outline import Outline, OutlineNode, select_near
 from serde.ir.picture.svg import MOST_DRAWN, draw, is_refused
-from serde.ir.weights import show_size
+from serde.ir.weights import show_size, show_sizes
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
@@ -86,6 +86,9 @@ def _show_summary(report: ReportData) -> str:
     if after and not report.problems:
         facts.append(("Nodes of the result", f"{after:,}", f"{len(report.operators)} operators"))
         facts.append(("Weights", show_size(report.weight_bytes), f"{report.parameters:,} numbers"))
+    if report.source_bytes and report.result_bytes:
+        sizes, _, ratio = show_sizes(report.source_bytes, report.result_bytes).partition(", ")
+        facts.append(("Files", sizes, ratio))
     if seconds:
         facts.append(("Time", f"{seconds:.2f} s", ""))
     if report.files:

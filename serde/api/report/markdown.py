@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from serde.api.report.page import show_number
 from serde.errors import escape_controls
-from serde.ir.weights import show_size
+from serde.ir.weights import show_size, show_sizes
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
@@ -28,6 +28,9 @@ def _lines(report: ReportData) -> Iterator[str]:
         f"{seconds:.2f} s; {sum(report.operators.values()):,} nodes, {report.parameters:,} "
         f"numbers, {show_size(report.weight_bytes)} of weights."
     )
+    if report.source_bytes and report.result_bytes:
+        yield ""
+        yield f"Files: {show_sizes(report.source_bytes, report.result_bytes)}."
     if report.problems:
         yield from _section("What cannot be converted")
         yield from make_table(

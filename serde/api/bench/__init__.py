@@ -1,0 +1,169 @@
+"""How long models take, and how much memory: each in its runtime, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from contextvars import Context
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.api.bench.process import ModelProcess
+from serde.api.report.data import measure_files
+from serde.errors import UsageError
+from serde.io.arrays import write_npz
+from serde.io.command_files import within_command
+from serde.pipeline import Path_, load, read
+from serde.verification.given_arrays import read_npz
+from serde.verification.random_inputs import SEED, make_random_inputs
+
+WARMING, LEAST, MOST = 3, 7, 200  # rounds that are not counted, and that are
+ROUND = 4e-3  # seconds that each model runs at least in a round
+SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one model takes. Times are medians, in milliseconds; memory is in bytes.
+
+    ``ratio`` and ``ratio_quartiles`` are of its time to that of the first model, round by round;
+    ``processor_ratio`` is that of the processor's time. ``memory`` is the peak of the process,
+    Python and the framework included; ``size`` that of the model's files.
+    """
+
+    model: str
+    runtime: str
+    milliseconds: float
+    milliseconds_quartiles: tuple[float, float]
+    ratio: float
+    ratio_quartiles: tuple[float, float]
+    processor_ratio: float
+    memory: int
+    memory_ratio: float
+    load_seconds: float
+    size: int
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The models that were measured, the first that to which ratios are."""
+
+    models: list[Measurement]
+    rounds: int
+    threads: int
+    inputs: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of the JSON."""
+        return asdict(self)
+
+
+@within_command()
+def bench(
+    models: Sequence[Path_], *, data: Any = None, inputs: Mapping[str, Any] | None = None,
+    params: Path_ | None = None, seed: int = SEED, seconds: float = SECONDS, threads: int = 1,
+) -> Benchmark:  # fmt: skip
+    """Run models on the same inputs, in turn, and measure what they take.
+
+    Each is loaded into the framework of its format, in a process of its own. In each round every
+    model runs once, fast ones several times, in an order that changes: other work on the machine
+    slows all of them alike. ``serde compare`` tells whether they compute the same.
+
+    Args:
+        models: files, of any formats.
+        data: the inputs, an ``.npz`` path or mapping by the names of the first model; seeded random
+            ones otherwise. Others take them by name, or else by place.
+        inputs: shapes of the first model's inputs, where its file leaves them open.
+        params: the first model's parameters, where they are not beside it.
+        seed: of the random inputs.
+        seconds: how long to measure.
+        threads: how many the frameworks have.
+
+    Raises:
+        SerdeError: where a model does not run. MissingDependency: without its framework.
+    """
+    if not models:
+        raise UsageError("there is no model to measure: name one")
+    reading = {k: v for k, v in {"params": params, "inputs": inputs}.items() if v is not None}
+    feeds = read_npz(data) if data is not None else _make_inputs(models[0], reading, seed)
+    with tempfile.TemporaryDirectory(prefix="serde-bench-") as folder, ExitStack() as stack:
+        path = Path(folder) / "feeds.npz"
+        with path.open("wb") as file:
+            write_npz(file, feeds)
+        processes = []
+        for at, model in enumerate(models):
+            own = os.fspath(params) if params is not None and not at else None
+            process = ModelProcess(os.fspath(model), own, os.fspath(path), threads)
+            processes.append(stack.enter_context(process))
+        rounds = _run_rounds(processes, seconds)
+        memory = [process.measure_memory() for process in processes]
+    parameters = [params, *[None] * len(models)]
+    sizes = [Context().run(_measure_model, *each) for each in zip(models, parameters, strict=False)]
+    origin = "the inputs given" if data is not None else f"random inputs, seed {seed}"
+    measured = _summarize(processes, rounds, memory, sizes)
+    return Benchmark(measured, len(rounds), threads, origin)
+
+
+def _make_inputs(model: Path_, reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    feeds = make_random_inputs(load(model, **reading), seed)
+    if lists := [n for n, x in feeds.items() if not isinstance(x, np.ndarray)]:
+        raise UsageError(f"the input {lists[0]!r} is a sequence: no file of arrays can hold it")
+    return feeds
+
+
+def _measure_model(model: Path_, params: Path_ | None) -> int:
+    """The bytes of the files of a model."""
+    with within_command() as files:
+        graph, _ = read(model, **({} if params is None else {"params": params}))
+        return measure_files(graph.list_files() | files.list_read()) or 0
+
+
+Times = tuple[float, float]  # of the clock and of the processor, in seconds
+
+
+def _run_rounds(processes: Sequence[ModelProcess], seconds: float) -> list[list[Times]]:
+    """The times of each round, by model."""
+    order = random.Random(0)
+    repeats = [max(1, round(ROUND / max(p.least_seconds, 1e-7))) for p in processes]
+    rounds: list[list[Times]] = []
+    start = time.perf_counter()
+    places = [*range(len(processes))]
+    for number in range(WARMING + MOST):
+        if number >= WARMING + LEAST and time.perf_counter() - start > seconds:
+            break
+        order.shuffle(places)
+        times = {at: processes[at].run(repeats[at]) for at in places}
+        rounds.append([times[at] for at in range(len(processes))])
+    return rounds[WARMING:]
+
+
+def _summarize(
+    processes: Sequence[ModelProcess], rounds: Sequence[Sequence[Times]], memory: Sequence[int],
+    sizes: Sequence[int],
+) -> list[Measurement]:  # fmt: skip
+    measured = []
+    for at, process in enumerate(processes):
+        clock = [times[at][0] * 1e3 for times in rounds]
+        ratios = [times[at][0] / times[0][0] for times in rounds]
+        processor = [times[at][1] / max(times[0][1], 1e-9) for times in rounds]
+        measured.append(
+            Measurement(
+                process.model, process.runtime, statistics.median(clock), _quartiles(clock),
+                statistics.median(ratios), _quartiles(ratios), statistics.median(processor),
+                memory[at], memory[at] / max(memory[0], 1), process.load_seconds, sizes[at],
+            )
+        )  # fmt: skip
+    return measured
+
+
+def _quartiles(numbers: Sequence[float]) -> tuple[float, float]:
+    low, _, high = statistics.quantiles(numbers, n=4, method="inclusive")
+    return low, high

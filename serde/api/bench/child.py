@@ -1,0 +1,96 @@
+"""The process of one model: it reads orders from its standard input, a line of JSON each."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from serde.api.run_model import RunnableModel
+from serde.errors import SerdeError, UsageError
+from serde.io.arrays import read_npz
+from serde.io.child_process import end_with_parent
+from serde.ir.graph import Value
+
+STATUS = "/proc/self/status"  # of Linux
+PEAK = re.compile(rb"VmHWM:\s+(\d+) kB")
+
+
+def main() -> None:
+    """Load the model of the first order, then obey until there are no more."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what frameworks print is no answer
+
+    def answer(fields: Mapping[str, Any]) -> None:
+        os.write(answers, json.dumps(fields).encode() + b"\n")
+
+    order = json.loads(sys.stdin.readline())
+    end_with_parent(order["parent"])
+    try:
+        run, about = load_model(order)
+    except (SerdeError, OSError) as error:
+        answer({"error": str(error), "kind": type(error).__name__})
+        return
+    answer(about)
+    for line in sys.stdin:
+        order = json.loads(line)
+        try:
+            answer({"memory": read_peak()} if "memory" in order else time_runs(run, order["run"]))
+        except SerdeError as error:
+            answer({"error": str(error), "kind": type(error).__name__})
+
+
+def load_model(order: Mapping[str, Any]) -> tuple[Callable[[], Any], dict[str, Any]]:
+    """A function that runs the model once, and how long loading and the fastest run take."""
+    start = time.perf_counter()
+    options = {} if order["params"] is None else {"params": order["params"]}
+    model = RunnableModel(order["model"], threads=order["threads"], **options)
+    loaded = time.perf_counter() - start
+    run = model.bind_inputs(match_inputs(model.inputs, read_npz(order["feeds"])))
+    least = min(time_runs(run, 1)["seconds"][0] for _ in range(3))
+    return run, {"runtime": model.runtime, "load_seconds": loaded, "least_seconds": least}
+
+
+def time_runs(run: Callable[[], Any], count: int) -> dict[str, Any]:
+    """The seconds of one of so many runs."""
+    before = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        run()
+    after = time.perf_counter(), time.process_time()
+    return {"seconds": [(b - a) / count for a, b in zip(before, after, strict=True)]}
+
+
+def match_inputs(inputs: tuple[Value, ...], arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays by the names that a model has: its own, or else those at the same places."""
+    by_name = {v.name: v for v in inputs}
+    known = {n: x for n, x in arrays.items() if n in by_name}
+    if not known and len(arrays) > len(inputs):
+        raise UsageError(f"{len(arrays)} arrays are more than the model's {len(inputs)} inputs")
+    known = known or {v.name: x for v, x in zip(inputs, arrays.values(), strict=False)}
+    return {name: _cast(by_name[name], x) for name, x in known.items()}
+
+
+def _cast(value: Value, array: Any) -> Any:
+    """Numbers in the type that the model takes: another model may compute in fewer bits."""
+    if value.dtype is None or value.dtype.kind not in "fiu" or array.dtype.kind not in "fiu":
+        return array
+    return np.asarray(array).astype(value.dtype.numpy, copy=False)
+
+
+def read_peak() -> int:
+    """The bytes of memory that this process had at most."""
+    if sys.platform == "linux":
+        with open(STATUS, "rb") as file:
+            found = PEAK.search(file.read())
+        if found is not None:
+            return int(found[1]) << 10
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,67 @@
+"""``serde bench``: how long models take, and how much memory."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from serde.cli.options import RenamingCommand, add_option, give, parse_by_name
+from serde.cli.printing import print_line, print_lines
+from serde.ir.weights import show_size
+from serde.passes.cut_inputs import parse_spec
+
+if TYPE_CHECKING:
+    from serde.api.bench import Benchmark, Measurement
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("models", nargs=-1, required=True)
+@add_option("--data", metavar="NPZ",
+            help="The inputs, by their names in the first model; random if left out.")  # fmt: skip
+@add_option("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,
+            callback=lambda c, p, values: parse_by_name(map(parse_spec, values)),
+            help="An input's shape in the first model, where its file leaves it open.",
+            details="May be given several times.")  # fmt: skip
+@add_option("--params", metavar="FILE", help="The parameters of the first, if not beside it.")
+@add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
+@add_option("--seconds", type=click.FloatRange(min=0), default=5.0, metavar="N", show_default=True,
+            help="How long to measure.", details="7 rounds are measured at least.")  # fmt: skip
+@add_option("--threads", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,
+            help="How many threads each framework has.")  # fmt: skip
+@add_option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+def bench(models: tuple[str, ...], debug: bool, as_json: bool, **options: Any) -> None:
+    """Measure the time and memory of MODELS, of any formats, each in its framework.
+
+    They run on the same inputs, in turn, each in a process of its own. Ratios are to the first.
+    """
+    from serde.api.bench import bench as measure
+
+    result = measure(models, **give(**options))
+    if as_json:
+        print_lines(json.dumps(result.to_dict(), indent=2))
+    else:
+        show_benchmark(result)
+
+
+def show_benchmark(result: Benchmark) -> None:
+    """Print what each model takes."""
+    threads = "one thread" if result.threads == 1 else f"{result.threads} threads"
+    print_line(f"{result.rounds} rounds, {threads}, {result.inputs}:")
+    for at, each in enumerate(result.models):
+        low, high = each.milliseconds_quartiles
+        print_line(f"{each.model} ({each.runtime})")
+        time = f"{each.milliseconds:.4g} ms a run (half of the rounds {low:.4g} to {high:.4g})"
+        print_line(f"  time    {time}{_show_ratio(each) if at else ''}")
+        ratio = f", × {each.memory_ratio:.2f}" if at else ""
+        print_line(f"  memory  {show_size(each.memory)} of the process at most{ratio}")
+        size = show_size(each.size)
+        size += f", × {each.size / max(result.models[0].size, 1):.2f}" if at else ""
+        print_line(f"  file    {size}, loaded in {each.load_seconds:.2f} s")
+
+
+def _show_ratio(each: Measurement) -> str:
+    low, high = each.ratio_quartiles
+    return f", × {each.ratio:.2f} ({low:.2f} to {high:.2f})"
