@@ -21,7 +21,7 @@ from .declared import (
     is_compatible_shape,
     is_parameter_name,
 )
-from .find_inputs import find_inputs
+from .find_inputs import FoundInputs, find_inputs, find_labels
 from .match_names import format_matches, match_arrays, rename_arrays
 from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 
@@ -55,13 +55,13 @@ def bind_params(
     if params is None:
         where = f"no {searched} was found" if searched else NO_PARAMETERS
         return replace(graph, source_info=info._replace(searched=where))
-    arrays, notes = _name_arrays(symbol, params, match)
+    arrays, notes = _name_arrays(symbol, params, match, named or ())
     of_inputs: dict[str, Tensor] = {}
     if named is not None:
         shapes = {v.name: arrays[v.name].shape for v in graph.inputs if v.name in arrays}
-        names, labels = find_inputs(graph, symbol.variables, shapes, named, str(params.path))
-        notes += tuple(_describe_inputs(names, shapes, params.path))
-        of_inputs = {n: arrays.pop(n) for n in (*names, *labels)}
+        found = find_inputs(graph, symbol.variables, shapes, named, str(params.path))
+        notes += tuple(_describe_inputs(found, shapes, params.path))
+        of_inputs = {n: arrays.pop(n) for n in (*found.inputs, *found.labels)}
         types = {n: symbol.variables.get(n, Declared()) for n in of_inputs}
         typed = {
             n: d if d.dtype else d._replace(dtype=of_inputs[n].dtype) for n, d in types.items()
@@ -69,7 +69,8 @@ def bind_params(
         info = info._replace(variables={**symbol.variables, **typed}, input_arrays=of_inputs)
     known = {v.name for v in graph.inputs}
     unused = {n: t.shape for n, t in arrays.items() if n not in known}
-    _refuse_mismatches(symbol, params, path, arrays, unused, ignore_extra)
+    inputs = {*of_inputs, *(named or ())}
+    _refuse_mismatches(symbol, params, path, arrays, unused, ignore_extra, inputs)
     instead = {
         v: Value(v.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
         for v in graph.inputs if (tensor := arrays.get(v.name)) is not None
@@ -86,33 +87,34 @@ def bind_params(
 
 
 def _name_arrays(
-    symbol: Symbol, params: Params, match: bool
+    symbol: Symbol, params: Params, match: bool, named: Collection[str]
 ) -> tuple[dict[str, Tensor], tuple[str, ...]]:
     """The arrays by the names of their variables, and notes of how these were found."""
     if not params.names:
-        return _match_by_order(symbol, params) if params.tensors else {}, ()
+        return _match_by_order(symbol, params, named) if params.tensors else {}, ()
     if not match:
         return params.by_name(), ()
-    matches = match_arrays(_find_parameters(symbol), params.by_name(), str(params.path))
+    matches = match_arrays(_find_parameters(symbol, named), params.by_name(), str(params.path))
     notes = (*format_matches(matches.names), *matches.notes)
     return rename_arrays(params, matches.names).by_name(), notes
 
 
-def _find_parameters(symbol: Symbol) -> Shapes:
+def _find_parameters(symbol: Symbol, named: Collection[str]) -> Shapes:
     """All variables that are parameters, and what is known of their shapes."""
-    return _find_missing(symbol.graph, (), symbol.variables)
+    return _find_missing(symbol.graph, named, symbol.variables)
 
 
 def _refuse_mismatches(
     symbol: Symbol, params: Params, path: str, arrays: Mapping[str, Tensor],
-    unused: Mapping[str, Shape], ignore_extra: bool,
+    unused: Mapping[str, Shape], ignore_extra: bool, inputs: Collection[str],
 ) -> None:  # fmt: skip
     """Raise MalformedFile for arrays of the wrong shape, or of names that were likely misspelt."""
     wrong = list(_find_misshapen(symbol, arrays))
     extra = list(unused)
     is_wrong = bool(wrong or extra)
-    absent = _find_missing(symbol.graph, arrays, symbol.variables) if is_wrong else {}
-    names = (v.name for v in symbol.graph.inputs if v.name not in arrays)
+    known = {*arrays, *inputs}
+    absent = _find_missing(symbol.graph, known, symbol.variables) if is_wrong else {}
+    names = (v.name for v in symbol.graph.inputs if v.name not in known)
     misspelt = [n for n in names if _find_close(n, extra, CLOSE)]
     absent |= dict.fromkeys(n for n in misspelt if n not in absent)
     is_mistaken = any(_suggest_array(n, s, unused) for n, s in absent.items())
@@ -122,14 +124,23 @@ def _refuse_mismatches(
         )
 
 
-def _describe_inputs(names: Sequence[str], shapes: Mapping[str, Shape], path: str) -> Iterator[str]:
+def _describe_inputs(found: FoundInputs, shapes: Mapping[str, Shape], path: str) -> Iterator[str]:
     """What to say of inputs whose arrays, of the last batch, lie in the parameter file."""
-    if names:
-        listed = ", ".join(f"{n!r} {show_shape(shapes[n])}" for n in names)
+    if found.inputs:
         yield (
-            f"taken as input, although {path} has an array of that name: {listed}; --set-input "
-            f"{names[0]}=FILE.npy makes it a constant"
+            f"taken as input, although {path} has an array of that name: "
+            f"{_list_arrays(found.inputs, shapes)}; --set-input {found.inputs[0]}=FILE.npy makes "
+            "it a constant"
         )
+    if found.constants:
+        yield (
+            f"taken as constant, as no --input names it: {_list_arrays(found.constants, shapes)} "
+            f"of {path}"
+        )
+
+
+def _list_arrays(names: Sequence[str], shapes: Mapping[str, Shape]) -> str:
+    return ", ".join(f"{n!r} {show_shape(shapes[n])}" for n in names)
 
 
 def _describe_unused(params: Params, extra: list[str]) -> str:
@@ -248,11 +259,14 @@ def _are_compatible(a: Shape | None, b: Shape | None) -> bool:
     return len(a) == len(b) and all(None in (d, e) or d == e for d, e in zip(a, b, strict=True))
 
 
-def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
+def _match_by_order(
+    symbol: Symbol, params: Params, named: Collection[str]
+) -> dict[str, Tensor]:  # fmt: skip
     """Arrays without names, in the order of the variables or in that in which Gluon numbers blocks;
     with the auxiliary states in their places or last.
 
-    There are as many as parameters, or as variables, where an executor's were saved whole.
+    There are as many as parameters; as variables that are no labels and no ``named`` inputs; or as
+    all variables, where an executor's were saved whole.
 
     Raises:
         MalformedFile: where neither order fits in number and shapes, or both do.
@@ -261,13 +275,16 @@ def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
         v.name for node in symbol.graph.nodes if node.op.startswith("BatchNorm")
         for v in node.inputs[3:] if v is not None
     }  # fmt: skip
-    parameters, variables = [*_find_parameters(symbol)], [v.name for v in symbol.graph.inputs]
-    names = parameters if len(params.tensors) == len(parameters) else variables
-    if len(params.tensors) != len(names):
+    parameters = [*_find_parameters(symbol, named)]
+    variables = [v.name for v in symbol.graph.inputs]
+    not_fed = _find_not_fed(symbol, named) if named else parameters
+    count = len(params.tensors)
+    names = next((n for n in (parameters, not_fed, variables) if len(n) == count), None)
+    if names is None:
         raise MalformedFile(
             params.path,
-            f"{len(params.tensors)} arrays without names for {len(parameters)} parameters. Save "
-            "them by name",
+            f"{count} arrays without names for {len(not_fed)} parameters. Name each input with "
+            "--input, which other variables are parameters then, or save the arrays by name",
         )
     made = sort_by_numbers([tuple(n.split("_")[:-1]) for n in names])
     by_number = sorted(names, key=lambda n: made[tuple(n.split("_")[:-1])])
@@ -281,3 +298,10 @@ def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
         how = "fit the parameters in no order" if not fitting else "fit them in several orders"
         raise MalformedFile(params.path, f"its arrays have no names, and {how}: save them by name")
     return fitting[0]
+
+
+def _find_not_fed(symbol: Symbol, named: Collection[str]) -> list[str]:
+    """The variables that are neither ``named`` inputs nor labels."""
+    labels = find_labels(symbol.graph)
+    fed = {*named, *labels.difference(_find_parameters(symbol, named))}
+    return [v.name for v in symbol.graph.inputs if v.name not in fed]

@@ -2,13 +2,15 @@
 
 C++ front ends save ``executor.arg_dict`` whole: the last batch and its labels lie in the file
 beside the weights. MXNet tells inputs from parameters by what its caller names; here operators,
-names and the variables' own nodes tell.
+names and the variables' own nodes tell. What these leave open is refused, unless a caller names
+inputs: then the other arrays are constants, as in MXNet.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from serde.errors import UsageError
 from serde.ir.geometry import Ints
@@ -29,71 +31,114 @@ from .declared import (
 FED = frozenset(
     "BilinearSampler Correlation Crop GridGenerator ROIPooling SequenceLast SequenceMask "
     "SequenceReverse SpatialTransformer _contrib_MultiProposal _contrib_PSROIPooling "
-    "_contrib_Proposal _contrib_ROIAlign slice_like broadcast_like reshape_like".split()
+    "_contrib_Proposal _contrib_ROIAlign".split()
 )
 # Operators whose operands are computed with element by element, or put side by side.
 ALIKE_OR_JOINED = ALIKE | {"Concat", "stack"}
+SHOWN = 8  # names in a message
+
+
+class FoundInputs(NamedTuple):
+    """Variables with an array that are inputs, that are labels, and that may be inputs as well but
+    are constants, as a caller named others.
+    """
+
+    inputs: list[str]
+    labels: list[str]
+    constants: list[str]
 
 
 def find_inputs(
     graph: Graph, variables: Mapping[str, Declared], shapes: Mapping[str, Ints],
     named: Collection[str], path: str,
-) -> tuple[list[str], list[str]]:  # fmt: skip
-    """The variables with an array in the file at ``path`` that are inputs, and those of labels.
+) -> FoundInputs:  # fmt: skip
+    """Tell inputs among the variables that have an array in the file at ``path``.
 
-    ``shapes`` are those of the arrays. Inputs are variables that no operator declares as its
-    parameter: those that are ``named``, and those that layers read as data, where the name and the
-    node of the variable do not say parameter (or the name alone does, of what a layer reads), and
-    nothing fed is mixed in on the way. Where another
-    input has no array, the file was not saved whole: only what layers with weights read alone
-    counts.
+    ``shapes`` are those of the arrays. Variables that are ``named`` are inputs. Where another
+    input has no array, the file was not saved whole, and all other arrays are constants.
+    Otherwise inputs are variables that layers read as data and whose first size is the batch; no
+    operator declares them as its parameters, nor does their name or node.
 
     Raises:
-        UsageError: where every variable has an array and nothing tells an input.
+        UsageError: where an array may be an input or a parameter, and no input is named.
     """
     declared = {name for name, _, _ in find_expected_shapes(graph)}
     trained = {n for n, about in variables.items() if about.is_trained}
     by_name = {v.name for v in graph.inputs if is_parameter_name(v.name)} - declared - trained
-    parameters = declared | (trained | by_name).difference(named)
-    labels = _find_labels(graph) - parameters
-    parameters -= _find_misnamed(graph, by_name, parameters | labels, shapes)
-    others = [v for v in graph.inputs if v.name not in parameters | labels]
-    reading = _Reading(graph, others, parameters, shapes, named)
-    read = {v.name for v in graph.inputs if v in reading.data} - parameters
-    is_used = not {v for node in graph.nodes for v in node.inputs}.isdisjoint(others)
-    if is_used and not (reading.fed or read):
-        raise UsageError(_ask_for_inputs([v.name for v in others], shapes, path))
-    data = read | labels.union(v.name for v in others).intersection(named)
-    return [n for n in shapes if n in data], [n for n in shapes if n in labels - data]
+    labels = find_labels(graph) - declared - (trained | by_name).difference(named)
+    known = declared | labels | (trained | by_name).difference(named)
+    others = [v for v in graph.inputs if v.name not in known]
+    is_whole = all(v.name in shapes for v in others)
+    used = {v for node in graph.nodes for v in node.inputs}.union(graph.outputs)
+    chosen = {v.name for v in graph.inputs if v.name in named} - declared
+    if not is_whole:
+        return _sort(shapes, chosen, labels, ())
+    misnamed = _find_misnamed(graph, by_name - chosen, others, shapes)
+    candidates = [v for v in graph.inputs if v in used and (v in others or v.name in misnamed)]
+    reading = _Reading(graph, candidates, known - misnamed, shapes, chosen)
+    certain = {v.name for v in candidates if v in reading.data} - chosen
+    certain -= {n for n in misnamed if others and shapes[n][:1] == (1,)}
+    if len(candidates) == 1 and not chosen:
+        certain = {candidates[0].name}
+    doubtful = {v.name for v in candidates} - certain - chosen
+    doubtful |= _find_shaped_as_data(by_name - misnamed - chosen, shapes, certain | chosen)
+    if doubtful and not chosen:
+        raise UsageError(_ask_for_inputs(certain, doubtful, shapes, path))
+    return _sort(shapes, certain | chosen, labels, doubtful)
+
+
+def _sort(
+    shapes: Mapping[str, Ints], inputs: Collection[str], labels: Collection[str],
+    constants: Collection[str],
+) -> FoundInputs:  # fmt: skip
+    """The names in the order of the variables."""
+    return FoundInputs(
+        [n for n in shapes if n in inputs],
+        [n for n in shapes if n in labels and n not in inputs],
+        [n for n in shapes if n in constants],
+    )
 
 
 def _find_misnamed(
-    graph: Graph, by_name: Collection[str], known: Collection[str], shapes: Mapping[str, Ints]
+    graph: Graph, by_name: Collection[str], others: Sequence[Value], shapes: Mapping[str, Ints]
 ) -> set[str]:
-    """Inputs that are called as parameters are: a layer reads them as its data.
+    """Variables that are called as parameters are, and that a layer reads as its data.
 
-    They have the batch of the others, or there are no others, in a file that was saved whole.
+    They have the batch of the ``others``, if there are some.
     """
-    others = [v.name for v in graph.inputs if v.name not in known]
-    if not shapes.keys() >= {*others}:
-        return set()
-    batches = {shapes[n][:1] for n in others}
+    batches = {shapes[v.name][:1] for v in others}
     data = {v.name for node in graph.nodes if node.op in PARAMETERS for v in node.inputs[:1] if v}
     read = data.intersection(by_name, shapes)
     return {n for n in read if not others or shapes[n][:1] in batches}
 
 
-def _ask_for_inputs(names: list[str], shapes: Mapping[str, Ints], path: str) -> str:
-    listed = ", ".join(f"{n!r} {show_shape(shapes[n])}" for n in names[:8])
-    example = ",".join(map(str, shapes[names[0]]))
+def _find_shaped_as_data(
+    names: Collection[str], shapes: Mapping[str, Ints], inputs: Collection[str]
+) -> set[str]:
+    """Those of the variables that are called as parameters are and have the batch of ``inputs``."""
+    batches = {shapes[n][:1] for n in inputs if n in shapes} - {(1,), ()}
+    arrays = {n: shapes[n] for n in names if n in shapes}
+    return {n for n, shape in arrays.items() if len(shape) > 1 and shape[:1] in batches}
+
+
+def _ask_for_inputs(
+    certain: Collection[str], doubtful: Collection[str], shapes: Mapping[str, Ints], path: str
+) -> str:
+    names = [n for n in shapes if n in doubtful]
+    listed = ", ".join(f"{n!r} {show_shape(shapes[n])}" for n in names[:SHOWN])
+    listed += ", …" if len(names) > SHOWN else ""
+    inputs = [n for n in shapes if n in certain]
+    flags = [f"--input {n}={','.join(map(str, shapes[n]))}" for n in (inputs or names)[:SHOWN]]
+    more = f"--input {names[0]}={','.join(map(str, shapes[names[0]]))}"
+    also = f", and with {more} if {names[0]!r} is one" if inputs else ""
     return (
-        f"the model would have no input: {path} has an array for every variable, and no operator "
-        f"tells which of {listed} is one. Name each input, as in --input {names[0]}={example}; "
-        f"--set-input {names[0]}=FILE.npy makes one a constant"
+        f"{path} has an array for every variable, inputs too, and no operator tells whether "
+        f"{listed} is an input or a parameter. Name each input, as with {' '.join(flags)}{also}: "
+        f"arrays that no --input names are constants"
     )
 
 
-def _find_labels(graph: Graph) -> set[str]:
+def find_labels(graph: Graph) -> set[str]:
     """Variables that are labels by name, or by what reads them."""
     labels = {v for v in graph.inputs if v.name.endswith(LABEL)}
     for node in reversed(graph.nodes):
@@ -106,21 +151,18 @@ def _find_labels(graph: Graph) -> set[str]:
 
 
 class _Reading:
-    """The values that are read as ``data``.
+    """The values that are read as ``data``, in a file that was saved whole.
 
     ``fed`` are variables that are surely inputs. What is computed of one, or by a layer with
-    parameters, may be mixed with a weight. The file ``is_whole`` if it has an array for each of the
-    ``others``, the variables that are neither parameters nor labels.
+    parameters, may be mixed with a weight.
     """
 
     def __init__(
-        self, graph: Graph, others: Sequence[Value], parameters: Collection[str],
+        self, graph: Graph, candidates: Sequence[Value], parameters: Collection[str],
         shapes: Mapping[str, Ints], named: Collection[str],
     ) -> None:  # fmt: skip
         self.parameters = {v for v in graph.inputs if v.name in parameters}
-        self.fed = {v for v in others if v.name not in shapes or v.name in named}
-        self.is_whole = all(v.name in shapes for v in others)
-        self.computed = {*self.fed}
+        self.computed = {v for v in graph.inputs if v.name in named}
         # The shape of the largest variable that a value is computed from, by number of elements.
         self.largest = {v: shapes[v.name] for v in graph.inputs if v.name in shapes}
         for node in graph.nodes:
@@ -131,31 +173,29 @@ class _Reading:
             elif sources := [self.largest[v] for v in operands if v in self.largest]:
                 self.largest.update(dict.fromkeys(node.outputs, max(sources, key=math.prod)))
         makes = {v for node in graph.nodes for v in node.outputs}
-        self.data = makes.intersection(graph.outputs if self.is_whole else ())
+        self.data = makes.intersection(graph.outputs)
         for node in reversed(graph.nodes):
             self.data.update(self._data_operands(node))
-        if self.is_whole:
-            self.data.update(self._find_beside_data(graph, self.data.intersection(others)))
+        self.data.update(self._find_beside_data(graph, self.data.intersection(candidates)))
 
     def _data_operands(self, node: Node) -> Iterable[Value]:
-        operands = [v for v in node.inputs if v is not None and v not in self.parameters]
         if node.op in PARAMETERS:
-            return self._data_of_layer(node)
-        if node.op in FED or node.op in OUTPUT_LAYERS:
-            fed = node.inputs[:1] if node.op in OUTPUT_LAYERS else operands
-            return (v for v in fed if v is not None and self.is_whole)
+            return [v for i, v in enumerate(node.inputs) if v and i not in PARAMETERS[node.op]]
+        operands = [v for v in node.inputs if v is not None and v not in self.parameters]
+        if node.op in FED:
+            return operands
+        if node.op in OUTPUT_LAYERS:
+            return [v for v in node.inputs[:1] if v is not None]
         if self.data.isdisjoint(node.outputs):
             return ()
         is_mixing = node.op in ALIKE_OR_JOINED or node.op.startswith("broadcast_")
         if len(operands) == 1 or not is_mixing:
             return operands if len(operands) == 1 else ()
         shapes = {v: self.largest[v] for v in operands if v in self.largest}
-        if not self.computed.isdisjoint(operands) or not shapes:
-            return ()
-        batch = max(shapes.values(), key=math.prod)[:1]
-        return [v for v, shape in shapes.items() if shape[:1] == batch]
+        is_pure = self.computed.isdisjoint(operands) and len(shapes) == len(operands)
+        return _find_of_one_batch(shapes) if is_pure else ()
 
-    def _find_beside_data(self, graph: Graph, data: Collection[Value]) -> Iterable[Value]:
+    def _find_beside_data(self, graph: Graph, data: Collection[Value]) -> Iterator[Value]:
         """What is joined with, or as large as, something computed, and has the batch of ``data``.
 
         A weight there would fix the size of the batch.
@@ -168,10 +208,13 @@ class _Reading:
                 shapes = {v: self.largest[v] for v in node.inputs if v in self.largest}
                 yield from (v for v, shape in shapes.items() if shape[:1] in batches)
 
-    def _data_of_layer(self, node: Node) -> list[Value]:
-        """The operands that are no parameters; only the first, of arrays, in a part of a model."""
-        positions = PARAMETERS[node.op]
-        if self.is_whole:
-            return [v for i, v in enumerate(node.inputs) if v is not None and i not in positions]
-        weights = [v for i, v in enumerate(node.inputs) if v is not None and i in positions]
-        return [v for v in node.inputs[:1] if v is not None and self.computed.isdisjoint(weights)]
+
+def _find_of_one_batch(shapes: Mapping[Value, Ints]) -> list[Value]:
+    """Of operands that are mixed, those that surely are data: the larger one, and such that have
+    its batch. A batch of 1 tells nothing.
+    """
+    largest = max(shapes.values(), key=math.prod)
+    if largest[:1] != (1,):
+        return [v for v, s in shapes.items() if s[:1] == largest[:1] and len(s) == len(largest)]
+    found = [v for v, s in shapes.items() if math.prod(s) == math.prod(largest)]
+    return found if len(found) == 1 else []
