@@ -123,6 +123,19 @@ def test_outputs_that_are_named_stay(name, layer) -> None:
     assert "label" in [v.name for v in graph.inputs]
 
 
+def test_losses_of_other_inputs_are_kept() -> None:
+    """MXNet computes them of what it is fed with: only a label tells that they train."""
+    net = NETWORKS["triplet"]
+    sym = net.make(live_mxnet().sym)
+    params, _ = arrays_of(net, sym)
+    graph = serde.load(sym, params=params, inputs=net.inputs)
+    assert [v.name for v in graph.outputs] == ["x_output", "loss_output"]
+    (note,) = (n for n in graph.notes if "'loss_output' is a loss" in n)
+    assert "--outputs" in note
+    graph = serde.load(sym, params=params, inputs={"anchor": (3, 7)}, outputs=["x"])
+    assert [v.name for v in graph.inputs] == ["anchor"]
+
+
 def test_a_detector_without_its_suppression() -> None:
     net = NETWORKS["detector"]
     sym = net.make(live_mxnet().sym)

@@ -39,13 +39,14 @@ def drop_labels(
     """
     nodes = tuple(n if n.op in rules else _drop_unread(n) for n in graph.nodes)
     inference = replace(graph, nodes=nodes)
-    training = set() if keep_outputs else _training_outputs(graph, inference, rules)
+    training, losses = (set(), []) if keep_outputs else _training_outputs(graph, inference, rules)
     outputs = tuple(v for v in graph.outputs if v not in training)
     done = drop_dead(replace(inference, outputs=outputs))
     read = done.uses()
     inputs = tuple(v for v in graph.inputs if v in read)
     dropped = [v for v in graph.inputs if v not in read]
-    notes = (*graph.notes, *_notes([v for v in graph.outputs if v in training], dropped))
+    left_out = [v for v in graph.outputs if v in training]
+    notes = (*graph.notes, *_notes(left_out, dropped), *_describe_losses(losses))
     return replace(done, inputs=inputs, notes=notes)
 
 
@@ -67,12 +68,15 @@ def _drop_unread(node: Node) -> Node:
     return replace(node, inputs=inputs)
 
 
-def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) -> set[Value]:
+def _training_outputs(
+    graph: Graph, inference: Graph, rules: Collection[str]
+) -> tuple[set[Value], list[Value]]:
     """The outputs that need labels, and the losses that need more inputs than other outputs."""
     outputs = dict.fromkeys(graph.outputs)
     if len(outputs) < 2 or len(data := _data_variables(graph)) > MOST:
-        return set()
+        return set(), []
     bits = {**dict.fromkeys(graph.inputs, PARAMETER), **{v: 2 << i for i, v in enumerate(data)}}
+    named = _union_bits(bits[v] for v in data if v.name.endswith(LABEL))
     needs = _collect_needs(inference, bits, _operands)
     unlabelled = _collect_needs(inference, bits, _other_operands)
     sources = _collect_needs(inference, bits, _label_sources)
@@ -97,7 +101,10 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
         shown = _find_output_node(value, makers)
         if shown is not None and _is_loss(shown, bool(needed & labelled), rules):
             losses.add(value)
-    return results | _losses_with_labels(losses, rest)
+    more = _find_needs_of_losses(losses, rest)
+    labels = labelled | named
+    kept = [v for v, needed in more.items() if not needed & labels]
+    return results | {v for v, needed in more.items() if needed & labels}, kept
 
 
 def _outputs_of_own_label(
@@ -116,14 +123,15 @@ def _outputs_of_own_label(
     return results
 
 
-def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:
-    """The losses that read what another output reads, and more; the more are labels."""
+def _find_needs_of_losses(losses: set[Value], needs: Bits) -> Bits:
+    """What losses read beside what another output reads, of those that read both."""
     if len(losses) == len(needs):
         kinds = set(needs.values())
         fewest = {v for v in losses if not any(_is_within(kind, needs[v]) for kind in kinds)}
         losses = losses - fewest
     read = _union_bits(bits for v, bits in needs.items() if v not in losses)
-    return {v for v in losses if needs[v] & read and needs[v] & ~read}
+    return {v: needs[v] & ~read for v in needs if v in losses and needs[v] & read & ~PARAMETER
+            and needs[v] & ~read}  # fmt: skip
 
 
 def _is_within(some: int, others: int) -> bool:
@@ -216,6 +224,14 @@ def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:
         )
     if inputs:
         yield f"left out: input {_quote(inputs)}, read only to train"
+
+
+def _describe_losses(outputs: list[Value]) -> Iterator[str]:
+    if outputs:
+        yield (
+            f"output {_quote(outputs)} is a loss that reads inputs of its own: to leave both out, "
+            "name each output that is wanted with --outputs, or outputs=[…]"
+        )
 
 
 def _quote(values: list[Value]) -> str:
