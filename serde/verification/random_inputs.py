@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.ir.graph import Dim, Graph, Value
+from serde.ir.graph import Dim, Graph, Shape, Value
+from serde.passes.name_dimensions import name_dimensions
 from serde.spec.traits import COMPARISONS
 from serde.verification.count_inputs import find_masks
 from serde.verification.fitting_sizes import fitting_sizes
@@ -41,11 +42,10 @@ def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) 
     readers = readers_of(ir)
     ranges = find_ranges(readers)
     known, masks = {v.name: v for v in ir.inputs}, find_masks(ir, readers)
-    named = fitting_sizes(ir, _default_size)
-    shapes = [
-        tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
-        for value in graph.inputs
-    ]
+    all_named = name_dimensions(ir)
+    named = fitting_sizes(all_named, _default_size)
+    dims = {v.name: v.shape for v in all_named.inputs}
+    shapes = [_choose_shape(value, dims.get(value.name), named) for value in graph.inputs]
     feeds: dict[str, Any] = {}
     for value, shape in zip(graph.inputs, shapes, strict=True):
         read = known.get(value.name, value)
@@ -75,12 +75,14 @@ def _default_size(value: Value, axis: int) -> int:
     return NAMED_SIZES.get(dim.rstrip(DIGITS), default)  # N2 is the batch of another input
 
 
-def _size(value: Value, axis: int, named: dict[str, int]) -> int:
-    dim = value.ranked_shape[axis]
-    if isinstance(dim, int):
-        return dim
-    size = _default_size(value, axis)
-    return size if dim is None else named.setdefault(dim, size)
+def _choose_shape(value: Value, names: Shape | None, named: dict[str, int]) -> tuple[int, ...]:
+    """Sizes for an input; ``names`` are those of dimensions that have none in ``value``."""
+    sizes = []
+    for axis, dim in enumerate(value.ranked_shape):
+        size = (names[axis] if names else f"{value.name}_{axis}") if dim is None else dim
+        is_number = isinstance(size, int)
+        sizes.append(size if is_number else named.setdefault(str(size), _default_size(value, axis)))
+    return tuple(map(int, sizes))
 
 
 def find_ranges(readers: Readers) -> dict[Value, Dim]:

@@ -65,7 +65,7 @@ BEFORE_CONVOLUTION = {
     "slice_axis axis=1 begin=0 end=3": "float32[N,?,H,W]",
     "slice_axis axis=-1 begin=0 end=3": "float32[N,3,H,?]",
     "SliceChannel num_outputs=2 axis=1": "float32[N,?,H,W]",
-    "SliceChannel num_outputs=2 axis=1 squeeze_axis=True": "float32[N,?,3,H,W]",
+    "SliceChannel num_outputs=2 axis=1 squeeze_axis=True": "float32[N,2,3,H,W]",
     "mean axis=1": "float32[N,?,3,H,W]",
     "sum axis=(1,2)": "float32[N,?,?,3,H,W]",
     "max axis=1 keepdims=True": "float32[N,?,H,W]",

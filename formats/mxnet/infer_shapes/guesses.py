@@ -24,14 +24,14 @@ def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
 
 
 def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:
-    """What is broadcast with something usually has the shape of the result."""
+    """What is broadcast with something of a known shape usually has the shape of the result."""
     if not (node.op.startswith("broadcast_") and len(node.inputs) == 2):
         return
     out = ask(node.outputs[0])
     for one, other in (node.inputs, node.inputs[::-1]):
         if out is not None and one is not None and other is not None:
-            shape = ask(other) or ()
-            if len(shape) <= len(out):
+            shape = ask(other)
+            if shape is not None and len(shape) <= len(out):
                 pairs = zip(out, padded_shape(shape, len(out)), strict=True)
                 yield one, tuple(d if e == 1 else None for d, e in pairs)
 

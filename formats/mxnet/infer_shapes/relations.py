@@ -47,16 +47,20 @@ ALIKE = frozenset(  # operators whose operands and output all have one shape
     "elemwise_add elemwise_sub elemwise_mul elemwise_div add_n _grad_add _maximum _minimum _power "
     "_mod _hypot _equal _not_equal _greater _greater_equal _lesser _lesser_equal".split()
 )
-RANKS = {  # of the first operands, where an operator takes no others
-    "BilinearSampler": (4, 4),
-    "LRN": (4,),
-    "ROIPooling": (4, 2),
-    "UpSampling": (4,),
-    "_contrib_ROIAlign": (4, 2),
-    "_contrib_interleaved_matmul_encdec_qk": (3, 3),
-    "_contrib_interleaved_matmul_encdec_valatt": (3, 3),
-    "_contrib_interleaved_matmul_selfatt_qk": (3,),
-    "_contrib_interleaved_matmul_selfatt_valatt": (3, 3),
+IMAGE, BOXES, CUBE = (None,) * 4, (None, 5), (None,) * 3
+OPERANDS: dict[str, tuple[Shape, ...]] = {  # shapes of the first, where an operator takes no others
+    "BilinearSampler": (IMAGE, IMAGE),
+    "LRN": (IMAGE,),
+    "ROIPooling": (IMAGE, BOXES),
+    "UpSampling": (IMAGE,),
+    "_contrib_MultiProposal": (IMAGE, IMAGE, (None, 3)),
+    "_contrib_PSROIPooling": (IMAGE, BOXES),
+    "_contrib_Proposal": (IMAGE, IMAGE, (None, 3)),
+    "_contrib_ROIAlign": (IMAGE, BOXES),
+    "_contrib_interleaved_matmul_encdec_qk": (CUBE, CUBE),
+    "_contrib_interleaved_matmul_encdec_valatt": (CUBE, CUBE),
+    "_contrib_interleaved_matmul_selfatt_qk": (CUBE,),
+    "_contrib_interleaved_matmul_selfatt_valatt": (CUBE, CUBE),
 }
 # Operators with a row of parameters, as long as one axis of their first operand: which operand the
 # row is, and the axis where no attribute says otherwise.
@@ -101,9 +105,9 @@ def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
         yield from _reduction(node.attrs, x, y, ask)
     elif op in OTHERS:
         yield from OTHERS[op](node, x, y, ask)
-    for operand, rank in zip(node.inputs, RANKS.get(op, ()), strict=False):
+    for operand, usual in zip(node.inputs, OPERANDS.get(op, ()), strict=False):
         if operand is not None:
-            yield operand, (None,) * rank
+            yield operand, usual
 
 
 def _broadcast(node: Node, ask: Ask) -> Inferred:
@@ -301,7 +305,7 @@ def _split(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     if (shape := merge_shapes(*map(ask, node.outputs))) is not None:
         rest = list(shape)
         at = axis_of(axis, len(shape) + drop)
-        rest[at : at + (not drop)] = [None]
+        rest[at : at + (not drop)] = [parse(int, attrs["num_outputs"]) if drop else None]
         yield x, tuple(rest)
 
 
