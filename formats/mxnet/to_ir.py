@@ -22,6 +22,7 @@ from .decode import VERSION, parse_version
 from .infer_shapes.begin_states import infer_open_sizes
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import InputShapes, complete_inputs
+from .infer_shapes.merge_shapes import BATCH
 from .infer_shapes.shape_checks import check_shapes
 from .ops.output_layers import plain_kernels
 from .ops.quantization.layers import floating, floating_second
@@ -108,13 +109,21 @@ def to_ir(
 
 
 def _declare_array_shapes(graph: Graph, info: SymbolInfo) -> Mapping[str, Declared]:
-    """What is known of the variables; of inputs of no rank, the shape of the batch in the file."""
-    if not any(v.name in info.input_arrays and v.shape is None for v in graph.inputs):
+    """What is known of the variables; sizes that operators do not tell are those of the batch in
+    the file.
+    """
+    arrays = {v: a.shape for v in graph.inputs
+              if v.shape is None and (a := info.input_arrays.get(v.name)) is not None}  # fmt: skip
+    if not arrays:
         return info.variables
-    declared = {**info.variables}
-    for v in InputShapes(graph, info.variables).undetermined:
-        array = info.input_arrays.get(v.name)
-        if array is not None and array.shape:
-            known = declared.get(v.name, Declared())
-            declared[v.name] = known._replace(shape=("N", *array.shape[1:]))
+    declared, inferred = {**info.variables}, InputShapes(graph, info.variables)
+    for v, saved in arrays.items():
+        shape = None if v in inferred.undetermined else inferred.shape_of(v)
+        if saved and (shape is None or len(shape) == len(saved)):
+            known = shape or (BATCH, *saved[1:])
+            merged = tuple(
+                (d or BATCH) if not axis else saved[axis] if d is None else d
+                for axis, d in enumerate(known)
+            )
+            declared[v.name] = declared.get(v.name, Declared())._replace(shape=merged)
     return declared

@@ -194,7 +194,13 @@ def run_source(
     except NotComparable as error:
         run.statement = str(error)
     except SerdeError as error:
-        run.error = error
+        unknown = [v.name for v in ir.inputs if data is None and None in (v.shape or ())]
+        run.error = None if unknown else error
+        if unknown:
+            run.statement = (
+                f"not compared: {error}. Sizes of {', '.join(map(repr, unknown))} are not known: "
+                "give them with --input, or inputs with --data"
+            )
     return run
 
 

@@ -25,6 +25,8 @@ USUAL = (224, 299, 28, 32, 64, 227, 256, 112, 96, 128, 160, 192, 240, 300, 320, 
          480, 512, 600, 608, 640, 800, 1024)  # fmt: skip
 POWERS = (64, 32, 16, 8, 4, 2, 1)  # a side that is a multiple of a larger one is preferred
 OTHER_SIDES = (32, 48, 64, 96, 100, 112, 128, 160, 192, 224, 256, 320, 384, 512, 640)
+# The axis that the operand of scales is as long as.
+CHANNELS = {"BatchNormalization": 1, "InstanceNormalization": 1, "LayerNormalization": -1}
 Measure = Callable[[Sequence[Dim]], int | None]
 T = TypeVar("T")
 
@@ -75,6 +77,11 @@ def _constraints(graph: Graph) -> Iterator[Constraint]:
                 size = w.shape[other] if w.shape and w.tensor is not None else None
                 if isinstance(size, int) and x.shape and not isinstance(x.shape[at], int):
                     yield Constraint(x, _size_along(at), size)
+        elif node.op in CHANNELS:
+            size = b.shape[0] if b.tensor is not None else None
+            at = CHANNELS[node.op]
+            if isinstance(size, int) and a.shape and not isinstance(a.shape[at], int):
+                yield Constraint(a, _size_along(at), size)
         elif node.op in BROADCASTS:
             for x, w in _both_orders(a, b):
                 for at in range(-min(len(x.shape or ()), len(w.shape or ())), 0):

@@ -9,10 +9,11 @@ import numpy as np
 
 from serde.errors import UsageError
 from serde.ir.graph import Dim, Graph, Shape, Value
+from serde.passes.change_batch import fix_dimensions
 from serde.passes.name_dimensions import name_dimensions
 from serde.spec.traits import COMPARISONS
 from serde.verification.count_inputs import find_masks
-from serde.verification.fitting_sizes import fitting_sizes
+from serde.verification.fitting_sizes import BROADCASTING, fitting_sizes
 from serde.verification.given_arrays import is_sequence
 from serde.verification.input_uses import PASSED_ON, Readers, readers_of, table_size
 
@@ -43,9 +44,10 @@ def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) 
     ranges = find_ranges(readers)
     known, masks = {v.name: v for v in ir.inputs}, find_masks(ir, readers)
     all_named = name_dimensions(ir)
-    named = fitting_sizes(all_named, _default_size)
     dims = {v.name: v.shape for v in all_named.inputs}
-    shapes = [_choose_shape(value, dims.get(value.name), named) for value in graph.inputs]
+    ones = {str((dims[name] or ())[axis]): 1 for name, axis in find_broadcast_axes(ir, readers)}
+    named = fitting_sizes(fix_dimensions(all_named, ones), _default_size) | ones
+    shapes = [_choose_shape(v, dims.get(v.name), named) for v in graph.inputs]
     feeds: dict[str, Any] = {}
     for value, shape in zip(graph.inputs, shapes, strict=True):
         read = known.get(value.name, value)
@@ -67,6 +69,17 @@ def is_variance(value: Value, readers: Readers) -> bool:
     return any(n.op == "BatchNormalization" and at == VARIANCE for n, at in readers.get(value, ()))
 
 
+def find_broadcast_axes(graph: Graph, readers: Readers) -> frozenset[tuple[str, int]]:
+    """Axes of inputs, by name, whose size nothing tells and that are only broadcast."""
+    return frozenset(
+        (v.name, axis)
+        for v in graph.inputs
+        if v in readers and all(node.op in BROADCASTING for node, _ in readers[v])
+        for axis, dim in enumerate(v.shape or ())
+        if axis and dim is None
+    )
+
+
 def _default_size(value: Value, axis: int) -> int:
     dim, rank = value.ranked_shape[axis], len(value.ranked_shape)
     default = 2 if axis == 0 else IMAGE_SIZE if rank >= 4 and axis >= 2 else OTHER_SIZE
@@ -80,9 +93,10 @@ def _choose_shape(value: Value, names: Shape | None, named: dict[str, int]) -> t
     sizes = []
     for axis, dim in enumerate(value.ranked_shape):
         size = (names[axis] if names else f"{value.name}_{axis}") if dim is None else dim
-        is_number = isinstance(size, int)
-        sizes.append(size if is_number else named.setdefault(str(size), _default_size(value, axis)))
-    return tuple(map(int, sizes))
+        if not isinstance(size, int):
+            size = named.setdefault(str(size), _default_size(value, axis))
+        sizes.append(size)
+    return tuple(sizes)
 
 
 def find_ranges(readers: Readers) -> dict[Value, Dim]:

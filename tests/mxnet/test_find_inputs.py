@@ -198,7 +198,12 @@ DOUBTFUL: dict[str, tuple[Any, dict[str, tuple[int, ...]], set[str]]] = {
                           {"data": ROW, "film_gamma": (BATCH, 3)}, {"film_gamma"}),
     "a weight that a layer reads": (
         lambda s: dense(s, s.var("x"), "a") + dense(s, s.var("my_bias"), "b"),
-        {"x": ONE, "my_bias": (1, 2)}, {"my_bias"}),
+        {"x": ONE, "my_bias": (1, 2)}, {"x", "my_bias"}),
+    "towers of a batch of one": (lambda s: dense(s, s.var("a"), "f") * dense(s, s.var("b"), "g"),
+                                 {"a": ONE, "b": (1, 2)}, {"a", "b"}),
+    "called as a weight, behind": (
+        lambda s: s.broadcast_mul(dense(s, s.relu(s.var("x_weight"))), s.var("t")),
+        {"x_weight": ROW, "t": (1,)}, {"x_weight", "t"}),
     "made alike": (lambda s: s.broadcast_like(s.var("v"), dense(s, s.var("data"))),
                    {"data": ROW, "v": (1, 3)}, {"v"}),
 }  # fmt: skip

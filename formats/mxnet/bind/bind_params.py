@@ -209,7 +209,8 @@ def _format_mismatches(
     free = {n: arrays[n].shape for n in extra}
     if absent:
         lines = (f"{n}{_show(s)}{_suggest_array(n, s, free)}" for n, s in absent.items())
-        parts += [f"{len(absent)} missing:", *_format_lines(lines)]
+        head = f"{len(absent)} missing (--input NAME=SHAPE makes an input of one):"
+        parts += [head, *_format_lines(lines)]
     if extra and not ignore_extra:
         lines = (f"{n}{_show(s)}{_suggest_array(n, s, absent)}" for n, s in free.items())
         head = f"{len(extra)} that belong to no variable ({LEAVE_OUT}):"

@@ -56,8 +56,9 @@ def find_inputs(
 
     ``shapes`` are those of the arrays. Variables that are ``named`` are inputs. Where another
     input has no array, the file was not saved whole, and all other arrays are constants.
-    Otherwise inputs are variables that layers read as data and whose first size is the batch; no
-    operator declares them as its parameters, nor does their name or node.
+    Otherwise inputs are variables that layers read as data and whose first size is a batch of more
+    than 1, or the only one; no operator declares them as its parameters, nor does their name or
+    node.
 
     Raises:
         UsageError: where an array may be an input or a parameter, and no input is named.
@@ -68,8 +69,9 @@ def find_inputs(
     labels = find_labels(graph) - declared - (trained | by_name).difference(named)
     known = declared | labels | (trained | by_name).difference(named)
     others = [v for v in graph.inputs if v.name not in known]
-    is_whole = all(v.name in shapes for v in others)
     used = {v for node in graph.nodes for v in node.inputs}.union(graph.outputs)
+    called = {v.name for v in used if v and v.name in by_name}
+    is_whole = called.union(v.name for v in others) <= shapes.keys()
     chosen = {v.name for v in graph.inputs if v.name in named} - declared
     if not is_whole:
         return _sort(shapes, chosen, labels, ())
@@ -77,11 +79,14 @@ def find_inputs(
     candidates = [v for v in graph.inputs if v in used and (v in others or v.name in misnamed)]
     reading = _Reading(graph, candidates, known - misnamed, shapes, chosen)
     certain = {v.name for v in candidates if v in reading.data} - chosen
-    certain -= {n for n in misnamed if others and shapes[n][:1] == (1,)}
-    if len(candidates) == 1 and not chosen:
-        certain = {candidates[0].name}
+    if len(certain | chosen) > 1:  # a learned row that a layer of its own reads looks alike
+        certain -= {n for n in certain if shapes[n][:1] == (1,)}
+    called -= misnamed | chosen
+    if not certain | chosen:
+        certain = _find_only_one([v.name for v in candidates] or [*called], shapes)
     doubtful = {v.name for v in candidates} - certain - chosen
-    doubtful |= _find_shaped_as_data(by_name - misnamed - chosen, shapes, certain | chosen)
+    inputs = certain | chosen
+    doubtful |= (_find_shaped_as_data(called, shapes, inputs) if inputs else called) - inputs
     if doubtful and not chosen:
         raise UsageError(_ask_for_inputs(certain, doubtful, shapes, path))
     return _sort(shapes, certain | chosen, labels, doubtful)
@@ -97,6 +102,11 @@ def _sort(
         [n for n in shapes if n in labels and n not in inputs],
         [n for n in shapes if n in constants],
     )
+
+
+def _find_only_one(names: Sequence[str], shapes: Mapping[str, Ints]) -> set[str]:
+    """The one variable that may be an input, unless it is a single number."""
+    return {*names} if len(names) == 1 and math.prod(shapes[names[0]]) > 1 else set()
 
 
 def _find_misnamed(
@@ -116,9 +126,10 @@ def _find_shaped_as_data(
     names: Collection[str], shapes: Mapping[str, Ints], inputs: Collection[str]
 ) -> set[str]:
     """Those of the variables that are called as parameters are and have the batch of ``inputs``."""
-    batches = {shapes[n][:1] for n in inputs if n in shapes} - {(1,), ()}
+    batches = {shapes[n][:1] for n in inputs if n in shapes}
     arrays = {n: shapes[n] for n in names if n in shapes}
-    return {n for n, shape in arrays.items() if len(shape) > 1 and shape[:1] in batches}
+    shaped = {n for n, s in arrays.items() if len(s) > 1 and s[:1] in batches}
+    return shaped | {n for n, s in arrays.items() if s == (1,)}
 
 
 def _ask_for_inputs(

@@ -24,16 +24,20 @@ def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
 
 
 def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:
-    """What is broadcast with something of a known shape usually has the shape of the result."""
+    """An operand has the sizes of the result that the other, whose shape is known, has not.
+
+    It has its rank if the first size is among them.
+    """
     if not (node.op.startswith("broadcast_") and len(node.inputs) == 2):
         return
     out = ask(node.outputs[0])
     for one, other in (node.inputs, node.inputs[::-1]):
-        if out is not None and one is not None and other is not None:
-            shape = ask(other)
-            if shape is not None and len(shape) <= len(out):
-                pairs = zip(out, padded_shape(shape, len(out)), strict=True)
-                yield one, tuple(d if e == 1 else None for d, e in pairs)
+        shape = None if other is None else ask(other)
+        if one is None or not out or shape is None or len(shape) > len(out):
+            continue
+        sizes = padded_shape(shape, len(out))
+        if sizes[0] == 1 != out[0]:
+            yield one, tuple(d if e == 1 else None for d, e in zip(out, sizes, strict=True))
 
 
 def is_flattening_dense(node: Node) -> bool:

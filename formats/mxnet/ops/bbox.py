@@ -111,7 +111,7 @@ def read_oldest_multibox_prior(
     """Before MXNet 1.0 they are squares in parts of the image, not in pixels."""
     height, width = x.ranked_shape[2:]
     fits = isinstance(height, int) and isinstance(width, int)
-    require(fits, "needs to know the size of the image")
+    require(fits, "needs to know the size of the image. Give it: --input data=1,3,300,300, say")
     if height != width or ratios[0] != 1:
         note_old_meaning(g, "1.0")
     forms = [(s, 1.0) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]

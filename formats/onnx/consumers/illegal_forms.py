@@ -44,7 +44,9 @@ def _is_beyond(value: Value) -> bool:
     return bool(array.max() > INT32.max or array.min() < INT32.min)
 
 
-OPEN_AXES = Form("axes that depend on sizes by name", has_open_axes, advice=f"{STATIC}, or list the axes")
+OPEN_AXES = Form(
+    "axes that depend on sizes by name", has_open_axes, advice=f"{STATIC}, or list the axes"
+)
 OPEN_SHAPE = Form("a constant and a computed shape", has_open_shape, advice=STATIC)
 OPEN_PADS = Form(
     "pads that depend on sizes by name, or are negative", has_open_pads,
