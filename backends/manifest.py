@@ -268,7 +268,7 @@ def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:
     for name in (v.name for p in manifest.parts for v in p.inputs):
         if name not in known and name not in maker:
             raise MalformedFile(path, f"no part computes {name!r}")
-    if absent := [v.name for v in manifest.outputs if v.name not in known | maker.keys()]:
+    if absent := [v.name for v in manifest.outputs if v.name not in known and v.name not in maker]:
         raise MalformedFile(path, f"no part computes the output {absent[0]!r}")
     return _order(path, manifest.parts, known)
 

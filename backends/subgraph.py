@@ -17,6 +17,5 @@ def extract_subgraph(
     """
     results = {v for n in nodes for v in n.outputs}
     read = {v: None for n in nodes for v in values_read(n) if v not in results}
-    ordered = [v for v in first if v in read]
-    inputs = (*ordered, *(v for v in read if v not in set(ordered)))
+    inputs = tuple(dict.fromkeys([*(v for v in first if v in read), *read]))
     return Graph(name, inputs, tuple(outputs), tuple(nodes))

@@ -140,6 +140,7 @@ def _bind_arrays(
     """The arrays of the variables that are no feeds, in the types that MXNet gives them."""
     values = {**model.arrays, **feeds}
     names = symbol.list_inputs()
+    read = frozenset(names)
     if absent := [n for n in names if n in model.needed and n not in values]:
         raise SerdeError(
             f"MXNet cannot run the model: {', '.join(map(repr, absent))} has no array. "
@@ -147,11 +148,11 @@ def _bind_arrays(
         )
     if not mx.util.is_np_shape():
         values = {n: np.reshape(a, 1) if np.ndim(a) == 0 else a for n, a in values.items()}
-    shapes = {n: a.shape for n, a in values.items() if n in set(names)}
+    shapes = {n: a.shape for n, a in values.items() if n in read}
     arguments, _, states = symbol.infer_shape_partial(**shapes)
     every = symbol.list_arguments() + symbol.list_auxiliary_states()
     inferred = dict(zip(every, [*arguments, *states], strict=True))
-    types = _infer_types(mx, symbol, {n: a for n, a in feeds.items() if n in set(names)})
+    types = _infer_types(mx, symbol, {n: a for n, a in feeds.items() if n in read})
     fixed = {}
     for name in names:
         if name not in feeds:

@@ -345,8 +345,8 @@ def record(mx: ModuleType, block: Any, inputs: Sequence[Any]) -> tuple[str, dict
             outputs = [int(x.handle.value) for x in _flatten(result)]
             symbol = run.symbol(outputs)
     used = {run.nodes[n]["name"] for node in run.nodes for n, *_ in node["inputs"]}
-    heads = {run.nodes[n]["name"] for n, *_ in json.loads(symbol)["heads"]}
-    return symbol, {n: a for n, a in run.arrays.items() if n in used | heads}, run
+    used |= {run.nodes[n]["name"] for n, *_ in json.loads(symbol)["heads"]}
+    return symbol, {n: a for n, a in run.arrays.items() if n in used}, run
 
 
 def _flatten(result: Any) -> Iterator[Any]:
