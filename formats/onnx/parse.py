@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 from google.protobuf.message import DecodeError, Message
@@ -14,27 +14,38 @@ from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.ir.graph import FileSlice
 
 from . import protobuf_wire
+from .graph_fields import NodeFields, SmallTensor, describe_node, read_info, read_node, read_tensor
 
-GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
+# Numbers of fields of ModelProto, GraphProto and TensorProto.
+GRAPH, NODE, INITIALIZER, VALUE_INFO, RAW_DATA = 7, 1, 5, 13, 9
 LARGE = 4096  # bytes; initializers above stay in the file
 Initializer = tuple[onnx.TensorProto, FileSlice | None]  # and where its bytes are, if not in it
 
 
-def parse_file(path: str) -> tuple[onnx.ModelProto, list[Initializer]]:
+class Parsed(NamedTuple):
+    """A model, and apart from it what most of its graph is made of, in the order of the file.
+
+    ``types`` are those of values, as the file has them, by name.
+    """
+
+    model: onnx.ModelProto
+    tensors: list[SmallTensor | Initializer]
+    nodes: list[NodeFields]
+    types: dict[str, bytes]
+
+
+def parse_file(path: str) -> Parsed:
     """Parse a file without the bytes of its large initializers."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         refuse_other_file(path, file.read(HEAD))
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
-            view = memoryview(mapped)
             try:
-                return _split(view, path, file_id(file))
+                return _split(mapped, path, file_id(file))
             except protobuf_wire.WireError as error:
                 raise MalformedFile(
                     path, f"not an ONNX model: {error}", f"byte {error.offset}"
                 ) from None
-            finally:
-                view.release()
 
 
 def external_locations(path: str | os.PathLike[str]) -> set[str]:
@@ -43,46 +54,61 @@ def external_locations(path: str | os.PathLike[str]) -> set[str]:
     Raises:
         MalformedFile: where it is no ONNX model.
     """
-    _, tensors = parse_file(os.fspath(path))
-    return {e.value for proto, _ in tensors for e in proto.external_data if e.key == "location"}
+    tensors = parse_file(os.fspath(path)).tensors
+    protos = [t[0] for t in tensors if not isinstance(t, SmallTensor)]
+    return {e.value for proto in protos for e in proto.external_data if e.key == "location"}
 
 
-def _split(
-    view: memoryview, path: str, file: tuple[int, int]
-) -> tuple[onnx.ModelProto, list[Initializer]]:
-    """Parse the model without its initializers, and those without their bytes."""
-    around = bytearray()
-    inside, has_graph = bytearray(), False
-    tensors: list[Initializer] = []
-    for number, kind, begin, payload, end in protobuf_wire.iterate_fields(view, 0, len(view)):
-        if number != GRAPH or kind != protobuf_wire.BYTES:
-            around += view[begin:end]
-            continue
-        has_graph, kept = True, payload  # what is before ``kept`` is copied, or an initializer
-        for n, k, b, p, e in protobuf_wire.iterate_fields(view, payload, end):
-            if n == INITIALIZER and k == protobuf_wire.BYTES:
-                tensors.append(_tensor(view, p, e, path, file))
-                inside += view[kept:b]
-                kept = e
-        inside += view[kept:end]
+def _split(mapped: mmap.mmap, path: str, file: tuple[int, int]) -> Parsed:
+    """Parse the model, and apart from it nodes, initializers and types."""
+    around, inside, has_graph = bytearray(), bytearray(), False
+    parsed = Parsed(onnx.ModelProto(), [], [], {})
+    for number, kind, begin, payload, end in protobuf_wire.iterate_fields(mapped, 0, len(mapped)):
+        if number == GRAPH and kind == protobuf_wire.BYTES:
+            has_graph = True
+            _split_graph(mapped, payload, end, (path, file), parsed, inside)
+        else:
+            around += mapped[begin:end]
     model = parse(onnx.ModelProto, bytes(around), path)
     if has_graph:
         model.graph.CopyFrom(parse(onnx.GraphProto, bytes(inside), path))
-    return model, tensors
+    return parsed._replace(model=model)
+
+
+def _split_graph(
+    mapped: mmap.mmap, start: int, end: int, place: Any, parsed: Parsed, rest: bytearray
+) -> None:
+    """Enter the parts of a graph into ``parsed``, and what is none of them into ``rest``."""
+    _, tensors, nodes, types = parsed
+    path = place[0]
+    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(mapped, start, end):
+        if kind == protobuf_wire.BYTES:
+            if number == NODE:
+                data = mapped[payload:stop]
+                nodes.append(read_node(data) or describe_node(parse(onnx.NodeProto, data, path)))
+                continue
+            if number == INITIALIZER:
+                tensors.append(_tensor(mapped, payload, stop, *place))
+                continue
+            if number == VALUE_INFO and (info := read_info(mapped[payload:stop])) is not None:
+                types[info[0]] = info[1]
+                continue
+        rest += mapped[begin:stop]
 
 
 def _tensor(
-    view: memoryview, start: int, end: int, path: str, file: tuple[int, int]
-) -> Initializer:
+    mapped: mmap.mmap, start: int, end: int, path: str, file: tuple[int, int]
+) -> SmallTensor | Initializer:
     """Parse an initializer, a large one without its bytes."""
     if end - start <= LARGE:
-        return parse(onnx.TensorProto, bytes(view[start:end]), path), None
+        data = mapped[start:end]
+        return read_tensor(data) or (parse(onnx.TensorProto, data, path), None)
     rest, raw = bytearray(), None
-    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(view, start, end):
+    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(mapped, start, end):
         if number == RAW_DATA and kind == protobuf_wire.BYTES:
             raw = FileSlice(path, payload, stop - payload, file)
         else:
-            rest += view[begin:stop]
+            rest += mapped[begin:stop]
     return parse(onnx.TensorProto, bytes(rest), path), raw
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from mmap import mmap
 
+Bytes = bytes | memoryview | mmap
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
@@ -21,7 +23,7 @@ class WireError(ValueError):
         self.offset = offset
 
 
-def read_varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
+def read_varint(view: Bytes, at: int, end: int) -> tuple[int, int]:
     """Decode a varint at ``at``; return it and the offset behind it."""
     if at < end and (byte := view[at]) < 0x80:
         return byte, at + 1
@@ -37,23 +39,27 @@ def read_varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
     raise WireError("a number runs past its end", start)
 
 
-def iterate_fields(
-    view: memoryview, start: int, end: int
-) -> Iterator[tuple[int, int, int, int, int]]:
+def iterate_fields(view: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield ``(number, kind, field start, payload start, payload end)`` for each field."""
     at = start
     while at < end:
-        begin = at
-        key, at = read_varint(view, at, end)
+        begin, key = at, view[at]
+        if key < 0x80:
+            at += 1
+        else:
+            key, at = read_varint(view, at, end)
         number, kind = key >> 3, key & 7
-        if kind == VARINT:
+        if kind == BYTES:
+            if at < end and (size := view[at]) < 0x80:
+                payload = at + 1
+            else:
+                size, payload = read_varint(view, at, end)
+            at = payload + size
+        elif kind == VARINT:
             payload = at
             _, at = read_varint(view, at, end)
         elif kind in (FIXED64, FIXED32):
             payload, at = at, at + (8 if kind == FIXED64 else 4)
-        elif kind == BYTES:
-            size, payload = read_varint(view, at, end)
-            at = payload + size
         else:
             raise WireError(f"field {number} has the unknown kind {kind}", begin)
         if number == 0 or at > end:

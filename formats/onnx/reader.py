@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import AttributeProto
 
 from serde.errors import ConversionError, MalformedFile
@@ -31,7 +32,8 @@ from serde.spec.inference import Type, from_proto
 from serde.spec.onnx_library import check_type
 
 from .external_data_paths import Resolve, refuse_location, resolver
-from .parse import Initializer, parse_file
+from .graph_fields import NodeFields, describe_node, read_type
+from .parse import Parsed, parse, parse_file
 from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
 from .unsupported_metadata import DEVICES, NODE_METADATA, find_unsupported_metadata
@@ -60,23 +62,23 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
         MalformedFile: with the byte where the file stops being a model, or the node or tensor.
     """
     path = os.fspath(path)
-    model, large = parse_file(path)
-    return decode(model, path, resolver(path, strict_paths), large)
+    parsed = parse_file(path)
+    return decode(parsed.model, path, resolver(path, strict_paths), parsed)
 
 
 def decode(
     model: onnx.ModelProto,
     path: str = "model",
     resolve: Resolve = refuse_location,
-    large: Sequence[Initializer] = (),
+    parsed: Parsed | None = None,
 ) -> Graph:
-    """Read a ModelProto; ``large`` are initializers that were kept apart from it."""
+    """Read a ModelProto; ``parsed`` has the parts of its graph that were kept apart from it."""
     if not model.HasField("graph"):
         raise MalformedFile(path, "not an ONNX model: it has no graph")
     try:
         imports = {o.domain: o.version for o in model.opset_import}
         opset = next((imports.pop(d) for d in DEFAULT_DOMAINS if d in imports), 1)
-        return _Decoding(path, resolve).model(model, opset, imports, large)
+        return _Decoding(path, resolve).model(model, opset, imports, parsed)
     except UnicodeDecodeError:  # protobuf decodes a text when it is asked for
         raise MalformedFile(path, "a name or another text in it is not UTF-8") from None
 
@@ -89,11 +91,12 @@ class _Decoding:
         self.ends: set[str] = set()  # names of the model's inputs and outputs
         self.unread: dict[str, None] = {}  # keys of external data
         self.graphs: list[onnx.GraphProto] = []
+        self.types: set[bytes] = set()  # of values that were kept apart from their graph
         self.of_nodes: set[str] = set()  # what nodes have that a graph does not hold
         self.overloads: dict[tuple[str, str, str], str] = {}
         self.plain: dict[Any, Mapping[str, Attr]] = {}  # attributes that hold no tensor or graph
 
-    def model(self, model: onnx.ModelProto, opset: int, imports: Any, large: Any) -> Graph:
+    def model(self, model: onnx.ModelProto, opset: int, imports: Any, parsed: Any) -> Graph:
         for texts in ((p.key, p.value) for p in model.metadata_props):
             self.check_texts(*texts)
         self.check_texts(model.producer_name, model.producer_version, *imports)
@@ -108,11 +111,11 @@ class _Decoding:
         self.ends = {v.name for v in (*model.graph.input, *model.graph.output)}
         functions = tuple(self.function(f, imports) for f in model.functions)
         graph = self.graph(
-            model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
+            model.graph, ChainMap(), 0, parsed, opset=opset, imports=MappingProxyType(imports),
             functions=functions, metadata=MappingProxyType(metadata),
         )  # fmt: skip
         notes = find_unsupported_metadata(
-            model, self.graphs, self.defaults, self.unread, self.of_nodes
+            model, self.graphs, self.defaults, self.unread, self.of_nodes, self.types
         )
         return replace(graph, notes=tuple(notes))
 
@@ -134,7 +137,8 @@ class _Decoding:
         return named
 
     def graph(
-        self, proto: onnx.GraphProto, outer: Scope, depth: int, large: Any = (), **fields: Any,
+        self, proto: onnx.GraphProto, outer: Scope, depth: int, parsed: Parsed | None = None,
+        **fields: Any,
     ) -> Graph:  # fmt: skip
         if depth > DEPTH:
             raise MalformedFile(self.path, f"subgraphs nest more than {DEPTH} deep")
@@ -142,8 +146,8 @@ class _Decoding:
         self.graphs.append(proto)
         scope = outer.new_child()
         own = scope.maps[0]
-        for tensor, raw in [*large, *((t, None) for t in proto.initializer)]:
-            self.define(scope, self.constant(tensor, raw), "initializer")
+        for item in parsed.tensors if parsed else ((t, None) for t in proto.initializer):
+            self.define(scope, self.constant(*item), "initializer")
         for sparse in proto.sparse_initializer:
             self.define(scope, self.sparse(sparse), "sparse initializer")
         held = set(own)
@@ -152,11 +156,14 @@ class _Decoding:
             if info.name in held:
                 self.defaults.append(info.name)
                 continue  # an initializer listed as input: its default is its value
-            inputs.append(self.value(info))
+            inputs.append(self.value(info.name, info.type.SerializeToString()))
             self.define(scope, inputs[-1], "input")
-        hints = {i.name: i for i in (*proto.value_info, *proto.output)}
-        ordered = sort_nodes(proto.node, self.path, own)
-        nodes = [self.node(n, scope, hints, depth) for n in ordered]
+        types = dict(parsed.types) if parsed else {}
+        self.types.update(types.values())
+        types |= {i.name: i.type.SerializeToString() for i in (*proto.value_info, *proto.output)}
+        fields_of_nodes = parsed.nodes if parsed else list(map(describe_node, proto.node))
+        ordered = sort_nodes(fields_of_nodes, self.path, own)
+        nodes = [self.node(n, scope, types, depth) for n in ordered]
         outputs = [self.read(o.name, scope) for o in proto.output]
         return Graph(
             proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
@@ -175,16 +182,21 @@ class _Decoding:
     def define(self, scope: Scope, value: Value, what: str) -> None:
         """Enter a value by its name; one of a subgraph leaves the names of the model's ends."""
         name, own = value.name, scope.maps[0]
-        self.check_name(name)
+        if name.__class__ is not str or len(name) > LONGEST_NAME:
+            self.check_name(name)
         if name in own:
             raise MalformedFile(self.path, f"{what} {name!r} is defined twice")
         own[name] = value
-        if name in self.ends and len(scope.maps) > OUTERMOST:
+        if len(scope.maps) > OUTERMOST and name in self.ends:
             value.name = f"{name}/inside"
 
-    def constant(self, proto: onnx.TensorProto, raw: FileSlice | None) -> Value:
-        tensor = self.tensor(proto, raw)
-        return Value(proto.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
+    def constant(self, item: str | onnx.TensorProto, data: Tensor | FileSlice | None) -> Value:
+        """A constant that was read already, by its name, or one to be read."""
+        if item.__class__ is str:
+            name, tensor = item, data
+        else:
+            name, tensor = item.name, self.tensor(item, data)
+        return Value(name, tensor.dtype, tensor.shape, tensor, None, (), True)
 
     def tensor(self, proto: onnx.TensorProto, raw: FileSlice | None = None) -> Tensor:
         """Read a tensor; remember keys of external data that mean nothing here."""
@@ -201,79 +213,81 @@ class _Decoding:
         tensor = self.dense(proto)
         return Value(proto.values.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
 
-    def value(self, info: onnx.ValueInfoProto) -> Value:
+    def value(self, name: str, data: bytes | None) -> Value:
+        """A value of the type that a TypeProto tells, if there is one."""
+        if data is None:
+            return Value(name)
         try:
-            dtype, shape, wrap = _parse_type(info.type.SerializeToString())
-        except (ConversionError, ValueError) as error:
-            reason = f"{info.name!r} has an impossible type: {error}"
+            dtype, shape, container = _parse_type(data)
+        except (ConversionError, ValueError, DecodeError) as error:
+            reason = f"{name!r} has an impossible type: {error}"
             raise MalformedFile(self.path, reason) from None
-        return Value(info.name, dtype, shape, container=wrap)
+        return Value(name, dtype, shape, None, None, container)
 
-    def read(self, name: str, scope: Scope, node: onnx.NodeProto | None = None) -> Value | None:
+    def read(self, name: str, scope: Scope, node: NodeFields | None = None) -> Value | None:
         if not name:
             return None
         value = scope.get(name)
         if value is None:
-            reader = "the outputs" if node is None else f"node {node.name or node.op_type!r}"
+            reader = "the outputs" if node is None else f"node {node.name or node.op!r}"
             raise MalformedFile(self.path, f"{reader} read {name!r}, which nothing before computes")
         return value
 
-    def node(self, proto: onnx.NodeProto, scope: Scope, hints: Any, depth: int) -> Node:
-        own = scope.maps[0]
-        inputs = tuple(
-            [(own.get(n) or self.read(n, scope, proto)) if n else None for n in proto.input]
-        )
-        op, domain, name, doc = proto.op_type, proto.domain, proto.name, proto.doc_string
-        for text in (name, op, domain):
-            self.check_name(text)
-        attrs = self.attributes(proto, scope, depth)
+    def node(
+        self, fields: NodeFields, scope: Scope, types: Mapping[str, bytes], depth: int
+    ) -> Node:
+        op, names, results, name, domain, doc, overload, properties, attributes, devices = fields
+        get = scope.maps[0].get
+        inputs = tuple([(get(n) or self.read(n, scope, fields)) if n else None for n in names])
+        if attributes.__class__ is not bytes:
+            for text in (name, op, domain):
+                self.check_name(text)
+            self.check_texts(doc)
+        if devices:
+            self.of_nodes.add(DEVICES)
+        attrs = self.attributes(fields, scope, depth) if attributes else EMPTY
         outputs = []
-        for output in proto.output:
-            hint = hints.get(output)
-            value = self.value(hint) if hint is not None else Value(output)
+        for output in results:
+            value = self.value(output, types.get(output))
             outputs.append(value)
             if output:
                 self.define(scope, value, "output")
-        name = name or next((n for n in proto.output if n), op)
-        self.check_texts(doc)
-        sources = self.sources(proto, doc) or (Source("onnx", op, name, doc),)
-        if proto.overload:
-            op = self.overloads.get((domain, op, proto.overload), op)
+        title = name or fields.title
+        sources = self.sources(properties, doc) or (Source("onnx", op, title, doc),)
+        if overload:
+            op = self.overloads.get((domain, op, overload), op)
         domain = "" if domain in DEFAULT_DOMAINS else domain
-        return Node(op, inputs, tuple(outputs), attrs, domain, name, sources)
+        return Node(op, inputs, tuple(outputs), attrs, domain, title, sources)
 
-    def sources(self, proto: onnx.NodeProto, doc: str) -> tuple[Source, ...]:
+    def sources(self, properties: Sequence[tuple[str, str]], doc: str) -> tuple[Source, ...]:
         """The layers a node came from; what else the file has about it is noted."""
         sources: list[Source] = []
-        for prop in proto.metadata_props:
-            parts = prop.value.split(" ", 2)
-            if not prop.key.startswith(ORIGIN):
+        for key, text in properties:
+            parts = text.split(" ", 2)
+            if not key.startswith(ORIGIN):
                 self.of_nodes.add(NODE_METADATA)
             elif len(parts) == 3:
                 sources.append(Source(parts[0], parts[1], parts[2], "" if sources else doc))
-        if proto.device_configurations:
-            self.of_nodes.add(DEVICES)
         return tuple(sources)
 
-    def attributes(self, proto: onnx.NodeProto, scope: Scope, depth: int) -> Mapping[str, Attr]:
+    def attributes(self, node: NodeFields, scope: Scope, depth: int) -> Mapping[str, Attr]:
         """The attributes of a node: one mapping for all that have the same plain ones."""
-        held = proto.attribute
-        if not held:
-            return EMPTY
-        is_plain = all(a.type in SIMPLE for a in held)
-        key = tuple([a.SerializeToString() for a in held]) if is_plain else None
-        if key in self.plain:
-            return self.plain[key]
+        protos = node.attributes
+        key: Any = None
+        if isinstance(protos, bytes):
+            if (known := self.plain.get(protos)) is not None:
+                return known
+            key, protos = protos, parse(onnx.NodeProto, protos, self.path).attribute
         attrs: dict[str, Attr] = {}
-        for attribute in held:
+        for attribute in protos:
             self.check_name(attribute.name)
             if attribute.name in attrs:
                 raise MalformedFile(
-                    self.path, f"node {proto.name!r} has attribute {attribute.name!r} twice"
+                    self.path, f"node {node.name!r} has attribute {attribute.name!r} twice"
                 )
             attrs[attribute.name] = self.attribute(attribute, scope, depth)
         mapping = MappingProxyType(attrs)
-        if key is not None and not any(isinstance(v, AttrRef) for v in attrs.values()):
+        if key is not None and all(a.type in SIMPLE and not a.ref_attr_name for a in protos):
             self.plain[key] = mapping
         return mapping
 
@@ -316,10 +330,11 @@ class _Decoding:
         self.check_texts(*(o.domain for o in proto.opset_import))
         inputs = tuple(Value(name) for name in proto.input)
         scope.update((v.name, v) for v in inputs)
-        hints = {i.name: i for i in proto.value_info}
+        types = {i.name: i.type.SerializeToString() for i in proto.value_info}
         self.in_function = True
-        ordered = sort_nodes(proto.node, self.path, set(proto.input))
-        nodes = tuple(self.node(n, scope, hints, 0) for n in ordered)
+        fields_of_nodes = list(map(describe_node, proto.node))
+        ordered = sort_nodes(fields_of_nodes, self.path, set(proto.input))
+        nodes = tuple(self.node(n, scope, types, 0) for n in ordered)
         self.in_function = False
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope)))
         own = {o.domain: o.version for o in proto.opset_import}
@@ -333,6 +348,8 @@ class _Decoding:
 
 @lru_cache(4096)
 def _parse_type(data: bytes) -> Type:
+    if (plain := read_type(data)) is not None:
+        return plain
     proto = onnx.TypeProto.FromString(data)
     check_type("it", proto, least=-1)  # exporters write -1 for a size that is unknown
     return from_proto(proto)

@@ -9,8 +9,10 @@ import onnx
 
 from serde.errors import MalformedFile
 
+from .graph_fields import NodeFields
+
 MAY_HOLD_GRAPH = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.UNDEFINED)
-Nodes = Sequence[onnx.NodeProto]
+Nodes = Sequence[NodeFields]
 
 
 def sort_nodes(nodes: Nodes, path: str, inputs: Collection[str]) -> Nodes:
@@ -25,7 +27,7 @@ def sort_nodes(nodes: Nodes, path: str, inputs: Collection[str]) -> Nodes:
     if _are_sorted(nodes, inputs):
         return nodes
     makers = {
-        name: at for at, node in enumerate(nodes) for name in node.output if name not in inputs
+        name: at for at, node in enumerate(nodes) for name in node.outputs if name not in inputs
     }
     makers.pop("", None)
     needs = [_needs(node, makers) for node in nodes]
@@ -46,12 +48,12 @@ def sort_nodes(nodes: Nodes, path: str, inputs: Collection[str]) -> Nodes:
             if left[reader] == 0:
                 heapq.heappush(ready, reader)
     if len(order) < len(nodes):
-        cycle = " → ".join(repr(_name(nodes[at])) for at in _cycle(needs, left))
+        cycle = " → ".join(repr(nodes[at].title) for at in _cycle(needs, left))
         raise MalformedFile(path, f"the nodes {cycle} form a cycle: each reads what the next makes")
     return [nodes[at] for at in order]
 
 
-def _needs(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
+def _needs(node: NodeFields, makers: dict[str, int]) -> set[int]:
     """The nodes that compute what a node reads."""
     return {makers[name] for name in _names_read(node) if name in makers}
 
@@ -60,25 +62,27 @@ def _are_sorted(nodes: Nodes, inputs: Collection[str]) -> bool:
     """Whether nodes are in order; False also where a name may be computed twice."""
     made, awaited = {"", *inputs}, set[str]()
     for node in nodes:
-        awaited |= _names_read(node) - made
-        outputs = node.output
+        names = node.inputs if isinstance(node.attributes, bytes) else _names_read(node)
+        if not made.issuperset(names):
+            awaited.update(name for name in names if name not in made)
+        outputs = node.outputs
         if not (made.isdisjoint(outputs) and awaited.isdisjoint(outputs)):
             return False
         made.update(outputs)
     return True
 
 
-def _names_read(node: onnx.NodeProto) -> set[str]:
+def _names_read(node: NodeFields) -> set[str]:
     """The names that a node and its subgraphs read."""
-    names = set(node.input)
-    if any(a.type in MAY_HOLD_GRAPH and a.HasField("g") for a in node.attribute):
-        names.update(_free_names(node))
+    names, attributes = set(node.inputs), node.attributes
+    if not isinstance(attributes, bytes):
+        names.update(_free_names([a for a in attributes if a.type in MAY_HOLD_GRAPH]))
     return names
 
 
-def _free_names(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that subgraphs of a node read of the graphs around them."""
-    stack = [(a.g, frozenset[str]()) for a in node.attribute if a.HasField("g")]
+def _free_names(attributes: Sequence[onnx.AttributeProto]) -> Iterator[str]:
+    """The names that subgraphs among attributes read of the graphs around them."""
+    stack = [(a.g, frozenset[str]()) for a in attributes if a.HasField("g")]
     while stack:
         graph, around = stack.pop()
         own = {v.name for v in (*graph.input, *graph.initializer)}
@@ -101,7 +105,3 @@ def _cycle(needs: Sequence[set[int]], left: Sequence[int]) -> list[int]:
         seen[at] = len(seen)
         at = min(n for n in needs[at] if left[n])
     return [n for n in seen if seen[n] >= seen[at]]
-
-
-def _name(node: onnx.NodeProto) -> str:
-    return node.name or next((n for n in node.output if n), node.op_type)

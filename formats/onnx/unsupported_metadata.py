@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import onnx
 
+from .graph_fields import may_have_denotations
+
 SHOWN = 3  # names in a note
 NODE_METADATA, DEVICES = "metadata of nodes", "device configurations"
 DEFAULTS_IR = 4  # the first IR version in which an initializer need not be an input
@@ -13,12 +15,13 @@ DEFAULTS_IR = 4  # the first IR version in which an initializer need not be an i
 
 def find_unsupported_metadata(
     model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto], defaults: Sequence[str],
-    unread: Iterable[str], of_nodes: Collection[str],
+    unread: Iterable[str], of_nodes: Collection[str], types: Iterable[bytes],
 ) -> Iterator[str]:  # fmt: skip
     """Notes on ``model``, whose graphs are ``graphs``.
 
     ``defaults`` are the inputs that have a value, ``unread`` the keys of external data that mean
-    nothing here, ``of_nodes`` tells what nodes have.
+    nothing here, ``of_nodes`` tells what nodes have, ``types`` are those of values that are not in
+    the graphs.
     """
     if model.training_info:
         yield "training information is not kept: the result is for inference"
@@ -29,7 +32,7 @@ def find_unsupported_metadata(
         yield f"inputs that have a default value become constants: {_format_list(defaults)}"
     if keys := sorted(unread):
         yield f"keys of external data that are not read: {_format_list(keys)}"
-    if about := list(_describe_unsupported(model, graphs, of_nodes)):
+    if about := list(_describe_unsupported(model, graphs, of_nodes, types)):
         yield f"not kept: {', '.join(about)}"
 
 
@@ -40,24 +43,28 @@ def _format_list(names: Sequence[str]) -> str:
 
 
 def _describe_unsupported(
-    model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto], of_nodes: Collection[str]
-) -> Iterator[str]:
+    model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto], of_nodes: Collection[str],
+    types: Iterable[bytes],
+) -> Iterator[str]:  # fmt: skip
     """What is said about things that have no place for it here."""
     infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
-    types = {kind.SerializeToString(): kind for kind in (i.type for i in infos)}
+    kinds = {i.type.SerializeToString() for i in infos}.union(types)
     flags = {
         "documentation of values": any(i.doc_string for i in infos),
         "documentation of functions": any(f.doc_string for f in model.functions),
         "metadata of graphs": any(g.metadata_props for g in graphs),
         NODE_METADATA: NODE_METADATA in of_nodes,
         "metadata of values": any(i.metadata_props for i in infos),
-        "denotations": any(map(_has_denotation, types.values())),
+        "denotations": any(map(_has_denotation, kinds)),
         DEVICES: bool(model.configuration) or DEVICES in of_nodes,
     }
     yield from (what for what, there in flags.items() if there)
 
 
-def _has_denotation(kind: onnx.TypeProto) -> bool:
+def _has_denotation(data: bytes) -> bool:
+    if not may_have_denotations(data):
+        return False
+    kind = onnx.TypeProto.FromString(data)
     if kind.denotation:
         return True
     return any(d.denotation for d in kind.tensor_type.shape.dim)

@@ -59,7 +59,7 @@ def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
     return arrange(flat, dtype, shape)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class StoredBytes:
     """What loads a tensor from its bytes, as files store them."""
 

@@ -113,7 +113,7 @@ class Call:
     fused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Source:
     """Where a node came from, as the user would look for it, and what was written about it.
 
@@ -144,7 +144,7 @@ class FileSlice:
     file: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Tensor:
     """A constant whose bytes are fetched only when someone looks at them.
 
@@ -238,9 +238,13 @@ class Value:
             raise ConversionError(f"needs {self.name!r} to hold integers") from None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Node:
-    """One operator call. ``sources`` has several entries after a fusion."""
+    """One operator call. ``sources`` has several entries after a fusion.
+
+    Nodes, sources and tensors are never changed, only replaced. They are not ``frozen``: that makes
+    each of them four times as slow to make, and there is one for every layer and weight.
+    """
 
     op: str
     inputs: tuple[Value | None, ...]
@@ -253,8 +257,9 @@ class Node:
 
     def __post_init__(self) -> None:
         attrs = self.attrs
-        graphs = tuple([v for v in attrs.values() if isinstance(v, Graph)]) if attrs else ()
-        object.__setattr__(self, "_graphs", graphs)
+        self._graphs = ()
+        if attrs and Graph in map(type, attrs.values()):
+            self._graphs = tuple([v for v in attrs.values() if isinstance(v, Graph)])
 
     @property
     def qualified_op(self) -> str:

@@ -20,7 +20,8 @@ from serde.ir.weights import find_weights
 
 SCHEMA = 1  # version of the JSON; fields may be added to it
 SUFFIXES = ("html", "md", "json")
-UNWRITTEN = frozenset({"outline", "unconverted", "command"})  # fields that no JSON has
+UNWRITTEN = frozenset({"drawn", "unconverted", "command"})  # fields that no JSON has
+MOST_KEPT = 1 << 24  # bytes of weights in memory that a report may keep there
 
 
 @dataclass
@@ -30,8 +31,8 @@ class ReportData:
     ``files`` are those written, ``source_operators`` and ``operators`` count the nodes of source
     and result, ``seconds`` is wall time by stage, ``problems`` what cannot be converted,
     ``weights_sha256`` the hash of the result's weights where it was asked for, ``source_bytes`` and
-    ``result_bytes`` what their files take, None where there are none. ``outline`` is what
-    is drawn: the result, or the source where it cannot be converted. ``unconverted`` is the source
+    ``result_bytes`` what their files take, None where there are none. ``drawn`` is what pictures
+    show: the result, or the source where it cannot be converted. ``unconverted`` is the source
     while there is no result. ``command`` are the files that were read, which no report replaces.
     """
 
@@ -54,9 +55,16 @@ class ReportData:
     problems: list[Problem] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     verification: Any = None
-    outline: Outline | None = field(default=None, repr=False, compare=False)
+    drawn: Graph | Outline | None = field(default=None, repr=False, compare=False)
     unconverted: Graph | None = field(default=None, repr=False, compare=False)
     command: CommandFiles = field(default_factory=active_files, repr=False, compare=False)
+
+    @property
+    def outline(self) -> Outline | None:
+        """What pictures show, made when the first is drawn."""
+        if isinstance(self.drawn, Graph):
+            self.drawn = make_outline(self.drawn)
+        return self.drawn
 
     @property
     def ok(self) -> bool:
@@ -73,16 +81,18 @@ class ReportData:
         self.inputs = [describe_value(v) for v in graph.inputs]
         self.outputs = [describe_value(v) for v in graph.outputs]
         self.operators = count_operators(graph)
-        self.outline, self.unconverted = make_outline(graph), None
+        self.drawn, self.unconverted = graph, None
         tensors = [v.tensor for v in find_weights(graph) if v.tensor is not None]
         self.parameters = sum(t.size for t in tensors)
         self.weight_bytes = sum(t.nbytes for t in tensors)
+        if sum(t.nbytes for t in tensors if t.where is None) > MOST_KEPT:
+            self.drawn = make_outline(graph)
 
     def refuse(self, problems: Iterable[Problem]) -> None:
         """Enter what stands in the way of a conversion."""
         self.problems = list(problems)
         if self.unconverted is not None:
-            self.outline, self.unconverted = make_outline(self.unconverted), None
+            self.drawn, self.unconverted = make_outline(self.unconverted), None
 
     def respell(self, change: Callable[[str], str]) -> None:
         """Change the texts that a reader is told."""
