@@ -11,10 +11,11 @@ from serde.ir.geometry import move_axis_perm
 from serde.ir.graph import DType, Node, Shape, Tensor, Value, show_shape
 from serde.passes.batch.blocks import find_bounds
 from serde.passes.batch.emitter import END, Elements, Emitter
-from serde.passes.batch.nodes import BY_PLACE, RESHAPES, find_coordinate, find_row, natural_place
+from serde.passes.batch.nodes import BY_PLACE, find_coordinate, find_row, natural_place
 from serde.passes.batch.places import ONE, Place, read_size
 from serde.spec.sample_axes.table import attribute_axis
 from serde.spec.schema import ELEMENT_CODES
+from serde.spec.traits import RESHAPES
 
 Written = tuple[str, list[Value | None], Any]  # an operator, its operands and attributes
 
