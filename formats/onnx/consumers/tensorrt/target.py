@@ -13,6 +13,7 @@ from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType
 from serde.legalize.forms.form import Call, Form, join_forms
 from serde.legalize.target import TypeConstraints
+from serde.passes.signed_integers import MOVING
 from serde.spec import schema
 
 from . import legalizations
@@ -25,7 +26,7 @@ DOCUMENTED = read_description("tensorrt").target
 def widen(op: str, types: TypeConstraints) -> TypeConstraints:
     """The element types with float64 beside float32, and int8 where elements are moved."""
     more = {t: of | {DType.FLOAT64} if DType.FLOAT32 in of else of for t, of in types.items()}
-    if op in legalizations.MOVING:
+    if op in MOVING:
         tie = schema.operator(op).inputs[0].tie
         more[tie] = more.get(tie, frozenset()) | {DType.INT8}
     return more
@@ -50,7 +51,7 @@ TENSORRT = replace(
     opset=OPSET,
     supports=SUPPORTS,
     lacks=join_forms(
-        DOCUMENTED.lacks, dict.fromkeys(legalizations.MOVING, (MOVED,)), {"TopK": (MANY,)}
+        DOCUMENTED.lacks, dict.fromkeys(MOVING, (MOVED,)), {"TopK": (MANY,)}
     ),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
 )
