@@ -20,7 +20,7 @@ from serde.ir.graph import IR_OPSET, Graph, Node, Value
 from serde.legalize import decisions
 from serde.legalize import scalarize_sequences as lists
 from serde.legalize.legalizer import NO_READERS, Legalizer
-from serde.legalize.target import IR, Target, opset_target
+from serde.legalize.target import IR, LOWEST_WRITTEN, Target, opset_target
 from serde.legalize.walk import (
     Legalized,
     group_problems,
@@ -36,7 +36,7 @@ from serde.rewrite.driver import again
 from serde.rewrite.rules import Fallback, RuleTable
 from serde.spec.source_checks import refuse_illegal_node
 
-LOWEST, LOWEST_WRITTEN = 1, 7
+LOWEST = 1
 WITH_KERNELS, WITH_AXES = 10, 13  # the first with QLinearConv, and with scales by channel
 
 

@@ -11,7 +11,7 @@ from serde.ir import arrays
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, DType, Value
 
-from . import downgrades, upgrades
+from . import decomposition, downgrades, upgrades
 from .common import END, FLOATS, cast, size
 from .dynamic_resize import resample
 from .resize_coordinates import Sampling, coordinates, nearest, weights
@@ -209,6 +209,13 @@ def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
         with g.at_opset(18):
             return resample(g, x, None, scales, None, Sampling(mode, *PLAIN))
     return g.Upsample(x, scales=[float(s) for s in scales.array().ravel()], mode=mode)
+
+
+@decomposition(7, "Upsample")
+def resample_plainly(g, x: Value, *, scales: tuple[float, ...], mode: str):
+    """For targets without Resize, in whose place Upsample would be one again."""
+    how = Sampling("linear" if mode == "bilinear" else mode, *PLAIN)
+    return decompose_resize(g, x, None, g.const(scales, DType.FLOAT32), None, how)
 
 
 @upgrades[7]("Upsample")
