@@ -92,6 +92,7 @@ def _swap(place: Path, staging: Path) -> None:
     for name in new:
         if name not in before and os.path.lexists(place / name):
             raise UsageError(f"{place / name} is no file of the partition there: move it away")
+        active_files().refuse_result(place / name)
     gone = [n for n, digest in before.items() if n in new or _is_unchanged(place / n, digest)]
     for name in gone:
         active_files().refuse_target(place / name)
@@ -101,6 +102,7 @@ def _swap(place: Path, staging: Path) -> None:
                 os.rename(place / name, staging / OLD / name)
         for name in new:
             os.rename(staging / NEW / name, place / name)
+            active_files().enter_written(os.fspath(place / name))
     except BaseException:
         _undo(place, staging)
         raise

@@ -34,12 +34,14 @@ class FileRead(NamedTuple):
 class CommandFiles:
     """The files of one command.
 
-    ``absent`` are paths that were looked for in vain. ``outputs`` were named by the user and are
-    no part of a model: nothing that is read may be one of them.
+    ``absent`` are paths that were looked for in vain. ``spared`` are files that are not read, and
+    not replaced either. ``outputs`` were named by the user and are no part of a model: nothing that
+    is read may be one of them.
     """
 
     def __init__(self) -> None:
         self.read: dict[FileId, FileRead] = {}
+        self.spared: dict[FileId, FileRead] = {}
         self.written: dict[FileId, str] = {}
         self.absent: set[str] = set()
         self.outputs: dict[str, FileId | None] = {}
@@ -99,6 +101,11 @@ class CommandFiles:
                 raise UsageError(f"{output} is {role}: {CURE}")
         self.read.setdefault(file, FileRead(os.path.abspath(path), _make_stamp(status), role))
 
+    def spare(self, path: PathLike, role: str) -> None:
+        """Let nothing replace a file, which is not read."""
+        status = os.stat(path)
+        self.spared[_id_of(status)] = FileRead(os.path.abspath(path), _make_stamp(status), role)
+
     def enter_weights(self, paths: Iterable[str]) -> None:
         """Enter the files that weights lie in, which a caller has read before."""
         for path in paths:
@@ -129,7 +136,7 @@ class CommandFiles:
         self.outputs[path] = None if may_be_source else _find_id(path)
 
     def refuse_target(self, path: PathLike) -> None:
-        """Refuse to write over a file that was read, or an output over a file of the result.
+        """Refuse to write over a file that was read or spared, or an output over the result.
 
         Raises:
             TargetRefused: naming the file.
@@ -137,7 +144,7 @@ class CommandFiles:
         file, path = _find_id(path), os.fspath(path)
         if file is None:
             return
-        written, read = self.written.get(file), self.read.get(file)
+        written, read = self.written.get(file), self.read.get(file) or self.spared.get(file)
         if path in self.outputs and written is not None and _find_id(written) == file:
             raise TargetRefused(f"{path} is a file of the result: {CURE}")
         # Where another process has replaced a file, its inode may be that of any new one.
@@ -152,6 +159,16 @@ class CommandFiles:
     def list_read(self) -> frozenset[str]:
         """The paths of all files that were read."""
         return frozenset(known.path for known in self.read.values())
+
+    def refuse_result(self, path: PathLike) -> None:
+        """Refuse to put a file of a result where another output of the command is to be.
+
+        Raises:
+            TargetRefused: naming the output.
+        """
+        for output in self.outputs:
+            if is_same_file(path, output):
+                raise TargetRefused(f"{output} is a file of the result: {CURE}")
 
     def enter_written(self, path: str) -> None:
         """Enter a file that was put in place."""

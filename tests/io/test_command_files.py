@@ -163,6 +163,18 @@ def test_two_outputs_are_two_files(folder, command):
     assert not manifest.exists() or manifest.read_text().startswith("{")
 
 
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("name", ["manifest.json", "accelerator_0.onnx", "remainder_0.onnx"])
+def test_no_picture_takes_the_place_of_a_part(folder, name, alias):
+    command = "partition m.onnx -o parts --backend b.toml"
+    assert CliRunner().invoke(main, command.split()).exit_code == 0
+    output = make_alias(f"parts/{name}", alias, "")
+    before = contents(folder)
+    result = CliRunner().invoke(main, [*command.split(), "--svg", output])
+    assert result.exit_code == 2 and "is a file of the result" in result.output
+    assert contents(folder) == before
+
+
 @pytest.mark.parametrize("command", [
     "convert m.onnx -o new.onnx --report r.json", "convert . --from mxnet -o new.onnx --report r.html",
     "convert r.relay -o new.relay --report r.json", "check digits-symbol.json --report r.json",
