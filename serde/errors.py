@@ -26,6 +26,7 @@ from enum import Enum
 from os import PathLike
 from typing import Any, Protocol
 
+OUT_OF_MEMORY = "takes more memory than there is"  # the reason of a node
 LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
 # Characters that a terminal or a log obeys, or that change the order of those around them:
 # controls, directions of text, separators of lines, and halves of a pair of UTF-16.
@@ -286,7 +287,7 @@ def require(condition: object, reason: str) -> None:
 def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     """What an error that no rule foresaw comes to, of a node that reads ``operands``."""
     if isinstance(error, MemoryError):
-        return "takes more memory than there is"
+        return OUT_OF_MEMORY
     if isinstance(error, RecursionError):
         return "nests too deep"
     read = ", ".join(operands)

@@ -16,8 +16,8 @@ import pytest
 
 from serde.api.migrate import child, job, migrate
 from serde.api.migrate.job import Row
-from serde.api.migrate.journal import JOURNAL, parse_row
-from serde.errors import UsageError
+from serde.api.migrate.journal import JOURNAL, TABLES, parse_begun, parse_row
+from serde.errors import OUT_OF_MEMORY, MalformedFile, Problem, Unconvertible, UsageError
 from tests.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
@@ -235,6 +235,7 @@ def test_no_weights_of_another_model_are_replaced(to, weights):
     os.rename(Path("in", weights), "aside")
     assert any(r.ok for r in migrate(sources, "in", jobs=1, to=to, **options).rows
                if Path(r.source).name.startswith("t"))  # fmt: skip
+    migrate(sources, "in", jobs=1, to=to, **options)  # ``a`` reads what ``t`` wrote
     again = migrate(sources, "in", jobs=1, to=to, **options)
     assert again.resumed == sum(r.ok for r in again.rows)
 
@@ -289,9 +290,126 @@ def test_no_result_takes_the_place_of_a_model(alias):
 def test_no_table_takes_the_place_of_a_model():
     shutil.copy(DIGITS / "digits-symbol.json", "in/migration.json")
     before = Path("in/migration.json").read_bytes()
-    with pytest.raises(UsageError, match="is read by this command"):
+    with pytest.raises(UsageError, match="migration.json in in is there without the journal"):
         migrate(["in/migration.json"], "in", jobs=1)
     assert Path("in/migration.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("way", ["itself", "link"])
+@pytest.mark.parametrize("name", [JOURNAL, *TABLES])
+def test_a_folder_of_other_files_of_these_names_is_refused(name, way):
+    write_onnx()
+    Path("out").mkdir()
+    file = Path("out", name) if way == "itself" else Path("notes")
+    file.write_text("mine")
+    if way == "link":
+        os.symlink("../notes", Path("out", name))
+    with pytest.raises(UsageError, match=f"{name} in out is .* journal"):
+        migrate(["in"], "out", jobs=1)
+    assert file.read_text() == "mine" and len(list(Path("out").iterdir())) == 1
+
+
+OTHERS = {"relay": ["m.relay", "m.params"], "mxnet": ["m-symbol.json", "m-0000.params"],
+          "onnx": ["m.onnx", "m.onnx.data"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", ["in", "out", "file"])
+@pytest.mark.parametrize(("to", "name"), [(to, n) for to, names in OTHERS.items() for n in names])
+def test_no_file_that_no_run_wrote_is_replaced(to, name, folder):
+    write_onnx("in/m.onnx" if to != "onnx" else "other.onnx")
+    if to == "onnx":
+        write_digits()
+        os.rename("in/digits-symbol.json", "in/m-symbol.json")
+        os.rename("in/digits-0010.params", "in/m-0010.params")
+    place = Path("in" if folder == "in" else "out")
+    place.mkdir(exist_ok=True)
+    (place / name).write_text("mine")
+    goal = f"file://{place.resolve()}" if folder == "file" else str(place)
+    sources = ["in/m-symbol.json" if to == "onnx" else "in/m.onnx"]
+    options = {"external_data": "always"} if to == "onnx" else {}
+    report = migrate(sources, goal, jobs=1, to=to, **options)
+    assert report.counts == {"failed": 1} and "no migration" in report.rows[0].reason
+    assert (place / name).read_text() == "mine"
+    (place / name).unlink()
+    for resumed in (0, 1):
+        report = migrate(sources, goal, jobs=1, to=to, **options)
+        assert report.ok and report.resumed == resumed
+    assert migrate(sources, goal, jobs=1, to=to, again=True, **options).ok
+
+
+def test_a_report_that_cannot_be_written_costs_no_result():
+    write_onnx()
+    Path("out").mkdir()
+    Path("out/m.onnx.report.html").write_text("mine")
+    report = migrate(["in"], "out", jobs=1, reports=True)
+    assert report.ok and "no report" in report.rows[0].reason
+    assert Path("out/m.onnx.report.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("to", ["relay", "mxnet"])
+def test_a_folder_is_migrated_into_itself_again(to):
+    write_onnx()
+    assert migrate(["in"], "in", jobs=1, to=to).ok
+    report = migrate(["in"], "in", jobs=1, to=to)
+    assert report.ok and report.resumed == len(report.rows) == 1
+
+
+@pytest.mark.parametrize("moment", ["killed", "timed out", "crashed"])
+@pytest.mark.parametrize("folder", ["in", "out"])
+def test_leftovers_of_a_run_that_did_not_end_are_replaced(folder, moment, monkeypatch):
+    """Those of the user are not: the ones that were there, and the ones that came afterwards."""
+    write_onnx()
+    Path(folder).mkdir(exist_ok=True)
+    Path(folder, "m.notes").write_text("mine")
+    run = job.run_child
+
+    def stop(*args, **options):
+        run(*args, **options)
+        if moment == "killed":
+            raise KeyboardInterrupt
+        if moment == "timed out":
+            raise TimeoutError("stopped")
+        return -6, ""
+
+    monkeypatch.setattr(job, "run_child", stop)
+    if moment == "killed":
+        with pytest.raises(KeyboardInterrupt):
+            migrate(["in"], folder, jobs=1, to="relay")
+    else:
+        assert migrate(["in"], folder, jobs=1, to="relay").counts == {moment: 1}
+    monkeypatch.setattr(job, "run_child", run)
+    assert Path(folder, "m.relay").exists()
+    report = migrate(["in/m.onnx"], folder, jobs=1, to="relay")
+    assert report.ok and report.resumed == 0
+    assert Path(folder, "m.notes").read_text() == "mine"
+
+
+@pytest.mark.parametrize("ways", [("path", "url"), ("url", "path"), ("url", "url")])
+@pytest.mark.parametrize("protocol", ["file", "local"])
+def test_urls_of_files_are_paths(ways, protocol):
+    """A result there would take the place of its source."""
+    write_onnx()
+    before = Path("in/m.onnx").read_bytes()
+    paths = (Path("in/m.onnx").resolve(), Path("in").resolve())
+    source, goal = (
+        f"{protocol}://{p}" if way == "url" else str(p) for p, way in zip(paths, ways, strict=True)
+    )
+    with pytest.raises(UsageError, match=r"m\.onnx is read by this command"):
+        migrate([source], goal, jobs=1)
+    assert Path("in/m.onnx").read_bytes() == before
+
+
+def test_no_url_that_is_read_is_written():
+    write_onnx()
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    for path in Path("in").iterdir():
+        system.pipe_file(f"/bucket/{path.name}", path.read_bytes())
+    for goal in ("memory://bucket", "memory:///bucket/"):
+        with pytest.raises(UsageError):
+            migrate(["memory://bucket/m.onnx"], goal, jobs=1)
+    assert system.cat_file("/bucket/m.onnx") == Path("in/m.onnx").read_bytes()
+    system.store.clear()
 
 
 @pytest.mark.parametrize("way", ["folder", "glob", "named"])
@@ -349,13 +467,21 @@ def test_a_line_that_is_no_row(line):
     assert parse_row(line) is None
 
 
+@pytest.mark.parametrize(
+    "line", ["", "{", '{"begun": 1}', '{"begun": {"a": 1}}', '{"begun": {"a": [1]}}', "[" * 10**5]
+)
+def test_a_line_that_begins_nothing(line):
+    assert parse_begun(line) == {}
+
+
 @pytest.mark.parametrize("field", ["seconds", "missing", "read", "status", "target"])
 def test_a_journal_that_was_changed_costs_one_conversion(field):
     write_onnx()
     assert migrate(["in"], "out", jobs=1).ok
     journal = Path("out", JOURNAL)
-    row = json.loads(journal.read_text())
-    journal.write_text(json.dumps(row | {field: "x"}) + "\n")
+    begun, row = journal.read_text().splitlines()
+    row = json.dumps(json.loads(row) | {field: "x"})
+    journal.write_text(f"{begun}\n{row}\n")
     report = migrate(["in"], "out", jobs=1)
     assert report.ok and report.resumed == 0
     assert migrate(["in"], "out", jobs=1).resumed == 1
@@ -367,3 +493,28 @@ def test_a_row_behind_a_line_that_was_cut_off_is_kept():
     Path("out", JOURNAL).write_text('{"source": "cut o')
     assert migrate(["in"], "out", jobs=1).ok
     assert migrate(["in"], "out", jobs=1).resumed == 1
+
+
+SHORTAGES = {
+    "memory": (MemoryError(), "out of memory"),
+    "memory of a reader": (MalformedFile("m", "cannot be read"), "out of memory"),
+    "memory of a rule": (Unconvertible("s", [Problem("A", {}, OUT_OF_MEMORY, ("a",))]),
+                         "out of memory"),
+    "a disk": (MalformedFile("m", "cannot be read"), "failed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHORTAGES)
+def test_what_the_machine_lacked_is_tried_again(name, monkeypatch):
+    error, status = SHORTAGES[name]
+    error.__cause__ = {"memory of a reader": MemoryError(), "a disk": OSError(5, "EIO")}.get(name)
+    write_onnx()
+
+    def fail(*args, **options):
+        raise error
+
+    convert = child.convert
+    monkeypatch.setattr(child, "convert", fail)
+    assert migrate(["in"], "out", jobs=1).counts == {status: 1}
+    monkeypatch.setattr(child, "convert", convert)
+    assert migrate(["in"], "out", jobs=1).counts == {"converted": 1}

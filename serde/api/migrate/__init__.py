@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,22 +13,21 @@ from serde import __version__
 from serde.api.migrate import table
 from serde.api.migrate.engines import count_jobs, run_jobs
 from serde.api.migrate.job import Job, Row
-from serde.api.migrate.journal import JOURNAL, Journal
+from serde.api.migrate.journal import JOURNAL, TABLES, Journal
 from serde.api.migrate.sources import (
     ModelSource,
     find_models,
     is_url,
-    list_beginning,
+    local_path,
     plan_targets,
-    stem_of,
+    true_url,
 )
-from serde.errors import UsageError
+from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import within_command
 from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
 from serde.plugins.keywords import with_options
 from serde.plugins.options import MigrateOptions
 
-TABLES = ("migration.html", "migration.json", "migration.csv")
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
 Progress = Callable[[Row, int, int], None]
 
@@ -101,27 +100,26 @@ def migrate(
         MissingDependency: naming the package that a URL or an engine needs.
     """
     into = get_format(to)
-    folder = os.fspath(folder)
+    folder = local_path(os.fspath(folder))
     opts = _check_options(options)
-    models = find_models(map(os.fspath, sources), folder)
+    journal = Journal(folder)
+    models = find_models(map(os.fspath, sources), folder, journal.own)
     targets = {m: _join(folder, name) for m, name in plan_targets(models, into).items()}
     _refuse_sources(models, [*targets.values(), *(_join(folder, n) for n in (JOURNAL, *TABLES))])
     count = jobs or count_jobs(dask)
     threads = max(1, (os.cpu_count() or 1) // count)
-    journal = Journal(folder)
     done: list[Row] = []
     ahead: list[Job] = []
-    folders = {os.path.realpath(os.path.dirname(m.path)) for m in models if not m.is_remote}
     for model, path in targets.items():
         job = Job(
             model, path, opts, to, verify, "html" if reports else "", max_seconds, max_memory,
             threads,
         )  # fmt: skip
-        spared = tuple(_list_spared(path, folders, journal))
-        job = replace(job, key=_key_of(job), spared=spared)
+        job = replace(job, key=_key_of(job), spared=tuple(journal.list_spared(path)))
         known = None if again else journal.find(job)
         (done.append(known) if known is not None else ahead.append(job))
     result = Migration(folder, [*done], len(done))
+    journal.begin(ahead)
     if ahead:
         for row in run_jobs(ahead, min(count, len(ahead)), dask):
             result.rows.append(row)
@@ -157,20 +155,13 @@ def _join(folder: str, name: str) -> str:
 def _refuse_sources(models: Iterable[ModelSource], targets: Iterable[str]) -> None:
     """Refuse results that would take the place of a model, before any work is done."""
     with within_command() as files:
+        urls = {url for m in models if m.is_remote for url in (m.path, *m.siblings)}
         for model in models:
             files.enter(model.path)
         for target in targets:
             files.refuse_target(target)
-
-
-def _list_spared(target: str, folders: Collection[str], journal: Journal) -> Iterator[str]:
-    """The files beside the models where a result and its weights go, but results of before."""
-    if not is_url(target) and os.path.realpath(os.path.dirname(target)) in folders:
-        stem = os.path.basename(stem_of(target))
-        for name in list_beginning(os.path.dirname(os.path.abspath(target)), stem):
-            path = os.path.join(os.path.dirname(os.path.abspath(target)), name)
-            if path not in journal.written:
-                yield path
+            if urls and is_url(target) and true_url(target) in urls:
+                raise TargetRefused(f"{target} is read by this command: write to another folder")
 
 
 def _key_of(job: Job) -> str:

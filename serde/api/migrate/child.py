@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from serde.api import convert
 from serde.api.report import Report
 from serde.errors import (
+    OUT_OF_MEMORY,
     MalformedFile,
     MissingDependency,
     SerdeError,
@@ -24,7 +27,10 @@ from serde.io.command_files import stamp_file, within_command
 from serde.plugins.options import ReadOptions, list_options
 
 LONGEST_REASON = 600  # characters
-OF_OTHERS = "a file beside the models, and no result of theirs"
+# Errors of a system that another attempt may not meet.
+OF_MACHINE = frozenset({errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN,
+                        errno.EINTR, errno.ETIMEDOUT, errno.EACCES, errno.EPERM})  # fmt: skip
+OF_OTHERS = "there, and no migration into this folder has written it"
 
 
 def main() -> None:
@@ -43,7 +49,8 @@ def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the model; the fields of its row."""
     with within_command() as files:
         for path in order["spared"]:
-            files.enter(path, OF_OTHERS)
+            with suppress(FileNotFoundError):  # gone meanwhile
+                files.spare(path, OF_OTHERS)
         answer = _convert(order)
     inside = os.path.dirname(order["answer"]) + os.sep  # what is fetched, and copies
     read = {f.path: f.stamp for f in files.read_before_writing()}
@@ -73,11 +80,13 @@ def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
         report = error.report
         missing = [{"op": p.op, "count": p.count, "reason": p.reason} for p in error.problems]
         shown = ", ".join(f"{p.op} ×{p.count}" for p in error.problems)
-        answer = {"status": "refused", "reason": shown, "missing": missing}
+        is_short = any(p.reason.startswith(OUT_OF_MEMORY) for p in error.problems)
+        status = "out of memory" if is_short else "refused"
+        answer = {"status": status, "reason": shown, "missing": missing}
         answer["format"] = report.source_format if report else ""
     except (MalformedFile, UnknownFormat) as error:
         reason = str(error).removeprefix(source).lstrip(":, ")
-        answer = {"status": "unreadable", "reason": reason}
+        answer = {"status": _find_cause(error) or "unreadable", "reason": reason}
     except SerdeError as error:
         is_other = isinstance(error, (TargetRefused, MissingDependency))  # than of the model
         answer = {"status": "failed" if is_other else "refused", "reason": str(error)}
@@ -90,9 +99,28 @@ def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
     except Exception as error:
         answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
     if report is not None and order["report"]:
-        report.save(order["report"])
+        _save_report(report, order["report"], answer)
     answer["reason"] = answer.get("reason", "")[:LONGEST_REASON]
     return answer
+
+
+def _save_report(report: Report, path: str, answer: dict[str, Any]) -> None:
+    """Write a report; where that fails the result stays, and the answer says so."""
+    try:
+        report.save(path)
+    except (SerdeError, OSError) as error:
+        answer["reason"] = "; ".join(filter(None, (answer.get("reason"), f"no report: {error}")))
+
+
+def _find_cause(error: BaseException | None) -> str | None:
+    """The status of a model that only the machine was in the way of, at that moment."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return "out of memory"
+        if isinstance(error, OSError) and error.errno in OF_MACHINE:
+            return "failed"
+        error = error.__cause__
+    return None
 
 
 def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from serde.api.migrate.sources import ModelSource, is_url, open_filesystem, stamp_entry
+from serde.api.migrate.sources import (
+    ModelSource,
+    is_url,
+    list_beginning,
+    open_filesystem,
+    stamp_entry,
+    stem_of,
+)
 from serde.errors import SerdeError
 from serde.io.child_process import describe_crash, run_child
+from serde.io.command_files import stamp_file
 
 # The folder the process runs in is not to be imported from.
 START = (
@@ -129,7 +137,13 @@ def _run_in(job: Job, folder: str) -> Row:
 
 
 def _failed_row(job: Job, status: str, reason: str) -> Row:
-    return Row(job.source.path, job.target, status, reason[:LONGEST_REASON])
+    """The row of a job without an answer; what has come beside its target is its own."""
+    row = Row(job.source.path, job.target, status, reason[:LONGEST_REASON])
+    if not is_url(job.target):
+        folder, name = os.path.split(os.path.abspath(job.target))
+        paths = [os.path.join(folder, n) for n in list_beginning(folder, stem_of(name))]
+        row.written = {p: stamp_file(p) for p in paths if p not in job.spared}
+    return row
 
 
 def _fetch(source: ModelSource, folder: str) -> str:

@@ -4,38 +4,91 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Sequence
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
-from serde.api.migrate.sources import is_url, open_filesystem, stamp_entry
+from serde.api.migrate.sources import is_url, list_beginning, open_filesystem, stamp_entry, stem_of
+from serde.errors import TargetRefused
 from serde.io.atomic_write import check_target, name_path_in_errors
 from serde.io.command_files import stamp_file
 from serde.io.sniff import open_regular
 
-JOURNAL = "migration.jsonl"  # a row in each line
+JOURNAL = "migration.jsonl"  # a row in each line, or the results that a run begins
+TABLES = ("migration.html", "migration.json", "migration.csv")
+BEGUN = "begun"  # the only field of such a line
+BEGINNINGS = tuple(f'{{"{field}":' for field in ("source", BEGUN))  # of the lines of all versions
 SAVED_EVERY = 16  # rows, where a journal cannot be appended to
+CURE = "move it away, or name another folder"
 MISSING = {"op": str, "count": int, "reason": str}  # the fields of an operator in the way
 
 
 class Journal:
-    """The rows of this run and of those before, in the folder of results."""
+    """The rows of this run and of those before, in the folder of results.
+
+    ``own`` are its files, the tables, and the results that runs before have written. ``begun`` are
+    targets of a run that was killed, with the names that were in the way then: others are its
+    leftovers.
+
+    Raises:
+        TargetRefused: for a folder where other files have the names of the journal or the tables.
+    """
 
     def __init__(self, folder: str) -> None:
         self.folder, self.rows = folder, dict[str, Row]()
+        names = () if is_url(folder) else (JOURNAL, *TABLES)
+        self.own = {os.path.abspath(os.path.join(folder, name)) for name in names}
+        self.begun: dict[str, list[str]] = {}
         self._system: Any = None
         self._unsaved = 0
         if is_url(folder):
             self._system, self._root = open_filesystem(folder)
-            self._system.makedirs(self._root, exist_ok=True)
-        else:
-            os.makedirs(folder, exist_ok=True)
+        elif os.path.isdir(folder):
             check_target(os.path.join(folder, JOURNAL))
         text = self._read()
+        self._refuse_others(text)
         self._is_cut_off = not text.endswith("\n") and text != ""
-        for row in filter(None, map(parse_row, text.splitlines())):
+        for line in text.splitlines():
+            self._enter_line(line)
+
+    def _refuse_others(self, text: str) -> None:
+        """Refuse a folder whose files of these names are those of somebody else."""
+        if text and not text.startswith(BEGINNINGS):
+            raise TargetRefused(f"{JOURNAL} in {self.folder} is no journal of a migration: {CURE}")
+        for name in () if text or self._system is not None else TABLES:
+            if os.path.lexists(os.path.join(self.folder, name)):
+                reason = f"{name} in {self.folder} is there without the journal of a migration"
+                raise TargetRefused(f"{reason}: {CURE}")
+
+    def _enter_line(self, line: str) -> None:
+        row = parse_row(line)
+        if row is not None:
             self.rows[row.key] = row
-        self.written = {path for row in self.rows.values() for path in row.written}
+            self.own |= row.written.keys()
+            self.begun.pop(row.target, None)
+        elif line.startswith(BEGINNINGS[1]):
+            self.begun |= parse_begun(line)
+
+    def begin(self, jobs: Sequence[Job]) -> None:
+        """Make the folder, and enter what is in the way of the results of ``jobs``."""
+        if self._system is not None:
+            self._system.makedirs(self._root, exist_ok=True)
+            return
+        os.makedirs(self.folder, exist_ok=True)
+        if jobs:
+            self._append({BEGUN: {j.target: [*map(os.path.basename, j.spared)] for j in jobs}})
+
+    def list_spared(self, target: str) -> Iterator[str]:
+        """The files that a result and its weights may not replace: no run has written them."""
+        if is_url(target):
+            return
+        folder, name = os.path.split(os.path.abspath(target))
+        spared = self.begun.get(target)
+        for other in list_beginning(folder, stem_of(name)):
+            path = os.path.join(folder, other)
+            if path not in self.own and (spared is None or other in spared):
+                yield path
 
     def find(self, job: Job) -> Row | None:
         """The row of a job that would come out the same again, and whose result is as it was."""
@@ -44,7 +97,18 @@ class Journal:
             return None
         if (row.source, row.target) != (job.source.path, job.target):
             return None
-        return row if _has_same_sources(row, job) and self._has_results(row) else None
+        return row if self._has_same_sources(row, job) and self._has_results(row) else None
+
+    def _has_same_sources(self, row: Row, job: Job) -> bool:
+        """Whether a model would be read from the same files, and they are as they were."""
+        folder, names = os.path.dirname(job.source.path), {*row.beside, *job.source.beside}
+        own = {os.path.basename(path) for path in row.written}
+        own |= {name for name in names if os.path.join(folder, name) in self.own}
+        return (
+            set(row.beside) - own == job.source.beside - own
+            and all(stamp_file(path) == stamp for path, stamp in row.read.items())
+            and not any(map(os.path.exists, row.absent))
+        )
 
     def _has_results(self, row: Row) -> bool:
         """Whether all files that were written are as they were."""
@@ -55,15 +119,18 @@ class Journal:
         """Add a row."""
         self.rows[row.key] = row
         if self._system is None:
-            begin = "\n" if self._is_cut_off else ""
-            path = os.path.join(self.folder, JOURNAL)
-            with name_path_in_errors(path), open(path, "a", encoding="utf-8") as file:
-                file.write(f"{begin}{json.dumps(row_to_dict(row))}\n")
-            self._is_cut_off = False
+            self._append(row_to_dict(row))
             return
         self._unsaved += 1
         if self._unsaved >= SAVED_EVERY:
             self.close()
+
+    def _append(self, fields: dict[str, Any]) -> None:
+        begin = "\n" if self._is_cut_off else ""
+        path = os.path.join(self.folder, JOURNAL)
+        with name_path_in_errors(path), open(path, "a", encoding="utf-8") as file:
+            file.write(f"{begin}{json.dumps(fields)}\n")
+        self._is_cut_off = False
 
     def close(self) -> None:
         """Save what is not saved yet."""
@@ -101,16 +168,6 @@ class Journal:
         return stamp_entry(self._system.info(name)) if self._system.exists(name) else ""
 
 
-def _has_same_sources(row: Row, job: Job) -> bool:
-    """Whether a model would be read from the same files, and they are as they were."""
-    own = {os.path.basename(path) for path in row.written}
-    return (
-        set(row.beside) - own == job.source.beside - own
-        and all(stamp_file(path) == stamp for path, stamp in row.read.items())
-        and not any(map(os.path.exists, row.absent))
-    )
-
-
 def parse_row(line: str) -> Row | None:
     """A row of the journal; None for a line that is cut off, of another version, or no row."""
     try:
@@ -122,6 +179,15 @@ def parse_row(line: str) -> Row | None:
     is_whole = all(_has_type(value, types[name]) for name, value in fields.items())
     is_known = is_whole and row.status in STATUSES and all(map(_is_missing, row.missing))
     return row if is_known else None
+
+
+def parse_begun(line: str) -> dict[str, list[str]]:
+    """The results that a run began, with the names in their way; none of a line that is cut off."""
+    try:
+        begun = json.loads(line)[BEGUN]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {}
+    return begun if _has_type(begun, dict[str, list[str]]) else {}
 
 
 def _is_missing(entry: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -19,6 +19,7 @@ from serde.plugins import Format, format_of, installed_formats
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar")
 AMBIGUOUS = (".json", ".zip")  # endings that files of many kinds have; their content decides
+LOCAL = ("file", "local")  # protocols of this machine's own files
 WILDCARD = re.compile(r"[*?\[]")
 # The package that fsspec needs for a protocol, where their names differ.
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
@@ -55,6 +56,18 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
+def local_path(path: str) -> str:
+    """A URL of this machine's own files as their path, anything else as it is."""
+    protocol, _, rest = path.partition("://")
+    return rest if protocol in LOCAL else path
+
+
+def true_url(url: str) -> str:
+    """A URL as its file system writes it."""
+    system, path = open_filesystem(url)
+    return str(system.unstrip_protocol(path))
+
+
 def open_filesystem(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it.
 
@@ -80,18 +93,24 @@ def open_filesystem(url: str) -> tuple[Any, str]:
     return system, path
 
 
-def find_models(sources: Iterable[str], outside: str = "") -> list[ModelSource]:
-    """The models of all sources, each once; ``outside`` is a folder that is not looked into.
+def find_models(
+    sources: Iterable[str], outside: str = "", results: Collection[str] = ()
+) -> list[ModelSource]:
+    """The models of all sources, each once, but for those of a folder that are ``results``.
+
+    ``outside`` is a folder that is not looked into.
 
     Raises:
         MalformedFile: where nothing is at a path. UsageError: where no source holds a model.
     """
-    paths = [os.fspath(s) for s in sources]
+    paths = [local_path(os.fspath(s)) for s in sources]
     models: dict[str, ModelSource] = {}
     for source in paths:
         search = _find_remote if is_url(source) else _find_local
+        is_folder = is_url(source) or os.path.isdir(source)
         for model in search(source, outside):
-            models.setdefault(model.path, model)
+            if not (is_folder and model.path in results):
+                models.setdefault(model.path, model)
     if not models:
         raise UsageError(f"no models in {', '.join(paths)}: they end with {', '.join(_suffixes())}")
     return list(models.values())
