@@ -63,9 +63,8 @@ def multiply_sum(g: Any, factors: Sequence[Value]) -> Value | None:
 
 def _list_factors(g: Any, value: Value, steps: int = MOST_STEPS) -> Iterator[Value]:
     """The numbers that a product is of."""
-    node = g.producer(value)
-    is_float = node is not None and node.inputs and node.inputs[0].type.kind == "f"
-    if not is_float or node.domain or node.op not in ("Cast", "Mul") or not steps:
+    node = g.maker(value, "Cast", "Mul")
+    if node is None or node.inputs[0].type.kind != "f" or not steps:
         yield value
         return
     for v in node.inputs:
@@ -89,8 +88,8 @@ def _apply_scales(g: Any, total: IntegerSum, factors: list[Value]) -> Value | No
 
 def find_sum(g: Any, value: Value) -> IntegerSum | None:
     """The sum of products that ``value`` is, cast and added to or not."""
-    node = g.producer(value)
-    if node is None or node.domain:
+    node = g.maker(value, "Add", "Cast", *PRODUCTS)
+    if node is None:
         return None
     if node.op == "Cast":
         x = node.inputs[0]
@@ -122,12 +121,11 @@ def _find_divided(g: Any, value: Value, units: list[Value]) -> Value | None:
     So biases are quantized where the scale of the data is computed.
     """
     moves: list[Node] = []
-    node = g.producer(value)
-    while node is not None and not node.domain and node.op in MOVES | CASTS:
-        moves += [node] if node.op in MOVES else []
-        value = node.inputs[0]
-        node = g.producer(value)
-    if node is None or node.domain or node.op != "Div" or value.dtype is not F32:
+    while (move := g.maker(value, *MOVES, *CASTS)) is not None:
+        moves += [move] if move.op in MOVES else []
+        value = move.inputs[0]
+    node = g.maker(value, "Div")
+    if node is None or value.dtype is not F32:
         return None
     x, divisor = node.inputs
     rest, constants = [v for v in units if v.tensor is None], [u for u in units if u.tensor]

@@ -59,9 +59,8 @@ def quantize(
 
 def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) -> Any:
     zero = _zero(g, scale, zero, DType.UINT8)
-    node = _find_producer(g, y)
-    if node is not None and node.op == "Relu" and _is_type_minimum(zero):
-        node = _find_producer(g, node.inputs[0])
+    relu = g.maker(y, "Relu") if _is_type_minimum(zero) else None
+    node = g.maker(y if relu is None else relu.inputs[0], "Conv", "Gemm", "MatMul")
     if node is None or zero.dtype not in BYTES:
         return None
     operands: list[Any] = [_match_dequantize(g, v) for v in node.inputs if v is not None]
@@ -71,12 +70,6 @@ def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) ->
     return (
         _fuse_product(g, node, operands, (scale, zero)) if takes(x_scale, w_scale, scale) else None
     )
-
-
-def _find_producer(g: Any, v: Value | None) -> Node | None:
-    """The node of ONNX that made a value."""
-    node = g.producer(v) if v is not None else None
-    return node if node is not None and node.domain == "" else None
 
 
 def _fuse_product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
@@ -92,7 +85,12 @@ def _fuse_product(g: Any, node: Node, operands: list[Any], result: tuple[Value, 
     if node.op == "MatMul" and w.rank == 2 and _is_along(axis, 1, w_scale):
         return g.QLinearMatMul(x, x_scale, x_zero, w, *quantities)
     attrs = node.attrs
-    if node.op != "Gemm" or attrs["transA"] or (attrs["alpha"], attrs["beta"]) != (1, 1):
+    if (
+        node.op == "MatMul"
+        or node.op == "Conv"
+        or attrs["transA"]
+        or (attrs["alpha"], attrs["beta"]) != (1, 1)
+    ):
         return None
     if not _is_along(axis, 0 if attrs["transB"] else 1, w_scale):
         return None
@@ -104,8 +102,8 @@ def _fuse_product(g: Any, node: Node, operands: list[Any], result: tuple[Value, 
 
 def _match_dequantize(g: Any, v: Value) -> tuple[Value, Value, Value, Any] | None:
     """The integers that floats were, their scale and zero point, and the axis of these."""
-    node = _find_producer(g, v)
-    if node is None or node.op != "DequantizeLinear" or not _is_plain(node.inputs[1], node.attrs):
+    node = g.maker(v, "DequantizeLinear")
+    if node is None or not _is_plain(node.inputs[1], node.attrs):
         return None
     q, scale, zero = (*node.inputs, None)[:3]
     assert q is not None and scale is not None

@@ -95,13 +95,9 @@ def find_real(g: Any, q: Value, form: Quantization, dtype: DType) -> Value | Non
 def find_source(g: Any, q: Value) -> Node | None:
     """The node that quantized the numbers of ``q``, by way of nodes that only move elements."""
     for _ in range(MOST_STEPS):
-        node = g.producer(q)
-        if node is None or node.domain:
-            return None
-        if node.op in ("QuantizeLinear", "DynamicQuantizeLinear"):
+        node = g.maker(q, "QuantizeLinear", "DynamicQuantizeLinear", *MOVING)
+        if node is None or node.op not in MOVING:
             return node  # type: ignore[no-any-return]
-        if node.op not in MOVING:
-            return None
         moved = [v for v in _list_moved(node) if v.tensor is None]
         if not moved:
             return None
@@ -113,9 +109,8 @@ def is_of_constants(g: Any, q: Value) -> bool:
     """Whether the elements of ``q`` are those of constants, moved."""
     if q.tensor is not None:
         return True
-    node = g.producer(q)
-    is_moved = node is not None and not node.domain and node.op in MOVING
-    return is_moved and all(is_of_constants(g, v) for v in _list_moved(node))
+    node = g.maker(q, *MOVING)
+    return node is not None and all(is_of_constants(g, v) for v in _list_moved(node))
 
 
 def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -> Value | None:

@@ -70,6 +70,11 @@ class OnnxBuilder(Expressions):
         node = self._makers.get(value)
         return self._outer.producer(value) if node is None and self._outer is not None else node
 
+    def maker(self, value: Value | None, *ops: str) -> Node | None:
+        """The node of the standard that computes ``value``, if it is one of ``ops``."""
+        node = self.producer(value) if value is not None else None
+        return node if node is not None and node.op in ops and not node.domain else None
+
     def emit(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:

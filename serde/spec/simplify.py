@@ -56,11 +56,11 @@ def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:
         return None
     if perm == tuple(range(len(perm))):
         return x  # type: ignore[no-any-return]
-    node = g.producer(x)
-    first: Any = node.attrs["perm"] if node is not None and node.op == "Transpose" else ()
-    if node is not None and len(first) == len(perm):
-        return g.Transpose(node.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore
-    return None
+    node = g.maker(x, "Transpose")
+    first: Any = node.attrs.get("perm", ()) if node is not None else ()
+    if node is None or len(first) != len(perm):
+        return None
+    return g.Transpose(node.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore[no-any-return]
 
 
 def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
@@ -75,9 +75,9 @@ def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
         plain = _encode_reshape(x.shape, expected, bool(attrs.get("allowzero")))
     if plain is not None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
-    node = g.producer(x)
+    node = g.maker(x, *RESHAPING)
     absolute = all(isinstance(d, int) and d != 0 for d in expected)
-    if node is not None and node.op in RESHAPING and shape.tensor is not None and absolute:
+    if node is not None and shape.tensor is not None and absolute:
         return g.Reshape(node.inputs[0], shape)  # type: ignore[no-any-return]
     return None
 

@@ -48,7 +48,5 @@ def convolve_turned(g, x: Value, w: Value, b: Value | None, by_axis: list[list[P
 
 def is_flipped(g, x: Value) -> bool:
     """Whether an image is what ``convolve_turned`` gives."""
-    node = g.producer(x)
-    if node is None or node.op != "Slice":
-        return False
-    return [v.tensor and v.array().tolist() for v in node.inputs[1:]] == TURN
+    node = g.maker(x, "Slice")
+    return node is not None and [v.tensor and v.array().tolist() for v in node.inputs[1:]] == TURN

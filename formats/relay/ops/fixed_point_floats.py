@@ -54,8 +54,8 @@ def read_right_shift(g, a: Value, b: Value):
 
 def find_product(g, total: Value, bits: Value) -> tuple[Value, Array, bool] | None:
     """What is multiplied, by which numbers, and whether halves are rounded away from zero."""
-    node = g.producer(total)
-    if total.type is not DType.INT64 or bits.tensor is None or node is None or node.op != "Add":
+    node = g.maker(total, "Add")
+    if total.type is not DType.INT64 or bits.tensor is None or node is None:
         return None
     shifts = bits.array()
     if shifts.min(initial=1) < 1 or shifts.max(initial=1) > MOST_SHIFTED:
@@ -73,7 +73,7 @@ def find_product(g, total: Value, bits: Value) -> tuple[Value, Array, bool] | No
 def find_factors(g, product: Value) -> tuple[Value, Array] | None:
     """An integer of at most 32 bits, and what it is multiplied by."""
     factor = np.ones((), np.float64)
-    while (node := g.producer(product)) is not None and node.op in ("Mul", "BitShift"):
+    while (node := g.maker(product, "Mul", "BitShift")) is not None:
         left, right = node.inputs
         number = constant_of(g, right)
         if number is None and node.op == "Mul":
@@ -82,7 +82,8 @@ def find_factors(g, product: Value) -> tuple[Value, Array] | None:
             return None
         factor = factor * (number if node.op == "Mul" else np.ldexp(1.0, number.astype(np.int32)))
         product = left
-    if node is None or node.op != "Cast" or np.abs(factor).max(initial=0) > 2.0**31:
+    node = g.maker(product, "Cast")
+    if node is None or np.abs(factor).max(initial=0) > 2.0**31:
         return None  # or products that exceed int64
     (x,) = node.inputs
     return (x, factor) if x.type.kind == "i" and x.type.bits <= 32 else None
@@ -93,13 +94,13 @@ def rounds_away(g, rounding: Value, half: Array, product: Value) -> bool | None:
     number = constant_of(g, rounding)
     if number is not None:
         return False if is_all(number, half) else None
-    node = g.producer(rounding)
-    if node is None or node.op != "Where":
+    node = g.maker(rounding, "Where")
+    if node is None:
         return None
     condition, above, below = node.inputs
-    test = g.producer(condition)
+    test = g.maker(condition, "GreaterOrEqual")
     numbers = [constant_of(g, v) for v in (above, below)]
-    if test is None or test.op != "GreaterOrEqual" or test.inputs[0] is not product:
+    if test is None or test.inputs[0] is not product:
         return None
     zero = constant_of(g, test.inputs[1])
     if zero is None or zero.any() or any(n is None for n in numbers):
@@ -109,10 +110,10 @@ def rounds_away(g, rounding: Value, half: Array, product: Value) -> bool | None:
 
 def constant_of(g, x: Value) -> Array | None:
     """The numbers of a constant; one where all are the same."""
-    node = g.producer(x)
-    if x.tensor is None and node is not None and node.op == "Expand":
+    node = g.maker(x, "ConstantOfShape", "Expand")
+    if node is not None and node.op == "Expand":
         x = node.inputs[0]
-    elif x.tensor is None and node is not None and node.op == "ConstantOfShape":
+    elif node is not None:
         return node.attrs["value"].load().reshape(())
     return x.array() if x.tensor is not None else None
 

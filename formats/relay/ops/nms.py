@@ -334,20 +334,19 @@ def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
 
 def _find_suppression(g, index: Value) -> Node | None:
     """The NonMaxSuppression of whose rows ``index`` has the batch and the box."""
-    pairs = g.producer(index)
-    if pairs is None or pairs.op != "Gather" or pairs.attrs.get("axis") != 1:
+    pairs = g.maker(index, "Gather")
+    if pairs is None or pairs.attrs.get("axis") != 1:
         return None
     rows, columns = pairs.inputs
-    chosen = g.producer(rows)
+    chosen = g.maker(rows, "NonMaxSuppression")
     picked = columns.tensor is not None and columns.ints() == (0, 2)
-    is_nms = chosen is not None and not chosen.domain and chosen.op == "NonMaxSuppression"
-    return chosen if picked and is_nms and len(chosen.inputs) == OPERANDS else None
+    return chosen if picked and chosen is not None and len(chosen.inputs) == OPERANDS else None
 
 
 def _find_fill_value(g, updates: Value) -> Value | None:
     """The one number that ``updates`` holds throughout."""
-    spread = g.producer(updates)
-    fill = spread.inputs[0] if spread is not None and spread.op == "Expand" else None
+    spread = g.maker(updates, "Expand")
+    fill = spread.inputs[0] if spread is not None else None
     return fill if fill is not None and fill.ranked_shape in ((), (1,)) else None
 
 

@@ -127,11 +127,11 @@ def from_float(g, y: Value, dtype: DType):
 
 def resize_exactly(g, y: Value):
     """``y``, which is going to be rounded: a linear Resize anew, to the last digit as TVM's."""
-    node = g.producer(y)
+    node = g.maker(y, "Resize", "Transpose")
     if node is not None and node.op == "Transpose":
         x = resize_exactly(g, node.inputs[0])
         return y if x is node.inputs[0] else g.Transpose(x, perm=node.attrs["perm"])
-    if node is None or node.op != "Resize" or node.attrs["mode"] != "linear":
+    if node is None or node.attrs["mode"] != "linear":
         return y
     x, mode, sizes = node.inputs[0], node.attrs["coordinate_transformation_mode"], y.ranked_shape
     if mode not in NATIVE or not are_known(x, sizes[2:]):

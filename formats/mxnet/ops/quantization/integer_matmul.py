@@ -38,8 +38,8 @@ def round_and_saturate(g, y: Value, dtype: DType):
 def find_unsigned_source(g, q: Value) -> Value | None:
     """The uint8 that ``round_and_saturate`` made an int8 of."""
     for op in ("Cast", "Sub", "Cast"):
-        node = g.producer(q)
-        if node is None or node.op != op:
+        node = g.maker(q, op)
+        if node is None:
             return None
         q, *less = node.inputs
         if op == "Sub" and (less[0].tensor is None or less[0].array() != MIDDLE):
@@ -67,8 +67,7 @@ def to_unsigned(g, q: Value):
     middle = g.const(np.array(MIDDLE, np.uint8))
     if q.tensor is not None:
         return shift_constant(g, q, q.tensor), middle
-    node = g.producer(q)
-    if node is not None and node.op == "QuantizeLinear":
+    if (node := g.maker(q, "QuantizeLinear")) is not None:
         return g.QuantizeLinear(*node.inputs[:2], middle), middle
     if (before := find_unsigned_source(g, q)) is not None:
         return before, middle

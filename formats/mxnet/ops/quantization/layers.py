@@ -37,8 +37,8 @@ def abs_max(g, low: Value, high: Value):
 
 def _abs_max(g, low: Value, high: Value):
     """The larger magnitude, in the shape of the ends; of a range from ``-high`` it is ``high``."""
-    node = g.producer(low)
-    is_symmetric = node is not None and node.op == "Neg" and node.inputs[0] is high
+    node = g.maker(low, "Neg")
+    is_symmetric = node is not None and node.inputs[0] is high
     if is_symmetric or (low.tensor is not None and not low.array().any()):
         return high if _is_nonnegative(g, high) else g.Abs(high)
     return g.Max(g.Abs(low), g.Abs(high))
@@ -48,13 +48,11 @@ def _is_nonnegative(g, x: Value, depth: int = 8) -> bool:
     """Whether a range's end is one by how it is computed: of magnitudes and positive constants."""
     if x.tensor is not None:
         return bool((x.array() >= 0).all())
-    node = g.producer(x) if depth else None
+    node = g.maker(x, "Abs", "Div", "Max", "Mul", "ReduceMax", "Reshape") if depth else None
     if node is None or node.op == "Abs":
         return node is not None
-    if node.op in ("Div", "Max", "Mul", "ReduceMax", "Reshape"):
-        operands = node.inputs[:1] if node.op in ("ReduceMax", "Reshape") else node.inputs
-        return all(_is_nonnegative(g, v, depth - 1) for v in operands)
-    return False
+    operands = node.inputs[:1] if node.op in ("ReduceMax", "Reshape") else node.inputs
+    return all(_is_nonnegative(g, v, depth - 1) for v in operands)
 
 
 def compute_scale(g, dtype: DType, low: Value, high: Value):
