@@ -27,6 +27,7 @@ _PUBLIC = {
     "Tensor": "serde.ir.graph",
     "TraceError": "serde.frontends.numpy",
     "Unconvertible": "serde.errors",
+    "UnknownArgument": "serde.errors",
     "UnknownFormat": "serde.errors",
     "UnsupportedAttribute": "serde.errors",
     "UnsupportedOp": "serde.errors",

@@ -22,6 +22,7 @@ from serde.errors import Problem as Problem
 from serde.errors import SerdeError as SerdeError
 from serde.errors import TargetRefused as TargetRefused
 from serde.errors import Unconvertible as Unconvertible
+from serde.errors import UnknownArgument as UnknownArgument
 from serde.errors import UnknownFormat as UnknownFormat
 from serde.errors import UnsupportedAttribute as UnsupportedAttribute
 from serde.errors import UnsupportedOp as UnsupportedOp

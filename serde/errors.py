@@ -234,11 +234,32 @@ class Problem:
 SHOWN_APART = 3  # groups of one reason; more of them are shown as one
 
 
+# What a user can do, at the end of a reason: a sentence, a clause, or options in parentheses.
+ADVICE = re.compile(r"(?:\. |: (?=[Gg]ive ))([A-Za-z][^.]*(?:\.[^ .][^.]*)*)\.?$")
+SIZE_OPTIONS = re.compile(r" (\((?:--static|static=), (?:--input|inputs=)\))$")
+
+
+def split_advice(reason: str) -> tuple[str, str]:
+    """What is not possible, and what a user can do, if that is said."""
+    if (match := ADVICE.search(reason)) is not None:
+        return reason[: match.start()], match[1][0].upper() + match[1][1:]
+    if (match := SIZE_OPTIONS.search(reason)) is not None:
+        return reason[: match.start()], f"Give numbers {match[1]}"
+    return reason, ""
+
+
 def show_problems(problems: Sequence[Problem]) -> Iterator[str]:
-    """What cannot be converted, a line each; what many operators are refused for only once."""
+    """What cannot be converted, a line each.
+
+    What many operators are refused for is said only once, and last what helps several of them.
+    """
+    parts = [(p, *split_advice(p.reason)) for p in problems]
+    counts_of = Counter(advice for _, _, advice in parts if advice)
+    shared = [advice for advice, count in counts_of.items() if count > 1]
     by_reason: dict[str, list[Problem]] = {}
-    for problem in problems:
-        by_reason.setdefault(problem.reason, []).append(problem)
+    for problem, what, advice in parts:
+        short = replace(problem, reason=what) if advice in shared else problem
+        by_reason.setdefault(short.reason, []).append(short)
     for reason, group in by_reason.items():
         if len(group) <= SHOWN_APART:
             yield from map(str, group)
@@ -249,6 +270,7 @@ def show_problems(problems: Sequence[Problem]) -> Iterator[str]:
         operators = ", ".join(f"{op} ×{count}" for op, count in counts.most_common())
         names = [name for problem in group for name in problem.names]
         yield f"{operators} ({_show_names(names)}): {reason}"
+    yield from (f"{advice}." for advice in shared)
 
 
 def _show_names(names: Sequence[str]) -> str:

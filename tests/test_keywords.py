@@ -142,6 +142,7 @@ def test_problems_and_reports_name_arguments(folder):
         ("with --hash, --write-epoch 3", "with hash_weights=, write_epoch=3"),
         ("as in --input x=6,5?", "as in inputs={'x': (6, 5)}?"),
         ("--input x=6", "inputs={'x': (6,)}"),
+        ("as --input x=6 --input y=N --input z=1", "as inputs={'x': (6,), 'y': ('N',), 'z': (1,)}"),
         ("(--static N=…, --input)", "(static={'N': '…'}, inputs=)"),
         ("--rebatch x=1:N.", "rebatch={'x': (1, 'N')}."),
         ("--rebatch x=1", "rebatch={'x': 1}"),

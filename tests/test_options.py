@@ -16,9 +16,10 @@ from click.testing import CliRunner
 import serde
 from serde import plugins
 from serde.cli.commands import main
-from serde.plugins import get_format, installed_formats, list_parameters
+from serde.plugins import get_format, list_parameters
 from serde.plugins.options import ReadOptions, list_options, option
 from tests.onnx_live import model_of, run_model
+from tests.plugin.every_format import EVERY_FORMAT
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 STAGES = {"decode": "read_options", "to_ir": "read_options", "from_ir": "write_options",
@@ -38,7 +39,7 @@ def command(*arguments):
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("form", installed_formats(), ids=lambda f: f.name)
+@pytest.mark.parametrize("form", EVERY_FORMAT, ids=lambda f: f.name)
 class TestDeclarations:
     def test_every_own_option_reaches_a_function(self, form):
         reached = {
@@ -62,10 +63,29 @@ class TestDeclarations:
 def test_one_name_is_declared_once():
     """Of several formats, or for reading and writing: the command has one option for it."""
     options = {}
-    for each in installed_formats():
+    for each in EVERY_FORMAT:
         for classes in (each.read_options, each.write_options):
             for name, declaration in list_options(classes).items():
                 assert options.setdefault(name, declaration) is declaration, name
+    assert_one_kind(EVERY_FORMAT)
+
+
+def assert_one_kind(formats):
+    """Formats that declare an option of one name mean the same kind of value."""
+    kinds = {}
+    for each in formats:
+        for classes in (each.read_options, each.write_options):
+            for name, declaration in list_options(classes).items():
+                assert kinds.setdefault(name, declaration.kind) == declaration.kind, name
+
+
+def test_an_option_of_two_kinds_is_refused():
+    class Odd(ReadOptions):
+        epoch: str | None = option("Another epoch.")
+
+    odd = replace(get_format("onnx"), name="odd", read_options=Odd)
+    with pytest.raises(AssertionError, match="epoch"):
+        assert_one_kind([*EVERY_FORMAT, odd])
 
 
 class ScaledRead(ReadOptions):

@@ -45,8 +45,8 @@ SEQUENCES = (
 ).split()
 DYNAMIC_SEQUENCE = (
     "Relay has no sequences: the tensors in one are followed where its length and the positions "
-    "are constant, and they are not, or it is an input or output. Give static shapes (inputs=, "
-    "--input)"
+    "are constant, and they are not, or it is an input or output. Give static shapes "
+    "(--input)"
 )
 writes = _Writes(
     "ir → relay", defaults=_defaults, reasons=dict.fromkeys(SEQUENCES, DYNAMIC_SEQUENCE)

@@ -29,6 +29,7 @@ from serde.plugins.options import (
 FLAG = re.compile(
     r"(?<![\w-])(--[a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])(?:([ =])([^\s()]*[^\s().,;:?!])?)?"
 )
+REPEATED = re.compile(r"\b(\w+)=\{([^{}]*)\} \1=\{")  # an option that is given twice
 # What the command spells in one way, and functions in several.
 ARGUMENTS = {"--from": ("from_format", "format"), "--to": ("to_format", "to", "format"),
              "--verify-strict": ("verify",)}  # fmt: skip
@@ -140,7 +141,10 @@ def respell(thing: Any, known: Iterable[str] = ()) -> Any:
         if "--" not in text:
             return text
         names, options = list_flags(known), _options_by_flag()
-        return FLAG.sub(lambda m: _respell_flag(m, names, options), text)
+        text, count = FLAG.sub(lambda m: _respell_flag(m, names, options), text), 1
+        while count:
+            text, count = REPEATED.subn(r"\1={\2, ", text)
+        return text
 
     if isinstance(thing, Graph):
         notes = tuple(map(change, thing.notes))
@@ -174,6 +178,7 @@ def _show_value(option: Option, word: str) -> str | None:
     if not equals or option.kind not in ("types", "sizes", "batch"):
         return None
     parts = [p if p.isdigit() else repr(p) for p in re.split("[,:]", text)]
+    parts = ["None" if option.kind == "batch" and p == "'none'" else p for p in parts]
     is_tuple = option.kind == "types" or len(parts) > 1
     shown = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})" if is_tuple else parts[0]
     return f"{{{name!r}: {shown}}}"

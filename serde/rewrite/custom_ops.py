@@ -105,7 +105,7 @@ def _apply(g: Any, table: RuleTable, node: Node, inputs: Inputs) -> tuple[Value 
     except ConversionError as error:
         if not node.domain:
             raise
-        kept = f"--keep-domain {node.domain} carries it along into ONNX files"
+        kept = f"--keep-domain={node.domain} carries it along into ONNX files"
         raise type(error)(f"{error.reason.removesuffix('.')}. {kept}") from error
 
 

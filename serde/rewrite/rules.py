@@ -125,8 +125,9 @@ class Rule:
 class RuleTable:
     """Rules by operator name, for one direction of one format.
 
-    ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
-    becomes of an operator without a rule; without it such operators are refused, for one of
+    ``parse`` turns an attribute's raw value into the type a rule declares; it sees no subgraphs.
+    ``fallback`` says what becomes of an operator without a rule; without it such operators are
+    refused, for one of
     ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
     not configuration; ``body_attributes``, which attributes of a node the fallback takes as a
     ``Body``; ``unset`` is the raw value of an attribute that is not given. Operators in ``lenient``
@@ -257,7 +258,9 @@ class RuleTable:
                 )
             bound = {}
         for name, attribute in rule.attributes.items():
-            if name in attrs and not self._stands_for_default(attribute, attrs[name]):
+            if attribute.kind in (Graph, Body) and isinstance(attrs.get(name), (Graph, Body)):
+                bound[name] = attrs[name]
+            elif name in attrs and not self._stands_for_default(attribute, attrs[name]):
                 try:
                     bound[name] = self._parse(attribute.kind, attrs[name])
                 except ConversionError:

@@ -11,9 +11,9 @@ from serde.errors import UsageError
 from serde.ir.graph import Dim, Graph, Shape, Value
 from serde.passes.change_batch import fix_dimensions
 from serde.passes.name_dimensions import name_dimensions
-from serde.spec.traits import COMPARISONS
+from serde.spec.traits import BROADCASTS, COMPARISONS
 from serde.verification.count_inputs import find_masks
-from serde.verification.fitting_sizes import BROADCASTING, fitting_sizes
+from serde.verification.fitting_sizes import fitting_sizes
 from serde.verification.given_arrays import is_sequence
 from serde.verification.input_uses import PASSED_ON, Readers, readers_of, table_size
 
@@ -74,7 +74,7 @@ def find_broadcast_axes(graph: Graph, readers: Readers) -> frozenset[tuple[str, 
     return frozenset(
         (v.name, axis)
         for v in graph.inputs
-        if v in readers and all(node.op in BROADCASTING for node, _ in readers[v])
+        if v in readers and all(node.op in BROADCASTS for node, _ in readers[v])
         for axis, dim in enumerate(v.shape or ())
         if axis and dim is None
     )

@@ -138,7 +138,7 @@ def sources(*folders):
 
 @pytest.mark.parametrize("block", blocks(DOCS / "how-to" / "add-a-format.md", "python"))
 def test_the_tutorial_of_formats_quotes_the_toy(block):
-    assert block in sources("tests/plugin/toy")
+    assert block in sources("tests/plugin/toy", "tests/plugin/slate")
 
 
 def test_the_tutorial_of_formats_quotes_the_entry_point():

@@ -99,8 +99,8 @@ def test_branches_of_other_sizes_are_refused(consumer, tmp_path):
     )
     (reason,) = refusals("(float[A,B] x, bool c) => (float[M,N] y)", body, consumer, tmp_path)
     assert reason == (
-        "branches that give tensors of the shapes (A, B) and (B, A): give numbers (--static, "
-        "--input), or set what the condition is made of (--set-input)"
+        "branches that give tensors of the shapes (A, B) and (B, A): give numbers (static=, "
+        "inputs=), or set what the condition is made of (set_inputs=)"
     )
 
 
@@ -115,4 +115,4 @@ def test_long_loops_are_refused(consumer, tmp_path):
 def test_scans_of_dynamic_length_are_refused(consumer, tmp_path):
     signature = "(float[2,N] x, float[2] p) => (float[2] y, float[2,N] z)"
     (reason,) = refusals(signature, SCAN.replace("{axis}", "1"), consumer, tmp_path)
-    assert reason == "a Scan of dynamic length: give its size as a number (--static, --input)"
+    assert reason == "a Scan of dynamic length: give its size as a number (static=, inputs=)"

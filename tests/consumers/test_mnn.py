@@ -85,12 +85,12 @@ def test_slices_that_count_back(tmp_path):
          "MNN convolves volumes of static sizes only"),
         ("(float[1,2,H,4] x) => (float[1,2,A,2] y)",
          'y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], auto_pad = "SAME_LOWER">(x)',
-         "padding by sizes that have names: give numbers (--static, --input)"),
+         "padding by sizes that have names: give numbers (static=, inputs=)"),
         ("(float[1,3,4,4,4,4] x, float[3,2,3,3,3,3] w) => (float[1,2,6,6,6,6] y)",
          "y = ConvTranspose(x, w)", "MNN has it over up to three axes"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
-         "MNN has no float16 elements: leave out --fp16, or give --fp32 for a model of it"),
+         "MNN has no float16 elements: leave out fp16=, or give fp32= for a model of it"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "MNN has no tensors without elements"),
         ("(float[1,1,2,2] x) => (float[1,1,1,1] y)",
          "c = Constant<value = float[1,1,2,2] {1, 1, 1, 1}>() "
@@ -98,8 +98,8 @@ def test_slices_that_count_back(tmp_path):
          "y = Add(q, p)", "MNN has no AveragePool of constants"),
         ("(float[N,6,4] b, float[N,1,6] s) => (int64[K,3] y)",
          "m = Constant<value_ints = [6]>() y = NonMaxSuppression(b, s, m)",
-         "MNN suppresses boxes of one sample where the batch has a name: give its size (--static, "
-         "--input)"),
+         "MNN suppresses boxes of one sample where the batch has a name: give its size (static=, "
+         "inputs=)"),
         ("(float[1,M,4,4] x, float[M,1,3,3] w) => (float[1,1,6,6] y)", "y = ConvTranspose(x, w)",
          "MNN takes filters whose sizes have numbers"),
     ],

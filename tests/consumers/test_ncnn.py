@@ -120,10 +120,10 @@ def test_shuffled_channels(tmp_path):
     [
         ("(float[N,2] x) => (float[N,2] y)", "y = Neg(x)",
          "'x' has the shape (N, 2); ncnn takes static shapes only: "
-         "give numbers (--static, --input)"),
+         "give numbers (static=, inputs=)"),
         ("(float[N,2] x) => (float[M,2] y)", "a, b = Split<axis = 0>(x) y = Add(a, b)",
          "'x' has the shape (N, 2); ncnn takes static shapes only: "
-         "give numbers (--static, --input)"),
+         "give numbers (static=, inputs=)"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "ncnn has no Neg of float64 elements"),
         ("(float[2] x) => (int64[2] y)", "y = Cast<to = 7>(x)", "ncnn has no Cast"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "ncnn has no tensors without elements"),

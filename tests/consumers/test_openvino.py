@@ -122,15 +122,15 @@ def test_a_computed_limit_of_overlap(tmp_path):
         ("(float[2,3] x, int64[1] a) => (float[N,M] y)", "y = Slice(x, a, a, a)",
          "OpenVINO has no Slice with computed 'axes': 'a'. Make it a constant, or give static sizes (--static)"),
         ("(float[N,1] x) => (float[M] y)", "y = Squeeze(x)",
-         'OpenVINO has no Squeeze with axes that depend on sizes by name. Give numbers (--static, --input), or list the axes'),
+         'OpenVINO has no Squeeze with axes that depend on sizes by name. Give numbers (static=, inputs=), or list the axes'),
         ("(float[N,4] x, bool c) => (float[M] y)",
          "r = If(c) <then_branch = t () => (float[4] p) "
          "{ z = Constant<value_ints = [0]>() p = Squeeze(x, z) }, "
          "else_branch = e () => (float[K,4] q) { q = Abs(x) }> "
          "k = Constant<value_ints = [-1]>() y = Reshape(r, k)",
-         'OpenVINO has no If with branches of other ranks. Give numbers (--static, --input)'),
+         'OpenVINO has no If with branches of other ranks. Give numbers (static=, inputs=)'),
         ("(float[1,M,N] x, float[2,M,3] w) => (float[1,2,L] y)", "y = Conv(x, w)",
-         "OpenVINO has no Conv with 'W' of sizes by name along these axes: 'w' has the shape (2, M, 3). Give numbers (--static, --input)"),
+         "OpenVINO has no Conv with 'W' of sizes by name along these axes: 'w' has the shape (2, M, 3). Give numbers (static=, inputs=)"),
         ("(float[1,1,N] x, float[1,1,1] w) => (float[1,1,L] y)", "y = Conv<pads = [1, 0]>(x, w)",
          "OpenVINO has no padding as wide as the kernel of each channel, of sizes by name: "
          "give numbers"),

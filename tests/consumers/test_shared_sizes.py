@@ -29,7 +29,7 @@ def test_relax_wants_one_name(op, sizes, tmp_path):
     signature, body = FORMS[op]
     (reason,) = refusals(signature.format(*sizes), body, "relax", tmp_path)
     assert f" has no {op} with sizes that are to be the same" in reason
-    assert reason.endswith(". Give numbers (--static, --input)")
+    assert reason.endswith(". Give numbers (static=, inputs=)")
 
 
 @pytest.mark.parametrize("sizes", SAME)
@@ -53,6 +53,6 @@ def test_tract_wants_one_name(tmp_path):
     (reason,) = refusals(signature.format("N", "4"), body, "tract", tmp_path)
     assert (
         reason
-        == "tract has no MatMul with sizes that are to be the same and have other names: 4 and N. Give numbers (--static, --input)"
+        == "tract has no MatMul with sizes that are to be the same and have other names: 4 and N. Give numbers (static=, inputs=)"
     )
     check_form(signature.format("N", "N"), body, {}, "tract", tmp_path)

@@ -55,63 +55,63 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
     "signature, body, reason",
     [
         ("(int64[2] s) => (float[M,N] y)", "c = Constant<value_float = 1.0>() y = Expand(c, s)",
-         'tract has no Expand with a size that depends on data. Give numbers (--static, --input)'),
+         'tract has no Expand with a size that depends on data. Give numbers (static=, inputs=)'),
         ("(uint32[3] x) => (uint32[3] y)", "y = Mul(x, x)", 'tract has no Mul with squares of integers'),
         ("(float[2,2,N,5] x, float[3,4] b, int64[3] i) => (float[3,2,1,1] y)",
          "y = RoiAlign<sampling_ratio = 1>(x, b, i)",
-         "tract takes images whose sizes have numbers (--static, --input)"),
+         "tract takes images whose sizes have numbers (static=, inputs=)"),
         ("(float[N,2,M] x) => (float[A,B] y)", "y = Flatten<axis = 2>(x)",
-         "tract has no products of sizes by name (--static, --input)"),
+         "tract has no products of sizes by name (static=, inputs=)"),
         ("(float[2,N] x) => (float[2] y)", "y = Squeeze(x)",
-         'tract has no Squeeze with axes that depend on sizes by name. Give numbers (--static, --input), or list the axes'),
+         'tract has no Squeeze with axes that depend on sizes by name. Give numbers (static=, inputs=), or list the axes'),
         ("(float[N,3] x) => (float[7,3] y)",
          "s = Constant<value_ints = [7, 3]>() y = Expand(x, s)",
-         'tract has no Expand with a size by name expanded to a number. Give numbers (--static, --input)'),
+         'tract has no Expand with a size by name expanded to a number. Give numbers (static=, inputs=)'),
         ("(float[N] x, int64[4] i) => (int64[4] y)", "s = Shape(x) a = Add(i, i) y = Mod(a, s)",
-         "tract has no remainders by sizes by name (--static, --input)"),
+         "tract has no remainders by sizes by name (static=, inputs=)"),
         ("(float[N] x) => (int64[4] y)",
          "i = Constant<value_ints = [1, 2, 3, 4]>() s = Shape(x) y = Mod(i, s)",
-         "tract has no remainders by sizes by name (--static, --input)"),
+         "tract has no remainders by sizes by name (static=, inputs=)"),
         ("(float[2,N] x) => (float[4,M] y)",
          "s = Constant<value_ints = [4, -1]>() y = Reshape(x, s)",
-         "tract has no Reshape with a size by name to parts or a number. Give numbers (--static, "
-         "--input)"),
+         "tract has no Reshape with a size by name to parts or a number. Give numbers (static=, "
+         "inputs=)"),
         ("(float[2,N] x) => (float[3,4] y)",
          "s = Constant<value_ints = [3, 4]>() y = Reshape(x, s)",
-         "tract has no Reshape with a size by name to parts or a number. Give numbers (--static, "
-         "--input)"),
+         "tract has no Reshape with a size by name to parts or a number. Give numbers (static=, "
+         "inputs=)"),
         ("(int64[N] x) => (int64[N] y)", "s = Shape(x) y = Add(x, s)",
-         'tract has no Add with int64 and a size by name. Use int32. Give numbers (--static, --input)'),
+         'tract has no Add with int64 and a size by name. Use int32. Give numbers (static=, inputs=)'),
         ("(int64[N] x) => (float[N] y)", "s = Shape(x) p = Mul(x, s) y = Cast<to = 1>(p)",
-         'tract has no Mul with int64 and a size by name. Use int32. Give numbers (--static, --input)'),
+         'tract has no Mul with int64 and a size by name. Use int32. Give numbers (static=, inputs=)'),
         ("(int64[N] x) => (float[N] y)", "s = Shape(x) p = Div(x, s) y = Cast<to = 1>(p)",
-         'tract has no Div with int64 and a size by name. Use int32. Give numbers (--static, --input)'),
+         'tract has no Div with int64 and a size by name. Use int32. Give numbers (static=, inputs=)'),
         ("(float[2,N] x) => (float[2,M] y)",
          "s = Constant<value_ints = [0]>() e = Constant<value_ints = [2147483647]>() "
          "a = Constant<value_ints = [1]>() t = Constant<value_ints = [2]>() "
          "y = Slice(x, s, e, a, t)",
-         'tract has no Slice with steps along a size by name. Give numbers (--static, --input)'),
+         'tract has no Slice with steps along a size by name. Give numbers (static=, inputs=)'),
         ("(float[N] x) => (float[N] y)", "k = Shape(x) y, i = TopK(x, k)",
-         'tract has no TopK with as many elements as a size by name. Give numbers (--static, --input)'),
+         'tract has no TopK with as many elements as a size by name. Give numbers (static=, inputs=)'),
         ("(float n, float[4] s) => (float[M] y)",
          "f = Constant<value_float = 0.0>() d = Constant<value_float = 1.0>() r = Range(f, n, d) "
          "y = LayerNormalization(r, s)",
-         'tract has no LayerNormalization with a dynamic size and a number. Give numbers (--static, --input)'),
+         'tract has no LayerNormalization with a dynamic size and a number. Give numbers (static=, inputs=)'),
         ("(float[1,3,8,8] x, float[3,2,H,W] w) => (float[1,2,A,B] y)", "y = ConvTranspose(x, w)",
-         "tract has no ConvTranspose with 'W' of sizes by name: 'w' has the shape (3, 2, H, W). Give numbers (--static, --input)"),
+         "tract has no ConvTranspose with 'W' of sizes by name: 'w' has the shape (3, 2, H, W). Give numbers (static=, inputs=)"),
         ("(uint8[2,3] x) => (uint8[2,2] y)", 'y = Einsum<equation = "ij,kj->ik">(x, x)',
          "tract has no Einsum of uint8 elements"),
         ("(float[M,3] x, float[4,3] z) => (float[4,3] y)", 'y = Einsum<equation = "ij,ij->ij">(x, z)',
-         'tract has no Einsum with sizes that are to be the same and have other names: 4 and M. Give numbers (--static, --input)'),
+         'tract has no Einsum with sizes that are to be the same and have other names: 4 and M. Give numbers (static=, inputs=)'),
         ("(float[N,3,4] x, float[2,4,3] z) => (float[2,3,3] y)", "y = MatMul(x, z)",
-         'tract has no MatMul with sizes that are to be the same and have other names: 2 and N. Give numbers (--static, --input)'),
+         'tract has no MatMul with sizes that are to be the same and have other names: 2 and N. Give numbers (static=, inputs=)'),
         ("(float[N,3] x, float[M,3] z) => (float[N,6] y)", "y = Concat<axis = 1>(x, z)",
-         'tract has no Concat with sizes that are to be the same and have other names: M and N. Give numbers (--static, --input)'),
+         'tract has no Concat with sizes that are to be the same and have other names: M and N. Give numbers (static=, inputs=)'),
         ("(float[1,C,4,4] x) => (float[1,D,8,8] y)", "y = DepthToSpace<blocksize = 2>(x)",
-         "tract takes a number of channels (--static, --input)"),
+         "tract takes a number of channels (static=, inputs=)"),
         ("(float[N,3] x) => (int64[2] y)",
          "s = Shape(x) c = Constant<value_ints = [1, 0]>() y = Max(s, c)",
-         "tract returns symbols for sizes by name: give numbers (--static, --input)"),
+         "tract returns symbols for sizes by name: give numbers (static=, inputs=)"),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
@@ -121,7 +121,7 @@ def test_forms_that_it_lacks(signature, body, reason, tmp_path):
 def test_channels_of_a_size_by_name_in_groups(tmp_path):
     signature = "(float[2,N,4] x, float[N] s) => (float[2,N,4] y)"
     body = "y = GroupNormalization<num_groups = 2>(x, s, s)"
-    reason = "tract takes a number of channels (--static, --input)"
+    reason = "tract takes a number of channels (static=, inputs=)"
     assert refusals(signature, body, "tract", tmp_path, opset=21) == [reason]
 
 
@@ -130,7 +130,7 @@ def test_scales_of_a_size_by_name():
     g = OnnxBuilder("g")
     x, s = g.input("x", DType.FLOAT32, (2, 6, 4)), g.input("s", DType.FLOAT32, ("N",))
     g.GroupNormalization(x, s, s, num_groups=6)
-    reason = "tract scales channels by as many numbers, not by a size by name (--static, --input)"
+    reason = "tract scales channels by as many numbers, not by a size by name (static=, inputs=)"
     assert TRACT.illegal_form(g.nodes[-1]) == reason
 
 

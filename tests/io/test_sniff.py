@@ -135,7 +135,7 @@ def test_pickles_are_not_loaded(tmp_path):
 
 def test_inflated_arrays_are_in_proportion_to_the_file(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", a=np.zeros(1 << 26))
-    with pytest.raises(MalformedFile, match="--max-growth"):
+    with pytest.raises(MalformedFile, match="max_growth="):
         read_npz(tmp_path / "a.npz")
 
 
@@ -151,7 +151,7 @@ def test_holes_of_a_file_count_as_made(tmp_path, name):
     with open(tmp_path / name, "wb") as file:
         file.write(SPARSE[name])
         file.truncate(1 << 40)
-    with pytest.raises(MalformedFile, match="holes of a sparse file .* --max-growth"):
+    with pytest.raises(MalformedFile, match="holes of a sparse file .* max_growth="):
         serde.load(tmp_path / name)
 
 
@@ -176,7 +176,7 @@ def test_weights_in_holes_are_charged(tmp_path):
     path = external_model(tmp_path, 1, 1 << 28)
     with open(tmp_path / "d", "wb") as file:
         file.truncate(1 << 30)
-    with pytest.raises(MalformedFile, match="--max-growth"):
+    with pytest.raises(MalformedFile, match="max_growth="):
         serde.load(path)
     assert len(list(serde.load(path, max_growth=2048).constants())) == 1
 
@@ -184,7 +184,7 @@ def test_weights_in_holes_are_charged(tmp_path):
 def test_weights_that_share_their_bytes_are_charged(tmp_path):
     (tmp_path / "d").write_bytes(bytes(1 << 22))
     assert len(serde.load(external_model(tmp_path, 8, 1 << 20)).outputs) == 8
-    with pytest.raises(MalformedFile, match="--max-growth"):
+    with pytest.raises(MalformedFile, match="max_growth="):
         serde.load(external_model(tmp_path, 1000, 1 << 20))
 
 

@@ -125,24 +125,24 @@ BAD: dict[str, tuple[str | bytes, bytes | None, str]] = {
     "params count": (SYMBOL, flip_byte(PARAMS, 20), "claims 1095216660488 arrays"),
     "a shape too large": (SYMBOL, with_array(huge(1 << 30, 1 << 20)), "needs 4503599627370496"),
     "a shape beyond numbers": (SYMBOL, with_array(huge(*[1 << 62] * 9)), "claims an array of"),
-    "sparse too large": (SYMBOL, with_array(sparse_claim(1 << 40, 4)), "--max-growth allows more"),
+    "sparse too large": (SYMBOL, with_array(sparse_claim(1 << 40, 4)), "max_growth= allows more"),
     "missing": (SYMBOL, params_bytes({}), "8 parameter(s) are missing"),
     "missing file": (SYMBOL, None, "no m-0000.params or the like"),
     "misspelt": (
         SYMBOL, params_bytes({n.replace("0_bias", "0_biass"): a for n, a in ARRAYS.items()}),
-        "--ignore-extra",
+        "ignore_extra=",
     ),
     "wrong shape": (SYMBOL, with_array(array_bytes(np.zeros(5, "float32"))), "takes (4)"),
     "zip cut": (SYMBOL, NPZ[:-30], "a zip archive that cannot be read"),
     "zip of text": (SYMBOL, zip_bytes({"x.npy": b"hello"}), "member 'x.npy' is no array"),
     "zip bomb": (
-        SYMBOL, zip_bytes({"x.npy": npy_bytes(np.zeros(1 << 26))}), "--max-growth allows more",
+        SYMBOL, zip_bytes({"x.npy": npy_bytes(np.zeros(1 << 26))}), "max_growth= allows more",
     ),
     "zip of objects": (SYMBOL, zip_bytes({"x.npy": npy_bytes(np.zeros(2), "'|O8'")}), "holds O8"),
     "zip of a sparse claim": (
         SYMBOL, zip_bytes(sparse_members(
             "convolution0_bias", "row_sparse", data=np.zeros((0, 9)), shape=[1 << 40, 9],
-            indices=np.zeros(0, "int64"))), "--max-growth allows more",
+            indices=np.zeros(0, "int64"))), "max_growth= allows more",
     ),
 }  # fmt: skip
 

@@ -136,7 +136,7 @@ def test_a_model_without_inputs_is_refused(tmp_path) -> None:
     symbol = products(live_mxnet().sym)
     arrays = {"x": array(*ROW), "matrix": array(5, 3)}
     path = save(tmp_path, symbol, arrays)
-    message = r".* 'x' \(6, 5\), 'matrix' \(5, 3\) is an .* --input x=6,5 --input matrix="
+    message = r".* 'x' \(6, 5\), 'matrix' \(5, 3\) is an .* inputs={'x': \(6, 5\)"
     with pytest.raises(UsageError, match=message):
         serde.load(path)
     graph = serde.load(path, inputs={"x": ("N", 5)})

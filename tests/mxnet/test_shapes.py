@@ -159,10 +159,9 @@ NOT_TOLD: list[tuple[list[Any], str]] = [  # chains that leave the rank open; th
 
 def asked_for(example: str, name: str = "data") -> str:
     """What the error says of an input whose rank is not known."""
-    shape = tuple(int(d) if d.isdigit() else d for d in example.split(","))
     return (
         f"the shape of {name!r} cannot be inferred from the operators: give it, as "
-        f"--input {name}={example} or inputs={{{name!r}: {shape!r}}}"
+        f"--input {name}={example}"
     )
 
 

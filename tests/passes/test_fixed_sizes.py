@@ -49,7 +49,7 @@ def test_a_note_tells_a_batch_of_few_numbers(body, constants, tmp_path):
     graph = load(body, tmp_path, **constants)
     assert graph.inputs[0].shape[0] == "N"
     op = graph.nodes[-1].op
-    assert graph.notes == (f"'y' ({op}) takes few numbers for the size N: give one (--input)",)
+    assert graph.notes == (f"'y' ({op}) takes few numbers for the size N: give one (inputs=)",)
     assert not [f.number for f in find_fixed_sizes(graph) if f.number]
 
 
@@ -62,14 +62,14 @@ def test_the_only_number_of_a_batch_is_taken(body, constants, number, tmp_path):
     assert graph.inputs[0].shape[0] == number
     op = graph.nodes[-1].op
     assert graph.notes == (f"N is {number}: 'y' ({op}) takes few numbers for the size N",)
-    with pytest.raises(UsageError, match=f"--input x={number},4$"):
+    with pytest.raises(UsageError, match=rf"inputs={{'x': \({number}, 4\)}}$"):
         load(body, tmp_path, {"x": ("N", 4)}, **constants)
 
 
 def test_a_batch_of_1_may_be_broadcast_and_is_not_taken(tmp_path):
     graph = load(JOINED, tmp_path, c=ROWS[:1])
     assert graph.inputs[0].shape[0] == "N"
-    assert graph.notes == ("'y' (Concat) takes few numbers for the size N: give one (--input)",)
+    assert graph.notes == ("'y' (Concat) takes few numbers for the size N: give one (inputs=)",)
 
 
 def test_a_constant_of_one_sample_is_expanded_to_the_batch(tmp_path):
@@ -120,7 +120,7 @@ def test_other_sizes_are_told(tmp_path):
     body = "(float[N,L,4] x) => (float[N,12] y) { y = Reshape(x, s) }"
     graph = load(body.replace("N", "1"), tmp_path, s=[1, 12])
     assert graph.inputs[0].shape == (1, "L", 4)
-    assert graph.notes == ("'y' (Reshape) takes few numbers for the size L: give one (--input)",)
+    assert graph.notes == ("'y' (Reshape) takes few numbers for the size L: give one (inputs=)",)
     graph = load(body, tmp_path, {"x": ("?", 3, 4)}, s=[-1, 12])
     assert not graph.notes
 
@@ -182,7 +182,9 @@ def test_a_requested_batch_is_taken_out_of_constants(tmp_path):
 @pytest.mark.parametrize("spec", [("N", 3, 4), (("N", 3, 4), "float32")])
 def test_a_requested_batch_that_the_model_mixes_is_refused(spec, tmp_path):
     symbol = save_symbol(tmp_path, ("Reshape", {"shape": "(3, 4)"}), ("softmax", {"axis": "0"}))
-    with pytest.raises(UsageError, match="takes few numbers for the size N: .*--input data=1,3,4$"):
+    with pytest.raises(
+        UsageError, match="takes few numbers for the size N: .*inputs={'data': \\(1, 3, 4\\)}$"
+    ):
         serde.load(symbol, inputs={"data": spec})
 
 

@@ -106,6 +106,6 @@ def test_weights_of_two_layers_are_one_constant(tmp_path) -> None:
 def test_a_note_names_the_option_where_it_changes_weights(op, zero, noted, tmp_path) -> None:
     source, _ = model(op, zero=zero)
     report = serde.convert(source, tmp_path / "made.onnx")
-    assert any("--profile onnxruntime" in note for note in report.notes) == noted
+    assert any("profile='onnxruntime'" in note for note in report.notes) == noted
     report = serde.convert(source, tmp_path / "signed.onnx", int8_weights=True)
-    assert not any("--profile onnxruntime" in note for note in report.notes)
+    assert not any("profile='onnxruntime'" in note for note in report.notes)

@@ -202,7 +202,7 @@ def test_a_wrong_number_of_channels_given_for_an_onnx_model(target, tmp_path):
 
 def test_a_wrong_number_of_channels_given_for_an_mxnet_model(tmp_path):
     message = r"conv1 \(Convolution\): the weight has 1 input channels, and the data have 3: "
-    with pytest.raises(UsageError, match=f"{message}--input data=1,1,8,8"):
+    with pytest.raises(UsageError, match=rf"{message}inputs={{'data': \(1, 1, 8, 8\)}}"):
         serde.convert(
             DIGITS / "digits-symbol.json", tmp_path / "m.onnx", inputs={"data": (1, 3, 8, 8)}
         )

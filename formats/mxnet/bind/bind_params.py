@@ -28,10 +28,7 @@ from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 __all__ = ["PARAMETERS", "bind_params", "refuse_missing_parameters"]
 SHOWN, FEW = 30, 5  # lines of a listing, names in a note
 CLOSE = 0.85  # how alike the names of an input and of an array are, where one is misspelt
-LEAVE_OUT = (
-    "ignore_extra=True, or --ignore-extra, leaves them out; match_params=True, or --match-params, "
-    "matches names by kind, shape and order"
-)
+LEAVE_OUT = "--ignore-extra leaves them out; --match-params matches names by kind, shape and order"
 Shapes = dict[str, "Shape | None"]
 
 

@@ -55,12 +55,8 @@ def ask_for_shapes(
         for v, shape in ((v, example_of(graph, v)) for v in unknown[:MOST_EXAMPLES])
     ]
     flags = show_inputs(dict(examples))
-    inputs = ", ".join(f"{n!r}: {s!r}" for n, s in examples)
     more = " and so on" if len(unknown) > MOST_EXAMPLES else ""
-    return (
-        f"the shape of {names} cannot be inferred from the operators: give it, as {flags}{more} or "
-        f"inputs={{{inputs}}}"
-    )
+    return f"the shape of {names} cannot be inferred from the operators: give it, as {flags}{more}"
 
 
 def show_inputs(shapes: Mapping[str, Shape]) -> str:

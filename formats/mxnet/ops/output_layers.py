@@ -28,7 +28,7 @@ def read_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=
     sample = "each number is a sample" if x.rank == 1 else "each whole sample is"
     g.note(
         f"normalizes {x.rank}-D data over the last axis, as MXNet's oneDNN kernels do; with "
-        f"kernels='plain', or --kernels plain, {sample} normalized"
+        f"--kernels plain {sample} normalized"
     )
     return g.Softmax(x, axis=x.rank - 1)
 

@@ -220,7 +220,7 @@ def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:
     if outputs:
         yield (
             f"left out: output {_quote(outputs)}, computed only to train; to keep it, name each "
-            "output that is wanted with --outputs, or outputs=[…]"
+            "output that is wanted with --outputs"
         )
     if inputs:
         yield f"left out: input {_quote(inputs)}, read only to train"

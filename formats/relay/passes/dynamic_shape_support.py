@@ -61,8 +61,6 @@ def _is_dynamic(node: Node, open_: set[Value]) -> bool:
 
 
 def _problem(node: Node, stage: str) -> Problem:
-    reason = (
-        f"TVM has no {node.op} of a tensor of dynamic size: give static shapes (inputs=, --input)"
-    )
+    reason = f"TVM has no {node.op} of a tensor of dynamic size: give static shapes (--input)"
     return Problem(node.sources[0].op if node.sources else node.op, EMPTY, reason, (node.name,),
                    stage)  # fmt: skip

@@ -150,4 +150,4 @@ def test_packed_keys_and_values(tmp_path):
 def test_refusals(case, reason, tmp_path):
     message = refusal(case, tmp_path)
     assert f"com.microsoft:{case.op}" in message
-    assert reason in message and "--keep-domain com.microsoft" in message and ".. " not in message
+    assert reason in message and "keep_domain=com.microsoft" in message and ".. " not in message

@@ -28,10 +28,10 @@ def test_requests(batch, request_):
 @pytest.mark.parametrize(
     ("batch", "why"),
     [
-        (0, "the least is 1"), (2.5, "is an integer"), ("2x", "cannot name"), ({}, "one size to all inputs; got none"),
+        (0, "the least is 1"), (2.5, "is not an integer"), ("2x", "cannot name"), ({}, "one size to all inputs; got none"),
         ({"x": 0}, "one size to all inputs; got none"), ({"x": (0, "N"), "h": (1, "M")}, "got N, M"),
-        ({"*": None}, "is a size"), ({"x": (0, 1, 2)}, "an axis and a size"), ({"*": 2, "x": -1}, "the least is 0"),
-        ({"*": 2, "x": "1"}, "is an integer"),
+        ({"*": None}, "is not a size"), ({"x": (0, 1, 2)}, "not an axis and a size"), ({"*": 2, "x": -1}, "the least is 0"),
+        ({"*": 2, "x": "1"}, "is not an integer"),
     ],
 )  # fmt: skip
 def test_requests_that_mean_nothing(batch, why):

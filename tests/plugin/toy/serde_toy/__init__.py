@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from serde.io.sniff import read_head
 from serde.ir.builder import Builder
 from serde.ir.graph import Graph
 from serde.plugins import Format
-from serde.plugins.options import WriteOptions, option
+from serde.plugins.options import ReadOptions, RuleOptions, WriteOptions, option
+from serde.rewrite.rules import add_rules
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops  # fills the rule tables
@@ -26,20 +30,22 @@ class ToyBuilder(Builder):
 
 def matches(path: Path) -> bool:
     """Whether a file begins as a toy model does."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(FIRST_LINE)) == FIRST_LINE.encode()
+    return path.is_file() and read_head(path).startswith(FIRST_LINE.encode())
 
 
-def to_ir(graph: Graph) -> Graph:
+def to_ir(graph: Graph, rules: Mapping[str, Callable[..., Any]] | None = None) -> Graph:
     """Rewrite toy operators into those of the IR."""
-    return reads.rewrite(graph, OnnxBuilder(graph.name))
+    table = add_rules(reads, rules, {node.op for node in graph.nodes})
+    return table.rewrite(graph, OnnxBuilder(graph.name))
 
 
 def from_ir(graph: Graph) -> Graph:
     """Rewrite operators of the IR into toy ones."""
     return writes.rewrite(graph, ToyBuilder(graph.name))
+
+
+class ToyReadOptions(RuleOptions, ReadOptions):
+    """What a toy model is read with."""
 
 
 class ToyWriteOptions(WriteOptions):
@@ -50,12 +56,15 @@ class ToyWriteOptions(WriteOptions):
 
 FORMAT = Format(
     name="toy",
+    title="Toy",
     suffixes=(".toy",),
     matches=matches,
     decode=decode,
     to_ir=to_ir,
     from_ir=from_ir,
     encode=encode,
+    read_options=ToyReadOptions,
     write_options=ToyWriteOptions,
     tables=(reads, writes),
+    next_step="toy-run {name}",
 )

@@ -18,6 +18,7 @@ import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing
+from serde.io.sniff import open_regular
 from serde.ir.graph import DType, Graph, Node, Shape, Source, Tensor, Value
 
 FIRST_LINE = "toy 1\n"
@@ -25,7 +26,8 @@ FIRST_LINE = "toy 1\n"
 
 def decode(path: Path) -> Graph:
     """Read the file at ``path``."""
-    lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    with open_regular(str(path)) as file:
+        lines = file.read().decode("utf-8", "replace").splitlines()
     values: dict[str, Value] = {}
     inputs, outputs, nodes = [], [], []
     for number, line in enumerate(lines[1:], 2):

@@ -14,4 +14,4 @@ def parse(kind: Any, raw: str) -> Any:
 
 
 reads = RuleTable("toy → ir", parse=parse)
-writes = RuleTable("ir → toy", defaults=lambda op: schema.operator(op).defaults)
+writes = RuleTable("ir → toy", defaults=schema.defaults_of)
