@@ -15,7 +15,15 @@ from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.single_precision import NARROW
 from serde.pipeline import REWRITING, encode, load, read, save
-from serde.plugins import Bridge, Completion, bridge_for, format_of, get_format, get_runtime_bridge
+from serde.plugins import (
+    STANDARD,
+    Bridge,
+    Completion,
+    bridge_for,
+    format_of,
+    get_format,
+    get_runtime_bridge,
+)
 from serde.verification.baked_batch import BakedBatch, NotComparable, find_baked_batch
 
 Array = np.ndarray[Any, Any]
@@ -185,7 +193,7 @@ def _bridge_of(source: Any) -> Bridge | None:
             raise NotComparable(
                 f"not compared: convert the {source.domain} file instead of a Graph"
             )
-        return get_runtime_bridge("onnx")
+        return get_runtime_bridge(STANDARD)
     is_path = isinstance(source, (str, os.PathLike))
     return get_runtime_bridge(format_of(Path(source)).name) if is_path else bridge_for(source)
 

@@ -15,7 +15,7 @@ import pytest
 
 from serde.formats.mxnet import target as mxnet_target
 from serde.formats.relay import target as relay_target
-from serde.plugins import get_format
+from serde.plugins import consumer_names, format_names, get_format
 from serde.version_converter.adapters import downgrades, upgrades
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,6 +177,26 @@ def test_plugins_use_what_is_documented():
         return [m for m in anywhere(path) if m.startswith("serde.") and m not in text]
 
     assert offenders(hidden, [p for p in sources() if folder_of(p) in PLUGINS]) == {}
+
+
+# Where the hub names a format, and what for. Others it is told of by those that are installed.
+NAMES_FORMATS = {
+    "serde/plugins/__init__.py": "the format of the IR's own operators",
+    "serde/plugins/options.py": "the word onnx of --random",
+    "serde/decompositions/random_source.py": "the same",
+    "serde/api/live_objects.py": "the facade that MXNet announced",
+}
+
+
+def test_the_hub_names_no_format_and_no_consumer():
+    names = {*format_names(), *consumer_names()} - {"generic"}
+
+    def named(path):
+        constants = (n for n in nodes(path) if isinstance(n, ast.Constant))
+        return {n.value for n in constants if isinstance(n.value, str) and n.value in names}
+
+    hub = [p for p in sources() if layer(module_of(p)) == 0]
+    assert offenders(named, hub).keys() == NAMES_FORMATS.keys()
 
 
 def test_front_ends_use_the_hub_below_its_api():
