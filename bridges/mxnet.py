@@ -370,6 +370,7 @@ BRIDGE = Bridge(
     begins_anywhere=True,
     complete_feeds=complete_feeds,
     has_scalars=False,
+    libraries=("mxnet",),
 )
 if not any(isinstance(f, _Finder) for f in sys.meta_path):
     sys.meta_path.insert(0, _Finder())

@@ -208,5 +208,5 @@ BRIDGE = Bridge(
     "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
     settings={"without ONNX Runtime's optimiser": {"optimize": False}},
     narrow_settings={"rounded to float16 after each node": {"rounded": True}},
-    begins_anywhere=True, describe_inexactness=describe_inexactness,
+    begins_anywhere=True, describe_inexactness=describe_inexactness, libraries=("onnxruntime",),
 )  # fmt: skip

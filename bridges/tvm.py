@@ -245,4 +245,4 @@ def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay, "relax": to_relax},
-                prepare, ends_anywhere=False)  # fmt: skip
+                prepare, ends_anywhere=False, libraries=("tvm",))  # fmt: skip

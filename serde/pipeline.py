@@ -13,6 +13,7 @@ from typing import Any
 from serde.errors import SerdeError, UsageError, flags_are_known
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
+from serde.io.provenance import PREFIX, Provenance, enter_provenance
 from serde.io.user_code import refuse_exits
 from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.budget import active_budget, within_budget
@@ -263,7 +264,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
         enter_files(graph, path)
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
         lowered = lower(fmt, rename(graph, opts.get("rename")), opts)
-        return encode(fmt, finish(lowered, opts.get("hash_weights")), path, opts)
+        lowered = enter_provenance(finish(lowered, opts.get("hash_weights")), Provenance(), opts)
+        return encode(fmt, lowered, path, opts)
 
 
 @refuse_exits()
@@ -275,10 +277,10 @@ def lower(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
 
 
 def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
-    """The graph as it is written. A hash that the source had is that of the source's weights."""
+    """The graph as it is written. What the source had of serde's own metadata is of the source."""
     graph = merge_repeats(share_constants(drop_dead(graph)))
     graph = graph if graph.domain else unfold_shared(graph)
-    metadata = {k: v for k, v in graph.metadata.items() if k != KEY}
+    metadata = {k: v for k, v in graph.metadata.items() if not k.startswith(PREFIX)}
     if hash_weights:
         metadata[KEY] = weights_hash(graph)
     return replace(graph, metadata=metadata)

@@ -48,6 +48,12 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
         "Where weights go: auto keeps them in the model while it stays under 2 GiB.", "See below.",
         choices=("auto", "always", "never", "reference"),
     )  # fmt: skip
+    provenance: str | None = option(
+        "Enter into the metadata what the file was made of and by.",
+        "`serde.version`, `serde.call` and `serde.source`: names, sizes and SHA-256 of the files. "
+        "`date` adds `serde.date`; without it the same call gives the same bytes.",
+        choices=("plain", "date"),
+    )  # fmt: skip
     decomposed: Collection[str] | None = option("Operators to decompose.", kind="object")
     integer_kernels: bool | None = option(
         "Write products of integers as QLinearConv and QLinearMatMul.", kind="object"

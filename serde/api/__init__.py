@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from serde.api.report import Report
-from serde.api.report.data import measure_files
 from serde.errors import Unconvertible
 from serde.io.atomic_write import check_target
 from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector, resume_collector
+from serde.io.provenance import Provenance, describe_call, enter_provenance, stamp_files
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
@@ -43,6 +43,7 @@ from serde.plugins import (
     get_bridge,
     get_consumer,
     get_format,
+    list_libraries,
     read_classes,
     select_options,
     write_classes,
@@ -116,6 +117,9 @@ def convert(
         _describe_source(source), os.fspath(target), "", into.name,
         options=_list_reported({**reading, **writing}),
     )  # fmt: skip
+    report.provenance = about = _begin_provenance(
+        "convert", source, target, from_format=from_format, to_format=to_format, **options
+    )
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
     defaults = _list_defaults(writing, from_format or format_name(source), reading)
@@ -124,12 +128,12 @@ def convert(
         with within_budget():
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading, defaults)
-                if isinstance(source, (str, os.PathLike)):
-                    report.source_bytes = measure_files(graph.list_files() | files.list_read())
+                _enter_source(report, source, graph, target)
             with _time_stage(report, "convert", progress):
                 graph = rename(graph, writing.get("rename"))
                 report.notes = list(graph.notes)
                 lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
+                lowered = enter_provenance(lowered, about, writing)
                 report.notes += lowered.notes[len(graph.notes) :]
                 report.weights_sha256 = lowered.metadata.get(KEY)
     except Unconvertible as error:
@@ -153,7 +157,8 @@ def convert(
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
     with _time_stage(report, Stage("write", os.fspath(target), total), progress):
         report.files = encode(into, lowered, Path(target), writing)
-    report.result_bytes = measure_files(report.files)
+    about.result = stamp_files(report.files)
+    report.result_bytes = sum(file.bytes for file in about.result)
     report.describe(lowered)
     if run is not None:
         from serde.verification import compare_result, compare_run_layers
@@ -167,6 +172,23 @@ def convert(
                     run, target, weights=weights, graph=lowered
                 )
     return report
+
+
+def _begin_provenance(function: str, *arguments: Any, **options: Any) -> Provenance:
+    """The provenance of a result: the command as it was typed, or the call."""
+    given = {name: value for name, value in options.items() if value is not None}
+    call = active_files().call or describe_call(f"serde.{function}", arguments, given)
+    return Provenance(call, list_runtimes=list_libraries)
+
+
+def _enter_source(report: Report, source: Any, graph: Graph, target: Any = "") -> None:
+    """Enter the files of a source; those that the result replaces are hashed before."""
+    if report.provenance is None or not isinstance(source, (str, os.PathLike)):
+        return
+    stamps = stamp_files(graph.list_files() | active_files().list_read())
+    report.source_bytes = sum(file.bytes for file in stamps)
+    is_replaced = os.path.realpath(target) in {file.path for file in stamps}
+    report.provenance.source = [f.with_hash() for f in stamps] if is_replaced else stamps
 
 
 def _load(
@@ -249,6 +271,9 @@ def check(
     into, profile = find_target(to)
     reading, writing = _split({**options, "profile": profile or options.get("profile")}, into)
     report = Report(_describe_source(source), "", from_format or format_name(source), to)
+    report.provenance = _begin_provenance(
+        "check", source, to=to, from_format=from_format, **options
+    )
     defaults = _list_defaults(writing, report.source_format, reading)
     reading = {**defaults, **reading}
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
@@ -256,10 +281,12 @@ def check(
     try:
         with within_budget():
             graph = _load(report, source, from_format, reading, defaults)
+            _enter_source(report, source, graph)
             report.notes = list(graph.notes)
             report.describe(graph)
             graph = rename(graph, writing.get("rename"))
             lowered = lower(into, graph, writing)
+            enter_provenance(lowered, report.provenance, {})
             report.notes += lowered.notes[len(graph.notes) :]
             report.describe(lowered)
     except Unconvertible as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -112,7 +113,8 @@ class Command(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with within_command(), _escape_usage(), refuse_exits(), speak_of_flags():
+            with within_command() as files, _escape_usage(), refuse_exits(), speak_of_flags():
+                files.call = shlex.join(["serde", *context.meta[ARGUMENTS]])
                 return super().invoke(context)
         except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise

@@ -36,7 +36,7 @@ class CommandFiles:
 
     ``absent`` are paths that were looked for in vain. ``spared`` are files that are not read, and
     not replaced either. ``outputs`` were named by the user and are no part of a model: nothing that
-    is read may be one of them.
+    is read may be one of them. ``call`` is the command as it was typed.
     """
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class CommandFiles:
         self.spared: dict[FileId, FileRead] = {}
         self.written: dict[FileId, str] = {}
         self.absent: set[str] = set()
+        self.call = ""
         self.outputs: dict[str, FileId | None] = {}
         self._replaceable: set[FileId] = set()
         self._models: dict[FileId | None, set[FileId]] = {}  # files of a model, by its main one

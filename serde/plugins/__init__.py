@@ -111,7 +111,8 @@ class Bridge:
     inexactly on this processor, or nothing. ``complete_feeds(source, **options)`` gives a
     function that changes feeds to some with which the framework, as it runs here, computes what the
     model means, and tells what is not compared so; or None. Where it is not ``has_scalars``, a
-    tensor of shape (1,) stands for one of no axes.
+    tensor of shape (1,) stands for one of no axes. ``libraries`` are the modules whose versions
+    reports tell, where they are imported.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Bridge:
     describe_inexactness: Callable[[Graph], str] | None = None
     complete_feeds: Callable[..., Completion | None] | None = None
     has_scalars: bool = True
+    libraries: tuple[str, ...] = ()
 
 
 @cache
@@ -336,6 +338,12 @@ def get_bridge(name: str) -> Bridge | None:
     if name not in _entries("serde.bridges"):
         return None
     return _load("serde.bridges", name)  # type: ignore[no-any-return]
+
+
+def list_libraries() -> tuple[str, ...]:
+    """The modules that run models, of all bridges."""
+    bridges = (get_bridge(name) for name in bridge_names())
+    return tuple(dict.fromkeys(n for b in bridges if b is not None for n in b.libraries))
 
 
 def bridge_for(thing: object) -> Bridge:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from serde.api.bench.process import ModelProcess
-from serde.api.report.data import measure_files
 from serde.errors import UsageError
 from serde.io.arrays import write_npz
 from serde.io.command_files import within_command
+from serde.io.provenance import stamp_files
 from serde.pipeline import Path_, load, read
 from serde.verification.given_arrays import read_npz
 from serde.verification.random_inputs import SEED, make_random_inputs
@@ -123,7 +123,7 @@ def _measure_model(model: Path_, params: Path_ | None) -> int:
     """The bytes of the files of a model."""
     with within_command() as files:
         graph, _ = read(model, **({} if params is None else {"params": params}))
-        return measure_files(graph.list_files() | files.list_read()) or 0
+        return sum(f.bytes for f in stamp_files(graph.list_files() | files.list_read()))
 
 
 Times = tuple[float, float]  # of the clock and of the processor, in seconds

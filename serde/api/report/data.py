@@ -14,6 +14,7 @@ import numpy as np
 
 from serde.errors import Problem, UsageError
 from serde.io.command_files import CommandFiles, active_files, within_command
+from serde.io.provenance import Provenance
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 from serde.ir.picture.outline import Outline, make_outline
 from serde.ir.weights import find_weights
@@ -56,6 +57,7 @@ class ReportData:
     seconds: dict[str, float] = field(default_factory=dict)
     verification: Any = None
     drawn: Graph | Outline | None = field(default=None, repr=False, compare=False)
+    provenance: Provenance | None = field(default=None, repr=False, compare=False)
     unconverted: Graph | None = field(default=None, repr=False, compare=False)
     command: CommandFiles = field(default_factory=active_files, repr=False, compare=False)
 
@@ -108,6 +110,7 @@ class ReportData:
     def to_json(self) -> str:
         """The report as JSON text; docs/reference/report.md has its schema."""
         held = {n: v for n, v in _fields(self).items() if n not in UNWRITTEN}
+        held["provenance"] = self.provenance and self.provenance.describe()
         return json.dumps(to_json({"schema": SCHEMA, **held, "ok": self.ok}), indent=2)
 
 
@@ -134,12 +137,6 @@ def write_text(
     path = os.fspath(path)
     with within_command(command), Replacing(path) as files, files.open(path) as out:
         out.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
-
-
-def measure_files(paths: Iterable[str]) -> int | None:
-    """What files take, in bytes; None for none."""
-    real = {os.path.realpath(path) for path in paths}
-    return sum(map(os.path.getsize, real)) if real else None
 
 
 def count_operators(graph: Graph) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from serde.api.report.comparison import show_layers, show_outputs
+from serde.api.report.markdown import list_provenance
 from serde.api.report.page import (
     Section,
     make_facts,
@@ -23,6 +24,7 @@ from serde.ir.weights import show_size, show_sizes
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
+    from serde.io.provenance import Provenance
 
 MOST_NEAR = 400  # nodes around refused ones, of a graph too large to draw
 MOST_SCOPES = 60  # rows of the summary of one
@@ -45,6 +47,7 @@ def render(report: ReportData) -> str:
         Section("notes", "Decisions and notes", make_list(report.notes)),
         Section("graph", "Graph", show_graph(report, drawn)),
         Section("options", "Options and time", _show_options(report)),
+        Section("provenance", "Provenance", _show_provenance(report.provenance)),
     ]
     data = {
         "drawn": [describe_node(n) for n in drawn.nodes] if drawn else [],
@@ -153,6 +156,11 @@ def _show_options(report: ReportData) -> str:
         if rows
     ]
     return f'<div class="columns">{"".join(columns)}</div>' if columns else ""
+
+
+def _show_provenance(provenance: Provenance | None) -> str:
+    rows = ([escape(k), f"<code>{escape(text)}</code>"] for k, text in list_provenance(provenance))
+    return make_table(("", ""), rows) if provenance is not None else ""
 
 
 def choose_drawn(report: ReportData) -> Outline | None:

@@ -12,6 +12,7 @@ from serde.ir.weights import show_size, show_sizes
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData
+    from serde.io.provenance import Provenance
 
 
 def render(report: ReportData) -> str:
@@ -55,6 +56,23 @@ def _lines(report: ReportData) -> Iterator[str]:
     if report.notes:
         yield from _section("Decisions and notes")
         yield from (f"* {_plain(note)}" for note in report.notes)
+    if report.provenance is not None:
+        yield from _section("Provenance")
+        yield from make_table(("", ""), list_provenance(report.provenance))
+
+
+def list_provenance(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
+    """The lines of the table of what a result was made of and by."""
+    fields = {} if provenance is None else provenance.describe()
+    for name in ("call", "opset", "date"):
+        if fields.get(name):
+            yield name, str(fields[name])
+    for name, version in fields.get("versions", {}).items():
+        yield f"version of {name}", version
+    for role in ("source", "result"):
+        for file in fields.get(role, ()):
+            hashed = f"SHA-256 {file['sha256']}" if file["sha256"] else "replaced since"
+            yield role, f"{file['path']}, {file['bytes']:,} bytes, {hashed}"
 
 
 def show_verification(verification: Any) -> Iterator[str]:
