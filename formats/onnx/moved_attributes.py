@@ -30,10 +30,20 @@ def move_attributes(graph: Graph) -> Graph:
 
     An attribute beside the operand stays, to be refused, and one whose element type is not known.
     """
+    if not any(_may_move(body) for body in (graph, *(f.body for f in graph.functions))):
+        return graph
     notes: list[str] = []
     moved = _move_all(graph, graph.opset, used_names(graph), notes)
     functions = tuple(_move_in_function(f, notes) for f in graph.functions)
     return replace(moved, functions=functions, notes=(*graph.notes, *notes)) if notes else graph
+
+
+def _may_move(graph: Graph) -> bool:
+    """Whether a node has an attribute that its operator takes as an operand."""
+    return any(
+        n.attrs and not find_operands(n.op, graph.opset).keys().isdisjoint(n.attrs)
+        for n in graph.all_nodes()
+    )
 
 
 def _move_in_function(function: Function, notes: list[str]) -> Function:

@@ -7,29 +7,24 @@ each initializer is streamed behind its own header, so no model is ever whole in
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import onnx
-from google.protobuf.message import EncodeError
-from onnx import AttributeProto, helper
+from onnx import helper
 
 from serde import __version__
 from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.tensor_bytes import bytes_of
-from serde.ir.builder import Names
-from serde.ir.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
-from serde.spec import canonicalize, schema
-from serde.spec.inference import type_proto
-from serde.spec.memo import number_attributes
+from serde.ir.graph import DType, FileSlice, Function, Graph, Tensor, Value
 from serde.spec.schema import ELEMENT_CODES
 
 from . import protobuf_wire
-from .constant_homes import find_homes
+from .graph_bytes import INPUTS_OPTIONAL_IR, ModuleNames, encode_graph, encode_node, make_attribute
 from .parse import GRAPH, INITIALIZER, RAW_DATA, external_locations
-from .reader import DOCS, OF_THE_FILE, ORIGIN
+from .reader import DOCS, OF_THE_FILE
 from .tensors import tensor_proto, type_fields
 
 SUFFIX = ".onnx"
@@ -38,8 +33,8 @@ INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
 EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 TENSOR_NAME = 8  # a field's number
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
-# The first IR version with opset imports, with initializers that are no inputs, with functions.
-LEAST_IR, INPUTS_OPTIONAL_IR, FUNCTIONS_IR = 3, 4, 8
+# The first IR version with opset imports, with functions.
+LEAST_IR, FUNCTIONS_IR = 3, 8
 
 
 def least_ir_version(opset: int) -> int:
@@ -79,10 +74,10 @@ def write_model(
         raise UsageError(f"IR version {ir_version} is not one of {LEAST_IR} to {onnx.IR_VERSION}")
     path = os.fspath(path)
     version = least_ir_version(graph.opset) if ir_version is None else ir_version
-    module = _Module(graph, version)
-    constants = module.outer
+    names = ModuleNames(graph, version)
+    constants = names.outer
     total = sum(v.tensor.nbytes for v in constants if v.tensor is not None)
-    model = encode(graph, version, module)
+    model, body = encode(graph, version, names)
     mode = external_data
     if mode == "auto":
         mode = "always" if total + (32 << 20) >= INLINE_MOST else "never"
@@ -94,7 +89,7 @@ def write_model(
         sidecar = _Sidecar(files, sources, path, mode)
         placed = [sidecar.place(v) for v in constants if v.tensor is not None]
         with files.open(path) as out:
-            _stream(model, placed, sources, out)
+            _stream(model, body, placed, sources, out)
         sidecar.close()
     return files.written
 
@@ -139,22 +134,21 @@ def refuse_shared(model: str) -> None:
 def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
     """The ModelProto of ``graph``, weights included."""
     version = least_ir_version(graph.opset) if ir_version is None else ir_version
-    module = _Module(graph, version)
-    model = encode(graph, version, module)
-    for value in module.outer:
+    names = ModuleNames(graph, version)
+    model, body = encode(graph, version, names)
+    model.graph.MergeFromString(body)
+    for value in names.outer:
         if value.tensor is not None:
             model.graph.initializer.append(tensor_proto(value.name, value.tensor))
     return model
 
 
 def _stream(
-    model: onnx.ModelProto, placed: Sequence[PlacedInitializer], sources: Sources, out: BinaryIO
-) -> None:
-    try:
-        body = model.graph.SerializeToString(deterministic=True)
-    except EncodeError:
-        raise UsageError("the nodes alone take more than the 2 GiB of an ONNX file") from None
-    model.ClearField("graph")
+    model: onnx.ModelProto, body: bytes, placed: Sequence[PlacedInitializer], sources: Sources,
+    out: BinaryIO,
+) -> None:  # fmt: skip
+    if len(body) >= INLINE_MOST:
+        raise UsageError("the nodes alone take more than the 2 GiB of an ONNX file")
     out.write(model.SerializeToString(deterministic=True))
     heads = [protobuf_wire.encode_header(INITIALIZER, p.length) for p in placed]
     total = len(body) + sum(len(h) + p.length for h, p in zip(heads, placed, strict=True))
@@ -250,19 +244,8 @@ def _same(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-class _Module(Names):
-    """Node names in use in a model, and the constants of the main graph and of subgraphs."""
-
-    def __init__(self, graph: Graph, ir_version: int) -> None:
-        super().__init__()
-        self.opset, self.explicit = graph.opset, graph.explicit
-        self.attributes: dict[Any, list[onnx.AttributeProto]] = {}  # of operators, once made
-        self.inner = find_homes(graph, may_be_inner=ir_version >= INPUTS_OPTIONAL_IR)
-        self.outer = self.inner.pop(graph)
-
-
-def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:
-    """Everything of the model but its weights."""
+def encode(graph: Graph, version: int, names: ModuleNames) -> tuple[onnx.ModelProto, bytes]:
+    """The model without its graph, and the bytes of that without weights."""
     model = onnx.ModelProto(ir_version=version, producer_name="serde", producer_version=__version__)
     model.opset_import.add(domain="", version=graph.opset)
     for domain, number in sorted(graph.imports.items()):
@@ -271,100 +254,13 @@ def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:
         if key not in OF_THE_FILE:
             model.metadata_props.add(key=key, value=text)
     model.doc_string, doc = (graph.metadata.get(key, "") for key in DOCS)
-    for constants in (module.outer, *module.inner.values()):  # tract has one space of names
-        module.reserved.update([v.name for v in constants])
-    _fill(model.graph, graph, module)
-    model.graph.doc_string = doc
-    if version < INPUTS_OPTIONAL_IR:  # before IR version 4 every initializer was an input as well
-        model.graph.input.extend(map(_info, module.outer))
+    for constants in (names.outer, *names.inner.values()):  # tract has one space of names
+        names.reserved.update([v.name for v in constants])
+    # before IR version 4 every initializer was an input as well
+    body = encode_graph(graph, names, doc, names.outer if version < INPUTS_OPTIONAL_IR else ())
     for function in graph.functions:
         model.functions.append(_function(function, graph))
-    return model
-
-
-def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
-    """``names`` are the node names in use in the graphs around this one."""
-    last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
-    names.reserved.update(last)
-    proto.name = graph.name or "graph"
-    proto.input.extend(_info(v) for v in graph.inputs)
-    proto.output.extend(_info(v) for v in graph.outputs)
-    held = [(v.name, v.tensor) for v in names.inner.get(graph, ()) if v.tensor is not None]
-    proto.initializer.extend(tensor_proto(name, tensor) for name, tensor in held)
-    shown = {*graph.inputs, *graph.outputs}
-    for node in graph.nodes:
-        is_last = last[node.name] is node
-        name = names.claim(node.name) if is_last else names.fresh(_stem(node))
-        _fill_node(proto.node.add(), node, name, names)
-        for v in node.outputs:
-            if v.dtype and v.name and v not in shown:
-                proto.value_info.add(name=v.name, type=type_proto(v.dtype, v.shape, v.container))
-
-
-def _stem(node: Node) -> str:
-    """What one of several nodes of a layer is called: as its value, which is numbered."""
-    layer, value = f"{node.name}/{node.op}", node.outputs[0].name if node.outputs else ""
-    return value if value.startswith(layer) else layer
-
-
-def _info(value: Value) -> onnx.ValueInfoProto:
-    kind = type_proto(value.dtype, value.shape, value.container)
-    return onnx.ValueInfoProto(name=value.name, type=kind)
-
-
-def _fill_node(proto: onnx.NodeProto, node: Node, name: str, names: _Module) -> None:
-    proto.op_type, proto.name, proto.domain = node.op, name, node.domain
-    proto.input.extend(["" if v is None else v.name for v in node.inputs])
-    proto.output.extend([v.name for v in node.outputs])
-    if node.attrs:
-        number = number_attributes(node.attrs)
-        key = None if number is None else (node.domain, node.op, number)
-        if key not in names.attributes:
-            names.attributes[key] = list(_attributes(node, names))
-        proto.attribute.extend(names.attributes[key])
-        names.attributes.pop(None, None)
-    if doc := "\n".join([s.doc for s in node.sources if s.doc]):
-        proto.doc_string = doc
-    at = 0
-    for source in node.sources:
-        if source.format != "onnx":
-            text = f"{source.format} {source.op} {source.name}"
-            proto.metadata_props.add(key=f"{ORIGIN}.{at}" if at else ORIGIN, value=text)
-            at += 1
-
-
-def _attributes(node: Node, names: _Module) -> Iterator[onnx.AttributeProto]:
-    """The attributes of a node that say more than their defaults."""
-    operator = schema.find(node.op, names.opset) if not node.domain else None
-    attrs = node.attrs
-    if operator is not None:
-        kept = {key: value for key, value in attrs.items() if (node.op, key) in names.explicit}
-        attrs = canonicalize.drop_defaults(operator, attrs) | kept
-    for key, value in sorted(attrs.items()):
-        if value == ():
-            yield schema.make_empty_attribute(node.op, key, node.domain)
-        else:
-            yield _attribute(key, value, names)
-
-
-def _attribute(name: str, value: Any, names: _Module) -> onnx.AttributeProto:
-    if type(value) is int:
-        return AttributeProto(name=name, type=AttributeProto.INT, i=value)
-    if isinstance(value, tuple) and set(map(type, value)) <= {int}:
-        return AttributeProto(name=name, type=AttributeProto.INTS, ints=value)
-    if isinstance(value, tuple) and set(map(type, value)) == {Tensor}:
-        tensors = [tensor_proto("", t) for t in value]
-        return AttributeProto(name=name, type=AttributeProto.TENSORS, tensors=tensors)
-    if isinstance(value, AttrRef):
-        kind = AttributeProto.AttributeType.Value(value.kind)
-        return AttributeProto(name=name, type=kind, ref_attr_name=value.name)
-    if isinstance(value, Graph):
-        body = AttributeProto(name=name, type=AttributeProto.GRAPH)
-        _fill(body.g, value, names)
-        return body
-    if isinstance(value, Tensor):
-        return AttributeProto(name=name, type=AttributeProto.TENSOR, t=tensor_proto("", value))
-    return helper.make_attribute(name, value)
+    return model, body
 
 
 def _function(function: Function, module: Graph) -> onnx.FunctionProto:
@@ -375,16 +271,16 @@ def _function(function: Function, module: Graph) -> onnx.FunctionProto:
     proto.opset_import.add(domain="", version=body.opset)
     for domain, number in sorted({**module.imports, **body.imports}.items()):
         proto.opset_import.add(domain=domain, version=number)
-    names = _Module(body, FUNCTIONS_IR)
+    names = ModuleNames(body, FUNCTIONS_IR)
     for constant in names.outer:
         assert constant.tensor is not None
         tensor = tensor_proto("", constant.tensor)
         proto.node.append(helper.make_node("Constant", [], [constant.name], value=tensor))
     for node in body.nodes:
-        _fill_node(proto.node.add(), node, names.claim(node.name), names)
+        proto.node.add().MergeFromString(encode_node(node, names.claim(node.name), names))
     for name, default in function.attrs.items():
         if default is None:
             proto.attribute.append(name)
         else:
-            proto.attribute_proto.append(_attribute(name, default, names))
+            proto.attribute_proto.append(make_attribute(name, default, names))
     return proto

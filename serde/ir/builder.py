@@ -115,6 +115,10 @@ class Builder:
         self.inputs.append(Value(name_of(name), dtype, shape, container=container))
         return self.inputs[-1]
 
+    def declare(self, value: Value, type_: Any) -> Value:
+        """An input for that of another graph, which is of a type here."""
+        return self.input(value.name, *type_)
+
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
         """A constant holding ``data``: a scalar, a sequence, an array or a Tensor."""
         if not isinstance(data, Tensor):

@@ -296,6 +296,7 @@ class Graph:
     source_info: object | None = None
     explicit: frozenset[tuple[str, str]] = frozenset()
     files: frozenset[str] = frozenset()
+    _facts: dict[str, Any] = field(init=False, repr=False, default_factory=dict)  # once computed
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, those of subgraphs included, in no particular order."""
@@ -319,13 +320,22 @@ class Graph:
         yield from self.inputs
         for node in self.all_nodes():
             yield from node.outputs
-            for body in node.graphs():
+            for body in node._graphs:
                 yield from body.inputs
 
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""
-        values = chain.from_iterable(self._reads())
-        return iter(dict.fromkeys([v for v in values if v is not None and v.tensor is not None]))
+        if "constants" not in self._facts:
+            values = dict.fromkeys(chain.from_iterable(self._reads()))
+            values.pop(None, None)
+            self._facts["constants"] = [v for v in values if v.tensor is not None]
+        return iter(self._facts["constants"])
+
+    def operators(self) -> frozenset[str]:
+        """The operators of nodes, those of subgraphs included, whatever their domains."""
+        if "operators" not in self._facts:
+            self._facts["operators"] = frozenset([node.op for node in self.all_nodes()])
+        return self._facts["operators"]  # type: ignore[no-any-return]
 
     def list_files(self) -> set[str]:
         """The files that weights lie in, or may."""

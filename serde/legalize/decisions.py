@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from serde.ir.graph import DType, Node, Value
 from serde.rewrite.rules import Rule, always
 from serde.spec import canonicalize, inference, schema
-from serde.spec.memo import memoize, number_attributes
+from serde.spec.memo import memoize
 from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED, RESHAPING
-from serde.spec.static_shapes import SHAPES
 from serde.spec.static_shapes import Rule as ShapeRule
+from serde.spec.static_shapes import rule_for_values
 from serde.version_converter.element_types import are_allowed
 
 from . import scalarize_sequences
@@ -62,7 +62,7 @@ def decider(target: Target, op: str, opset: int) -> Decider | None:
 
 
 def _make_decider(target: Target, op: str, opset: int) -> Decider | None:
-    shape = SHAPES.get(op) if target is IR else None
+    shape = rule_for_values(op) if target is IR else None
     if schema.find(op, opset) is None or op in target.counted or (target is IR and shape is None):
         return None
     if op == "Identity" and target.supports is not None:  # an Identity is seldom needed
@@ -95,7 +95,7 @@ def take(g: Any, node: Node, inputs: Inputs) -> Any:
         return None
     if not by.adapters and by.shape is None:
         return _keep(g, node, inputs) if is_legal(g, node, inputs) else None
-    key = _signature(node, inputs, by)
+    key = _signature(g, node, inputs, by)
     if key is None or (node.op in MERGED and _merges(g, inputs)):
         return None
     decision = g.decisions.get(key)
@@ -168,9 +168,9 @@ def _merges(g: Any, inputs: Inputs) -> bool:
     return maker is not None and maker.op in MERGING
 
 
-def _signature(node: Node, inputs: Inputs, by: Decider) -> Any:
+def _signature(g: Any, node: Node, inputs: Inputs, by: Decider) -> Any:
     """What nodes have in common that one decision holds for; None where none may."""
-    number, is_raising = number_attributes(node.attrs), by.shape is not None
+    number, is_raising = g.number_attributes(node.attrs), by.shape is not None
     if number is None or (is_raising and len(node.outputs) != 1):
         return None
     key: list[Any] = [node.op, number]
@@ -195,7 +195,7 @@ def learn(g: Any, pending: _Pending, node: Node, inputs: Inputs, result: Any, ma
     if made.op != node.op or made.inputs != inputs or made.outputs != results:
         return
     if by.shape is not None:
-        is_alike = by.shape([v.shape for v in inputs if v], made.attrs) == results[0].shape
+        is_alike = by.shape([v for v in inputs if v], made.attrs) == results[0].shape
     else:
         pairs = zip(results, node.outputs, strict=True)
         is_alike = all(
@@ -213,7 +213,7 @@ def _repeat(g: Any, decision: Decision, node: Node, inputs: Inputs) -> Any:
     if decision.shape is None:
         kept = Node(node.op, node.inputs, node.outputs, attrs, "", name, node.sources)
         return g.keep(kept, inputs)
-    shape = decision.shape([v.shape for v in inputs if v], attrs)
+    shape = decision.shape([v for v in inputs if v], attrs)
     if shape is None or not old.name or old.name in g.names.used:
         return None
     g.names.used.add(old.name)

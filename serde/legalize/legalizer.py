@@ -28,6 +28,7 @@ from serde.rewrite.custom_ops import Readers
 from serde.rewrite.functions import emit_subgraph
 from serde.rewrite.subgraphs import Body
 from serde.spec import canonicalize, inference, schema
+from serde.spec.memo import AttributeNumbers
 from serde.spec.onnx_builder import OnnxBuilder, TypedCall
 from serde.version_converter.adapters import downgrades
 from serde.version_converter.element_types import (
@@ -72,6 +73,9 @@ class Legalizer(OnnxBuilder):
             {} if around is None else around.known_sequences
         )
         self.decisions: dict[Any, Any] = {} if around is None else around.decisions
+        self.number_attributes: AttributeNumbers = (
+            AttributeNumbers() if around is None else around.number_attributes
+        )
         self.scalarizes = not target.sequences
         self.resolving = self.scalarizes or target.opset < min(opset, scalarize_sequences.OPTIONALS)
 
@@ -357,6 +361,17 @@ class Legalizer(OnnxBuilder):
         assert dtype is not None
         value = super().input(name, emulate_types.STORAGE_TYPE[dtype], shape, wrap)
         return self.emulated_types.emulate(value, dtype)
+
+    def declare(self, value: Value, type_: inference.Type) -> Value:
+        """An input of the graph that is rewritten: itself, so that what reads it may stay too."""
+        is_typed = value.dtype is not None and value.shape is not None
+        if not (self.target.is_standard and self._outer is None and is_typed):
+            return super().declare(value, type_)
+        if type_ != inference.type_of(value) or not value.name or value.name in self.names.used:
+            return super().declare(value, type_)
+        self.names.used.add(value.name)
+        self.inputs.append(value)
+        return value
 
     def emit_identity(self, value: Value) -> Value:
         """A second name for ``value``, which stands for the same type, or holds the same."""

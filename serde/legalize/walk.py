@@ -129,7 +129,7 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
     assert isinstance(builder, Legalizer)
     if node.domain:
         return _foreign_node(builder, node, inputs)
-    if any(isinstance(a, Body) for a in node.attrs.values()):
+    if node.attrs and Body in map(type, node.attrs.values()):
         return builder.legalize_bodies(node, inputs)
     if builder.target.is_standard or _is_alike(node, inputs):
         return decisions.take_or_emit(builder, node, inputs, _emit)

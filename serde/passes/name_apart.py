@@ -8,10 +8,13 @@ from itertools import chain
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Value
 from serde.ir.replace_uses import exchange_values
+from serde.spec.verify import find_namesake
 
 
 def name_apart(graph: Graph) -> Graph:
     """Return ``graph`` with a name of its own for each value; inputs and outputs keep theirs."""
+    if find_namesake(graph) is None:
+        return graph
     owners: dict[str, Value] = {}
     ends = (*graph.inputs, *graph.outputs)
     values = chain(ends, graph.all_values())

@@ -92,7 +92,7 @@ class _Rewriting:
         for at, v in enumerate(graph.inputs):
             type_ = subgraphs.complete_type(v, types[at] if types else UNKNOWN)
             builder.names.reserved.discard(v.name)  # it is the source's, and used from now on
-            env[v] = builder.input(v.name, *type_)
+            env[v] = builder.declare(v, type_)
         for node in graph.nodes:
             self.node(node, builder, env)
         outputs = [self.output(v, builder, env) for v in graph.outputs]

@@ -37,3 +37,17 @@ def number_attributes(attrs: Mapping[str, Any]) -> int | None:
             return None
         key.append((name, kind, value if kinds <= EXACT else repr(value)))
     return memoize(_numbers, tuple(key), lambda: next(_next))  # type: ignore[no-any-return]
+
+
+class AttributeNumbers:
+    """Numbers of the attributes of a graph's nodes, many of which share a mapping."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, tuple[Mapping[str, Any], int | None]] = {}  # by the mapping's id
+
+    def __call__(self, attrs: Mapping[str, Any]) -> int | None:
+        """The number of ``number_attributes``."""
+        known = self._numbers.get(id(attrs))
+        if known is None:
+            known = self._numbers[id(attrs)] = attrs, number_attributes(attrs)
+        return known[1]

@@ -127,11 +127,17 @@ def _gemm(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
     return (m, n)
 
 
+def _transpose(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    (x,), perm = shapes, attrs.get("perm")
+    is_order = perm is not None and sorted(perm) == list(range(len(x)))
+    return tuple([x[p] for p in perm]) if is_order else None
+
+
 SHAPES: dict[str, Rule] = {
     "Conv": _conv, "BatchNormalization": _batch_norm, "AveragePool": _pool, "MaxPool": _pool,
     "GlobalAveragePool": _global_pool, "GlobalMaxPool": _global_pool, "MatMul": _matmul,
     "Gemm": _gemm, "LayerNormalization": _layer_norm, "Softmax": _along_axis,
-    "LogSoftmax": _along_axis,
+    "LogSoftmax": _along_axis, "Transpose": _transpose,
     # but for those of two element types, and of an attribute whose lack onnx refuses
     **dict.fromkeys(BROADCASTS - COMPARISONS - {"BitShift", "Pow", "Where"}, _broadcast),
     **dict.fromkeys(ELEMENTWISE - {"Cast", "Clip", "IsInf", "IsNaN"}, _same),
@@ -169,6 +175,29 @@ def reshape(x: Any, target: Any, allowzero: Any) -> Shape | None:
     return tuple(out)
 
 
+def _reshape_to_constant(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    x, target = inputs
+    if target is None or target.tensor is None or len(target.shape) != 1 or x.tensor is not None:
+        return None
+    return reshape(x.shape, target.tensor.load().tolist(), attrs.get("allowzero"))
+
+
+def rule_for_values(op: str) -> Rule | None:
+    """A rule that is given operands in place of their shapes.
+
+    It returns None also for a Reshape that changes nothing, and needs no node.
+    """
+    if op == "Reshape":
+        return _reshape_to_another
+    rule = SHAPES.get(op)
+    return None if rule is None else lambda inputs, attrs: rule([v.shape for v in inputs], attrs)
+
+
+def _reshape_to_another(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    out = _reshape_to_constant(inputs, attrs)
+    return None if out == inputs[0].shape else out
+
+
 def infer_static(operator: Any, inputs: Sequence[Any], attrs: Any, outputs: int) -> Any:
     """Element type and shape of the single result; None where onnx has to tell."""
     op, raw = operator.name, operator.raw
@@ -180,15 +209,7 @@ def infer_static(operator: Any, inputs: Sequence[Any], attrs: Any, outputs: int)
     if x is None or x.shape is None or x.container or x.dtype not in operator.inputs[0].types:
         return None
     if op == "Reshape":
-        shape = inputs[1]
-        if shape is None or shape.tensor is None or len(shape.shape) != 1 or x.tensor is not None:
-            return None
-        out = reshape(x.shape, shape.tensor.load().tolist(), attrs.get("allowzero"))
-    elif op == "Transpose":
-        perm = attrs.get("perm")
-        if perm is None or sorted(perm) != list(range(len(x.shape))):
-            return None
-        out = tuple([x.shape[p] for p in perm])
+        out = _reshape_to_constant(inputs, attrs)
     else:
         rule = SHAPES.get(op)
         if rule is None:

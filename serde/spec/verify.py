@@ -17,11 +17,16 @@ def check(graph: Graph) -> None:
     check_opset(graph)
     check_unique_names(graph)
     check_topological_order(graph, set())
+    checked: set[tuple[str, ...]] = set()  # operators and the names of their attributes
     for node in graph.all_nodes():
         if not node.domain:
-            check_operator(node)
-            check_defaults(node)
-            check_axes(node)
+            key = (node.op, *node.attrs)
+            if key not in checked:
+                check_operator(node)
+                check_defaults(node)
+                checked.add(key)
+            if "axis" in node.attrs:
+                check_axes(node)
 
 
 def check_opset(graph: Graph) -> None:
@@ -32,10 +37,17 @@ def check_opset(graph: Graph) -> None:
 
 def check_unique_names(graph: Graph) -> None:
     """No two values bear one name, subgraphs included."""
+    if value := find_namesake(graph):
+        raise InvalidGraph(f"two values are called {value.name!r}")
+
+
+def find_namesake(graph: Graph) -> Value | None:
+    """A value that has the name of another one."""
+    values = list(graph.all_values())
+    if len({v.name for v in values}) == len(values):
+        return None
     owner: dict[str, Value] = {}
-    for value in graph.all_values():
-        if value.name and owner.setdefault(value.name, value) is not value:
-            raise InvalidGraph(f"two values are called {value.name!r}")
+    return next((v for v in values if v.name and owner.setdefault(v.name, v) is not v), None)
 
 
 def check_topological_order(graph: Graph, known: set[Value]) -> None:
