@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 
 import numpy as np
 
 from serde.ir.constants import is_constant, make_constant
 from serde.ir.graph import IR_OPSET, Graph, Node, Tensor, Value
+from serde.ir.map_nodes import map_bodies
 from serde.ir.replace_uses import replace_inputs
 from serde.passes.narrow_operands import EXPANDING, find_expanded
 from serde.spec.folding import fold
@@ -20,17 +22,17 @@ MOST = 1 << 14  # elements of what is expanded
 def expand_constants(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` and ``ConstantOfShape`` of constants.
 
-    Those of more elements than ``MOST`` stay, and those that compute an output; subgraphs too.
-    Nodes that read nothing else are computed as well.
+    Those of more elements than ``MOST`` stay, and those that compute an output. Nodes that read
+    nothing else are computed as well.
     """
-    if not any(node.op in EXPANDING for node in graph.nodes):
+    if not any(node.op in EXPANDING for node in graph.all_nodes()):
         return graph
     instead: dict[Value, Value] = {}
     nodes: list[Node] = []
     outputs = frozenset(graph.outputs)
     for node in graph.nodes:
         reads = not instead.keys().isdisjoint(node.inputs)
-        node = replace_inputs(node, instead) if instead else node
+        node = map_bodies(replace_inputs(node, instead) if instead else node, expand_constants)
         held = None
         if len(node.outputs) == 1 and not node.domain and outputs.isdisjoint(node.outputs):
             held = (_fold_node(node) if reads else None) or _expand_node(node)
@@ -38,7 +40,8 @@ def expand_constants(graph: Graph) -> Graph:
             nodes.append(node)
         else:
             instead[node.outputs[0]] = held
-    return replace(graph, nodes=tuple(nodes)) if instead else graph
+    is_same = not instead and all(map(operator.is_, nodes, graph.nodes))
+    return graph if is_same else replace(graph, nodes=tuple(nodes))
 
 
 def _fold_node(node: Node) -> Value | None:

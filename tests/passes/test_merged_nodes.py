@@ -298,8 +298,9 @@ def made_of(signature, body, tmp_path, **options):
     """A model, what it is run with, and what is written of it."""
     draws = np.random.default_rng(0)
     model = model_of(f"g {signature} {{ {body} }}", opset=17, ir_version=8)
-    used = {n for node in model.graph.node for n in node.input}
-    used -= {n for node in model.graph.node for n in node.output}
+    nodes = [*model.graph.node]
+    nodes += [n for node in nodes for a in node.attribute for n in a.g.node]
+    used = {n for node in nodes for n in node.input} - {n for node in nodes for n in node.output}
     held = {n: s for n, s in {**W, **NORM}.items() if n in used}
     for name, shape in held.items():
         array = draws.uniform(0.5, 1.5, shape).astype(np.float32)
@@ -312,7 +313,9 @@ def made_of(signature, body, tmp_path, **options):
         shape = [d.dim_value or 2 for d in value.type.tensor_type.shape.dim]
         array = draws.standard_normal(shape)
         is_bool = value.type.tensor_type.elem_type == onnx.TensorProto.BOOL
-        feeds[value.name] = array > 0 if is_bool else array.astype(np.float32)
+        feeds[value.name] = np.asarray(
+            array > 0 if is_bool else array, np.bool_ if is_bool else "f"
+        )
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", **options)
     return model, feeds, onnx.load(tmp_path / "b.onnx")
@@ -323,6 +326,30 @@ def test_fewer_nodes(name, tmp_path):
     signature, body, ops = CASES[name]
     model, feeds, new_model = made_of(signature, body, tmp_path)
     assert sorted(n.op_type for n in new_model.graph.node) == sorted(ops.split())
+    for got, expected in zip(run_model(new_model, feeds), run_model(model, feeds), strict=True):
+        assert got.shape == expected.shape and error(got, expected) < 1e-6
+
+
+WHOLE = {"a Reshape between layers"}  # layers of more axes, which are looked at in the main graph
+IN_BODIES = [n for n, (signature, *_) in CASES.items()
+             if signature.split("=>")[1].count("[") == 1 and n not in WHOLE]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_BODIES)
+def test_fewer_nodes_in_branches(name, tmp_path):
+    """What is merged in a graph is merged in a branch, which reads the inputs from around it."""
+    signature, body, ops = CASES[name]
+    inputs, output = signature.split("=>")
+    inputs = f"{inputs.strip()[:-1]}, bool condition)"
+    body = (
+        f"{output.strip()[1:-1].rsplit(' ', 1)[1]} = If(condition) <"
+        f"then_branch = one () => {output} {{ {body} }}, "
+        f"else_branch = other () => {output} {{ {body} }}>"
+    )
+    model, feeds, new_model = made_of(f"{inputs} => {output}", body, tmp_path)
+    (branch,) = new_model.graph.node
+    for attribute in branch.attribute:
+        assert sorted(n.op_type for n in attribute.g.node) == sorted(ops.split())
     for got, expected in zip(run_model(new_model, feeds), run_model(model, feeds), strict=True):
         assert got.shape == expected.shape and error(got, expected) < 1e-6
 
