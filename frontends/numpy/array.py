@@ -11,8 +11,9 @@ from serde.errors import ConversionError
 from serde.ir.graph import DType, Value, show_shape
 from serde.spec.schema import ELEMENT_CODES
 
+from . import hooks
 from .number import TracedNumber, make_number
-from .recorder import CONTROL_FLOW, HOOKS, Recorder, Traced, refuse
+from .recorder import CONTROL_FLOW, Recorder, Traced, refuse
 
 Array = np.ndarray[Any, Any]
 # By what C extensions ask an array for its memory.
@@ -252,18 +253,18 @@ class TracedArray(Traced, np.lib.mixins.NDArrayOperatorsMixin):
     # NumPy's protocols
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return HOOKS["namespace"]
+        return hooks.namespace
 
     def __getitem__(self, key: Any) -> Any:
-        return HOOKS["get_item"](self, key)
+        return hooks.get_item(self, key)
 
     def __setitem__(self, key: Any, new: Any) -> None:
-        HOOKS["set_item"](self, key, new)
+        hooks.set_item(self, key, new)
 
     def __getattr__(self, name: str) -> Any:
-        if name in HOOKS["properties"]:
-            return HOOKS["properties"][name](self)
-        method = HOOKS["methods"].get(name)
+        if name in hooks.PROPERTIES:
+            return hooks.PROPERTIES[name](self)
+        method = hooks.METHODS.get(name)
         if method is not None:
             return lambda *args, **options: method(self, *args, **options)
         if name in MEMORY:
@@ -398,6 +399,3 @@ def to_number(x: TracedArray) -> Any:
         else:
             value = g.Reshape(g.Cast(x.value, to=ELEMENT_CODES[DType.INT64]), [1])
         return make_number(x.rec, value)
-
-
-HOOKS["array"] = as_array

@@ -15,7 +15,7 @@ from .core import arange, concatenate, emit, expand, expand_dims, ravel, reshape
 from .index_keys import Entry, parse_key
 from .indexing import check_mask, get_basic, is_plain
 from .number import TracedNumber
-from .recorder import HOOKS, refuse
+from .recorder import refuse
 from .ufuncs import broadcast_dims
 
 
@@ -204,6 +204,3 @@ def apply_at(name: str, x: Any, key: Any, new: Any = None) -> None:
     update = as_array(new, x.rec, x.dtype)
     update = np.negative(update) if name == "subtract" else update
     x.replace(_scatter(TracedArray(x.rec, x.value), key, update, REDUCTIONS[name]))
-
-
-HOOKS.update({"set_item": set_item, "at": apply_at})

@@ -9,7 +9,7 @@ import numpy as np
 
 from .array import TracedArray, as_array, find_recorder
 from .core import FUNCTIONS, apply_function, name_of
-from .recorder import HOOKS, Traced, refuse
+from .recorder import Traced, refuse
 
 
 class TracedComplex(Traced, np.lib.mixins.NDArrayOperatorsMixin):
@@ -203,6 +203,3 @@ def apply_complex(ufunc: Any, inputs: Sequence[Any], options: dict[str, Any]) ->
         refuse(f"np.{ufunc.__name__}", "this ufunc takes no traced complex numbers")
     with find_recorder(list(inputs)).operation(ufunc.__name__):
         return rule(*inputs)
-
-
-HOOKS["complex"] = apply_complex

@@ -24,7 +24,7 @@ from .array import (
     to_number,
 )
 from .number import TracedNumber
-from .recorder import HOOKS, Recorder, refuse
+from .recorder import Recorder, refuse
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions, and what traces them
 NOVALUE = np._NoValue
@@ -59,9 +59,6 @@ def apply_function(function: Any, args: Any, kwargs: Any) -> Any:
             return handler(*args, **kwargs)
         except ConversionError as error:
             refuse(name_of(function), str(error).rstrip("."))
-
-
-HOOKS["function"] = apply_function
 
 
 def refuse_options(function: str, **options: Any) -> None:

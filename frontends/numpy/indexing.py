@@ -10,11 +10,12 @@ import numpy as np
 from serde.ir.dim_expr import combine
 from serde.ir.graph import Dim
 
+from . import hooks
 from .array import TracedArray, as_array, make_constant, sizes_value
 from .core import concatenate, emit, expand_dims, ravel, reshape, take, transpose
 from .index_keys import Entry, check_index, parse_key
 from .number import TracedNumber
-from .recorder import HOOKS, Recorder, refuse
+from .recorder import Recorder, refuse
 from .ufuncs import broadcast_dims
 
 LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
@@ -39,7 +40,7 @@ def get_item(x: TracedArray, key: Any) -> Any:
         return y.as_view(
             x,
             lambda base: get_item(base, key),
-            lambda base, new: HOOKS["set_item"](base, key, new),
+            lambda base, new: hooks.set_item(base, key, new),
             key,
         )
 
@@ -250,6 +251,3 @@ def _stack_indices(rec: Recorder, indices: Sequence[Any]) -> tuple[Any, int]:
     arrays = np.broadcast_arrays(*arrays)
     rank = arrays[0].ndim
     return concatenate([expand_dims(as_array(a), [rank]) for a in arrays], rank), rank
-
-
-HOOKS["get_item"] = get_item

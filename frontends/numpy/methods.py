@@ -10,7 +10,7 @@ import numpy as np
 from .array import TracedArray, as_array, cast
 from .core import reshape
 from .manipulation import make_view
-from .recorder import HOOKS, refuse
+from .recorder import refuse
 
 METHODS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
@@ -90,4 +90,3 @@ PROPERTIES: dict[str, Callable[[TracedArray], Any]] = {
     "nbytes": lambda x: x.size * x.itemsize,
     "flat": lambda x: iter(np.ravel(x)),
 }
-HOOKS.update({"methods": METHODS, "properties": PROPERTIES})

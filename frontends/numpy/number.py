@@ -14,7 +14,8 @@ from serde.ir.dim_expr import combine, shape_data_of
 from serde.ir.graph import Dim, DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from .recorder import CONTROL_FLOW, HOOKS, Recorder, Traced, refuse
+from . import hooks
+from .recorder import CONTROL_FLOW, Recorder, Traced, refuse
 
 INT64, FLOAT64 = ELEMENT_CODES[DType.INT64], ELEMENT_CODES[DType.FLOAT64]
 
@@ -102,7 +103,7 @@ class TracedNumber(Traced):
 
     def _apply(self, sign: str, other: Any, swap: bool = False) -> Any:
         if isinstance(other, (np.integer, np.floating)):
-            as_array = HOOKS["array"]
+            as_array = hooks.as_array
             pair = (other, as_array(self)) if swap else (as_array(self), other)
             return UFUNCS[sign](*pair)
         is_float = isinstance(other, float) or not self.is_int or sign == "/" or (
@@ -151,12 +152,12 @@ class TracedNumber(Traced):
     def largest(self, other: Any) -> Any:
         """What ``max`` of the two is."""
         number = self._apply("max", other)
-        return np.maximum(HOOKS["array"](self), other) if number is NotImplemented else number
+        return np.maximum(hooks.as_array(self), other) if number is NotImplemented else number
 
     def smallest(self, other: Any) -> Any:
         """What ``min`` of the two is."""
         number = self._apply("min", other)
-        return np.minimum(HOOKS["array"](self), other) if number is NotImplemented else number
+        return np.minimum(hooks.as_array(self), other) if number is NotImplemented else number
 
     def truncate(self) -> Any:
         """What ``int`` of it is."""
@@ -186,7 +187,7 @@ class TracedNumber(Traced):
     # Comparisons
 
     def _compare(self, ufunc: Any, other: Any) -> Any:
-        as_array = HOOKS["array"]
+        as_array = hooks.as_array
         is_same = isinstance(other, TracedNumber) and self.dim is not None and self.dim == other.dim
         if is_same:
             return bool(ufunc(0, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import traceback
@@ -15,6 +16,7 @@ import numpy as np
 from serde.errors import SerdeError
 from serde.ir.graph import Source, Value
 
+from . import hooks
 from .kernels import TraceBuilder
 
 # Whose lines are not the user's: this front end, NumPy, and what is between them.
@@ -24,10 +26,6 @@ OWN = (
 )  # fmt: skip
 PYTHON = os.path.join(os.path.dirname(contextlib.__file__), "")
 PACKAGES = "site-packages", "dist-packages"
-# What lower modules call of higher ones, which fill it: "array", "ufunc", "function", "get_item",
-# "set_item", "complex", "at", "trace" (its code), and the tables "methods", "properties" and
-# "namespace".
-HOOKS: dict[str, Any] = {}
 CONTROL_FLOW = "write serde.cond, serde.while_loop or serde.scan, or np.where"
 
 
@@ -65,7 +63,7 @@ def pick_line(places: Iterable[tuple[str, int | None]]) -> str:
 
 def find_line() -> str:
     """The innermost line of the user's code that is running."""
-    inside = pick_line(_walk_frames(HOOKS.get("trace")))
+    inside = pick_line(_walk_frames(inspect.unwrap(hooks.trace).__code__))
     return inside if inside != "?" else pick_line(_walk_frames(None))
 
 
@@ -94,10 +92,10 @@ class Traced:
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return HOOKS["ufunc"](ufunc, method, inputs, options)
+        return hooks.apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return HOOKS["function"](func, args, kwargs)
+        return hooks.apply_function(func, args, kwargs)
 
 
 class Recorder:

@@ -22,7 +22,7 @@ from .array import TracedArray, as_array
 from .environment import bind_names
 from .kernels import TraceBuilder
 from .number import TracedNumber
-from .recorder import HOOKS, Recorder, TraceError, line_of, refuse
+from .recorder import Recorder, TraceError, line_of, refuse
 
 DEFAULT = "output"
 
@@ -58,9 +58,6 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
     if not outputs:
         raise UsageError("the function returns no array")
     return _build(rec, {name: x.value for name, x in outputs.items()})
-
-
-HOOKS["trace"] = inspect.unwrap(trace).__code__
 
 
 @contextmanager

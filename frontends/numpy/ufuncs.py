@@ -11,10 +11,11 @@ import numpy as np
 from serde.errors import ConversionError
 from serde.ir.geometry import may_be_same
 
+from . import hooks
 from .array import TracedArray, as_array, cast_value, find_recorder, make_constant
 from .elementwise import EMITTERS
 from .number import TracedNumber
-from .recorder import HOOKS, Recorder, refuse
+from .recorder import Recorder, refuse
 
 Dims = tuple[int | str | None, ...]
 COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
@@ -41,7 +42,7 @@ def apply_ufunc(
     if signature is not None and ufunc.__name__ in CORE_UFUNCS:
         return CORE_UFUNCS[ufunc.__name__](*inputs, **options)
     if any(map(_is_complex, inputs)):
-        return HOOKS["complex"](ufunc, inputs, options)
+        return hooks.apply_complex(ufunc, inputs, options)
     if ufunc.__name__ not in EMITTERS or signature is not None:
         known = getattr(np, ufunc.__name__, None) is ufunc
         refuse(f"{'np.' if known else 'ufunc '}{ufunc.__name__}", "this ufunc cannot be traced",
@@ -237,8 +238,5 @@ def _apply_method(
         a, b = (as_array(x, find_recorder(inputs)) for x in inputs)
         return ufunc(np.reshape(a, (*a.shape, *(1,) * b.ndim)), b, **options)
     if method == "at":
-        return HOOKS["at"](name, *inputs)
+        return hooks.apply_at(name, *inputs)
     return refuse(f"np.{name}.{method}", "this method of the ufunc is not traced")
-
-
-HOOKS["ufunc"] = apply_ufunc

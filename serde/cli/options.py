@@ -39,7 +39,7 @@ COMMON = "Options"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class WordType(click.ParamType):
+class WordType(click.ParamType):  # type: ignore[type-arg]
     """Some words, listed when they are asked for; where it is open, others are taken too."""
 
     name = "word"

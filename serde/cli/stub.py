@@ -20,6 +20,7 @@ from typing import Any
 import serde
 from serde.plugins.keywords import OptionSignature
 
+PUBLIC: Mapping[str, str] = vars(serde)["_PUBLIC"]
 HEADER = '"""The public names, for type checkers; made by ``python -m serde.cli.stub``."""\n\n'
 WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
@@ -28,7 +29,7 @@ def make_stub() -> str:
     """The text of the file."""
     modules: dict[str, str] = {}  # of the names that annotations use
     public, functions = {}, []
-    for name, module in sorted(serde._PUBLIC.items()):
+    for name, module in sorted(PUBLIC.items()):
         function = getattr(import_module(module), name)
         shown = getattr(function, "__signature__", None)
         if not isinstance(shown, OptionSignature) or not shown.takes_options:
@@ -39,7 +40,7 @@ def make_stub() -> str:
         for used in WORD.findall(" ".join(kinds)):
             if used not in public and not hasattr(builtins, used):
                 modules.setdefault(used, find_home(used, vars(import_module(function.__module__))))
-    others = {n: m for n, m in modules.items() if n not in serde._PUBLIC}
+    others = {n: m for n, m in modules.items() if n not in PUBLIC}
     imports = "\n".join(show_imports(others, public))
     return f"{HEADER}{imports}\n\n__version__: str\n\n" + "".join(functions)
 

@@ -16,7 +16,7 @@ from serde.io.sniff import read_head, refuse_other_file
 from serde.io.user_code import refuse_exits
 from serde.ir.graph import EMPTY, Graph, Tensor
 from serde.plugins.consumer import Consumer
-from serde.plugins.deferred import Deferred
+from serde.plugins.deferred import Deferred as Deferred
 from serde.plugins.options import HUB, ReadOptions, WriteOptions, list_options, names_of
 from serde.rewrite.rules import RuleTable
 

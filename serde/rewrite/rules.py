@@ -387,7 +387,7 @@ def add_rules(table: RuleTable, rules: RuleTable | Mapping[str, Function] | None
     """
     if isinstance(rules, RuleTable):
         return rules
-    own = {op: rules[op] for op in rules or () if op in present}
+    own = {} if rules is None else {op: rules[op] for op in rules if op in present}
     return table.extend(own) if own else table
 
 

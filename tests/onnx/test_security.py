@@ -418,7 +418,7 @@ class TestRule9Archives:
         path = tmp_path / "bomb.params"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
             zipped.writestr("w.npy", npy(np.zeros(70_000_000, np.uint8)))
-        with pytest.raises(MalformedFile, match="max_growth= allows more"):
+        with pytest.raises(MalformedFile, match="--max-growth allows more"):
             read_params(path)
 
     def test_an_archive_of_very_many_members_is_no_model(self, tmp_path):

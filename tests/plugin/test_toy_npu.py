@@ -13,6 +13,8 @@ import onnx
 import pytest
 from onnx import defs, helper, numpy_helper, shape_inference
 
+import serde as serde_api
+from serde import plugins
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType
@@ -317,6 +319,24 @@ def test_the_command_refuses_by_layer_and_lists_what_there_is(serde):
     assert "openvino, qnn, relax, tensorrt, tract, toy-npu; did you mean npu-static?" in done.stderr
     done = serde("serde convert model.onnx -o y.onnx --profile toy-npu --opset 13 --static N=1")
     assert done.returncode == 2 and "the profile toy-npu is known with opset 17 only" in done.stderr
+
+
+def test_the_consumer_of_the_page_writes_for_the_target(monkeypatch, tmp_path):
+    consumer = NPU["CONSUMER"]
+    entries, mine = plugins._entries, {"toy-npu": None}
+    monkeypatch.setattr(
+        plugins, "_entries", lambda group: mine if group == "serde.targets" else entries(group)
+    )
+    load = plugins._load
+    monkeypatch.setattr(
+        plugins, "_load", lambda g, n: consumer if g == "serde.targets" else load(g, n)
+    )
+    assert plugins.get_consumer("toy-npu").get_target() is NPU["TARGET"]
+    onnx.save(CASES["CNN"][0], tmp_path / "m.onnx")
+    report = serde_api.convert(tmp_path / "m.onnx", tmp_path / "n.onnx", profile="toy-npu")
+    assert_supported(onnx.load(tmp_path / "n.onnx"))
+    step = plugins.describe_next_step("onnx", "n.onnx", report.options)
+    assert step == "toy-npu-compile n.onnx"
 
 
 def test_the_sentence_about_python_is_so(site, tmp_path):
