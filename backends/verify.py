@@ -9,7 +9,7 @@ from typing import Any
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
 from serde.verification import Verification, run_source
-from serde.verification.compare_runtimes import find_worst
+from serde.verification.compare_results import find_worst
 from serde.verification.input_sets import NORMAL, InputSet
 from serde.verification.tolerated import Judge
 
@@ -30,7 +30,7 @@ def verify_parts(
     framework is not installed, that graph runs in ONNX Runtime in its place.
 
     Raises:
-        SerdeError: where the source or a part cannot be run.
+        SerdeError: where a part cannot be run.
     """
     options = dict(reading or {})
     apart = {name: options.pop(name, None) for name in ("params", "inputs", "outputs")}
@@ -40,8 +40,6 @@ def verify_parts(
         run.origin = WHOLE_MODEL
         if run.is_missing:
             run.statement = NEITHER
-    if run.error is not None:
-        raise run.error
     if run.statement:
         return Verification(False, "", run.inputs, statement=run.statement)
     hybrid = Hybrid(folder, runtimes)
@@ -59,5 +57,5 @@ def verify_parts(
     )  # fmt: skip
 
 
-def _refuse_probe(name: str, inputs: InputSet) -> Sequence[Any]:
-    raise SerdeError(f"{name!r} is inside a part")
+def _refuse_probe(names: Sequence[str], inputs: InputSet) -> Sequence[Any]:
+    raise SerdeError(f"{names[0]!r} is inside a part")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,11 +14,23 @@ from serde.errors import MissingDependency, SerdeError
 from serde.io.sniff import open_uncharged
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
+from serde.verification.baked_batch import NotComparable
 
 from .int8_products import describe_inexactness
 
 Array = np.ndarray[Any, Any]
 FOLDER = "session.model_external_initializers_file_folder_path"
+ERROR_CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : (?!NOT_)[A-Z_]+ : ")
+ERROR_NODE = re.compile(
+    r"Non-zero status code returned while running (\w+) node\. Name:('[^']*') Status Message: "
+    r"(?:/\S+:\d+ .*?\) )?"
+)
+RUNNING = "cannot run the model on these inputs"
+# Signs of what the ONNX Runtime that is installed lacks, and other releases or builds may have.
+LACKING = (
+    "NOT_IMPLEMENTED", "is not a registered function/op", "is under development",
+    "Unsupported model IR version",
+)  # fmt: skip
 INSTALL = "ONNX Runtime is needed to run ONNX models: pip install onnxruntime"
 
 
@@ -81,7 +94,7 @@ class PreparedModel:
         arrays = {i.name: feeds[i.name] for i in self.inputs if i.name in feeds}
         if self.outputs:  # which may need fewer inputs than the model asks for
             arrays |= {i.name: _make_zeros(i) for i in self.inputs if i.name not in feeds}
-        with _convert_errors():
+        with _convert_errors(RUNNING):
             return list(self.session.run(self.outputs, arrays))
 
     def run_values(self, feeds: Mapping[str, Any]) -> list[Any]:
@@ -92,7 +105,7 @@ class PreparedModel:
         import onnxruntime
 
         make = onnxruntime.OrtValue.ortvalue_from_numpy
-        with _convert_errors():
+        with _convert_errors(RUNNING):
             values = {n: make(np.asarray(v, order="C")) if isinstance(v, np.ndarray) else v
                       for n, v in feeds.items()}  # fmt: skip
             return list(self.session.run_with_ort_values(self.names, values))
@@ -116,7 +129,7 @@ def _prepare_cut(
         if key not in runs:
             shorter = cut_model(model, cut_inputs, feeds, outputs)
             runs[key] = _session(shorter.SerializeToString(), optimize, folder)
-        with _convert_errors():
+        with _convert_errors(RUNNING):
             names = {i.name for i in runs[key].get_inputs()}
             arrays = {n: a for n, a in feeds.items() if n in names}
             return list(runs[key].run(None, arrays))
@@ -138,7 +151,7 @@ def _model_of(source: Any) -> Any:
     import onnx
 
     if _is_path(source):
-        return onnx.load(os.fspath(source), load_external_data=False)
+        return onnx.load(os.fspath(source), format="protobuf", load_external_data=False)
     model = onnx.ModelProto()
     model.CopyFrom(source)
     return model
@@ -153,7 +166,7 @@ def _session(
     except ImportError as error:
         raise MissingDependency(INSTALL) from error
     settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 3
+    settings.log_severity_level = 4  # its errors are raised
     if not optimize:
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if threads is not None:
@@ -169,11 +182,24 @@ def _session(
 
 
 @contextmanager
-def _convert_errors() -> Iterator[None]:
+def _convert_errors(what: str = "refuses the model") -> Iterator[None]:
+    """Raise what ONNX Runtime raises as an error of serde.
+
+    Raises:
+        NotComparable: where it has no kernel for an operator, or is older than the model.
+        SerdeError: otherwise.
+    """
     try:
         yield
     except Exception as error:  # its exceptions have no common base but this
-        raise SerdeError(f"ONNX Runtime refuses the model: {error}") from error
+        lacks = any(sign in str(error) for sign in LACKING)
+        raised = NotComparable if lacks else SerdeError
+        raise raised(f"ONNX Runtime {what}: {_shorten(str(error))}") from error
+
+
+def _shorten(message: str) -> str:
+    """What ONNX Runtime says, without the place in its own code."""
+    return ERROR_NODE.sub(r"\1 \2: ", ERROR_CODE.sub("", message)).strip()
 
 
 def _add_outputs(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:

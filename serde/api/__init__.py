@@ -80,6 +80,8 @@ def convert(
     verify: bool | str = False,
     data: Any = None,
     expected: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     progress: Progress = lambda stage: None,
     **options: Any,
 ) -> Report:
@@ -95,6 +97,8 @@ def convert(
             ``"layers"`` compares the layers that both have as well.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
+        rtol, atol: what an element may differ by, ``atol + rtol * |expected|``; if left out, a
+            share of the output's largest number. Imply ``verify``.
         progress: called with the name of each stage as it begins; a ``Stage`` where much is
             written.
         options: those of ``load`` and ``save``: docs/reference/cli.md lists them.
@@ -109,6 +113,7 @@ def convert(
     if isinstance(source, Graph):
         enter_files(source, target)
     check_options({"verify": verify}, [VerifyOptions])
+    tolerance = _read_tolerance(rtol, atol)
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
     refuse_unwritten(into)
@@ -145,14 +150,15 @@ def convert(
     files.refuse_target(target)
     run = None
     # The source is run before it is replaced, if it is.
-    if verify or data is not None or expected is not None:
+    if verify or any(value is not None for value in (data, expected, tolerance)):
         from serde.verification import run_source
 
         shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
         with resume_collector(), _time_stage(report, "run", progress):
             run = run_source(
                 source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
-                expected=expected, **_for_running(reading),
+                expected=expected, tolerance=tolerance, from_format=from_format,
+                to_format=into.name, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
     with _time_stage(report, Stage("write", os.fspath(target), total), progress):
@@ -189,6 +195,17 @@ def _enter_source(report: Report, source: Any, graph: Graph, target: Any = "") -
     report.source_bytes = sum(file.bytes for file in stamps)
     is_replaced = os.path.realpath(target) in {file.path for file in stamps}
     report.provenance.source = [f.with_hash() for f in stamps] if is_replaced else stamps
+
+
+def _read_tolerance(rtol: float | None, atol: float | None) -> Any:
+    """The tolerance that is given, if any."""
+    if rtol is None and atol is None:
+        return None
+    from serde.verification.compare_outputs import Tolerance
+
+    return Tolerance.of(rtol, atol)
+
+
 
 
 def _load(

@@ -17,6 +17,7 @@ from serde.cli.options import (
     add_write_options,
     give,
     with_report,
+    with_tolerance,
 )
 from serde.cli.progress import show_stages
 from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
@@ -36,6 +37,7 @@ from serde.plugins.options import VERIFICATION, VerifyOptions
 @add_options(VerifyOptions)
 @add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
             help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
+@with_tolerance
 @with_report
 @add_option("-q", "--quiet", is_flag=True,
             help="Print nothing but errors and failed verifications.")  # fmt: skip

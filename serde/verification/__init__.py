@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from serde.verification.compare_outputs import OutputComparison, compare
-from serde.verification.compare_runtimes import (
-    Verification,
-    compare_result,
-    compare_run_layers,
-    run_source,
-    verify,
-    verify_conversion,
-)
+from serde.verification.compare_results import Verification, compare_result, compare_run_layers
+from serde.verification.compare_runtimes import run_source, verify, verify_conversion
 from serde.verification.random_inputs import make_random_inputs
 
 __all__ = [

@@ -11,9 +11,15 @@ import numpy as np
 from serde.errors import SerdeError, show_attribute
 from serde.ir.graph import Graph, Node, Value
 from serde.spec.traits import SORTS
-from serde.verification.compare_outputs import OutputComparison, compare, narrow_both
+from serde.verification.compare_outputs import (
+    OutputComparison,
+    Tolerance,
+    compare,
+    find_share,
+    narrow_both,
+)
 from serde.verification.given_arrays import is_sequence
-from serde.verification.ties import are_tied_indices, count_new_rows
+from serde.verification.ties import NEAR, are_tied_indices, count_new_rows
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
@@ -88,7 +94,9 @@ class LayersComparison:
         return "; ".join(parts)
 
 
-def compare_layers(first: CutModel, second: CutModel, feeds: Feeds, ir: Graph) -> LayersComparison:
+def compare_layers(
+    first: CutModel, second: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None = None
+) -> LayersComparison:
     """Run both models up to each layer that they have in common, and compare the results.
 
     ``ir`` is the graph of the IR of the first: it says where equals may stand in any order.
@@ -99,7 +107,7 @@ def compare_layers(first: CutModel, second: CutModel, feeds: Feeds, ir: Graph) -
             statement="not compared: no value has the same name, and no layer the same recorded "
             "source, in both models"
         )
-    result, judge = LayersComparison(), _TieJudge(first, feeds, ir)
+    result, judge = LayersComparison(), _TieJudge(first, feeds, ir, tolerance)
     for part in _divide(matches, feeds, first.graph):
         for match, got, expected in _run_both(first, second, part, feeds, result):
             _enter(result, match, got, expected, judge)
@@ -196,7 +204,7 @@ def _enter(
             f"{got.dtype}{list(got.shape)} in the second"
         )
         return
-    outcome = compare(match.other.name, got, expected)
+    outcome = compare(match.other.name, got, expected, tolerance=judge.tolerance)
     if not outcome.passed and not judge.accept(name, outcome, got, expected):
         result.not_compared.append(f"{name}: follows equals that stand in another order")
         return
@@ -218,8 +226,10 @@ def _show_attributes(node: Node) -> Iterator[tuple[str, str]]:
 class _TieJudge:
     """Tells layers in which equals stand in another order, and those that follow them."""
 
-    def __init__(self, model: CutModel, feeds: Feeds, ir: Graph) -> None:
-        self.model, self.feeds, self.ir = model, feeds, ir
+    def __init__(
+        self, model: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None
+    ) -> None:
+        self.model, self.feeds, self.ir, self.tolerance = model, feeds, ir, tolerance
         self.behind = {v.name: v for v in values_behind(ir, SORTS)}
         self.is_reordered = False
 
@@ -228,7 +238,8 @@ class _TieJudge:
         value = self.behind.get(name)
         if value is None:
             return True
-        is_tied = count_new_rows(0, [got], [expected]) is not None or are_tied_indices(
+        near = max(NEAR, find_share(expected))
+        is_tied = count_new_rows(0, [got], [expected], near) is not None or are_tied_indices(
             self.ir, value, got, expected, self._probe
         )
         if is_tied:

@@ -13,13 +13,13 @@ from serde.errors import MissingDependency, UsageError
 from serde.ir.graph import DType, Graph, Shape, Value, show_shape
 from serde.pipeline import Path_, load, save
 from serde.plugins import format_of
-from serde.verification.compare_runtimes import (
+from serde.verification.compare_results import (
     SourceRun,
     Verification,
-    compare_result,
+    compare_installed,
     compare_run_layers,
-    run_source,
 )
+from serde.verification.compare_runtimes import run_source
 from serde.verification.random_inputs import SEED
 
 Pairs = Iterable[tuple[Value, Value]]
@@ -79,7 +79,7 @@ def compare_models(
                 continue
             try:
                 weights = None if b.params is None else os.fspath(b.params)
-                verification = compare_result(run, b.path, weights=weights)
+                verification = compare_installed(run, b.path, weights=weights)
             except MissingDependency:
                 if b.is_copy:
                     raise

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from serde.errors import UsageError
 from serde.ir.graph import DType
 
 Array = np.ndarray[Any, Any]
@@ -20,6 +21,30 @@ VANISHING = 1e-30  # products that underflow on the way have no share of their b
 # The bins of a histogram: equal, below 2^LOWEST of the tolerance, one for each power of two from
 # there on, 2^HIGHEST of the tolerance and more.
 LOWEST, HIGHEST = -16, 4
+
+
+class Tolerance(NamedTuple):
+    """What a user allows an element to differ by: ``atol + rtol * |expected|``, as NumPy does."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+
+    @classmethod
+    def of(cls, rtol: float | None, atol: float | None) -> Tolerance | None:
+        """The tolerance that is given, if any.
+
+        Raises:
+            UsageError: for one that is negative or no number.
+        """
+        for name, value in (("rtol", rtol), ("atol", atol)):
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
+                raise UsageError(f"{name} is {value!r}: give a finite number, 0 or more")
+        return None if rtol is None and atol is None else cls(rtol or 0.0, atol or 0.0)
+
+    def allow(self, expected: Array, slack: float) -> Array:
+        """What each element may differ by."""
+        rtol = max(self.rtol, min(self.rtol * slack, MOST_TOLERANCE))
+        return np.asarray(self.atol * slack + rtol * np.abs(expected))
 
 
 @dataclass
@@ -40,13 +65,13 @@ class OutputComparison:
 
     ``reason`` says why it is not, or on what ground it is although it differs. ``histogram``
     counts the elements by their error: equal ones, then those below each power of two, from
-    2^LOWEST to 2^HIGHEST, of the tolerance, then those beyond.
+    2^LOWEST to 2^HIGHEST, of the tolerance, then those beyond. Of integers ``max_abs`` is one.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    max_abs: float
+    max_abs: float | int
     max_rel: float
     rmse: float
     cosine: float
@@ -56,31 +81,40 @@ class OutputComparison:
     histogram: tuple[int, ...] = ()
     worst: WorstElement | None = None
 
+    @property
+    def is_integer(self) -> bool:
+        """Whether ``max_abs`` is a difference of integers."""
+        return isinstance(self.max_abs, int)
+
 
 def compare_values(
-    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1, least: float = 0
-) -> Iterator[OutputComparison]:
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,
+    least: float = 0, tolerance: Tolerance | None = None,
+) -> Iterator[OutputComparison]:  # fmt: skip
     """Compare an output; of a sequence each of its tensors."""
+    rest = places, slack, least, tolerance
     if not isinstance(expected, list) or not isinstance(got, list):
-        yield compare(name, got, expected, places, slack, least)
+        yield compare(name, got, expected, *rest)
     elif len(got) != len(expected):
         shown = OutputComparison(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
         yield mark_failed(shown, f"{len(got)} tensors where the source has {len(expected)}")
     else:
         for at, (g, w) in enumerate(zip(got, expected, strict=True)):
-            yield compare(f"{name}[{at}]", g, w, places, slack, least)
+            yield compare(f"{name}[{at}]", g, w, *rest)
 
 
 def compare(
-    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1, least: float = 0
-) -> OutputComparison:
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,
+    least: float = 0, tolerance: Tolerance | None = None,
+) -> OutputComparison:  # fmt: skip
     """Compare one output with what it should be.
 
     The tolerance is a share of the largest finite magnitude of ``expected``; integers and
     booleans must be equal, and so must shapes, types, and the places of NaN and infinity. With
     ``places="finite"`` NaN may stand for an infinity; with ``"numbers"`` elements are not compared
     where either is NaN, which kernels of one framework do not agree on. ``slack`` is a
-    factor of the tolerance, which is the share ``least`` at least.
+    factor of the tolerance, which is the share ``least`` at least. A ``tolerance`` that a user
+    gives takes the place of all this, and is that of integers as well.
     """
     got, expected = np.asarray(got), np.asarray(expected)
     dtype = DType.of(expected.dtype)
@@ -91,11 +125,14 @@ def compare(
         )
     if got.dtype != expected.dtype:
         return mark_failed(shown, f"{got.dtype} elements where the source has {expected.dtype}")
+    if dtype.kind in "iu":
+        return _compare_integers(shown, got, expected, tolerance)
     if dtype.kind not in "fc":
         differing = _differ(got, expected)
         if not differing.any():
             return shown
-        return mark_failed(shown, "not equal", _find_first(differing, got, expected))
+        reason = f"not equal: {int(differing.sum()):,} of {differing.size:,} elements"
+        return mark_failed(shown, reason, _find_first(differing, got, expected))
     a, b = _numbers(got), _numbers(expected)
     if places == "numbers":
         a, b = (x[~(np.isnan(a) | np.isnan(b))] for x in (a, b))
@@ -107,11 +144,45 @@ def compare(
     a, b = a[finite], b[finite]
     if not a.size:
         return shown
-    share = TOLERANCE.get(dtype, FLOAT32_TOLERANCE)
-    _measure(shown, a, b, max(share, least, min(share * slack, MOST_TOLERANCE)))
+    share = find_share(expected)
+    scale = float(np.abs(b).max())
+    if tolerance is None:
+        share = max(share, least, min(share * slack, MOST_TOLERANCE))
+        allowed = np.asarray(max(share * scale, VANISHING) if scale else share)
+    else:
+        allowed = tolerance.allow(b, slack)
+    _measure(shown, a, b, allowed)
     if not shown.passed:
-        shown.worst = _find_worst(got, expected)
+        every = allowed if tolerance is None else tolerance.allow(_numbers(expected), slack)
+        shown.worst = _find_worst(got, expected, every)
     return shown
+
+
+def _compare_integers(
+    shown: OutputComparison, got: Array, expected: Array, tolerance: Tolerance | None
+) -> OutputComparison:
+    """Compare integers, which are equal unless a user allows more."""
+    differing = _differ(got, expected)
+    if not differing.any():
+        return shown
+    widest = np.uint64 if DType.of(expected.dtype).kind == "u" else np.int64
+    a, b = (x.astype(widest).ravel() for x in (got, expected))
+    gap = np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)  # wraps right
+    allowed = np.asarray(0.0) if tolerance is None else tolerance.allow(_numbers(expected), 1)
+    _measure(shown, _numbers(got), _numbers(expected), allowed)
+    shown.max_abs = int(gap.max())
+    shown.passed = bool((gap <= allowed).all())
+    count = f"{int(differing.sum()):,} of {differing.size:,} elements"
+    shown.reason = "" if shown.passed else f"not equal: {count}, by {shown.max_abs:,} at most"
+    if not shown.passed:
+        at = np.unravel_index(int(np.argmax(gap)), got.shape)
+        shown.worst = WorstElement(tuple(map(int, at)), _plain(got[at]), _plain(expected[at]))
+    return shown
+
+
+def find_share(expected: Any) -> float:
+    """The share of its largest magnitude that an output may differ by, by its element type."""
+    return TOLERANCE.get(DType.of(np.asarray(expected).dtype), FLOAT32_TOLERANCE)
 
 
 def narrow_both(got: Any, expected: Any) -> tuple[Any, Any]:
@@ -145,12 +216,20 @@ def _find_other_place(got: Array, expected: Array) -> WorstElement:
     return _find_first(differing & ~(np.isnan(a) & np.isnan(b)), got, expected)
 
 
-def _find_worst(got: Array, expected: Array) -> WorstElement:
-    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, expected))
+def _find_worst(got: Array, expected: Array, allowed: Array) -> WorstElement:
+    """The element that is furthest off, as a share of what it may be."""
+    a, b = _numbers(got), _numbers(expected)
     with np.errstate(invalid="ignore"):
-        gap = np.abs(a - b)
-    at = np.unravel_index(int(np.nanargmax(np.where(np.isfinite(gap), gap, -1))), gap.shape)
-    return WorstElement(tuple(map(int, at)), _plain(got[at]), _plain(expected[at]))
+        share = _share_of(np.abs(a - b), allowed)
+    at = int(np.argmax(np.where(np.isfinite(a) & np.isfinite(b), share, -1)))
+    index = np.unravel_index(at // (a.size // got.size), got.shape)
+    return WorstElement(tuple(map(int, index)), _plain(got[index]), _plain(expected[index]))
+
+
+def _share_of(gap: Array, allowed: Array) -> Array:
+    """Differences as shares of what is allowed: 0 where there is none, whatever is allowed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gap == 0, 0.0, gap / allowed)
 
 
 def _plain(element: Any) -> Any:
@@ -176,24 +255,26 @@ def _numbers(array: Array) -> Array:
     return array.astype(np.float64).ravel()
 
 
-def _measure(shown: OutputComparison, a: Array, b: Array, share: float) -> OutputComparison:
+def _measure(shown: OutputComparison, a: Array, b: Array, allowed: Array) -> OutputComparison:
+    """Enter how far finite numbers are from others, and from what is allowed, of all or of each."""
     gap = np.abs(a - b)
     scale = float(np.abs(b).max())
     norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+    share = _share_of(gap, allowed)
     shown.max_abs = float(gap.max())
     shown.max_rel = float((gap / np.maximum(np.abs(b), 1e-3 * scale + VANISHING)).max())
     shown.rmse = float(np.sqrt(np.mean(gap**2)))
     shown.cosine = float(a @ b) / norms if norms else 1.0
-    shown.tolerance = max(share * scale, VANISHING) if scale else share
-    shown.passed = shown.max_abs <= shown.tolerance
-    shown.histogram = _count_errors(gap, shown.tolerance)
-    shown.reason = "" if shown.passed else f"off by {shown.max_abs:.3g}"
+    shown.tolerance = float(allowed if not allowed.ndim else allowed[int(np.argmax(share))])
+    shown.passed = bool((gap <= allowed).all())
+    shown.histogram = _count_errors(gap, share)
+    shown.reason = "" if shown.passed else f"off by {float(gap[int(np.argmax(share))]):.3g}"
     return shown
 
 
-def _count_errors(gap: Array, tolerance: float) -> tuple[int, ...]:
+def _count_errors(gap: Array, share: Array) -> tuple[int, ...]:
     """The histogram of errors, by the exponent of their share of the tolerance."""
-    exponents = np.frexp(gap / tolerance)[1]  # 2^(e-1) <= share < 2^e
+    exponents = np.frexp(np.minimum(share, 2.0 ** (HIGHEST + 1)))[1]  # 2^(e-1) <= share < 2^e
     bins = np.clip(exponents, LOWEST, HIGHEST + 1) - LOWEST + 1
     counts = np.bincount(np.where(gap == 0, 0, bins), minlength=HIGHEST - LOWEST + 3)
     return tuple(counts.tolist())

@@ -6,94 +6,40 @@ The source is run before the result is written, as the result may take its place
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.errors import MissingDependency, SerdeError
 from serde.ir.graph import DType, Graph
-from serde.pipeline import load, read
-from serde.plugins import Bridge, format_of, get_runtime_bridge, read_classes
+from serde.pipeline import load
+from serde.plugins import read_classes
 from serde.plugins.keywords import with_options
 from serde.verification.baked_batch import NotComparable
-from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
-from serde.verification.compare_outputs import OutputComparison, narrow_both, not_run
+from serde.verification.compare_outputs import Tolerance
+from serde.verification.compare_results import (
+    NOT_COMPARED,
+    Clock,
+    SourceRun,
+    Verification,
+    compare_result,
+    compare_run_layers,
+)
+from serde.verification.drawn_inputs import Drawn, describe_drawn, draw_inputs
 from serde.verification.given_arrays import load_expected, load_inputs
-from serde.verification.input_sets import NORMAL, InputSet, input_sets, narrow_input_sets
+from serde.verification.input_sets import InputSet, input_sets, narrow_input_sets
 from serde.verification.random_inputs import SEED
-from serde.verification.source_runs import SourceModel, prepare, prepare_cut
-from serde.verification.tolerated import Judge
+from serde.verification.source_runs import SourceModel
 
 Array = np.ndarray[Any, Any]
 # The share of its largest magnitude that an output may differ by where numbers have fewer bits.
 PRECISION = {"fp32": 2e-2, "fp16": 2e-2, "bf16": 5e-2, "int8": 1e-1}
-EXTRA_SECONDS = 10.0  # for the inputs beside the normal ones: of the source, and of each setting
-DEFAULT = "by default"
-
-
-@dataclass
-class Verification:
-    """The comparison of a source and a result. ``done`` is False where the source could not run.
-
-    ``outputs`` has each output once: as it was where it was found wrong, otherwise as on the first
-    inputs. ``sets`` are the sets of inputs and ``settings`` the ways the result was run;
-    ``not_compared`` says what was left out, and why; ``layers`` are there if they were asked for.
-    """
-
-    done: bool
-    source: str
-    inputs: str
-    outputs: list[OutputComparison] = field(default_factory=list)
-    statement: str = ""
-    sets: list[str] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
-    not_compared: list[str] = field(default_factory=list)
-    layers: LayersComparison | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether no output was found wrong; look at ``done`` for whether any was compared."""
-        return all(o.passed for o in self.outputs)
-
-    def respell(self, change: Callable[[str], str]) -> None:
-        """Change the texts that a reader is told."""
-        self.statement = change(self.statement)
-        self.not_compared = [*map(change, self.not_compared)]
-
-
-@dataclass
-class SourceRun:
-    """What a source computes on each set of inputs.
-
-    ``graph`` is the result, ``ir`` the graph of the IR that it was made from. ``statement`` is why
-    there is nothing to compare with; ``error`` why running it failed. ``is_replaced`` where the
-    result takes the source's place, ``is_missing`` where the framework is not installed. ``share``
-    of its largest magnitude is what an output may differ by at least; ``is_narrow`` where the
-    result was made to compute in float16, ``is_mixed`` where source and result have floats of other
-    types, which are compared in that of fewer bits.
-    """
-
-    graph: Graph
-    ir: Graph
-    inputs: str
-    origin: str = ""
-    sets: list[InputSet] = field(default_factory=list)
-    results: list[Sequence[Any]] = field(default_factory=list)
-    not_compared: list[str] = field(default_factory=list)
-    statement: str = ""
-    error: SerdeError | None = None
-    model: SourceModel | None = None
-    is_replaced: bool = False
-    is_missing: bool = False
-    share: float = 0
-    is_narrow: bool = False
-    is_mixed: bool = False
+APART = ("inputs", "outputs")  # options that are no part of ``reading``
+MakeSets = Callable[[Mapping[str, Any]], Iterator[InputSet]]  # of inputs as they are drawn
 
 
 @with_options(read_classes)
@@ -105,6 +51,12 @@ def verify(
     data: Any = None,
     expected: Any = None,
     seed: int = SEED,
+    layers: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    rename: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Verification:
     """Compare a converted model with its source.
@@ -115,11 +67,39 @@ def verify(
         params: the source's parameters, where it does not hold them.
         data: the inputs, an ``.npz`` path or a mapping of names; seeded random ones otherwise.
         expected: the source's outputs, likewise, where it cannot be run here.
+        seed: of the random inputs.
+        layers: whether the layers are compared that both have.
+        rtol, atol: what an element may differ by, ``atol + rtol * |expected|``; a share of the
+            output's largest number if left out.
+        from_format, to_format: those of source and target, where their content does not tell.
+        options: ``rename``, and those of reading that the source was converted with.
+
+    Raises:
+        TypeError: for other options.
     """
-    return verify_conversion(
-        source, target, graph=load(target), params=params, data=data, expected=expected, seed=seed,
-        reading=options,
+    apart = {name: options.pop(name, None) for name in APART} | {"rename": rename}
+    graph = _load_target(target, to_format, apart["inputs"], apart["rename"] or {})
+    run = run_source(
+        source, target, graph=graph, params=params, data=data, expected=expected, seed=seed,
+        reading=options, tolerance=Tolerance.of(rtol, atol), from_format=from_format,
+        to_format=to_format, **apart,
     )  # fmt: skip
+    verification = compare_result(run, target)
+    if layers:
+        verification.layers = compare_run_layers(run, target)
+    return verification
+
+
+def _load_target(
+    target: str | os.PathLike[str], to_format: str | None, inputs: Mapping[str, Any] | None,
+    renames: Mapping[str, str],
+) -> Graph:  # fmt: skip
+    """The graph of a result, with the sizes of its inputs that the caller knows."""
+    graph = load(target, format=to_format)
+    named = {renames.get(n, n): spec for n, spec in (inputs or {}).items()}
+    own = {v.name for v in graph.inputs if any(type(d) is not int for d in v.shape or ())}
+    sizes = {n: spec for n, spec in named.items() if n in own}
+    return load(target, format=to_format, inputs=sizes) if sizes else graph
 
 
 def verify_conversion(source: Any, target: str | os.PathLike[str], **options: Any) -> Verification:
@@ -145,6 +125,9 @@ def run_source(
     reading: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
     input_types: Mapping[str, DType] | None = None,
+    tolerance: Tolerance | None = None,
+    from_format: str | None = None,
+    to_format: str | None = None,
 ) -> SourceRun:
     """Run the source of a conversion to ``target`` on every set of inputs.
 
@@ -155,28 +138,24 @@ def run_source(
     """
     ir = graph if ir is None else ir
     options = reading or {}
-    kind, is_narrow = precision_of(options), bool(options.get("fp16"))
-    is_mixed = input_types is not None
-    if data is not None:
-        run = SourceRun(graph, ir, "the inputs given", is_narrow=is_narrow, is_mixed=is_mixed)
-        sets = iter([InputSet(NORMAL, load_inputs(graph, data))])
+    origin = f"random inputs, seed {seed}" if data is None else "the inputs given"
+    run = SourceRun(
+        graph, ir, origin, is_narrow=bool(options.get("fp16")), is_mixed=input_types is not None,
+        format=to_format, tolerance=tolerance,
+    )  # fmt: skip
+    make_sets = _choose_sets(run, precision_of(options), seed, input_types)
+    if data is None:
+        ahead = draw_inputs(graph, ir, seed)
     else:
-        origin = f"random inputs, seed {seed}"
-        run = SourceRun(graph, ir, origin, is_narrow=is_narrow, is_mixed=is_mixed)
-        sets = (narrow_input_sets if is_narrow or is_mixed else input_sets)(graph, ir, seed)
-    if is_mixed:
-        run.share = PRECISION["fp16"]
-        sets = (round_inputs(s, graph, input_types or {}) for s in sets)
-    if kind in PRECISION:
-        run.share = PRECISION[kind]
-        sets = sets if is_narrow else islice(sets, 1)
-        run.not_compared.append("inputs that are not normal: in fewer bits they overflow")
+        ahead = iter([Drawn(load_inputs(graph, data))])
+        make_sets = partial(_make_first_set, make_sets)
     if expected is not None:
-        run.sets, run.results = [next(sets)], [load_expected(graph, expected)]
-        run.origin = "the outputs given"
-        return run
+        run.results, run.origin = [load_expected(graph, expected)], "the outputs given"
     try:
-        run.model = SourceModel(source, params, outputs, rename, reading or {}, inputs)
+        if expected is not None:
+            run.sets = [next(make_sets(next(ahead).feeds))]
+            return run
+        run.model = SourceModel(source, params, outputs, rename, options, inputs, from_format)
         if input_types:
             run.model.narrow_inputs = {n: t.numpy for n, t in input_types.items()}
         run.is_replaced = _is_same_file(source, target)
@@ -184,24 +163,44 @@ def run_source(
             for setting in run.model.settings:
                 run.model.prepare(setting)
         run.origin = run.model.bridge.name if run.model.bridge else ""
-        _run_sets(run, run.model, sets)
+        _run_drawn(run, run.model, ahead, make_sets, is_drawn=data is None)
     except MissingDependency as error:
         run.is_missing = True
         run.statement = (
-            f"not compared: the source could not be run. {error}. "
+            f"{NOT_COMPARED}the source could not be run. {error}. "
             "Its outputs can be given instead: --expected out.npz with --data in.npz"
         )
     except NotComparable as error:
-        run.statement = str(error)
+        reason = str(error).removeprefix(NOT_COMPARED)
+        run.statement = f"{NOT_COMPARED}{reason}"
     except SerdeError as error:
-        unknown = [v.name for v in ir.inputs if data is None and None in (v.shape or ())]
-        run.error = None if unknown else error
-        if unknown:
-            run.statement = (
-                f"not compared: {error}. Sizes of {', '.join(map(repr, unknown))} are not known: "
-                "give them with --input, or inputs with --data"
-            )
+        run.statement = f"{NOT_COMPARED}the source failed to run: {error}"
     return run
+
+
+def _choose_sets(
+    run: SourceRun, kind: str, seed: int, input_types: Mapping[str, DType] | None
+) -> MakeSets:
+    """A function of normal inputs that makes all sets of them, as numbers of source and result."""
+    is_rounded = run.is_narrow or run.is_mixed
+    choose = narrow_input_sets if is_rounded else input_sets
+    if run.is_mixed:
+        run.share = PRECISION["fp16"]
+    if kind in PRECISION:
+        run.share = PRECISION[kind]
+        run.not_compared.append("inputs that are not normal: in fewer bits they overflow")
+
+    def make_sets(feeds: Mapping[str, Any]) -> Iterator[InputSet]:
+        sets: Iterator[InputSet] = choose(run.graph, run.ir, seed, feeds)
+        if run.is_mixed:
+            sets = (round_inputs(s, run.graph, input_types or {}) for s in sets)
+        return islice(sets, 1) if kind in PRECISION and not run.is_narrow else sets
+
+    return make_sets
+
+
+def _make_first_set(make_sets: MakeSets, feeds: Mapping[str, Any]) -> Iterator[InputSet]:
+    return islice(make_sets(feeds), 1)
 
 
 def round_inputs(inputs: InputSet, graph: Graph, types: Mapping[str, DType]) -> InputSet:
@@ -222,14 +221,43 @@ def precision_of(reading: Mapping[str, Any]) -> str:
     return str(reading.get("weights") or arithmetic)
 
 
+def _run_drawn(
+    run: SourceRun, model: SourceModel, ahead: Iterator[Drawn], make_sets: MakeSets, is_drawn: bool
+) -> None:
+    """Run the source on the inputs that it takes: those drawn first, or others.
+
+    Raises:
+        NotComparable: where it takes none of them.
+    """
+    first = next(ahead)
+    model.prepare()
+    run.drawn = describe_drawn(run.graph, first.feeds) if is_drawn else ""
+    rejected: SerdeError | None = None
+    inputs: Drawn | None = first
+    while inputs is not None:
+        try:
+            _run_sets(run, model, _complete_sets(run, model, make_sets(inputs.feeds)))
+        except (MissingDependency, NotComparable):
+            raise
+        except SerdeError as error:
+            rejected = rejected or error
+            inputs = next(ahead, None)
+            continue
+        if inputs.change:
+            run.not_compared.append(f"inputs as they are drawn first, which the source rejects: "
+                                    f"it was run with {inputs.change} ({run.drawn})")  # fmt: skip
+        return
+    where = "the inputs that serde drew" if is_drawn else "the inputs given"
+    advice = f". {run.drawn}" if run.drawn else ""
+    raise NotComparable(f"{NOT_COMPARED}the source failed to run on {where}: {rejected}{advice}")
+
+
 def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> None:
     """Run the source on the first inputs, and on others as long as it takes little time."""
-    sets = _complete_sets(run, model, sets)
     first = next(sets)
-    model.prepare()
-    clock = _Clock()
-    run.sets, run.results = [first], [clock.measure(lambda: model.run(first.feeds))]
-    skipped = []
+    clock = Clock()
+    run.results = [clock.measure(lambda: model.run(first.feeds))]
+    run.sets, skipped = [first], []
     for inputs in sets:
         if not clock.has_time():
             skipped.append(inputs.name)
@@ -255,153 +283,6 @@ def _complete_sets(
         if statement and statement not in run.not_compared:
             run.not_compared.append(statement)
         yield replace(inputs, feeds=feeds)
-
-
-class _Clock:
-    """Time spent on inputs beside the first."""
-
-    def __init__(self) -> None:
-        self.first = self.last = self.spent = 0.0
-
-    def measure(self, run: Callable[[], Any]) -> Any:
-        start = perf_counter()
-        try:
-            return run()
-        finally:
-            self.last = perf_counter() - start
-            self.spent += self.last if self.first else 0.0
-            self.first = self.first or self.last
-
-    def has_time(self) -> bool:
-        return self.spent + self.last <= EXTRA_SECONDS
-
-
-def compare_result(
-    run: SourceRun, target: str | os.PathLike[str], *, weights: str | None = None
-) -> Verification:
-    """Compare a result, its parameters in the file ``weights``, with what its source computed.
-
-    Raises:
-        SerdeError: where the source or the result could not be run on the first inputs.
-    """
-    bridge = get_runtime_bridge(format_of(Path(target)).name)
-    if bridge is None or bridge.run is None:
-        statement = "the result's format cannot be run here"
-        return Verification(False, "", run.inputs, statement=statement)
-    if run.error is not None:
-        raise run.error
-    if run.statement:
-        return Verification(False, "", run.inputs, statement=run.statement)
-    settings = {DEFAULT: {}, **bridge.settings, **(bridge.narrow_settings if run.is_narrow else {})}
-    verification = Verification(
-        True, run.origin, run.inputs, sets=[s.name for s in run.sets], settings=[*settings],
-        not_compared=[*run.not_compared],
-    )  # fmt: skip
-
-    def probe(name: str, inputs: InputSet) -> Sequence[Any]:
-        return prepare(bridge, target, params=weights, outputs=[name])(inputs.feeds)
-
-    judge = Judge(run.model, run.ir, probe, run.share)
-    runs: list[Sequence[OutputComparison]] = []
-    for setting, options in settings.items():
-        prepare_result = partial(prepare, bridge, target, params=weights, **options)
-        name = "" if setting == DEFAULT else setting
-        runs += _compare_setting(run, bridge, name, prepare_result, judge)
-    verification.not_compared += judge.not_compared
-    verification.outputs = find_worst(runs)
-    if not verification.ok and bridge.describe_inexactness is not None:
-        verification.not_compared += filter(None, [bridge.describe_inexactness(run.ir)])
-    return verification
-
-
-def _compare_setting(
-    run: SourceRun, bridge: Bridge, setting: str, prepare_result: Callable[[], Any], judge: Judge
-) -> Iterator[list[OutputComparison]]:
-    """Run the result in one way on every set of inputs; yield its outputs, compared, of each."""
-    names = [v.name for v in run.graph.outputs]
-    try:
-        prepared = prepare_result()
-    except SerdeError as error:
-        if not setting:
-            raise
-        yield [not_run(n, f"{setting}: {error}") for n in names]
-        return
-    clock = _Clock()
-    for inputs, expected in zip(run.sets, run.results, strict=True):
-        where = _circumstances(inputs, setting)
-        if inputs.name != NORMAL and not clock.has_time():
-            judge.not_compared.append(f"{where}: the result takes {clock.last:.1f} s a run")
-            continue
-        try:
-            got = clock.measure(lambda: prepared(inputs.feeds))  # noqa: B023
-        except SerdeError as error:
-            if not where:
-                raise
-            yield [not_run(n, f"{where}: {error}") for n in names]
-            continue
-        if len(got) != len(expected):
-            raise UsageError(f"{len(expected)} outputs to compare with, the result has {len(got)}")
-        if not bridge.has_scalars:
-            got = [_drop_axis(a, e) for a, e in zip(got, expected, strict=True)]
-        if run.is_mixed:
-            pairs = [narrow_both(a, b) for a, b in zip(got, expected, strict=True)]
-            got, expected = [a for a, _ in pairs], [b for _, b in pairs]
-        compared = judge.compare(inputs, got, expected)
-        for c in compared:
-            if c.reason and where:
-                c.reason = f"{c.reason} {where}"
-        yield compared
-
-
-def _drop_axis(got: Any, expected: Any) -> Any:
-    """The one element of ``got`` where a tensor of no axes is expected."""
-    is_scalar = not isinstance(expected, list) and np.ndim(expected) == 0
-    return np.reshape(got, ()) if is_scalar and np.shape(got) == (1,) else got
-
-
-def compare_run_layers(
-    run: SourceRun, target: str | os.PathLike[str], *, weights: str | None = None,
-    graph: Graph | None = None,
-) -> LayersComparison:  # fmt: skip
-    """Compare a result with its source layer by layer, on the first inputs.
-
-    ``graph`` is the result as it was written, which has names that its file may lack.
-    """
-    bridge = get_runtime_bridge(format_of(Path(target)).name)
-    if run.model is None or not run.results or bridge is None:
-        reason = run.statement.removeprefix("not compared: ") or "the source was not run"
-        return LayersComparison(statement=f"not compared: {reason}")
-    if run.is_replaced:
-        return LayersComparison(
-            statement="not compared: the result has replaced its source; write it to another file"
-        )
-    model = run.model
-    own = graph or read(target, **({} if weights is None else {"params": weights}))[0]
-
-    def run_result(names: Sequence[str], feeds: Mapping[str, Array]) -> Sequence[Any]:
-        if bridge.ends_anywhere:
-            return prepare(bridge, target, params=weights, outputs=names)(feeds)
-        return prepare_cut(bridge, own, names)(feeds)
-
-    source = CutModel(model.read(), lambda names, feeds: model.cut(names).run(feeds))
-    return compare_layers(source, CutModel(own, run_result), run.sets[0].feeds, run.ir)
-
-
-def _circumstances(inputs: InputSet, setting: str) -> str:
-    """What differs from a run of the first inputs as users run them."""
-    on = "" if inputs.name == NORMAL else f"on {inputs.name} inputs"
-    return ", ".join(filter(None, (on, setting)))
-
-
-def find_worst(runs: Iterable[Iterable[OutputComparison]]) -> list[OutputComparison]:
-    """Each output once: where it failed first, otherwise as it was first."""
-    outputs: dict[str, OutputComparison] = {}
-    for run in runs:
-        for output in run:
-            known = outputs.setdefault(output.name, output)
-            if known.passed and not output.passed:
-                outputs[output.name] = output
-    return [*outputs.values()]
 
 
 def _is_same_file(source: Any, target: str | os.PathLike[str]) -> bool:

@@ -34,6 +34,8 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, -2.0, 2.5, 3.0, 1e-6
 LARGE = {DType.FLOAT16: 8.0}  # factor; more would overflow in sums
 LARGE_OTHERWISE = 1e3
 MIXED_SHARE = 0.05
+# Operators that make NaN of some numbers, as of half of the normal ones.
+OF_A_DOMAIN = frozenset({"Acos", "Asin", "Atanh", "Log", "Pow", "Sqrt"})
 # Operators through which a number is still seen as the index, length or size that it becomes.
 ARITHMETIC = MOVES.keys() | (BROADCASTS - COMPARISONS) | ROUNDS | {"Abs", "Cast", "Neg"}
 
@@ -58,6 +60,11 @@ class InputSet:
 
 def _negative(x: Array, rng: np.random.Generator) -> Array:
     return np.asarray(-np.abs(x))
+
+
+def _positive(x: Array, rng: np.random.Generator) -> Array:
+    """Numbers between 0 and 1, of which all functions are numbers."""
+    return np.asarray(np.abs(x) / (1 + np.abs(x)), x.dtype)
 
 
 def _zero(x: Array, rng: np.random.Generator) -> Array:
@@ -106,6 +113,7 @@ PLACES: Mapping[str, Places] = {
 TIES = frozenset({"zero", "equal", "special"})  # sets that hold a number more than once
 CHANGES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
     "negative": _negative,
+    "positive": _positive,
     "zero": _zero,
     "equal": _equal,
     "special": _special,
@@ -115,12 +123,14 @@ CHANGES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
 }
 
 
-def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
-    """Normal inputs of ``graph`` first, then each set that changes one of them.
+def input_sets(
+    graph: Graph, ir: Graph, seed: int, drawn: Mapping[str, Any] | None = None
+) -> Iterator[InputSet]:
+    """Normal inputs of ``graph`` first, as they were ``drawn``, then sets that change some.
 
     ``ir`` is the graph of the IR that ``graph`` was made from: it says what an input is used for.
     """
-    normal = make_random_inputs(graph, seed, ir)
+    normal = make_random_inputs(graph, seed, ir) if drawn is None else drawn
     yield InputSet(NORMAL, normal)
     readers = readers_of(ir)
     known = {v.name: v for v in ir.inputs}
@@ -132,9 +142,12 @@ def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
     free = {n for n in floats if not _is_index(used[n], readers, ARITHMETIC)}
     anywhere = {n for n in free if not _is_index(used[n], readers, ARITHMETIC | {"Clip"})}
     looks_for_nan = any(node.op == "IsNaN" for at in readers.values() for node, _ in at)
+    has_domain = any(node.op in OF_A_DOMAIN for at in readers.values() for node, _ in at)
     scales = _quantizes_by_range(readers)
     for number, (name, change) in enumerate(CHANGES.items()):
         if name == "NaN" and not looks_for_nan:  # elsewhere kernels make of it what they like
+            continue
+        if name == "positive" and not has_domain:
             continue
         if scales and name in {"zero", *NOT_FINITE}:  # 0 / 0, which becomes any integer
             continue
@@ -151,9 +164,11 @@ def input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
             yield InputSet(name, feeds)
 
 
-def narrow_input_sets(graph: Graph, ir: Graph, seed: int) -> Iterator[InputSet]:
+def narrow_input_sets(
+    graph: Graph, ir: Graph, seed: int, drawn: Mapping[str, Any] | None = None
+) -> Iterator[InputSet]:
     """Normal inputs, then large integers and angles: what float16 loses, where others overflow."""
-    normal = make_random_inputs(graph, seed, ir)
+    normal = make_random_inputs(graph, seed, ir) if drawn is None else drawn
     yield InputSet(NORMAL, normal)
     readers = readers_of(ir)
     counts = find_counts(ir, readers) | find_angles(ir, readers)

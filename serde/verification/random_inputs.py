@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,31 +29,38 @@ LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
 MOST_STEPS = 1 << 16  # of a table of places
 
 
-def make_random_inputs(graph: Graph, seed: int = SEED, ir: Graph | None = None) -> dict[str, Any]:
+def make_random_inputs(
+    graph: Graph, seed: int = SEED, ir: Graph | None = None, size: int | None = None
+) -> dict[str, Any]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
     A variance is positive, a length one that sequences have, a mask 0 or 1. A
     sequence is a list of two arrays.
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
-    indices, and which sizes fit.
+    indices, and which sizes fit. ``size`` is that of all dimensions without a number, where it is
+    not to be found out.
     """
     rng = np.random.default_rng(seed)
     ir = graph if ir is None else ir
     readers = readers_of(ir)
     ranges = find_ranges(readers)
     known, masks = {v.name: v for v in ir.inputs}, find_masks(ir, readers)
+    choose_size = _default_size if size is None else lambda value, axis: size
     all_named = name_dimensions(ir)
     dims = {v.name: v.shape for v in all_named.inputs}
-    ones = {str((dims[name] or ())[axis]): 1 for name, axis in find_broadcast_axes(ir, readers)}
-    named = fitting_sizes(fix_dimensions(all_named, ones), _default_size) | ones
-    shapes = [_choose_shape(v, dims.get(v.name), named) for v in graph.inputs]
+    named: dict[str, int] = {}
+    if size is None:
+        ones = {str((dims[n] or ())[axis]): 1 for n, axis in find_broadcast_axes(ir, readers)}
+        named = fitting_sizes(fix_dimensions(all_named, ones), _default_size) | ones
+    shapes = [_choose_shape(v, dims.get(v.name), named, choose_size) for v in graph.inputs]
     feeds: dict[str, Any] = {}
     for value, shape in zip(graph.inputs, shapes, strict=True):
         read = known.get(value.name, value)
-        rows = 2 if value.name in masks else table_size(read, readers)
+        table = table_size(read, readers)
+        rows = 2 if value.name in masks else named.get(table) if isinstance(table, str) else table
         steps = find_length(read, readers, ranges)
-        if steps is not None:
+        if steps is not None and table is None:
             most = steps if isinstance(steps, int) else named.get(steps, 1)
             feeds[value.name] = rng.integers(1, max(most, 1) + 1, shape).astype(value.type.numpy)
             continue
@@ -88,13 +95,16 @@ def _default_size(value: Value, axis: int) -> int:
     return NAMED_SIZES.get(dim.rstrip(DIGITS), default)  # N2 is the batch of another input
 
 
-def _choose_shape(value: Value, names: Shape | None, named: dict[str, int]) -> tuple[int, ...]:
+def _choose_shape(
+    value: Value, names: Shape | None, named: dict[str, int],
+    choose_size: Callable[[Value, int], int],
+) -> tuple[int, ...]:  # fmt: skip
     """Sizes for an input; ``names`` are those of dimensions that have none in ``value``."""
     sizes = []
     for axis, dim in enumerate(value.ranked_shape):
         size = (names[axis] if names else f"{value.name}_{axis}") if dim is None else dim
         if not isinstance(size, int):
-            size = named.setdefault(str(size), _default_size(value, axis))
+            size = named.setdefault(str(size), choose_size(value, axis))
         sizes.append(size)
     return tuple(sizes)
 
@@ -151,5 +161,7 @@ def _random(
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind != "f":
-        raise UsageError(f"no random inputs of type {dtype.value}: give data")
+        raise UsageError(
+            f"{value.name!r} is {dtype.value}, which is not drawn at random: give --data in.npz"
+        )
     return rng.standard_normal(shape).astype(dtype.numpy)

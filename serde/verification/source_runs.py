@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.single_precision import NARROW
@@ -34,11 +36,33 @@ GRAPH_OPSET = 21  # at which a Graph is run
 
 
 def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
-    """A function of the feeds that runs ``source`` in the framework of ``bridge``."""
-    if bridge.prepare is not None:
-        return bridge.prepare(source, **options)
-    assert bridge.run is not None
-    return partial(bridge.run, source, **options)
+    """A function of the feeds that runs ``source`` in the framework of ``bridge``.
+
+    Whatever the framework raises is a SerdeError.
+    """
+    if bridge.prepare is None:
+        assert bridge.run is not None
+        run: Run = partial(bridge.run, source, **options)
+    else:
+        with convert_errors(bridge):
+            run = bridge.prepare(source, **options)
+
+    def run_prepared(feeds: Feeds) -> Sequence[Any]:
+        with convert_errors(bridge):
+            return run(feeds)
+
+    return run_prepared
+
+
+@contextmanager
+def convert_errors(bridge: Bridge) -> Iterator[None]:
+    """Raise errors of a framework as one of serde; those of the system stay as they are."""
+    try:
+        yield
+    except (SerdeError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise SerdeError(f"{bridge.name} raises {type(error).__name__}: {error}") from error
 
 
 def prepare_cut(bridge: Bridge, graph: Graph, outputs: Sequence[str]) -> Run:
@@ -57,10 +81,11 @@ class SourceModel:
     def __init__(
         self, source: Any, params: Any, outputs: Sequence[str] | None,
         rename: Mapping[str, str] | None, reading: Mapping[str, Any],
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None, format: str | None = None,
     ) -> None:  # fmt: skip
-        self.fixed = _fixed_arrays(source, params, inputs, reading)
-        self.bridge = _bridge_of(source)
+        self.format = format
+        self.fixed = _fixed_arrays(source, params, inputs, reading, format)
+        self.bridge = _bridge_of(source, format)
         self.source, self.reading, self.inputs = source, dict(reading), inputs
         self.options = {"params": params, "outputs": outputs, **self.reading}
         self.renames = dict(rename or {})
@@ -91,7 +116,9 @@ class SourceModel:
     def cut(self, outputs: Sequence[str]) -> SourceModel:
         """The model that ends at other values, by the names of the source."""
         params = self.options["params"]
-        shorter = SourceModel(self.source, params, outputs, self.renames, self.reading, self.inputs)
+        shorter = SourceModel(
+            self.source, params, outputs, self.renames, self.reading, self.inputs, self.format
+        )
         shorter.narrow_inputs, shorter.batch = self.narrow_inputs, self.batch
         if self.bridge is not None and not self.bridge.ends_anywhere:
             shorter.runs[""] = prepare_cut(self.bridge, self.read(), outputs)
@@ -101,7 +128,9 @@ class SourceModel:
         """Its graph, in its own vocabulary."""
         options = {k: v for k, v in self.reading.items() if k not in REWRITING}
         params = self.options["params"]
-        return read(self.source, params=params, inputs=self.inputs, **options)[0]
+        return read(
+            self.source, from_format=self.format, params=params, inputs=self.inputs, **options
+        )[0]
 
     def run(self, feeds: Feeds, setting: str = "") -> Sequence[Any]:
         """Its outputs.
@@ -136,7 +165,10 @@ class SourceModel:
         """Feeds with which the framework computes what the model means, and what is left out."""
         if self.completion is None:
             return feeds, ""
-        done, left_out = self.completion({self.old_names.get(n, n): a for n, a in feeds.items()})
+        assert self.bridge is not None
+        with convert_errors(self.bridge):
+            own = {self.old_names.get(n, n): a for n, a in feeds.items()}
+            done, left_out = self.completion(own)
         return {self.renames.get(n, n): a for n, a in done.items()}, left_out
 
     @cached_property
@@ -145,7 +177,8 @@ class SourceModel:
         if (batch := self.reading.get("rebatch")) is None:
             return None
         options = {k: v for k, v in self.options.items() if k != "rebatch"}
-        return find_baked_batch(load(self.source, inputs=self.inputs, **options), batch)
+        graph = load(self.source, format=self.format, inputs=self.inputs, **options)
+        return find_baked_batch(graph, batch)
 
     @cached_property
     def narrow_inputs(self) -> Mapping[str, Any]:
@@ -153,7 +186,10 @@ class SourceModel:
         if not self.reading.get("fp32"):
             return {}
         reading = {k: v for k, v in self.reading.items() if k != "fp32"}
-        graph = load(self.source, params=self.options["params"], inputs=self.inputs, **reading)
+        graph = load(
+            self.source, format=self.format, params=self.options["params"], inputs=self.inputs,
+            **reading,
+        )  # fmt: skip
         return {v.name: v.type.numpy for v in graph.inputs if v.dtype in NARROW}
 
 
@@ -169,8 +205,9 @@ def _retype(array: Any, of: Set[DType], to: DType) -> Any:
 
 
 def _fixed_arrays(
-    source: Any, params: Any, inputs: Mapping[str, Any] | None, reading: Mapping[str, Any]
-) -> Feeds:
+    source: Any, params: Any, inputs: Mapping[str, Any] | None, reading: Mapping[str, Any],
+    format: str | None,
+) -> Feeds:  # fmt: skip
     """What inputs of the source were set to, which the result lacks."""
     from serde.passes.set_inputs import constant_inputs
 
@@ -179,10 +216,11 @@ def _fixed_arrays(
         return {}
     named = {**dict.fromkeys(values, InputSpec(None, None)), **(inputs or {})}
     options = {k: v for k, v in reading.items() if k not in REWRITING}
-    return constant_inputs(read(source, params=params, inputs=named, **options)[0], values)
+    graph, _ = read(source, from_format=format, params=params, inputs=named, **options)
+    return constant_inputs(graph, values)
 
 
-def _bridge_of(source: Any) -> Bridge | None:
+def _bridge_of(source: Any, format: str | None) -> Bridge | None:
     """The bridge whose framework runs a source.
 
     Raises:
@@ -195,7 +233,9 @@ def _bridge_of(source: Any) -> Bridge | None:
             )
         return get_runtime_bridge(STANDARD)
     is_path = isinstance(source, (str, os.PathLike))
-    return get_runtime_bridge(format_of(Path(source)).name) if is_path else bridge_for(source)
+    if not is_path:
+        return bridge_for(source)
+    return get_runtime_bridge(format or format_of(Path(source)).name)
 
 
 def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> Run:

@@ -14,34 +14,41 @@ from serde.verification.compare_outputs import compare
 Array = np.ndarray[Any, Any]
 PASSING = RESHAPES | {"Cast", "Identity"}
 MOST_ROWS = 4096  # that are compared with each other
-NEAR = 1e-4  # of the largest number of a column
+NEAR = 1e-4  # of the largest number of a column, at least
 SHARE_OF_ROWS = 0.01
 Probe = Callable[[str], Array | None]  # a value of the model by name
 
 
-def upstream_ops(graph: Graph, value: Value) -> set[str]:
-    """The operators that ``value`` is computed by, those of subgraphs included."""
+def list_upstream(graph: Graph, value: Value) -> list[Node]:
+    """The nodes that ``value`` is computed by, in the order of the graph."""
     makers = {v: node for node in graph.nodes for v in node.outputs}
-    stack, seen = [value], {value}
-    ops: set[str] = set()
+    stack, seen, found = [value], {value}, set[int]()
     while stack:
         node = makers.get(stack.pop())
-        if node is None:
+        if node is None or id(node) in found:
             continue
-        nodes, bodies = [node], [*node.graphs()]
-        while bodies:
-            body = bodies.pop()
-            nodes += body.nodes
-            bodies += [inner for n in body.nodes for inner in n.graphs()]
-        ops.update(n.op for n in nodes)
-        read = [v for n in nodes for v in n.inputs if v is not None and v not in seen]
+        found.add(id(node))
+        inner = [n for g in node.graphs() for n in g.all_nodes()]
+        read = [v for n in (node, *inner) for v in n.inputs if v is not None and v not in seen]
         seen.update(read)
         stack.extend(read)
-    return ops
+    return [node for node in graph.nodes if id(node) in found]
 
 
-def are_tied_indices(graph: Graph, value: Value, got: Array, expected: Array, probe: Probe) -> bool:
-    """Whether an output holds indices, and those that differ are indices of equal numbers."""
+def upstream_ops(graph: Graph, value: Value) -> set[str]:
+    """The operators that ``value`` is computed by, those of subgraphs included."""
+    nodes = list_upstream(graph, value)
+    return {n.op for n in nodes} | {n.op for node in nodes for g in node.graphs()
+                                    for n in g.all_nodes()}  # fmt: skip
+
+
+def are_tied_indices(
+    graph: Graph, value: Value, got: Array, expected: Array, probe: Probe, least: float = 0
+) -> bool:
+    """Whether an output holds indices, and those that differ are indices of equal numbers.
+
+    Numbers are equal within the tolerance of their type, which is the share ``least`` at least.
+    """
     makers = {v: node for node in graph.nodes for v in node.outputs}
     while value in makers and makers[value].op in PASSING and makers[value].inputs[0] is not None:
         value = makers[value].inputs[0]  # type: ignore[assignment]
@@ -50,12 +57,12 @@ def are_tied_indices(graph: Graph, value: Value, got: Array, expected: Array, pr
         return False
     if node.op == "NonMaxSuppression":
         scores = _probe_value(node.inputs[1], probe)
-        return scores is not None and _are_tied_boxes(scores, got, expected)
+        return scores is not None and _are_tied_boxes(scores, got, expected, least)
     is_topk = node.op == "TopK" and node.outputs[-1] is value
     if not (is_topk or node.op in ("ArgMax", "ArgMin")):
         return False
     data = _probe_value(node.inputs[0], probe)
-    return data is not None and _are_tied_elements(node, data, got, expected)
+    return data is not None and _are_tied_elements(node, data, got, expected, least)
 
 
 def _probe_value(value: Value | None, probe: Probe) -> Array | None:
@@ -64,7 +71,7 @@ def _probe_value(value: Value | None, probe: Probe) -> Array | None:
     return value.tensor.load() if value.tensor is not None else probe(value.name)
 
 
-def _are_tied_boxes(scores: Array, got: Array, expected: Array) -> bool:
+def _are_tied_boxes(scores: Array, got: Array, expected: Array, least: float) -> bool:
     if got.shape != expected.shape or got.ndim != 2 or got.shape[1] != scores.ndim:
         return False
     try:
@@ -72,10 +79,10 @@ def _are_tied_boxes(scores: Array, got: Array, expected: Array) -> bool:
     except IndexError:
         return False
     is_distinct = all(len(np.unique(x, axis=0)) == len(x) for x in (got, expected))
-    return is_distinct and compare("", a, b).passed
+    return is_distinct and compare("", a, b, least=least).passed
 
 
-def _are_tied_elements(node: Node, data: Array, got: Array, expected: Array) -> bool:
+def _are_tied_elements(node: Node, data: Array, got: Array, expected: Array, least: float) -> bool:
     axis = node.attrs.get("axis", -1)
     if not isinstance(axis, int):
         return False
@@ -90,16 +97,19 @@ def _are_tied_elements(node: Node, data: Array, got: Array, expected: Array) -> 
     if any((np.diff(np.sort(x, axis), axis=axis) == 0).any() for x in (a, b)):
         return False
     x, y = (np.take_along_axis(data, i, axis) for i in (a, b))
-    return compare("", x, y).passed
+    return compare("", x, y, least=least).passed
 
 
-def count_new_rows(at: int, got: Sequence[Any], expected: Sequence[Any]) -> int | None:
+def count_new_rows(
+    at: int, got: Sequence[Any], expected: Sequence[Any], near: float = NEAR
+) -> int | None:
     """Count rows of output number ``at`` that the source does not have; the others are its own.
 
     Rows are those of all outputs with as many. They are sorted by a column that rises or falls
     throughout: in such columns both must agree, so that what changed places was equal there. Of two
     boxes with scores next to each other either may suppress the other, and what that one covers:
-    one row of a hundred may differ if others changed places. None: the rows are others.
+    one row of a hundred may differ if others changed places. None: the rows are others. Numbers are
+    the same that are as ``near`` as this share of the largest of their column.
     """
     if any(isinstance(x, list) for x in (*got, *expected)):
         return None
@@ -116,24 +126,24 @@ def count_new_rows(at: int, got: Sequence[Any], expected: Sequence[Any]) -> int 
         rows, columns = a.shape[-2:]
         if not columns:
             continue
-        count = _count_new(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns))
+        count = _count_new(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns), near)
         if count is not None and count <= SHARE_OF_ROWS * b.size / columns:
             return count
     return None
 
 
-def _count_new(got: Array, expected: Array) -> int | None:
+def _count_new(got: Array, expected: Array, near: float) -> int | None:
     scale = np.abs(expected).max((0, 1)) + 1e-30
     if not np.isfinite(scale).all() or not np.isfinite(got).all():
         return None
     a, b = got / scale, expected / scale
     keys = _sorted_columns(expected)
     if not keys.any():  # of a detector that sorts its best rows, and those come first
-        rows = np.flatnonzero((np.abs(a - b) > NEAR).any((0, 2)))
+        rows = np.flatnonzero((np.abs(a - b) > near).any((0, 2)))
         keys = _sorted_columns(expected[:, : rows[-1] + 1] if rows.size else expected)
-    if not keys.any() or np.abs(a - b)[..., keys].max() > NEAR:
+    if not keys.any() or np.abs(a - b)[..., keys].max() > near:
         return None
-    counts = [_count_in_batch(x, y) for x, y in zip(a, b, strict=True)]
+    counts = [_count_in_batch(x, y, near) for x, y in zip(a, b, strict=True)]
     return None if None in counts else sum(c for c in counts if c is not None)
 
 
@@ -142,15 +152,15 @@ def _sorted_columns(rows: Array) -> Array:
     return np.asarray((steps >= 0).all((0, 1)) | (steps <= 0).all((0, 1)))
 
 
-def _count_in_batch(a: Array, b: Array) -> int | None:
+def _count_in_batch(a: Array, b: Array, near: float) -> int | None:
     """How many rows of ``a`` are not in ``b``, each of which is used once; None: too many."""
-    differing = (np.abs(a - b) > NEAR).any(-1)
+    differing = (np.abs(a - b) > near).any(-1)
     rows, others = a[differing], b[differing]
     if len(rows) > MOST_ROWS:
         return None
     is_left = np.ones(len(others), bool)
     for row in rows:
-        places = np.flatnonzero(is_left & (np.abs(others - row).max(-1) <= NEAR))
+        places = np.flatnonzero(is_left & (np.abs(others - row).max(-1) <= near))
         is_left[places[:1]] = False
     unmatched = int(is_left.sum())
     return None if unmatched and unmatched == len(rows) else unmatched

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from serde.errors import SerdeError
-from serde.ir.graph import DType, Graph
-from serde.spec.traits import EXTREMES, SORTS
-from serde.verification.compare_outputs import OutputComparison, compare_values
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.spec.traits import SORTS
+from serde.verification.compare_outputs import (
+    OutputComparison,
+    Tolerance,
+    compare_values,
+    find_share,
+)
 from serde.verification.input_sets import NORMAL, NOT_FINITE, TIES, InputSet
+from serde.verification.nan_paths import NAN, find_disputed, find_results, probe_each
 from serde.verification.source_runs import SourceModel
-from serde.verification.ties import are_tied_indices, count_new_rows, upstream_ops
+from serde.verification.ties import NEAR, are_tied_indices, count_new_rows, upstream_ops
 
 Array = np.ndarray[Any, Any]
 SEED = 1
@@ -55,16 +62,21 @@ class Judge:
     it computes with roundings that are not the same everywhere. So it is where the result has fewer
     bits and the source sorts. The last two are no comparison: ``not_compared`` says so.
 
-    ``share`` of its largest magnitude is what an output may differ by at least.
+    ``share`` of its largest magnitude is what an output may differ by at least; a ``tolerance``
+    that a user gives takes its place.
     """
 
     def __init__(
         self, model: SourceModel | None, ir: Graph,
-        probe: Callable[[str, InputSet], Sequence[Any]], share: float = 0,
+        probe: Callable[[Sequence[str], InputSet], Sequence[Any]], share: float = 0,
+        tolerance: Tolerance | None = None, is_replaced: bool = False,
+        resume: Callable[[Mapping[str, Any], Sequence[str]], Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
-        self.share = share
+        self.is_replaced = is_replaced  # and the source's file cannot be read again
+        self.resume = resume  # runs the result from values in its middle
+        self.share, self.tolerance = share, tolerance
         self.model, self.ir, self.probe = model, ir, probe
-        self.not_compared: list[str] = []
+        self._noted: dict[str, list[str]] = {}
         self._results: dict[tuple[str, str, Move | None], Sequence[Any] | None] = {}
 
     def compare(
@@ -80,7 +92,11 @@ class Judge:
         self, name: str, got: Any, expected: Any, inputs: InputSet
     ) -> list[OutputComparison]:
         """Compare one output, with the tolerance for ``inputs``."""
-        return list(compare_values(name, got, expected, inputs.places, inputs.slack, self.share))
+        return list(
+            compare_values(
+                name, got, expected, inputs.places, inputs.slack, self.share, self.tolerance
+            )
+        )
 
     def _compare(
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
@@ -93,9 +109,12 @@ class Judge:
             again = self._compare_values(value.name, got[at], other, inputs)
             if all(c.passed for c in again):
                 return again
+        if self._is_disputed(value, inputs, got[at], expected[at], diffs):
+            return diffs
         ops = upstream_ops(self.ir, value)
         sorts = bool(ops & SORTS)
-        rows = count_new_rows(at, got, expected) if sorts else None
+        near = max(NEAR, find_share(expected[at]), self.share, *(self.tolerance or ())[:1])
+        rows = count_new_rows(at, got, expected, near) if sorts else None
         if rows:
             self._note(
                 f"{value.name}: {rows:,} of its rows; boxes whose scores are next to each other "
@@ -120,13 +139,6 @@ class Judge:
                 "runtime's optimizers"
             )
             return _pass(diffs, what)
-        # where NaN may be the largest, or none
-        if (sorts or ops & EXTREMES) and inputs.name in NOT_FINITE:
-            self._note(
-                f"{value.name} on {inputs.name} inputs: runtimes sort and compare NaN in different "
-                "ways"
-            )
-            return _pass(diffs, "not compared")
         if extra and not ops <= EXACT and self._is_unstable(at, inputs, diffs, expected[at], sorts):
             self._note(
                 f"{value.name} on {inputs.name} inputs: the source itself changes as much when "
@@ -135,9 +147,86 @@ class Judge:
             return _pass(diffs, "not compared")
         return diffs
 
-    def _note(self, text: str) -> None:
-        if text not in self.not_compared:
-            self.not_compared.append(text)
+    def _is_disputed(
+        self, value: Value, inputs: InputSet, got: Any, expected: Any,
+        diffs: list[OutputComparison],
+    ) -> bool:  # fmt: skip
+        """Whether an output differs by NaN or infinities on the way to it; passes it if so.
+
+        The source has to have them itself, unless inputs are infinite: of those, kernels of one
+        framework make different NaN. Numbers that come of NaN are right where the result makes
+        the same of them as the source, once it is fed what the source makes of NaN.
+        """
+        if not _is_same_type(value, got, expected):
+            return False
+        found = self._find_disputed(value, inputs, self._probe_source)
+        is_finite = inputs.name not in NOT_FINITE
+        if not found and not is_finite:
+            found = self._find_disputed(value, inputs, self.probe)
+        if not found:
+            return False
+        again = compare_values(
+            value.name, got, expected, "numbers", inputs.slack, self.share, self.tolerance
+        )
+        is_equal = all(c.passed for c in again)
+        nodes = found.get(NAN, [])
+        if not is_equal and is_finite and not self._follows_from(nodes, value, inputs, expected):
+            return False
+        what, node = next((what, nodes[0]) for what, nodes in found.items())
+        layer = node.sources[-1].name if node.sources else node.name or node.outputs[0].name
+        reason = f"{what} reaches {layer!r} ({node.op}), of which runtimes make different numbers"
+        elements = "elements that are NaN" if is_equal else "all elements"
+        self._note(f"{value.name}, {elements}: {reason}", inputs.name)
+        _pass(diffs, "numbers agree, NaN aside" if is_equal else "not compared")
+        return True
+
+    def _find_disputed(
+        self, value: Value, inputs: InputSet,
+        probe: Callable[[Sequence[str], InputSet], Sequence[Any]],
+    ) -> dict[str, list[Node]]:  # fmt: skip
+        return find_disputed(self.ir, value, inputs.feeds, lambda names: probe(names, inputs))
+
+    def _follows_from(
+        self, nodes: Sequence[Node], value: Value, inputs: InputSet, expected: Any
+    ) -> bool:
+        """Whether the result computes an output from what the source makes of NaN by ``nodes``.
+
+        What they are fed has to be the same as well.
+        """
+        if not nodes or self.resume is None:
+            return False
+        probe = partial(self._probe_source, inputs=inputs)
+        made = find_results(self.ir, nodes, probe)
+        operands = {v.name for n in nodes for v in n.inputs if v is not None and v.tensor is None}
+        right = probe_each(sorted(operands - made.keys() - inputs.feeds.keys()), probe)
+        right |= {} if value.name in made else {value.name: expected}
+        try:
+            got = self.resume({**inputs.feeds, **made}, [*right]) if right else []
+        except SerdeError:
+            return False
+        return bool(made) and all(
+            c.passed for n, x in zip(right, got, strict=True)
+            for c in self._compare_values(n, x, right[n], inputs)
+        )  # fmt: skip
+
+    def _probe_source(self, names: Sequence[str], inputs: InputSet) -> Sequence[Any]:
+        """Values of the source by name."""
+        if self.model is None or self.is_replaced:
+            raise SerdeError("the source is not there")
+        return self.model.cut(names).run(inputs.feeds)
+
+    def _note(self, text: str, inputs: str = "") -> None:
+        """Enter what is not compared, once, with the names of the inputs that it is about."""
+        names = self._noted.setdefault(text, [])
+        if inputs not in names:
+            names.append(inputs)
+
+    @property
+    def not_compared(self) -> list[str]:
+        """What was left out, and why."""
+        named = ((text, [n for n in names if n]) for text, names in self._noted.items())
+        return [f"{text} (on {', '.join(names)} inputs)" if names else text
+                for text, names in named]  # fmt: skip
 
     def _is_tied(
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
@@ -149,12 +238,12 @@ class Judge:
             if name in inputs.feeds:
                 return inputs.feeds[name]
             try:
-                return np.asarray(self.probe(name, inputs)[0])
+                return np.asarray(self.probe([name], inputs)[0])
             except SerdeError:
                 return None
 
         arrays = np.asarray(got[at]), np.asarray(expected[at])
-        return are_tied_indices(self.ir, self.ir.outputs[at], *arrays, value_of)
+        return are_tied_indices(self.ir, self.ir.outputs[at], *arrays, value_of, self.share)
 
     def _other_results(self, at: int, inputs: InputSet) -> Iterator[Any]:
         """What the source computes for an output when it is run in other ways."""
@@ -230,10 +319,18 @@ def move_floats(x: Array, name: str, move: Move | None) -> Array:
     return np.asarray(wide + step * scale * rng.standard_normal(x.shape), x.dtype)
 
 
+def _is_same_type(value: Value, got: Any, expected: Any) -> bool:
+    """Whether an output has the type, and where it is known the shape, of what it should be."""
+    if not isinstance(got, np.ndarray) or not isinstance(expected, np.ndarray):
+        return False
+    is_known = all(isinstance(d, int) for d in value.shape or (None,))
+    return got.dtype == expected.dtype and (got.shape == expected.shape or not is_known)
+
+
 def _is_as_large(change: OutputComparison, diff: OutputComparison) -> bool:
     """Whether a change of the source accounts for a difference."""
-    if np.isnan(diff.max_abs):  # other places of NaN, other integers
-        return not change.passed and np.isnan(change.max_abs)
+    if np.isnan(diff.max_abs) or diff.is_integer:  # other places of NaN, other integers
+        return not change.passed and (np.isnan(change.max_abs) or change.is_integer)
     return np.isnan(change.max_abs) or change.max_abs >= SHARE * diff.max_abs
 
 

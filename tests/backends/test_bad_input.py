@@ -173,7 +173,7 @@ def test_a_runtime_that_is_not_installed(parts):
 def test_a_missing_input_and_inputs_that_do_not_fit(parts):
     with pytest.raises(UsageError, match="the input 'x' is missing"):
         serde.run(parts, {})
-    with pytest.raises(SerdeError, match="part 'accelerator_0': ONNX Runtime refuses the model"):
+    with pytest.raises(SerdeError, match="part 'accelerator_0': ONNX Runtime cannot run"):
         serde.run(parts, {"x": np.zeros(3, np.float32)})
 
 

@@ -270,6 +270,56 @@ class TestVerify:
         assert "  inputs: normal, negative, zero, equal, special, large, infinite\n" in out
         assert "  result run by default, without ONNX Runtime's optimiser\n" in out
 
+    REJECTED = ("g (float[N,L] x) => (float[a,b] y) <int64[2] s = {3, 5}> "
+                "{ z = Reshape(x, s)\n y = MatMul(z, x) }")  # fmt: skip
+
+    @pytest.mark.parametrize("data", [(), ("--data", "in.npz")])
+    def test_a_source_that_fails_to_run_is_not_compared(self, data):
+        onnx.save(model_of(self.REJECTED, 17, 8), "a.onnx")
+        np.savez("in.npz", x=np.zeros((2, 7), np.float32))
+        for more, code in (("--verify", DONE), ("--verify-strict", NOT_COMPARED)):
+            status, out, err = serde("convert", "a.onnx", "-o", "b.onnx", more, *data)
+            assert status == code and "FAIL" not in out + err
+            assert "not compared: the source failed to run on the inputs " in err
+            assert ("--input x=DIMS" in err) == (not data)
+
+    def test_a_result_without_a_runtime_is_not_compared(self, monkeypatch):
+        from serde.errors import MissingDependency
+        from serde.verification import compare_results
+
+        def absent(*arguments, **options):
+            raise MissingDependency("TVM is not here")
+
+        onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8), "a.onnx")
+        monkeypatch.setattr(compare_results, "prepare", absent)
+        for more, code in (("--verify", DONE), ("--verify-strict", NOT_COMPARED)):
+            status, _, err = serde("convert", "a.onnx", "-o", "b.onnx", more)
+            assert status == code and "the result could not be run. TVM is not here" in err
+
+    def test_a_result_that_fails_to_run_is_wrong(self, monkeypatch):
+        from serde.errors import SerdeError
+        from serde.verification import compare_results
+
+        def fail(*arguments, **options):
+            raise SerdeError("no")
+
+        onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8), "a.onnx")
+        monkeypatch.setattr(compare_results, "prepare", fail)
+        code, out, _ = serde("convert", "a.onnx", "-o", "b.onnx", "--verify")
+        assert code == FAILED and "the result failed to run, its source did not" in out
+
+    def test_a_tolerance_decides(self):
+        right = np.load("test.npz")["data"][:4]
+        serde("convert", ".", "-o", "d.onnx", "--input", "data=N,1,8,8")
+        scores = __import__("onnxruntime").InferenceSession("d.onnx").run(None, {"data": right})[0]
+        np.savez("in.npz", data=right)
+        np.savez("out.npz", y=scores * 1.01)
+        ask = ("convert", ".", "-o", "d.onnx", "--data", "in.npz", "--expected", "out.npz")
+        assert serde(*ask)[0] == FAILED
+        assert serde(*ask, "--rtol", 0.02)[0] == DONE
+        assert serde(*ask, "--rtol", 0.001)[0] == FAILED
+        assert serde(*ask, "--rtol", -1)[0] == USAGE
+
     def test_data_that_are_none(self):
         Path("bad.npz").write_bytes(b"nothing")
         code, _, err = serde("convert", ".", "-o", "d.onnx", "--verify", "--data", "bad.npz")

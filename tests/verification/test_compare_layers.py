@@ -199,7 +199,7 @@ def test_a_model_without_its_framework_runs_as_onnx_with_a_note(tmp_path, monkey
     bridge = tvm_bridge.BRIDGE
     without = type(bridge)(**{**vars(bridge), "prepare": prepare})
     running = plugins.get_runtime_bridge
-    for module in ("compare_runtimes", "source_runs"):
+    for module in ("compare_results", "source_runs"):
         monkeypatch.setattr(
             f"serde.verification.{module}.get_runtime_bridge",
             lambda name: without if name == "relay" else running(name),
@@ -221,7 +221,7 @@ def test_a_runtime_of_whole_modules_is_given_shorter_ones(tmp_path, monkeypatch)
 
     bridge = tvm_bridge.BRIDGE
     standing_in = type(bridge)(**{**vars(bridge), "prepare": prepare})
-    for module in ("compare_runtimes", "source_runs"):
+    for module in ("compare_results", "source_runs"):
         monkeypatch.setattr(
             f"serde.verification.{module}.get_runtime_bridge", lambda name: standing_in
         )

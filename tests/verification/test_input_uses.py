@@ -11,6 +11,11 @@ CASES = {
     "(float[9] t, int64[4] i) => (y) { y = Gather(t, i) }": 9,
     "(float[9] t, float[4] i) => (y) { j = Cast<to=7>(i) k = Unsqueeze(j, a) y = Gather(t, k) }": 9,
     "(float[9,5] t, int64[4] i) => (y) { y = Gather<axis=1>(t, i) }": 5,
+    "(float[9,5] t, int64[4,1] i) => (y) { y = GatherElements<axis=1>(t, i) }": 5,
+    "(float[9,5] t, int64[4,2] i) => (y) { y = GatherND(t, i) }": 5,
+    "(float[9,5] t, int64[4,1] i) => (y) { y = GatherND(t, i) }": 9,
+    "(float[N,5] t, int64[4,1] i) => (y) { y = GatherND(t, i) }": "N",
+    "(float[N,5] t, int64[4,2] i) => (y) { y = GatherND(t, i) }": 1,
     "(float[9] t, int64[4] i) => (y) { j = Add(i, i) y = Gather(t, j) }": None,
 }
 

@@ -11,7 +11,7 @@ from serde.verification.compare_outputs import HIGHEST, LOWEST, OutputComparison
 
 if TYPE_CHECKING:
     from serde.verification.compare_layers import LayersComparison
-    from serde.verification.compare_runtimes import Verification
+    from serde.verification.compare_results import Verification
 
 MOST_LAYERS = 2000  # rows
 COLUMNS = ("Result", "Type", "Max abs", "Max rel", "Cosine", "Tolerance")

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 
 from serde.api.report.data import SCHEMA, report_suffix, to_json, write_text
-from serde.verification.compare_runtimes import Verification
+from serde.verification.compare_results import Verification
 
 
 @dataclass
