@@ -36,6 +36,7 @@ _PUBLIC = {
     "append_argmax": "serde.api.composition",
     "append_nms": "serde.api.composition",
     "check": "serde.api",
+    "compare": "serde.api.model_comparison",
     "compose": "serde.api.composition",
     "cond": "serde.frontends.control_flow",
     "convert": "serde.api",

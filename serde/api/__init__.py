@@ -158,7 +158,7 @@ def convert(
             run = run_source(
                 source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
                 expected=expected, tolerance=tolerance, from_format=from_format,
-                to_format=into.name, **_for_running(reading),
+                to_format=into.name, replaces=True, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
     with _time_stage(report, Stage("write", os.fspath(target), total), progress):

@@ -7,10 +7,18 @@ from typing import Any
 import click
 
 from serde.cli.context import DONE, FAILED, NOT_COMPARED
-from serde.cli.options import DEBUG, DocumentedCommand, add_option, parse_by_name, with_report
+from serde.cli.options import (
+    DEBUG,
+    DocumentedCommand,
+    add_option,
+    parse_by_name,
+    with_report,
+    with_tolerance,
+)
 from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
+from serde.plugins import format_names
 
 
 @click.command(cls=DocumentedCommand)
@@ -27,6 +35,11 @@ from serde.passes.cut_inputs import parse_spec
 @add_option("--data", metavar="NPZ",
             help="The inputs, by their names in SECOND; random if left out.")  # fmt: skip
 @add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
+@add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
+            help="The format of FIRST, where its content does not tell.")  # fmt: skip
+@add_option("--other-from", "other_format", choices=format_names, metavar="FORMAT",
+            help="The format of SECOND, likewise.")  # fmt: skip
+@with_tolerance
 @add_option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @with_report
 @DEBUG
@@ -39,11 +52,10 @@ def compare(
 
     Exits with 0 where all outputs agree, 1 where one differs, 4 where nothing could be compared.
     """
-    from serde.api.report.comparison_report import ComparisonReport
-    from serde.verification.compare_models import compare_models
+    from serde.api.model_comparison import compare as compare_models
 
-    verification = compare_models(first, second, **options)
-    report = ComparisonReport(first, second, verification)
+    report = compare_models(first, second, **options)
+    verification = report.verification
     if report_path:
         report.save(report_path)
     if as_json:

@@ -82,12 +82,8 @@ def show_verification(verification: Any, err: bool = False) -> None:
 
 def _describe(o: OutputComparison) -> tuple[str, ...]:
     """The parts of the line of an output."""
-    numbers = (
-        f"{o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel {o.max_rel:.3g}, "
-        f"cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: "
-    )
-    verdict = style("pass", "green") if o.passed else style("FAIL", "red")
-    return numbers, verdict, f" ({o.reason})" if o.reason else ""
+    numbers, verdict, reason = o.describe()
+    return numbers, style(verdict, "green" if o.passed else "red"), reason
 
 
 def show_layers(comparison: Any, err: bool = False) -> None:

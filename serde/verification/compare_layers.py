@@ -19,6 +19,7 @@ from serde.verification.compare_outputs import (
     narrow_both,
 )
 from serde.verification.given_arrays import is_sequence
+from serde.verification.match_layers import Match, find_source, match_layers
 from serde.verification.ties import NEAR, are_tied_indices, count_new_rows
 
 Array = np.ndarray[Any, Any]
@@ -33,14 +34,6 @@ class CutModel(NamedTuple):
 
     graph: Graph
     run: Callable[[Sequence[str], Feeds], Sequence[Any]]
-
-
-class Match(NamedTuple):
-    """A layer that two models have: its node in the first, and its value in each."""
-
-    node: Node
-    value: Value
-    other: Value
 
 
 @dataclass
@@ -68,13 +61,15 @@ class LayersComparison:
     """The layers that both models have, in the order of the first.
 
     ``first`` is the place of the first that differs among ``layers``, None where all agree.
-    ``statement`` is why none was compared; ``not_compared`` says what was left out, and why.
+    ``statement`` is why none was compared; ``not_compared`` says what was left out, and why. Where
+    ``outputs_agree`` a layer that differs was rewritten, and is no fault.
     """
 
     layers: list[LayerComparison] = field(default_factory=list)
     first: int | None = None
     statement: str = ""
     not_compared: list[str] = field(default_factory=list)
+    outputs_agree: bool = False
 
     def __str__(self) -> str:
         if self.statement:
@@ -83,7 +78,9 @@ class LayersComparison:
             return f"{len(self.layers)} layers compared: all agree"
         layer, o = self.layers[self.first], self.layers[self.first].outcome
         differing = sum(not x.outcome.passed for x in self.layers)
-        parts = [f"the first layer that differs is {layer}: {o.reason}"]
+        agreeing = "the outputs agree; a layer that was rewritten or rounded is no fault: "
+        what = f"{agreeing if self.outputs_agree else ''}the first layer that differs is"
+        parts = [f"{what} {layer}: {o.reason}"]
         if not np.isnan(o.max_abs):
             parts.append(f"tolerance {o.tolerance:.3g}")
         if o.worst is not None:
@@ -95,19 +92,21 @@ class LayersComparison:
 
 
 def compare_layers(
-    first: CutModel, second: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None = None
-) -> LayersComparison:
+    first: CutModel, second: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None = None,
+    share: float = 0,
+) -> LayersComparison:  # fmt: skip
     """Run both models up to each layer that they have in common, and compare the results.
 
     ``ir`` is the graph of the IR of the first: it says where equals may stand in any order.
+    ``share`` of its largest magnitude is what a layer may differ by at least.
     """
     matches = [*match_layers(first.graph, second.graph)]
     if not matches:
         return LayersComparison(
-            statement="not compared: no value has the same name, and no layer the same recorded "
-            "source, in both models"
+            statement="not compared: no layer has the same recorded source in both models, nor a "
+            "name that is not generated"
         )
-    result, judge = LayersComparison(), _TieJudge(first, feeds, ir, tolerance)
+    result, judge = LayersComparison(), _TieJudge(first, feeds, ir, tolerance, share)
     for part in _divide(matches, feeds, first.graph):
         for match, got, expected in _run_both(first, second, part, feeds, result):
             _enter(result, match, got, expected, judge)
@@ -115,40 +114,6 @@ def compare_layers(
         result.statement = "not compared: " + "; ".join(result.not_compared[:3])
     result.first = next((i for i, x in enumerate(result.layers) if not x.outcome.passed), None)
     return result
-
-
-def match_layers(first: Graph, second: Graph) -> Iterator[Match]:
-    """The layers that two graphs have in common, in the order of the first.
-
-    Results match by name, or else by the layer of the source that is recorded for them.
-    """
-    by_name = {v.name: v for n in second.nodes for v in n.outputs}
-    by_layer = _results_by_layer(second)
-    own = _results_by_layer(first)
-    used: set[Value] = set()
-    for node in first.nodes:
-        for value in node.outputs:
-            keys = [k for k in _layer_names(node) if own.get(k) is value]
-            candidates = (by_name.get(value.name), *(by_layer.get(k) for k in keys))
-            other = next((o for o in candidates if o is not None and o not in used), None)
-            if other is not None and value.name and other.name:
-                used.add(other)
-                yield Match(node, value, other)
-
-
-def _results_by_layer(graph: Graph) -> dict[str, Value]:
-    """The result of each layer: the only output of the last node that came from it."""
-    return {
-        name: node.outputs[0]
-        for node in graph.nodes
-        for name in _layer_names(node)
-        if len(node.outputs) == 1
-    }
-
-
-def _layer_names(node: Node) -> list[str]:
-    names = [node.sources[-1].name] if node.sources else []
-    return [n for n in dict.fromkeys([*names, node.name]) if n]
 
 
 def _divide(matches: Sequence[Match], feeds: Feeds, graph: Graph) -> Iterator[list[Match]]:
@@ -204,11 +169,11 @@ def _enter(
             f"{got.dtype}{list(got.shape)} in the second"
         )
         return
-    outcome = compare(match.other.name, got, expected, tolerance=judge.tolerance)
+    outcome = compare(match.other.name, got, expected, least=judge.share, tolerance=judge.tolerance)
     if not outcome.passed and not judge.accept(name, outcome, got, expected):
         result.not_compared.append(f"{name}: follows equals that stand in another order")
         return
-    source = match.node.sources[-1] if match.node.sources else None
+    source = find_source(match.node)
     op = source.op if source else match.node.op
     layer = (source.name if source else match.node.name) or name
     result.layers.append(
@@ -227,9 +192,10 @@ class _TieJudge:
     """Tells layers in which equals stand in another order, and those that follow them."""
 
     def __init__(
-        self, model: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None
+        self, model: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None, share: float
     ) -> None:
-        self.model, self.feeds, self.ir, self.tolerance = model, feeds, ir, tolerance
+        self.model, self.feeds, self.ir = model, feeds, ir
+        self.tolerance, self.share = tolerance, share
         self.behind = {v.name: v for v in values_behind(ir, SORTS)}
         self.is_reordered = False
 
@@ -238,9 +204,9 @@ class _TieJudge:
         value = self.behind.get(name)
         if value is None:
             return True
-        near = max(NEAR, find_share(expected))
+        near = max(NEAR, find_share(expected), self.share)
         is_tied = count_new_rows(0, [got], [expected], near) is not None or are_tied_indices(
-            self.ir, value, got, expected, self._probe
+            self.ir, value, got, expected, self._probe, self.share
         )
         if is_tied:
             outcome.passed, outcome.reason = True, "equals stand in another order"

@@ -13,6 +13,7 @@ from serde.errors import MissingDependency, UsageError
 from serde.ir.graph import DType, Graph, Shape, Value, show_shape
 from serde.pipeline import Path_, load, save
 from serde.plugins import format_of
+from serde.verification.compare_outputs import Tolerance
 from serde.verification.compare_results import (
     SourceRun,
     Verification,
@@ -23,21 +24,23 @@ from serde.verification.compare_runtimes import run_source
 from serde.verification.random_inputs import SEED
 
 Pairs = Iterable[tuple[Value, Value]]
+COMPARED = frozenset({DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})
 RUN_OPSET = 21  # of a model that runs as ONNX in place of itself
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model, its parameters where they are elsewhere, and shapes of its inputs."""
+    """A model, its parameters and format where they are not to be told, shapes of its inputs."""
 
     path: Path_
     params: Path_ | None = None
     inputs: Mapping[str, Any] | None = None
+    format: str | None = None
     is_copy: bool = False
 
     def load(self, **options: Any) -> Graph:
         """Read it into the IR."""
-        kwargs = {"params": self.params, "inputs": self.inputs, **options}
+        kwargs = {"params": self.params, "inputs": self.inputs, "format": self.format, **options}
         return load(self.path, **{k: v for k, v in kwargs.items() if v is not None})
 
     def copy_as_onnx(self, path: Path) -> ModelFile:
@@ -49,30 +52,17 @@ class ModelFile:
 def compare_models(
     first: Path_, second: Path_, *, params: Path_ | None = None, other_params: Path_ | None = None,
     inputs: Mapping[str, Any] | None = None, data: Any = None, seed: int = SEED,
-    layers: bool = True,
+    layers: bool = True, rtol: float | None = None, atol: float | None = None,
+    from_format: str | None = None, other_format: str | None = None,
 ) -> Verification:  # fmt: skip
-    """Run two models on the same inputs and compare what they compute.
-
-    Each runs in its own framework, or, where that is not installed, as it converts to ONNX, with a
-    note among ``not_compared``. Inputs and outputs are paired by name, or else by place.
-
-    Args:
-        first, second: model files, of any formats.
-        params, other_params: their parameters, where they are not beside them.
-        inputs: shapes of the inputs of the first, where its file leaves them open.
-        data: the inputs, an ``.npz`` path or mapping by the names of the second; seeded random
-            ones otherwise.
-        seed: of the random inputs.
-        layers: whether the layers are compared that both have.
-
-    Raises:
-        UsageError: for models that do not take, or give, as many values of the same shapes.
-    """
-    a, b = ModelFile(first, params, inputs), ModelFile(second, other_params)
+    """Run two models on the same inputs and compare what they compute; see ``serde.compare``."""
+    a, b = ModelFile(first, params, inputs, from_format), ModelFile(
+        second, other_params, format=other_format)  # fmt: skip
+    tolerance = Tolerance.of(rtol, atol)
     notes: list[str] = []
     with TemporaryDirectory() as folder:
         while True:
-            run = _run_first(a, b, data, seed)
+            run = _run_first(a, b, data, seed, tolerance)
             if run.is_missing and not a.is_copy:
                 notes.append(_describe_copy(a))
                 a = a.copy_as_onnx(Path(folder) / "first.onnx")
@@ -87,20 +77,24 @@ def compare_models(
                 b = b.copy_as_onnx(Path(folder) / "second.onnx")
                 continue
             if layers:
-                verification.layers = compare_run_layers(run, b.path, weights=weights)
+                found = compare_run_layers(run, b.path, weights=weights)
+                found.outputs_agree = verification.done and verification.ok
+                verification.layers = found
             verification.not_compared = [*notes, *verification.not_compared]
             return verification
 
 
 def _describe_copy(model: ModelFile) -> str:
-    name = format_of(Path(model.path)).name
+    name = model.format or format_of(Path(model.path)).name
     return (
         f"{os.fspath(model.path)}: what runs {name} models is not installed; it was run as serde "
         "converts it to ONNX"
     )
 
 
-def _run_first(a: ModelFile, b: ModelFile, data: Any, seed: int) -> SourceRun:
+def _run_first(
+    a: ModelFile, b: ModelFile, data: Any, seed: int, tolerance: Tolerance | None
+) -> SourceRun:
     """Run the first model on inputs that both take."""
     source, result = a.load(), b.load()
     pairs = _pair("input", source.inputs, result.inputs)
@@ -115,7 +109,16 @@ def _run_first(a: ModelFile, b: ModelFile, data: Any, seed: int) -> SourceRun:
         outputs=None if outputs == source.outputs else [v.name for v in outputs],
         data=data, seed=seed, inputs=a.inputs,
         input_types=_find_input_types(pairs, zip(outputs, result.outputs, strict=True)),
+        narrowest=_find_narrowest(source, result), tolerance=tolerance, from_format=a.format,
+        to_format=b.format,
     )  # fmt: skip
+
+
+def _find_narrowest(*graphs: Graph) -> DType | None:
+    """The type of fewest bits that any of the models computes in; None where none has floats."""
+    values = (v for g in graphs for v in (*g.inputs, *g.all_values()))
+    types = {v.dtype for v in values if v.dtype is not None and v.dtype.kind == "f"}
+    return min((t for t in types if t in COMPARED), key=lambda t: t.bits, default=None)
 
 
 def _find_input_types(inputs: Pairs, outputs: Pairs) -> Mapping[str, DType] | None:

@@ -86,6 +86,25 @@ class OutputComparison:
         """Whether ``max_abs`` is a difference of integers."""
         return isinstance(self.max_abs, int)
 
+    def describe(self) -> tuple[str, str, str]:
+        """The numbers of its line, the verdict, and the reason."""
+        measures = {"max_abs": self.max_abs, "max_rel": self.max_rel, "cosine": self.cosine,
+                    "tolerance": self.tolerance}  # fmt: skip
+        known = ((n, x) for n, x in measures.items() if not np.isnan(x))
+        numbers = ", ".join(f"{n} {show_measure(x, '.8f' if n == 'cosine' else '.3g')}"
+                            for n, x in known)  # fmt: skip
+        head = f"{self.name} {self.dtype}{list(self.shape)}: {numbers}{': ' if numbers else ''}"
+        reason = f" ({self.reason})" if self.reason else ""
+        return head, "pass" if self.passed else "FAIL", reason
+
+    def __str__(self) -> str:
+        return "".join(self.describe())
+
+
+def show_measure(number: float | int, form: str = ".3g") -> str:
+    """A measure, short; a difference of integers whole."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:{form}}"
+
 
 def compare_values(
     name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1,

@@ -58,6 +58,14 @@ class Verification:
         self.statement = change(self.statement)
         self.not_compared = [*map(change, self.not_compared)]
 
+    def __str__(self) -> str:
+        if not self.done:
+            return self.statement
+        lines = [f"against {self.source}, {self.inputs}:", *(f"  {o}" for o in self.outputs)]
+        if self.layers is not None:
+            lines.append(f"layers: {str(self.layers).removeprefix(NOT_COMPARED)}")
+        return "\n".join([*lines, *(f"{NOT_COMPARED}{line}" for line in self.not_compared)])
+
 
 @dataclass
 class SourceRun:
@@ -89,6 +97,7 @@ class SourceRun:
     tolerance: Tolerance | None = None
     is_narrow: bool = False
     is_mixed: bool = False
+    is_rounded: bool = False
 
 
 class Clock:
@@ -267,7 +276,7 @@ def compare_run_layers(
 
     source = CutModel(model.read(), lambda names, feeds: model.cut(names).run(feeds))
     return compare_layers(
-        source, CutModel(own, run_result), run.sets[0].feeds, run.ir, run.tolerance
+        source, CutModel(own, run_result), run.sets[0].feeds, run.ir, run.tolerance, run.share
     )
 
 

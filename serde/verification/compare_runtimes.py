@@ -20,7 +20,7 @@ from serde.pipeline import load
 from serde.plugins import read_classes
 from serde.plugins.keywords import with_options
 from serde.verification.baked_batch import NotComparable
-from serde.verification.compare_outputs import Tolerance
+from serde.verification.compare_outputs import FLOAT32_TOLERANCE, TOLERANCE, Tolerance
 from serde.verification.compare_results import (
     NOT_COMPARED,
     Clock,
@@ -125,6 +125,8 @@ def run_source(
     reading: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
     input_types: Mapping[str, DType] | None = None,
+    narrowest: DType | None = None,
+    replaces: bool = False,
     tolerance: Tolerance | None = None,
     from_format: str | None = None,
     to_format: str | None = None,
@@ -133,6 +135,8 @@ def run_source(
 
     ``inputs`` and ``reading`` are what the source was read with. ``input_types`` are those of the
     source's inputs where the result has others; they are not None where any number differs in type.
+    ``narrowest`` is the type of fewest bits that either computes in. ``replaces`` where the result
+    is written to where the source is.
 
     Where it cannot be run, the reason is kept for ``compare_result``.
     """
@@ -143,6 +147,9 @@ def run_source(
         graph, ir, origin, is_narrow=bool(options.get("fp16")), is_mixed=input_types is not None,
         format=to_format, tolerance=tolerance,
     )  # fmt: skip
+    if narrowest is not None:
+        run.share = TOLERANCE.get(narrowest, FLOAT32_TOLERANCE)
+        run.is_rounded = narrowest.bits <= 16
     make_sets = _choose_sets(run, precision_of(options), seed, input_types)
     if data is None:
         ahead = draw_inputs(graph, ir, seed)
@@ -158,7 +165,7 @@ def run_source(
         run.model = SourceModel(source, params, outputs, rename, options, inputs, from_format)
         if input_types:
             run.model.narrow_inputs = {n: t.numpy for n, t in input_types.items()}
-        run.is_replaced = _is_same_file(source, target)
+        run.is_replaced = replaces and _is_same_file(source, target)
         if run.is_replaced:
             for setting in run.model.settings:
                 run.model.prepare(setting)
@@ -182,10 +189,7 @@ def _choose_sets(
     run: SourceRun, kind: str, seed: int, input_types: Mapping[str, DType] | None
 ) -> MakeSets:
     """A function of normal inputs that makes all sets of them, as numbers of source and result."""
-    is_rounded = run.is_narrow or run.is_mixed
-    choose = narrow_input_sets if is_rounded else input_sets
-    if run.is_mixed:
-        run.share = PRECISION["fp16"]
+    choose = narrow_input_sets if run.is_narrow or run.is_rounded else input_sets
     if kind in PRECISION:
         run.share = PRECISION[kind]
         run.not_compared.append("inputs that are not normal: in fewer bits they overflow")

@@ -12,6 +12,7 @@ from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.spec.traits import SORTS
 from serde.verification.compare_outputs import (
+    FLOAT32_TOLERANCE,
     OutputComparison,
     Tolerance,
     compare_values,
@@ -75,6 +76,7 @@ class Judge:
         self.is_replaced = is_replaced  # and the source's file cannot be read again
         self.resume = resume  # runs the result from values in its middle
         self.share, self.tolerance = share, tolerance
+        self.is_half = share > FLOAT32_TOLERANCE  # whether float16 is computed in
         self.model, self.ir, self.probe = model, ir, probe
         self._noted: dict[str, list[str]] = {}
         self._results: dict[tuple[str, str, Move | None], Sequence[Any] | None] = {}
@@ -122,7 +124,7 @@ class Judge:
             )
         if rows is not None or (sorts and self._is_tied(at, inputs, got, expected)):
             return _pass(diffs, "equals stand in another order")
-        if self.share and sorts and self._is_unstable(at, inputs, diffs, expected[at], sorts):
+        if self.is_half and sorts and self._is_unstable(at, inputs, diffs, expected[at], sorts):
             self._note(
                 f"{value.name}: the source itself sorts otherwise when its inputs change in the "
                 "last digits of float16"
@@ -272,7 +274,7 @@ class Judge:
         expected: Any,
         sorts: bool,
     ) -> bool:
-        step = HALF_STEP if self.share else 0
+        step = HALF_STEP if self.is_half else 0
         for units in LAST_DIGITS_SORTED if sorts and not step else (LAST_DIGITS,):
             moved = self._result(inputs, "", Move(units, sorts, step))
             if moved is None:

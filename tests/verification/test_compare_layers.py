@@ -225,8 +225,8 @@ def test_a_runtime_of_whole_modules_is_given_shorter_ones(tmp_path, monkeypatch)
         monkeypatch.setattr(
             f"serde.verification.{module}.get_runtime_bridge", lambda name: standing_in
         )
-    check = compare_models(tmp_path / "d.relay", tmp_path / "d.relay")
-    assert check.layers.statement.startswith("not compared: the result has replaced its source")
+    check = compare_models(tmp_path / "d.relay", tmp_path / "d.relay")  # nothing is replaced
+    assert check.ok and check.layers.first is None and len(check.layers.layers) >= 12
     shutil.copy(tmp_path / "d.relay", tmp_path / "e.relay")
     shutil.copy(tmp_path / "d.params", tmp_path / "e.params")
     check = compare_models(tmp_path / "d.relay", tmp_path / "e.relay")

@@ -8,7 +8,7 @@ import pytest
 from onnx.numpy_helper import from_array
 
 import serde
-from serde.errors import UsageError
+from serde.errors import SerdeError, UsageError
 from serde.verification.compare_models import compare_models
 from tests.onnx_live import model_of
 
@@ -57,3 +57,65 @@ def test_given_data_are_made_both_types(models):
 def test_other_kinds_are_refused(models):
     with pytest.raises(UsageError, match="'c' is int64 in the first model and bool in the second"):
         compare_models(models["float32"], models["bool"])
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """A model in float64, float32 and float16, and with float16 between ends of float32."""
+    weights = np.random.default_rng(1).standard_normal((16, 16))
+    text = "g ({0}[N,16] x) => ({0}[N,16] y) {{ a = MatMul(x, w) b = Tanh(a) y = MatMul(b, w) }}"
+    paths = {}
+    for name, kind in (("double", np.float64), ("float", np.float32), ("float16", np.float16)):
+        model = model_of(text.format(name), opset=18, ir_version=8)
+        model.graph.initializer.append(from_array(weights.astype(kind), "w"))
+        onnx.save(model, paths.setdefault(name, tmp_path / f"{name}.onnx"))
+    serde.convert(paths["float"], paths.setdefault("inside", tmp_path / "i.onnx"), fp16=True)
+    return paths
+
+
+@pytest.mark.parametrize("first", ["double", "float", "float16", "inside"])
+@pytest.mark.parametrize("second", ["double", "float", "float16", "inside"])
+def test_the_tolerance_is_that_of_the_type_of_fewer_bits(first, second, deep):
+    found = serde.compare(deep[first], deep[second])
+    assert found.done and found.ok and found.layers.first is None
+    halves = {first, second} & {"float16", "inside"}
+    share = 2e-2 if halves else 1e-6 if {first, second} == {"double"} else 1e-4
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 16))
+    scale = np.abs(np.tanh(x @ _weights(deep)) @ _weights(deep)).max()
+    assert found.outputs[0].tolerance == pytest.approx(share * scale, rel=0.02)
+
+
+def _weights(paths):
+    return onnx.numpy_helper.to_array(onnx.load(paths["double"]).graph.initializer[0])
+
+
+def test_it_is_printed_and_shown(deep, tmp_path):
+    found = serde.compare(deep["float"], deep["float16"], layers=True)
+    lines = str(found).splitlines()
+    assert lines[0] == f"{deep['float']} and {deep['float16']}"
+    assert lines[2].startswith("  y float16[2, 16]: max_abs ") and lines[2].endswith(": pass")
+    assert lines[3] == "layers: 3 layers compared: all agree"
+    assert "<iframe" in found._repr_html_() and "MatMul" in found.to_html()
+    found.save(tmp_path / "c.html")
+    assert serde.compare(deep["float"], deep["float16"], layers=False).layers is None
+
+
+def test_integers_are_printed_as_integers(tmp_path):
+    for name, op in (("a", "Add"), ("b", "Sub")):
+        text = f"g (int64[3] x) => (int64[3] y) <int64 k = {{1000}}> {{ y = {op}(x, k) }}"
+        onnx.save(model_of(text, 18, 8), tmp_path / f"{name}.onnx")
+    found = serde.compare(tmp_path / "a.onnx", tmp_path / "b.onnx")
+    assert not found.ok and "nan" not in str(found)
+    assert "max_abs 2,000" in str(found) and "not equal: 3 of 3 elements" in str(found)
+    assert ">2,000</td>" in found.to_html()
+
+
+def test_formats_are_named(tmp_path):
+    for name in ("a-symbol.json", "b-symbol.json"):
+        text = "g (float[3] x) => (float[3] y) { y = Relu(x) }"
+        (tmp_path / name).write_bytes(model_of(text, 18, 8).SerializeToString())
+    names = {"from_format": "onnx", "other_format": "onnx"}
+    assert serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json", **names).ok
+    with pytest.raises(SerdeError, match="say which with --from"):
+        serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json")

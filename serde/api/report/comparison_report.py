@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from serde.api.report.data import SCHEMA, report_suffix, to_json, write_text
-from serde.verification.compare_results import Verification
+
+if TYPE_CHECKING:
+    from serde.verification.compare_layers import LayersComparison
+    from serde.verification.compare_outputs import OutputComparison
+    from serde.verification.compare_results import Verification
 
 
 @dataclass
@@ -17,6 +22,35 @@ class ComparisonReport:
     first: str
     second: str
     verification: Verification
+
+    @property
+    def ok(self) -> bool:
+        """Whether no output differs; look at ``done`` for whether any was compared."""
+        return self.verification.ok
+
+    @property
+    def done(self) -> bool:
+        """Whether outputs were compared."""
+        return self.verification.done
+
+    @property
+    def outputs(self) -> list[OutputComparison]:
+        """The outputs, compared."""
+        return self.verification.outputs
+
+    @property
+    def layers(self) -> LayersComparison | None:
+        """The layers that both models have, compared, if they were asked for."""
+        return self.verification.layers
+
+    def __str__(self) -> str:
+        return f"{self.first} and {self.second}\n{self.verification}"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, as a notebook shows it."""
+        from serde.api.report.page import render_frame
+
+        return render_frame(self.to_html())
 
     def to_json(self) -> str:
         """The comparison as JSON text, ``verification`` as in the report of a conversion."""

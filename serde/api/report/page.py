@@ -112,6 +112,8 @@ def make_list(lines: Iterable[str]) -> str:
     return f'<ul class="notes">{items}</ul>' if items else ""
 
 
-def show_number(number: float | None) -> str:
-    """A measure, short; a dash for none."""
-    return "–" if number is None or math.isnan(number) else f"{number:.3g}"
+def show_number(number: float | int | None) -> str:
+    """A measure, short, an integer whole; a dash for none."""
+    if number is None or math.isnan(number):
+        return "–"
+    return f"{number:,}" if isinstance(number, int) else f"{number:.3g}"

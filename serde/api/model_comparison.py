@@ -1,0 +1,53 @@
+"""Any two models, compared from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from serde.api.report.comparison_report import ComparisonReport
+from serde.io.command_files import within_command
+from serde.pipeline import Path_
+
+
+@within_command()
+def compare(
+    first: Path_, second: Path_, *, layers: bool = True, params: Any = None,
+    other_params: Any = None, inputs: Mapping[str, Any] | None = None, data: Any = None,
+    seed: int = 0, rtol: float | None = None, atol: float | None = None,
+    from_format: str | None = None, other_format: str | None = None,
+) -> ComparisonReport:  # fmt: skip
+    """Run two model files, of any formats, on the same inputs and compare what they compute.
+
+    Each runs in its own framework, or, where that is not installed, as it converts to ONNX, with a
+    note among ``not_compared``. Inputs and outputs are paired by name, or else by place. Models
+    that compute in other types are each fed their own, and compared with the tolerance of the one
+    of fewer bits.
+
+    Args:
+        first, second: model files.
+        layers: whether the layers are compared that both have.
+        params, other_params: their parameters, where they are not beside them.
+        inputs: shapes of the inputs of the first, where its file leaves them open.
+        data: the inputs, an ``.npz`` path or mapping by the names of the second; seeded random
+            ones otherwise.
+        seed: of the random inputs.
+        rtol, atol: what an element may differ by, ``atol + rtol * |expected|``; if left out, a
+            share of the output's largest number.
+        from_format, other_format: of the first and the second, where their content does not tell.
+
+    Returns:
+        A comparison to print, to ``save`` as a page, or to look at: ``ok``, ``outputs``,
+        ``layers``.
+
+    Raises:
+        UsageError: for models that do not take, or give, as many values of the same shapes.
+    """
+    from serde.verification.compare_models import compare_models
+
+    verification = compare_models(
+        first, second, params=params, other_params=other_params, inputs=inputs, data=data,
+        seed=seed, layers=layers, rtol=rtol, atol=atol, from_format=from_format,
+        other_format=other_format,
+    )  # fmt: skip
+    return ComparisonReport(str(first), str(second), verification)
