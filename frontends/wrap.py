@@ -16,10 +16,11 @@ from serde.io.user_code import refuse_exits
 from serde.ir.graph import Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.join_graphs import join_graphs
+from serde.passes.name_apart import name_outputs
 from serde.pipeline import load
 from serde.plugins.keywords import with_options
 
-from .numpy import trace
+from .numpy.tracing import record
 
 Function = Callable[..., Any]
 
@@ -104,8 +105,11 @@ def _prepend(graph: Graph, function: Function, inputs: Mapping[str, Any]) -> Gra
             raise UsageError(
                 f"the model has no input {name!r}: give the shape of this input of pre"
             )
-    code = trace(function, **specs)
-    return join_graphs(code, graph, _connect(code.outputs, graph.inputs, "pre returns"))
+    code, names = record(function, **specs)
+    links = _connect(names, code.outputs, graph.inputs)
+    joined = join_graphs(code, graph, links)
+    left = [n for n, v in zip(names, code.outputs, strict=True) if v.name not in links]
+    return name_outputs(joined, joined.outputs[len(graph.outputs) :], left)
 
 
 def _append(graph: Graph, function: Function) -> Graph:
@@ -117,16 +121,22 @@ def _append(graph: Graph, function: Function) -> Graph:
         values = graph.outputs
         if len(names) != len(values):
             raise UsageError(f"post takes {', '.join(names)}; the outputs are {', '.join(own)}")
-    code = trace(function, *map(_spec, values))
+    code, titles = record(function, *map(_spec, values))
     links = {v.name: i.name for v, i in zip(values, code.inputs, strict=True)}
-    return join_graphs(graph, code, links)
+    joined = join_graphs(graph, code, links)
+    return name_outputs(joined, joined.outputs[: len(titles)], titles)
 
 
-def _connect(outputs: Sequence[Value], inputs: Sequence[Value], what: str) -> dict[str, str]:
-    """Results to inputs, by name where the names are those of inputs, else in order."""
-    names, expected = [v.name for v in outputs], [v.name for v in inputs]
+def _connect(
+    names: Sequence[str], outputs: Sequence[Value], inputs: Sequence[Value]
+) -> dict[str, str]:
+    """Results of pre to inputs, by name where the names are those of inputs, else in order."""
+    expected = [v.name for v in inputs]
     if set(names) & set(expected):
-        return {n: n for n in names if n in expected}
+        pairs = zip(names, outputs, strict=True)
+        return {v.name: name for name, v in pairs if name in expected}
     if len(names) != len(expected):
-        raise UsageError(f"{what} {', '.join(names)}; the model's inputs are {', '.join(expected)}")
-    return dict(zip(names, expected, strict=True))
+        raise UsageError(
+            f"pre returns {', '.join(names)}; the model's inputs are {', '.join(expected)}"
+        )
+    return {v.name: name for v, name in zip(outputs, expected, strict=True)}

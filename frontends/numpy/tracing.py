@@ -13,21 +13,21 @@ from serde.errors import ConversionError, SerdeError, UsageError
 from serde.io.gc_pause import pause_collector
 from serde.io.user_code import refuse_exits
 from serde.ir.builder import ensure_distinct_outputs
-from serde.ir.graph import DType, Graph, Value
+from serde.ir.graph import DType, Graph
 from serde.passes import tidy
 from serde.passes.cut_inputs import spec_of
+from serde.passes.name_apart import name_outputs
 from serde.spec.verify import check
 
 from .array import TracedArray, as_array
 from .environment import bind_names
-from .kernels import TraceBuilder
 from .number import TracedNumber
 from .recorder import Recorder, TraceError, line_of, refuse
 
 DEFAULT = "output"
+Traced = tuple[Graph, list[str]]
 
 
-@pause_collector()
 def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> Graph:
     """Run ``function`` once on traced arrays; return the graph of what it computed.
 
@@ -39,12 +39,23 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
 
     Returns:
         A graph of the IR. Its inputs have the names of the parameters, its outputs those of the
-        dict, else ``output`` or ``output_0``, ``output_1``, … Each node's source is the line of
-        the user's code.
+        dict, else ``output`` or ``output_0``, ``output_1``, … Where the dict has the name of a
+        parameter, ``x``, the input is called ``x_in``. Each node's source is the line of the
+        user's code.
 
     Raises:
         TraceError: for what no graph can hold, with the function and the user's line. What
             NumPy raises for the shapes and types, the traced functions raise too.
+    """
+    graph, names = record(function, *specs, **named_specs)
+    return name_outputs(graph, graph.outputs, names)
+
+
+@pause_collector()
+def record(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> Traced:
+    """The graph of a function and the names of its results, which the graph's outputs lack.
+
+    Arguments are those of ``trace``. A name of the function's own may be that of a parameter.
     """
     rec = Recorder(getattr(function, "__name__", "") or "trace")
     names = _parameter_names(function, len(specs))
@@ -54,10 +65,17 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
     inputs = {name: _declare(rec, name, spec) for name, spec in all_specs.items()}
     with refuse_exits(), bind_names(rec, [function]), _name_lines():
         result = function(*(inputs[n] for n in names), **{n: inputs[n] for n in named_specs})
-        outputs = {name: as_array(x, rec) for name, x in flatten_result(result)}
-    if not outputs:
+        results = [(name, as_array(x, rec)) for name, x in flatten_result(result)]
+    if not results:
         raise UsageError("the function returns no array")
-    return _build(rec, {name: x.value for name, x in outputs.items()})
+    titles = [name for name, _ in results]
+    if twice := sorted({name for name in titles if titles.count(name) > 1}):
+        raise UsageError(f"two results are called {twice[0]!r}: give each a name of its own")
+    if not isinstance(result, Mapping):  # parameters keep their names
+        titles = [rec.g.names.fresh(name) if name in inputs else name for name in titles]
+    graph = tidy(rec.g.build(ensure_distinct_outputs(rec.g, [x.value for _, x in results])))
+    check(graph)
+    return graph, titles
 
 
 @contextmanager
@@ -73,31 +91,6 @@ def _name_lines() -> Iterator[None]:
         if len(error.args) == 1 and error.args[0] == str(error):
             error.args = (f"{error.args[0]} ({line_of(error)})",)
         raise
-
-
-def _build(rec: Recorder, outputs: Mapping[str, Value]) -> Graph:
-    g = rec.g
-    values = ensure_distinct_outputs(g, outputs.values())
-    holders = {v.name: v for v in _all_values(g)}
-    for name, value in zip(outputs, values, strict=True):
-        holder = holders.get(name, value)
-        if holder is not value:
-            if holder in g.inputs:
-                name = g.names.fresh(name)
-            else:
-                g.names.relabel(holder, g.names.fresh(f"{name}_inner"))
-                holders[holder.name] = holder
-        g.names.relabel(value, name)
-        holders[name] = value
-    graph = tidy(g.build(values))
-    check(graph)
-    return graph
-
-
-def _all_values(g: TraceBuilder) -> Iterator[Value]:
-    yield from g.inputs
-    for node in g.nodes:
-        yield from node.outputs
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:

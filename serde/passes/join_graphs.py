@@ -13,6 +13,7 @@ from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.ir.printer import show_value
 from serde.ir.replace_uses import replace_values
 from serde.passes import tidy
+from serde.passes.name_apart import name_outputs
 from serde.rewrite.clone import clone_graph
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
@@ -293,7 +294,6 @@ def _append(
     g = OnnxBuilder(name)
     inputs = [g.input(f"{v.name}_in", v.dtype, v.shape) for v in values]
     output = emit(g, inputs)
-    g.names.relabel(output, name)
     links = [(v.name, i.name) for v, i in zip(values, inputs, strict=True)]
     joined = join_graphs(graph, g.build([output]), links, keep)
-    return replace(joined, name=graph.name)
+    return replace(name_outputs(joined, joined.outputs[:1], [name]), name=graph.name)

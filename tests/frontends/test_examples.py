@@ -140,8 +140,8 @@ def test_beam_search_step_in_one_file(tmp_path):
     serde.save(serde.compose(net, step, {net.outputs[0].name: "logits"}), tmp_path / "whole.onnx")
     serde.save(net, tmp_path / "net.onnx")
     for rows, beams in ((2, 3), (1, 5)):
-        feeds = {"scores": floats(rows, beams), "state": floats(rows, beams, 6)}
+        feeds = {"scores_in": floats(rows, beams), "state": floats(rows, beams, 6)}
         (logits,) = runtime.run(tmp_path / "net.onnx", {"state": feeds["state"]})
         np.testing.assert_allclose(logits, feeds["state"] @ weight.T + bias, atol=1e-5)
         outputs = runtime.run(tmp_path / "whole.onnx", feeds)
-        assert_close(outputs, speech.step_beam(feeds["scores"], logits))
+        assert_close(outputs, speech.step_beam(feeds["scores_in"], logits))

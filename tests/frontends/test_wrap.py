@@ -12,6 +12,7 @@ import serde
 from serde.bridges import onnxruntime as runtime
 from serde.cli.commands import main
 from serde.errors import UsageError
+from tests.onnx_live import ir_of
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 RNG = np.random.default_rng(4)
@@ -141,3 +142,57 @@ def test_ends_of_detectors(tmp_path):
 def test_places_of_functions(place):
     with pytest.raises(UsageError):
         serde.wrap(serde.trace(lambda x: x, (3,)), place)
+
+
+class TestNames:
+    """Names of the user's dicts are kept, whatever else has them."""
+
+    BODY = "g (float[N,3] x) => (float[N,3] y) { t = Relu(x)\n y = Tanh(t) }"
+    X = RNG.standard_normal((2, 3)).astype(np.float32)
+
+    @pytest.mark.parametrize("name", ["y", "t", "x", "new", "Mul", "const", "y_in"])
+    def test_of_post(self, tmp_path, name):
+        graph = serde.wrap(ir_of(self.BODY), post=lambda y: {name: y * 2, "kept": y})
+        assert [v.name for v in graph.outputs] == [name, "kept"]
+        (fed,) = (v.name for v in graph.inputs)
+        assert fed == ("x_in" if name == "x" else "x")
+        outputs = run(graph, tmp_path, **{fed: self.X})
+        np.testing.assert_allclose(outputs[name], np.tanh(np.maximum(self.X, 0)) * 2, rtol=1e-5)
+        np.testing.assert_allclose(outputs["kept"] * 2, outputs[name], rtol=1e-6)
+
+    @pytest.mark.parametrize("name", ["x", "t", "raw"])
+    def test_of_pre(self, tmp_path, name):
+        scope = {}
+        exec(f"def pre({name}): return {{'x': {name} - 1, 'more': {name} * 3}}", scope)
+        graph = serde.wrap(ir_of(self.BODY), scope["pre"], inputs={name: (2, 3)})
+        assert [v.name for v in graph.inputs] == [name]
+        assert [v.name for v in graph.outputs] == ["y", "more"]
+        outputs = run(graph, tmp_path, **{name: self.X})
+        np.testing.assert_allclose(outputs["y"], np.tanh(np.maximum(self.X - 1, 0)), rtol=1e-5)
+        np.testing.assert_allclose(outputs["more"], self.X * 3, rtol=1e-6)
+
+    def test_of_traced_code(self, tmp_path):
+        def swap(x, y):
+            a = x * 2
+            return {"y": a, "x": y + a, "Mul": a - 3, "const": a + 3}
+
+        graph = serde.trace(swap, (2, 3), (2, 3))
+        assert [v.name for v in graph.inputs] == ["x_in", "y_in"]
+        outputs = run(graph, tmp_path, x_in=self.X, y_in=self.X + 1)
+        assert list(outputs) == ["y", "x", "Mul", "const"]
+        np.testing.assert_allclose(outputs["x"], self.X * 3 + 1, rtol=1e-6)
+        assert len(graph.notes) == 2 and "'x' is called 'x_in'" in " ".join(graph.notes)
+
+    def test_parameters_keep_theirs_where_results_have_none(self):
+        graph = serde.trace(lambda output: output * 2, (2,))
+        assert [v.name for v in graph.inputs] == ["output"]
+        assert [v.name for v in graph.outputs] == ["output_1"]
+
+    def test_two_results_of_one_name_are_refused(self):
+        with pytest.raises(UsageError, match="two results are called 'a_b'"):
+            serde.trace(lambda x: {"a_b": x, "a": {"b": x + 1}}, (2,))
+
+    def test_appended_operators(self):
+        for name in ("x", "t", "y"):
+            graph = serde.append_argmax(ir_of(self.BODY), "y", name=name)
+            assert [v.name for v in graph.outputs] == [name]

@@ -8,7 +8,7 @@ import pytest
 
 import serde
 from serde.ir.graph import DType, Graph, Node, Value
-from serde.passes.name_apart import name_apart
+from serde.passes.name_apart import name_apart, name_outputs
 from tests.onnx_live import model_of, run_model
 
 F32 = DType.FLOAT32
@@ -56,3 +56,19 @@ def test_float16_of_a_model_with_such_names(tmp_path, name):
         assert [v.name for v in before] == [v.name for v in after]
     feeds = {model.graph.input[0].name: np.ones((2, 4), np.float32)}
     np.testing.assert_allclose(run_model(done, feeds)[0], run_model(model, feeds)[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "outputs", "inside", "notes"),
+    [("new", ["x"], ["new", "z"], ["t"], 0), ("t", ["x"], ["t", "z"], ["t_1"], 0),
+     ("x", ["x_in"], ["x", "z"], ["t"], 1), ("z", ["x"], ["z", "z_1"], ["t"], 1),
+     ("y", ["x"], ["y", "z"], ["t"], 0)],
+)  # fmt: skip
+def test_names_that_a_user_gives_outputs_win(name, inputs, outputs, inside, notes):
+    x, t, y, z = (Value(n, F32, (2,)) for n in "xtyz")
+    nodes = Node("Exp", (x,), (t,)), Node("Neg", (t,), (y,)), Node("Abs", (t,), (z,))
+    done = name_outputs(Graph("g", (x,), (y, z), nodes), [y], [name])
+    assert [v.name for v in done.inputs] == inputs
+    assert [v.name for v in done.outputs] == outputs
+    assert [n.outputs[0].name for n in done.nodes] == [*inside, *outputs]
+    assert len(done.notes) == notes
