@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.cli.options import RenamingCommand, add_option, give, parse_by_name
+from serde.cli.options import DocumentedCommand, add_option, give, parse_by_name
 from serde.cli.printing import print_line, print_lines
 from serde.ir.weights import show_size
 from serde.passes.cut_inputs import parse_spec
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from serde.api.bench import Benchmark, Measurement
 
 
-@click.command(cls=RenamingCommand)
+@click.command(cls=DocumentedCommand)
 @click.argument("models", nargs=-1, required=True)
 @add_option("--data", metavar="NPZ",
             help="The inputs, by their names in the first model; random if left out.")  # fmt: skip

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from serde.cli.options import RenamingCommand, add_option, add_read_options, claim_output, give
+from serde.cli.options import DocumentedCommand, add_option, add_read_options, claim_output, give
 from serde.cli.printing import print_line
 from serde.errors import UsageError
 
 
-@click.command(cls=RenamingCommand)
+@click.command(cls=DocumentedCommand)
 @click.argument("source")
 @add_option("-o", "--output", "target", metavar="FILE",
             help="The page to write; one in a temporary folder if left out.")  # fmt: skip
