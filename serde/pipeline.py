@@ -61,7 +61,7 @@ from serde.plugins import (
     write_classes,
 )
 from serde.plugins.keywords import with_options
-from serde.plugins.options import HUB, Option, list_options, merge_options
+from serde.plugins.options import HUB, Option, ReadOptions, list_options, merge_options
 from serde.spec.verify import check as check_graph
 
 Path_ = str | os.PathLike[str]
@@ -96,73 +96,75 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
 @refuse_exits()
 @pause_collector()
 def raise_to_ir(
-    fmt: Format, graph: Graph, options: Mapping[str, Any], defaults: Collection[str] = ()
+    fmt: Format, graph: Graph, values: Mapping[str, Any], defaults: Collection[str] = ()
 ) -> Graph:
     """Rewrite a graph of a format's vocabulary, as ``decode`` reads it, into the IR.
 
-    ``defaults`` are options that the caller did not give: nothing is said where they do nothing.
+    ``values`` are those of the options to read with, ``defaults`` the options that the caller did
+    not give: nothing is said where they do nothing.
     """
+    options = ReadOptions(values)
 
     def apply(option: str, before: Graph, after: Graph) -> Graph:
         return after if option in defaults else note_no_effect(option, before, after)
 
-    graph = set_inputs(with_inputs(graph, options.get("inputs")), options.get("set_inputs"))
-    names, sizes = size_names(graph), options.get("static") or {}
-    graph = cut(graph, options.get("outputs"))
-    if options.get("cut_inputs"):
+    graph = set_inputs(with_inputs(graph, options.inputs), options.set_inputs)
+    names, sizes = size_names(graph), options.static or {}
+    graph = cut(graph, options.outputs)
+    if options.cut_inputs:
         graph = begin_at_values(fmt, graph, options, apply)
         sizes = {n: size for n, size in sizes.items() if n not in names}
     else:
         graph = raise_vocabulary(fmt, graph, options)
-    if options.get("dequantize"):
+    if options.dequantize:
         graph = apply("dequantize", graph, dequantize(graph))
-    if "rebatch" in options:
-        rebatched = rebatch(fix_batch(graph, options["rebatch"]), options["rebatch"])
+    if options.rebatch is not None:
+        rebatched = rebatch(fix_batch(graph, options.rebatch), options.rebatch)
         graph = apply("rebatch", graph, rebatched)
     if sizes:
         graph = apply("static", graph, fix_dimensions(graph, sizes, names))
-    if not options.get("fp16") and options.keys() & {"fp16_keep", "fp16_io"}:
-        raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
-    if options.get("fp32"):
+    if not options.fp16 and options.values.keys() & {"fp16_keep", "fp16_io"}:
+        raise UsageError("--fp16-keep and --fp16-io say how to convert to float16: give --fp16 too")
+    if options.fp32:
         graph = to_float32(without_functions(graph))
     graph = tidy(graph)
     if dimension_names(graph):
-        graph = settle_fixed_sizes(graph, without_functions(graph), options.get("inputs"))
-    if options.get("fold_batchnorm"):
+        graph = settle_fixed_sizes(graph, without_functions(graph), options.inputs)
+    if options.fold_batchnorm:
         plain = drop_neutral(graph)
         graph = apply("fold_batchnorm", plain, merge_factors(fold_batchnorm(plain)))
-    if options.get("fp16") or options.get("weights"):
+    if options.fp16 or options.weights:
         graph = change_precision(without_functions(graph), options)
     graph = name_apart(graph)
     check_graph(graph)
-    if options.get("copy"):
+    if options.copy:
         copy_weights(graph)
     return graph
 
 
-def raise_vocabulary(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
+def raise_vocabulary(fmt: Format, graph: Graph, options: ReadOptions) -> Graph:
     """The graph in the operators of the IR; without functions where options look into them."""
-    read_options = select_options(fmt, "to_ir", with_plugin_rules(fmt, options))
+    read_options = select_options(fmt, "to_ir", with_plugin_rules(fmt, options.values))
     graph = fmt.to_ir(graph, **read_options)
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
-    if untyped or options.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
+    if untyped or options.values.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
         graph = without_functions(graph)
     return graph
 
 
 def begin_at_values(
-    fmt: Format, source: Graph, options: Mapping[str, Any], apply: Callable[..., Graph]
+    fmt: Format, source: Graph, options: ReadOptions, apply: Callable[..., Graph]
 ) -> Graph:
     """The IR of what follows the values that ``cut_inputs`` names.
 
     Where the IR has lost one of them, to be folded or simplified, the source is cut: with the
     types of these values in the IR of the whole, whose results they are as well.
     """
-    names = options["cut_inputs"]
+    names = options.cut_inputs
 
     def fix_sizes(graph: Graph) -> Graph:
         known = size_names(graph)
-        sizes = {n: size for n, size in (options.get("static") or {}).items() if n in known}
+        sizes = {n: size for n, size in (options.static or {}).items() if n in known}
         return fix_dimensions(graph, sizes) if sizes else graph
 
     graph = fix_sizes(raise_vocabulary(fmt, source, options))
@@ -182,21 +184,20 @@ def note_no_effect(option: str, before: Graph, after: Graph) -> Graph:
     """``after``, with a note where an option left ``before`` as it was and nothing tells why."""
     if len(after.notes) > len(before.notes) or not is_same_graph(before, after):
         return after
-    note = f"{option} had no effect: the model has nothing that it would change"
+    flag = list_options(ReadOptions)[option].all_flags[0]
+    note = f"{flag} had no effect: the model has nothing that it would change"
     return replace(after, notes=(*after.notes, note))
 
 
-def change_precision(graph: Graph, options: Mapping[str, Any]) -> Graph:
+def change_precision(graph: Graph, options: ReadOptions) -> Graph:
     """Weights, or weights and arithmetic, in fewer bits."""
-    if options.get("fp16") and options.get("fp32"):
-        raise UsageError("fp16 and fp32 exclude each other: leave out one")
-    if not options.get("fp16"):
-        return compress_weights(graph, options["weights"])
-    if options.get("weights"):
-        raise UsageError("fp16 is of all weights: leave out weights, or fp16")
-    return to_float16(
-        unfold_shared(graph), options.get("fp16_keep") or (), bool(options.get("fp16_io"))
-    )
+    if options.fp16 and options.fp32:
+        raise UsageError("--fp16 and --fp32 exclude each other: leave out one")
+    if not options.fp16:
+        return compress_weights(graph, options.weights)
+    if options.weights:
+        raise UsageError("--fp16 is of all weights: leave out --weights, or --fp16")
+    return to_float16(unfold_shared(graph), options.fp16_keep or (), bool(options.fp16_io))
 
 
 @with_options(read_classes)

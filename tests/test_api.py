@@ -104,7 +104,7 @@ class TestLoadAndSave:
         [
             (
                 lambda s: serde.load(s, epoch=3),
-                "onnx takes no option epoch= here; it takes keep_domain=, strict_paths=",
+                "onnx takes no option epoch= here; it takes keep_domain=, rules=, strict_paths=",
             ),
             (lambda s: serde.load(s, params="p"), "onnx takes no option params="),
             (

@@ -169,8 +169,8 @@ def test_an_option_without_effect_is_told(options):
     onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }"), "a.onnx")
     report = serde.convert("a.onnx", "b.onnx", **options)
     (name,) = options
-    assert [n for n in report.notes if n.startswith(f"{name} had no effect")] == report.notes != []
-    assert f"{name} had no effect" in "".join(serde.load("a.onnx", **options).notes)
+    assert [n for n in report.notes if n.startswith(f"{name}= had no effect")] == report.notes != []
+    assert f"{name}= had no effect" in "".join(serde.load("a.onnx", **options).notes)
 
 
 def test_an_option_with_an_effect_and_one_of_a_profile_are_not_told():

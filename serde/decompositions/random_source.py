@@ -51,7 +51,7 @@ def with_random(table: RuleTable, draws: RuleTable, way: str) -> RuleTable:
     if way == "refuse":
         return table.merge({}, dict.fromkeys(draws.rules, REASON))
     if way not in WAYS:
-        raise UsageError(f"random={way!r}: it is refuse, {' or '.join(WAYS)}")
+        raise UsageError(f"--random={way!r}: it is refuse, {' or '.join(WAYS)}")
     bound = {
         op: Rule.of(partial(rule.function, WAYS[way]), rule.ignore, rule.only)
         for op, rule in draws.rules.items()

@@ -98,5 +98,5 @@ def _to_tensor(name: Any, array: Any) -> Tensor:
     except ConversionError:
         is_refused = True
     if is_refused:
-        raise UsageError(f"params: {name!r} is no array of numbers: its type is {plain.dtype}")
+        raise UsageError(f"--params: {name!r} is no array of numbers: its type is {plain.dtype}")
     return Tensor.of(plain.astype(plain.dtype.newbyteorder("="), copy=False))

@@ -99,7 +99,7 @@ def find_batch_axes(graph: Graph, request: Request) -> BatchAxes:
     unknown = sorted(request.axes.keys() - outputs - {v.name for v in graph.inputs})
     if unknown:
         names = ", ".join([*(v.name for v in graph.inputs), *sorted(outputs)])
-        raise UsageError(f"rebatch: no input or output is called {unknown[0]!r}; it has {names}")
+        raise UsageError(f"--rebatch: no input or output is called {unknown[0]!r}; it has {names}")
     axes = {}
     for value in graph.inputs:
         axis = request.axes.get(value.name, 0 if request.has_default else None)
