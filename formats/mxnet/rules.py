@@ -108,6 +108,8 @@ def parse(kind: Any, raw: Any) -> Any:
     """Read an attribute as MXNet writes it: always a text."""
     if isinstance(raw, str) and kind not in READERS:
         raise ConversionError(f"{raw[:80]!r} is no subgraph")
+    if not isinstance(raw, str):
+        return raw  # which a pass has read
     return (_read if len(raw) <= LONGEST else _read.__wrapped__)(kind, raw)
 
 

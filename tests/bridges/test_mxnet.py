@@ -248,7 +248,7 @@ class TestExportModel:
         path = str(tmp_path / "m.onnx")
         net = mx.sym.relu(mx.sym.Variable("data"))
         if expected is None:
-            with pytest.raises(UsageError, match="needs its shape|--input data="):
+            with pytest.raises(UsageError, match="needs its shape|inputs={'data': "):
                 bridge.export_model(net, {}, shapes, np.float32, path)
             return
         bridge.export_model(net, {}, shapes, np.float32, path, **options)

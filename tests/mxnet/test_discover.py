@@ -334,6 +334,12 @@ def test_json_of_others_is_not_claimed(name: str, tmp_path: Path) -> None:
     assert not matches(tmp_path / "model.json")
 
 
+def test_half_a_symbol_is_claimed(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_bytes(b'{"nodes": [{"op": "null"')
+    with pytest.raises(MalformedFile, match="not symbol JSON"):
+        serde.load(tmp_path / "m.json")
+
+
 @pytest.mark.parametrize("keys", [("nodes", "arg_nodes", "heads"), ("arg_nodes", "heads", "nodes")])
 def test_symbol_json_is_claimed_in_any_order_of_keys(keys: tuple[str, ...], tmp_path: Path) -> None:
     symbol = json.loads(SYMBOL)

@@ -26,7 +26,9 @@ def looks_like_symbol(head: bytes) -> bool:
     """Whether ``head`` begins symbol JSON: by its first key, and the keys of its nodes."""
     if (first := FIRST_KEY.match(head)) is None or first[1] not in SYMBOL_KEYS:
         return False
-    wanted = (b'"op"', b'"name"') if b'"nodes"' in head else (b'"arg_nodes"',)
+    wanted = [b'"op"', b'"name"'] if b'"nodes"' in head else [b'"arg_nodes"']
+    if not head.rstrip(BLANKS).endswith(b"}"):
+        wanted = wanted[:1]  # a part of a file
     of_others = (b'"tvm_op"', b'"type_key"')
     return all(key in head for key in wanted) and not any(key in head for key in of_others)
 
