@@ -160,7 +160,7 @@ def begin_at_values(
     Where the IR has lost one of them, to be folded or simplified, the source is cut: with the
     types of these values in the IR of the whole, whose results they are as well.
     """
-    names = options.cut_inputs
+    names = options.cut_inputs or ()
 
     def fix_sizes(graph: Graph) -> Graph:
         known = size_names(graph)
@@ -193,10 +193,10 @@ def change_precision(graph: Graph, options: ReadOptions) -> Graph:
     """Weights, or weights and arithmetic, in fewer bits."""
     if options.fp16 and options.fp32:
         raise UsageError("--fp16 and --fp32 exclude each other: leave out one")
-    if not options.fp16:
-        return compress_weights(graph, options.weights)
-    if options.weights:
+    if options.fp16 and options.weights:
         raise UsageError("--fp16 is of all weights: leave out --weights, or --fp16")
+    if options.weights:
+        return compress_weights(graph, options.weights)
     return to_float16(unfold_shared(graph), options.fp16_keep or (), bool(options.fp16_io))
 
 

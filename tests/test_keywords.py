@@ -76,6 +76,7 @@ def test_the_declared_default_is_shown():
         (lambda: serde.save(None, "b.onnx", profil="tract"), "did you mean profile"),
         (lambda: serde.convert("a.onnx", "b.onnx", zzz=9), "'zzz'; it takes source, target"),
         (lambda: serde.check("a.onnx", optset=9), "did you mean opset"),
+        (lambda: serde.load("a.onnx", options={"static": {"N": 1}}), "has no argument 'options'"),
         (lambda: serde.partition("a.onnx", "openvino", min_node=2), "did you mean min_nodes"),
         (lambda: serde.verify("a.onnx", "a.onnx", dta="x"), "did you mean data"),
     ],

@@ -78,20 +78,21 @@ def with_options(classes: Classes = tuple) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         plain = signature(function)
         parameters = [*plain.parameters.values()]
-        takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+        own = {p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD}
+        takes_any = len(own) < len(parameters)
         shown = OptionSignature(parameters, return_annotation=plain.return_annotation)
         shown.classes = classes
 
         @wraps(function)
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if takes_any:
+            if takes_any and not own >= keywords.keys():
                 check_keywords(function.__name__, keywords, shown.parameters)
             if flags_are_known.get():
                 return function(*arguments, **keywords)
             try:
-                return respell(function(*arguments, **keywords), shown.parameters)
+                return respell(function(*arguments, **keywords), own)
             except SerdeError as error:
-                respell(error, shown.parameters)
+                respell(error, own)
                 raise
 
         cast(Any, call).__signature__ = shown
