@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from serde.ir.graph import Graph, Node, Source, Value
+from serde.plugins import STANDARD
 
 SCOPES = re.compile(r"[/.:]+")
 NUMBERED = re.compile(r"([A-Za-z]*)[_\-]?\d+(?:_output(?:_?\d+)?)?")
@@ -71,7 +72,7 @@ def find_source(node: Node) -> Source | None:
 def find_recorded(node: Node, graph: Graph) -> Source | None:
     """The layer of another model, of another format than its own, that a node came from."""
     source = find_source(node)
-    is_own = source is not None and source.format == (graph.domain or "onnx")
+    is_own = source is not None and source.format == (graph.domain or STANDARD)
     return None if is_own else source
 
 

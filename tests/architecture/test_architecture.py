@@ -184,6 +184,7 @@ NAMES_FORMATS = {
     "serde/plugins/__init__.py": "the format of the IR's own operators",
     "serde/plugins/options.py": "the word onnx of --random",
     "serde/decompositions/random_source.py": "the same",
+    "serde/io/provenance.py": "the package onnx, which every conversion may use",
     "serde/api/live_objects.py": "the facade that MXNet announced",
 }
 
