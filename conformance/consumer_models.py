@@ -10,7 +10,7 @@ from typing import Any
 
 import serde
 from serde.errors import SerdeError
-from serde.plugins import get_consumer
+from serde.plugins.targets import get_consumer
 from tests.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
 from tests.live_worker import LiveError
 from tests.onnx_live import PLAIN, run_at

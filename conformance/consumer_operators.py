@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from serde.plugins import get_consumer
+from serde.plugins.targets import get_consumer
 from tests.consumers.runtimes import TITLES, run, worker_of
 
 from .operator_support import Consumer, write_table

@@ -20,7 +20,7 @@ import onnxruntime
 import serde
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.errors import SerdeError
-from serde.plugins import get_consumer
+from serde.plugins.targets import get_consumer
 from tests.onnx_live import OPTIMIZED, error, run_at
 
 from .matrix import Cell, last_line, reason

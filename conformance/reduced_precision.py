@@ -14,7 +14,7 @@ import serde
 from serde.bridges import onnxruntime
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
-from serde.plugins import get_consumer
+from serde.plugins.targets import get_consumer
 from tests.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
 from tests.live_worker import LiveError
 from tests.onnx_live import LEVELS, run_at

@@ -17,7 +17,7 @@ from serde import plugins
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
-from serde.plugins import Format
+from serde.plugins import Format, targets
 from tests.onnx_live import run_model
 
 
@@ -95,9 +95,9 @@ def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
     mine = {"serde.targets": {name: target}}
     monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or entries(group))
     with pytest.raises(UsageError, match=f"target is called '{name}', as a profile of serde's own"):
-        plugins.get_consumer(name)
-    assert plugins.get_consumer("tensorrt").title == "TensorRT"
-    assert plugins.list_profiles()["trt"] == "tensorrt"
+        targets.get_consumer(name)
+    assert targets.get_consumer("tensorrt").title == "TensorRT"
+    assert targets.list_profiles()["trt"] == "tensorrt"
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
 )  # fmt: skip
 def test_the_consumer_that_may_be_meant_is_suggested(name, meant):
     with pytest.raises(UsageError, match=f"there are: coreml, .*; did you mean {meant}?"):
-        plugins.get_consumer(name)
+        targets.get_consumer(name)
 
 
-@pytest.mark.parametrize("name", plugins.consumer_names())
+@pytest.mark.parametrize("name", targets.consumer_names())
 def test_a_consumer_is_declared_once(name):
-    consumer = plugins.get_consumer(name)
+    consumer = targets.get_consumer(name)
     assert consumer.name == name and consumer.title
     target = consumer.get_target()
     assert target is None or target.opset == consumer.default_opset()
     opsets = consumer.known_opsets()
     assert opsets is None or consumer.default_opset() in opsets
-    assert "{" not in plugins.describe_next_step("onnx", "m.onnx", {"profile": name})
+    assert "{" not in targets.describe_next_step("onnx", "m.onnx", {"profile": name})
 
 
 @pytest.mark.parametrize(

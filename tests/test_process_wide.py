@@ -19,7 +19,7 @@ import pytest
 import serde
 from serde.backends.partition import partition
 from serde.formats.onnx.repair import repair
-from serde.plugins import consumer_names
+from serde.plugins.targets import consumer_names
 from serde.spec import inference, memo, source_checks
 from tests.onnx_live import model_of
 

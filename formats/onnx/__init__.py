@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from serde.io.sniff import read_head
-from serde.plugins import Deferred, Format, list_profiles
+from serde.plugins import Deferred, Format
 from serde.plugins.options import FunctionOptions, ReadOptions, RuleOptions, WriteOptions, option
+from serde.plugins.targets import list_profiles
 
 from .consumers import CONSUMERS
 

@@ -30,8 +30,8 @@ from serde.passes.narrow_operands import narrow_operands
 from serde.passes.parallel_products import join_parallel_products
 from serde.passes.qlinear_ops import use_qlinear_ops
 from serde.passes.sink_reversals import sink_reversals
-from serde.plugins import get_consumer
 from serde.plugins.consumer import Consumer
+from serde.plugins.targets import get_consumer
 from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
 from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_kernel

@@ -38,10 +38,8 @@ from serde.plugins import (
     STANDARD,
     Format,
     bridge_names,
-    find_target,
     format_for_writing,
     get_bridge,
-    get_consumer,
     get_format,
     list_libraries,
     read_classes,
@@ -50,6 +48,7 @@ from serde.plugins import (
 )
 from serde.plugins.keywords import with_options
 from serde.plugins.options import VerifyOptions, list_options, names_of
+from serde.plugins.targets import find_target, get_consumer
 
 
 class Stage(str):

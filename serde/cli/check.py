@@ -22,8 +22,9 @@ from serde.cli.partition_commands import check_for_backend
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_model, show_notes
 from serde.errors import show_problems
-from serde.plugins import STANDARD, list_targets, read_classes
+from serde.plugins import STANDARD, read_classes
 from serde.plugins.options import names_of
+from serde.plugins.targets import list_targets
 
 
 @click.command(cls=DocumentedCommand)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from serde.cli.commands import main
 from serde.cli.options import DocumentedOption
-from serde.plugins import consumer_names, get_consumer
+from serde.plugins.targets import consumer_names, get_consumer
 
 TABLE = re.compile(r"(<!-- options of (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 READING = ("convert", "check", "inspect", "partition")  # commands that share options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from serde.cli.printing import print_line, style
 from serde.ir.weights import show_size, show_sizes
-from serde.plugins import describe_next_step
+from serde.plugins.targets import describe_next_step
 
 if TYPE_CHECKING:
     from serde.api.report import Report

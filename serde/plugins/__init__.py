@@ -17,7 +17,7 @@ from serde.io.user_code import refuse_exits
 from serde.ir.graph import EMPTY, Graph, Tensor
 from serde.plugins.consumer import Consumer
 from serde.plugins.deferred import Deferred as Deferred
-from serde.plugins.options import HUB, ReadOptions, WriteOptions, list_options, names_of
+from serde.plugins.options import HUB, ReadOptions, WriteOptions, names_of
 from serde.rewrite.rules import RuleTable
 
 STAGES = ("decode", "to_ir", "from_ir", "encode")
@@ -267,70 +267,6 @@ def target_names() -> list[str]:
 def get_target(name: str) -> Any:
     """What a plug-in declares to write for: a ``Target``, or a ``Consumer``."""
     return _load("serde.targets", name)
-
-
-def consumer_names() -> list[str]:
-    """The names of all consumers, which are those of profiles."""
-    return [name for fmt in installed_formats() for name in fmt.consumers]
-
-
-def list_profiles() -> dict[str, str]:
-    """The names of consumers, by these and by what else they are called."""
-    words = {name: name for name in consumer_names()}
-    for fmt in installed_formats():
-        for name in fmt.consumers.keys() - target_names():
-            words.update(dict.fromkeys(fmt.consumers[name].also_called, name))
-    return words
-
-
-def get_consumer(name: str) -> Consumer:
-    """The consumer of a name.
-
-    Raises:
-        UsageError: listing those there are, with the one that may be meant.
-    """
-    for fmt in installed_formats():
-        if name in fmt.consumers:
-            return fmt.consumers[name]
-    known = ", ".join(consumer_names())
-    raise UsageError(
-        f"no profile is called {name!r}; there are: {known}{suggest(name, list_profiles())}"
-    )
-
-
-def describe_next_step(name: str, path: str, options: Mapping[str, Any]) -> str:
-    """How a file of a format is run, by the consumer that it was written for or another."""
-    fmt = get_format(name)
-    profile = options.get("profile")
-    step: Any = fmt.consumers[profile].next_step if profile else ""
-    if step is not None and not step:
-        step = fmt.next_step
-    suffix = next((s for s in fmt.suffixes if path.endswith(s)), "")
-    text = step.get(suffix, "") if isinstance(step, Mapping) else step
-    values = fmt.write_options(options)
-    named = {n: getattr(values, n) for n in list_options(fmt.write_options)}
-    return (text or "").format(**named, name=path, stem=path.removesuffix(suffix))
-
-
-def list_targets() -> dict[str, str]:
-    """The names of formats and of consumers, by these and by what else consumers are called."""
-    formats = {name: name for name in format_names()}
-    return formats | {word: name for word, name in list_profiles().items() if word not in formats}
-
-
-def find_target(name: str) -> tuple[Format, str | None]:
-    """The format of a name; for that of a consumer, the format it reads, and the name.
-
-    Raises:
-        UsageError: for a name of neither, with the one that may be meant.
-    """
-    if name in format_names():
-        return get_format(name), None
-    for fmt in installed_formats():
-        if name in fmt.consumers:
-            return fmt, name
-    known = [*format_names(), *consumer_names()]
-    raise UsageError(f"{name!r} is not one of {', '.join(known)}{suggest(name, list_targets())}")
 
 
 def get_bridge(name: str) -> Bridge | None:

@@ -15,7 +15,8 @@ import pytest
 
 from serde.formats.mxnet import target as mxnet_target
 from serde.formats.relay import target as relay_target
-from serde.plugins import consumer_names, format_names, get_format
+from serde.plugins import format_names, get_format
+from serde.plugins.targets import consumer_names
 from serde.version_converter.adapters import downgrades, upgrades
 
 ROOT = Path(__file__).resolve().parents[2]

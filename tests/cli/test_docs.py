@@ -21,8 +21,9 @@ from serde.cli.operator_table import as_markdown
 from serde.cli.reference import options_of, with_tables
 from serde.formats.relay.io.params import write_params
 from serde.ir.graph import Tensor
-from serde.plugins import consumer_names, format_names, get_consumer
+from serde.plugins import format_names
 from serde.plugins.consumer import EVERY
+from serde.plugins.targets import consumer_names, get_consumer
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of
 from tests.relax.relax_live import RELAX

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import click
 import pytest
 from click.shell_completion import ShellComplete
@@ -10,7 +9,8 @@ from click.testing import CliRunner
 
 from serde import plugins
 from serde.cli.commands import main
-from serde.plugins import consumer_names, format_names
+from serde.plugins import format_names
+from serde.plugins.targets import consumer_names
 from tests.plugin.every_format import SLATE
 
 COLUMNS = 80

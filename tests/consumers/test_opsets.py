@@ -14,7 +14,7 @@ import serde
 from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
 from serde.errors import UsageError
-from serde.plugins import get_consumer
+from serde.plugins.targets import get_consumer
 from tests.consumers.runtimes import TITLES, is_here
 from tests.onnx_live import model_of
 

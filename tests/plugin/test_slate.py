@@ -13,6 +13,7 @@ from serde_slate.codec import FIRST_LINE
 import serde
 from serde import plugins
 from serde.errors import MalformedFile, Unconvertible
+from serde.plugins import targets
 from tests.onnx_live import model_of, run_model
 
 RNG = np.random.default_rng(0)
@@ -156,7 +157,7 @@ def test_bad_files(folder, text, why):
 
 def test_it_is_a_format_like_others(folder):
     assert "slate" in plugins.remainder_formats()
-    assert plugins.describe_next_step("slate", "m.slate", {}) == "slate run m.slate"
+    assert targets.describe_next_step("slate", "m.slate", {}) == "slate run m.slate"
     write_layers(folder / "m.slate")
     split = serde.partition("m.slate", "tensorrt", format="slate")
     split.save("parts", remainder="slate")

@@ -19,6 +19,7 @@ from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType
 from serde.pipeline import load
+from serde.plugins import targets
 from tests.onnx_live import model_of, run_model
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/add-a-target.md").read_text()
@@ -331,11 +332,11 @@ def test_the_consumer_of_the_page_writes_for_the_target(monkeypatch, tmp_path):
     monkeypatch.setattr(
         plugins, "_load", lambda g, n: consumer if g == "serde.targets" else load(g, n)
     )
-    assert plugins.get_consumer("toy-npu").get_target() is NPU["TARGET"]
+    assert targets.get_consumer("toy-npu").get_target() is NPU["TARGET"]
     onnx.save(CASES["CNN"][0], tmp_path / "m.onnx")
     report = serde_api.convert(tmp_path / "m.onnx", tmp_path / "n.onnx", profile="toy-npu")
     assert_supported(onnx.load(tmp_path / "n.onnx"))
-    step = plugins.describe_next_step("onnx", "n.onnx", report.options)
+    step = targets.describe_next_step("onnx", "n.onnx", report.options)
     assert step == "toy-npu-compile n.onnx"
 
 

@@ -196,7 +196,10 @@ def test_a_wrong_number_of_channels_given_for_an_onnx_model(target, tmp_path):
         serde.convert(source, tmp_path / target, inputs={"data": (1, 4, 224, 224)})
     shown = str(caught.value)
     assert "Conv ×1 ('stem'): X 'data' of shape (1, 4, 224, 224) has 4 channels" in shown
-    assert "W 'w' of shape (8, 3, 3, 3) takes 3" in shown and HINT.replace("--input", "inputs=") in shown
+    assert (
+        "W 'w' of shape (8, 3, 3, 3) takes 3" in shown
+        and HINT.replace("--input", "inputs=") in shown
+    )
     serde.convert(source, tmp_path / target, inputs={"data": (1, 3, 224, 224)})
 
 
