@@ -259,3 +259,30 @@ def test_a_format_that_takes_no_rules_is_told_of_those_of_plugins(monkeypatch):
     monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or {})
     with pytest.raises(UsageError, match="old takes no rules; a plug-in brings some: swish"):
         plugins.with_plugin_rules(a_format("old", (".old",)), {})
+
+
+STEPS = {
+    ("onnx", "a/m.onnx", None): "onnxruntime.InferenceSession('a/m.onnx')",
+    ("onnx", "m.onnx", "tensorrt"): "trtexec --onnx=m.onnx --saveEngine=m.engine",
+    ("onnx", "m.onnx", "mnn"): "mnnconvert -f ONNX --modelFile m.onnx --MNNModel m.mnn "
+    "--bizCode serde",
+    ("onnx", "m.onnx", "ncnn"): "pnnx m.onnx fp16=0",
+    ("onnx", "m.onnx", "tract"): "tract.onnx().load('m.onnx')",
+    ("onnx", "m.onnx", "onnx2torch"): "onnx2torch.convert('m.onnx').eval()",
+    ("onnx", "m.onnx", "npu-static"): "onnxruntime.InferenceSession('m.onnx')",
+    ("relay", "m.relay", None): "tvm.relay.fromtext(open('m.relay').read())",
+    ("relay", "m.json", None): "tvm.ir.load_json(open('m.json').read())",
+    ("mxnet", "m-symbol.json", None): "mxnet.model.load_checkpoint('m', 0)",
+}
+
+
+@pytest.mark.parametrize("case", STEPS, ids=str)
+def test_how_a_result_is_run(case):
+    fmt, path, profile = case
+    options = {} if profile is None else {"profile": profile}
+    assert targets.describe_next_step(fmt, path, options) == STEPS[case]
+
+
+def test_options_of_writing_are_part_of_it():
+    shown = targets.describe_next_step("mxnet", "m-symbol.json", {"write_epoch": 7})
+    assert shown == "mxnet.model.load_checkpoint('m', 7)"

@@ -11,5 +11,5 @@ CONSUMER = Consumer(
     target=Deferred(f"{__name__}.target:MNN"),
     reading={**QDQ, **FOLDED},
     prepare=Deferred(f"{__name__}.whole_graph:prepare"),
-    next_step="MNNConvert -f ONNX --modelFile {name} --MNNModel {stem}.mnn --bizCode serde",
+    next_step="mnnconvert -f ONNX --modelFile {name} --MNNModel {stem}.mnn --bizCode serde",
 )

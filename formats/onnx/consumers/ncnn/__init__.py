@@ -13,5 +13,5 @@ CONSUMER = Consumer(
     reading={**QDQ, **FOLDED},
     skips=frozenset({"make_gemms"}),  # pnnx takes attention of layers that read rows for another
     prepare=Deferred(f"{__name__}.whole_graph:prepare"),
-    next_step="pnnx {name}",
+    next_step="pnnx {name} fp16=0",
 )

@@ -13,5 +13,5 @@ CONSUMER = Consumer(
     reading=QDQ,
     passes=(Deferred("serde.passes.same_pads:settle_same_pads"),),
     prepare=Deferred(f"{__name__}.names:prepare"),
-    next_step="onnx2torch.convert({name!r})",
+    next_step="onnx2torch.convert({name!r}).eval()",
 )

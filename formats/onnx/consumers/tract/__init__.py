@@ -11,5 +11,5 @@ CONSUMER = Consumer(
     target=Deferred(f"{__name__}.target:TRACT"),
     reading={**QDQ, **FOLDED},
     prepare=Deferred(f"{__name__}.whole_graph:prepare"),
-    next_step="tract {name} dump",
+    next_step="tract.onnx().load({name!r})",
 )
