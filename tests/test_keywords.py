@@ -79,6 +79,8 @@ def test_the_declared_default_is_shown():
         (lambda: serde.load("a.onnx", options={"static": {"N": 1}}), "has no argument 'options'"),
         (lambda: serde.partition("a.onnx", "openvino", min_node=2), "did you mean min_nodes"),
         (lambda: serde.verify("a.onnx", "a.onnx", dta="x"), "did you mean data"),
+        (lambda: serde.compose("a.onnx", "a.onnx", kep=["y"]), "did you mean keep"),
+        (lambda: serde.wrap("a.onnx", prae="f"), "did you mean pre"),
     ],
 )
 def test_an_unknown_argument_is_a_type_error_that_suggests(folder, call, why):

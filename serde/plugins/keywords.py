@@ -79,13 +79,12 @@ def with_options(classes: Classes = tuple) -> Callable[[Function], Function]:
         plain = signature(function)
         parameters = [*plain.parameters.values()]
         own = {p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD}
-        takes_any = len(own) < len(parameters)
         shown = OptionSignature(parameters, return_annotation=plain.return_annotation)
         shown.classes = classes
 
         @wraps(function)
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if takes_any and not own >= keywords.keys():
+            if not own >= keywords.keys():
                 check_keywords(function.__name__, keywords, shown.parameters)
             if flags_are_known.get():
                 return function(*arguments, **keywords)
