@@ -122,6 +122,11 @@ def test_a_message_names_what_its_reader_can_give(folder, name):
     assert code == 2 and in_command in shown
 
 
+def test_a_target_of_a_check_is_named(folder):
+    with pytest.raises(serde.UsageError, match="^to='trt' is not one of .*; did you mean tensorrt"):
+        serde.check("a.onnx", to="trt")
+
+
 def test_problems_and_reports_name_arguments(folder):
     body = "g (float[N,3] x, float[1,3] w) => (float[N,3] y) { y = Add(x, w) }"
     onnx.save(model_of(body), "s.onnx")

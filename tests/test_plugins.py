@@ -106,7 +106,9 @@ def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
      ("openvine", "openvino"), ("pnnx", "ncnn"), ("npu", "npu-static")],
 )  # fmt: skip
 def test_the_consumer_that_may_be_meant_is_suggested(name, meant):
-    with pytest.raises(UsageError, match=f"there are: coreml, .*; did you mean {meant}?"):
+    with pytest.raises(
+        UsageError, match=f"profile='{name}' is not one of coreml, .*; did you mean {meant}?"
+    ):
         targets.get_consumer(name)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from serde.errors import UsageError, suggest
 from serde.plugins import Format, format_names, get_format, installed_formats, target_names
 from serde.plugins.consumer import Consumer
-from serde.plugins.options import list_options
+from serde.plugins.options import check_word, list_options
 
 
 def consumer_names() -> list[str]:
@@ -31,13 +30,13 @@ def get_consumer(name: str) -> Consumer:
     Raises:
         UsageError: listing those there are, with the one that may be meant.
     """
-    for fmt in installed_formats():
-        if name in fmt.consumers:
-            return fmt.consumers[name]
-    known = ", ".join(consumer_names())
-    raise UsageError(
-        f"no profile is called {name!r}; there are: {known}{suggest(name, list_profiles())}"
-    )
+    check_word("--profile=", name, list_profiles())
+    return format_of_consumer(name).consumers[name]
+
+
+def format_of_consumer(name: str) -> Format:
+    """The format that a consumer reads."""
+    return next(fmt for fmt in installed_formats() if name in fmt.consumers)
 
 
 def describe_next_step(name: str, path: str, options: Mapping[str, Any]) -> str:
@@ -66,10 +65,5 @@ def find_target(name: str) -> tuple[Format, str | None]:
     Raises:
         UsageError: for a name of neither, with the one that may be meant.
     """
-    if name in format_names():
-        return get_format(name), None
-    for fmt in installed_formats():
-        if name in fmt.consumers:
-            return fmt, name
-    known = [*format_names(), *consumer_names()]
-    raise UsageError(f"{name!r} is not one of {', '.join(known)}{suggest(name, list_targets())}")
+    check_word("--to=", name, list_targets())
+    return (get_format(name), None) if name in format_names() else (format_of_consumer(name), name)
