@@ -157,6 +157,7 @@ def test_other_zips_are_not_claimed(tmp_path: Path) -> None:
         "m.pt": pack_zip({"m/data.pkl": b"\x80\x02", "m/version": b"3"}),
         "m.zip": pack_zip({"a.onnx": b"\x08\x08"}), "arrays.npz": written.npz_bytes(ARRAYS),
         "broken.zip": b"PK\x03\x04",
+        "m.mar": pack_zip({"MAR-INF/MANIFEST.json": b"{}", "m.pt": b"\x80\x02"}),
     }  # fmt: skip
     for name, data in others.items():
         (tmp_path / name).write_bytes(data)

@@ -102,7 +102,7 @@ def matches(path: Path) -> bool:
         return _symbol_path(path).is_file()
     head = read_head(path)
     if is_archive(path.name, head):
-        return path.name.endswith(".mar") or _holds_model(path, head)
+        return _holds_model(path, head)
     known = looks_like_symbol(head) or looks_like_params(head) or looks_like_block(head)
     known = known or path.name.endswith(SYMBOL)
     return known or identify_beside_model(path.name, head) is not None
@@ -122,7 +122,7 @@ def _holds_model(path: Path, head: bytes) -> bool:
                     return True
         return _inner_archive(files) is not None
     except MalformedFile:
-        return path.name.endswith(TARS)
+        return path.name.endswith((*TARS, ".mar"))
     finally:
         archive.__exit__()
 
