@@ -18,18 +18,16 @@ from serde.io.child_process import FILE_SIZE
 from serde.passes.batch.request import parse_request
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
-from serde.plugins import Format, format_names, get_format, installed_formats
+from serde.plugins import format_names, get_format, installed_formats, read_classes, write_classes
 from serde.plugins.options import (
     LIMITS,
     METAVARS,
     VERIFICATION,
     Option,
-    ReadOptions,
     Words,
-    WriteOptions,
     check_word,
-    list_options,
     list_words,
+    merge_options,
 )
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
@@ -235,18 +233,6 @@ def add_option(*names: str, **declared: Any) -> Decorator:
 DEBUG = add_option("--debug", is_flag=True, help="Show where an error came from.")
 
 
-def declared_options(
-    hub: type, of_format: Callable[[Format], type]
-) -> Iterator[tuple[Option, tuple[str, ...]]]:
-    """The options of the hub, then those of each format: the declaration, formats taking it."""
-    own = {f.name: list_options(of_format(f)) for f in installed_formats()}
-    by_name = {name: option for options in own.values() for name, option in options.items()}
-    for name, option in (dict(list_options(hub)) | by_name).items():
-        takers = () if name in list_options(hub) else tuple(f for f in own if name in own[f])
-        if option.kind != "object":
-            yield option, takers
-
-
 def _combine(options: Iterable[Decorator]) -> Decorator:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed([*options]):
@@ -266,40 +252,37 @@ def list_backends() -> list[str]:
     return list_names()
 
 
-def add_options(declared: type) -> Decorator:
-    """Add the options that a class declares."""
-    return _combine([_to_click(option) for option in list_options(declared).values()])
+def add_options(*classes: type, keep: Callable[[Option], bool] = lambda option: True) -> Decorator:
+    """Add the options that classes declare, but those of Python only, and the formats of each."""
+    own = {f.name: f.own_options() for f in installed_formats()}
+    return _combine(
+        [_to_click(option, tuple(name for name in own if option.name in own[name]))
+         for option in merge_options(classes).values() if option.kind != "object" and keep(option)]
+    )  # fmt: skip
 
 
 def add_read_options() -> Decorator:
     """Add the options that say how the source is read."""
-    return _add_reading(*installed_formats())
+    return _add_reading(*read_classes())
 
 
 @cache
-def _add_reading(*formats: Format) -> Decorator:
-    """The options of these formats, made once for all commands that have them."""
-    return _combine(
-        [*(_to_click(*each) for each in declared_options(ReadOptions, lambda f: f.read_options)),
-         add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
-                    help="The source's format, where its content does not tell."),
-         DEBUG]
-    )  # fmt: skip
+def _add_reading(*classes: type) -> Decorator:
+    """The options of these classes, made once for all commands that have them."""
+    source = add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
+                        help="The source's format, where its content does not tell.")  # fmt: skip
+    return _combine([add_options(*classes), source, DEBUG])
 
 
 def add_write_options(only_checked: bool = False) -> Decorator:
     """Add the options that say how the result is written, or those that ``serde check`` takes."""
-    every = declared_options(WriteOptions, lambda f: f.write_options)
-    return _combine([_to_click(*each) for each in every if each[0].is_checked or not only_checked])
+    return add_options(*write_classes(), keep=lambda o: o.is_checked or not only_checked)
 
 
 def options_for_many(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that can apply to many models: those that name no value or file of one."""
-    every = [*declared_options(ReadOptions, lambda f: f.read_options),
-             *declared_options(WriteOptions, lambda f: f.write_options)]  # fmt: skip
-    return _combine([*(_to_click(*each) for each in every if each[0].kind in FOR_MANY), DEBUG])(
-        command
-    )
+    every = (*read_classes(), *write_classes())
+    return _combine([add_options(*every, keep=lambda o: o.kind in FOR_MANY), DEBUG])(command)
 
 
 def with_tolerance(command: Callable[..., Any]) -> Callable[..., Any]:
