@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -184,11 +183,3 @@ def test_notes_of_a_graph_name_arguments(folder):
 
 def test_an_unknown_argument_is_of_both_kinds():
     assert issubclass(UnknownArgument, TypeError) and issubclass(UnknownArgument, serde.UsageError)
-
-
-def test_type_checkers_are_told_the_same():
-    """Run ``python -m serde.cli.stub serde/__init__.pyi`` after a change of options."""
-    from serde.cli.stub import make_stub
-
-    stub = Path(serde.__file__).with_name("__init__.pyi")
-    assert stub.read_text() == make_stub()

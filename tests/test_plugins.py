@@ -17,7 +17,7 @@ from serde import plugins
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
-from serde.plugins import Format, targets
+from serde.plugins import Format
 from tests.onnx_live import run_model
 
 
@@ -86,41 +86,6 @@ def test_two_plugins_of_one_name_are_refused(monkeypatch):
     same = [two[0], two[0]]  # a folder that is on the path twice
     monkeypatch.setattr(plugins, "_load_entry_points", lambda: Installed(same))
     assert plugins._entries.__wrapped__("serde.formats") == {"toy": two[0]}
-
-
-@pytest.mark.parametrize("name", ["generic", "relax"])
-def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
-    target = Entry(name, None, "one:TARGET")
-    entries = plugins._entries
-    mine = {"serde.targets": {name: target}}
-    monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or entries(group))
-    with pytest.raises(UsageError, match=f"target is called '{name}', as a profile of serde's own"):
-        targets.get_consumer(name)
-    assert targets.get_consumer("tensorrt").title == "TensorRT"
-    assert targets.list_profiles()["trt"] == "tensorrt"
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("trt", "tensorrt"), ("TensorRT", "tensorrt"), ("ort", "onnxruntime"), ("torch", "onnx2torch"),
-     ("openvine", "openvino"), ("pnnx", "ncnn"), ("npu", "npu-static")],
-)  # fmt: skip
-def test_the_consumer_that_may_be_meant_is_suggested(name, meant):
-    with pytest.raises(
-        UsageError, match=f"profile='{name}' is not one of coreml, .*; did you mean {meant}?"
-    ):
-        targets.get_consumer(name)
-
-
-@pytest.mark.parametrize("name", targets.consumer_names())
-def test_a_consumer_is_declared_once(name):
-    consumer = targets.get_consumer(name)
-    assert consumer.name == name and consumer.title
-    target = consumer.get_target()
-    assert target is None or target.opset == consumer.default_opset()
-    opsets = consumer.known_opsets()
-    assert opsets is None or consumer.default_opset() in opsets
-    assert "{" not in targets.describe_next_step("onnx", "m.onnx", {"profile": name})
 
 
 @pytest.mark.parametrize(
@@ -261,30 +226,3 @@ def test_a_format_that_takes_no_rules_is_told_of_those_of_plugins(monkeypatch):
     monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or {})
     with pytest.raises(UsageError, match="old takes no rules; a plug-in brings some: swish"):
         plugins.with_plugin_rules(a_format("old", (".old",)), {})
-
-
-STEPS = {
-    ("onnx", "a/m.onnx", None): "onnxruntime.InferenceSession('a/m.onnx')",
-    ("onnx", "m.onnx", "tensorrt"): "trtexec --onnx=m.onnx --saveEngine=m.engine",
-    ("onnx", "m.onnx", "mnn"): "mnnconvert -f ONNX --modelFile m.onnx --MNNModel m.mnn "
-    "--bizCode serde",
-    ("onnx", "m.onnx", "ncnn"): "pnnx m.onnx fp16=0",
-    ("onnx", "m.onnx", "tract"): "tract.onnx().load('m.onnx')",
-    ("onnx", "m.onnx", "onnx2torch"): "onnx2torch.convert('m.onnx').eval()",
-    ("onnx", "m.onnx", "npu-static"): "onnxruntime.InferenceSession('m.onnx')",
-    ("relay", "m.relay", None): "tvm.relay.fromtext(open('m.relay').read())",
-    ("relay", "m.json", None): "tvm.ir.load_json(open('m.json').read())",
-    ("mxnet", "m-symbol.json", None): "mxnet.model.load_checkpoint('m', 0)",
-}
-
-
-@pytest.mark.parametrize("case", STEPS, ids=str)
-def test_how_a_result_is_run(case):
-    fmt, path, profile = case
-    options = {} if profile is None else {"profile": profile}
-    assert targets.describe_next_step(fmt, path, options) == STEPS[case]
-
-
-def test_options_of_writing_are_part_of_it():
-    shown = targets.describe_next_step("mxnet", "m-symbol.json", {"write_epoch": 7})
-    assert shown == "mxnet.model.load_checkpoint('m', 7)"
