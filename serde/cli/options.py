@@ -263,11 +263,11 @@ def add_options(*classes: type, keep: Callable[[Option], bool] = lambda option: 
 
 def add_read_options() -> Decorator:
     """Add the options that say how the source is read."""
-    return _add_reading(*read_classes())
+    return _add_reading(tuple(read_classes()))
 
 
 @cache
-def _add_reading(*classes: type) -> Decorator:
+def _add_reading(classes: tuple[type, ...]) -> Decorator:
     """The options of these classes, made once for all commands that have them."""
     source = add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
                         help="The source's format, where its content does not tell.")  # fmt: skip
