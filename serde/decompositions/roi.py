@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from serde.ir import arrays
 from serde.ir.graph import Value
 from serde.spec.expressions import lowest_value
 
@@ -65,11 +66,11 @@ def locate_samples(g, rois: Value, size: int, cells: int, scale: float, half: bo
     each = g.Div(length if half else g.Max(length, 1.0), float(cells))
     count = g.Max(g.Ceil(each), 0.0)
     often = g.Max(count, 1.0)
-    cell = g.const([[[float(i)] for i in range(cells)]], rois.type)
+    cell = g.const(arrays.arange(cells).reshape(1, -1, 1), rois.type)
     first = g.Add(start, g.Mul(cell, each))
     before = g.Div(g.Sub(-2.0, first), g.Max(g.Div(each, often), 1e-6))
     skipped = g.Max(g.Floor(before), 0.0)
-    number = g.Add(skipped, g.const([[[float(i) for i in range(size + MARGIN)]]], rois.type))
+    number = g.Add(skipped, g.const(arrays.arange(size + MARGIN).reshape(1, 1, -1), rois.type))
     at = g.Add(first, g.Div(g.Mul(g.Add(number, 0.5), each), often))
     out = g.Or(g.Less(at, -1.0), g.Greater(at, float(size)))
     inside = g.And(g.Less(number, count), g.Not(out))
@@ -78,7 +79,7 @@ def locate_samples(g, rois: Value, size: int, cells: int, scale: float, half: bo
 
 def mean_weights(g, samples: Samples, size: int):
     """How much each of ``size`` elements counts in each cell: (regions, cells, size)."""
-    element = g.const([float(i) for i in range(size)], samples.at.type)
+    element = g.const(arrays.arange(size), samples.at.type)
     share = g.Max(g.Sub(1.0, g.Abs(g.Sub(g.Unsqueeze(samples.at, [3]), element))), 0.0)
     kept = g.Where(g.Unsqueeze(samples.inside, [3]), share, 0.0)
     return g.Div(g.ReduceSum(kept, [2], keepdims=0), g.Max(samples.total, 1.0))
@@ -120,7 +121,7 @@ def extreme_weights(g, samples: Samples, size: int):
     """
     low = g.Floor(samples.at)
     share = g.Sub(samples.at, low)
-    element = g.const([float(i) for i in range(size)], samples.at.type)
+    element = g.const(arrays.arange(size), samples.at.type)
     most = least = None
     for at, weight in ((low, g.Sub(1.0, share)), (g.Min(g.Add(low, 1.0), float(size - 1)), share)):
         is_here = g.And(g.Equal(g.Unsqueeze(at, [3]), element), g.Unsqueeze(samples.inside, [3]))

@@ -170,6 +170,14 @@ MAKERS = {
     "packed zeros": mxnet_archive,
     "an eye": lambda path: (symbol(path, "_npi_eye", {"N": "1000000"}, ["x"]), {}),
     "indices": lambda path: (symbol(path, "_npi_indices", {"dimensions": "(99999,9999)"}, []), {}),
+    "new axes": relay(f"def @main(%x: {TENSOR}) {{ expand_dims(%x, axis=0, num_newaxis=1000000000) }}"),
+    "dynamic new axes": relay(
+        f"def @main(%x: {TENSOR}, %a: int64) {{ dyn.expand_dims(%x, %a, num_newaxis=1000000000) }}"
+    ),
+    "repeats": lambda path: (
+        symbol(path, "_npi_repeats", {"repeats": "(1000000000, 1000000000)", "axis": "0"}, ["x"]),
+        {"inputs": {"x": (2, 3)}},
+    ),
     "a linspace": lambda path: (
         symbol(path, "_linspace", {"start": "0", "stop": "1", "num": "9999999999"}, []), {}
     ),
@@ -272,6 +280,37 @@ SLOW = {
     ),
     "operands": ([helper.make_node("Concat", ["x"] * 100_000, ["y"], axis=0)], (2,)),
 }  # fmt: skip
+
+
+def regions(**attrs):
+    return helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], output_height=10**6, **attrs)
+
+
+REGIONS = {"r": np.ones((2, 4), "f"), "b": np.zeros(2, np.int64)}
+MANY_PADS = [
+    helper.make_node("Pad", [f"x{n}" if n else "x", "p"], [f"x{n + 1}" if n < 499 else "y"])
+    for n in range(500)
+]
+LARGE = {  # as few bytes claim large results, of operators that a target has in other forms
+    "places of a Resize": ([helper.make_node("Resize", ["x", "", "s"], ["y"], mode="cubic")],
+                           (1, 1, 4, 4), {"s": np.float32([1, 1, 1e5, 1e5])}),
+    "cells of a region": ([regions(output_width=10**6, sampling_ratio=2)], (1, 2, 4, 4), REGIONS),
+    "samples of a region": ([regions()], (1, 2, 4, 4), REGIONS),
+    "paddings": (MANY_PADS, (2, 3), {"p": np.int64([0, 1, 0, 0])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("to", [("relay", None), ("mxnet", None), ("onnx", 8), ("onnx", 10)])
+@pytest.mark.parametrize("what", LARGE)
+def test_other_forms_of_a_node_take_little(tmp_path, what, to):
+    nodes, shape, constants = LARGE[what]
+    source = small_model(tmp_path, nodes, shape, **constants)
+    options = {"to": to[0]} | ({"opset": to[1]} if to[1] else {})
+    serde.check(source, **options)  # imports
+    start = time.process_time()
+    with attempts.limited_memory(512 << 20):
+        serde.check(source, **options)
+    assert time.process_time() - start < 1.5
 
 
 @pytest.mark.parametrize("to", ["onnx", "mxnet", "relay", "mnn"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import onnxruntime
 import pytest
 
 import serde
+from serde.errors import SerdeError
 from tests.mxnet_live import live_mxnet, run_symbol
 
 
@@ -207,3 +209,14 @@ def test_noise_of_the_batch(rows, tmp_path) -> None:
     (got,) = onnxruntime.InferenceSession(path).run(None, {"data": np.ones((2, 4), "float32")})
     assert got.shape == (2, 4) and (got >= 2).all() and (got <= 3).all()
     assert len(np.unique(got)) == 8
+
+
+@pytest.mark.parametrize("dtype", ["2147483647", "13", "²", "٣", "none", ""])
+def test_a_type_that_there_is_not_is_refused(dtype, tmp_path):
+    """As well as numbers of types that MXNet writes."""
+    path = tmp_path / "m-symbol.json"
+    nodes = [{"op": "_zeros", "name": "z", "inputs": [],
+              "attrs": {"shape": "(0, 4)", "dtype": dtype}}]  # fmt: skip
+    path.write_text(json.dumps({"nodes": nodes, "arg_nodes": [], "heads": [[0, 0, 0]]}))
+    with pytest.raises(SerdeError):
+        serde.convert(path, tmp_path / "m.onnx")

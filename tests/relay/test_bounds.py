@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import serde
@@ -65,6 +67,32 @@ def test_expansion_is_bounded(text, tmp_path, monkeypatch):
     with pytest.raises(Unconvertible, match="out of proportion to the module") as caught:
         serde.load(path)
     assert "relay.transform" in str(caught.value)
+
+
+def nested_functions(depth: int) -> str:
+    body = "fn () { " * depth + "%x" + " }" * depth
+    return f"def @main(%x: {T}) {{ let %f = {body}; %f{'()' * depth} }}"
+
+
+def nested_data(depth: int) -> str:
+    body = "Cons(%x, " * depth + "Nil" + ")" * depth
+    return f"type List {{ Cons({T}, List), Nil, }}\ndef @main(%x: {T}) {{ {body} }}"
+
+
+@pytest.mark.parametrize(
+    ("make", "depth", "reason"),
+    [(nested_functions, 5000, "nest more than 1000 deep"),
+     (nested_data, 12_000, "names of nested outputs would take")],
+)  # fmt: skip
+def test_deep_values_are_bounded(make, depth, reason, tmp_path):
+    path = tmp_path / "m.relay"
+    path.write_text(VERSION + make(50))
+    assert serde.load(path).outputs
+    path.write_text(VERSION + make(depth))
+    start = time.process_time()
+    with pytest.raises(Unconvertible, match=reason):
+        serde.load(path)
+    assert time.process_time() - start < 5
 
 
 def test_a_module_within_its_budget_converts(tmp_path):

@@ -26,6 +26,7 @@ FILLED = frozenset("_zeros _ones _full _zeros_without_dtype _npi_zeros _npi_ones
 DRAWN = "_random_"
 RANGE = "_arange"
 NO_TYPE = ("None", "-1")
+NUMBERED = {str(number): dtype for number, dtype in enumerate(TYPES)}
 
 Open = tuple[DType, Shape | None]  # None where not even the rank is known
 
@@ -67,7 +68,7 @@ def _type_of(node: Node) -> DType:
     name = str(node.attrs.get("dtype", "None"))
     if name in NO_TYPE:
         return DType.INT32 if node.op == "_random_randint" else DType.FLOAT32
-    return TYPES[int(name)] if name.isdigit() else dtype_of(name)
+    return NUMBERED.get(name) or dtype_of(name)
 
 
 def _assume_batches(graph: Graph, sizes: ForwardSizes, open_: Mapping[Node, Open]) -> None:

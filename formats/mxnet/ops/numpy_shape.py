@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import partial, reduce
 
+import numpy as np
+
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import DType, Value
 
@@ -63,8 +66,9 @@ def read_repeats(g, x, *, repeats: Ints, axis: int | None = None):
         return g.repeat(x, repeats[0], 0)
     size = x.ranked_shape[0]
     require(size == len(repeats), f"repeats={repeats} along an axis of {size}")
-    places = [at for at, count in enumerate(repeats) for _ in range(count)]
-    return g.Gather(x, g.const(places, DType.INT64), axis=0)
+    require(min(repeats) >= 0, f"repeats={repeats}")
+    arrays.charge_elements(sum(repeats))
+    return g.Gather(x, g.const(np.repeat(np.arange(size), repeats), DType.INT64), axis=0)
 
 
 def roll(g, x: Value, move: tuple[int, int]):

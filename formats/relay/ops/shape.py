@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.decompositions.reshape_codes import resolve_reshape_codes
 from serde.errors import require
+from serde.io.tensor_bytes import MOST_AXES
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import Dim, DType, Value
@@ -89,7 +90,7 @@ def read_transpose(g, x, *, axes: Ints | None = None):
 @reads("expand_dims")
 def read_expand_dims(g, x, *, axis: int, num_newaxis=1):
     at = axis_of(axis, x.rank + 1)
-    return g.Unsqueeze(x, list(range(at, at + num_newaxis)))
+    return g.Unsqueeze(x, new_axes(x, at, num_newaxis))
 
 
 @reads("dyn.expand_dims")
@@ -99,7 +100,14 @@ def read_dyn_expand_dims(g, x, axis, *, num_newaxis=1):
         return x
     axis = g.Reshape(g.cast(axis, DType.INT64), [1])
     first = g.Where(g.Less(axis, [0]), g.Add(axis, [x.rank + 1]), axis)
-    return g.Unsqueeze(x, g.Add(first, list(range(num_newaxis))))
+    return g.Unsqueeze(x, g.Add(first, new_axes(x, 0, num_newaxis)))
+
+
+def new_axes(x, first: int, count: int) -> list[int]:
+    """``count`` axes from ``first`` on, where a tensor may have as many."""
+    total = x.rank + count
+    require(count >= 0 and total <= MOST_AXES, f"{count} new axes: at most {MOST_AXES} in all")
+    return list(range(first, first + count))
 
 
 @reads("squeeze")

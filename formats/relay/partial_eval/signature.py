@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import require
+from serde.ir.budget import active_budget
 from serde.ir.graph import Value
 
 from .. import ast
 from .values import Data, Symbolic
 
+COPIES = 8  # of a name, in a graph and in a file
 OUTPUT_NAMES = "output_tensor_names"  # the attribute of a function that TVM's frontends set
 
 
@@ -41,6 +43,7 @@ def make_output_names(result: Symbolic) -> list[str]:
     while stack:
         value, name = stack.pop()
         if isinstance(value, Value):
+            active_budget().charge(len(name) * COPIES, "the names of nested outputs")
             names.append(name)
         else:
             fields = value.fields if isinstance(value, Data) else value

@@ -16,6 +16,7 @@ from serde.ir.graph import DType, Value
 
 from .. import ast
 
+DEEPEST = 1000  # scopes in each other: a name is looked up in all of them
 CHARGE_INTERVAL = 1024  # steps that are charged to the budget at once
 
 
@@ -44,6 +45,12 @@ class Frame:
     outer: Frame | None = None
     name: str = ""  # of the function, for the sources of nodes
     values: dict[ast.Expr, Symbolic] = field(default_factory=dict)
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        if self.outer is not None:
+            self.depth = self.outer.depth + 1
+            require(self.depth <= DEEPEST, f"functions and branches nest more than {DEEPEST} deep")
 
     def get(self, expr: ast.Expr) -> Symbolic | None:
         """The value of ``expr``, from this scope or an outer one."""

@@ -33,14 +33,26 @@ def fill_axis(g, x: Value, axis: int, before: Value, behind: Value, value: Value
 
     The elements that are cut off may be those of the other end's padding.
     """
-    parts = []
-    for amount in (before, behind):
-        head, tail = g.Shape(x, start=0, end=axis), g.Shape(x, start=axis + 1)
-        shape = g.Concat(head, g.Max(amount, 0), tail, axis=0)
-        parts.append(g.Expand(value, shape))
-    filled = g.Concat(parts[0], x, parts[1], axis=axis)
+    known = [(known_ints(v) or (None,))[0] for v in (before, behind)]
+    parts = [x]
+    for amount, count in zip((before, behind), known, strict=True):
+        if count is None or count > 0:
+            head, tail = g.Shape(x, start=0, end=axis), g.Shape(x, start=axis + 1)
+            shape = g.Concat(head, g.Max(amount, 0), tail, axis=0)
+            parts.insert(0 if amount is before else len(parts), g.Expand(value, shape))
+    filled = g.Concat(*parts, axis=axis) if len(parts) > 1 else x
+    if all(count is not None and count >= 0 for count in known):
+        return filled
     end = g.Add(size(g, filled, axis), g.Min(behind, 0))
     return g.Slice(filled, g.Max(g.Neg(before), 0), end, [axis], [1])
+
+
+def amount_at(g, pads: Value, index: int):
+    """One of the amounts, of shape [1]; of constants without a node that has to be folded."""
+    known = known_ints(pads)
+    if known is not None and pads.rank == 1:
+        return g.const([known[index]], DType.INT64)
+    return g.Reshape(g.Slice(pads, [index], [index + 1], [0], [1]), [1])
 
 
 def decompose_pad(g, x: Value, pads: Value, value, mode: str):
@@ -49,10 +61,8 @@ def decompose_pad(g, x: Value, pads: Value, value, mode: str):
         value = g.const(False if x.type is DType.BOOL else 0, x.type)
     value = scalar(g, value)
     for axis in range(x.rank):
-        before, behind = (
-            g.Reshape(g.Slice(pads, [i], [i + 1], [0], [1]), [1]) for i in (axis, axis + x.rank)
-        )
-        if all(v.tensor is not None and v.ints() == (0,) for v in (before, behind)):
+        before, behind = (amount_at(g, pads, i) for i in (axis, axis + x.rank))
+        if all(known_ints(v) == (0,) for v in (before, behind)):
             continue
         if mode == "constant":
             x = fill_axis(g, x, axis, before, behind, value)

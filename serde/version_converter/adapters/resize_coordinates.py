@@ -88,17 +88,18 @@ def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:
     stretch = min(scale, 1.0) if how.antialias else 1.0
     reach = (1 if how.mode == "linear" else 2) / stretch
     rows = arrays.zeros((len(at), n))
-    for row, place in zip(rows, at, strict=True):
-        base = np.floor(place)
-        first = int(np.floor(-reach) + 1)
-        taps = base + arrays.arange(first, 2 - first)
-        share = kernel((taps - place) * stretch, how)
-        inside = (taps >= 0) & (taps < n)
-        if how.exclude_outside or how.antialias:
-            share = np.where(inside, share, 0.0) if how.exclude_outside else share
-            with np.errstate(invalid="ignore"):  # where there are none inside, nothing is taken
-                share = share / share.sum()
-        np.add.at(row, np.clip(taps, 0, n - 1).astype(int), share)
+    first = int(np.floor(-reach) + 1)
+    around = arrays.arange(first, 2 - first)
+    arrays.charge_elements(len(at), len(around))
+    taps = np.floor(at)[:, None] + around
+    share = kernel((taps - at[:, None]) * stretch, how)
+    if how.exclude_outside:
+        share = np.where((taps >= 0) & (taps < n), share, 0.0)
+    if how.exclude_outside or how.antialias:
+        with np.errstate(invalid="ignore"):  # where there are none inside, nothing is taken
+            share = share / share.sum(axis=1, keepdims=True)
+    places = np.arange(len(at))[:, None]
+    np.add.at(rows, (places, np.clip(taps, 0, n - 1).astype(int)), share)
     return rows
 
 

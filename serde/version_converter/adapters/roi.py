@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial, reduce
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
@@ -30,7 +31,7 @@ def samples(g, x: Value, rois: Value, cells: int, ratio: int, scale: float, half
     step = g.Reshape(cast(g, count_range(g, most), x.type), [1, 1, -1])
     start, each, often = (g.Reshape(v, [-1, 1, 1]) for v in (start, each, g.Max(count, 1.0)))
     within = g.Div(g.Add(step, 0.5), often)
-    cell = g.const([[[float(i)] for i in range(cells)]], x.type)
+    cell = g.const(arrays.arange(cells).reshape(1, -1, 1), x.type)
     return g.Add(start, g.Mul(g.Add(cell, within), each)), count
 
 
