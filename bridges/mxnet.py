@@ -30,7 +30,15 @@ from serde.plugins import Bridge, Completion
 from .mxnet_export import data_inputs, export_model
 from .mxnet_feeds import Internals, complete, find_changes
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
-from .mxnet_run import FLOATS, Model, PreparedSymbol, begin_at, cut_at_outputs, with_plain_labels
+from .mxnet_run import (
+    FLOATS,
+    Model,
+    PreparedSymbol,
+    begin_at,
+    cut_at_outputs,
+    with_plain_labels,
+    without_escapes,
+)
 from .numpy_compat import mend_mxnet, restore
 
 if TYPE_CHECKING:
@@ -220,7 +228,7 @@ def prepare(
     )
     inference = drop_labels(graph, outputs is not None)
     text = with_plain_labels(files.symbol.decode())
-    symbol = mx.sym.load_json(begin_at(text, graph, cut_inputs or ()))
+    symbol = mx.sym.load_json(without_escapes(begin_at(text, graph, cut_inputs or ())))
     if outputs:
         symbol = cut_at_outputs(mx, symbol, outputs)
     elif len(symbol) > 1:
@@ -258,7 +266,7 @@ def complete_feeds(source: Any, **options: Any) -> Completion | None:
     changes = find_changes(graph, options.get("rebatch") is None)
     if not changes:
         return None
-    symbol = import_mxnet().sym.load_json(files.symbol.decode())
+    symbol = import_mxnet().sym.load_json(without_escapes(files.symbol.decode()))
     return partial(complete, Internals(symbol, graph), changes)
 
 
@@ -268,8 +276,8 @@ def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
         names = {
             "arrays": list(model.arrays), "feeds": list(feeds), "needed": sorted(model.needed)
         }  # fmt: skip
-        Path(folder, "names.json").write_text(json.dumps(names))
-        Path(folder, "symbol.json").write_text(model.text)
+        Path(folder, "names.json").write_text(json.dumps(names), "utf-8")
+        Path(folder, "symbol.json").write_text(model.text, "utf-8")
         np.savez(Path(folder, "arrays.npz"), *model.arrays.values())
         np.savez(Path(folder, "feeds.npz"), *feeds.values())
         code = f"from {__name__} import run_folder; run_folder({folder!r})"
@@ -287,13 +295,13 @@ def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
 def run_folder(folder: str) -> None:
     """Run the model that ``_run_without_onednn`` wrote, and write its results."""
     at = Path(folder)
-    names = json.loads((at / "names.json").read_text())
+    names = json.loads((at / "names.json").read_text("utf-8"))
     arrays, feeds = (
         dict(zip(names[kind], _load_arrays(at / f"{kind}.npz"), strict=True))
         for kind in ("arrays", "feeds")
     )
     mx = import_mxnet()
-    model = Model((at / "symbol.json").read_text(), arrays, names["needed"])
+    model = Model((at / "symbol.json").read_text("utf-8"), arrays, names["needed"])
     symbol = mx.sym.load_json(model.text)
     np.savez(at / "results.npz", *PreparedSymbol(mx, symbol, model)(feeds))
 

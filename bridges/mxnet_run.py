@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import SerdeError
+from serde.io.json_text import dump_line
 from serde.ir.graph import Graph
 
 FLOATS = frozenset({np.float16, np.float32, np.float64})
@@ -87,6 +88,11 @@ def cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
     ])  # fmt: skip
 
 
+def without_escapes(text: str) -> str:
+    """A symbol in which characters beyond ASCII stand for themselves: MXNet reads no ``\\u``."""
+    return dump_line(json.loads(text)) if "\\u" in text else text
+
+
 def with_plain_labels(text: str) -> str:
     """A symbol whose output layers have variables for labels, the shapes of which MXNet infers."""
     from serde.formats.mxnet.bind.declared import OUTPUT_LAYERS
@@ -102,7 +108,7 @@ def with_plain_labels(text: str) -> str:
     _add_variables(symbol, [f"{n['name']}/label" for n in heads])
     for at, head in enumerate(heads):
         head["inputs"][1] = [at, 0, 0]
-    return json.dumps(symbol)
+    return dump_line(symbol)
 
 
 def begin_at(text: str, graph: Graph, names: Sequence[str]) -> str:
@@ -121,7 +127,7 @@ def begin_at(text: str, graph: Graph, names: Sequence[str]) -> str:
             [at, 0, 0] if (at := places.get((layers[link[0]], link[1]))) is not None else link
             for link in links
         ]
-    return json.dumps(symbol)
+    return dump_line(symbol)
 
 
 def _add_variables(symbol: dict[str, Any], names: Sequence[str]) -> None:

@@ -134,7 +134,8 @@ class _Run:
         attrs = {"mxnet_version": ["int", number],
                  "is_np_shape": ["int", int(self.mx.util.is_np_shape())]}  # fmt: skip
         return json.dumps(
-            {"nodes": self.nodes, "arg_nodes": variables, "heads": heads, "attrs": attrs}
+            {"nodes": self.nodes, "arg_nodes": variables, "heads": heads, "attrs": attrs},
+            ensure_ascii=False,
         )
 
 

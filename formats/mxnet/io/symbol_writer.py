@@ -10,11 +10,11 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from json.encoder import encode_basestring_ascii as quote
 from typing import Any, BinaryIO
 
 from serde.errors import UsageError, require
 from serde.io.atomic_write import Replacing, Sources
+from serde.io.json_text import make_writable, quote
 from serde.io.tensor_bytes import bytes_of
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
@@ -56,7 +56,7 @@ def encode(
 def dump_indented(value: Any, line: str = "\n") -> str:
     """JSON as ``json.dumps`` writes it with ``indent=2``, which takes Python's slow encoder."""
     if not value or not isinstance(value, (dict, list)):
-        return "[]" if value == [] else json.dumps(value)
+        return "[]" if value == [] else quote(value) if type(value) is str else json.dumps(value)
     inner = line + "  "
     if isinstance(value, list):
         parts = [str(v) if type(v) is int else dump_indented(v, inner) for v in value]
@@ -83,7 +83,7 @@ def encode_live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[st
     """The text of the symbol, and its parameters by the names a file has for them."""
     encoding = _Encoding(graph, get_release(mxnet))
     arrays = encoding.arrays()
-    return json.dumps(encoding.symbol()), arrays
+    return dump_indented(encoding.symbol()), arrays
 
 
 class _Encoding:
@@ -111,7 +111,7 @@ class _Encoding:
 
     def variable(self, value: Value) -> None:
         """Enter an input, or a constant with its array."""
-        name = self.names.claim(value.name)
+        name = self.names.claim(make_writable(value.name))
         self.place[value] = (len(self.nodes), 0)
         self.nodes.append({"op": "null", "name": name, "inputs": []})
         self.rows.append(self.rows[-1] + 1)
@@ -128,7 +128,8 @@ class _Encoding:
     def node(self, node: Node) -> None:
         inputs = [self.entry(v) for v in node.inputs if v is not None]
         first = node.outputs[0].name if node.outputs else node.name
-        name = self.names.claim(first.removesuffix("_output").removesuffix("_output0"))
+        stem = make_writable(first).removesuffix("_output").removesuffix("_output0")
+        name = self.names.claim(stem)
         op = self.release.renamed.get(node.op, node.op)
         entry: dict[str, Any] = {"op": op, "name": name, "inputs": inputs}
         attrs = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from serde.errors import ConversionError
+from serde.io.json_text import dump_line
 from serde.ir.graph import Tensor
 
 from .. import ast, ndarray, registry
@@ -38,7 +38,7 @@ class Encoder:
         last = len(self.nodes)  # numbered from the end: the root is 1, as TVM's
         yield f'{{\n  "root": {last - root}, \n  "nodes": [\n    {{"type_key": ""}}'
         for node in reversed(self.nodes[1:]):
-            yield ",\n    " + json.dumps(_renumber(node, last))
+            yield ",\n    " + dump_line(_renumber(node, last))
         yield '\n  ], \n  "b64ndarrays": ['
         for number, tensor in enumerate(self.tensors):
             yield ', \n    "' if number else '\n    "'

@@ -11,7 +11,6 @@ import pytest
 from onnx import TensorProto, helper
 
 from serde.errors import SerdeError
-from serde.formats.onnx.consumers import get_consumer
 from serde.formats.onnx.consumers.relax.target import RELAX
 from serde.formats.onnx.reader import decode
 from serde.ir.graph import DType, Value
@@ -19,6 +18,7 @@ from serde.legalize.convert import lower_to_target
 from serde.legalize.forms.form import Call, Form, join_forms, require_sizes
 from serde.legalize.target import Target, legalization_table
 from serde.pipeline import load
+from serde.plugins.targets import get_consumer
 from tests.node_cases import all_cases
 
 CONSUMERS = ("mnn", "ncnn", "onnx2torch", "openvino", "tensorrt", "tract")
