@@ -19,6 +19,7 @@ from PIL import Image
 import serde
 from serde.api.report import Report
 from serde.api.report.comparison import draw_histogram
+from serde.api.report.comparison_report import ComparisonReport
 from serde.errors import Problem, Unconvertible
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.picture.layout import GAP, HEIGHT, place_nodes
@@ -146,6 +147,9 @@ def test_markdown_is_no_markup_of_names():
     assert not re.search(r"(?<!\\)<img", text) and r"a \| b \*c\*" in text
     rows = [r for r in text.splitlines() if r.startswith("|")]
     assert "| Neg | 1 | Neg | 1 |" in rows
+    names = "\x1b[2J<img src=x>", "a\n# b`c`"
+    text = ComparisonReport(*names, Verification(True, "onnx", "random", [])).to_markdown()
+    assert text.splitlines()[0] == r"# \\x1b\[2J\<img src=x\> and a # b\`c\`"
 
 
 class TestJson:

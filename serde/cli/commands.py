@@ -7,6 +7,7 @@ compared under --verify-strict, 5 the system refused (permissions, a full disk).
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import shlex
 import sys
@@ -29,7 +30,7 @@ from serde.errors import (
 )
 from serde.io.command_files import within_command
 from serde.io.signals import exit_on_signals
-from serde.io.user_code import refuse_exits
+from serde.io.user_code import find_user_line, refuse_exits
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 LONGEST = 1000  # letters of a command's summary
@@ -116,11 +117,13 @@ class Command(click.Group):
             with within_command() as files, _escape_usage(), refuse_exits(), speak_of_flags():
                 files.call = shlex.join(["serde", *context.meta[ARGUMENTS]])
                 return super().invoke(context)
-        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # code of users may raise any
+            if isinstance(error, BrokenPipeError) and error.errno == errno.EPIPE:
+                raise  # nobody reads what is printed
             if "--debug" in sys.argv:
                 import traceback
 
@@ -140,10 +143,14 @@ def explain(error: BaseException) -> tuple[int, str]:
         return FAILED, str(error)
     if isinstance(error, OSError):
         place = error.filename2 or error.filename
-        return SYSTEM, escape_controls(f"{place}: {error.strerror}" if place else str(error))
+        text = f"{place}: {error.strerror}" if place else str(error) or type(error).__name__
+        return SYSTEM, escape_controls(text)
     if isinstance(error, MemoryError):
         return FAILED, "it takes more memory than there is"
     text = escape_controls(f"{type(error).__name__}: {error}")
+    line = find_user_line(error)
+    if line is not None:
+        return FAILED, escape_controls(f"{line}: the code fails with {text}")
     return FAILED, f"internal error: {text} (--debug shows where)"
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sysconfig
 import traceback
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from serde.errors import UsageError
 
 STANDARD = sysconfig.get_path("stdlib")
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 BUILTINS = "<"  # what begins the name of a file that is none
 
 
@@ -43,6 +45,15 @@ def describe_exit(error: SystemExit) -> str:
     where = f"{frame.filename}, line {frame.lineno}" if frame is not None else "code of a plug-in"
     shown = "" if error.code is None else repr(error.code)
     return f"{where}: the code exits with SystemExit({shown}). Let it return, or raise an error"
+
+
+def find_user_line(error: BaseException) -> str | None:
+    """The line where an error arose, if it is of code that is no installed package."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_standard(f.filename)]
+    is_own = frames and not frames[-1].filename.startswith(PACKAGE)
+    if not is_own or "-packages" in frames[-1].filename:
+        return None
+    return f"{frames[-1].filename}, line {frames[-1].lineno}"
 
 
 def _is_standard(file: str) -> bool:

@@ -60,6 +60,27 @@ def test_no_error_of_a_script_is_a_traceback(tmp_path, error):
     assert "Traceback" not in done.stderr and not (tmp_path / "o.onnx").exists()
 
 
+@pytest.mark.parametrize("error", ["ValueError('why')", "KeyError('a')", "StopIteration", "GeneratorExit",
+                                   "np.linalg.LinAlgError('b')"])  # fmt: skip
+def test_a_script_that_fails_is_named_with_its_line(tmp_path, error):
+    path = tmp_path / "pre.py"
+    path.write_text(f"import numpy as np\ndef f(x):\n    raise {error}\n")
+    command = ["wrap", str(DIGITS), "-o", str(tmp_path / "o.onnx"), "--pre", f"{path}:f"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 1 and not (tmp_path / "o.onnx").exists()
+    assert f"{path}, line 3: the code fails with " in result.output
+    assert "internal error" not in result.output
+
+
+@pytest.mark.parametrize("error", ["BrokenPipeError", "TimeoutError", "OSError"])
+def test_an_error_of_the_system_without_a_text_has_its_name(tmp_path, error):
+    path = tmp_path / "pre.py"
+    path.write_text(f"def f(x):\n    raise {error}\n")
+    command = ["wrap", str(DIGITS), "-o", str(tmp_path / "o.onnx"), "--pre", f"{path}:f"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 5 and f"serde: {error}" in result.output
+
+
 def test_a_script_that_changes_the_folder_moves_no_file(tmp_path):
     weights = np.ones((300, 4), np.float32)
     text = "g (float[2,300] x) => (float[2,4] y) <float[300,4] w> { y = MatMul(x, w) }"

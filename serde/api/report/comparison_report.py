@@ -60,9 +60,10 @@ class ComparisonReport:
 
     def to_markdown(self) -> str:
         """The comparison as Markdown."""
-        from serde.api.report.markdown import show_verification
+        from serde.api.report.markdown import escape_marks, show_verification
 
-        lines = [f"# {self.first} and {self.second}", *show_verification(self.verification)]
+        title = f"# {escape_marks(self.first)} and {escape_marks(self.second)}"
+        lines = [title, *show_verification(self.verification)]
         return "\n".join(lines) + "\n"
 
     def to_html(self) -> str:

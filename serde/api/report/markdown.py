@@ -21,7 +21,7 @@ def render(report: ReportData) -> str:
 
 
 def _lines(report: ReportData) -> Iterator[str]:
-    yield f"# {_plain(report.source)} → {_plain(report.target or report.target_format)}"
+    yield f"# {escape_marks(report.source)} → {escape_marks(report.target or report.target_format)}"
     yield ""
     seconds = sum(report.seconds.values())
     yield (
@@ -55,7 +55,7 @@ def _lines(report: ReportData) -> Iterator[str]:
     )
     if report.notes:
         yield from _section("Decisions and notes")
-        yield from (f"* {_plain(note)}" for note in report.notes)
+        yield from (f"* {escape_marks(note)}" for note in report.notes)
     if report.provenance is not None:
         yield from _section("Provenance")
         yield from make_table(("", ""), list_provenance(report.provenance))
@@ -79,9 +79,9 @@ def show_verification(verification: Any) -> Iterator[str]:
     """The compared outputs, and layers where there are any."""
     yield from _section("Verification")
     if not verification.done:
-        yield _plain(verification.statement)
+        yield escape_marks(verification.statement)
         return
-    yield f"Against {_plain(verification.source)}, {_plain(verification.inputs)}."
+    yield f"Against {escape_marks(verification.source)}, {escape_marks(verification.inputs)}."
     yield ""
     yield from make_table(
         ("output", "result", "max abs", "max rel", "cosine", "tolerance"),
@@ -90,10 +90,10 @@ def show_verification(verification: Any) -> Iterator[str]:
     )  # fmt: skip
     if verification.not_compared:
         yield ""
-        yield from (f"* not compared: {_plain(line)}" for line in verification.not_compared)
+        yield from (f"* not compared: {escape_marks(line)}" for line in verification.not_compared)
     if layers := getattr(verification, "layers", None):
         yield from _section("Layers")
-        yield _plain(str(layers))
+        yield escape_marks(str(layers))
         yield ""
         yield from make_table(
             ("operator", "value", "result", "max abs", "max rel"),
@@ -115,10 +115,10 @@ def make_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
     yield f"| {' | '.join(titles)} |"
     yield f"|{'---|' * len(titles)}"
     for row in rows:
-        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+        yield f"| {' | '.join(escape_marks(cell) for cell in row)} |"
 
 
-def _plain(cell: Any) -> str:
+def escape_marks(cell: Any) -> str:
     """Text that ends no table and begins no markup."""
     text = escape_controls(" ".join(str(cell).split()))
     for mark in "\\`*_<>|[]":
