@@ -80,6 +80,8 @@ def dequantize(form: str, model: Model, folder: Path) -> str | None:
     if left := sorted(set(list_integer_nodes(proto.graph))):
         is_told = any("dequantize" in note for note in report.notes)
         return None if is_told else f"silent: {', '.join(left)} stay"
+    if report.verification.done and not report.verification.ok:
+        return "verification fails on a right model"
     floats = run(model.proto, model.feeds)
     if (failure := differ(run_optimized(target, model.feeds), floats, BOUND)) is None:
         return None

@@ -29,6 +29,7 @@ from serde.verification.compare_results import (
     compare_result,
     compare_run_layers,
 )
+from serde.verification.dequantized import NotProved
 from serde.verification.drawn_inputs import Drawn, describe_drawn, draw_inputs
 from serde.verification.given_arrays import load_expected, load_inputs
 from serde.verification.input_sets import InputSet, input_sets, narrow_input_sets
@@ -177,7 +178,7 @@ def run_source(
             f"{NOT_COMPARED}the source could not be run. {error}. "
             "Its outputs can be given instead: --expected out.npz with --data in.npz"
         )
-    except NotComparable as error:
+    except (NotComparable, NotProved) as error:
         reason = str(error).removeprefix(NOT_COMPARED)
         run.statement = f"{NOT_COMPARED}{reason}"
     except SerdeError as error:

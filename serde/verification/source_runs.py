@@ -26,12 +26,19 @@ from serde.plugins import (
     get_format,
     get_runtime_bridge,
 )
+from serde.plugins.options import list_options
 from serde.verification.baked_batch import BakedBatch, NotComparable, find_baked_batch
+from serde.verification.dequantized import DequantizedRun, put_roundings_back
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Any]]
 HALF = frozenset({DType.FLOAT16})
+# Options that change a graph once it is in the IR.
+AFTER_RAISING = frozenset(
+    "copy dequantize fold_batchnorm fp16 fp16_io fp16_keep fp32 integers rebatch static "
+    "weights".split()
+)
 GRAPH_OPSET = 21  # at which a Graph is run
 
 
@@ -107,11 +114,38 @@ class SourceModel:
         if setting not in self.runs:
             named = {"inputs": self.inputs} if self.inputs else {}
             options = {**self.options, **named, **(self.settings[setting] if setting else {})}
-            if isinstance(self.source, Graph):
-                self.runs[setting] = _prepare_graph(self.bridge, self.source, options)
+            if self.reading.get("dequantize"):
+                self.runs[setting] = self._dequantize(options)
             else:
-                self.runs[setting] = prepare(self.bridge, self.source, **options)
+                self.runs[setting] = self._prepare(options)
         return self.runs[setting]
+
+    def _prepare(self, options: Mapping[str, Any]) -> Run:
+        assert self.bridge is not None
+        if isinstance(self.source, Graph):
+            return _prepare_graph(self.bridge, self.source, options)
+        return prepare(self.bridge, self.source, **options)
+
+    def _dequantize(self, options: Mapping[str, Any]) -> Run:
+        """What the source computes without its roundings to integers.
+
+        Both run in the last of the settings, as optimizers round otherwise.
+        """
+        reading = {k: v for k, v in self.options.items() if k not in AFTER_RAISING}
+        assert self.bridge is not None
+        has_integers = "integers" in list_options(get_format(self.bridge.format).read_options)
+        pairs = {"integers": "qdq"} if has_integers else {}
+        graph = load(self.source, inputs=self.inputs, **reading, **pairs)
+        floats = load(self.source, inputs=self.inputs, **reading, dequantize=True)
+        bridge = get_runtime_bridge("onnx")
+        assert bridge is not None
+        plain = list(bridge.settings.values())[-1] if bridge.settings else {}
+        own = plain if self.bridge is bridge else {}
+        rounded, missing = put_roundings_back(graph, floats)
+        return DequantizedRun(
+            self._prepare({**options, **own}), _prepare_graph(bridge, floats, {}),
+            _prepare_graph(bridge, rounded, plain), missing,
+        )  # fmt: skip
 
     def cut(self, outputs: Sequence[str]) -> SourceModel:
         """The model that ends at other values, by the names of the source."""
@@ -243,4 +277,6 @@ def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.onnx"
         save(load(graph), path, opset=GRAPH_OPSET, external_data="never")
-        return prepare(bridge, path, **options)
+        run = prepare(bridge, path, **options)
+    names = {v.name for v in graph.inputs}
+    return lambda feeds: run({n: x for n, x in feeds.items() if n in names})
