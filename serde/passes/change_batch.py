@@ -18,8 +18,10 @@ from serde.ir.dim_expr import evaluate
 from serde.ir.graph import Dim, Graph, Value
 from serde.ir.replace_uses import replace_values
 from serde.passes.batch.analysis import Analysis
+from serde.passes.batch.coordinates import rules
 from serde.passes.batch.request import find_batch_axes, read_request
 from serde.passes.batch.rewriting import infer_again, write_batch
+from serde.passes.dce import drop_dead
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
@@ -56,7 +58,7 @@ def rebatch(graph: Graph, batch: Any = BATCH) -> Graph:
 
 def find_places(graph: Graph, batch: Any) -> Analysis:
     """Where the batch lies in the values of a graph, whose constants are folded."""
-    folded = infer_again(graph)
+    folded = drop_dead(rules.rewrite(infer_again(graph), OnnxBuilder(graph.name)))
     old, axes, outputs = find_batch_axes(folded, read_request(batch))
     assert isinstance(old, int)
     return Analysis(folded, old, axes, outputs).run()
