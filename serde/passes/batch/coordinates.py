@@ -1,7 +1,7 @@
 """Look-ups by the number of a sample and a place in it, as look-ups in each sample.
 
-PyTorch writes ``x[arange(x.size(0)), place]`` with a constant ``[0, 1, …]`` as the first coordinate,
-or with the place of the sample in a flattened ``x`` added to the index.
+PyTorch writes ``x[arange(x.size(0)), place]`` with a constant ``[0, 1, …]`` as the first
+coordinate, or with the place of the sample in a flattened ``x`` added to the index.
 """
 
 from __future__ import annotations
