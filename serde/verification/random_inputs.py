@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.ir.graph import Dim, Graph, Shape, Value
+from serde.ir.graph import Dim, Graph, Node, Shape, Value
 from serde.passes.change_batch import fix_dimensions
 from serde.passes.name_dimensions import name_dimensions
 from serde.spec.traits import BROADCASTS, COMPARISONS
@@ -77,14 +77,23 @@ def is_variance(value: Value, readers: Readers) -> bool:
 
 
 def find_broadcast_axes(graph: Graph, readers: Readers) -> frozenset[tuple[str, int]]:
-    """Axes of inputs, by name, whose size nothing tells and that are only broadcast."""
+    """Axes of inputs, by name, whose size nothing tells and that are only broadcast.
+
+    Constants they are broadcast with tell a size.
+    """
     return frozenset(
         (v.name, axis)
         for v in graph.inputs
-        if v in readers and all(node.op in BROADCASTS for node, _ in readers[v])
+        if v in readers and all(_is_broadcast(node, at) for node, at in readers[v])
         for axis, dim in enumerate(v.shape or ())
         if axis and dim is None
     )
+
+
+def _is_broadcast(node: Node, at: int) -> bool:
+    """Whether an operand is broadcast with one that is no constant."""
+    other = node.inputs[1 - at] if node.op in BROADCASTS else None
+    return other is not None and other.tensor is None
 
 
 def _default_size(value: Value, axis: int) -> int:

@@ -49,11 +49,13 @@ def gather_places(g, x, index, *, axis=0):  # type: ignore
 
 def counts_samples(value: Value, x: Value, step: int) -> bool:
     """Whether a constant is the number of each sample of ``x``, times ``step``, along axis 0."""
-    if value.tensor is None or not value.shape or not x.shape or value.shape[0] != x.shape[0]:
+    if value.tensor is None or not value.tensor.shape or not x.shape:
         return False
-    count = value.shape[0]
-    numbers = np.arange(count).reshape(count, *[1] * (len(value.shape) - 1)) * step
-    return bool(np.array_equal(value.array(), np.broadcast_to(numbers, value.shape)))
+    array = value.array()
+    if len(array) != x.shape[0]:
+        return False
+    numbers = np.arange(len(array)).reshape(len(array), *[1] * (array.ndim - 1)) * step
+    return bool((array == numbers).all())
 
 
 def is_merged(x: Value | None, y: Value) -> bool:
