@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serde.errors import SerdeError, UsageError, flags_are_known
+from serde.errors import SerdeError, UsageError
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.provenance import PREFIX, Provenance, enter_provenance
@@ -20,35 +20,17 @@ from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
 from serde.ir.same_graph import is_same_graph
 from serde.legalize.convert import without_functions
+from serde.option_checks import check_options, refuse_unknown
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
-from serde.passes.batch.request import read_request
-from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch, size_names
-from serde.passes.compress_weights import compress_weights
-from serde.passes.copy_weights import copy_weights
-from serde.passes.cut_inputs import (
-    check_integer,
-    check_mapping,
-    check_names,
-    check_number,
-    check_size,
-    cut,
-    cut_inputs,
-    find_values,
-    rename,
-    with_inputs,
-)
-from serde.passes.dequantize import dequantize
+from serde.passes.change_batch import dimension_names, fix_dimensions, size_names
+from serde.passes.cut_inputs import cut, cut_inputs, find_values, rename, with_inputs
 from serde.passes.drop_neutral import drop_neutral
-from serde.passes.fixed_sizes import fix_batch, settle_fixed_sizes
-from serde.passes.fold_batchnorm import fold_batchnorm
-from serde.passes.half_precision import to_float16
-from serde.passes.merge_factors import merge_factors
 from serde.passes.name_apart import name_apart
 from serde.passes.set_inputs import set_inputs
-from serde.passes.single_precision import to_float32
 from serde.passes.unfold_shared import unfold_shared
 from serde.plugins import (
     STANDARD,
+    Deferred,
     Format,
     bridge_for,
     format_for_writing,
@@ -61,15 +43,22 @@ from serde.plugins import (
     write_classes,
 )
 from serde.plugins.keywords import with_options
-from serde.plugins.options import HUB, Option, ReadOptions, list_options, merge_options
+from serde.plugins.options import HUB, ReadOptions, list_options
 from serde.spec.verify import check as check_graph
 
 Path_ = str | os.PathLike[str]
 REWRITING = frozenset({"cut_inputs", "set_inputs", "static", "rebatch"})  # options that need the IR
-EXAMPLES = {
-    "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
-    "renames": "{'data': 'image'}",
-}  # fmt: skip
+# Passes that only options ask for.
+compress_weights = Deferred("serde.passes.compress_weights:compress_weights")
+copy_weights = Deferred("serde.passes.copy_weights:copy_weights")
+dequantize = Deferred("serde.passes.dequantize:dequantize")
+fix_batch = Deferred("serde.passes.fixed_sizes:fix_batch")
+fold_batchnorm = Deferred("serde.passes.fold_batchnorm:fold_batchnorm")
+merge_factors = Deferred("serde.passes.merge_factors:merge_factors")
+rebatch = Deferred("serde.passes.change_batch:rebatch")
+settle_fixed_sizes = Deferred("serde.passes.fixed_sizes:settle_fixed_sizes")
+to_float16 = Deferred("serde.passes.half_precision:to_float16")
+to_float32 = Deferred("serde.passes.single_precision:to_float32")
 
 
 @with_options(read_classes)
@@ -323,50 +312,3 @@ def refuse_unwritten(fmt: Format) -> None:
     """Raise UsageError for a format that has no way from the IR."""
     if fmt.from_ir is None or fmt.encode is None:
         raise UsageError(f"{fmt.name} can be read but not written yet")
-
-
-def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
-    """The options that are given.
-
-    Raises:
-        UsageError: for a value that can mean nothing, before any work is done.
-    """
-    known = merge_options(classes)
-    opts = {n: value for n, value in options.items() if value is not None}
-    for name in opts.keys() & known.keys():
-        check_option(opts[name], known[name])
-    return opts
-
-
-def refuse_unknown(fmt: Format, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise UsageError for options that a format does not take."""
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        every = merge_options([*read_classes(), *write_classes()])
-
-        def spell(names: Iterable[str]) -> str:
-            shown = (n for n in names if every[n].kind != "object" or not flags_are_known.get())
-            return ", ".join(every[n].all_flags[0] for n in shown)
-
-        own = spell(sorted(set(known) - HUB)) or "none"
-        raise UsageError(f"{fmt.name} takes no option {spell(unknown)} here; it takes {own}")
-
-
-def check_option(value: Any, option: Option) -> None:
-    """Refuse a value that can mean nothing, with an example of what the option takes."""
-    flag = option.all_flags[0]
-    option.check_choice(value)
-    if option.kind in EXAMPLES:
-        check_mapping(value, flag, EXAMPLES[option.kind])
-    if option.kind == "names":
-        check_names(value, flag)
-    elif option.kind == "integer":
-        check_integer(value, flag, option.least)
-    elif option.kind == "number":
-        check_number(value, flag, option.least)
-    elif option.kind == "sizes":
-        for dim, size in value.items():
-            check_integer(size, f"{flag}={dim}", 1)
-            check_size(size, f"{flag}={dim}")
-    elif option.kind == "batch":
-        read_request(value)

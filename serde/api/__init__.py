@@ -18,9 +18,9 @@ from serde.io.provenance import Provenance, describe_call, enter_provenance, sta
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
+from serde.option_checks import check_options, refuse_unknown
 from serde.passes.cut_inputs import rename
 from serde.pipeline import (
-    check_options,
     decode,
     encode,
     enter_files,
@@ -30,7 +30,6 @@ from serde.pipeline import (
     lower,
     raise_to_ir,
     read,
-    refuse_unknown,
     refuse_unwritten,
     save,
 )

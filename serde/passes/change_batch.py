@@ -11,20 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serde.errors import UsageError
 from serde.ir.dim_expr import evaluate
 from serde.ir.graph import Dim, Graph, Value
 from serde.ir.replace_uses import replace_values
-from serde.passes.batch.analysis import Analysis
 from serde.passes.batch.coordinates import rules
 from serde.passes.batch.request import find_batch_axes, read_request
-from serde.passes.batch.rewriting import infer_again, write_batch
 from serde.passes.dce import drop_dead
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
+
+if TYPE_CHECKING:
+    from serde.passes.batch.analysis import Analysis
 
 BATCH = "N"
 ANOTHER = 31  # a batch no model is made with, and fewer samples than tables for them have
@@ -47,17 +48,23 @@ def rebatch(graph: Graph, batch: Any = BATCH) -> Graph:
     old, axes, _ = find_batch_axes(graph, read_request(batch))
     if old == size:
         return graph
+    # which few models need
+    from serde.passes.batch.rewriting import check_sizes, infer_again, write_batch
+
     if not isinstance(old, int):  # all sizes that depend on it have names
         instead = {v: replace_dim(v, axis, size) for v, axis in axes.items()}
         inputs = tuple([instead.get(v, v) for v in graph.inputs])
         return infer_again(replace(replace_values(graph, instead), inputs=inputs))
     analysis = find_places(graph, batch)
-    infer_again(write_batch(analysis, ANOTHER))  # compares all sizes with those of the analysis
+    check_sizes(write_batch(analysis, ANOTHER))
     return infer_again(write_batch(analysis, size))
 
 
 def find_places(graph: Graph, batch: Any) -> Analysis:
     """Where the batch lies in the values of a graph, whose constants are folded."""
+    from serde.passes.batch.analysis import Analysis
+    from serde.passes.batch.rewriting import infer_again
+
     folded = drop_dead(rules.rewrite(infer_again(graph), OnnxBuilder(graph.name)))
     old, axes, outputs = find_batch_axes(folded, read_request(batch))
     assert isinstance(old, int)

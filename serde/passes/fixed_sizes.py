@@ -19,6 +19,7 @@ from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, 
 from serde.passes.cut_inputs import spec_of
 from serde.spec.required_sizes import find_required_sizes
 from serde.spec.schema import operator
+from serde.spec.static_shapes import follow_sizes
 
 # Sides of images and lengths: numbers with many divisors, 2**6 among them.
 LARGE, LARGER = 20160, 2882880
@@ -130,14 +131,14 @@ def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
 
 
 def _find_fixed_size(graph: Graph, name: str, is_batch: bool) -> FixedSize | None:
-    problems = [_find_problem(graph, {name: size}) for size in (ANOTHER, LARGE, LARGER)]
-    if problems[0] is None or None in problems:
+    problem = _find_problem(graph, {name: ANOTHER})
+    if problem is None or any(_find_problem(graph, {name: n}) is None for n in (LARGE, LARGER)):
         return None
-    near = sorted({*SMALL, *_find_numbers(graph, problems[0])}) if is_batch else ()
+    near = sorted({*SMALL, *_find_numbers(graph, problem)}) if is_batch else ()
     right = [n for n in near if _find_problem(graph, {name: n}) is None]
     if right and any(_find_problem(graph, {name: right[0] * n}) is None for n in (5, 7)):
         return None  # multiples are right
-    return FixedSize(name, right[0] if len(right) == 1 else None, problems[0])
+    return FixedSize(name, right[0] if len(right) == 1 else None, problem)
 
 
 def _find_numbers(graph: Graph, problem: Problem) -> Iterator[int]:
@@ -153,6 +154,8 @@ def _find_numbers(graph: Graph, problem: Problem) -> Iterator[int]:
 
 def _find_problem(graph: Graph, sizes: Mapping[str, int]) -> Problem | None:
     """Why the graph cannot have these sizes, if it cannot."""
+    if follow_sizes(graph, sizes) is not None:
+        return None
     try:
         fix_dimensions(graph, sizes)
     except Unconvertible as error:

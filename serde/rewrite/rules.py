@@ -22,8 +22,10 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import EMPTY, Graph, Node, Value
 from serde.rewrite.driver import rewrite
 from serde.rewrite.subgraphs import Body
+from serde.spec.memo import memoize
 
 NONE: frozenset[str] = frozenset()
+TEXTS = frozenset({str})
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
@@ -155,6 +157,7 @@ class RuleTable:
         self._diagnostics: Mapping[Value, str] = {}
         self._hints: Mapping[Value, Keyed] = {}
         self._rules: dict[str, Rule] = {}
+        self._bound: dict[Any, dict[str, Any]] = {}  # attributes that are texts, once parsed
 
     @property
     def rules(self) -> Mapping[str, Rule]:
@@ -213,6 +216,7 @@ class RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
         table = copy.copy(self)
         table.reasons, table._rules = {**self.reasons, **reasons}, self._rules | dict(rules)
+        table._bound = {}
         return table
 
     def with_diagnostics(self, diagnostics: Mapping[Value, str]) -> RuleTable:
@@ -248,6 +252,12 @@ class RuleTable:
 
     def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """Parse ``attrs`` for ``rule``; refuse what it does not declare."""
+        if TEXTS.issuperset(map(type, attrs.values())):
+            key = id(rule), op, *attrs.items()
+            return {**memoize(self._bound, key, lambda: self._bind(rule, op, attrs))}
+        return self._bind(rule, op, attrs)
+
+    def _bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         if rule.only:
             self._check_only(rule, attrs)
         bound = self._find_undeclared(rule, op, attrs)

@@ -16,6 +16,7 @@ from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
 from serde.spec import canonicalize, folding, inference, schema, shape_functions, simplify
 from serde.spec.expressions import Expressions
 from serde.spec.memo import memoize, number_attributes
+from serde.spec.static_shapes import SHAPES, are_possible
 from serde.spec.traits import AXES_OPERANDS
 
 # Operators whose operands' contents or makers decide what they come to.
@@ -86,6 +87,8 @@ class OnnxBuilder(Expressions):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """The result of an operator that needs no node; otherwise the node to append, typed."""
+        if op in SHAPES:
+            return self._resolve_by_rule(op, inputs, attrs, outputs)
         key = self._key(op, inputs, attrs, outputs)
         result = None if key is None else self._calls.get(key)
         if result is not None:
@@ -95,6 +98,45 @@ class OnnxBuilder(Expressions):
             result = result._replace(attrs=MappingProxyType(result.attrs))
             memoize(self._calls, key, lambda: result)
         return result
+
+    def _resolve_by_rule(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        """Resolve an operator whose shape a rule tells; all but that is alike for other sizes."""
+        key = self._signature(op, inputs, attrs) if outputs == 1 else None
+        if key is None:
+            return self._resolve(op, inputs, attrs, outputs)
+        call = self._calls.get(key)
+        if call is not None:
+            shape = SHAPES[op]([v.shape for v in inputs], call.attrs)
+            if shape is not None and are_possible(shape):
+                types = (inference.Type(call.types[0].dtype, shape),)  # type: ignore[union-attr]
+                return TypedCall(call.operator, tuple(inputs), call.attrs, types)
+        result = self._resolve(op, inputs, attrs, outputs)
+        if call is None and isinstance(result, TypedCall) and result.inputs == tuple(inputs):
+            full = MappingProxyType(result.attrs)
+            shape = SHAPES[op]([v.shape for v in inputs], full)
+            is_told = result.types == ((inputs[0].dtype, shape, ()),) and not result.shape_data
+            if is_told and not canonicalize.looks_at_sizes(op, attrs):
+                memoize(self._calls, key, lambda: result._replace(attrs=full))
+        return result
+
+    def _signature(self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any]) -> Any:
+        """What calls of an operator have in common that differ in sizes alone, if they may be."""
+        if op in BY_CONTENTS:
+            return None
+        key: list[Any] = [op, self.current_opset]
+        is_constant = True
+        for v in inputs:
+            if not isinstance(v, Value) or v.shape is None or v.container:
+                return None
+            if v.tensor is None:
+                if v.shape_data is not None:
+                    return None
+                is_constant = False
+            key += (v.dtype, len(v.shape), v.tensor is None)
+        number = None if is_constant else number_attributes(attrs)
+        return None if number is None else (number, *key)
 
     def _key(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int

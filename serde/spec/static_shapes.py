@@ -6,13 +6,16 @@ It returns None wherever it is not sure, and for what the standard refuses: then
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from serde.ir.graph import Shape
+from serde.ir.dim_expr import evaluate
+from serde.ir.graph import Graph, Shape, Value
 from serde.spec.traits import BROADCASTS, COMPARISONS, ELEMENTWISE
 
 MOST_SIZE = (1 << 63) - 1
+MOST_AXES = 64
 Rule = Callable[[Sequence[Any], Mapping[str, Any]], "Shape | None"]
 
 
@@ -133,11 +136,38 @@ def _transpose(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
     return tuple([x[p] for p in perm]) if is_order else None
 
 
+def _flatten(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    (x,), axis = shapes, attrs.get("axis", 1)
+    if not 0 <= axis <= len(x) or not {int}.issuperset(map(type, x)):
+        return None
+    return (math.prod(x[:axis]), math.prod(x[axis:]))
+
+
+def _concat(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    """Where no operand is without elements, and would be left out."""
+    x, axis = shapes[0], attrs.get("axis", -1)
+    if not 0 <= axis < len(x) or not {int}.issuperset(map(type, x)) or len(shapes) < 2:
+        return None
+    lead, tail, total = x[:axis], x[axis + 1 :], 0
+    for shape in shapes:
+        if len(shape) != len(x) or shape[:axis] != lead or shape[axis + 1 :] != tail:
+            return None
+        if type(shape[axis]) is not int or shape[axis] == 0:
+            return None
+        total += shape[axis]
+    return (*lead, total, *tail)
+
+
+def _clip(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+    return shapes[0] if all(bound == () for bound in shapes[1:]) else None
+
+
 SHAPES: dict[str, Rule] = {
     "Conv": _conv, "BatchNormalization": _batch_norm, "AveragePool": _pool, "MaxPool": _pool,
     "GlobalAveragePool": _global_pool, "GlobalMaxPool": _global_pool, "MatMul": _matmul,
     "Gemm": _gemm, "LayerNormalization": _layer_norm, "Softmax": _along_axis,
-    "LogSoftmax": _along_axis, "Transpose": _transpose,
+    "LogSoftmax": _along_axis, "Transpose": _transpose, "Flatten": _flatten, "Concat": _concat,
+    "Clip": _clip,
     # but for those of two element types, and of an attribute whose lack onnx refuses
     **dict.fromkeys(BROADCASTS - COMPARISONS - {"BitShift", "Pow", "Where"}, _broadcast),
     **dict.fromkeys(ELEMENTWISE - {"Cast", "Clip", "IsInf", "IsNaN"}, _same),
@@ -190,7 +220,9 @@ def rule_for_values(op: str) -> Rule | None:
     if op == "Reshape":
         return _reshape_to_another
     rule = SHAPES.get(op)
-    return None if rule is None else lambda inputs, attrs: rule([v.shape for v in inputs], attrs)
+    if rule is None:
+        return None
+    return lambda inputs, attrs: rule([v.shape for v in inputs], attrs)
 
 
 def _reshape_to_another(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
@@ -220,9 +252,50 @@ def infer_static(operator: Any, inputs: Sequence[Any], attrs: Any, outputs: int)
                 return None
             shapes.append(v.shape)
         out = rule(shapes, attrs)
-    if out is None or len(out) > 64:
-        return None
-    for d in out:
-        if type(d) is int and not 0 <= d <= MOST_SIZE:
+    return None if out is None or not are_possible(out) else (x.dtype, out)
+
+
+def are_possible(sizes: Sequence[Any]) -> bool:
+    """Whether a tensor may have these sizes."""
+    if len(sizes) > MOST_AXES:
+        return False
+    return not any(type(d) is int and not 0 <= d <= MOST_SIZE for d in sizes)
+
+
+def follow_sizes(graph: Graph, sizes: Mapping[str, int]) -> dict[Value, Shape] | None:
+    """The shapes of all values with these sizes for names of the inputs'.
+
+    None where rules do not tell all of them, or a node does not take its operands. ``graph`` is one
+    of the IR, so that its nodes are right but for sizes.
+    """
+    shapes: dict[Value, Shape] = {}
+    for v in graph.inputs:
+        if v.shape is None or v.container:
             return None
-    return x.dtype, out
+        shapes[v] = tuple([evaluate(d, sizes) if isinstance(d, str) else d for d in v.shape])
+    for node in graph.nodes:
+        is_followed = node.op in FOLLOWED and not node.domain
+        shape = _shape_of_result(node, shapes) if is_followed else None
+        if shape is None or len(node.outputs) != 1 or not are_possible(shape):
+            return None
+        shapes[node.outputs[0]] = shape
+    return shapes
+
+
+def _shape_of_result(node: Any, known: Mapping[Value, Shape]) -> Shape | None:
+    operands = []
+    for v in node.inputs:
+        shape = None if v is None else known.get(v, v.shape if v.tensor is not None else None)
+        if shape is None or v.container:
+            return None
+        operands.append(shape)
+    if node.op in SHAPES:
+        is_alike = len({v.dtype for v in node.inputs}) == 1
+        return SHAPES[node.op](operands, node.attrs) if is_alike else None
+    target = node.inputs[1].tensor
+    if target is None or len(target.shape) != 1:
+        return None
+    return reshape(operands[0], target.load().tolist(), node.attrs.get("allowzero"))
+
+
+FOLLOWED = frozenset({*SHAPES, "Reshape"})

@@ -80,6 +80,13 @@ def draw_call(draw: random.Random, op: str, known: Any) -> Call:
         return [x, x[axis:] if draw.random() < 0.8 else draw_shape(draw, 1)], {"axis": axis}
     if op in ("Softmax", "LogSoftmax"):
         return [x], {"axis": draw.choice((-1, 1, 0, 2, 7))}
+    if op == "Concat":
+        others = [(*x[:-1], draw.choice((1, 2))) if x and draw.random() < 0.8 else x, x]
+        return [x, *others[: draw.choice((0, 1, 2))]], {"axis": draw.choice((rank - 1, -1, 1, 0))}
+    if op == "Clip":
+        return [x, *(draw.choice(((), (), (1,))) for _ in range(draw.choice((0, 1, 2))))], {}
+    if op == "Flatten":
+        return [x], {"axis": draw.choice((0, 1, 2, rank, -1))}
     if op == "Transpose" and draw.random() < 0.9:
         perm = draw.sample(range(rank), rank)
         return [x], {"perm": tuple(perm if draw.random() < 0.95 else perm[:-1])}
@@ -92,7 +99,7 @@ def test_shapes_of_random_calls_are_those_that_onnx_infers(seed, monkeypatch):
     infer_static = static_shapes.infer_static
     monkeypatch.setattr(static_shapes, "infer_static", lambda *call: None)  # onnx alone
     for _ in range(1200):
-        op, opset = draw.choice([*sorted(static_shapes.SHAPES), "Transpose"]), draw.choice(OPSETS)
+        op, opset = draw.choice(sorted(static_shapes.SHAPES)), draw.choice(OPSETS)
         operator = schema.find(op, opset)
         if operator is None:
             continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from serde.errors import ConversionError, Unconvertible, require
+from serde.errors import ConversionError, Unconvertible
 from serde.ir.builder import Builder
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import Graph, Node, Shape, Source, Value, show_shape
@@ -21,6 +21,7 @@ from serde.passes.batch.shapes import write_sizes
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.static_shapes import follow_sizes
 
 
 def write_batch(analysis: Analysis, batch: int | str) -> Graph:
@@ -38,13 +39,24 @@ def _emit_compared(builder: Builder, node: Node, inputs: tuple[Value | None, ...
     results = again(builder, node, inputs)
     pairs = zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True)
     for old, new in pairs:
-        if old.shape is not None and new.shape is not None:
-            shapes = f"{show_shape(new.shape)} in place of {show_shape(old.shape)}"
-            require(_may_be_same(old.shape, new.shape), f"has the shape {shapes}")
+        if old.shape is None or new.shape is None or _may_be_same(old.shape, new.shape):
+            continue
+        shapes = f"{show_shape(new.shape)} in place of {show_shape(old.shape)}"
+        raise ConversionError(f"has the shape {shapes}")
     return results
 
 
+def check_sizes(graph: Graph) -> None:
+    """Refuse a graph whose nodes do not have the sizes that it says."""
+    shapes = follow_sizes(graph, {})
+    pairs = () if shapes is None else shapes.items()
+    if shapes is None or not all(v.shape is None or _may_be_same(v.shape, s) for v, s in pairs):
+        infer_again(graph)
+
+
 def _may_be_same(a: Shape, b: Shape) -> bool:
+    if a == b:
+        return True
     return len(a) == len(b) and all(may_be_same(x, y) for x, y in zip(a, b, strict=True))
 
 

@@ -53,6 +53,7 @@ class State:
         is_thorough: whether a batch of 1 may be moved in front of other sizes.
         axes: the sample axes of nodes that were asked for.
         choices: those that were made, in their order.
+        chosen: where the choices about a value are among them, or were.
         start: the node of the whole graph that is looked at.
     """
 
@@ -66,6 +67,7 @@ class State:
     is_thorough: bool = False
     axes: dict[Node, tuple[SampleAxis, ...]] = field(default_factory=dict)
     choices: list[Choice] = field(default_factory=list)
+    chosen: dict[Value, list[int]] = field(default_factory=dict)
     start: int = 0
     masks: dict[Value, int] = field(default_factory=dict)
 
@@ -118,10 +120,12 @@ class State:
         """One of some places, and the choices it depends on."""
         if len(places) == 1:
             return places[0], mask
-        same = (i for i, c in enumerate(self.choices) if c.key is key and c.places == places)
-        at = next(same, len(self.choices))
-        if at == len(self.choices):
+        count = len(self.choices)
+        known = [i for i in self.chosen.get(key, ()) if i < count and self.choices[i].key is key]
+        at = next((i for i in known if self.choices[i].places == places), count)
+        if at == count:
             self.choices.append(Choice(places, self.start, key, mask))
+            self.chosen[key] = [*known, at]
         choice = self.choices[at]
         return choice.places[choice.index], mask | 1 << at
 

@@ -1,0 +1,70 @@
+"""Options as callers give them, checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from serde.errors import UsageError, flags_are_known
+from serde.passes.batch.request import read_request
+from serde.passes.cut_inputs import (
+    check_integer,
+    check_mapping,
+    check_names,
+    check_number,
+    check_size,
+)
+from serde.plugins import Format, read_classes, write_classes
+from serde.plugins.options import HUB, Option, merge_options
+
+EXAMPLES = {
+    "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
+    "renames": "{'data': 'image'}",
+}  # fmt: skip
+
+
+def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+    """The options that are given.
+
+    Raises:
+        UsageError: for a value that can mean nothing, before any work is done.
+    """
+    known = merge_options(classes)
+    opts = {n: value for n, value in options.items() if value is not None}
+    for name in opts.keys() & known.keys():
+        check_option(opts[name], known[name])
+    return opts
+
+
+def refuse_unknown(fmt: Format, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise UsageError for options that a format does not take."""
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        every = merge_options([*read_classes(), *write_classes()])
+
+        def spell(names: Iterable[str]) -> str:
+            shown = (n for n in names if every[n].kind != "object" or not flags_are_known.get())
+            return ", ".join(every[n].all_flags[0] for n in shown)
+
+        own = spell(sorted(set(known) - HUB)) or "none"
+        raise UsageError(f"{fmt.name} takes no option {spell(unknown)} here; it takes {own}")
+
+
+def check_option(value: Any, option: Option) -> None:
+    """Refuse a value that can mean nothing, with an example of what the option takes."""
+    flag = option.all_flags[0]
+    option.check_choice(value)
+    if option.kind in EXAMPLES:
+        check_mapping(value, flag, EXAMPLES[option.kind])
+    if option.kind == "names":
+        check_names(value, flag)
+    elif option.kind == "integer":
+        check_integer(value, flag, option.least)
+    elif option.kind == "number":
+        check_number(value, flag, option.least)
+    elif option.kind == "sizes":
+        for dim, size in value.items():
+            check_integer(size, f"{flag}={dim}", 1)
+            check_size(size, f"{flag}={dim}")
+    elif option.kind == "batch":
+        read_request(value)
