@@ -6,13 +6,15 @@ compared under --verify-strict, 5 the system refused (permissions, a full disk).
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import errno
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -75,6 +77,20 @@ def _make_streams_total() -> None:
             stream.reconfigure(errors=ENCODING_ERRORS)
 
 
+def leave_process(code: Any) -> None:
+    """End this process at once, where nothing is left to do.
+
+    Python would free all it holds one by one, which takes longer than a small conversion.
+    """
+    if not isinstance(code, (int, type(None))) or threading.active_count() > 1:
+        return
+    with suppress(OSError, ValueError):  # a stream that is closed is for Python to tell of
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code or 0)
+
+
 @contextmanager
 def _escape_usage() -> Iterator[None]:
     """Escape what click says of arguments, such as names of files that a shell expanded."""
@@ -88,13 +104,18 @@ def _escape_usage() -> Iterator[None]:
 class Command(click.Group):
     """The command group: turns every failure into one message and an exit code."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:
-        """Run the command on streams that take any text."""
+    def main(self, args: Any = None, *more: Any, **extra: Any) -> Any:
+        """Run the command on streams that take any text; without ``args``, those of the process."""
         _make_streams_total()
         if os.environ.get("NO_COLOR"):
             extra["color"] = False
         with exit_on_signals():
-            return super().main(*args, **extra)
+            try:
+                return super().main(args, *more, **extra)
+            except SystemExit as error:
+                if args is None:
+                    leave_process(error.code)
+                raise
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, for a process that is to run the command again."""
