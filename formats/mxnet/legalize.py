@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.graph import BYTES, DType, Graph, Node, Value
 from serde.ir.map_nodes import map_nodes
 from serde.ir.replace_uses import replace_values
 from serde.legalize.convert import scalarize_sequences
@@ -21,7 +21,6 @@ from serde.legalize.emulate_types import STORAGE_TYPE
 from serde.legalize.target import Target, legalization_table
 from serde.legalize.walk import Legalized, legalize
 from serde.passes.dce import drop_dead
-from serde.version_converter.adapters.common import BYTES
 
 from .releases import Release
 from .target import legalizations, writes

@@ -29,10 +29,6 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 RUNNER = "serde.api.run_model"  # what runs graphs is above the IR: named as entry points are
 
 
-def _empty() -> Mapping[str, Any]:
-    return EMPTY
-
-
 class DType(enum.Enum):
     """Element types, by numpy (or ml_dtypes) name.
 
@@ -98,6 +94,9 @@ class DType(enum.Enum):
             return cls(str(dtype))
         except ValueError:
             raise ConversionError(f"no element type is called {dtype!r}") from None
+
+
+BYTES = frozenset((DType.INT8, DType.UINT8))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -249,7 +248,7 @@ class Node:
     op: str
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
-    attrs: Mapping[str, Attr] = field(default_factory=_empty)
+    attrs: Mapping[str, Attr] = field(default_factory=lambda: EMPTY)
     domain: str = ""
     name: str = ""
     sources: tuple[Source, ...] = ()
@@ -290,8 +289,8 @@ class Graph:
     domain: str = ""
     opset: int = IR_OPSET
     functions: tuple[Function, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=_empty)
-    imports: Mapping[str, int] = field(default_factory=_empty)
+    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    imports: Mapping[str, int] = field(default_factory=lambda: EMPTY)
     notes: tuple[str, ...] = ()
     source_info: object | None = None
     explicit: frozenset[tuple[str, str]] = frozenset()
@@ -387,7 +386,7 @@ class Function:
     domain: str
     name: str
     body: Graph
-    attrs: Mapping[str, Attr | None] = field(default_factory=_empty)
+    attrs: Mapping[str, Attr | None] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import UnsupportedOp, require
-from serde.ir.graph import DType, Graph, Tensor, Value
+from serde.ir.graph import BYTES, DType, Graph, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from serde.spec.traits import MOVES, WRAPS
 
-from ..version_converter.adapters.common import BYTES, cast
+from ..version_converter.adapters.common import cast
 from ..version_converter.adapters.quantization import (
     emit_dequantize,
     emit_quantize,

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from serde.ir import arrays
-from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.graph import BYTES, DType, Graph, Node, Value
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
-from serde.version_converter.adapters.common import BYTES
 
 from .dce import drop_dead
 

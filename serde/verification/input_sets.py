@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.graph import DType, Graph, Value
+from serde.ir.graph import BYTES, DType, Graph, Value
 from serde.spec.traits import BROADCASTS, COMPARISONS, MOVES, ROUNDS
 from serde.verification.compare_outputs import Places
 from serde.verification.count_inputs import (
@@ -211,7 +211,6 @@ def _quantizes_by_range(readers: Readers) -> bool:
     """Whether a model quantises by the largest number it finds in its data."""
     nodes = {id(node): node for at in readers.values() for node, _ in at}.values()
     ops = {node.op for node in nodes}
-    bytes_ = (DType.INT8, DType.UINT8)
     quantizing = ("Cast", "QuantizeLinear")
-    casts = any(n.op in quantizing and n.outputs[0].dtype in bytes_ for n in nodes)
+    casts = any(n.op in quantizing and n.outputs[0].dtype in BYTES for n in nodes)
     return "DynamicQuantizeLinear" in ops or (casts and bool(ops & {"ReduceMax", "ReduceMin"}))

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
-from serde.ir.graph import Dim, DType, Value
+from serde.ir.graph import BYTES, Dim, DType, Value
 from serde.spec.expressions import END, Size
 
 from ..rules import dtype_of, reads
@@ -21,7 +21,7 @@ def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
     """Booleans are counted in int64; without an axis the tensor is flattened."""
     kind = dtype_of(dtype) if dtype else DType.INT64 if x.dtype is DType.BOOL else x.type
     x, at = flatten_without_axis(g, x, axis)
-    wide = DType.INT32 if kind in (DType.INT8, DType.UINT8) else kind
+    wide = DType.INT32 if kind in BYTES else kind
     return g.cast(g.CumSum(g.cast(x, wide), at), kind)
 
 

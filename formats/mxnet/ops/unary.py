@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 
 from ..rules import note_old_meaning, reads, reads_between, reads_second
 from ..target import scalar_value, writes
@@ -326,7 +326,7 @@ def write_clip(s, x, low=None, high=None):
 
 def unbounded_range(dtype: DType) -> tuple[float, float]:
     """Bounds that leave all as it is."""
-    if dtype not in (DType.INT8, DType.UINT8):
+    if dtype not in BYTES:
         return -FAR, FAR
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)

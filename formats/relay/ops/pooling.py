@@ -13,7 +13,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import ceil_mode_pads
 
@@ -55,7 +55,7 @@ def pool(g, x: Value, kind: str, frame, up: bool, include: bool):
     if kind == "max":
         if outside:
             x, frame = pad_input(g, x, frame, lowest_value(x), half)
-        if x.type.kind == "f" or x.type in (DType.INT8, DType.UINT8):
+        if x.type.kind == "f" or x.type in BYTES:
             return g.MaxPool(x, **frame)
         return compute_widely(g, lambda g, x: max_pool_in_float(g, x, frame), x)
     if x.type.kind in "iu":

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from serde.ir.geometry import Ints, axis_of
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 from serde.rewrite.rules import Rule
-from serde.version_converter.adapters.common import BYTES
 
 from .binary import IGNORED
 from .cast import read_cast

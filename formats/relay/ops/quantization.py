@@ -13,10 +13,9 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir.geometry import axis_of
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 from serde.spec.expressions import number
 from serde.spec.schema import ELEMENT_TYPES
-from serde.version_converter.adapters.common import BYTES
 from serde.version_converter.adapters.quantization import emit_dequantize
 
 from ..rules import reads

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 from serde.rewrite.rules import Hint
-from serde.version_converter.adapters.common import BYTES
 
 from ..rules import reads
 from ..target import legalizations, writes

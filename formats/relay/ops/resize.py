@@ -14,9 +14,8 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir import arrays
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 from serde.spec.expressions import Size
-from serde.version_converter.adapters.common import BYTES
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates
 from serde.version_converter.adapters.resize_coordinates import nearest as nearest_index

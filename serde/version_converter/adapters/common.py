@@ -11,7 +11,6 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
 FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16})
-BYTES = (DType.INT8, DType.UINT8)
 MOST = 1 << 24  # elements of a constant made to spell something out
 BROADCAST = 32  # axes that NumPy broadcasts
 END = 2**63 - 1  # a Slice ends here where it takes all that is left

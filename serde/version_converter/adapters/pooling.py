@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 
 from . import downgrades, upgrades
-from .common import BYTES, END, cast, count_range, lay_along, make_full, require_expandable, size
+from .common import END, cast, count_range, lay_along, make_full, require_expandable, size
 from .indexing import extreme_value
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from serde.ir.graph import DType, Value
+from serde.ir.graph import BYTES, DType, Value
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from ..element_types import require_elements
 from . import decomposition, downgrades
 from .cast import FLOAT8
-from .common import BYTES, cast, lay_along, scalar, size
+from .common import cast, lay_along, scalar, size
 
 
 def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType
+from serde.ir.graph import BYTES, DType
 from serde.legalize.forms.form import Call, Form, Lacks, join_forms, require_constants
 from serde.legalize.target import Target, TypeConstraints
 
@@ -119,7 +119,7 @@ NCNN = Target(
     lacks_results=dict.fromkeys(SUPPORTS, (SCALAR,)),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     control_flow=False,
-    emulated=EMULATED | {DType.INT8, DType.UINT8},
+    emulated=EMULATED | BYTES,
     sequences=False,
     dynamic_shapes=False,
 )

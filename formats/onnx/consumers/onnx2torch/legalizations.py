@@ -6,7 +6,7 @@ import numpy as np
 
 from serde.decompositions import indexing, normalization, reduction
 from serde.errors import ConversionError
-from serde.ir.graph import DType, Tensor, Value
+from serde.ir.graph import BYTES, DType, Tensor, Value
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms.form import Call, Form, by
 from serde.legalize.target import legalization_table
@@ -37,7 +37,6 @@ legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ScatterND")(decompose_scatter_nd)
 legalize_windows(legalize)
 
-BYTES = frozenset({DType.INT8, DType.UINT8})
 UNFLIPPED = frozenset({DType.UINT16, DType.UINT32, DType.UINT64})
 HALF_STEP, LEAST, BEYOND = 2.0**-25, 2.0**-151, 2.0**129  # of float32, as float64 has them
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType
+from serde.ir.graph import BYTES, DType
 from serde.legalize.forms.form import Form, join_forms, require_constants
 from serde.legalize.target import Target, TypeConstraints
 
@@ -15,11 +15,11 @@ from .support_table import SUPPORTED
 from .windows import WINDOWS
 
 OPSET = 17  # the opset it was measured at, the newest that it has most operators of
-BYTES = frozenset({DType.INT8, DType.UINT8})  # with no kernels for some ranks
 LACKING = frozenset({DType(f"uint{bits}") for bits in (16, 32, 64)} | {DType.BFLOAT16})
 WRONG = frozenset({"EyeLike"})  # onnx2torch fails where a diagonal lies outside
 # Which of their element types are right is up to rules, and what node tests leave out.
 UNTESTED: dict[str, TypeConstraints] = {op: {} for op in "Clip PRelu Pow Resize Shape TopK".split()}
+# There are no kernels of bytes for some ranks.
 MEASURED = without_types(SUPPORTED, ["MaxPool"], BYTES)
 MEASURED = without_types(MEASURED, ["ReduceSumSquare"], frozenset({DType.INT32}))  # gives int64
 SUPPORTS = {op: types for op, types in MEASURED.items() if op not in WRONG} | UNTESTED

@@ -13,13 +13,12 @@ import numpy as np
 from serde.ir import arrays
 from serde.ir.builder import Names
 from serde.ir.constants import is_constant, make_constant
-from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.ir.graph import BYTES, DType, Graph, Node, Tensor, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.patterns import Neighbours
 
 from ..used_names import used_names
 
-BYTES = frozenset({DType.INT8, DType.UINT8})
 FOLDED = frozenset({"Add", "BatchNormalization", "Mul", "Relu"})  # into the quantization
 FARTHEST = 8  # of these behind a Concat
 PRODUCTS = frozenset({"Gemm", "MatMul"})

@@ -7,7 +7,7 @@ and int64 as int32.
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Graph
+from serde.ir.graph import BYTES, DType, Graph
 from serde.legalize.forms.form import (
     STATIC,
     Call,
@@ -35,7 +35,7 @@ NARROW = frozenset({DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32})
 
 # Right in some forms only: OpenVINO ignores the axis of DFT, and loads losses of two axes only.
 WRONG = frozenset("DFT GlobalLpPool NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss".split())
-BYTES = frozenset({DType.INT8, DType.UINT8})  # it cuts off what overflows
+# OpenVINO cuts off bytes that overflow.
 MEASURED = without_types(SUPPORTED, ("Add", "Einsum", "Mul", "Sub"), BYTES)
 SUPPORTS = {op: types for op, types in MEASURED.items() if op not in WRONG} | UNTESTED
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
-from serde.ir.graph import DType
+from serde.ir.graph import BYTES, DType
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms import windows
 from serde.legalize.forms.form import Form, Lacks, decompose
@@ -48,7 +48,6 @@ FROM_END = "tract has no indices from the end of sizes by name (--static, --inpu
 
 
 MOVES = frozenset("MaxPool Reshape Slice Squeeze Transpose Unsqueeze".split())
-BYTES = frozenset({DType.INT8, DType.UINT8})
 
 
 @legalize("QuantizeLinear")

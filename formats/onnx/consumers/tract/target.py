@@ -8,7 +8,7 @@ from math import prod
 
 from serde.decompositions.table import add_decompositions
 from serde.ir.dim_expr import Elements, product, shape_data_of, split_coefficient
-from serde.ir.graph import DType, Shape
+from serde.ir.graph import BYTES, DType, Shape
 from serde.legalize.forms.form import (
     STATIC,
     Call,
@@ -30,11 +30,11 @@ from .support_table import SUPPORTED
 OPSET = 21  # the opset it was measured at
 # What the node tests of one operator leave out.
 UNTESTED: dict[str, TypeConstraints] = {"Shape": {}}
-BYTES = frozenset({DType.INT8, DType.UINT8})  # it cuts off what overflows
 FLOATS = frozenset(d for d in DType if d.kind == "f")
 OF_FLOATS: dict[str, TypeConstraints] = {
     op: {tie: types & FLOATS for tie, types in SUPPORTED[op].items()} for op in ("Einsum", "PRelu")
 }
+# tract cuts off bytes that overflow.
 SUPPORTS = without_types(SUPPORTED, ["Mul"], BYTES) | UNTESTED | OF_FLOATS
 ARITHMETIC = frozenset("Add Div Max Min Mod Mul Sub Where".split())  # which tract does in sizes
 
