@@ -399,7 +399,11 @@ class Legalizer(OnnxBuilder):
 
 def _body(graph: Graph) -> Body:
     """A subgraph that a rule built, as one that a rule can inline."""
-    return Body(graph, lambda body, g, args: emit_subgraph(g, body, args, g.current_opset))
+
+    def place(body: Graph, g: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
+        return emit_subgraph(g, body, operands, g.current_opset)
+
+    return Body(graph, place)
 
 
 def _refine(results: Any, call: TypedCall) -> Any:

@@ -89,9 +89,7 @@ def _record_call(
     return g.in_call(call)  # type: ignore[no-any-return]
 
 
-def emit_subgraph(
-    g: Any, body: Graph, inputs: Sequence[Value], opset: int
-) -> tuple[Value | None, ...]:
+def emit_subgraph(g: Any, body: Graph, inputs: Sequence[Value], opset: int) -> tuple[Any, ...]:
     """Emit the nodes of a subgraph of ``opset`` for these inputs; return its outputs.
 
     Types are inferred anew, so nodes that could not be legalized for want of one are tried again.
