@@ -20,13 +20,16 @@ from serde.errors import ConversionError
 from serde.ir.printer import print_graph
 
 IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are those of this opset
-
 Dim = int | str | None  # a size, a named size, or unknown
 Shape = tuple[Dim, ...]
 DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 RUNNER = "serde.api.run_model"  # what runs graphs is above the IR: named as entry points are
+
+
+def _empty() -> Mapping[str, Any]:
+    return EMPTY
 
 
 class DType(enum.Enum):
@@ -248,7 +251,7 @@ class Node:
     op: str
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
-    attrs: Mapping[str, Attr] = field(default_factory=lambda: EMPTY)
+    attrs: Mapping[str, Attr] = field(default_factory=_empty)
     domain: str = ""
     name: str = ""
     sources: tuple[Source, ...] = ()
@@ -289,8 +292,8 @@ class Graph:
     domain: str = ""
     opset: int = IR_OPSET
     functions: tuple[Function, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    imports: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    metadata: Mapping[str, str] = field(default_factory=_empty)
+    imports: Mapping[str, int] = field(default_factory=_empty)
     notes: tuple[str, ...] = ()
     source_info: object | None = None
     explicit: frozenset[tuple[str, str]] = frozenset()
@@ -386,7 +389,7 @@ class Function:
     domain: str
     name: str
     body: Graph
-    attrs: Mapping[str, Attr | None] = field(default_factory=lambda: EMPTY)
+    attrs: Mapping[str, Attr | None] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
