@@ -25,6 +25,7 @@ MOVES = {  # what is between QuantizeLinear of x and a DequantizeLinear, of scal
     "Concat": "r = Concat<axis=0>(q, w)",
     "Concat with an input": "r = Concat<axis=0>(q, k)",
     "Max": "r = Max(q, w)",
+    "ReduceMin": "r = ReduceMin<axes=[1]>(q)",
     "Expand of a Gather": "a = Gather(q, o) r = Expand(a, h)",
 }
 TEXT = """<ir_version: 8, opset_import: ["": 17]>

@@ -49,7 +49,7 @@ def ops_of(body: str) -> list[str]:
 @pytest.mark.parametrize(
     "steps",
     [
-        "b = Relu(a)", "b = Mul(a, row)", "b = Sub(a, one)", "b = Clip(a, low)",
+        "b = Relu(a)", "b = Erf(a)", "b = Softplus(a)", "b = Pow(a, row)", "b = Mul(a, row)", "b = Sub(a, one)", "b = Clip(a, low)",
         "q = QuantizeLinear<axis = 1>(a, s, z) b = DequantizeLinear<axis = 1>(q, s, z)",
         "b = Conv<kernel_shape = [1, 1]>(a, point)", "c = Add(a, row) b = Max(c, one)",
     ],
