@@ -6,16 +6,12 @@ from functools import partial
 
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.spec.traits import REDUCES
 
 from . import downgrades, upgrades
 from .common import cast
 from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
-SINCE = {"ReduceSum": 13} | dict.fromkeys(
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
-    "ReduceSumSquare".split(),
-    18,
-)
 # What is left of an operator that reduces over no axes.
 UNREDUCED = {
     "ReduceL1": lambda g, x: g.Abs(x),
@@ -80,6 +76,7 @@ def all_of(g, x: Value, axes=None, **rest):
     return g.Not(any_of(g, g.Not(x), axes, **rest))
 
 
-for _op, _since in SINCE.items():
+for _op in sorted(REDUCES):
+    _since = 13 if _op == "ReduceSum" else 18
     downgrades[_since](_op)(partial(axes_as_attribute, _op))
     upgrades[_since](_op)(partial(axes_as_operand, _op))
