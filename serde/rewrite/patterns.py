@@ -31,13 +31,13 @@ T = TypeVar("T")
 
 
 class Patterns:
-    """Rules by the operator of the last node that they merge.
+    """Rules by the operator of the last node that they merge, all of one ``domain``.
 
     Where operators are ``required``, graphs that have none of them stay as they are.
     """
 
-    def __init__(self, *required: str) -> None:
-        self._required = frozenset(required)
+    def __init__(self, *required: str, domain: str = "") -> None:
+        self._required, self._domain = frozenset(required), domain
         self._rules: dict[str, list[Rule]] = defaultdict(list)
 
     def __call__(self, *ops: str) -> Callable[[Rule], Rule]:
@@ -65,7 +65,7 @@ class Patterns:
         for ops in (self._rules, self._required):
             if ops and not any(node.op in ops for node in graph.all_nodes()):
                 return graph
-        return _walk(graph, self._rules, Neighbours(graph))
+        return _walk(graph, self._rules, Neighbours(graph, self._domain))
 
 
 def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> Graph:
@@ -79,7 +79,7 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
             continue
         made = _rewrite(new, rules, near)
         if made and made[-1].graphs():
-            last = map_bodies(made[-1], lambda b: _walk(b, rules, Neighbours(b, near)))
+            last = map_bodies(made[-1], lambda b: _walk(b, rules, Neighbours(b, outer=near)))
             made[-1] = near.put(made[-1], last)
         is_same = is_same and made == [node]
         nodes += made
@@ -93,7 +93,7 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
 def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -> list[Node]:
     """The nodes in place of ``node``; none where a value stands for its result."""
     before: list[Node] = []
-    while not node.domain:
+    while node.domain == near.domain:
         for rule in rules.get(node.op, ()):
             new = rule(near, node)
             if isinstance(new, Value):
@@ -112,11 +112,13 @@ def _rewrite(node: Node, rules: Mapping[str, Sequence[Rule]], near: Neighbours) 
 class Neighbours:
     """Who makes and who reads the values of a graph, as it is while the walk goes on.
 
-    They are listed when a rule first asks. ``outer`` are the neighbours in the graph around.
+    They are listed when a rule first asks. ``outer`` are the neighbours in the graph around. Makers
+    and readers that are asked for by operators are those of ``domain``.
     """
 
-    def __init__(self, graph: Graph, outer: Neighbours | None = None) -> None:
+    def __init__(self, graph: Graph, domain: str = "", outer: Neighbours | None = None) -> None:
         self.graph, self._outer = graph, outer
+        self.domain = domain if outer is None else outer.domain
         self.dead: set[Node] = set() if outer is None else outer.dead
         self.renamed: dict[Value, Value] = {}  # results that take the place of an output
         self._instead: dict[Value, Value] = {} if outer is None else outer._instead
@@ -148,9 +150,10 @@ class Neighbours:
         return readers
 
     def maker(self, value: Value | None, *ops: str) -> Node | None:
-        """The node of the standard that computes ``value``, if it is one of ``ops``."""
+        """The node of the domain that computes ``value``, if it is one of ``ops``."""
         node = self.makers.get(value) if value is not None else None
-        return node if node is not None and node.op in ops and not node.domain else None
+        is_found = node is not None and node.op in ops and node.domain == self.domain
+        return node if is_found else None
 
     def sole_maker(self, reader: Node, value: Value | None, *ops: str) -> Node | None:
         """The same, if only ``reader`` reads the value, once, in the same functions."""
@@ -160,13 +163,13 @@ class Neighbours:
         return node if calls_of(node) == calls_of(reader) else None
 
     def sole_reader(self, node: Node, *ops: str) -> Node | None:
-        """The node of the standard that alone reads the first result of ``node``.
+        """The node of the domain that alone reads the first result of ``node``.
 
         None if it is none of ``ops``, or in a subgraph.
         """
         value = node.outputs[0]
         readers = self.readers.get(value, ())
-        if self.uses[value] != 1 or len(readers) != 1 or readers[0].domain:
+        if self.uses[value] != 1 or len(readers) != 1 or readers[0].domain != self.domain:
             return None
         return readers[0] if readers[0].op in ops else None
 

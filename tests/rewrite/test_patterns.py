@@ -79,6 +79,23 @@ def test_rules_are_asked_about_the_result_of_a_rule_again() -> None:
     assert ops(halves.apply(graph(chain("A", x=X)))) == "C"
 
 
+@pytest.mark.parametrize("domain", ["", "com.acme"])
+def test_patterns_are_of_one_domain(domain: str) -> None:
+    rules = Patterns(domain="com.acme")
+
+    @rules("Exp")
+    def merge_abs(near: Neighbours, node: Node) -> Node | None:
+        before = near.sole_maker(node, node.inputs[0], "Abs")
+        assert before is None or near.sole_reader(before, "Exp") is node
+        return None if before is None else merge(before, node, op="AbsExp")
+
+    first = node("Abs", [X], domain=domain)
+    last = node("Exp", first.outputs, domain="com.acme")
+    merged = ops(rules.apply(graph([first, last])))
+    assert merged == ("AbsExp" if domain else "Abs Exp")
+    assert ops(inverses.apply(graph([first, last]))) == "Abs Exp"
+
+
 def test_several_nodes_take_the_place_of_one() -> None:
     split = Patterns()
 

@@ -13,7 +13,7 @@ PARTNERS = {
     WINOGRAD.format(2, "_nnpack"): WINOGRAD.format(2, "_nnpack_without"),
     "nn.contrib_conv2d_gemm_weight_transform": "nn.contrib_conv2d_gemm_without_weight_transform",
 }
-patterns = Patterns()
+patterns = Patterns(domain="relay")
 
 
 @patterns(*PARTNERS)
