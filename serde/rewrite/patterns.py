@@ -118,7 +118,7 @@ class Neighbours:
 
     def __init__(self, graph: Graph, domain: str = "", outer: Neighbours | None = None) -> None:
         self.graph, self._outer = graph, outer
-        self.domain = domain if outer is None else outer.domain
+        self.domain: str = domain if outer is None else outer.domain
         self.dead: set[Node] = set() if outer is None else outer.dead
         self.renamed: dict[Value, Value] = {}  # results that take the place of an output
         self._instead: dict[Value, Value] = {} if outer is None else outer._instead
