@@ -6,6 +6,7 @@ Public names are loaded when they are first used; ``import serde`` imports no fr
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -63,10 +64,16 @@ def __getattr__(name: str) -> Any:
     known = "import_" if name == "import" else name
     if known not in _PUBLIC:
         raise AttributeError(f"module 'serde' has no attribute {name!r}")
-    value = getattr(import_module(_PUBLIC[known]), known)
-    globals()[name] = value
-    return value
+    if known not in globals():
+        value = getattr(import_module(_PUBLIC[known]), known)
+        if isinstance(value, FunctionType):
+            from serde.errors import shorten_tracebacks
+
+            value = shorten_tracebacks(value)
+        globals()[known] = value
+    globals()[name] = globals()[known]
+    return globals()[known]
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return [*__all__]

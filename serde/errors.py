@@ -16,6 +16,7 @@ SerdeError
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +24,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import wraps
 from os import PathLike
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, cast
 
 OUT_OF_MEMORY = "takes more memory than there is"  # the reason of a node
 LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
@@ -331,3 +334,42 @@ def locate_error(
         located.stage, located.source, located.__cause__ = stage, source, error
         return located
     return error
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+STANDARD = os.path.dirname(os.__file__)  # where Python's own library is
+DEBUG = "SERDE_DEBUG"  # the variable of the environment that keeps whole tracebacks
+
+
+def shorten_tracebacks(function: Function) -> Function:
+    """A function whose errors end at the call of the user, without the way they took in serde.
+
+    Frames of other code that it calls stay. ``$SERDE_DEBUG`` keeps all, and the causes.
+    """
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except SerdeError as error:
+            if os.environ.get(DEBUG):
+                raise
+            raise error.with_traceback(_select_frames(error.__traceback__)) from None
+
+    return cast(Function, call)
+
+
+def _select_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that is of other code than serde's and the standard library's."""
+    frames = []
+    while traceback is not None:
+        frame = traceback.tb_frame
+        file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
+        is_standard = file.startswith(STANDARD) and "-packages" not in file
+        if name.partition(".")[0] != "serde" and not is_standard:
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    below = None
+    for each in reversed(frames):
+        below = TracebackType(below, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return below

@@ -31,9 +31,11 @@ def source(tmp_path):
 
 class TestNames:
     def test_import_and_import_with_a_stroke_are_one(self):
-        assert getattr(serde, "import") is serde.import_ is live_objects.import_
+        assert getattr(serde, "import") is serde.import_
+        assert inspect.unwrap(serde.import_) is inspect.unwrap(live_objects.import_)
 
     def test_every_public_name_is_there_and_says_what_it_is(self):
+        assert sorted(dir(serde)) == sorted(serde.__all__)
         for name in serde.__all__:
             member = getattr(serde, name)
             assert name in dir(serde)

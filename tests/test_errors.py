@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
+
+import numpy as np
+import onnx
+import pytest
+
 import serde
 from serde import errors
 from serde.errors import (
@@ -13,6 +19,7 @@ from serde.errors import (
     locate_error,
 )
 from serde.ir.graph import Source
+from tests.onnx_live import model_of
 
 NODE = Source("mxnet", "Convolution", "conv0")
 
@@ -72,3 +79,46 @@ def test_a_reason_of_many_operators_is_told_once():
     ]
     few = str(Unconvertible("ir → x", problems[:3])).splitlines()[1:]
     assert few == [f"  {p}" for p in problems[:3]]
+
+
+class TestTracebacks:
+    """They end at the user's call: with the frame of one function of serde behind it."""
+
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv("SERDE_DEBUG", raising=False)
+        onnx.save(model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }", 13), "a.onnx")
+
+    def frames(self, call):
+        with pytest.raises(errors.SerdeError) as raised:
+            call()
+        error = raised.value
+        shown = "".join(traceback.format_exception(error))
+        assert "During handling" not in shown and "direct cause" not in shown
+        return [f.name for f in traceback.extract_tb(error.__traceback__)][2:]  # of this test
+
+    @pytest.mark.parametrize("call", [
+        lambda: serde.convert("none.onnx", "b.onnx"), lambda: serde.load("a.onnx", inputs={"z": (1,)}),
+        lambda: serde.run("a.onnx", {"x": np.zeros(9, np.float32)}), lambda: serde.load("a.onnx")("text", 1),
+        lambda: serde.prepare("a.onnx")(z=1), lambda: serde.partition("a.onnx", "no-such-backend"),
+        lambda: serde.check("a.onnx", to="nothing"), lambda: serde.verify("a.onnx", "none.onnx"),
+    ])  # fmt: skip
+    def test_of_calls(self, call):
+        assert self.frames(call) == ["call"]
+
+    def test_code_of_users_that_is_called_stays(self):
+        def inner(x):
+            return np.linalg.eig(x)
+
+        def code(x):
+            return inner(x)
+
+        assert self.frames(lambda: serde.trace(code, (2, 2))) == ["call", "code", "inner"]
+
+    def test_all_of_it_on_demand(self, monkeypatch):
+        monkeypatch.setenv("SERDE_DEBUG", "1")
+        with pytest.raises(errors.SerdeError) as raised:
+            serde.run("a.onnx", {"x": np.zeros(9, np.float32)})
+        assert len(traceback.extract_tb(raised.value.__traceback__)) > 4
+        assert raised.value.__cause__ is not None

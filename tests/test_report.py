@@ -6,11 +6,12 @@ import json
 
 import pytest
 
+import serde
 from serde.api.report import Report
 from serde.errors import Problem, UsageError
 from serde.ir.graph import Tensor
 from serde.verification import OutputComparison, Verification
-from tests.onnx_live import ir_of
+from tests.onnx_live import DIGITS, ir_of
 
 
 def report():
@@ -70,3 +71,14 @@ def test_a_report_is_strict_json(tmp_path):
 def test_a_report_cannot_be_written_over_a_folder(tmp_path):
     with pytest.raises(UsageError, match="is a folder"):
         report().save(tmp_path)
+
+
+def test_a_report_is_shown_in_a_line_and_as_text(tmp_path):
+    report = serde.convert(DIGITS, tmp_path / "d.onnx", verify=True)
+    line = repr(report)
+    assert line.startswith("<Report ") and line.endswith(": ok, 12 nodes, 86.9 KB of weights>")
+    text = str(report).splitlines()
+    assert f"<Report {text[0]}>" == line and any("left out: input" in t for t in text)
+    report.refuse([Problem("Foo", {}, "no rule", ("a\x1b", "b"))])
+    assert "2 node(s) refused" in repr(report) and "Foo ×2" in str(report)
+    assert "\x1b" not in str(report)

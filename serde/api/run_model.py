@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.errors import MissingDependency, SerdeError, UsageError, shorten_tracebacks
 from serde.io.command_files import within_command
 from serde.ir.graph import DType, Graph, Value, show_shape
 from serde.pipeline import encode, load, read, save
@@ -46,6 +46,7 @@ class RunnableModel:
             bridge, source, options, {} if threads is None else {"threads": threads}
         )
 
+    @shorten_tracebacks
     def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
         """The outputs by name.
 

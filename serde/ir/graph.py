@@ -16,8 +16,14 @@ from typing import Any, Union, cast
 
 import numpy as np
 
-from serde.errors import ConversionError
-from serde.ir.printer import print_graph
+from serde.errors import ConversionError, shorten_tracebacks
+from serde.ir.printer import (
+    describe_graph,
+    describe_node,
+    describe_tensor,
+    describe_value,
+    print_graph,
+)
 
 IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are those of this opset
 Dim = int | str | None  # a size, a named size, or unknown
@@ -146,7 +152,7 @@ class FileSlice:
     file: tuple[int, int] | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Tensor:
     """A constant whose bytes are fetched only when someone looks at them.
 
@@ -158,6 +164,7 @@ class Tensor:
     shape: tuple[int, ...]
     load: Callable[[], np.ndarray[Any, Any]]
     where: FileSlice | None = None
+    __repr__ = describe_tensor
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
@@ -175,7 +182,7 @@ class Tensor:
         return (math.prod(self.shape) * self.dtype.bits + 7) // 8
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Value:
     """One tensor flowing through a graph. Identity is the object; the name is a label.
 
@@ -193,6 +200,7 @@ class Value:
     shape_data: tuple[Dim, ...] | None = None
     container: tuple[str, ...] = ()
     name_is_original: bool = False
+    __repr__ = describe_value
 
     @property
     def ranked_shape(self) -> Shape:
@@ -240,7 +248,7 @@ class Value:
             raise ConversionError(f"needs {self.name!r} to hold integers") from None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Node:
     """One operator call. ``sources`` has several entries after a fusion.
 
@@ -256,6 +264,7 @@ class Node:
     name: str = ""
     sources: tuple[Source, ...] = ()
     _graphs: tuple[Graph, ...] = field(init=False, repr=False)
+    __repr__ = describe_node
 
     def __post_init__(self) -> None:
         attrs = self.attrs
@@ -273,7 +282,7 @@ class Node:
         return self._graphs
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Graph:
     """A dataflow graph, nodes in topological order.
 
@@ -299,6 +308,7 @@ class Graph:
     explicit: frozenset[tuple[str, str]] = frozenset()
     files: frozenset[str] = frozenset()
     _facts: dict[str, Any] = field(init=False, repr=False, default_factory=dict)  # once computed
+    __repr__ = describe_graph
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, those of subgraphs included, in no particular order."""
@@ -363,6 +373,7 @@ class Graph:
         del count[None]
         return cast("Counter[Value]", count)
 
+    @shorten_tracebacks
     def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
         """The outputs by name, for arrays in order or by name, as ``serde.run`` gives them."""
         run: Callable[..., dict[str, Any]] = import_module(RUNNER).run_graph

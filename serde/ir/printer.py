@@ -68,3 +68,43 @@ def _attributes(attrs: Mapping[str, Any]) -> list[str]:
 
 def _is_graph(value: Any) -> bool:
     return hasattr(value, "nodes")
+
+
+# What a shell or a debugger shows of one object: a line, whatever it holds. Nothing is loaded.
+
+MOST_ENDS, MOST_CHARACTERS = 4, 200
+
+
+def describe_graph(graph: Any) -> str:
+    """``<Graph 'net': 12 nodes, x: float32[N,3] -> y: float32[N]>``."""
+    ends = (_list_ends(graph.inputs), _list_ends(graph.outputs))
+    return _frame(f"Graph {graph.name!r}: {len(graph.nodes)} nodes, {' -> '.join(ends)}")
+
+
+def describe_node(node: Any) -> str:
+    """``<Node y: float32[N] = Gemm(x, w, b, transB=1)>``."""
+    op = f"{node.domain}.{node.op}" if node.domain else node.op
+    operands = ["_" if v is None else v.name for v in node.inputs]
+    operands += _attributes(node.attrs)
+    return _frame(f"Node {_list_ends(node.outputs)} = {op}({', '.join(operands)})")
+
+
+def describe_value(value: Any) -> str:
+    """``<Value x: float32[N,3]>``."""
+    return _frame(f"Value {show_value(value)[1:]}{'' if value.tensor is None else ', constant'}")
+
+
+def describe_tensor(tensor: Any) -> str:
+    """``<Tensor float32[3,4]>``, and the file that its bytes lie in."""
+    place = "" if tensor.where is None else f" in {tensor.where.path!r}"
+    return _frame(f"Tensor {tensor.dtype.value}[{','.join(map(str, tensor.shape))}]{place}")
+
+
+def _list_ends(values: Any) -> str:
+    shown = [show_value(v)[1:] for v in values[:MOST_ENDS]]
+    return ", ".join([*shown, *["…"] * (len(values) > MOST_ENDS)])
+
+
+def _frame(text: str) -> str:
+    short = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    return f"<{escape_controls(short)}>"

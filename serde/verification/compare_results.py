@@ -20,6 +20,7 @@ from serde.verification.baked_batch import NotComparable
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, Tolerance, narrow_both, not_run
 from serde.verification.input_sets import NORMAL, InputSet
+from serde.verification.show_verification import ShownVerification
 from serde.verification.source_runs import SourceModel, prepare, prepare_cut
 from serde.verification.tolerated import Judge
 
@@ -29,8 +30,8 @@ DEFAULT = "by default"
 NOT_COMPARED = "not compared: "
 
 
-@dataclass
-class Verification:
+@dataclass(repr=False)
+class Verification(ShownVerification):
     """The comparison of a source and a result. ``done`` is False where the source could not run.
 
     ``outputs`` has each output once: as it was where it was found wrong, otherwise as on the first
@@ -57,14 +58,6 @@ class Verification:
         """Change the texts that a reader is told."""
         self.statement = change(self.statement)
         self.not_compared = [*map(change, self.not_compared)]
-
-    def __str__(self) -> str:
-        if not self.done:
-            return self.statement
-        lines = [f"against {self.source}, {self.inputs}:", *(f"  {o}" for o in self.outputs)]
-        if self.layers is not None:
-            lines.append(f"layers: {str(self.layers).removeprefix(NOT_COMPARED)}")
-        return "\n".join([*lines, *(f"{NOT_COMPARED}{line}" for line in self.not_compared)])
 
 
 @dataclass
