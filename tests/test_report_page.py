@@ -17,6 +17,8 @@ import pytest
 from PIL import Image
 
 import serde
+from serde.api.migrate.job import Row
+from serde.api.migrate.table import as_html
 from serde.api.report import Report
 from serde.api.report.comparison import draw_histogram
 from serde.api.report.comparison_report import ComparisonReport
@@ -206,6 +208,38 @@ class TestInChromium:
         report.save(tmp_path / "report.html")
         return tmp_path / "report.html"
 
+    BROKEN_WORDS = """[...document.querySelectorAll('td, th')].flatMap(cell => {
+      const found = [], walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const node = walker.currentNode;
+        for (const match of node.data.matchAll(/[^\\s]{1,38}(?=\\s|$)/g)) {
+          if (match.index && !/\\s/.test(node.data[match.index - 1])) continue;
+          const range = document.createRange();
+          range.setStart(node, match.index);
+          range.setEnd(node, match.index + match[0].length);
+          const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+          if (lines.size > 1) found.push(match[0]);
+        }
+      }
+      return found;
+    })"""
+
+    @pytest.mark.parametrize("width", [360, 700])
+    def test_tables_in_narrow_windows_break_no_words(self, page, written, tmp_path, width):
+        table = as_html([Row("models/a-model-symbol.json", "out/a-model.onnx", "refused",
+                             "deconvolution (Deconvolution): target_shape is not supported",
+                             "mxnet", 1.5, 120, 25_000_000)], "out")  # fmt: skip
+        (tmp_path / "migration.html").write_text(table)
+        try:
+            page.resize(width, 900)
+            for path in (written, tmp_path / "migration.html"):
+                page.open(path)
+                assert page.evaluate("document.querySelectorAll('td').length") > 5
+                assert page.evaluate(self.BROKEN_WORDS) == []
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+        finally:
+            page.resize(1280, 900)
+
     def test_it_is_shown_without_an_error_or_a_request(self, page, written):
         page.requests.clear()
         page.open(written)
@@ -281,6 +315,15 @@ class TestInChromium:
         assert page.errors == []
         assert page.evaluate("document.querySelectorAll('svg.graph .n').length") == 14
         assert not is_blank(page.take_screenshot(), (0, 0, 1200, 600))  # the frame
+
+
+def test_paths_of_a_migration_are_seen_from_its_folder(tmp_path):
+    rows = [Row(str(tmp_path / "in" / "a b#1.onnx"), str(tmp_path / "out/a b#1.onnx"), "converted",
+                report=str(tmp_path / "out/x/a b#1.html")),
+            Row("s3://bucket/b.onnx", str(tmp_path / "out/b.onnx"), "converted")]  # fmt: skip
+    page = as_html(rows, str(tmp_path / "out"))
+    assert "<code>../in/a b#1.onnx</code>" in page and 'href="x/a%20b%231.html"' in page
+    assert "<code>s3://bucket/b.onnx</code>" in page
 
 
 @pytest.mark.parametrize(

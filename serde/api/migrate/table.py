@@ -103,6 +103,13 @@ def as_html(rows: Sequence[Row], folder: str) -> str:
     return render_page(f"Migration to {folder}", f"{len(rows)} models", verdict, sections)
 
 
+def show_path(path: str, folder: str) -> str:
+    """A path as seen from the folder of the page, which may be moved with the models."""
+    if is_url(path) or is_url(folder):
+        return path
+    return os.path.relpath(path, folder)
+
+
 def make_link(path: str, folder: str) -> str:
     """The URL by which a page in ``folder`` refers to a file; no name is taken for a scheme."""
     if is_url(folder):
@@ -120,7 +127,7 @@ def _rows_of(rows: Sequence[Row], folder: str) -> Iterator[list[str]]:
     from serde.api.report.page import show_number
 
     for row in sorted(rows, key=lambda r: (r.ok, r.status, r.source)):
-        name = f"<code>{escape(row.source)}</code>"
+        name = f"<code>{escape(show_path(row.source, folder))}</code>"
         if row.report:
             name = f'<a href="{escape(make_link(row.report, folder))}">{name}</a>'
         yield [

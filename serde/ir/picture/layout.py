@@ -6,15 +6,19 @@ the nodes there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 from serde.ir.picture.outline import Outline, OutlineNode
 
 HEIGHT, RANK_GAP, GAP = 38, 30, 18
-LEAST_WIDTH, MOST_WIDTH, CHARACTER = 86, 230, 6.6
-TITLE_FACTOR = 1.1  # the first line is in larger letters
+LEAST_WIDTH, MOST_WIDTH, BESIDE = 86, 230, 10
+TITLE_SIZE, LABEL_CHARACTER = 12, 6.6  # pixels: of bold letters, and of one of a fixed width
+# Widths of bold letters in their size, those of the widest fonts; others take OTHER.
+SHARES = dict.fromkeys("fijlrtIJ.,:;'|!()[]/ -", 0.5) | dict.fromkeys("mwMW@%", 1.11)
+CAPITAL, OTHER, WIDE = 0.86, 0.73, 1.05
 SLOT_WIDTH, SLOT_WEIGHT = 6, 0.1
 SLOTS_PER_NODE = 4  # of all edges together; edges beyond them are drawn straight
 
@@ -94,8 +98,36 @@ def labels_of(node: OutlineNode) -> tuple[str, str]:
     return (node.op, node.name) if node.kind == "node" else (node.name, node.type)
 
 
+def measure_title(text: str) -> float:
+    """The width of the first line in a box: bold letters."""
+    return sum(TITLE_SIZE * _share_of(c) for c in text)
+
+
+def measure_label(text: str) -> float:
+    """The width of the second line: letters of a fixed width, those of East Asia two of it."""
+    return sum(LABEL_CHARACTER * (1 + _is_wide(c)) for c in text)
+
+
+def _share_of(character: str) -> float:
+    if _is_wide(character):
+        return WIDE
+    return SHARES.get(character, CAPITAL if character.isupper() else OTHER)
+
+
+def _is_wide(character: str) -> bool:
+    return character > "\u02ff" and east_asian_width(character) in "WFA"
+
+
+def shorten(text: str, room: float, measure: Callable[[str], float]) -> str:
+    """A text that fits: the end of a name tells more than its beginning."""
+    if measure(text) <= room:
+        return text
+    kept = next((at for at in range(1, len(text)) if measure(f"…{text[at:]}") <= room), len(text))
+    return f"…{text[kept:]}"
+
+
 def _node_width(title: str, name: str) -> float:
-    expected = CHARACTER * max(len(title) * TITLE_FACTOR, len(name)) + 20
+    expected = max(measure_title(title), measure_label(name)) + 2 * BESIDE
     return float(min(max(expected, LEAST_WIDTH), MOST_WIDTH))
 
 

@@ -6,7 +6,16 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from serde.ir.markup import escape
-from serde.ir.picture.layout import CHARACTER, HEIGHT, TITLE_FACTOR, Layout, labels_of, place_nodes
+from serde.ir.picture.layout import (
+    BESIDE,
+    HEIGHT,
+    Layout,
+    labels_of,
+    measure_label,
+    measure_title,
+    place_nodes,
+    shorten,
+)
 from serde.ir.picture.outline import Outline, OutlineNode, make_outline
 
 MOST_DRAWN = 4000  # nodes; a browser takes seconds for more
@@ -108,19 +117,15 @@ def _draw_node(
 ) -> Iterator[str]:
     name = f"n {family_of(node)}" + (" refused" if marked else "")
     title, label = labels_of(node)
-    room = int((width - 12) / CHARACTER)
+    title = shorten(title, width - BESIDE, measure_title)
+    label = shorten(label, width - BESIDE, measure_label)
     yield (
         f'<g class="{name}" data-i="{at}"><title>{escape(_describe(node))}</title>'
         f'<rect x="{x - width / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{width:.0f}" '
         f'height="{HEIGHT}" rx="7"/>'
     )
-    yield f'<text x="{x:.0f}" y="{y - 3:.0f}">{_shorten(title, int(room / TITLE_FACTOR))}</text>'
-    yield f'<text class="name" x="{x:.0f}" y="{y + 12:.0f}">{_shorten(label, room)}</text></g>'
-
-
-def _shorten(text: str, room: int) -> str:
-    """The end of a name tells more than its beginning."""
-    return escape(text if len(text) <= room else "…" + text[-room + 1 :])
+    yield f'<text x="{x:.0f}" y="{y - 3:.0f}">{escape(title)}</text>'
+    yield f'<text class="name" x="{x:.0f}" y="{y + 12:.0f}">{escape(label)}</text></g>'
 
 
 def _describe(node: OutlineNode) -> str:
