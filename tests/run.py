@@ -1,17 +1,17 @@
-"""Set up everything the tests need in ``.venv`` and run all of them: lint, format, types, tests.
+"""Set up everything the tests need in ``.venv`` and run all checks: lint, format, types, tests.
 
-``python3 tests/run.py [--venv FOLDER] [pytest arguments]``. Needs Python 3.10 or newer and a package
-index. MXNet and, in ``.tvm``, ``.relax`` and ``.consumers`` beside ``.venv``, TVM with Relay, TVM with Relax and OpenVINO are
-installed where their wheels can be had; the tests against them are skipped otherwise, and say why.
+Needs Python 3.10 or newer and a package index. MXNet and, in ``.tvm``, ``.relax`` and
+``.consumers`` beside ``.venv``, TVM with Relay, TVM with Relax and OpenVINO are installed where their
+wheels can be had; the tests against them are skipped otherwise, and say why.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import venv
 from pathlib import Path
 
@@ -38,8 +38,8 @@ def must(*command: str | Path) -> None:
         sys.exit(code)
 
 
-def set_up(folder: Path) -> Path:
-    """Make the virtual environment and install into it; return its ``bin``."""
+def set_up(folder: Path, is_fast: bool = False) -> Path:
+    """Make the virtual environment and install into it, MXNet too; return its ``bin``."""
     bin_ = folder / ("Scripts" if os.name == "nt" else "bin")
     python = bin_ / "python"
     if not python.exists():
@@ -49,6 +49,8 @@ def set_up(folder: Path) -> Path:
             sys.exit("this Python cannot make virtual environments: apt-get install python3-venv")
     pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
     must(*pip, "-e", f"{ROOT}[test,docs]")
+    if is_fast:
+        return bin_
     if run(*pip, "--no-deps", MXNET) or run(*pip, *MXNET_NEEDS):
         print("MXNet could not be installed: the tests against it will be skipped")
     return bin_
@@ -87,54 +89,55 @@ def install_browser() -> None:
         print("Chromium could not be installed: the tests of pages in it will be skipped")
 
 
-def types(bin_: Path) -> int:
-    """Check the types of the package as it is installed, apart from the checkout."""
-    shutil.rmtree(ROOT / "build", ignore_errors=True)  # pip would install what it still holds
-    with tempfile.TemporaryDirectory() as folder:
-        built = Path(folder) / "site"
-        must(bin_ / "python", "-m", "pip", "install", "-q", "--no-deps", "--target", built, ROOT)
-        config = ROOT / "pyproject.toml"
-        return run(
-            bin_ / "python", "-m", "mypy", "--config-file", config, "-p", "serde",
-            cwd=Path(folder), MYPYPATH=str(built),
-        )  # fmt: skip
+WITHOUT = "SERDE_WITHOUT_LIVE"  # the variable that has tests skip live frameworks
+FAST = (  # folders whose tests need no live framework, and little time
+    "tests/architecture", "tests/api", "tests/ir", "tests/legalize", "tests/rewrite", "tests/spec",
+)  # fmt: skip
+EPILOG = """
+What else is given goes to pytest: files, folders, -k WORD, -x. Then only these tests run, without
+lint, format and types:
+
+    python3 tests/run.py tests/ir/test_graph.py
+    python3 tests/run.py --fast -k shape
+"""
+
+
+def check_all(bin_: Path, frameworks: dict[str, str], tests: list[str], is_fast: bool) -> int:
+    """Run the checks; tests that are named run alone. The exit code is 0 if all passed."""
+    python = bin_ / "python"
+    pytest = [python, "-m", "pytest", "-rs", "-n", str(WORKERS),
+              "--dist", "worksteal"]  # fmt: skip  # neighbouring tests share a worker's frameworks
+    selected = [*(FAST if is_fast and not any("/" in t for t in tests) else ()), *tests]
+    own = {**frameworks, "PYTHONDONTWRITEBYTECODE": "", **({WITHOUT: "1"} if is_fast else {})}
+    checks = {
+        "lint": lambda: run(bin_ / "ruff", "check", *CODE),
+        "format": lambda: run(bin_ / "ruff", "format", "--check", *CODE),
+        "types": lambda: run(python, "-m", "mypy", "-p", "serde"),
+        "tests": lambda: run(*pytest, *selected, **own),
+    }
+    names = ["tests"] if tests else [n for n in checks if n != "types" or not is_fast]
+    failed = [name for name in names if checks[name]()]
+    print("failed: " + ", ".join(failed) if failed else "all checks passed")
+    return 1 if failed else 0
 
 
 def main(arguments: list[str]) -> int:
-    """Set up and run all checks; the exit code is 0 only if every one passed."""
-    folder = ROOT / ".venv"
-    if arguments[:1] == ["--venv"]:
-        folder, arguments = Path(arguments[1]).resolve(), arguments[2:]
-    bin_ = set_up(folder)
-    frameworks = live(bin_)
-    install_browser()
-    failed = [
-        name
-        for name, code in (
-            ("lint", run(bin_ / "ruff", "check", *CODE)),
-            ("format", run(bin_ / "ruff", "format", "--check", *CODE)),
-            ("types", types(bin_)),
-            (
-                "tests",
-                run(
-                    bin_ / "python",
-                    "-m",
-                    "pytest",
-                    "-n",
-                    str(WORKERS),
-                    "--dist",
-                    "worksteal",  # neighbouring tests share a worker's live frameworks
-                    "-rs",
-                    *arguments,
-                    **frameworks,
-                    PYTHONDONTWRITEBYTECODE="",  # tests start processes by hundreds
-                ),
-            ),
-        )
-        if code
-    ]
-    print("failed: " + ", ".join(failed) if failed else "all checks passed")
-    return 1 if failed else 0
+    """Set up and run the checks."""
+    parser = argparse.ArgumentParser(
+        prog="python3 tests/run.py", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("--venv", type=Path, default=ROOT / ".venv", metavar="FOLDER",
+                        help="the virtual environment to make or reuse (.venv)")  # fmt: skip
+    parser.add_argument("--setup-only", action="store_true", help="set up, and run nothing")
+    parser.add_argument("--fast", action="store_true",
+                        help="set up no live frameworks; lint, format, and the quick tests")  # fmt: skip
+    options, tests = parser.parse_known_args(arguments)
+    bin_ = set_up(options.venv.resolve(), is_fast=options.fast)
+    frameworks = {} if options.fast else live(bin_)
+    if not options.fast:
+        install_browser()
+    return 0 if options.setup_only else check_all(bin_, frameworks, tests, options.fast)
 
 
 if __name__ == "__main__":
