@@ -42,6 +42,7 @@ PAGES = {
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
+    "results/frames.md": Page("frames.cells:page", ("mxnet-frames/onnx",)),
     "results/relay-networks.md": Page("relay_networks:page", ("relay-networks/onnx",)),
     "results/consumers.md": Page(
         "consumer_models:page",

@@ -74,7 +74,7 @@ WRONG: dict[str, tuple[dict[str, Array], list[str]]] = {
     "misspelt": (
         without("fullyconnected4_weight", fulyconnected4_weight=zeros(3, 4)),
         [
-            "1 missing:",
+            "1 missing (--input NAME=SHAPE makes an input of one):",
             "  fullyconnected4_weight (3, ?): perhaps 'fulyconnected4_weight'",
             "  fulyconnected4_weight (3, 4): perhaps 'fullyconnected4_weight'",
         ],
@@ -101,7 +101,7 @@ WRONG: dict[str, tuple[dict[str, Array], list[str]]] = {
                 other=zeros(2), conv0_bias=zeros(4)),
         [
             "1 of the wrong shape:",
-            "2 missing:",
+            "2 missing (--input NAME=SHAPE makes an input of one):",
             "  convolution0_bias (4): perhaps 'conv0_bias'",
             "  batchnorm1_beta (?)",
             f"2 that belong to no variable ({LEAVE_OUT}):",
