@@ -9,6 +9,8 @@ import numpy as np
 
 from serde.verification.baked_batch import NotComparable
 
+FREE_INITIALIZERS = 4  # the version of the IR since which initializers need not be inputs
+
 
 def cut_model(
     source: Any, inputs: Sequence[str], feeds: Mapping[str, np.ndarray[Any, Any]],
@@ -49,6 +51,7 @@ def cut_model(
     for name in dict.fromkeys(cuts):
         code = onnx.helper.np_dtype_to_tensor_dtype(feeds[name].dtype)
         graph.input.append(onnx.helper.make_tensor_value_info(name, code, None))
+    model.ir_version = max(model.ir_version, FREE_INITIALIZERS)
     graph.output.extend(known.get(name, onnx.ValueInfoProto(name=name)) for name in ends)
     return model
 

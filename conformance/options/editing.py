@@ -50,10 +50,20 @@ def require_values(model: Model) -> list[str]:
     raise NotRun("it has no value inside")
 
 
+def convert(path: Path, target: Path, feeds: Arrays, **options: Any) -> None:
+    """Convert with verification on ``feeds``, which has to pass what is right.
+
+    Raises:
+        AssertionError: where it fails on a result that computes what it should.
+    """
+    verification = serde.convert(path, target, verify=True, data=feeds, **options).verification
+    assert not verification.done or verification.ok, f"verification fails: {verification}"
+
+
 def cut_outputs(model: Model, folder: Path) -> str | None:
     """Outputs are what the source computes inside."""
     path, target, values = write(model, folder), folder / "cut.onnx", require_values(model)
-    serde.convert(path, target, outputs=values)
+    convert(path, target, model.feeds, outputs=values)
     if (names := list_names(onnx.load(target))[1]) != values:
         return f"outputs are called {names}, not {values}"
     return differ(run_optimized(target, model.feeds), [*compute(model, values).values()])
@@ -63,8 +73,8 @@ def cut_inputs(model: Model, folder: Path) -> str | None:
     """A model that begins at values inside, fed with what the source computes for them."""
     path, target, values = write(model, folder), folder / "cut.onnx", require_values(model)
     inputs = [n for n in model.feeds if is_read(model, n, values)]
-    serde.convert(path, target, cut_inputs=[*values, *inputs])
     feeds = {**model.feeds, **compute(model, values)}
+    convert(path, target, feeds, cut_inputs=[*values, *inputs])
     if missing := {n for n in values if n not in list_names(onnx.load(target))[0]} and [
         n for n in values if is_read(model, n, values)
     ]:
@@ -159,7 +169,7 @@ def fix_sizes(sums: bool, model: Model, folder: Path) -> str | None:
     if not sizes:
         raise NotRun("its inputs have no axes")
     target = folder / "static.onnx"
-    serde.convert(path, target, static=sizes)
+    convert(path, target, model.feeds, static=sizes)
     for info in onnx.load(target).graph.input:
         dims = [d.dim_value for d in info.type.tensor_type.shape.dim]
         if tuple(dims) != np.shape(model.feeds[info.name]):
@@ -170,7 +180,7 @@ def fix_sizes(sums: bool, model: Model, folder: Path) -> str | None:
 def fix_input(model: Model, folder: Path) -> str | None:
     """The last input as a constant."""
     path, target, name = write(model, folder), folder / "fixed.onnx", [*model.feeds][-1]
-    serde.convert(path, target, set_inputs={name: model.feeds[name]})
+    convert(path, target, model.feeds, set_inputs={name: model.feeds[name]})
     if name in list_names(onnx.load(target))[0]:
         return f"{name} is an input still"
     return differ(run_optimized(target, model.feeds), run(model.proto, model.feeds))
@@ -187,11 +197,11 @@ def rename(model: Model, folder: Path) -> str | None:
         new_names[outputs[-1]] = inner[0]
         if len(names) == 2:
             new_names[inputs[0]] = outputs[0]
-    serde.convert(path, target, rename=new_names)
+    feeds = {new_names.get(n, n): a for n, a in model.feeds.items()}
+    convert(path, target, feeds, rename=new_names)
     expected = [new_names[n] for n in inputs], [new_names[n] for n in outputs]
     if list_names(onnx.load(target)) != expected:
         return f"names became {list_names(onnx.load(target))}, not {expected}"
-    feeds = {new_names.get(n, n): a for n, a in model.feeds.items()}
     return differ(run_optimized(target, feeds), run(model.proto, model.feeds))
 
 

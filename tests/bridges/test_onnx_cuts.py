@@ -85,3 +85,12 @@ def test_what_cannot_be_begun_there_is_not_compared(cut, why):
     feeds = {cut: np.zeros((2, 1), np.float32)}
     with pytest.raises(NotComparable, match=f"not compared: .*{why}"):
         bridge.run(model_of(CHAIN, 18, 8), feeds, cut_inputs=[cut])
+
+
+def test_a_model_whose_weights_are_inputs(tmp_path):
+    """As files were before version 4 of ONNX's IR."""
+    text = """<ir_version: 3, opset_import: ["": 9]> g (float[N,3] x, float[3,2] w) => (float[N,2] y)
+        <float[3,2] w = {1,2,3,4,5,6}> { a = Relu(x) b = MatMul(a, w) y = Neg(b) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "a.onnx")
+    report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", cut_inputs=["b"], verify=True)
+    assert report.verification.done and report.ok
