@@ -12,10 +12,10 @@ from serde.ir.graph import Graph, Node, Value
 from serde.ir.values_read import captured_values, values_read
 from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
 from serde.legalize.target import Target
-from serde.option_checks import check_options
 from serde.pipeline import load
 from serde.plugins import STANDARD, get_format, read_classes
 from serde.plugins.keywords import with_options
+from serde.plugins.option_checks import check_options
 from serde.plugins.options import PartitionOptions, list_options
 from serde.spec.verify import check
 

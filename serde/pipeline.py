@@ -20,7 +20,6 @@ from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
 from serde.ir.same_graph import is_same_graph
 from serde.legalize.convert import without_functions
-from serde.option_checks import check_options, refuse_unknown
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fix_dimensions, size_names
 from serde.passes.cut_inputs import cut, cut_inputs, find_values, rename, with_inputs
@@ -43,6 +42,7 @@ from serde.plugins import (
     write_classes,
 )
 from serde.plugins.keywords import with_options
+from serde.plugins.option_checks import check_options, refuse_unknown
 from serde.plugins.options import HUB, ReadOptions, list_options
 from serde.spec.verify import check as check_graph
 

@@ -18,7 +18,6 @@ from serde.io.provenance import Provenance, describe_call, enter_provenance, sta
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
-from serde.option_checks import check_options, refuse_unknown
 from serde.passes.cut_inputs import rename
 from serde.pipeline import (
     decode,
@@ -46,6 +45,7 @@ from serde.plugins import (
     write_classes,
 )
 from serde.plugins.keywords import with_options
+from serde.plugins.option_checks import check_options, refuse_unknown
 from serde.plugins.options import VerifyOptions, list_options, names_of
 from serde.plugins.targets import find_target, get_consumer
 

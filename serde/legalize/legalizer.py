@@ -73,9 +73,7 @@ class Legalizer(OnnxBuilder):
             {} if around is None else around.known_sequences
         )
         self.decisions: dict[Any, Any] = {} if around is None else around.decisions
-        self.number_attributes: AttributeNumbers = (
-            AttributeNumbers() if around is None else around.number_attributes
-        )
+        self.number_attributes = AttributeNumbers() if around is None else around.number_attributes
         self.scalarizes = not target.sequences
         self.resolving = self.scalarizes or target.opset < min(opset, scalarize_sequences.OPTIONALS)
 
@@ -306,7 +304,7 @@ class Legalizer(OnnxBuilder):
         bound = with_outputs(rule, table.bind(rule, call.op, attrs), len(call.types))
         with self._apply_at(IR_OPSET):
             results = rule.function(self, *call.inputs, **bound)
-        return None if results is None else _refine(results, call)
+        return None if results is None else call.refine(results)
 
     def append(self, call: TypedCall) -> Any:
         """Append a node; give a data-dependent length a name where the target wants one."""
@@ -404,17 +402,3 @@ def _body(graph: Graph) -> Body:
         return emit_subgraph(g, body, operands, g.current_opset)
 
     return Body(graph, place)
-
-
-def _refine(results: Any, call: TypedCall) -> Any:
-    """Results of a rule, with what inference knew of the types of the call's own outputs."""
-    if len(call.types) == 1 and isinstance(results, tuple):
-        results = results[0]
-    values = results if isinstance(results, tuple) else (results,)
-    for value, known in zip(values, call.types, strict=False):
-        if value is None or known is None or value.tensor is not None:
-            continue
-        value.dtype = value.dtype or known.dtype
-        if value.shape is None or (known.shape is not None and None in value.shape):
-            value.shape = known.shape
-    return results

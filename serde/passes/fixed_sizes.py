@@ -17,9 +17,9 @@ from serde.ir.graph import Graph, Node
 from serde.passes.batch.request import find_batch_axes, read_request
 from serde.passes.change_batch import ANOTHER, dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import spec_of
+from serde.spec.follow_sizes import follow_sizes
 from serde.spec.required_sizes import find_required_sizes
 from serde.spec.schema import operator
-from serde.spec.static_shapes import follow_sizes
 
 # Sides of images and lengths: numbers with many divisors, 2**6 among them.
 LARGE, LARGER = 20160, 2882880
@@ -124,10 +124,19 @@ def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
     """The names of sizes for which a graph without functions takes no two numbers far apart."""
     names = dimension_names(graph)
     batches = find_batches(graph)
-    if not _find_problem(graph, {n: ANOTHER if n in batches else LARGE for n in names}):
+    trial = {n: ANOTHER if n in batches else LARGE for n in names}
+    if follow_sizes(graph, trial) is not None:
         return []
-    found = (_find_fixed_size(graph, name, name in batches) for name in sorted(names))
+    left = [name for name in sorted(names) if not _takes_some(graph, name)]
+    if not left or not _find_problem(graph, trial):
+        return []
+    found = (_find_fixed_size(graph, name, name in batches) for name in left)
     return [fixed for fixed in found if fixed is not None]
+
+
+def _takes_some(graph: Graph, name: str) -> bool:
+    """Whether rules tell that a graph takes one of the trial sizes."""
+    return any(follow_sizes(graph, {name: n}) is not None for n in (ANOTHER, LARGE, LARGER))
 
 
 def _find_fixed_size(graph: Graph, name: str, is_batch: bool) -> FixedSize | None:

@@ -41,6 +41,19 @@ class TypedCall(NamedTuple):
         """The same call of other operands."""
         return TypedCall(self.operator, tuple(inputs), self.attrs, self.types, self.shape_data)
 
+    def refine(self, results: Any) -> Any:
+        """Results of a rule, with what inference knew of the types of the call's own outputs."""
+        if len(self.types) == 1 and isinstance(results, tuple):
+            results = results[0]
+        values = results if isinstance(results, tuple) else (results,)
+        for value, known in zip(values, self.types, strict=False):
+            if value is None or known is None or value.tensor is not None:
+                continue
+            value.dtype = value.dtype or known.dtype
+            if value.shape is None or (known.shape is not None and None in value.shape):
+                value.shape = known.shape
+        return results
+
 
 class OnnxBuilder(Expressions):
     """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""

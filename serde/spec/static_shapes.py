@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from serde.ir.dim_expr import evaluate
-from serde.ir.graph import Graph, Shape, Value
+from serde.ir.graph import Shape
 from serde.spec.traits import BROADCASTS, COMPARISONS, ELEMENTWISE
 
 MOST_SIZE = (1 << 63) - 1
@@ -50,7 +49,8 @@ def _broadcast(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
     return tuple(out)
 
 
-def _window(x: Any, attrs: Mapping[str, Any]) -> list[int] | None:
+def _window(x: Any, attrs: Mapping[str, Any], is_open: bool = False) -> list[Any] | None:
+    """The sizes behind the channels; of sizes that are not known, where it ``is_open``, None."""
     kernel, pads, strides = attrs.get("kernel_shape"), attrs.get("pads"), attrs.get("strides")
     n = len(x) - 2
     if kernel is None or pads is None or strides is None or "auto_pad" in attrs or n < 1:
@@ -58,9 +58,12 @@ def _window(x: Any, attrs: Mapping[str, Any]) -> list[int] | None:
     dilations = attrs.get("dilations") or (1,) * n
     if not len(kernel) == len(strides) == len(dilations) == n or len(pads) != 2 * n:
         return None
-    out = []
+    out: list[Any] = []
     for i in range(n):
         size = x[2 + i]
+        if size is None and is_open:
+            out.append(None)
+            continue
         if type(size) is not int:
             return None
         left = size + pads[i] + pads[n + i] - dilations[i] * (kernel[i] - 1) - 1
@@ -70,7 +73,10 @@ def _window(x: Any, attrs: Mapping[str, Any]) -> list[int] | None:
     return out
 
 
-def _conv(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+def infer_conv(
+    shapes: Sequence[Any], attrs: Mapping[str, Any], is_open: bool = False
+) -> Shape | None:
+    """Of a convolution, whose channels are known."""
     x, w = shapes[0], shapes[1]
     group = attrs.get("group", 1)
     if len(w) != len(x) or len(x) < 3 or w[2:] != attrs.get("kernel_shape"):
@@ -79,14 +85,17 @@ def _conv(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
         return None
     if x[1] != w[1] * group or w[0] % group or (len(shapes) > 2 and shapes[2] != (w[0],)):
         return None
-    sizes = _window(x, attrs)
+    sizes = _window(x, attrs, is_open)
     return None if sizes is None else (x[0], w[0], *sizes)
 
 
-def _pool(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
+def infer_pool(
+    shapes: Sequence[Any], attrs: Mapping[str, Any], is_open: bool = False
+) -> Shape | None:
+    """Of a pool that rounds down."""
     if len(shapes) != 1 or attrs.get("ceil_mode", 0) or len(shapes[0]) < 3:
         return None
-    sizes = _window(shapes[0], attrs)
+    sizes = _window(shapes[0], attrs, is_open)
     return None if sizes is None else (*shapes[0][:2], *sizes)
 
 
@@ -163,7 +172,8 @@ def _clip(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
 
 
 SHAPES: dict[str, Rule] = {
-    "Conv": _conv, "BatchNormalization": _batch_norm, "AveragePool": _pool, "MaxPool": _pool,
+    "Conv": infer_conv, "AveragePool": infer_pool, "MaxPool": infer_pool,
+    "BatchNormalization": _batch_norm,
     "GlobalAveragePool": _global_pool, "GlobalMaxPool": _global_pool, "MatMul": _matmul,
     "Gemm": _gemm, "LayerNormalization": _layer_norm, "Softmax": _along_axis,
     "LogSoftmax": _along_axis, "Transpose": _transpose, "Flatten": _flatten, "Concat": _concat,
@@ -209,7 +219,7 @@ def _reshape_to_constant(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Sha
     x, target = inputs
     if target is None or target.tensor is None or len(target.shape) != 1 or x.tensor is not None:
         return None
-    return reshape(x.shape, target.tensor.load().tolist(), attrs.get("allowzero"))
+    return reshape(x.shape, target.array().tolist(), attrs.get("allowzero"))
 
 
 def rule_for_values(op: str) -> Rule | None:
@@ -260,42 +270,3 @@ def are_possible(sizes: Sequence[Any]) -> bool:
     if len(sizes) > MOST_AXES:
         return False
     return not any(type(d) is int and not 0 <= d <= MOST_SIZE for d in sizes)
-
-
-def follow_sizes(graph: Graph, sizes: Mapping[str, int]) -> dict[Value, Shape] | None:
-    """The shapes of all values with these sizes for names of the inputs'.
-
-    None where rules do not tell all of them, or a node does not take its operands. ``graph`` is one
-    of the IR, so that its nodes are right but for sizes.
-    """
-    shapes: dict[Value, Shape] = {}
-    for v in graph.inputs:
-        if v.shape is None or v.container:
-            return None
-        shapes[v] = tuple([evaluate(d, sizes) if isinstance(d, str) else d for d in v.shape])
-    for node in graph.nodes:
-        is_followed = node.op in FOLLOWED and not node.domain
-        shape = _shape_of_result(node, shapes) if is_followed else None
-        if shape is None or len(node.outputs) != 1 or not are_possible(shape):
-            return None
-        shapes[node.outputs[0]] = shape
-    return shapes
-
-
-def _shape_of_result(node: Any, known: Mapping[Value, Shape]) -> Shape | None:
-    operands = []
-    for v in node.inputs:
-        shape = None if v is None else known.get(v, v.shape if v.tensor is not None else None)
-        if shape is None or v.container:
-            return None
-        operands.append(shape)
-    if node.op in SHAPES:
-        is_alike = len({v.dtype for v in node.inputs}) == 1
-        return SHAPES[node.op](operands, node.attrs) if is_alike else None
-    target = node.inputs[1].tensor
-    if target is None or len(target.shape) != 1:
-        return None
-    return reshape(operands[0], target.load().tolist(), node.attrs.get("allowzero"))
-
-
-FOLLOWED = frozenset({*SHAPES, "Reshape"})

@@ -20,8 +20,8 @@ from serde.passes.batch.nodes import find_data_place
 from serde.passes.batch.shapes import write_sizes
 from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
+from serde.spec.follow_sizes import follow_sizes
 from serde.spec.onnx_builder import OnnxBuilder
-from serde.spec.static_shapes import follow_sizes
 
 
 def write_batch(analysis: Analysis, batch: int | str) -> Graph:
