@@ -16,7 +16,7 @@ from serde.version_converter.element_types import format_type
 from .costs import count_multiply_adds
 from .subgraph import extract_subgraph
 
-SHORT = 64  # elements; nodes that read a longer constant are judged one by one
+SHORT = 64  # elements; longer constants are alike where they are one
 VARYING = re.compile(r"'[^']*'|\([^()]*\)")  # what differs between reasons of one kind
 
 
@@ -66,11 +66,10 @@ def _key_of(node: Node) -> Hashable:
         return None
     operands = []
     for value in node.inputs:
-        content = None
+        content: Hashable = None
         if value is not None and value.tensor is not None:
-            if value.tensor.size > SHORT:
-                return None
-            content = value.array().tobytes()
+            is_short = value.tensor.size <= SHORT
+            content = value.array().tobytes() if is_short else id(value)  # of the graph: it lives
         operands.append(value and (*_type_of(value), value.shape_data, content))
     results = [(*_type_of(v), bool(v.name)) for v in node.outputs]
     attrs = tuple(sorted(node.attrs.items()))

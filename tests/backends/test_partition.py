@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import serde
+from serde.backends import judge
 from serde.backends.manifest import read_manifest
 from serde.backends.partition import partition
 from serde.backends.parts import Partitioned
@@ -23,6 +24,7 @@ from serde.errors import MissingDependency, UsageError
 from serde.formats.relay.io.params import read_params
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.target import Target
+from serde.spec.onnx_builder import OnnxBuilder
 from tests import onnx_live
 from tests.onnx_live import DIGITS, ir_of
 
@@ -231,6 +233,21 @@ def test_random_graphs_and_operator_lists(tmp_path, seed):
     graph = random_graph(rng, 25)
     ops = rng.sample(OPERATORS, rng.randint(1, 5))
     assert_same(graph, partition(graph, target_of(*ops)), tmp_path / "parts")
+
+
+@pytest.mark.parametrize("size", [4, 200])
+def test_nodes_that_share_a_constant_are_judged_once(monkeypatch, size):
+    judged = []
+    of_one = judge._judge
+    monkeypatch.setattr(judge, "_judge", lambda n, *rest: judged.append(n) or of_one(n, *rest))
+    builder = OnnxBuilder("g")
+    value = builder.input("x", DType.FLOAT32, (size,))
+    shared, own = (builder.const(np.arange(size, dtype=np.float32) + i) for i in range(2))
+    for _ in range(20):
+        value = builder.Mul(value, shared)
+    graph = builder.build([builder.Mul(value, own)])
+    verdicts = judge.judge_nodes(graph, target_of("Mul"))
+    assert len(judged) == 2 and all(v.is_taken for v in verdicts.values())
 
 
 def test_twenty_thousand_nodes_are_partitioned_in_seconds():
