@@ -178,7 +178,7 @@ class CommandFiles:
             self.written[file] = os.path.abspath(path)
 
 
-def is_same_file(a: str, b: str) -> bool:
+def is_same_file(a: PathLike, b: PathLike) -> bool:
     """Whether two paths lead to one file, or would."""
     try:
         return os.path.samefile(a, b)
