@@ -184,9 +184,12 @@ def change_precision(graph: Graph, options: ReadOptions) -> Graph:
         raise UsageError("--fp16 and --fp32 exclude each other: leave out one")
     if options.fp16 and options.weights:
         raise UsageError("--fp16 is of all weights: leave out --weights, or --fp16")
-    if options.weights:
-        return compress_weights(graph, options.weights)
-    return to_float16(unfold_shared(graph), options.fp16_keep or (), bool(options.fp16_io))
+    changed: Graph = (
+        compress_weights(graph, options.weights)
+        if options.weights
+        else to_float16(unfold_shared(graph), options.fp16_keep or (), bool(options.fp16_io))
+    )
+    return changed
 
 
 @with_options(read_classes)

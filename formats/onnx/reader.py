@@ -32,7 +32,7 @@ from serde.spec.inference import Type, from_proto
 from serde.spec.onnx_library import check_type
 
 from .external_data_paths import Resolve, refuse_location, resolver
-from .graph_fields import NodeFields, describe_node, read_type
+from .graph_fields import NodeFields, SmallTensor, describe_node, read_type
 from .parse import Parsed, parse, parse_file
 from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
@@ -147,7 +147,12 @@ class _Decoding:
         scope = outer.new_child()
         own = scope.maps[0]
         for item in parsed.tensors if parsed else ((t, None) for t in proto.initializer):
-            self.define(scope, self.constant(*item), "initializer")
+            if isinstance(item, SmallTensor):
+                name, tensor = item
+            else:
+                name, tensor = item[0].name, self.tensor(*item)
+            constant = Value(name, tensor.dtype, tensor.shape, tensor, None, (), True)
+            self.define(scope, constant, "initializer")
         for sparse in proto.sparse_initializer:
             self.define(scope, self.sparse(sparse), "sparse initializer")
         held = set(own)
@@ -189,14 +194,6 @@ class _Decoding:
         own[name] = value
         if len(scope.maps) > OUTERMOST and name in self.ends:
             value.name = f"{name}/inside"
-
-    def constant(self, item: str | onnx.TensorProto, data: Tensor | FileSlice | None) -> Value:
-        """A constant that was read already, by its name, or one to be read."""
-        if item.__class__ is str:
-            name, tensor = item, data
-        else:
-            name, tensor = item.name, self.tensor(item, data)
-        return Value(name, tensor.dtype, tensor.shape, tensor, None, (), True)
 
     def tensor(self, proto: onnx.TensorProto, raw: FileSlice | None = None) -> Tensor:
         """Read a tensor; remember keys of external data that mean nothing here."""

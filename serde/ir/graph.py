@@ -339,8 +339,8 @@ class Graph:
         """Every constant the nodes and outputs use, once, subgraphs included."""
         if "constants" not in self._facts:
             values = dict.fromkeys(chain.from_iterable(self._reads()))
-            values.pop(None, None)
-            self._facts["constants"] = [v for v in values if v.tensor is not None]
+            constants = [v for v in values if v is not None and v.tensor is not None]
+            self._facts["constants"] = constants
         return iter(self._facts["constants"])
 
     def operators(self) -> frozenset[str]:

@@ -73,11 +73,10 @@ class Legalizer(OnnxBuilder):
             {} if around is None else around.known_sequences
         )
         self.decisions: dict[Any, Any] = {} if around is None else around.decisions
-        self.number_attributes = AttributeNumbers() if around is None else around.number_attributes
+        numbers = AttributeNumbers() if around is None else around.number_attributes
+        self.number_attributes: AttributeNumbers = numbers
         self.scalarizes = not target.sequences
         self.resolving = self.scalarizes or target.opset < min(opset, scalarize_sequences.OPTIONALS)
-
-    # The opset that is spoken
 
     @property
     def current_opset(self) -> int:

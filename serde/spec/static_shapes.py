@@ -141,8 +141,9 @@ def _gemm(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
 
 def _transpose(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
     (x,), perm = shapes, attrs.get("perm")
-    is_order = perm is not None and sorted(perm) == list(range(len(x)))
-    return tuple([x[p] for p in perm]) if is_order else None
+    if perm is None or sorted(perm) != list(range(len(x))):
+        return None
+    return tuple([x[p] for p in perm])
 
 
 def _flatten(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:

@@ -621,3 +621,38 @@ def test_an_interruption_leaves_nothing(here):
     proc = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert proc.returncode == FAILED and proc.stderr.strip() == "Aborted!"
     assert list_files() == [] and not list(Path().glob(".*.part"))
+
+
+class TestEndOfTheProcess:
+    """A command ends its process at once, when all is written."""
+
+    def test_what_was_left_to_do_at_exit_is_done(self, tmp_path):
+        code = (
+            "import atexit, sys; atexit.register(lambda: print('left', flush=False)); "
+            "from serde.cli.commands import main; main()"
+        )
+        command = [sys.executable, "-c", code, "ops", "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stdout.endswith("left\n")
+        command[-2:] = ["convert", str(tmp_path / "none"), "-o", str(tmp_path / "a.onnx")]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 3
+
+    def test_the_process_of_a_caller_goes_on(self):
+        code = (
+            "from serde.cli.commands import main\n"
+            "try:\n    main(['formats'])\nexcept SystemExit as end:\n    print('on', end.code)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.endswith("on 0\n")
+
+    def test_a_thread_is_waited_for(self):
+        code = (
+            "import threading, serde.cli.commands as c\n"
+            "def work():\n    threading.main_thread().join()\n    print('worked')\n"
+            "threading.Thread(target=work).start()\nc.main()"
+        )
+        command = [sys.executable, "-c", code, "formats"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.endswith("worked\n")
