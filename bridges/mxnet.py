@@ -203,11 +203,11 @@ def run(
 ) -> list[np.ndarray[Any, Any]]:
     """What MXNet itself computes for a model, given as paths or live objects, in inference mode.
 
-    Unless ``outputs`` are named they are those that a conversion has. Inputs that ``feeds`` leaves
-    out (labels) are zeros of the shape MXNet infers. ``plain`` kernels run in a process of their
-    own: MXNet chooses them once.
+    Variables that ``feeds`` has are inputs, whatever array there is. Unless ``outputs`` are named
+    they are those that a conversion has. Inputs that ``feeds`` leaves out (labels) are zeros of the
+    shape MXNet infers. ``plain`` kernels run in a process of their own: MXNet chooses them once.
     """
-    return prepare(source, **options)(feeds)
+    return prepare(source, **{"inputs": feeds, **options})(feeds)
 
 
 def prepare(

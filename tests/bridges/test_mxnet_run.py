@@ -51,7 +51,7 @@ READING: dict[str, tuple[Any, dict[str, Any]]] = {
                             "softmax_label")], {},
     ),
     "saved whole": (WHOLE, {}),
-    "saved whole, without a shape": (WHOLE, {"inputs": {}}),
+    "saved whole, of any batch": (WHOLE, {"inputs": {"data": ("N", 5)}}),
     "saved whole, begun at the data": (WHOLE, {"cut_inputs": ["data"]}),
     "saved whole, fixed": (WHOLE, {"set_inputs": {"data": array(2, 5)}}),
     "begun in the middle": (ARRAYS, {"cut_inputs": ["a"]}),

@@ -252,3 +252,15 @@ def test_the_only_variable_is_an_input(tmp_path) -> None:
     graph = serde.load(save(tmp_path, outputs, arrays), inputs={"data": (4, 2, 5)})
     assert [v.name for v in graph.inputs] == ["data"]
     assert [v.name for v in serde.load(s.exp(s.var("x")), params={"x": array(2)}).inputs] == ["x"]
+
+
+def test_feeds_tell_the_inputs() -> None:
+    s = live_mxnet().sym
+    symbol = s.broadcast_mul(dense(s, s.var("data")), s.var("factor"))
+    arrays = arrays_of(symbol, {"data": ROW, "factor": (1,)})
+    weights = {n: arrays[n] for n in ("fc_weight", "fc_bias")}
+    for names in (["data"], ["data", "factor"]):
+        feeds = {n: array(*arrays[n].shape) for n in names}
+        (expected,) = run_symbol(symbol.tojson(), {**arrays, **weights, **feeds}, {})
+        (got,) = serde.bridges.mxnet.run(symbol, feeds, params=arrays)
+        assert np.allclose(got, expected, atol=1e-6)
