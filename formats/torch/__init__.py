@@ -1,0 +1,43 @@
+"""PyTorch modules as source code with their weights, written without PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from serde.plugins import Deferred, Format
+from serde.plugins import options as opts
+
+
+class TorchWriteOptions(opts.WriteOptions):
+    """What the source of a PyTorch module is written with."""
+
+    class_name: str | None = opts.option(
+        "The name of the class; that of the model if left out.", metavar="NAME"
+    )
+    names: str | None = opts.option(
+        "Members named after the source's layers: short (the default) or as they are (source).",
+        choices=("short", "source"),
+    )
+
+
+def _matches(path: Path) -> bool:
+    """Python is not read back."""
+    return False
+
+
+def decode(path: str) -> None:
+    """Refuse: a program is no model file."""
+    raise NotImplementedError
+
+
+FORMAT = Format(
+    name="torch",
+    suffixes=(".py",),
+    matches=_matches,
+    decode=Deferred(f"{__name__}.decode:decode"),
+    to_ir=Deferred(f"{__name__}.decode:to_ir"),
+    from_ir=Deferred(f"{__name__}.from_ir:from_ir"),
+    encode=Deferred(f"{__name__}.encode:encode"),
+    write_options=TorchWriteOptions,
+    tables=(Deferred(f"{__name__}.from_ir:writes"),),
+)

@@ -1,0 +1,44 @@
+"""From the IR to a graph of PyTorch expressions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serde.errors import Problem, Unconvertible
+from serde.ir.graph import EMPTY, Graph
+from serde.legalize.walk import group_problems, illegal_nodes
+from serde.passes.dce import drop_dead
+from serde.passes.same_pads import settle_same_pads
+
+from . import ops
+from .legalize import legalize_for_torch, torch_target
+from .target import STORED, TorchBuilder, writes
+
+__all__ = ["from_ir", "ops"]
+
+
+def from_ir(graph: Graph) -> Graph:
+    """Rewrite the IR into expressions of PyTorch.
+
+    Raises:
+        Unconvertible: for all inputs and nodes that PyTorch has no type or no way for, at once.
+    """
+    problems: list[Problem] = [
+        Problem("input", EMPTY, _explain(value), (value.name,), writes.name)
+        for value in graph.inputs
+        if value.container or value.dtype not in STORED
+    ]
+    legal = legalize_for_torch(settle_same_pads(graph))
+    problems += legal.emulated_outputs()
+    problems += group_problems(illegal_nodes(legal, torch_target()))
+    if problems:
+        raise Unconvertible(writes.name, problems)
+    builder = TorchBuilder(graph.name)
+    done = writes.rewrite(legal.graph, builder)
+    return replace(drop_dead(done), source_info=builder.origins)
+
+
+def _explain(value) -> str:  # type: ignore[no-untyped-def]
+    kind = " of ".join(value.container) if value.container else None
+    held = kind or (value.dtype.value if value.dtype else "an unknown type")
+    return f"{value.name!r} is of {held}, which PyTorch's modules do not compute with"

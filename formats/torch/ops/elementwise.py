@@ -1,0 +1,217 @@
+"""Operators that work element by element."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_TYPES
+
+from ..target import TorchBuilder, legalizations, writes
+
+CALLS = {
+    "Abs": "torch.abs", "Acos": "torch.acos", "Acosh": "torch.acosh", "Asin": "torch.asin",
+    "Asinh": "torch.asinh", "Atan": "torch.atan", "Atanh": "torch.atanh",
+    "BitwiseNot": "invert", "Ceil": "torch.ceil", "Cos": "torch.cos", "Cosh": "torch.cosh",
+    "Erf": "torch.erf", "Exp": "torch.exp", "Floor": "torch.floor", "HardSwish": "F.hardswish",
+    "IsNaN": "torch.isnan", "Log": "torch.log", "Mish": "F.mish", "Neg": "neg", "Not": "invert",
+    "Reciprocal": "torch.reciprocal", "Relu": "F.relu", "Round": "torch.round",
+    "Sigmoid": "torch.sigmoid", "Sign": "torch.sign", "Sin": "torch.sin", "Sinh": "torch.sinh",
+    "Softplus": "F.softplus", "Softsign": "F.softsign", "Sqrt": "torch.sqrt", "Tan": "torch.tan",
+    "Tanh": "torch.tanh",
+}  # fmt: skip
+INFIX = {
+    "Add": "+", "Sub": "-", "Mul": "*", "Equal": "==", "Less": "<", "Greater": ">",
+    "LessOrEqual": "<=", "GreaterOrEqual": ">=", "And": "&", "Or": "|", "Xor": "^",
+    "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^",
+}  # fmt: skip
+
+
+def read_number(value: Value) -> bool | int | float:
+    """The single element of a constant, a float in as few digits as its type needs."""
+    number = value.array().reshape(())
+    if value.type in (DType.FLOAT16, DType.FLOAT32) and np.isfinite(number):
+        return float(str(number[()]))
+    return number.item()  # type: ignore[no-any-return]
+
+
+def as_number(value: Value, beside: Value) -> Value | bool | int | float:
+    """A constant of one element as a number, where it does not broadcast ``beside``."""
+    tensor = value.tensor
+    is_one = tensor is not None and tensor.size == 1 and beside.tensor is None
+    if not is_one or beside.shape is None or value.rank > beside.rank:
+        return value
+    return value if value.type is DType.BOOL else read_number(value)
+
+
+@writes.for_each(CALLS)
+def write_call(name: str, t: TorchBuilder, x: Value):
+    return t[name](x)
+
+
+@writes.for_each(INFIX)
+def write_infix(sign: str, t: TorchBuilder, x: Value, y: Value):
+    return t[sign](as_number(x, y), as_number(y, x))
+
+
+@writes("Sum")
+def write_sum(t: TorchBuilder, *values: Value):
+    return reduce(t["+"], values) if len(values) > 1 else values[0]
+
+
+@writes("Div")
+def write_div(t: TorchBuilder, x: Value, y: Value):
+    if x.type.kind == "f":
+        return t["/"](as_number(x, y), as_number(y, x))
+    return t.torch.div(x, as_number(y, x), rounding_mode="trunc")
+
+
+@writes("Mod")
+def write_mod(t: TorchBuilder, x: Value, y: Value, *, fmod: int):
+    return t["torch.fmod" if fmod else "torch.remainder"](x, as_number(y, x))
+
+
+@writes("Pow")
+def write_pow(t: TorchBuilder, x: Value, y: Value):
+    return t.torch.pow(x, as_number(y, x))
+
+
+@legalizations("Pow")
+def legalize_pow(g, x, y):
+    """PyTorch promotes both to one type, and has no integers to negative powers."""
+    is_whole = y.type.kind in "iu" and y.tensor is not None and bool((y.array() >= 0).all())
+    if x.type.kind != "f" and not is_whole:
+        powers = g.Pow(g.cast(x, DType.FLOAT64), g.cast(y, DType.FLOAT64))
+        return g.cast_like(powers, x)
+    if y.type.kind == "f" and y.type.numpy.itemsize > x.type.numpy.itemsize:
+        return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
+    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
+
+
+@writes("BitShift")
+def write_shift(t: TorchBuilder, x: Value, y: Value, *, direction: str):
+    return t["<<" if direction == "LEFT" else ">>"](x, y)
+
+
+@writes.for_each({"Max": "max", "Min": "min"})
+def write_extreme(kind: str, t: TorchBuilder, *values: Value):
+    def combine(x: Value, y: Value) -> Value:
+        x, y = (y, x) if x.tensor is not None else (x, y)
+        number = as_number(y, x)
+        if isinstance(number, Value):
+            return t[f"torch.{kind}imum"](x, y)
+        return t[".clamp"](x, **{"min" if kind == "max" else "max": number})
+
+    first, *rest = values
+    return reduce(combine, rest, first) if rest else t.alias(first)
+
+
+@writes("Clip")
+def write_clip(t: TorchBuilder, x: Value, low: Value | None = None, high: Value | None = None):
+    if low is None and high is None:
+        return x
+    ends = {"min": low and as_number(low, x), "max": high and as_number(high, x)}
+    if len({isinstance(e, Value) for e in ends.values() if e is not None}) > 1:
+        ends = {"min": low, "max": high}
+    return t[".clamp"](x, **ends)
+
+
+@writes("Where")
+def write_where(t: TorchBuilder, condition: Value, x: Value, y: Value):
+    a, b = as_number(x, y), as_number(y, x)
+    return t.torch.where(condition, a, b if isinstance(a, Value) else y)
+
+
+@writes("Cast", ignore=("saturate", "round_mode"))
+def write_cast(t: TorchBuilder, x: Value, *, to: int):
+    return t[".to"](x, ELEMENT_TYPES[to])
+
+
+@writes("Identity")
+def write_identity(t: TorchBuilder, x: Value):
+    return x
+
+
+@writes("IsInf")
+def write_is_inf(t: TorchBuilder, x: Value, *, detect_negative: int, detect_positive: int):
+    if detect_negative and detect_positive:
+        return t.torch.isinf(x)
+    require(detect_negative or detect_positive, "IsInf that detects neither sign")
+    return t["torch.isneginf" if detect_negative else "torch.isposinf"](x)
+
+
+@writes("LeakyRelu")
+def write_leaky_relu(t: TorchBuilder, x: Value, *, alpha: float):
+    return t.F.leaky_relu(x, shorten(alpha))
+
+
+def shorten(number: float) -> float:
+    """A float32 attribute in as few digits as it needs."""
+    return float(str(np.float32(number))) if np.isfinite(number) else number
+
+
+@writes("Elu")
+def write_elu(t: TorchBuilder, x: Value, *, alpha: float):
+    return t.F.elu(x, alpha=None if alpha == 1 else shorten(alpha))
+
+
+@writes("Celu")
+def write_celu(t: TorchBuilder, x: Value, *, alpha: float):
+    return t.F.celu(x, alpha=None if alpha == 1 else shorten(alpha))
+
+
+@writes("ThresholdedRelu")
+def write_threshold(t: TorchBuilder, x: Value, *, alpha: float):
+    return t.F.threshold(x, shorten(alpha), 0.0)
+
+
+@writes("Gelu")
+def write_gelu(t: TorchBuilder, x: Value, *, approximate: str):
+    return t.F.gelu(x, approximate=None if approximate == "none" else approximate)
+
+
+@writes("HardSigmoid")
+def write_hard_sigmoid(t: TorchBuilder, x: Value, *, alpha: float, beta: float):
+    line = t["+"](t["*"](x, shorten(alpha)), shorten(beta))
+    return t[".clamp"](line, min=0.0, max=1.0)
+
+
+@writes("Swish")
+def write_swish(t: TorchBuilder, x: Value, *, alpha: float):
+    if alpha == 1:
+        return t.F.silu(x)
+    return t["*"](x, t.torch.sigmoid(t["*"](x, shorten(alpha))))
+
+
+@writes.for_each({"Softmax": "F.softmax", "LogSoftmax": "F.log_softmax"})
+def write_softmax(name: str, t: TorchBuilder, x: Value, *, axis: int):
+    return t[name](x, dim=axis)
+
+
+@legalizations("PRelu")
+def legalize_prelu(g, x, slope):
+    """One slope, or one for each channel; others by comparison."""
+    is_one = all(d == 1 for d in slope.ranked_shape)
+    if slope.tensor is not None and x.type.kind == "f" and (is_one or is_by_channel(slope, x)):
+        return None
+    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
+
+
+def is_by_channel(slope: Value, x: Value) -> bool:
+    """Whether there is a slope for each index of axis 1."""
+    own = (*[1] * (x.rank - slope.rank), *slope.ranked_shape)
+    return x.rank > 1 and x.ranked_shape[1] == own[1] and all(
+        d == 1 for axis, d in enumerate(own) if axis != 1
+    )  # fmt: skip
+
+
+@writes("PRelu")
+def write_prelu(t: TorchBuilder, x: Value, slope: Value):
+    from ..target import derive
+
+    count = slope.array().size
+    weight = derive(t, slope, lambda a: a.reshape(-1), (count,))
+    return t.module("nn.PReLU", [x], [count] if count > 1 else (), parameters={"weight": weight})

@@ -1,0 +1,231 @@
+"""Layers with weights: modules where the weights are constants, functions elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.decompositions import normalization
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Tensor, Value
+
+from ..target import TorchBuilder, derive, legalizations, writes
+from .elementwise import shorten
+
+FIXED_PADS = {"auto_pad": ("NOTSET",)}
+
+
+def plain(values: Ints) -> int | Ints:
+    """One number for numbers that are the same along all axes."""
+    return values[0] if len(set(values)) == 1 else tuple(values)
+
+
+def pad_input(t: TorchBuilder, x: Value, pads: Ints, fill: float | None = None):
+    """``x`` with uneven pads written before the layer, and the even ones that are left."""
+    count = len(pads) // 2
+    begin, end = tuple(pads[:count]), tuple(pads[count:])
+    if begin == end and min(pads) >= 0:
+        return x, begin
+    flat = tuple(p for at in reversed(range(count)) for p in (begin[at], end[at]))
+    return t.F.pad(x, flat, value=fill), (0,) * count
+
+
+def window_options(t: TorchBuilder, strides: Ints, pads: Ints, dilations: Ints, group: int):
+    """The options of a convolution that are not the defaults."""
+    return {
+        "stride": plain(strides) if set(strides) != {1} else None,
+        "padding": plain(pads) if any(pads) else None,
+        "dilation": plain(dilations) if set(dilations) != {1} else None,
+        "groups": group if group != 1 else None,
+    }
+
+
+@writes("Conv", only=FIXED_PADS)
+def write_conv(t: TorchBuilder, x: Value, w: Value, b: Value | None = None, *,
+               kernel_shape: Ints, strides: Ints, dilations: Ints, pads: Ints, group: int):  # fmt: skip
+    count = len(kernel_shape)
+    require(count < 4, f"a convolution over {count} axes")
+    x, even = pad_input(t, x, pads)
+    options = window_options(t, strides, even, dilations, group)
+    if w.tensor is None or (b is not None and b.tensor is None):
+        return t[f"F.conv{count}d"](x, w, b, **options)
+    filters, channels = w.static_shape[:2]
+    args = (channels * group, filters, plain(kernel_shape))
+    options |= {"bias": None if b is not None else False}
+    parameters = {"weight": w, "bias": b}
+    return t.module(f"nn.Conv{count}d", [x], args, parameters=parameters, **options,
+                    dtype=name_type(w))  # fmt: skip
+
+
+def name_type(w: Value) -> DType | None:
+    """The element type of a module's arrays where it is not PyTorch's default."""
+    return None if w.type is DType.FLOAT32 else w.type
+
+
+@writes("ConvTranspose", only=FIXED_PADS)
+def write_conv_transpose(
+    t: TorchBuilder, x: Value, w: Value, b: Value | None = None, *, kernel_shape: Ints,
+    strides: Ints, dilations: Ints, pads: Ints, output_padding: Ints, group: int,
+):  # fmt: skip
+    count = len(kernel_shape)
+    require(count < 4, f"a transposed convolution over {count} axes")
+    even, extra = tuple(pads[:count]), tuple(output_padding)
+    too_far = any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True))
+    require(not too_far, f"output_padding={extra}, as large as the strides")
+    options = window_options(t, strides, even, dilations, group)
+    options["output_padding"] = plain(extra) if any(extra) else None
+    if w.tensor is None or (b is not None and b.tensor is None):
+        return t[f"F.conv_transpose{count}d"](x, w, b, **options)
+    channels, filters = w.static_shape[:2]
+    args = (channels, filters * group, plain(kernel_shape))
+    options |= {"bias": None if b is not None else False, "dtype": name_type(w)}
+    parameters = {"weight": w, "bias": b}
+    return t.module(f"nn.ConvTranspose{count}d", [x], args, parameters=parameters, **options)
+
+
+@writes("BatchNormalization", ignore=("momentum",), only={"training_mode": (0,)})
+def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean: Value,
+                     var: Value, *, epsilon: float):  # fmt: skip
+    arrays = (scale, bias, mean, var)
+    has_module = 2 <= x.rank <= 5 and all(v.tensor is not None for v in arrays)
+    if not has_module or len({v.type for v in (x, *arrays)}) > 1:
+        return t.F.batch_norm(x, mean, var, scale, bias, eps=shorten(epsilon))
+    count = scale.static_shape[0]
+    batches = Tensor.of(np.zeros((), np.int64))
+    parameters = {"weight": scale, "bias": bias, "running_mean": mean, "running_var": var,
+                  "num_batches_tracked": t.const(batches)}  # fmt: skip
+    kind = {2: 1, 3: 1, 4: 2, 5: 3}[x.rank]
+    return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
+                    eps=None if shorten(epsilon) == 1e-5 else shorten(epsilon),
+                    dtype=name_type(scale))  # fmt: skip
+
+
+@writes("InstanceNormalization")
+def write_instance_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, *, epsilon: float):
+    return t.F.instance_norm(x, weight=scale, bias=bias, eps=shorten(epsilon))
+
+
+@legalizations("LayerNormalization")
+def legalize_layer_norm(g, x, scale, bias=None, *, axis: int, epsilon: float, stash_type: int,
+                        outputs: int = 1):  # fmt: skip
+    """The statistics, or sizes that are not known, are written out."""
+    is_static = all(isinstance(d, int) for d in x.ranked_shape[axis:])
+    if outputs == 1 and is_static and stash_type == 1:
+        return None
+    return g.decompose("LayerNormalization", 17, x, scale, bias, axis=axis, epsilon=epsilon,
+                       stash_type=stash_type, outputs=outputs)  # fmt: skip
+
+
+@writes("LayerNormalization", only={"stash_type": (1,)})
+def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None = None, *,
+                     axis: int, epsilon: float):  # fmt: skip
+    sizes = x.ranked_shape[axis:]
+    require(all(isinstance(d, int) for d in sizes), "a normalization over dynamic sizes")
+    arrays = [v for v in (scale, bias) if v is not None]
+    eps = shorten(epsilon)
+    is_whole = all(v.tensor is not None and v.shape == sizes for v in arrays)
+    if not is_whole:
+        shape = tuple(sizes)
+        y = t["*"](t.F.layer_norm(x, shape, eps=eps), scale)
+        return y if bias is None else t["+"](y, bias)
+    args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
+    return t.module("nn.LayerNorm", [x], args, parameters={"weight": scale, "bias": bias},
+                    eps=None if eps == 1e-5 else eps, bias=None if bias is not None else False,
+                    dtype=name_type(scale))  # fmt: skip
+
+
+@writes("MatMul")
+def write_matmul(t: TorchBuilder, x: Value, w: Value):
+    if w.tensor is None or w.rank != 2 or w.type.kind != "f" or x.rank < 2:
+        return t["@"](x, w)
+    return write_linear(t, x, transpose(t, w), None)
+
+
+def transpose(t: TorchBuilder, w: Value) -> Value:
+    """A constant matrix with its axes exchanged, as ``nn.Linear`` has it."""
+    rows, columns = w.static_shape
+    return derive(t, w, lambda a: np.ascontiguousarray(a.T), (columns, rows))
+
+
+def write_linear(t: TorchBuilder, x: Value, w: Value, b: Value | None):
+    units, features = w.static_shape
+    return t.module("nn.Linear", [x], [features, units], parameters={"weight": w, "bias": b},
+                    bias=None if b is not None else False, dtype=name_type(w))  # fmt: skip
+
+
+@legalizations("Gemm")
+def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """A linear layer stays; others are a product and a sum."""
+    is_bias = c is None or (c.tensor is not None and b.tensor is not None
+                            and c.ranked_shape[-1:] == b.ranked_shape[:1 if transB else None][-1:]
+                            and c.array().size == c.ranked_shape[-1] and c.rank > 0)  # fmt: skip
+    is_linear = b.tensor is not None and b.type.kind == "f" and is_bias
+    if is_linear and alpha == 1 and beta == 1 and not transA:
+        return None
+    a = g.Transpose(a, perm=(1, 0)) if transA else a
+    b = g.Transpose(b, perm=(1, 0)) if transB else b
+    product = g.MatMul(a, b)
+    product = product if alpha == 1 else g.Mul(product, alpha)
+    if c is None or beta == 0:
+        return product
+    return g.Add(product, c if beta == 1 else g.Mul(c, beta))
+
+
+@writes("Gemm", only={"alpha": (1.0,), "beta": (1.0,), "transA": (0,)})
+def write_gemm(t: TorchBuilder, a: Value, b: Value, c: Value | None = None, *, transB: int):
+    weight = b if transB else transpose(t, b)
+    if c is not None and c.rank != 1:
+        c = derive(t, c, lambda v: v.reshape(-1), (c.array().size,))
+    return write_linear(t, a, weight, c)
+
+
+@writes.for_each({"MaxPool": "max", "AveragePool": "avg"}, only=FIXED_PADS,
+                 ignore=("storage_order",))  # fmt: skip
+def write_pool(kind: str, t: TorchBuilder, x: Value, *, kernel_shape: Ints, strides: Ints,
+               pads: Ints, dilations: Ints = (), ceil_mode: int = 0, count_include_pad: int = 0):  # fmt: skip
+    count = len(kernel_shape)
+    require(count < 4, f"pooling over {count} axes")
+    even = tuple(pads[:count])
+    include = None
+    if kind == "avg":
+        require(set(dilations) <= {1}, "means of windows with gaps")
+        include = None if count_include_pad or not any(even) else False
+    options = {
+        "stride": plain(strides) if tuple(strides) != tuple(kernel_shape) else None,
+        "padding": plain(even) if any(even) else None,
+        "dilation": plain(dilations) if dilations and set(dilations) != {1} else None,
+        "ceil_mode": True if ceil_mode else None,
+        "count_include_pad": include,
+    }
+    return t[f"F.{kind}_pool{count}d"](x, plain(kernel_shape), **options)
+
+
+@writes.for_each({"GlobalAveragePool": ".mean", "GlobalMaxPool": ".amax"})
+def write_global_pool(name: str, t: TorchBuilder, x: Value):
+    return t[name](x, dim=tuple(range(2, x.rank)), keepdim=True)
+
+
+legalizations("Dropout")(normalization.drop_nothing)
+
+
+@writes("Resize")
+def write_resize(
+    t: TorchBuilder, x: Value, roi: Value | None = None, scales: Value | None = None,
+    sizes: Value | None = None, *, mode: str, coordinate_transformation_mode: str, **form,
+):  # fmt: skip
+    """Only forms that ``interpolates`` has found to be PyTorch's are left."""
+    how = "nearest"
+    if mode == "linear":
+        how = {3: "linear", 4: "bilinear", 5: "trilinear"}[x.rank]
+    elif mode == "cubic":
+        how = "bicubic"
+    corners = None
+    if mode != "nearest":
+        corners = True if coordinate_transformation_mode == "align_corners" else None
+    if sizes is not None:
+        found = t.find_sizes(sizes, x)
+        require(found is not None, "a size that is computed from data")
+        return t.F.interpolate(x, size=tuple(found[2:]), mode=how, align_corners=corners)
+    factors = tuple(float(f) for f in scales.array()[2:])
+    return t.F.interpolate(x, scale_factor=factors, mode=how, align_corners=corners)
+

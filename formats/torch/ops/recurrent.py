@@ -1,0 +1,128 @@
+"""Recurrent layers, as ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` where their form allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions.recurrent import unroll_recurrent
+from serde.errors import require
+from serde.ir.graph import Value
+from serde.version_converter.adapters.recurrent import time_first
+
+from ..target import TorchBuilder, derive, legalizations, set_type, writes
+from .layers import name_type
+
+# The places of PyTorch's gates among ONNX's: iofc → ifgo, zrh → rzn.
+GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
+
+
+@legalizations.for_each(list(GATES))
+def legalize_recurrent(op, g, x, w, r, b=None, lengths=None, *states, layout: int,
+                       outputs: int = 1, **form):  # fmt: skip
+    """A module has constant weights, the usual activations, and all steps of all samples."""
+    operands = (x, w, r, b, lengths, *states)
+    form |= {"layout": layout, "outputs": outputs}
+    is_constant = all(v is None or v.tensor is not None for v in (w, r, b))
+    has_peepholes = len(states) > 2 and states[2] is not None
+    usual = _has_usual_form(op, form)
+    if not is_constant or lengths is not None or has_peepholes or not usual:
+        return unroll_recurrent(op, g, *operands, **form)
+    return time_first(op, g, *operands, **form) if layout else None
+
+
+def _has_usual_form(op: str, form: dict[str, Any]) -> bool:
+    if form.get("clip") or form.get("input_forget"):
+        return False
+    if op == "GRU" and not form.get("linear_before_reset"):
+        return False
+    names = tuple(form.get("activations") or ())
+    each = names[: len(names) // 2] if form.get("direction") == "bidirectional" else names
+    if op == "RNN":
+        return not names or (set(names) in ({"Tanh"}, {"Relu"}))
+    ways = names == each * 2 if form.get("direction") == "bidirectional" else True
+    return not names or (each == USUAL[op] and ways)
+
+
+@writes.for_each(
+    list(GATES), ignore=("activation_alpha", "activation_beta", "linear_before_reset", "layout")
+)
+def write_recurrent(
+    op: str, t: TorchBuilder, x: Value, w: Value, r: Value, b: Value | None = None,
+    lengths: Value | None = None, h0: Value | None = None, c0: Value | None = None, *,
+    hidden_size: int, direction: str = "forward", activations: tuple[str, ...] = (),
+):  # fmt: skip
+    ways = 2 if direction == "bidirectional" else 1
+    parameters = dict(_list_arrays(op, t, w, r, b, hidden_size, ways))
+    has_relu = "Relu" in activations
+    states = [v for v in (h0, c0) if v is not None]
+    if op == "LSTM" and len(states) == 1:
+        states = [v if v is not None else t.torch.zeros_like(states[0]) for v in (h0, c0)]
+    backwards = direction == "reverse"
+    x_read = set_type(t.torch.flip(x, (0,)), x.dtype, x.shape) if backwards else x
+    call: list[Any] = [x_read]
+    if states:
+        call.append(tuple(states) if op == "LSTM" else states[0])
+    nested = _Nested(t, op, call)
+    y, *last = nested.emit(
+        (w.static_shape[2], hidden_size), parameters,
+        bias=None if b is not None else False, bidirectional=True if ways == 2 else None,
+        nonlinearity="relu" if has_relu else None, dtype=name_type(w),
+    )  # fmt: skip
+    if backwards:
+        y = t.torch.flip(y, (0,))
+    if ways == 1:
+        y = t[".unsqueeze"](y, 1)
+    else:
+        steps, batch = t.size(x, 0), t.size(x, 1)
+        y = t[".permute"](t[".reshape"](y, steps, batch, ways, hidden_size), 0, 2, 1, 3)
+    return (y, *last)
+
+
+class _Nested:
+    """A call of a recurrent module, whose states are a tuple in its result if there are two."""
+
+    def __init__(self, t: TorchBuilder, op: str, call: list[Any]) -> None:
+        self.t, self.op, self.call = t, op, call
+
+    def emit(self, args: Any, parameters: Any, **options: Any) -> tuple[Value, ...]:
+        count = 3 if self.op == "LSTM" else 2
+        return self.t.module(  # type: ignore[no-any-return]
+            f"nn.{self.op}", (), args, outputs=count, parameters=parameters, call=self.call,
+            **options,
+        )
+
+
+def _list_arrays(
+    op: str, t: TorchBuilder, w: Value, r: Value, b: Value | None, hidden: int, ways: int
+) -> Iterator[tuple[str, Value]]:
+    """The arrays of a layer by PyTorch's names."""
+    gates = GATES[op]
+    count = len(gates)
+    for way in range(ways):
+        suffix = "l0_reverse" if way else "l0"
+        for name, array in (("ih", w), ("hh", r)):
+            shape = (count * hidden, array.static_shape[2])
+            change = _reorder(gates, hidden, way)
+            yield f"weight_{name}_{suffix}", derive(t, array, change, shape)
+        for at, name in enumerate(("ih", "hh") if b is not None else ()):
+            assert b is not None
+            change = _reorder(gates, hidden, way, at * count * hidden)
+            yield f"bias_{name}_{suffix}", derive(t, b, change, (count * hidden,))
+
+
+def _reorder(
+    gates: tuple[int, ...], hidden: int, way: int, start: int = 0
+) -> Callable[[np.ndarray], np.ndarray]:  # type: ignore[type-arg]
+    """Rows of one direction, gate by gate in PyTorch's order."""
+
+    def change(array: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        rows = array[way][start : start + len(gates) * hidden]
+        parts = [rows[g * hidden : (g + 1) * hidden] for g in gates]
+        require(all(len(p) == hidden for p in parts), "a recurrent layer whose arrays are too short")
+        return np.concatenate(parts)
+
+    return change

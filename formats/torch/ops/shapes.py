@@ -1,0 +1,325 @@
+"""Operators that change shapes and pick elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+from serde.formats.onnx.consumers.scatter_reductions import reduction_version
+from serde.version_converter.adapters.slicing import part_sizes
+
+from ..target import TorchBuilder, legalizations, set_type, writes
+from .elementwise import read_number
+
+FAR = 1 << 62
+
+
+def listed(t: TorchBuilder, shape: Value):
+    """The elements of a computed shape as Python integers."""
+    return t[".tolist"](shape)
+
+
+def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
+    """The sizes that a shape holds, as arguments."""
+    sizes = t.find_sizes(shape, *operands)
+    return listed(t, shape) if sizes is None else sizes
+
+
+@writes("Reshape")
+def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
+    from serde.ir.dim_expr import shape_data_of
+
+    elements = shape_data_of(shape)
+    if elements is None:
+        require(allowzero == 1 or shape.tensor is None or 0 not in shape.ints(), "a size of 0")
+        return t[".reshape"](x, listed(t, shape))
+    sizes: list = []
+    for at, dim in enumerate(elements):
+        if dim == 0 and not allowzero:
+            sizes.append(t.size(x, at))
+        else:
+            sizes.append(t.find_size(dim, x))
+    if sizes.count(None) == 1 and -1 not in sizes:
+        sizes[sizes.index(None)] = -1
+    if None in sizes:
+        return t[".reshape"](x, listed(t, shape))
+    return t[".reshape"](x, *([()] if not sizes else sizes))
+
+
+@writes("Transpose")
+def write_transpose(t: TorchBuilder, x: Value, *, perm: Ints):
+    return t[".permute"](x, *perm) if perm else x
+
+
+@writes("Flatten")
+def write_flatten(t: TorchBuilder, x: Value, *, axis: int):
+    if axis == 0:
+        return t[".reshape"](x, 1, -1)
+    lead = x if axis == 1 else t[".flatten"](x, 0, axis - 1)
+    if axis == x.rank:
+        return t[".reshape"](x, -1, 1)
+    return t[".flatten"](lead, 1) if x.rank - axis > 1 else lead
+
+
+@writes("Squeeze")
+def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
+    require(axes is not None, "axes of size 1 that are not named")
+    named = axes.ints()
+    return t[".squeeze"](x, named[0] if len(named) == 1 else named) if named else x
+
+
+@writes("Unsqueeze")
+def write_unsqueeze(t: TorchBuilder, x: Value, axes: Value):
+    rank = x.rank + len(axes.ints())
+    for axis in sorted(a % rank for a in axes.ints()):
+        x = t[".unsqueeze"](x, axis)
+    return x
+
+
+@writes("Expand")
+def write_expand(t: TorchBuilder, x: Value, shape: Value):
+    from serde.ir.dim_expr import shape_data_of
+
+    elements = shape_data_of(shape)
+    sizes = t.find_sizes(shape, x) if elements is not None else None
+    if elements is None or sizes is None:
+        shapes = t.torch.broadcast_shapes(t.shape(x), t.tuple(listed(t, shape)))
+        return t[".expand"](x, shapes)
+    rank = max(x.rank, len(elements))
+    own = (*[1] * (rank - x.rank), *x.ranked_shape)
+    wanted = [*[1] * (rank - len(elements)), *elements]
+    placed = [*[1] * (rank - len(elements)), *sizes]
+    result: list = []
+    for at, (have, want, size) in enumerate(zip(own, wanted, placed, strict=True)):
+        if want == 1 or want == have:
+            result.append(-1 if at >= rank - x.rank else size)
+        elif have == 1:
+            result.append(size)
+        else:
+            shapes = t.torch.broadcast_shapes(t.shape(x), tuple(sizes))
+            return t[".expand"](x, shapes)
+    return t[".expand"](x, *result) if result else x
+
+
+@writes("Concat")
+def write_concat(t: TorchBuilder, *values: Value, axis: int):
+    return t.torch.cat(list(values), dim=axis) if len(values) > 1 else values[0]
+
+
+@legalizations("Split")
+def legalize_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None,
+                   outputs: int = 1):  # fmt: skip
+    """Parts of the same size, the last maybe smaller, are counted out."""
+    if parts is not None:
+        return None
+    size, count = x.ranked_shape[axis], num_outputs or outputs
+    if not isinstance(size, int):
+        parts = part_sizes(g, g.Shape(x, start=axis, end=axis + 1), count)
+    else:
+        each = -(-size // count)
+        parts = [max(0, min(each, size - at * each)) for at in range(count)]
+    return g.Split(x, parts, axis=axis, outputs=outputs)
+
+
+@writes("Split", ignore=("num_outputs",))
+def write_split(t: TorchBuilder, x: Value, split: Value, *, axis: int):
+    count = split.ranked_shape[0]
+    require(isinstance(count, int), "a number of parts that is computed")
+    if count == 1:
+        return (x,)
+    return t[".split"](x, sizes_or_list(t, split, x), dim=axis, outputs=count)
+
+
+@writes("Slice")
+def write_slice(t: TorchBuilder, x: Value, starts: Value, ends: Value, axes: Value | None = None,
+                steps: Value | None = None):  # fmt: skip
+    first, last = (t.find_sizes(v, x) for v in (starts, ends))
+    named = axes.ints() if axes is not None else tuple(range(len(first or last or ())))
+    step = steps.ints() if steps is not None else (1,) * len(named)
+    if first is None:
+        first = tuple(t.int(t["[]"](starts, at)) for at in range(len(named)))
+    if last is None:
+        last = tuple(t.int(t["[]"](ends, at)) for at in range(len(named)))
+    index: list = [slice(None)] * x.rank
+    for axis, begin, end, by in zip(named, first, last, step, strict=True):
+        axis %= x.rank
+        if by < 0:
+            x = cut_backwards(t, x, axis, begin, end, by)
+            continue
+        begin = None if begin == 0 and isinstance(begin, int) else begin
+        size = x.ranked_shape[axis]
+        beyond = isinstance(end, int) and end >= (size if isinstance(size, int) else FAR >> 31)
+        index[axis] = slice(begin, None if beyond else end, None if by == 1 else by)
+    while index and index[-1] == slice(None):
+        index.pop()
+    return t["[]"](x, *index) if index else x
+
+
+def cut_backwards(t: TorchBuilder, x: Value, axis: int, begin, end, by: int) -> Value:
+    """Elements from the back: the axis flipped, and cut as far from its other end."""
+    require(isinstance(begin, int) and isinstance(end, int), "a cut backwards between sizes")
+    size = x.ranked_shape[axis]
+    if not isinstance(size, int):
+        require(begin == -1 and end < -FAR >> 31, "a cut backwards of a dynamic size")
+        begin, end = 0, FAR
+    else:
+        begin, end, _ = slice(begin, None if end < -size else end, by).indices(size)
+        begin, end = size - 1 - begin, size - 1 - end
+    flipped = set_type(t.torch.flip(x, (axis,)), x.dtype, x.shape)
+    if begin == 0 and end >= (size if isinstance(size, int) else FAR) and by == -1:
+        return flipped
+    index = [slice(None)] * axis + [slice(begin, end, None if by == -1 else -by)]
+    return set_type(t["[]"](flipped, *index), x.dtype, x.shape)
+
+
+@writes("Gather")
+def write_gather(t: TorchBuilder, x: Value, indices: Value, *, axis: int):
+    lead = (slice(None),) * axis
+    if indices.tensor is not None and indices.rank == 0:
+        return t["[]"](x, *lead, int(indices.array()))
+    is_table = x.tensor is not None and x.rank == 2 and x.type.kind == "f" and axis == 0
+    if is_table and indices.tensor is None:
+        dtype = None if x.type is DType.FLOAT32 else x.type
+        return t.module("nn.Embedding", [indices], x.static_shape, parameters={"weight": x},
+                        dtype=dtype)  # fmt: skip
+    return t["[]"](x, *lead, indices)
+
+
+@writes("GatherElements")
+def write_gather_elements(t: TorchBuilder, x: Value, indices: Value, *, axis: int):
+    return t.torch.gather(x, axis, wrap_negative(t, indices, t.size(x, axis)))
+
+
+def wrap_negative(t: TorchBuilder, indices: Value, size) -> Value:
+    """Indices that count from the front, as int64."""
+    wide = indices if indices.type is DType.INT64 else t[".to"](indices, DType.INT64)
+    if indices.tensor is not None and not (indices.array() < 0).any():
+        return wide
+    return t.torch.remainder(wide, size)
+
+
+@legalizations("GatherND")
+def legalize_gather_nd(g, x, indices, *, batch_dims: int):
+    return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims) if batch_dims else None
+
+
+@writes("GatherND", only={"batch_dims": (0,)})
+def write_gather_nd(t: TorchBuilder, x: Value, indices: Value):
+    count = indices.ranked_shape[-1]
+    require(isinstance(count, int), "indices of dynamic length")
+    return t["[]"](x, *(t["[]"](indices, ..., at) for at in range(count)))
+
+
+REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+
+
+@writes("ScatterElements")
+def write_scatter_elements(t: TorchBuilder, x: Value, indices: Value, updates: Value, *,
+                           axis: int, reduction: str):  # fmt: skip
+    at = wrap_negative(t, indices, t.size(x, axis))
+    if reduction == "none":
+        return t.torch.scatter(x, axis, at, updates)
+    return t.torch.scatter_reduce(x, axis, at, updates, reduce=REDUCTIONS[reduction])
+
+
+@legalizations("ScatterND")
+def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
+    """``index_put`` adds; other reductions are written out."""
+    if reduction in ("none", "add"):
+        return None
+    version = reduction_version(reduction)
+    return g.decompose("ScatterND", version, x, indices, updates, reduction=reduction)
+
+
+@writes("ScatterND")
+def write_scatter_nd(t: TorchBuilder, x: Value, indices: Value, updates: Value, *, reduction: str):
+    require(reduction in ("none", "add"), f"reduction={reduction!r} of blocks")
+    count = indices.ranked_shape[-1]
+    require(isinstance(count, int), "indices of dynamic length")
+    places = tuple(t["[]"](indices, ..., at) for at in range(count))
+    accumulate = True if reduction == "add" else None
+    return t.torch.index_put(x, places, updates, accumulate=accumulate)
+
+
+@writes("Tile")
+def write_tile(t: TorchBuilder, x: Value, repeats: Value):
+    sizes = t.find_sizes(repeats, x)
+    if sizes is None:
+        return t[".repeat"](x, listed(t, repeats))
+    return t[".repeat"](x, *sizes) if sizes else x
+
+
+@writes("Pad")
+def write_pad(t: TorchBuilder, x: Value, pads: Value, fill: Value | None = None,
+              axes: Value | None = None, *, mode: str):  # fmt: skip
+    found = t.find_sizes(pads, x)
+    require(found is not None, "pads that are computed from data")
+    named = [a % x.rank for a in axes.ints()] if axes is not None else list(range(x.rank))
+    ends: list = [(0, 0)] * x.rank
+    for at, axis in enumerate(named):
+        ends[axis] = (found[at], found[at + len(named)])
+    while ends and ends[0] == (0, 0):
+        ends.pop(0)
+    flat = tuple(p for pair in reversed(ends) for p in pair)
+    if not flat:
+        return x
+    if mode != "constant":
+        return t.F.pad(x, flat, mode={"edge": "replicate"}.get(mode, mode))
+    value = None
+    if fill is not None:
+        number = read_number(fill) if fill.tensor is not None else t[".item"](fill)
+        value = None if isinstance(number, (int, float)) and number == 0 else number
+    return t.F.pad(x, flat, value=value)
+
+
+@writes("Shape", ignore=())
+def write_shape(t: TorchBuilder, x: Value, *, start: int = 0, end: int | None = None):
+    sizes = tuple(t.size(x, axis) for axis in range(x.rank)[start:end])
+    return t.torch.tensor(list(sizes), dtype=DType.INT64)
+
+
+@writes("Range")
+def write_range(t: TorchBuilder, start: Value, limit: Value, delta: Value):
+    ends = [number_of(t, v) for v in (start, limit, delta)]
+    if isinstance(ends[2], (int, float)) and ends[2] == 1:
+        ends.pop()
+        if isinstance(ends[0], (int, float)) and ends[0] == 0:
+            ends.pop(0)
+    return t.torch.arange(*ends, dtype=start.type)
+
+
+def number_of(t: TorchBuilder, value: Value):
+    """A tensor of one element as a Python number."""
+    if value.tensor is not None:
+        return read_number(value)
+    sizes = t.find_sizes(value)
+    return t[".item"](value) if sizes is None else sizes[0]
+
+
+@writes("ConstantOfShape")
+def write_full(t: TorchBuilder, shape: Value, *, value=None):
+    number = np.float32(0) if value is None else np.asarray(value.load()).reshape(())
+    dtype = DType.of(number.dtype)
+    sizes = sizes_or_list(t, shape)
+    return t.torch.full(sizes, number.item(), dtype=dtype)
+
+
+@writes("NonZero")
+def write_non_zero(t: TorchBuilder, x: Value):
+    return t[".permute"](t.torch.nonzero(x), 1, 0)
+
+
+@writes("Trilu")
+def write_trilu(t: TorchBuilder, x: Value, k: Value | None = None, *, upper: int):
+    shift = 0 if k is None else number_of(t, k)
+    is_zero = isinstance(shift, int) and shift == 0
+    return t["torch.triu" if upper else "torch.tril"](x, *(() if is_zero else (shift,)))
+
+
+@writes("Compress")
+def write_compress(t: TorchBuilder, x: Value, condition: Value, *, axis: int | None = None):
+    flat = x if axis is not None else t[".flatten"](x)
+    index = t[".flatten"](t.torch.nonzero(condition))
+    return t.torch.index_select(flat, axis or 0, index)

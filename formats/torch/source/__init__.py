@@ -1,0 +1,1 @@
+"""From graphs of PyTorch expressions to source."""

@@ -1,0 +1,204 @@
+"""The tables of rules from the IR to PyTorch, the builder they emit with, and what they share.
+
+A graph of the domain ``torch`` has a node for each expression of the source that is written. Its
+operator is what is called, as the source spells it: ``F.relu``, ``torch.cat``, ``nn.Conv2d``, a
+method with a dot before it (``.reshape``), an infix operator (``+``), or ``[]`` for an index.
+``args`` and the other attributes hold the arguments, with a ``Slot`` where an operand goes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from serde.errors import ConversionError, require
+from serde.ir.builder import Builder, Op
+from serde.ir.dim_expr import SIGNS, shape_data_of
+from serde.ir.graph import Dim, DType, Node, Shape, Tensor, Value
+from serde.legalize.target import legalization_table
+from serde.rewrite import custom_ops
+from serde.rewrite.rules import RuleTable
+from serde.spec import schema
+
+DOMAIN = "torch"
+TYPES = frozenset(
+    {DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL, DType.UINT8}
+    | {DType(f"int{bits}") for bits in (8, 16, 32, 64)}
+)
+STORED = TYPES | {DType.UINT16, DType.UINT32, DType.UINT64}  # it holds these, and moves them
+
+
+class Slot(NamedTuple):
+    """Stands, among the arguments of a call, for one of the node's operands."""
+
+    index: int
+
+
+class ListOf(NamedTuple):
+    """Arguments that are written as a list."""
+
+    items: tuple[Any, ...]
+
+
+class Module(NamedTuple):
+    """What a node that calls a module declares of it, as its attribute ``module``.
+
+    ``args`` and ``options`` are arguments of its constructor; ``parameters`` are the names of what
+    the last operands of the node hold.
+    """
+
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+    parameters: tuple[str, ...]
+
+
+class _Writes(RuleTable):
+    def apply(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        if node.domain:
+            raise self.diagnostic(node) or custom_ops.refuse(node, "PyTorch")
+        return super().apply(node, builder, inputs)
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        if node.domain:
+            return self.diagnostic(node) or custom_ops.refuse(node, "PyTorch")
+        return super().refusal(node)
+
+
+def _defaults(op: str) -> Mapping[str, Any]:
+    operator = schema.find(op)
+    return {} if operator is None else operator.defaults
+
+
+writes = _Writes("ir → torch", defaults=_defaults)
+# Operators PyTorch has not, or not in such a form, as operators of the IR that it has.
+legalizations = legalization_table("ir → torch")
+
+
+class TorchBuilder(Builder):
+    """Grows a graph of expressions: ``t.F.relu(x)``, ``t[".reshape"](x, (2, -1))``."""
+
+    domain = DOMAIN
+    identity = "alias"
+
+    def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self._sizes: dict[tuple[Value, int], Value] = {}
+        self.origins: dict[Value, Value] = outer.origins if isinstance(outer, TorchBuilder) else {}
+        self._scope: TorchBuilder | None = outer if isinstance(outer, TorchBuilder) else None
+
+    def __getitem__(self, op: str) -> Op:
+        return Op(self, op)
+
+    def emit(
+        self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a call; operands may stand anywhere among the arguments."""
+        operands: list[Value] = []
+        args = tuple([_take_operands(a, operands) for a in inputs])
+        options = {k: _take_operands(v, operands) for k, v in attrs.items() if v is not None}
+        results = self._append(op, tuple(operands), {"args": args, **options}, outputs)
+        return results[0] if outputs == 1 else results
+
+    def module(
+        self, op: str, inputs: Sequence[Value], args: Sequence[Any] = (), outputs: int = 1,
+        parameters: Mapping[str, Value | None] = MappingProxyType({}), call: Any = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        """Append a call of a module of the class ``op`` that is constructed with ``args``.
+
+        ``parameters`` are its arrays by name; ``call`` has the arguments of the call where they are
+        not just ``inputs``. Options that are None are left out.
+        """
+        operands: list[Value] = []
+        called = tuple([_take_operands(a, operands) for a in (inputs if call is None else call)])
+        arrays = {name: value for name, value in parameters.items() if value is not None}
+        own = {name: v for name, v in options.items() if v is not None}
+        module = Module(tuple(args), MappingProxyType(own), tuple(arrays))
+        operands += arrays.values()
+        results = self._append(op, tuple(operands), {"args": called, "module": module}, outputs)
+        return results[0] if outputs == 1 else results
+
+    def size(self, x: Value, axis: int) -> int | Value:
+        """The size of an axis: a number, or a value that is a Python integer."""
+        dim = x.ranked_shape[axis]
+        if isinstance(dim, int):
+            return dim
+        key = (x, axis)
+        if key not in self._sizes:
+            self._sizes[key] = self["size"](x, axis)
+        return self._sizes[key]
+
+    def find_size(self, dim: Dim, *operands: Value) -> int | Value | None:
+        """The size that ``dim`` says, from the shapes of operands or inputs; None if unknown."""
+        if isinstance(dim, int) or dim is None:
+            return dim
+        for value in (*operands, *self._inputs_in_scope()):
+            if value.shape is not None and dim in value.shape:
+                return self.size(value, value.shape.index(dim))
+        try:
+            parsed = ast.parse(dim, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        return self._evaluate(parsed, operands) if isinstance(parsed, ast.BinOp) else None
+
+    def _evaluate(self, tree: ast.expr, operands: Sequence[Value]) -> int | Value | None:
+        match tree:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.Name(id=name):
+                return self.find_size(name, *operands)
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in SIGNS:
+                a, b = self._evaluate(left, operands), self._evaluate(right, operands)
+                infix = {"/": "//"}.get(SIGNS[type(sign)], SIGNS[type(sign)])
+                return None if a is None or b is None else self[infix](a, b)
+        return None
+
+    def _inputs_in_scope(self) -> list[Value]:
+        outer = self._scope._inputs_in_scope() if self._scope else []
+        return [*self.inputs, *outer]
+
+    def find_sizes(self, shape: Value, *operands: Value) -> tuple[Any, ...] | None:
+        """The elements of a shape as sizes, if all are known."""
+        elements = shape_data_of(shape)
+        if elements is None:
+            return None
+        sizes = tuple([self.find_size(d, *operands) for d in elements])
+        return None if None in sizes else sizes
+
+
+def _take_operands(argument: Any, operands: list[Value]) -> Any:
+    """An argument with a ``Slot`` for each value in it, which is entered among the operands."""
+    if isinstance(argument, Value):
+        operands.append(argument)
+        return Slot(len(operands) - 1)
+    if isinstance(argument, tuple) and not isinstance(argument, Slot):
+        return tuple([_take_operands(a, operands) for a in argument])
+    if isinstance(argument, slice):
+        ends = argument.start, argument.stop, argument.step
+        return slice(*[_take_operands(e, operands) for e in ends])
+    if isinstance(argument, list):
+        return ListOf(tuple([_take_operands(a, operands) for a in argument]))
+    return argument
+
+
+def set_type(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
+    """``value``, made inside a rule, with its type told to what reads it."""
+    value.dtype, value.shape = dtype, shape
+    return value
+
+
+def derive(t: TorchBuilder, constant: Value, change: Any, shape: tuple[int, ...]) -> Value:
+    """A constant of the same elements in another order: ``change(array)``, of ``shape``."""
+    tensor = constant.tensor
+    require(tensor is not None, f"{constant.name!r} is no constant")
+    assert tensor is not None
+    load = tensor.load
+    changed = Tensor(tensor.dtype, shape, lambda: change(load()))
+    value = Value(t.names.fresh(constant.name), tensor.dtype, shape, changed)
+    value.name_is_original = constant.name_is_original
+    t.origins[value] = constant
+    return value
