@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
 
 from ..target import TorchBuilder, legalizations, writes
@@ -32,9 +33,10 @@ INFIX = {
 
 def read_number(value: Value) -> bool | int | float:
     """The single element of a constant, a float in as few digits as its type needs."""
-    number = value.array().reshape(())
+    number = value.array().reshape(())[()]
     if value.type in (DType.FLOAT16, DType.FLOAT32) and np.isfinite(number):
-        return float(str(number[()]))
+        shortest = float(str(number))
+        return number.item() if abs(shortest) > float(np.finfo(number.dtype).max) else shortest  # type: ignore[no-any-return]
     return number.item()  # type: ignore[no-any-return]
 
 
@@ -148,9 +150,9 @@ def write_leaky_relu(t: TorchBuilder, x: Value, *, alpha: float):
     return t.F.leaky_relu(x, shorten(alpha))
 
 
-def shorten(number: float) -> float:
+def shorten(number: float) -> Any:
     """A float32 attribute in as few digits as it needs."""
-    return float(str(np.float32(number))) if np.isfinite(number) else number
+    return read_number(Value("", DType.FLOAT32, (), Tensor.of(np.asarray(number, np.float32))))
 
 
 @writes("Elu")

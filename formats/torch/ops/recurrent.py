@@ -66,11 +66,11 @@ def write_recurrent(
     call: list[Any] = [x_read]
     if states:
         call.append(tuple(states) if op == "LSTM" else states[0])
-    nested = _Nested(t, op, call)
-    y, *last = nested.emit(
-        (w.static_shape[2], hidden_size), parameters,
-        bias=None if b is not None else False, bidirectional=True if ways == 2 else None,
-        nonlinearity="relu" if has_relu else None, dtype=name_type(w),
+    y, *last = t.module(
+        f"nn.{op}", (), (w.static_shape[2], hidden_size), outputs=3 if op == "LSTM" else 2,
+        parameters=parameters, call=call, bias=None if b is not None else False,
+        bidirectional=True if ways == 2 else None, nonlinearity="relu" if has_relu else None,
+        dtype=name_type(w),
     )  # fmt: skip
     if backwards:
         y = t.torch.flip(y, (0,))
@@ -80,20 +80,6 @@ def write_recurrent(
         steps, batch = t.size(x, 0), t.size(x, 1)
         y = t[".permute"](t[".reshape"](y, steps, batch, ways, hidden_size), 0, 2, 1, 3)
     return (y, *last)
-
-
-class _Nested:
-    """A call of a recurrent module, whose states are a tuple in its result if there are two."""
-
-    def __init__(self, t: TorchBuilder, op: str, call: list[Any]) -> None:
-        self.t, self.op, self.call = t, op, call
-
-    def emit(self, args: Any, parameters: Any, **options: Any) -> tuple[Value, ...]:
-        count = 3 if self.op == "LSTM" else 2
-        return self.t.module(  # type: ignore[no-any-return]
-            f"nn.{self.op}", (), args, outputs=count, parameters=parameters, call=self.call,
-            **options,
-        )
 
 
 def _list_arrays(

@@ -39,7 +39,8 @@ def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
     if 0 not in x.ranked_shape:
         return None
     ends = [*[0] * x.rank, *(int(d == 0) for d in x.ranked_shape)]
-    least = extreme_value(x.type, op == "ReduceMin")
+    is_least = op == "ReduceMin"
+    least = is_least if x.type is DType.BOOL else extreme_value(x.type, is_least)
     padded = g.Pad(x, ends, g.const(least, x.type))
     return g[op](padded, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
 

@@ -151,6 +151,10 @@ class _Body:
                 continue
             targets.append(ast.Name(self.variables.assign(output, free, fallback)))
             free = None
+        if node.op == "nn.LSTM":  # whose states are a tuple
+            states: ast.expr = ast.Tuple(targets[1:])
+            used = any(v in self.last for v in node.outputs[1:])
+            targets = [targets[0], states if used else ast.Name("_")]
         return ast.Assign([ast.Tuple(targets) if len(targets) > 1 else targets[0]], value)
 
     def read_by(self, node: Node) -> list[Value]:
