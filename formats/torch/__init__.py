@@ -32,6 +32,9 @@ def decode(path: str) -> None:
 
 FORMAT = Format(
     name="torch",
+    title="PyTorch",
+    next_step="model = {stem}.load(), in Python",
+    runtime="torch",
     suffixes=(".py",),
     matches=_matches,
     decode=Deferred(f"{__name__}.decode:decode"),

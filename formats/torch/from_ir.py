@@ -12,6 +12,7 @@ from serde.passes.same_pads import settle_same_pads
 
 from . import ops
 from .legalize import legalize_for_torch, torch_target
+from .passes.stack_recurrent import stack_recurrent
 from .target import STORED, TorchBuilder, writes
 
 __all__ = ["from_ir", "ops"]
@@ -35,7 +36,7 @@ def from_ir(graph: Graph) -> Graph:
         raise Unconvertible(writes.name, problems)
     builder = TorchBuilder(graph.name)
     done = writes.rewrite(legal.graph, builder)
-    return replace(drop_dead(done), source_info=builder.origins)
+    return replace(stack_recurrent(drop_dead(done)), source_info=builder.origins)
 
 
 def _explain(value) -> str:  # type: ignore[no-untyped-def]

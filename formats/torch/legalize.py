@@ -5,11 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import IR_OPSET, Graph
+from serde.ir.graph import IR_OPSET, Graph, Node
 from serde.legalize.convert import scalarize_sequences, without_functions
+from serde.legalize.forms.form import Form, Lacks, join_forms
+from serde.legalize.forms.pytorch import WINDOWS
 from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
+from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 from serde.spec import schema
 
 from .target import STORED, TYPES, legalizations, writes
@@ -21,13 +24,20 @@ MOVING = frozenset(
 )
 FLOATS = frozenset("Einsum GlobalAveragePool ReduceLogSumExp ReduceMean".split())
 
+AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 6,
+            advice="Reshape the tensor")  # fmt: skip
+LACKS: Lacks = dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "MaxPool"), (AXES,))
+
 
 @cache
 def torch_target() -> Target:
     """PyTorch, once all families have filled the tables."""
     rules = add_decompositions(legalizations, writes.rules)
     operators = {op: _constrain(op) for op in writes.rules}
-    return Target("torch", supports=operators, legalizations=rules, control_flow=False)
+    return Target(
+        "torch", title="PyTorch", supports=operators, lacks=join_forms(WINDOWS, LACKS),
+        legalizations=rules, control_flow=False,
+    )  # fmt: skip
 
 
 def _constrain(op: str) -> dict[str, frozenset]:  # type: ignore[type-arg]
@@ -40,7 +50,27 @@ def _constrain(op: str) -> dict[str, frozenset]:  # type: ignore[type-arg]
     }
 
 
+LINEAR = Patterns("MatMul")
+
+
+@LINEAR("Add")
+def make_linear(near: Neighbours, node: Node) -> Node | None:
+    """A product with a constant matrix and a bias, of any rank, as the ``Gemm`` of one layer."""
+    for product, bias in orders(node):
+        layer = near.sole_maker(node, product, "MatMul")
+        weight = layer.inputs[1] if layer is not None else None
+        if weight is None or bias is None or weight.tensor is None or bias.tensor is None:
+            continue
+        units = weight.static_shape[-1]
+        is_row = bias.tensor.size == units and bias.static_shape[-1:] == (units,)
+        if layer is not None and weight.rank == 2 and weight.type.kind == "f" and is_row:
+            attrs = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
+            return merge(layer, node, op="Gemm", inputs=(*layer.inputs, bias), attrs=attrs)
+    return None
+
+
 def legalize_for_torch(graph: Graph) -> Legalized:
     """Rewrite an IR graph into one whose operators, but those without any way, PyTorch has."""
     graph = scalarize_sequences(without_functions(graph, traced=True))
-    return legalize(graph, torch_target(), tidy)
+    legal = legalize(graph, torch_target(), tidy)
+    return legal._replace(graph=LINEAR.apply(legal.graph))

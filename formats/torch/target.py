@@ -88,10 +88,21 @@ class TorchBuilder(Builder):
         super().__init__(name, opset, outer)
         self._sizes: dict[tuple[Value, int], Value] = {}
         self.origins: dict[Value, Value] = outer.origins if isinstance(outer, TorchBuilder) else {}
+        self._makers: dict[Value, Node] = {}
         self._scope: TorchBuilder | None = outer if isinstance(outer, TorchBuilder) else None
 
     def __getitem__(self, op: str) -> Op:
         return Op(self, op)
+
+    def maker(self, value: Value, op: str) -> Node | None:
+        """The node of this graph that computes ``value``, if it is a call of ``op``."""
+        node = self._makers.get(value)
+        return node if node is not None and node.op == op else None
+
+    def _append(self, *call: Any, **options: Any) -> tuple[Value, ...]:
+        results = super()._append(*call, **options)
+        self._makers.update(dict.fromkeys(results, self.nodes[-1]))
+        return results
 
     def emit(
         self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int = 1

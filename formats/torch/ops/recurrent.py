@@ -72,6 +72,7 @@ def write_recurrent(
         bidirectional=True if ways == 2 else None, nonlinearity="relu" if has_relu else None,
         dtype=name_type(w),
     )  # fmt: skip
+    set_type(y, x.dtype, (*x.ranked_shape[:2], ways * hidden_size))
     if backwards:
         y = t.torch.flip(y, (0,))
     if ways == 1:

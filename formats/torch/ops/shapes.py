@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Value
-from serde.formats.onnx.consumers.scatter_reductions import reduction_version
+from serde.ir.graph import DType, Shape, Value
 from serde.version_converter.adapters.slicing import part_sizes
 
 from ..target import TorchBuilder, legalizations, set_type, writes
@@ -29,28 +29,40 @@ def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
 
 @writes("Reshape")
 def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
-    from serde.ir.dim_expr import shape_data_of
-
     elements = shape_data_of(shape)
     if elements is None:
         require(allowzero == 1 or shape.tensor is None or 0 not in shape.ints(), "a size of 0")
         return t[".reshape"](x, listed(t, shape))
-    sizes: list = []
-    for at, dim in enumerate(elements):
-        if dim == 0 and not allowzero:
-            sizes.append(t.size(x, at))
-        else:
-            sizes.append(t.find_size(dim, x))
+    if not allowzero:
+        elements = tuple(x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements))
+    made = t.maker(x, ".reshape")
+    base = made.inputs[0] if made is not None and made.inputs[0] is not None else x
+    sizes = [t.find_size(dim, base, x) for dim in elements]
     if sizes.count(None) == 1 and -1 not in sizes:
         sizes[sizes.index(None)] = -1
     if None in sizes:
         return t[".reshape"](x, listed(t, shape))
-    return t[".reshape"](x, *([()] if not sizes else sizes))
+    if _is_same(base.shape, elements):
+        return base
+    return t[".reshape"](base, *([()] if not sizes else sizes))
+
+
+def _is_same(shape: Shape | None, wanted: Shape) -> bool:
+    """Whether a shape with one size left open is the one there is."""
+    if shape is None or len(shape) != len(wanted) or None in shape:
+        return False
+    return sum(d != w for d, w in zip(shape, wanted, strict=True) if w != -1) == 0 and (
+        wanted.count(-1) < 2 and None not in wanted
+    )
 
 
 @writes("Transpose")
 def write_transpose(t: TorchBuilder, x: Value, *, perm: Ints):
-    return t[".permute"](x, *perm) if perm else x
+    made = t.maker(x, ".permute")
+    if made is not None:
+        before = made.attrs["args"][1:]
+        x, perm = made.inputs[0], tuple(before[axis] for axis in perm)
+    return x if tuple(perm) == tuple(range(len(perm))) else t[".permute"](x, *perm)
 
 
 @writes("Flatten")
@@ -67,6 +79,9 @@ def write_flatten(t: TorchBuilder, x: Value, *, axis: int):
 def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
     require(axes is not None, "axes of size 1 that are not named")
     named = axes.ints()
+    made = t.maker(x, ".unsqueeze")
+    if made is not None and len(named) == 1 and made.attrs["args"][1] == named[0] % x.rank:
+        return made.inputs[0]
     return t[".squeeze"](x, named[0] if len(named) == 1 else named) if named else x
 
 
@@ -80,8 +95,6 @@ def write_unsqueeze(t: TorchBuilder, x: Value, axes: Value):
 
 @writes("Expand")
 def write_expand(t: TorchBuilder, x: Value, shape: Value):
-    from serde.ir.dim_expr import shape_data_of
-
     elements = shape_data_of(shape)
     sizes = t.find_sizes(shape, x) if elements is not None else None
     if elements is None or sizes is None:
@@ -229,7 +242,7 @@ def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
     """``index_put`` adds; other reductions are written out."""
     if reduction in ("none", "add"):
         return None
-    version = reduction_version(reduction)
+    version = 18 if reduction in ("max", "min") else 16  # the opset that brought it
     return g.decompose("ScatterND", version, x, indices, updates, reduction=reduction)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.formats.onnx.consumers.onnx2torch.windows import legalize_windows
+from serde.legalize.forms.pytorch import legalize_windows
 
 from ..target import legalizations
 

@@ -27,7 +27,7 @@ from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..scatter_reductions import decompose_scatter_nd
 from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
-from .windows import legalize_windows
+from serde.legalize.forms.pytorch import legalize_windows
 
 legalize = legalization_table("ir → onnx2torch")
 legalize("Dropout")(normalization.drop_nothing)

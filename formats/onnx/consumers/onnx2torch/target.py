@@ -12,7 +12,7 @@ from ..narrow_floats import find_other_type
 from ..support_table import EMULATED, UNMEASURED, without_types
 from . import legalizations
 from .support_table import SUPPORTED
-from .windows import WINDOWS
+from serde.legalize.forms.pytorch import WINDOWS
 
 OPSET = 17  # the opset it was measured at, the newest that it has most operators of
 LACKING = frozenset({DType(f"uint{bits}") for bits in (16, 32, 64)} | {DType.BFLOAT16})

@@ -1,0 +1,1 @@
+"""Rewrites of graphs of PyTorch expressions."""
