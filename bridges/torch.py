@@ -25,6 +25,8 @@ INSTALL = (
     f"the environment variable {PYTHON}"
 )
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16, as in the worker
+# The folder of the command is no place of modules.
+FOUND_ANYWHERE = "import sys; sys.path[:] = filter(None, sys.path)\n"
 PATIENCE = 10  # seconds a process has to end
 
 
@@ -62,10 +64,10 @@ class _Worker:
 
     def __init__(self, path: str) -> None:
         python = os.environ.get(PYTHON) or sys.executable
-        script = Path(__file__).with_name("torch_worker.py")
+        script = Path(__file__).with_name("torch_worker.py").read_text(encoding="utf-8")
         self._folder = tempfile.TemporaryDirectory(prefix="serde-torch-")
         self._process = subprocess.Popen(
-            [python, str(script), path], text=True, encoding="utf-8", stdin=subprocess.PIPE,
+            [python, "-c", FOUND_ANYWHERE + script, path], text=True, encoding="utf-8", stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._end = finalize(self, _end, self._process, self._folder)
