@@ -48,7 +48,7 @@ def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
     nms: str = "full", integers: str = "exact", dequantize: bool = False, kernels: str = "onednn",
-    outputs: Sequence[str] | None = None, missing_weights: str = "refuse",
+    outputs: Sequence[str] | None = None, missing_weights: str = "refuse", training: bool = False,
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR, with all its inputs but labels.
 
@@ -67,7 +67,7 @@ def to_ir(
     numbers those stand for. With ``missing_weights="infer"``, for checks, ones of the shapes that
     are inferred stand for weights of which no file was found. Where MXNet's kernels disagree, the
     results are those of ``kernels``: of the ``onednn`` ones, as released, or the ``plain`` ones of
-    a build without oneDNN.
+    a build without oneDNN. ``training`` keeps Dropout, and how fast statistics move.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -99,12 +99,14 @@ def to_ir(
         complete, table = keep_custom_nodes(complete, table, custom_domain, custom_outputs or {})
     complete = infer_open_sizes(complete, table, unknown=-1 if info.has_numpy_shapes else 0)
     try:
-        done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
+        builder = OnnxBuilder(graph.name)
+        builder.for_training = training
+        done = drop_unread_labels(table.rewrite(complete, builder))
     except Unconvertible as error:
         refuse_given_shapes(graph, info.variables, error, table)
         raise
     kept = {k: v for k, v in graph.metadata.items() if k == VERSION}
-    notes = dict.fromkeys((*done.notes, *collect_notes(complete.ordered_nodes())))
+    notes = dict.fromkeys((*done.notes, *collect_notes(complete.ordered_nodes(), training)))
     return replace(done, metadata=kept, notes=tuple(notes))
 
 

@@ -17,7 +17,7 @@ from .moved_attributes import move_attributes
 
 def to_ir(
     graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None,
-    keep_domain: Collection[str] = (), dequantize: bool = False,
+    keep_domain: Collection[str] = (), dequantize: bool = False, training: bool = False,
 ) -> Graph:  # fmt: skip
     """Rewrite a graph of any opset into the IR.
 
@@ -25,7 +25,7 @@ def to_ir(
     ``domain::Operator``. ``keep_domain`` are domains whose operators
     are carried along even where they could be read as operators of the standard:
     ``com.microsoft``, for a model that stays with ONNX Runtime. ``dequantize`` reads operators that
-    quantize what they read as those on floats.
+    quantize what they read as those on floats. ``training`` keeps Dropout.
     """
     tables = contrib.FLOAT_TABLES if dequantize else contrib.TABLES
     opsets = contrib.OPSETS
@@ -33,7 +33,7 @@ def to_ir(
         tables, opsets = _add_rules(graph, tables, rules)
     readers = Readers(tables, contrib.REFUSALS, opsets, contrib.SYNONYMS, tuple(keep_domain))
     graph = take_exact_branches(move_attributes(graph))
-    return without_unused_imports(raise_to_ir(graph, readers), tables)
+    return without_unused_imports(raise_to_ir(graph, readers, training), tables)
 
 
 def _add_rules(

@@ -98,7 +98,7 @@ def _suggest_name(name: str, unset: list[str]) -> str:
 
 def to_ir(
     graph: Graph, *, rules: RuleTable | Mapping[str, Any] | None = None, random: str = "refuse",
-    integers: str = "exact", dequantize: bool = False,
+    integers: str = "exact", dequantize: bool = False, training: bool = False,
 ) -> Graph:  # fmt: skip
     """Rewrite a graph of Relay's operators into the IR.
 
@@ -108,7 +108,7 @@ def to_ir(
     them, with ``onnx`` the runtime draws them, with ``input`` they read noise from an input of the
     model. With ``integers="qdq"``, or where they are to be dequantized (``dequantize``), quantized
     operators compute with real numbers between DequantizeLinear and QuantizeLinear; otherwise their
-    integers are TVM's.
+    integers are TVM's. ``training`` keeps Dropout.
 
     Raises:
         Unconvertible: for every node no rule takes.
@@ -123,5 +123,7 @@ def to_ir(
     if release is None:
         ambiguous = ambiguous_nodes(upgraded)
         table = table.with_hints({n.outputs[0]: {"decide_by_shapes": True} for n in ambiguous})
-    done = table.rewrite(undo_weight_transforms(upgraded), OnnxBuilder(graph.name))
+    builder = OnnxBuilder(graph.name)
+    builder.for_training = training
+    done = table.rewrite(undo_weight_transforms(upgraded), builder)
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

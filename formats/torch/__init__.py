@@ -18,16 +18,16 @@ class TorchWriteOptions(opts.WriteOptions):
         "Members named after the source's layers: short (the default) or as they are (source).",
         choices=("short", "source"),
     )
+    inference: bool | None = opts.option(
+        "Leave out what only training needs.",
+        "Otherwise Dropout stays, and BatchNorm moves its statistics as the source's training does.",
+        kind="flag",
+    )  # fmt: skip
 
 
 def _matches(path: Path) -> bool:
     """Python is not read back."""
     return False
-
-
-def decode(path: str) -> None:
-    """Refuse: a program is no model file."""
-    raise NotImplementedError
 
 
 FORMAT = Format(
@@ -37,6 +37,7 @@ FORMAT = Format(
     runtime="torch",
     suffixes=(".py",),
     matches=_matches,
+    reading=lambda options: {} if options.get("inference") else {"training": True},
     decode=Deferred(f"{__name__}.decode:decode"),
     to_ir=Deferred(f"{__name__}.decode:to_ir"),
     from_ir=Deferred(f"{__name__}.from_ir:from_ir"),

@@ -47,7 +47,7 @@ def load(path=None):
 
 def encode(
     graph: Graph, path: str | os.PathLike[str], class_name: str | None = None,
-    names: str | None = None,
+    names: str | None = None, inference: bool = False,
 ) -> list[str]:  # fmt: skip
     """Write ``path``, a module's source, and its weights and the names of arrays beside it.
 

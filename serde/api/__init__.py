@@ -125,7 +125,7 @@ def convert(
     )
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
-    defaults = _list_defaults(writing, from_format or format_name(source), reading)
+    defaults = _list_defaults(into, writing, from_format or format_name(source), reading)
     reading = {**defaults, **reading}
     try:
         with within_budget():
@@ -231,13 +231,13 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
 
 
 def _list_defaults(
-    writing: Mapping[str, Any], source_format: str, reading: Mapping[str, Any]
+    into: Format, writing: Mapping[str, Any], source_format: str, reading: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options that a consumer's files are read with, where none are given."""
-    if (profile := writing.get("profile")) is None:
-        return {}
+    """The options that sources are read with for a format or a consumer, where none are given."""
+    profile = writing.get("profile")
+    wanted = {**into.reading(writing), **(get_consumer(profile).reading if profile else {})}
     known = list_options(get_format(source_format).read_options).keys() - reading.keys()
-    return {n: v for n, v in get_consumer(profile).reading.items() if n in known}
+    return {n: v for n, v in wanted.items() if n in known}
 
 
 def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def check(
     report.provenance = _begin_provenance(
         "check", source, to=to, from_format=from_format, **options
     )
-    defaults = _list_defaults(writing, report.source_format, reading)
+    defaults = _list_defaults(into, writing, report.source_format, reading)
     reading = {**defaults, **reading}
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"

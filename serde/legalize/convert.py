@@ -30,6 +30,7 @@ from serde.legalize.walk import (
     legalize_node,
 )
 from serde.passes import tidy
+from serde.passes.dropout import drop_dropout
 from serde.passes.qlinear_ops import use_qlinear_ops
 from serde.rewrite import custom_ops, functions
 from serde.rewrite.driver import again
@@ -65,10 +66,13 @@ def _inline_calls(known: functions.FunctionTable, fallback: Fallback) -> Fallbac
     return apply
 
 
-def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph:
+def raise_to_ir(
+    graph: Graph, readers: custom_ops.Readers = NO_READERS, training: bool = False
+) -> Graph:
     """Rewrite a graph of any opset into the IR: operators of ``IR_OPSET`` in canonical form.
 
     ``readers`` have rules for operators of other domains; the rest of those are carried along.
+    ``training`` keeps what only training needs.
 
     Raises:
         Unconvertible: for every node that no opset up to the IR's gives a meaning.
@@ -80,6 +84,7 @@ def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
         builder = Legalizer(body.name, IR, opset=body.opset, readers=own)
+        builder.for_training = training
         done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)
@@ -88,6 +93,7 @@ def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph
         done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
     except Unconvertible as error:
         raise Unconvertible(stage, [*error.problems, *_describe_untyped(graph, own)]) from error
+    done = done if training else drop_dropout(done)
     return replace(done, notes=(*done.notes, *own.notes(graph)))
 
 

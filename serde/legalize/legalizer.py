@@ -42,7 +42,7 @@ from serde.version_converter.element_types import (
 from . import emulate_types, scalarize_sequences
 from .emulate_types import EmulatedTypes
 from .routes import Step, Way, drop_neutral, next_step, with_outputs
-from .target import Target
+from .target import IR, Target
 
 NO_READERS = Readers()
 MAX_DEPTH = 96  # rules applied to what rules emitted
@@ -61,6 +61,7 @@ class Legalizer(OnnxBuilder):
     ) -> None:  # fmt: skip
         super().__init__(name, target.opset, outer)
         self.target = target
+        self.for_training = self.for_training or target is not IR  # what the IR holds is meant
         self._start = self._current_opset = opset
         self._adapting = ""  # the operator whose version adapter is running
         self._depth = 0

@@ -49,6 +49,8 @@ class Format:
             ``{stem}`` stand for its path, and each option of writing for its value.
         can_be_remainder: whether a partitioned model can have its remainder in this format.
         runtime: the name of what runs its files, if anything does.
+        reading: ``(options) -> Mapping[str, Any]``, what sources are read with for files that are
+            written with these options, unless the caller says otherwise.
         read_arrays: ``(path) -> Mapping[str, Tensor]``, the arrays of a file that holds nothing
             else, or None for other files.
     """
@@ -71,6 +73,7 @@ class Format:
     can_be_remainder: bool = False
     runtime: str = ""
     read_arrays: Callable[[Path], Mapping[str, Tensor] | None] | None = None
+    reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
 
     @classmethod
     def in_package(cls, package: str, **fields: Any) -> Format:

@@ -228,6 +228,10 @@ class ReadOptions(Options):
         "look-ups.",
         choices=("fp16", "bf16", "int8"),
     )  # fmt: skip
+    training: bool | None = option(
+        "Keep what training needs: Dropout, and how fast statistics of BatchNormalization move.",
+        "PyTorch modules have it unless they are written with `--inference`.", kind="flag",
+    )  # fmt: skip
     copy: bool | None = option(
         "Read weights into memory at once; their files may then change.",
         "Otherwise weights stay in their files, and reading one that became shorter meanwhile is "

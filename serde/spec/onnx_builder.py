@@ -56,10 +56,14 @@ class TypedCall(NamedTuple):
 
 
 class OnnxBuilder(Expressions):
-    """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""
+    """A builder for ONNX operators: checks names, writes defaults out, folds, infers types.
+
+    ``for_training``: what only training needs, as Dropout, stays.
+    """
 
     def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
+        self.for_training = isinstance(outer, OnnxBuilder) and outer.for_training
         self._makers: dict[Value, Node] = {}
         self._outer = outer if isinstance(outer, OnnxBuilder) else None
         self._calls: dict[Any, TypedCall] = self._outer._calls if self._outer else {}

@@ -47,7 +47,7 @@ def _cast_like(g: Any, inputs: Any, attrs: Any) -> Value | None:
 def _dropout(g: Any, inputs: Any, attrs: Any) -> Value | None:
     training = inputs[2] if len(inputs) > 2 else None
     off = training is None or (training.tensor is not None and not training.array().any())
-    return inputs[0] if off else None
+    return inputs[0] if off and not g.for_training else None
 
 
 def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:

@@ -19,9 +19,13 @@ FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow
     ignore=("scalar", "is_int", "grad_scale", "valid_thresh", "normalization"),
 )  # fmt: skip
 @reads("cast_storage", ignore=("stype",))  # sparse tensors are the dense ones they stand for
-@reads("Dropout", ignore=("p", "axes", "cudnn_off"), only={"mode": ("training",)})
 def read_copy(g, x):
     return x
+
+
+@reads("Dropout", ignore=("axes", "cudnn_off"), only={"mode": ("training",)})
+def read_dropout(g, x, *, p=0.5):
+    return g.Dropout(x, g.const(p, DType.FLOAT32)) if g.for_training else x
 
 
 @reads("IdentityAttachKLSparseReg", ignore=("sparseness_target", "penalty", "momentum"))

@@ -21,14 +21,17 @@ ONE = {"training_mode": (0,)}
 
 @reads(
     "BatchNorm",
-    ignore=(*STATISTICS, "cudnn_off"),
+    ignore=("cudnn_off",),
     only={"output_mean_var": (False,), **CALIBRATION},
 )
 def read_batch_norm(
-    g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1,
-    requantized: Hint[bool] = False,
+    g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1, momentum=0.9,
+    use_global_stats=False, requantized: Hint[bool] = False,
 ):  # fmt: skip
-    """``fix_gamma`` means a scale of 1, whatever is stored."""
+    """``fix_gamma`` means a scale of 1, whatever is stored.
+
+    For training, statistics that stay as they are have a momentum of 1.
+    """
     require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
     channels, stored = x.ranked_shape[axis % x.rank], gamma.ranked_shape[0]
     require(
@@ -40,18 +43,26 @@ def read_batch_norm(
         factor, beta, mean = (g.Reshape(v, [-1, 1, 1]) for v in (factor, beta, mean))
         return g.multiply_add(g.Sub(x, mean), factor, beta)  # as oneDNN does of blocks of channels
 
+    moves = (1.0 if use_global_stats else momentum) if g.for_training else None
+
     def apply(x):
-        return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
+        return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps, momentum=moves)
 
     return g.apply_on_axis(x, axis % x.rank, 1, apply)
 
 
 @reads(
     "BatchNorm_v1", "_contrib_SyncBatchNorm",
-    ignore=(*STATISTICS, "ndev", "key"), only={"output_mean_var": (False,)},
+    ignore=("ndev", "key"), only={"output_mean_var": (False,)},
 )  # fmt: skip
-def read_plain_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True):
-    return read_batch_norm(g, x, gamma, beta, mean, var, eps=eps, fix_gamma=fix_gamma)
+def read_plain_batch_norm(
+    g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, momentum=0.9,
+    use_global_stats=False,
+):  # fmt: skip
+    return read_batch_norm(
+        g, x, gamma, beta, mean, var, eps=eps, fix_gamma=fix_gamma, momentum=momentum,
+        use_global_stats=use_global_stats,
+    )
 
 
 @reads(

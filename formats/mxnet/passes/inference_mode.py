@@ -24,11 +24,11 @@ INFERENCE_FORMS = {  # operator: what it does then
 }
 
 
-def collect_notes(nodes: Iterable[Node]) -> Iterator[str]:
-    """What to say of the operators that became something else."""
+def collect_notes(nodes: Iterable[Node], training: bool = False) -> Iterator[str]:
+    """What to say of the operators that became something else; Dropout stays for ``training``."""
     by_op: dict[str, list[str]] = {}
     for node in nodes:
-        if node.op in INFERENCE_FORMS:
+        if node.op in INFERENCE_FORMS and not (training and node.op == "Dropout"):
             by_op.setdefault(node.op, []).append(node.name)
     for op, names in by_op.items():
         few = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")

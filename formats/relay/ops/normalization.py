@@ -10,6 +10,8 @@ from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
 from serde.ir.graph import Value
 
 from ..rules import reads
+from serde.ir.graph import DType
+
 from ..target import emit_cast, legalizations, writes
 from .linear import align_to_axis
 
@@ -84,10 +86,11 @@ def read_l2_normalize(g, x, *, eps: float, axis: Ints | None = None):
     return g.compute_in_float32(apply, x)
 
 
-@reads("nn.dropout", ignore=("rate",))
-def read_dropout(g, x):
+@reads("nn.dropout")
+def read_dropout(g, x, *, rate=0.5):
     """Nothing is dropped in inference; the mask keeps everything."""
-    return x, g.Expand(g.const(1, x.type), g.Shape(x))
+    kept = g.Dropout(x, g.const(rate, DType.FLOAT32)) if g.for_training else x
+    return kept, g.Expand(g.const(1, x.type), g.Shape(x))
 
 
 @legalizations("BatchNormalization")

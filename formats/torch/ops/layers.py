@@ -83,12 +83,14 @@ def write_conv_transpose(
     return t.module(f"nn.ConvTranspose{count}d", [x], args, parameters=parameters, **options)
 
 
-@writes("BatchNormalization", ignore=("momentum",), only={"training_mode": (0,)})
+@writes("BatchNormalization", only={"training_mode": (0,)})
 def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean: Value,
-                     var: Value, *, epsilon: float):  # fmt: skip
+                     var: Value, *, epsilon: float, momentum: float):  # fmt: skip
+    """PyTorch's momentum is what new statistics count for; with none, the old ones are used."""
     arrays = (scale, bias, mean, var)
     has_module = 2 <= x.rank <= 5 and all(v.tensor is not None for v in arrays)
-    if not has_module or len({v.type for v in (x, *arrays)}) > 1:
+    moves = round(1 - momentum, 9)
+    if not has_module or len({v.type for v in (x, *arrays)}) > 1 or not moves:
         return t.F.batch_norm(x, mean, var, scale, bias, eps=shorten(epsilon))
     count = scale.static_shape[0]
     batches = Tensor.of(np.zeros((), np.int64))
@@ -97,7 +99,7 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
     kind = {2: 1, 3: 1, 4: 2, 5: 3}[x.rank]
     return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
                     eps=None if shorten(epsilon) == 1e-5 else shorten(epsilon),
-                    dtype=name_type(scale))  # fmt: skip
+                    momentum=None if moves == 0.1 else moves, dtype=name_type(scale))  # fmt: skip
 
 
 @writes("InstanceNormalization")
@@ -205,7 +207,19 @@ def write_global_pool(name: str, t: TorchBuilder, x: Value):
     return t[name](x, dim=tuple(range(2, x.rank)), keepdim=True)
 
 
-legalizations("Dropout")(normalization.drop_nothing)
+@legalizations("Dropout")
+def legalize_dropout(g, x, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1):
+    """One of inference is a module, which drops when it is trained."""
+    is_off = mode is None or (mode.tensor is not None and not mode.array().any())
+    if is_off and outputs == 1 and (ratio is None or ratio.tensor is not None):
+        return None if mode is None else g.Dropout(x, ratio)
+    return normalization.drop_nothing(g, x, ratio, mode, seed=seed, outputs=outputs)
+
+
+@writes("Dropout", ignore=("seed",))
+def write_dropout(t: TorchBuilder, x: Value, ratio: Value | None = None):
+    rate = 0.5 if ratio is None else shorten(float(ratio.array()))
+    return t.module("nn.Dropout", [x], () if rate == 0.5 else (rate,))
 
 
 @writes("Resize")

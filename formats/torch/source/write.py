@@ -97,6 +97,11 @@ class _Writer:
         for parameter, array in zip(module.parameters, arrays, strict=True):
             assert array is not None
             self.enter(f"{name}.{parameter}", array)
+            if not array.name_is_original and array.type.kind == "f" and (
+                not parameter.startswith("running_")
+            ):  # a number of the source's, and nothing that it trains
+                fixed = _dotted(f"self.{name}.{parameter}.requires_grad_")
+                self.init.append(ast.Expr(ast.Call(fixed, [ast.Constant(False)], [])))
         self.shared[key] = member
         return member
 
