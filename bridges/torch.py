@@ -67,8 +67,8 @@ class _Worker:
         script = Path(__file__).with_name("torch_worker.py").read_text(encoding="utf-8")
         self._folder = tempfile.TemporaryDirectory(prefix="serde-torch-")
         self._process = subprocess.Popen(
-            [python, "-c", FOUND_ANYWHERE + script, path], text=True, encoding="utf-8", stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [python, "-c", FOUND_ANYWHERE + script, path], text=True, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._end = finalize(self, _end, self._process, self._folder)
         self._read_answer()
@@ -83,7 +83,7 @@ class _Worker:
         except BrokenPipeError:
             pass  # what it said before it ended tells why
         self._read_answer()
-        with np.load(outputs) as arrays:
+        with np.load(outputs, allow_pickle=False) as arrays:
             return [_release(key, arrays[key]) for key in arrays.files]
 
     def _read_answer(self) -> None:

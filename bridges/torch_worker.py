@@ -10,7 +10,6 @@ import json
 import sys
 
 import numpy as np
-import torch
 
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16
 
@@ -25,13 +24,17 @@ def load_module(path):
 
 def to_tensor(key, array):
     """An array as a tensor."""
+    import torch
+
     tensor = torch.from_numpy(np.array(array, order="C"))
     return tensor.view(torch.bfloat16) if key.startswith(HALF) else tensor
 
 
 def run(module, inputs, outputs):
     """What the module computes of a file's arrays, into another file."""
-    with np.load(inputs) as arrays:
+    import torch
+
+    with np.load(inputs, allow_pickle=False) as arrays:
         operands = [to_tensor(key, arrays[key]) for key in arrays.files]
     with torch.no_grad():
         results = module(*operands)
@@ -43,21 +46,27 @@ def run(module, inputs, outputs):
     np.savez(outputs, **entries)
 
 
+def answer(reply):
+    """Write a line."""
+    sys.stdout.write(json.dumps(reply) + "\n")
+    sys.stdout.flush()
+
+
 def main():
     """Load the module, and run it for each line that is read."""
     try:
         module = load_module(sys.argv[1])
     except Exception as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
+        answer({"error": f"{type(error).__name__}: {error}"})
         return
-    print(json.dumps({}), flush=True)
+    answer({})
     for line in sys.stdin:
         try:
             run(module, *json.loads(line))
-            answer = {}
+            reply = {}
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        answer(reply)
 
 
 if __name__ == "__main__":

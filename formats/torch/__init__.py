@@ -20,7 +20,7 @@ class TorchWriteOptions(opts.WriteOptions):
     )
     inference: bool | None = opts.option(
         "Leave out what only training needs.",
-        "Otherwise Dropout stays, and BatchNorm moves its statistics as the source's training does.",
+        "Otherwise Dropout stays, and BatchNorm moves its statistics as the source does.",
         kind="flag",
     )  # fmt: skip
 

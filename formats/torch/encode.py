@@ -94,7 +94,7 @@ def _describe(written: Written, graph: Graph) -> str:
 
 def _plain(text: str) -> str:
     """Text for a docstring: printable ASCII without quotes and backslashes."""
-    kept = "".join(c if " " <= c <= "~" and c not in "\"\\" else "_" for c in text)
+    kept = "".join(c if " " <= c <= "~" and c not in '"\\' else "_" for c in text)
     return kept[:50]
 
 

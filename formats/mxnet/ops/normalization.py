@@ -19,11 +19,7 @@ CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
 ONE = {"training_mode": (0,)}
 
 
-@reads(
-    "BatchNorm",
-    ignore=("cudnn_off",),
-    only={"output_mean_var": (False,), **CALIBRATION},
-)
+@reads("BatchNorm", ignore=("cudnn_off",), only={"output_mean_var": (False,), **CALIBRATION})
 def read_batch_norm(
     g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1, momentum=0.9,
     use_global_stats=False, requantized: Hint[bool] = False,
@@ -60,7 +56,15 @@ def read_plain_batch_norm(
     use_global_stats=False,
 ):  # fmt: skip
     return read_batch_norm(
-        g, x, gamma, beta, mean, var, eps=eps, fix_gamma=fix_gamma, momentum=momentum,
+        g,
+        x,
+        gamma,
+        beta,
+        mean,
+        var,
+        eps=eps,
+        fix_gamma=fix_gamma,
+        momentum=momentum,
         use_global_stats=use_global_stats,
     )
 

@@ -7,11 +7,9 @@ from functools import partial
 from serde.decompositions.normalization import drop_nothing, local_response, train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from serde.ir.graph import DType
-
 from ..target import emit_cast, legalizations, writes
 from .linear import align_to_axis
 

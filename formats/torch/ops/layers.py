@@ -41,8 +41,10 @@ def window_options(t: TorchBuilder, strides: Ints, pads: Ints, dilations: Ints, 
 
 
 @writes("Conv", only=FIXED_PADS)
-def write_conv(t: TorchBuilder, x: Value, w: Value, b: Value | None = None, *,
-               kernel_shape: Ints, strides: Ints, dilations: Ints, pads: Ints, group: int):  # fmt: skip
+def write_conv(
+    t: TorchBuilder, x: Value, w: Value, b: Value | None = None, *, kernel_shape: Ints,
+    strides: Ints, dilations: Ints, pads: Ints, group: int,
+):  # fmt: skip
     count = len(kernel_shape)
     require(count < 4, f"a convolution over {count} axes")
     x, even = pad_input(t, x, pads)
@@ -183,8 +185,10 @@ def write_gemm(t: TorchBuilder, a: Value, b: Value, c: Value | None = None, *, t
 
 @writes.for_each({"MaxPool": "max", "AveragePool": "avg"}, only=FIXED_PADS,
                  ignore=("storage_order",))  # fmt: skip
-def write_pool(kind: str, t: TorchBuilder, x: Value, *, kernel_shape: Ints, strides: Ints,
-               pads: Ints, dilations: Ints = (), ceil_mode: int = 0, count_include_pad: int = 0):  # fmt: skip
+def write_pool(
+    kind: str, t: TorchBuilder, x: Value, *, kernel_shape: Ints, strides: Ints, pads: Ints,
+    dilations: Ints = (), ceil_mode: int = 0, count_include_pad: int = 0,
+):  # fmt: skip
     count = len(kernel_shape)
     require(count < 4, f"pooling over {count} axes")
     even = tuple(pads[:count])
@@ -242,4 +246,3 @@ def write_resize(
         return t.F.interpolate(x, size=tuple(found[2:]), mode=how, align_corners=corners)
     factors = tuple(float(f) for f in scales.array()[2:])
     return t.F.interpolate(x, scale_factor=factors, mode=how, align_corners=corners)
-

@@ -109,7 +109,9 @@ def _reorder(
     def change(array: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
         rows = array[way][start : start + len(gates) * hidden]
         parts = [rows[g * hidden : (g + 1) * hidden] for g in gates]
-        require(all(len(p) == hidden for p in parts), "a recurrent layer whose arrays are too short")
+        require(
+            all(len(p) == hidden for p in parts), "a recurrent layer whose arrays are too short"
+        )
         return np.concatenate(parts)
 
     return change

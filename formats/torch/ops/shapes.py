@@ -16,7 +16,7 @@ from .elementwise import read_number
 FAR = 1 << 62
 
 
-def listed(t: TorchBuilder, shape: Value):
+def list_elements(t: TorchBuilder, shape: Value):
     """The elements of a computed shape as Python integers."""
     return t[".tolist"](shape)
 
@@ -24,7 +24,7 @@ def listed(t: TorchBuilder, shape: Value):
 def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
     """The sizes that a shape holds, as arguments."""
     sizes = t.find_sizes(shape, *operands)
-    return listed(t, shape) if sizes is None else sizes
+    return list_elements(t, shape) if sizes is None else sizes
 
 
 @writes("Reshape")
@@ -32,7 +32,7 @@ def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
     elements = shape_data_of(shape)
     if elements is None:
         require(allowzero == 1 or shape.tensor is None or 0 not in shape.ints(), "a size of 0")
-        return t[".reshape"](x, listed(t, shape))
+        return t[".reshape"](x, list_elements(t, shape))
     if not allowzero:
         elements = tuple(x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements))
     made = t.maker(x, ".reshape")
@@ -41,10 +41,10 @@ def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
     if sizes.count(None) == 1 and -1 not in sizes:
         sizes[sizes.index(None)] = -1
     if None in sizes:
-        return t[".reshape"](x, listed(t, shape))
+        return t[".reshape"](x, list_elements(t, shape))
     if _is_same(base.shape, elements):
         return base
-    return t[".reshape"](base, *([()] if not sizes else sizes))
+    return t[".reshape"](base, *(sizes or [()]))
 
 
 def _is_same(shape: Shape | None, wanted: Shape) -> bool:
@@ -98,7 +98,7 @@ def write_expand(t: TorchBuilder, x: Value, shape: Value):
     elements = shape_data_of(shape)
     sizes = t.find_sizes(shape, x) if elements is not None else None
     if elements is None or sizes is None:
-        shapes = t.torch.broadcast_shapes(t.shape(x), t.tuple(listed(t, shape)))
+        shapes = t.torch.broadcast_shapes(t.shape(x), t.tuple(list_elements(t, shape)))
         return t[".expand"](x, shapes)
     rank = max(x.rank, len(elements))
     own = (*[1] * (rank - x.rank), *x.ranked_shape)
@@ -260,7 +260,7 @@ def write_scatter_nd(t: TorchBuilder, x: Value, indices: Value, updates: Value, 
 def write_tile(t: TorchBuilder, x: Value, repeats: Value):
     sizes = t.find_sizes(repeats, x)
     if sizes is None:
-        return t[".repeat"](x, listed(t, repeats))
+        return t[".repeat"](x, list_elements(t, repeats))
     return t[".repeat"](x, *sizes) if sizes else x
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable
-from os.path import commonprefix
+from itertools import takewhile
 
 # Attributes of nn.Module, which members may not hide.
 RESERVED = frozenset(
@@ -33,7 +33,7 @@ def to_identifier(text: str, fallback: str = "x") -> str:
 
 
 def to_class_name(text: str) -> str:
-    """``text`` in capitals and without signs, as classes are called: ``resnet18_v1`` → ``Resnet18V1``."""
+    """``text`` as classes are called, in capitals: ``resnet18_v1`` becomes ``Resnet18V1``."""
     words = re.split(r"[^0-9A-Za-z]+", text)
     name = "".join(w[:1].upper() + w[1:] for w in words if w)[:LONGEST] or "Model"
     return f"Model{name}" if name[0].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
@@ -61,7 +61,8 @@ def shorten(names: Iterable[str]) -> dict[str, str]:
     Gluon names the layers of a block after it: ``resnetv10_conv0_fwd`` becomes ``conv0``.
     """
     every = sorted(set(names))
-    shared = commonprefix(every) if len(every) > 1 else ""
+    pairs = zip(every[0], every[-1], strict=False) if len(every) > 1 else ()
+    shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     start = max(shared.rfind(mark) + 1 for mark in "_/.")
     return {name: _strip(name[start:]) or _strip(name) for name in every}
 

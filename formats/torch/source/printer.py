@@ -103,13 +103,17 @@ def _escape(letter: str, mark: str) -> str:
     if " " <= letter <= "~":
         return letter
     code = ord(letter)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )
 
 
 def _print_index(tree: ast.expr) -> str:
     if not isinstance(tree, ast.Slice):
         return print_expression(tree)
-    ends = [tree.lower, tree.upper, tree.step] if tree.step is not None else [tree.lower, tree.upper]
+    ends = (
+        [tree.lower, tree.upper, tree.step] if tree.step is not None else [tree.lower, tree.upper]
+    )
     is_complex = any(not _is_simple_end(e) for e in ends if e is not None)
     shown = ["" if e is None else print_expression(e) for e in ends]
     if not is_complex:

@@ -91,16 +91,18 @@ class _Writer:
         layer = _layer_of(node)
         name = self.members.claim(naming.to_identifier(self.short[layer], "layer"))
         options = [ast.keyword(k, _literal(v)) for k, v in module.options.items()]
-        call = ast.Call(_dotted(node.op), [_literal(a) for a in module.args], options)
+        call = ast.Call(_spell_name(node.op), [_literal(a) for a in module.args], options)
         member = ast.Attribute(ast.Name("self"), name)
         self.init.append(ast.Assign([member], call))
         for parameter, array in zip(module.parameters, arrays, strict=True):
             assert array is not None
             self.enter(f"{name}.{parameter}", array)
-            if not array.name_is_original and array.type.kind == "f" and (
-                not parameter.startswith("running_")
+            if (
+                not array.name_is_original
+                and array.type.kind == "f"
+                and (not parameter.startswith("running_"))
             ):  # a number of the source's, and nothing that it trains
-                fixed = _dotted(f"self.{name}.{parameter}.requires_grad_")
+                fixed = _spell_name(f"self.{name}.{parameter}.requires_grad_")
                 self.init.append(ast.Expr(ast.Call(fixed, [ast.Constant(False)], [])))
         self.shared[key] = member
         return member
@@ -117,14 +119,14 @@ class _Writer:
             name = self.members.claim(naming.to_identifier(value.name, "constant"))
             member = ast.Attribute(ast.Name("self"), name)
             size = ast.Call(
-                _dotted("torch.empty"), [_literal(tuple(value.tensor.shape))],
-                [] if value.dtype is DType.FLOAT32 else [ast.keyword("dtype", _literal(value.dtype))],
+                _spell_name("torch.empty"), [_literal(tuple(value.tensor.shape))],
+                _dtype_option(value),
             )  # fmt: skip
             if value.name_is_original and value.type.kind == "f":
-                call = ast.Call(_dotted("nn.Parameter"), [size], [])
+                call = ast.Call(_spell_name("nn.Parameter"), [size], [])
                 self.init.append(ast.Assign([member], call))
             else:
-                register = _dotted("self.register_buffer")
+                register = _spell_name("self.register_buffer")
                 self.init.append(ast.Expr(ast.Call(register, [ast.Constant(name), size], [])))
             self.enter(name, value)
             self.arrays[value] = member
@@ -204,7 +206,7 @@ class _Body:
             return ast.Call(self.writer.modules[node], args, options)
         if op.startswith("."):
             return ast.Call(ast.Attribute(args[0], op[1:]), args[1:], options)
-        return ast.Call(_dotted(op), args, options)
+        return ast.Call(_spell_name(op), args, options)
 
     def argument(self, argument: Any, node: Node) -> ast.expr:
         if isinstance(argument, Slot):
@@ -244,7 +246,13 @@ def _literal(value: Any) -> ast.expr:
     return ast.Constant(value)
 
 
-def _dotted(name: str) -> ast.expr:
+def _dtype_option(value: Value) -> list[ast.keyword]:
+    """The argument that says an element type other than PyTorch's default."""
+    is_default = value.dtype is DType.FLOAT32
+    return [] if is_default else [ast.keyword("dtype", _literal(value.dtype))]
+
+
+def _spell_name(name: str) -> ast.expr:
     first, *rest = name.split(".")
     tree: ast.expr = ast.Name(first)
     for part in rest:

@@ -9,6 +9,7 @@ from serde.errors import ConversionError
 from serde.ir.graph import BYTES, DType, Tensor, Value
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms.form import Call, Form, by
+from serde.legalize.forms.pytorch import legalize_windows
 from serde.legalize.target import legalization_table
 from serde.passes.quantized_values import Quantization, dequantize_constant
 from serde.spec.expressions import END
@@ -27,7 +28,6 @@ from ..narrow_floats import is_weight_in_fewer_bits, widen_weight
 from ..scatter_reductions import decompose_scatter_nd
 from ..slices import cut_axis, read_cuts
 from ..slopes import is_by_channel
-from serde.legalize.forms.pytorch import legalize_windows
 
 legalize = legalization_table("ir → onnx2torch")
 legalize("Dropout")(normalization.drop_nothing)

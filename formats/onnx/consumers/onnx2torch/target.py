@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import BYTES, DType
 from serde.legalize.forms.form import Form, join_forms, require_constants
+from serde.legalize.forms.pytorch import WINDOWS
 from serde.legalize.target import Target, TypeConstraints
 
 from ..illegal_forms import OPEN_PADS
@@ -12,7 +13,6 @@ from ..narrow_floats import find_other_type
 from ..support_table import EMULATED, UNMEASURED, without_types
 from . import legalizations
 from .support_table import SUPPORTED
-from serde.legalize.forms.pytorch import WINDOWS
 
 OPSET = 17  # the opset it was measured at, the newest that it has most operators of
 LACKING = frozenset({DType(f"uint{bits}") for bits in (16, 32, 64)} | {DType.BFLOAT16})
