@@ -56,29 +56,35 @@ def prepare(
     """A function of the feeds that runs a written module, which is loaded once."""
     if outputs:
         raise SerdeError("a PyTorch module returns its own outputs only")
-    return _Worker(os.fspath(source))
+    worker, path = TorchWorker(), os.fspath(source)
+    return lambda feeds: worker.run(path, list(feeds.values()))
 
 
-class _Worker:
-    """A process that has loaded a module."""
+class TorchWorker:
+    """A process that runs written modules, and keeps the last that it has loaded."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self) -> None:
         python = os.environ.get(PYTHON) or sys.executable
         script = Path(__file__).with_name("torch_worker.py").read_text(encoding="utf-8")
         self._folder = tempfile.TemporaryDirectory(prefix="serde-torch-")
         self._process = subprocess.Popen(
-            [python, "-c", FOUND_ANYWHERE + script, path], text=True, encoding="utf-8",
+            [python, "-c", FOUND_ANYWHERE + script], text=True, encoding="utf-8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._end = finalize(self, _end, self._process, self._folder)
         self._read_answer()
 
-    def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
+    def run(self, path: str, operands: Sequence[Array]) -> list[Array]:
+        """What the module whose source is at ``path`` computes.
+
+        Raises:
+            SerdeError: where it fails.
+        """
         inputs, outputs = (os.path.join(self._folder.name, n) for n in ("in.npz", "out.npz"))
-        np.savez(inputs, **dict(_hold(at, a) for at, a in enumerate(feeds.values())))  # type: ignore[arg-type]
+        np.savez(inputs, **dict(_hold(at, a) for at, a in enumerate(operands)))  # type: ignore[arg-type]
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps([inputs, outputs]) + "\n")
+            self._process.stdin.write(json.dumps([path, inputs, outputs]) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # what it said before it ended tells why

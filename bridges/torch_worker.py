@@ -1,8 +1,8 @@
-"""Runs a written PyTorch module on arrays, in a process of its own: ``torch_worker.py net.py``.
+"""Runs written PyTorch modules on arrays, in a process of its own.
 
-It reads a line for each run on its standard input, a pair of paths as JSON, the second of which it
-writes: ``.npz`` files of the inputs in their order, and of the outputs. It answers with a line.
-Arrays of bfloat16 are held as int16, those of types that NumPy lacks by the name of the key.
+It reads a line for each run on its standard input, three paths as JSON: the source of a module, and
+``.npz`` files of the inputs in their order, and of the outputs, which it writes. It answers with a
+line. The module of the last run is kept. Arrays of bfloat16 are int16 under keys that say so.
 """
 
 import importlib.util
@@ -53,16 +53,18 @@ def answer(reply):
 
 
 def main():
-    """Load the module, and run it for each line that is read."""
-    try:
-        module = load_module(sys.argv[1])
-    except Exception as error:
-        answer({"error": f"{type(error).__name__}: {error}"})
-        return
-    answer({})
+    """Run a module for each line that is read."""
+    import torch
+
+    answer({"version": torch.__version__})
+    last = module = None
     for line in sys.stdin:
+        path, inputs, outputs = json.loads(line)
         try:
-            run(module, *json.loads(line))
+            if path != last:
+                last, module = None, load_module(path)
+            last = path
+            run(module, inputs, outputs)
             reply = {}
         except Exception as error:
             reply = {"error": f"{type(error).__name__}: {error}"}

@@ -60,6 +60,7 @@ LIVE = {  # the variable that names an environment, what makes it, and what for
     "SERDE_TVM": ("tests/relay/tvm_live.py", ".tvm", "TVM"),
     "SERDE_RELAX": ("tests/relax/relax_live.py", ".relax", "TVM with Relax"),
     "SERDE_CONSUMERS": ("tests/consumers/consumers_live.py", ".consumers", "OpenVINO and others"),
+    "SERDE_TORCH_CPU": ("tests/torch/torch_live.py", ".torch", "PyTorch"),
 }
 
 

@@ -41,9 +41,9 @@ def _print(tree: ast.expr) -> tuple[str, int]:
         case ast.Call():
             return f"{_print_atom(tree.func)}({', '.join(map(_print_part, _parts(tree)))})", ATOM
         case ast.Subscript(value=value, slice=index):
-            items = index.elts if isinstance(index, ast.Tuple) else [index]
+            items = index.elts if isinstance(index, ast.Tuple) and index.elts else [index]
             shown = ", ".join(map(_print_index, items))
-            comma = "," if isinstance(index, ast.Tuple) and len(items) == 1 else ""
+            comma = "," if isinstance(index, ast.Tuple) and len(index.elts) == 1 else ""
             return f"{_print_atom(value)}[{shown}{comma}]", ATOM
         case ast.Tuple(elts=items):
             comma = "," if len(items) == 1 else ""

@@ -1,0 +1,120 @@
+"""Written modules compute what their sources do, run in live PyTorch, and read as a person writes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import serde
+from serde.bridges.torch import TorchWorker
+from tests import networks
+from tests.node_cases import all_cases, difference, freeze
+from tests.torch.torch_live import why_not
+
+SMALL = ["squeezenet1.1", "resnet18_v2", "mobilenetv2_0.25", "lstm_ntc_2", "lstm_bidirectional",
+         "lstm_states", "lstm_tied", "gru_ntc_2", "rnn_relu", "bert_interleaved_where"]  # fmt: skip
+OPS = """add argmax_default averagepool_2d_pads_count_include_pad batchnorm_epsilon cast clip concat_2d
+cumsum_1d_exclusive conv_with_strides_padding convtranspose_pads div_uint8 einsum_inner_prod
+expand_dim_changed gather_elements_0 gathernd_example_float32 gelu_tanh gru_seq_length hardsigmoid
+instancenorm layer_normalization_2d_axis1 lstm_with_initial_bias matmul_4d max_int32
+maxpool_2d_ceil mod_mixed_sign_int64 nonzero_example onehot_with_axis pow_types_float32_int64
+prelu_broadcast reduce_log_sum_exp_keepdims resize_upsample_scales_linear roialign_aligned_true
+scan_sum scatter_elements_with_reduction_max scatternd_add slice_neg_steps softmax_axis_1
+split_variable_parts_2d sce_mean_no_weight_ii_4d tile topk top_k_same_values trilu_one_row where
+xor_bcast4v3d reduce_max_empty_set_bool""".split()  # fmt: skip
+CASES = [c for c in all_cases() if any(c.name.startswith(f"test_{op}") for op in OPS)]
+
+needs_torch = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+
+
+@pytest.fixture(scope="module")
+def worker() -> TorchWorker:
+    """One process for all modules."""
+    return TorchWorker()
+
+
+@needs_torch
+@pytest.mark.parametrize("name", SMALL)
+def test_networks_compute_what_mxnet_does(name: str, worker, tmp_path: Path) -> None:
+    size = networks.smallest(name) if name in networks.VISION else None
+    network = networks.build(name, size)
+    symbol, _ = networks.export(network, tmp_path)
+    feeds = networks.feeds(network, 2)
+    serde.convert(symbol, tmp_path / "net.py", inputs=networks.shapes(network))
+    got = worker.run(str(tmp_path / "net.py"), [*feeds.values()])
+    for actual, expected in zip(got, networks.compute(network, feeds), strict=True):
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * scale)
+
+
+@needs_torch
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_operators_compute_what_the_node_tests_say(case, worker, tmp_path: Path) -> None:
+    test = freeze(case) or case
+    serde.convert(test.model, tmp_path / "n.py", to_format="torch")
+    for feeds, expected in test.data:
+        got = worker.run(str(tmp_path / "n.py"), [np.asarray(a) for a in feeds])
+        assert difference(test, expected, got) is None
+
+
+def write_text(text: str, folder: Path, **options) -> str:
+    """The source that a model in ONNX's text form becomes."""
+    model = onnx.parser.parse_model(text)
+    serde.convert(model, folder / "n.py", to_format="torch", **options)
+    return (folder / "n.py").read_text()
+
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
+
+
+def test_names_of_a_file_are_no_code(tmp_path: Path) -> None:
+    names = ["x'); import os; ('", 'a"b', "line\nbreak", "class", "3"]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Relu", [names[0]], [names[1]], names[2]),
+         onnx.helper.make_node("Add", [names[1], names[3]], [names[4]], names[0])],
+        'g"""\nimport os', [onnx.helper.make_tensor_value_info(names[0], 1, [2])],
+        [onnx.helper.make_tensor_value_info(names[4], 1, [2])],
+        [onnx.numpy_helper.from_array(np.ones(2, np.float32), names[3])],
+    )  # fmt: skip
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    serde.convert(model, tmp_path / "n.py", to_format="torch")
+    source = (tmp_path / "n.py").read_text()
+    compile(source, "n.py", "exec")
+    assert "import os" not in source
+
+
+def test_sizes_by_name_are_read_of_the_inputs(tmp_path: Path) -> None:
+    source = write_text(HEAD + """g (float[N,6] x) => (float[N,2,3] y) {
+        s = Shape<start = 0, end = 1>(x)
+        t = Constant<value_ints = [2, 3]>()
+        z = Concat<axis = 0>(s, t)
+        y = Reshape(x, z)
+    }""", tmp_path)  # fmt: skip
+    assert "x.reshape(x.shape[0], 2, 3)" in source
+
+
+def test_what_pytorch_lacks_is_refused_all_at_once(tmp_path: Path) -> None:
+    with pytest.raises(serde.Unconvertible) as caught:
+        write_text(HEAD + """g (string[2] x, float[2] y) => (string[2] a, float8e5m2[2] b) {
+            a = Identity(x)
+            b = Cast<to = 19>(y)
+        }""".replace("float8e5m2", "float"), tmp_path)  # fmt: skip
+    assert "strings" in str(caught.value) or "object" in str(caught.value)
+    assert not (tmp_path / "n.py").exists()
+
+
+@pytest.mark.parametrize("name", ["resnet18_v2", "lstm_bidirectional", "bert_interleaved_where"])
+def test_the_source_passes_ruff(name: str, tmp_path: Path) -> None:
+    size = networks.smallest(name) if name in networks.VISION else None
+    network = networks.build(name, size)
+    symbol, _ = networks.export(network, tmp_path)
+    serde.convert(symbol, tmp_path / "net.py", inputs=networks.shapes(network))
+    for command in (["check"], ["format", "--check"]):
+        subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--isolated", tmp_path / "net.py"], check=True
+        )
