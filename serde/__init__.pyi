@@ -10,6 +10,7 @@ from serde.api.composition import append_nms as append_nms
 from serde.api.composition import compose as compose
 from serde.api.composition import rename as rename
 from serde.api.composition import select as select
+from serde.api.model_comparison import compare as compare
 from serde.api.report import Report as Report
 from serde.backends.parts import Partitioned
 from serde.backends.runner import prepare as prepare
@@ -41,7 +42,7 @@ from serde.ir.graph import Source as Source
 from serde.ir.graph import Tensor as Tensor
 from serde.ir.graph import Value as Value
 from serde.pipeline import Path_
-from serde.verification.compare_runtimes import Verification
+from serde.verification.compare_results import Verification
 
 __version__: str
 
@@ -63,6 +64,7 @@ def check(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     params: Any = None,
@@ -90,9 +92,13 @@ def check(
     ir_version: int | None = None,
     profile: str | None = None,
     external_data: str | None = None,
+    provenance: str | None = None,
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    class_name: str | None = None,
+    names: str | None = None,
+    inference: bool | None = None,
     **options: Any,
 ) -> Report: ...
 def convert(
@@ -104,6 +110,8 @@ def convert(
     verify: bool | str = False,
     data: Any = None,
     expected: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     progress: Progress = ...,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
@@ -118,6 +126,7 @@ def convert(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     params: Any = None,
@@ -145,9 +154,13 @@ def convert(
     ir_version: int | None = None,
     profile: str | None = None,
     external_data: str | None = None,
+    provenance: str | None = None,
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    class_name: str | None = None,
+    names: str | None = None,
+    inference: bool | None = None,
     **options: Any,
 ) -> Report: ...
 def export(
@@ -169,6 +182,7 @@ def export(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     ignore_extra: bool | None = None,
@@ -195,9 +209,13 @@ def export(
     ir_version: int | None = None,
     profile: str | None = None,
     external_data: str | None = None,
+    provenance: str | None = None,
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    class_name: str | None = None,
+    names: str | None = None,
+    inference: bool | None = None,
     **options: Any,
 ) -> str: ...
 def import_(
@@ -218,6 +236,7 @@ def import_(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     params: Any = None,
@@ -255,6 +274,7 @@ def load(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     params: Any = None,
@@ -297,6 +317,7 @@ def partition(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     params: Any = None,
@@ -331,9 +352,13 @@ def save(
     ir_version: int | None = None,
     profile: str | None = None,
     external_data: str | None = None,
+    provenance: str | None = None,
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    class_name: str | None = None,
+    names: str | None = None,
+    inference: bool | None = None,
     **options: Any,
 ) -> list[str]: ...
 def verify(
@@ -344,6 +369,12 @@ def verify(
     data: Any = None,
     expected: Any = None,
     seed: int = 0,
+    layers: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    rename: Mapping[str, str] | None = None,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
     cut_inputs: Sequence[str] | None = None,
@@ -357,6 +388,7 @@ def verify(
     fp16_keep: Sequence[str] | None = None,
     fp16_io: bool | None = None,
     weights: str | None = None,
+    training: bool | None = None,
     copy: bool | None = None,
     max_growth: int | None = None,
     ignore_extra: bool | None = None,

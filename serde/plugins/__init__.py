@@ -14,7 +14,6 @@ from serde.errors import MalformedFile, UnknownFormat, UsageError, suggest
 from serde.io.sniff import read_head, refuse_other_file
 from serde.io.user_code import refuse_exits
 from serde.ir.graph import Graph
-from serde.plugins.consumer import Consumer
 from serde.plugins.declarations import STAGES as STAGES
 from serde.plugins.declarations import Bridge as Bridge
 from serde.plugins.declarations import Completion as Completion

@@ -96,6 +96,7 @@ PAGES = {
     "how-to/read-a-report": nothing,
     "how-to/reduced-precision": name_files,
     "how-to/run-a-model": nothing,
+    "how-to/write-pytorch": nothing,
     "how-to/verify-a-conversion": nothing,
     "how-to/move-from-mx-onnx": nothing,
     "tutorial/gluon-notebook": nothing,
