@@ -91,6 +91,15 @@ def draw_shallow(rng: random.Random) -> ast.expr:
 def test_lines_are_wrapped_as_ruff_format_does() -> None:
     source = "\n".join(draw_statements(200)) + "\n"
     assert max(map(len, source.splitlines())) <= WIDTH
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--stdin-filename", "n.py", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--isolated",
+        "--stdin-filename",
+        "n.py",
+        "-",
+    ]
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
     assert done.stdout == source

@@ -7,13 +7,13 @@ import numpy as np
 from serde.errors import require
 from serde.legalize.forms import windows
 from serde.legalize.forms.form import Call, Form, decompose
+from serde.legalize.forms.pytorch import interpolates
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from serde.version_converter.adapters.resize import every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..illegal_forms import OPEN_PADS
-from ..onnx2torch.windows import interpolates
 
 LEAST = -float(np.finfo(np.float32).max)  # of a window that lies in the padding
 
