@@ -21,8 +21,8 @@ import json
 from pathlib import Path
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
+from torch import nn
 """
 LOAD = '''\
 def load(path=None):

@@ -17,8 +17,9 @@ from serde.spec import canonicalize, folding, inference, schema, shape_functions
 from serde.spec.expressions import Expressions
 from serde.spec.memo import memoize, number_attributes
 from serde.spec.static_shapes import SHAPES, are_possible
-from serde.spec.traits import AXES_OPERANDS
+from serde.spec.traits import AXES_OPERANDS, RESHAPES
 
+LAYOUTS = RESHAPES | {"Transpose"}  # all elements of a weight, in another form
 # Operators whose operands' contents or makers decide what they come to.
 BY_CONTENTS = frozenset({*simplify.RULES, *AXES_OPERANDS, *shape_functions.SHAPE_FUNCTION_OPS})
 
@@ -196,6 +197,8 @@ class OnnxBuilder(Expressions):
         known = folding.fold(op, self.current_opset, read, full, types)
         if known is not None:
             results = self._emit_folded(op, read, known)
+            if self.for_training and op in LAYOUTS and read[0] is not None:
+                results[0].name_is_original = read[0].name_is_original  # it is trained as it is
             return results[0] if outputs == 1 else results
         elements = dim_expr.infer_shape_data(op, read, full) if outputs == 1 else None
         if elements is not None and all(isinstance(e, int) for e in elements) and (

@@ -85,7 +85,7 @@ def _print_constant(value: object) -> tuple[str, int]:
         return f'float("{value}")', ATOM
     if value is Ellipsis:
         return "...", ATOM
-    text = repr(value)
+    text = repr(value).replace("e+", "e")
     return text, UNARY if text.startswith("-") else ATOM
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from serde.ir.graph import Graph, Node, Value
 
-NAMES = ("x", "y", "z", "u", "v", "w")  # of values that pass between layers
+NAMES = tuple("xyzuvwabcdefghkmnpqrst")  # of values that pass between layers
 DEEPEST = 2  # calls in each other
 ALWAYS_INLINED = frozenset(("size", "shape"))  # arithmetic of sizes, which is short
 

@@ -11,8 +11,8 @@ from serde.ir.graph import DType, Graph, Node, Value
 
 from ..target import ListOf, Module, Slot
 from . import names as naming
-from .printer import SIGNS, print_statement
-from .variables import Variables, find_inlined, find_last_reads
+from .printer import SIGNS, WIDTH, print_expression, print_statement
+from .variables import ALWAYS_INLINED, Variables, find_inlined, find_last_reads
 
 INFIX: Mapping[str, type] = {
     text: sign for sign, text in SIGNS.items() if sign not in (ast.USub, ast.Invert)
@@ -20,6 +20,7 @@ INFIX: Mapping[str, type] = {
 COMPARISONS = frozenset((ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
 UNARY: Mapping[str, type] = {"neg": ast.USub, "invert": ast.Invert}
 BODY = "        "  # of a method
+LONGEST_NAME = 8  # letters of the usual variable, and of what stands around it
 
 
 @dataclass
@@ -97,11 +98,8 @@ class _Writer:
         for parameter, array in zip(module.parameters, arrays, strict=True):
             assert array is not None
             self.enter(f"{name}.{parameter}", array)
-            if (
-                not array.name_is_original
-                and array.type.kind == "f"
-                and (not parameter.startswith("running_"))
-            ):  # a number of the source's, and nothing that it trains
+            is_scale = parameter == "weight" and node.op.startswith("nn.BatchNorm")
+            if is_scale and not array.name_is_original:  # nothing that the source trains
                 fixed = _spell_name(f"self.{name}.{parameter}.requires_grad_")
                 self.init.append(ast.Expr(ast.Call(fixed, [ast.Constant(False)], [])))
         self.shared[key] = member
@@ -144,15 +142,29 @@ class _Body:
     def statements(self) -> Iterator[ast.stmt]:
         for node in self.graph.nodes:
             if node not in self.inlined:
-                yield self.statement(node)
+                yield from self.emit(node)
 
-    def statement(self, node: Node) -> ast.stmt:
+    def emit(self, node: Node) -> Iterator[ast.stmt]:
+        """The statement of a node; where it is long, nested expressions have their own before."""
         value = self.expression(node)
+        if len(BODY) + LONGEST_NAME + len(print_expression(value)) > WIDTH:
+            for operand in dict.fromkeys(node.inputs):
+                maker = None if operand is None else self.writer.makers.get(operand)
+                if maker in self.inlined and maker.op not in ALWAYS_INLINED:
+                    del self.inlined[maker]
+                    self.last[maker.outputs[0]] = node
+                    yield from self.emit(maker)
+            value = self.expression(node)
+        yield self.assign(node, value)
+
+    def assign(self, node: Node, value: ast.expr) -> ast.stmt:
         released = [self.variables.release(v) for v in self.read_by(node) if self.last[v] is node]
         free = next((n for n in released if n is not None), None)
         targets: list[ast.expr] = []
         for output in node.outputs:
-            fallback = naming.to_identifier(self.writer.short.get(_layer_of(node), _layer_of(node)))
+            fallback = naming.to_identifier(
+                self.writer.short.get(_layer_of(node), _layer_of(node))
+            )[:20]
             if output not in self.last:
                 targets.append(ast.Name("_"))
                 continue
