@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
 from itertools import chain
 from types import MappingProxyType
@@ -17,6 +14,8 @@ from typing import Any, Union, cast
 import numpy as np
 
 from serde.errors import ConversionError, shorten_tracebacks
+from serde.ir.dtype import BYTES as BYTES
+from serde.ir.dtype import DType
 from serde.ir.printer import (
     describe_graph,
     describe_node,
@@ -36,76 +35,6 @@ RUNNER = "serde.api.run_model"  # what runs graphs is above the IR: named as ent
 
 def _empty() -> Mapping[str, Any]:
     return EMPTY
-
-
-class DType(enum.Enum):
-    """Element types, by numpy (or ml_dtypes) name.
-
-    ``bits`` is the size of an element as stored in files, 0 for strings; ``kind`` is ``f`` float,
-    ``i`` signed, ``u`` unsigned, ``b`` bool, ``c`` complex, ``S`` string.
-    """
-
-    FLOAT16 = "float16"
-    FLOAT32 = "float32"
-    FLOAT64 = "float64"
-    BFLOAT16 = "bfloat16"
-    INT2 = "int2"
-    INT4 = "int4"
-    INT8 = "int8"
-    INT16 = "int16"
-    INT32 = "int32"
-    INT64 = "int64"
-    UINT2 = "uint2"
-    UINT4 = "uint4"
-    UINT8 = "uint8"
-    UINT16 = "uint16"
-    UINT32 = "uint32"
-    UINT64 = "uint64"
-    BOOL = "bool"
-    COMPLEX64 = "complex64"
-    COMPLEX128 = "complex128"
-    STRING = "object"
-    FLOAT8E4M3FN = "float8_e4m3fn"
-    FLOAT8E4M3FNUZ = "float8_e4m3fnuz"
-    FLOAT8E5M2 = "float8_e5m2"
-    FLOAT8E5M2FNUZ = "float8_e5m2fnuz"
-    FLOAT8E8M0 = "float8_e8m0fnu"
-    FLOAT4E2M1 = "float4_e2m1fn"
-
-    __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow
-
-    def __init__(self, name: str) -> None:
-        digits = re.search(r"\d+", name)
-        self.bits = int(digits[0]) if digits else {"bool": 8}.get(name, 0)
-        self.kind = {"bfloat16": "f", "object": "S"}.get(name, name[0])
-
-    @cached_property
-    def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype; strings are object arrays, 2- and 4-bit types take a byte each."""
-        try:
-            return np.dtype(self.value)
-        except TypeError:
-            import ml_dtypes  # registers bfloat16, float8 and the narrow integers
-
-            return np.dtype(getattr(ml_dtypes, self.value))  # type: ignore[no-any-return]
-
-    @classmethod
-    def of(cls, dtype: Any) -> DType:
-        """The member for anything ``np.dtype`` accepts; byte order and string width are dropped."""
-        if isinstance(dtype, DType):
-            return dtype
-        try:
-            np_dtype = np.dtype(dtype)
-            return cls.STRING if np_dtype.kind in "USO" else cls(np_dtype.name)
-        except (TypeError, ValueError):
-            pass
-        try:
-            return cls(str(dtype))
-        except ValueError:
-            raise ConversionError(f"no element type is called {dtype!r}") from None
-
-
-BYTES = frozenset((DType.INT8, DType.UINT8))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -137,7 +137,7 @@ class SourceModel:
         pairs = {"integers": "qdq"} if has_integers else {}
         graph = load(self.source, inputs=self.inputs, **reading, **pairs)
         floats = load(self.source, inputs=self.inputs, **reading, dequantize=True)
-        bridge = get_runtime_bridge("onnx")
+        bridge = get_runtime_bridge(STANDARD)
         assert bridge is not None
         plain = list(bridge.settings.values())[-1] if bridge.settings else {}
         own = plain if self.bridge is bridge else {}
