@@ -5,24 +5,29 @@ It reads a line for each run on its standard input, three paths as JSON: the sou
 line. The module of the last run is kept. Arrays of bfloat16 are int16 under keys that say so.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import json
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16
 
 
-def load_module(path):
+def load_module(path: str) -> Any:
     """The module that a file of source holds, with its weights."""
     spec = importlib.util.spec_from_file_location("written", path)
+    assert spec is not None and spec.loader is not None
     source = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(source)
     return source.load()
 
 
-def to_tensor(key, array):
+def to_tensor(key: str, array: np.ndarray[Any, Any]) -> Any:
     """An array as a tensor."""
     import torch
 
@@ -30,7 +35,7 @@ def to_tensor(key, array):
     return tensor.view(torch.bfloat16) if key.startswith(HALF) else tensor
 
 
-def run(module, inputs, outputs):
+def run(module: Any, inputs: str, outputs: str) -> None:
     """What the module computes of a file's arrays, into another file."""
     import torch
 
@@ -39,20 +44,20 @@ def run(module, inputs, outputs):
     with torch.no_grad():
         results = module(*operands)
     listed = results if isinstance(results, (list, tuple)) else [results]
-    entries = {}
+    entries: dict[str, Any] = {}
     for at, y in enumerate(listed):
         is_half = y.dtype is torch.bfloat16
         entries[f"{HALF if is_half else ''}{at}"] = (y.view(torch.int16) if is_half else y).numpy()
     np.savez(outputs, **entries)
 
 
-def answer(reply):
+def answer(reply: Mapping[str, str]) -> None:
     """Write a line."""
     sys.stdout.write(json.dumps(reply) + "\n")
     sys.stdout.flush()
 
 
-def main():
+def main() -> None:
     """Run a module for each line that is read."""
     import torch
 
@@ -65,7 +70,7 @@ def main():
                 last, module = None, load_module(path)
             last = path
             run(module, inputs, outputs)
-            reply = {}
+            reply: dict[str, str] = {}
         except Exception as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         answer(reply)

@@ -33,7 +33,7 @@ STORED = TYPES | {DType.UINT16, DType.UINT32, DType.UINT64}  # it holds these, a
 class Slot(NamedTuple):
     """Stands, among the arguments of a call, for one of the node's operands."""
 
-    index: int
+    operand: int
 
 
 class ListOf(NamedTuple):

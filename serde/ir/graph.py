@@ -15,7 +15,7 @@ import numpy as np
 
 from serde.errors import ConversionError, shorten_tracebacks
 from serde.ir.dtype import BYTES as BYTES
-from serde.ir.dtype import DType
+from serde.ir.dtype import DType as DType
 from serde.ir.printer import (
     describe_graph,
     describe_node,

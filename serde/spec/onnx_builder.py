@@ -64,7 +64,7 @@ class OnnxBuilder(Expressions):
 
     def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
-        self.for_training = isinstance(outer, OnnxBuilder) and outer.for_training
+        self.for_training: bool = isinstance(outer, OnnxBuilder) and outer.for_training
         self._makers: dict[Value, Node] = {}
         self._outer = outer if isinstance(outer, OnnxBuilder) else None
         self._calls: dict[Any, TypedCall] = self._outer._calls if self._outer else {}

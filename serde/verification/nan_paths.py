@@ -15,14 +15,14 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import Graph, Node, Value
-from serde.spec.number_traits import ADDING_UP, MEANS, MOVES, PRODUCTS, ROOTS, SUMS, is_elementwise
+from serde.spec.number_traits import ADDING_UP, MEANS, PRODUCTS, ROOTS, SUMS, is_elementwise
+from serde.spec.traits import CHOOSES, MOVES
 from serde.verification.ties import list_upstream
 
 MOST_VALUES = 256  # that are looked at
-SELECTS = frozenset("GlobalMaxPool Max MaxPool MaxRoiPool Min ReduceMax ReduceMin TopK".split())
 # Operators that make NaN of NaN, wherever they run.
 PROPAGATING = frozenset(
-    {*SUMS, *PRODUCTS, *MEANS, *ADDING_UP, *ROOTS, *(MOVES.keys() - SELECTS)}
+    {*SUMS, *PRODUCTS, *MEANS, *ADDING_UP, *ROOTS, *(MOVES.keys() - CHOOSES)}
     | set("Abs BatchNormalization Concat Cos Div Exp IsInf IsNaN Mul Neg Sin".split())
 )
 NAN, INFINITY = SPECIAL = "NaN", "an infinity"

@@ -244,5 +244,6 @@ def write_resize(
         found = t.find_sizes(sizes, x)
         require(found is not None, "a size that is computed from data")
         return t.F.interpolate(x, size=tuple(found[2:]), mode=how, align_corners=corners)
+    assert scales is not None
     factors = tuple(float(f) for f in scales.array()[2:])
     return t.F.interpolate(x, scale_factor=factors, mode=how, align_corners=corners)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from serde.errors import require
@@ -44,7 +46,7 @@ def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
         return t[".reshape"](x, list_elements(t, shape))
     if _is_same(base.shape, elements):
         return base
-    return t[".reshape"](base, *(sizes or [()]))
+    return t[".reshape"](base, *sizes) if sizes else t[".reshape"](base, ())
 
 
 def _is_same(shape: Shape | None, wanted: Shape) -> bool:
@@ -60,8 +62,9 @@ def _is_same(shape: Shape | None, wanted: Shape) -> bool:
 def write_transpose(t: TorchBuilder, x: Value, *, perm: Ints):
     made = t.maker(x, ".permute")
     if made is not None:
-        before = made.attrs["args"][1:]
-        x, perm = made.inputs[0], tuple(before[axis] for axis in perm)
+        before: Any = made.attrs["args"][1:]  # type: ignore[index]
+        assert made.inputs[0] is not None
+        x, perm = made.inputs[0], tuple(int(before[axis]) for axis in perm)
     return x if tuple(perm) == tuple(range(len(perm))) else t[".permute"](x, *perm)
 
 
@@ -78,6 +81,7 @@ def write_flatten(t: TorchBuilder, x: Value, *, axis: int):
 @writes("Squeeze")
 def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
     require(axes is not None, "axes of size 1 that are not named")
+    assert axes is not None
     named = axes.ints()
     made = t.maker(x, ".unsqueeze")
     if made is not None and len(named) == 1 and made.attrs["args"][1] == named[0] % x.rank:
@@ -104,7 +108,7 @@ def write_expand(t: TorchBuilder, x: Value, shape: Value):
     own = (*[1] * (rank - x.rank), *x.ranked_shape)
     wanted = [*[1] * (rank - len(elements)), *elements]
     placed = [*[1] * (rank - len(elements)), *sizes]
-    result: list = []
+    result: list[Any] = []
     for at, (have, want, size) in enumerate(zip(own, wanted, placed, strict=True)):
         if want == 1 or want == have:
             result.append(-1 if at >= rank - x.rank else size)
@@ -155,7 +159,7 @@ def write_slice(t: TorchBuilder, x: Value, starts: Value, ends: Value, axes: Val
         first = tuple(t.int(t["[]"](starts, at)) for at in range(len(named)))
     if last is None:
         last = tuple(t.int(t["[]"](ends, at)) for at in range(len(named)))
-    index: list = [slice(None)] * x.rank
+    index: list[Any] = [slice(None)] * x.rank
     for axis, begin, end, by in zip(named, first, last, step, strict=True):
         axis %= x.rank
         if by < 0:
@@ -270,7 +274,7 @@ def write_pad(t: TorchBuilder, x: Value, pads: Value, fill: Value | None = None,
     found = t.find_sizes(pads, x)
     require(found is not None, "pads that are computed from data")
     named = [a % x.rank for a in axes.ints()] if axes is not None else list(range(x.rank))
-    ends: list = [(0, 0)] * x.rank
+    ends: list[Any] = [(0, 0)] * x.rank
     for at, axis in enumerate(named):
         ends[axis] = (found[at], found[at + len(named)])
     while ends and ends[0] == (0, 0):

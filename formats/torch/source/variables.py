@@ -26,7 +26,8 @@ def find_inlined(graph: Graph) -> dict[Node, list[Node]]:
     outputs, inlined = set(graph.outputs), {}
     depth: dict[Node, int] = {}
     for node in graph.nodes:
-        nested = [depth[m] for v in node.inputs if v and (m := makers.get(v)) in inlined]
+        before = [makers.get(v) for v in node.inputs if v is not None]
+        nested = [depth[m] for m in before if m is not None and m in inlined]
         depth[node] = 1 + max(nested, default=-1)
         result = node.outputs[0]
         reading = readers.get(result, [])

@@ -222,7 +222,7 @@ class _Body:
 
     def argument(self, argument: Any, node: Node) -> ast.expr:
         if isinstance(argument, Slot):
-            value = node.inputs[argument.index]
+            value = node.inputs[argument.operand]
             assert value is not None
             return self.read(value)
         if isinstance(argument, ListOf):
