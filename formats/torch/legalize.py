@@ -14,14 +14,12 @@ from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
 from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 from serde.spec import schema
+from serde.spec.traits import RESHAPES
 
 from .target import STORED, TYPES, legalizations, writes
 
 # Operators that move elements of types that PyTorch does not compute with.
-MOVING = frozenset(
-    "Cast Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose "
-    "Unsqueeze".split()
-)
+MOVING = RESHAPES | {"Cast", "Identity", "Slice", "Transpose"}
 FLOATS = frozenset("Einsum GlobalAveragePool ReduceLogSumExp ReduceMean".split())
 
 AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 6,
