@@ -5,8 +5,6 @@ It reads a line for each run on its standard input, three paths as JSON: the sou
 line. The module of the last run is kept. Arrays of bfloat16 are int16 under keys that say so.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -143,6 +143,11 @@ class TorchBuilder(Builder):
             self._sizes[key] = self["size"](x, axis)
         return self._sizes[key]
 
+    def device(self) -> Value | None:
+        """Where the inputs are, for tensors that are made there; None without any."""
+        inputs = self._inputs_in_scope()
+        return self["device"](inputs[0]) if inputs else None
+
     def find_size(self, dim: Dim, *operands: Value) -> int | Value | None:
         """The size that ``dim`` says, from the shapes of operands or inputs; None if unknown."""
         if isinstance(dim, int) or dim is None:

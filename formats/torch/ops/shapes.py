@@ -294,7 +294,7 @@ def write_pad(t: TorchBuilder, x: Value, pads: Value, fill: Value | None = None,
 @writes("Shape", ignore=())
 def write_shape(t: TorchBuilder, x: Value, *, start: int = 0, end: int | None = None):
     sizes = tuple(t.size(x, axis) for axis in range(x.rank)[start:end])
-    return t.torch.tensor(list(sizes), dtype=DType.INT64)
+    return t.torch.tensor(list(sizes), dtype=DType.INT64, device=t.device())
 
 
 @writes("Range")
@@ -304,7 +304,7 @@ def write_range(t: TorchBuilder, start: Value, limit: Value, delta: Value):
         ends.pop()
         if isinstance(ends[0], (int, float)) and ends[0] == 0:
             ends.pop(0)
-    return t.torch.arange(*ends, dtype=start.type)
+    return t.torch.arange(*ends, dtype=start.type, device=t.device())
 
 
 def number_of(t: TorchBuilder, value: Value):
@@ -320,7 +320,7 @@ def write_full(t: TorchBuilder, shape: Value, *, value=None):
     number = np.float32(0) if value is None else np.asarray(value.load()).reshape(())
     dtype = DType.of(number.dtype)
     sizes = sizes_or_list(t, shape)
-    return t.torch.full(sizes, number.item(), dtype=dtype)
+    return t.torch.full(sizes, number.item(), dtype=dtype, device=t.device())
 
 
 @writes("NonZero")

@@ -8,7 +8,7 @@ from serde.ir.graph import Graph, Node, Value
 
 NAMES = tuple("xyzuvwabcdefghkmnpqrst")  # of values that pass between layers
 DEEPEST = 2  # calls in each other
-ALWAYS_INLINED = frozenset(("size", "shape"))  # arithmetic of sizes, which is short
+ALWAYS_INLINED = frozenset(("device", "shape", "size"))  # arithmetic of sizes, which is short
 
 
 def find_inlined(graph: Graph) -> dict[Node, list[Node]]:

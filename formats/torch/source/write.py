@@ -207,8 +207,8 @@ class _Body:
             return _infix(INFIX[op], args)
         if op == "alias":
             return args[0]
-        if op == "shape":
-            return ast.Attribute(args[0], "shape")
+        if op in ("device", "shape"):
+            return ast.Attribute(args[0], op)
         if op == "size":
             return ast.Subscript(ast.Attribute(args[0], "shape"), args[1])
         if op == "[]":
