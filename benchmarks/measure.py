@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "results" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
-Each section is written by `python -m benchmarks.convert`, `benchmarks.latency` or
-`benchmarks.shape_inference`, run from the checkout; `--help` lists the parts of the first two.
+Each section is written by `python -m benchmarks.convert`, `benchmarks.against`,
+`benchmarks.latency` or `benchmarks.shape_inference`, run from the checkout; `--help` lists the
+parts of the first three.
 """
 PACKAGES = ("numpy", "onnx", "protobuf", "onnxruntime", "mxnet")
 BLOCK = 1 << 20
