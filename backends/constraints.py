@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 from serde.ir.graph import DType, Value, show_shape
@@ -13,7 +14,8 @@ from serde.legalize.forms.form import Call, Form
 from serde.spec.schema import Operator
 
 LIMITS = ("least", "most", "multiple_of")
-AXIS = re.compile(r"-?\d+")
+AXES = frozenset({"axis", "axes"})  # attributes that may say "last"
+AXIS, LAST = re.compile(r"-?\d+"), "last"
 INTEGERS, NUMBERS, STRINGS = (int,), (int, float), (str,)
 ATTRIBUTE_KINDS: Mapping[str, tuple[type, ...]] = {  # by the type in the schema
     "INT": INTEGERS, "INTS": INTEGERS, "FLOAT": NUMBERS, "FLOATS": NUMBERS, "STRING": STRINGS,
@@ -105,30 +107,29 @@ def read_sizes(value: Any, operator: Operator) -> Iterable[Form]:
         if not isinstance(axes, Mapping):
             raise InvalidKey("sizes", f"sizes of {name} is to be a table of axes")
         for axis, limits in axes.items():
-            if axis != "elements" and not AXIS.fullmatch(axis):
-                raise InvalidKey(axis, f"{axis!r} is to be the number of an axis, or elements")
+            if axis not in ("elements", LAST) and not AXIS.fullmatch(axis):
+                reason = f"{axis!r} is to be the number of an axis, last, or elements"
+                raise InvalidKey(axis, reason, ("elements", LAST))
             _check_limits(limits, "sizes", INTEGERS)
-            what = f"{name!r} of such sizes"
-            has = forms.any_operand(partial(_size_reason, axis, limits), name, operator=operator)
-            yield Form(what, has)
+            where = "elements" if axis == "elements" else f"axis {axis}"
+            what = f"{where} of {name!r} {_show_limits(limits)}, or dynamic"
+            has = partial(_find_size, axis, limits)
+            yield Form(what, forms.any_operand(has, name, operator=operator))
 
 
-def _size_reason(axis: str, limits: Mapping[str, int], value: Value) -> str | None:
+def _find_size(axis: str, limits: Mapping[str, int], value: Value) -> str | None:
+    """A value of other sizes than the limits allow."""
+    shown = f"{value.name!r} has the shape {show_shape(value.shape)}"
     if value.shape is None:
-        return f"the rank of {value.name!r} is not known"
-    size: Any = 1
-    if axis == "elements":
-        for d in value.shape:
-            size = size * d if isinstance(d, int) and size is not None else None
-    elif -len(value.shape) <= int(axis) < len(value.shape):
-        size = value.shape[int(axis)]
-    else:
-        return None
-    what = "its elements" if axis == "elements" else f"its axis {axis}"
-    if isinstance(size, int) and (reason := _beyond(size, limits)) is None:
-        return None
-    shown = reason if isinstance(size, int) else "is dynamic"
-    return f"{value.name!r} has the shape {show_shape(value.shape)}; {what} {shown}"
+        return shown
+    at, sizes = -1 if axis == LAST else axis, value.shape
+    if at != "elements":
+        if not -len(sizes) <= int(at) < len(sizes):
+            return None
+        sizes = (sizes[int(at)],)
+    if not all(isinstance(d, int) for d in sizes):
+        return shown
+    return shown if _is_beyond(prod(sizes), limits) else None
 
 
 def read_attributes(value: Any, operator: Operator) -> Iterable[Form]:
@@ -147,16 +148,21 @@ def read_attributes(value: Any, operator: Operator) -> Iterable[Form]:
                 raise InvalidKey(name, f"{name} is a string: list the values that it takes")
             _check_limits(allowed, name, kinds, ("symmetric",))
         else:
-            _check_choices(name, allowed, kinds)
-        yield Form(f"such {name!r}", partial(_find_attribute, name, allowed))
+            _check_choices(name, allowed, (*kinds, str) if name in AXES else kinds)
+        is_limited = isinstance(allowed, Mapping)
+        what = _show_limits(allowed) if is_limited else f"other than {_any(_as_list(allowed))}"
+        yield Form(f"{name!r} {what}", partial(_find_attribute, name, allowed))
 
 
 def _check_choices(name: str, allowed: Any, kinds: tuple[type, ...]) -> None:
     """Refuse values that an attribute cannot have, which would refuse every node."""
     for choice in _as_list(allowed):
         for item in _as_list(choice):
+            if str in kinds and int in kinds and item != LAST and isinstance(item, str):
+                raise InvalidKey(item, f"{name} has no axis {item!r}", (LAST,))
             if not isinstance(item, kinds) or isinstance(item, bool):
-                raise InvalidKey(name, f"{name} has no value {item!r}: it is {KIND_NAMES[kinds]}")
+                kind = KIND_NAMES.get(kinds, "an integer, or last")
+                raise InvalidKey(name, f"{name} has no value {item!r}: it is {kind}")
 
 
 def _find_attribute(name: str, allowed: Any, call: Call) -> bool | str:
@@ -165,16 +171,18 @@ def _find_attribute(name: str, allowed: Any, call: Call) -> bool | str:
     if value is None:
         return False
     items = value if isinstance(value, tuple) else (value,)
+    shown = str(list(value)) if isinstance(value, tuple) else repr(value)
     if isinstance(allowed, Mapping):
         half = len(items) // 2
-        if allowed.get("symmetric") and items[:half] != items[half:]:
-            return f"{name}={_show(value)} is not the same at both ends"
-        reason = next((r for i in items if (r := _beyond(i, allowed))), None)
-        return reason is not None and f"{name}={_show(value)} {reason}"
+        is_uneven = allowed.get("symmetric") and items[:half] != items[half:]
+        return (is_uneven or any(_is_beyond(i, allowed) for i in items)) and shown
     choices = [tuple(c) if isinstance(c, list) else c for c in _as_list(allowed)]
+    if LAST in choices:
+        shape = call.x.shape
+        choices += [-1] if shape is None else [-1, len(shape) - 1]
     if value in choices or (isinstance(value, tuple) and all(i in choices for i in value)):
         return False
-    return f"{name}={_show(value)}; it takes {_any(choices)}"
+    return shown
 
 
 def _check_limits(
@@ -195,14 +203,19 @@ def _check_limits(
             raise InvalidKey(key, f"multiple_of is to be positive, not {value!r}")
 
 
-def _beyond(size: Any, limits: Mapping[str, Any]) -> str | None:
-    if "least" in limits and size < limits["least"]:
-        return f"is less than {limits['least']}"
-    if "most" in limits and size > limits["most"]:
-        return f"is more than {limits['most']}"
-    if "multiple_of" in limits and size % limits["multiple_of"]:
-        return f"is no multiple of {limits['multiple_of']}"
-    return None
+def _is_beyond(size: Any, limits: Mapping[str, Any]) -> bool:
+    """Whether a number lies outside of limits."""
+    least, most = limits.get("least", size), limits.get("most", size)
+    return bool(not least <= size <= most or size % limits.get("multiple_of", 1))
+
+
+def _show_limits(limits: Mapping[str, Any]) -> str:
+    """What lies outside of limits."""
+    words = {
+        "least": "less than {}", "most": "more than {}", "multiple_of": "no multiple of {}",
+        "symmetric": "other at both ends",
+    }  # fmt: skip
+    return _any(words[name].format(value) for name, value in limits.items() if value is not False)
 
 
 def read_dynamic(value: Any, operator: Operator) -> Iterable[Form]:
@@ -217,8 +230,9 @@ def read_dynamic(value: Any, operator: Operator) -> Iterable[Form]:
 def _read_axes(name: Any, axes: Any, operator: Operator) -> Sequence[Form]:
     """The axes of an operand that may be dynamic; the others are to have numbers."""
     check_name(operator, name, "dynamic_shapes")
-    if not isinstance(axes, list) or not all(type(a) is int for a in axes):
+    if not isinstance(axes, list) or not all(type(a) is int or a == LAST for a in axes):
         raise InvalidKey(name, f"dynamic_shapes of {name} is to be a list of axes")
+    axes = [-1 if a == LAST else a for a in axes]
 
     def static(call: Call) -> Iterable[int]:
         ranks = (len(v.shape or ()) for v in call.find_named(name, operator))
@@ -244,10 +258,6 @@ def other_elements(types: frozenset[DType]) -> Form:
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _show(value: Any) -> str:
-    return str(list(value)) if isinstance(value, tuple) else repr(value)
 
 
 def _any(values: Iterable[Any]) -> str:

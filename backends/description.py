@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, UsageError, suggest
 from serde.io.command_files import active_files
-from serde.ir.graph import IR_OPSET
+from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import LOWEST_WRITTEN
 from serde.legalize.forms.form import Form
 from serde.legalize.target import Target, TypeConstraints, opset_target
-from serde.plugins import get_target, target_names
+from serde.plugins import get_format, get_target, target_names
 from serde.spec import schema
 
 from .constraints import KEYS as OPERATOR_KEYS
 from .constraints import InvalidKey, other_elements, parse_types, type_constraints
-from .legalizations import legalizations
+from .legalizations import express_lacking
 from .toml import read_toml
 
 DESCRIPTIONS = Path(__file__).with_name("descriptions")
@@ -32,19 +33,31 @@ KEYS = {  # of a file, and what their values are
     "element_types": list, "dynamic_shapes": bool, "operators": list,
 }  # fmt: skip
 KIND_NAMES = {str: "a string", int: "an integer", list: "a list", bool: "true or false"}
+DESCRIBED_ONLY = frozenset({"coreml", "qnn"})  # whose consumers are what files describe
 LONGEST = 500  # letters of a message
 LOOPS = frozenset({"Loop", "Scan"})
 OPSET = re.compile(r"opset[- :]?(\d+)")
 
 
+def keep_graph(graph: Graph) -> Graph:
+    """The graph as it is."""
+    return graph
+
+
 @dataclass(frozen=True, eq=False)
 class Backend:
-    """What a backend takes, and where that was read: a document, its version and date."""
+    """What a backend takes, and where that was read: a document, its version and date.
+
+    ``documented`` is what the document says where ``target`` is otherwise, as it was measured.
+    ``prepare`` is what is done to a legal graph before it is written.
+    """
 
     target: Target
     documentation: str = ""
     version: str = ""
     date: str = ""
+    documented: Target | None = None
+    prepare: Callable[[Graph], Graph] = keep_graph
 
     @property
     def name(self) -> str:
@@ -53,7 +66,14 @@ class Backend:
 
 
 def backend_names() -> list[str]:
-    """The backends that come with serde, by name."""
+    """The backends that come with serde, by name: documented, and measured consumers of ONNX."""
+    consumers = get_format("onnx").consumers
+    measured = (n for n in consumers if n not in target_names() and consumers[n].target is not None)
+    return sorted({*documented_names(), *measured})
+
+
+def documented_names() -> list[str]:
+    """The backends that a file of serde's own documents."""
     return sorted(p.stem for p in DESCRIPTIONS.glob("*.toml"))
 
 
@@ -79,7 +99,7 @@ def get_backend(backend: Any) -> Backend:
     if (match := OPSET.fullmatch(text)) is not None:
         return opset_backend(int(match[1]))
     if text in backend_names():
-        return read_description(text)
+        return get_own_backend(text)
     if text in target_names():
         return Backend(get_target(text))
     if text.endswith(".toml") or os.path.exists(text):
@@ -87,6 +107,20 @@ def get_backend(backend: Any) -> Backend:
     known = [*list_names(), "opset N"]
     hint = suggest(text, known) or f"; there are {', '.join(known)}, or a file"
     raise UsageError(f"no backend is called {text!r}{hint}")
+
+
+def get_own_backend(name: str) -> Backend:
+    """A backend of serde's own; what was measured of it holds, where its document differs."""
+    document = read_description(name) if name in documented_names() else None
+    consumer = None if name in DESCRIBED_ONLY else get_format("onnx").consumers.get(name)
+    target = None if consumer is None else consumer.get_target()
+    if consumer is None or target is None:
+        assert document is not None
+        return document
+    backend = Backend(target, prepare=consumer.prepare or keep_graph)
+    if document is None:
+        return backend
+    return replace(document, target=target, documented=document.target, prepare=backend.prepare)
 
 
 def read_description(name: str) -> Backend:
@@ -108,43 +142,77 @@ def read_backend(path: Path) -> Backend:
     Raises:
         MalformedFile: with the line of what is wrong, and what may have been meant.
     """
+    backend, problems = check_description(path)
+    if backend is None:
+        more = len(problems) - 1
+        also = f"; serde backend check lists {more} more" if more else ""
+        raise MalformedFile(path, f"{problems[0].reason}{also}", problems[0].place)
+    return backend
+
+
+class FileProblem(NamedTuple):
+    """What is wrong in a file, where, and what may have been meant."""
+
+    reason: str
+    place: str
+
+
+def check_description(path: Path) -> tuple[Backend | None, list[FileProblem]]:
+    """The backend of a description, or all that is wrong in it."""
     active_files().enter(path)
     text, tables = read_toml(path)
     reader = _Reader(tables)
-    try:
-        return reader.backend()
-    except InvalidKey as error:
-        hint = suggest(error.word[:LONGEST], error.choices)
-        line = _line_of(text, error.word, reader.entry)
-        place = f"line {line}" if line else ""
-        raise MalformedFile(path, f"{str(error)[:LONGEST]}{hint}", place) from error
+    backend = reader.backend()
+    return backend, [_describe(text, error, entry) for error, entry in reader.errors]
+
+
+def _describe(text: str, error: InvalidKey, entry: int | None) -> FileProblem:
+    hint = suggest(error.word[:LONGEST], error.choices)
+    line = _line_of(text, error.word, entry)
+    return FileProblem(f"{str(error)[:LONGEST]}{hint}", f"line {line}" if line else "")
 
 
 @dataclass
 class _Reader:
-    """The tables of a file, and what becomes of them; ``entry`` is the one of ``operators``."""
+    """The tables of a file, what becomes of them, and errors with the entry of ``operators``."""
 
     tables: Mapping[str, Any]
     supports: dict[str, TypeConstraints] = field(default_factory=dict)
     lacks: dict[str, list[Form]] = field(default_factory=dict)
-    entry: int | None = None
+    errors: list[tuple[InvalidKey, int | None]] = field(default_factory=list)
 
-    def backend(self) -> Backend:
+    def backend(self) -> Backend | None:
+        """The backend, None where there are errors."""
         tables = self.tables
-        _check_keys(tables)
+        with self.collect(None):
+            _check_keys(tables)
+        if self.errors:
+            return None
         for number, table in enumerate(tables["operators"]):
-            self.entry = number
-            self.read_entry(table, tables["opset"])
-        self.entry = None
-        shared = self.shared_forms()
+            with self.collect(number):
+                self.read_entry(table, tables["opset"])
+        shared: list[Form] = []
+        with self.collect(None):
+            shared = self.shared_forms()
+        if self.errors:
+            return None
         target = Target(
             tables["name"], tables["opset"], self.supports,
-            {op: (*self.lacks.get(op, ()), *shared) for op in self.supports}, legalizations,
+            {op: (*self.lacks.get(op, ()), *shared) for op in self.supports},
+            express_lacking(self.supports),
             control_flow=bool(LOOPS & self.supports.keys()), sequences=False,
             dynamic_shapes=tables.get("dynamic_shapes", True),
         )  # fmt: skip
         about = (str(tables.get(key, "")) for key in ("documentation", "version", "date"))
         return Backend(target, *about)
+
+    @contextmanager
+    def collect(self, entry: int | None) -> Iterator[None]:
+        """Note what is wrong in an entry of ``operators``, or beside these."""
+        try:
+            yield
+        except InvalidKey as error:
+            self.errors.append((error, entry))
 
     def shared_forms(self) -> list[Form]:
         """The forms of all operators that it lacks."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from serde.errors import ConversionError, Unconvertible
 from serde.ir.graph import Graph, Node, Value
@@ -164,13 +165,27 @@ class OperatorRow:
         self.reasons: dict[str, list[str]] = {}
 
 
+class Missing(NamedTuple):
+    """An operator, and in how many parts the model is once it and those before it are taken."""
+
+    op: str
+    parts: int
+    count: int
+
+
 @dataclass
 class BackendReport:
-    """What a backend takes of a model, by operator; the most nodes first."""
+    """What a backend takes of a model, by operator; the most nodes first.
+
+    ``parts`` is the least number of parts for it; ``missing`` are the operators that would save
+    most, were they taken.
+    """
 
     source: str
     backend: str
     rows: list[OperatorRow]
+    parts: int = 0
+    missing: Sequence[Missing] = ()
 
     @property
     def share_of_nodes(self) -> float:

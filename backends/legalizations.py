@@ -1,46 +1,83 @@
-"""Operators that a backend's file does not list, in terms of simpler ones that it may list.
+"""Operators that a backend's list lacks, in terms of others that it has.
 
-Operators that the standard added later or defines by a function need no rule here: the legalizer
-decomposes them for every target.
+Each expression names the operators that it is made of. A backend gets those whose operators it has,
+or that are expressed by such in turn: no expression leads back to itself. Operators that the
+standard added later or defines by a function need none: the legalizer decomposes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial, wraps
+from collections.abc import Callable, Collection
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.legalize.forms.form import Call, by
 from serde.legalize.target import legalization_table
+from serde.rewrite.rules import Rule, RuleTable
 
-Rule = Callable[..., Any]
-legalizations = legalization_table("ir → backend")
+MOST_FACTORS = 16  # of a power that is written factor by factor
+# The error of this approximation is 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+ERF_SLOPE = 0.3275911
 
 
-def where_lacking(op: str) -> Callable[[Rule], Rule]:
-    """Enter a rule that applies where the target does not have the operator."""
+class Expression(NamedTuple):
+    """A way to write ``op`` by operators of ``needs``; ``rule`` gives None where it is none."""
 
-    def register(rule: Rule) -> Rule:
-        @wraps(rule)
-        def apply(g: Any, *operands: Any, **attrs: Any) -> Any:
-            return None if op in g.target.supports else rule(g, *operands, **attrs)
+    op: str
+    needs: frozenset[str]
+    rule: Callable[..., Any]
 
-        legalizations(op)(apply)
+
+EXPRESSIONS: list[Expression] = []  # in the order in which they are tried
+
+
+def express(op: str, needs: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter a way to write an operator."""
+
+    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        EXPRESSIONS.append(Expression(op, frozenset(needs.split()), rule))
         return rule
 
     return register
 
 
-@where_lacking("BatchNormalization")
+def express_lacking(supported: Collection[str]) -> RuleTable:
+    """Rules for the operators that a backend lacks and that others express."""
+    available, table = set(supported), legalization_table("ir → backend")
+    while True:
+        ways: dict[str, list[Callable[[Any, Call], Any]]] = {}
+        for op, needs, rule in EXPRESSIONS:
+            if op not in available and needs <= available:
+                ways.setdefault(op, []).append(by(rule))
+        if not ways:
+            return table
+        rules = {op: Rule.of(partial(_take_first, op, found)) for op, found in ways.items()}
+        table = table.merge(rules)
+        available |= ways.keys()
+
+
+def _take_first(op: str, ways: Any, g: Any, *inputs: Any, outputs: int = 1, **attrs: Any) -> Any:
+    """What the first way that applies makes of an operator."""
+    call = Call(op, inputs, attrs, outputs, (), g)
+    results = (way(g, call) for way in ways)
+    return next((result for result in results if result is not None), None)
+
+
+@express("BatchNormalization", "Mul Add")
 def split_batch_norm(g, x, *parameters, epsilon, training_mode):
     """A product and a sum."""
     require(not training_mode, "training_mode=1: export the model for inference")
     return normalization.scale_channels(g, x, parameters, epsilon)
 
 
-@where_lacking("Gemm")
+@express("Gemm", "MatMul")
 def split_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
     """A product and a sum; a constant operand is transposed and scaled once."""
     a = g.Transpose(a, perm=(1, 0)) if transA else a
@@ -49,7 +86,13 @@ def split_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
     return product if c is None else g.Add(product, c if beta == 1 else g.Mul(c, beta))
 
 
-@where_lacking("Flatten")
+@express("MatMul", "Gemm")
+def multiply_matrices(g, a, b):
+    """A product of two matrices."""
+    return g.Gemm(a, b) if a.rank == b.rank == 2 else None
+
+
+@express("Flatten", "Reshape")
 def reshape_flat(g, x, *, axis):
     """A Reshape; one of the two sizes may be dynamic, and both where the first axis is kept."""
     if axis == 1:
@@ -60,7 +103,7 @@ def reshape_flat(g, x, *, axis):
     return g.Reshape(x, known)
 
 
-@where_lacking("Squeeze")
+@express("Squeeze", "Reshape")
 def reshape_squeezed(g, x, axes=None):
     """A Reshape of static sizes."""
     sizes = x.static_shape
@@ -69,7 +112,7 @@ def reshape_squeezed(g, x, axes=None):
     return g.Reshape(x, [d for a, d in enumerate(sizes) if a not in dropped])
 
 
-@where_lacking("Unsqueeze")
+@express("Unsqueeze", "Reshape")
 def reshape_unsqueezed(g, x, axes):
     """A Reshape of static sizes."""
     sizes, rank = list(x.static_shape), x.rank + axes.array().size
@@ -78,24 +121,93 @@ def reshape_unsqueezed(g, x, axes):
     return g.Reshape(x, sizes)
 
 
-where_lacking("GlobalAveragePool")(reduction.global_average)
-where_lacking("GlobalMaxPool")(reduction.global_max)
+@express("Split", "Slice")
+def slice_parts(g, x, split=None, *, axis, num_outputs=None, outputs=1):
+    """The parts one by one."""
+    if split is None:
+        n = x.ranked_shape[axis]
+        require(isinstance(n, int), "parts of a dynamic size: give numbers (--static, --input)")
+        part = -(-n // (num_outputs or outputs))
+        ends = [min(n, part * (i + 1)) for i in range(outputs)]
+    else:
+        require(split.tensor is not None, "computed sizes of parts: give static sizes (--static)")
+        ends = np.cumsum(split.ints()).tolist()
+    pairs = zip([0, *ends[:-1]], ends, strict=True)
+    parts = tuple(g.Slice(x, [start], [end], [axis], [1]) for start, end in pairs)
+    return parts if outputs > 1 else parts[0]
 
 
-@where_lacking("Reciprocal")
+@express("Gather", "Slice Reshape")
+def slice_element(g, x, indices, *, axis):
+    """One element of an axis, at a constant place."""
+    if indices.tensor is None or indices.tensor.size != 1 or not x.is_static:
+        return None
+    at, sizes = int(indices.array().item()) % x.static_shape[axis], list(x.static_shape)
+    sizes[axis : axis + 1] = indices.static_shape
+    return g.Reshape(g.Slice(x, [at], [at + 1], [axis], [1]), sizes)
+
+
+@express("GlobalAveragePool", "ReduceMean")
+def mean_of_image(g, x):
+    return reduction.global_average(g, x)
+
+
+@express("ReduceMean", "GlobalAveragePool Reshape")
+def pool_mean(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    """A mean over all axes behind the channels."""
+    is_image = axes is not None and axes.tensor is not None and x.rank > 2
+    if not is_image or sorted(a % x.rank for a in axes.ints()) != list(range(2, x.rank)):
+        return None
+    pooled = g.GlobalAveragePool(x)
+    return pooled if keepdims else g.Reshape(pooled, [0, 0])
+
+
+express("GlobalMaxPool", "ReduceMax")(reduction.global_max)
+
+
+def divide_by(g, x, y: Value, inverse):
+    """A quotient by a factor and what it leaves: 41 times 1/41 is less than 1 in float32."""
+    quotient = g.Mul(x, inverse)
+    return g.Add(quotient, g.Mul(g.Sub(x, g.Mul(quotient, y)), inverse))
+
+
+@express("Sub", "Add Mul")
+def add_negative(g, x, y):
+    """A sum with the negative."""
+    require(x.type.kind == "f", "Sub of integers")
+    return g.Add(x, g.Mul(y, -1.0))
+
+
+@express("Div", "Mul Add")
+def multiply_by_constant(g, x, y):
+    """A product with the reciprocal of a constant, and a correction where that is rounded."""
+    if x.type.kind != "f" or y.tensor is None or not np.all(y.array()):
+        return None
+    divisor = y.array().astype(np.float64)
+    inverse = g.const((1 / divisor).astype(x.type.numpy), x.type)
+    is_exact = bool((np.frexp(divisor)[0] == 0.5).all())
+    return g.Mul(x, inverse) if is_exact else divide_by(g, x, y, inverse)
+
+
+@express("Div", "Mul Add Reciprocal")
+def multiply_by_reciprocal(g, x, y):
+    return divide_by(g, x, y, g.Reciprocal(y)) if x.type.kind == "f" else None
+
+
+@express("Reciprocal", "Div")
 def divide_one(g, x):
     """1 divided by it."""
     return g.Div(1.0, x)
 
 
-@where_lacking("Neg")
+@express("Neg", "Mul")
 def multiply_by_minus_one(g, x):
     """A product with -1, which changes the sign of every float, those of zeros too."""
     require(x.type.kind == "f", "Neg of integers")
     return g.Mul(x, -1.0)
 
 
-@where_lacking("Sum")
+@express("Sum", "Add")
 def add_one_by_one(g, first, *others):
     """Sums of two."""
     for other in others:
@@ -103,43 +215,142 @@ def add_one_by_one(g, first, *others):
     return first
 
 
-@where_lacking("HardSigmoid")
+express("Mean", "Sum Div")(elementwise.mean)
+
+
+@express("Relu", "Max")
+def larger_than_zero(g, x):
+    """The larger of an element and 0."""
+    return g.Max(x, g.const(0, x.type))
+
+
+@express("Relu", "Clip")
+def clip_at_zero(g, x):
+    """What is 0 at least."""
+    return g.Clip(x, g.const(0, x.type))
+
+
+@express("Max", "Relu")
+def cut_at_zero(g, *operands):
+    """The larger of an element and 0."""
+    zeros = [v.tensor is not None and not v.array().any() for v in operands]
+    is_plain = len(operands) == 2 and any(zeros) and operands[zeros.index(True)].tensor.size == 1
+    return g.Relu(operands[zeros.index(False)]) if is_plain and not all(zeros) else None
+
+
+@express("Clip", "Max Min")
+def cut_at_bounds(g, x, low=None, high=None):
+    """The larger of an element and a bound, and the smaller."""
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@express("HardSigmoid", "Mul Add Clip")
 def clip_line(g, x, *, alpha, beta):
     """A line between 0 and 1."""
-    return g.Max(g.Min(g.Add(g.Mul(x, alpha), beta), 1.0), 0.0)
+    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
 
 
-where_lacking("LogSoftmax")(normalization.log_softmax)
-where_lacking("Mean")(elementwise.mean)
-where_lacking("Selu")(elementwise.selu)
-where_lacking("Softplus")(elementwise.stable_softplus)
-where_lacking("SpaceToDepth")(indexing.space_to_depth)
-for _op in reduction.COMPOSED:
-    where_lacking(_op)(partial(reduction.compose_reduction, _op))
+express("LogSoftmax", "Sub ReduceMax Log ReduceSum Exp")(normalization.log_softmax)
+express("Selu", "Elu Mul")(elementwise.selu)
+express("Softplus", "Relu Log Exp Neg Abs Add")(elementwise.stable_softplus)
+express("SpaceToDepth", "Reshape Transpose")(indexing.space_to_depth)
+for _op, (_before, _reduction, _after) in reduction.COMPOSED.items():
+    _parts = ("Mul" if _before == reduction.SQUARE else _before or "", _reduction, _after or "")
+    express(_op, " ".join(_parts))(partial(reduction.compose_reduction, _op))
 
 
-@where_lacking("Abs")
+@express("Softmax", "Sub ReduceMax ReduceSum Exp Div")
+def share_of_powers(g, x, *, axis):
+    """The largest element is subtracted, so that no exponential overflows."""
+    powers = g.Exp(g.Sub(x, g.ReduceMax(x, [axis], keepdims=1)))
+    return g.Div(powers, g.ReduceSum(powers, [axis], keepdims=1))
+
+
+@express("Sigmoid", "Mul Add Tanh")
+def shift_tanh(g, x):
+    """Half of the hyperbolic tangent of a half, and a half."""
+    return g.Add(g.Mul(g.Tanh(g.Mul(x, 0.5)), 0.5), 0.5)
+
+
+@express("LeakyRelu", "Relu Mul Sub Neg")
+def slope_of_negatives(g, x, *, alpha):
+    """The parts above and below 0."""
+    return g.Sub(g.Relu(x), g.Mul(g.Relu(g.Neg(x)), alpha))
+
+
+@express("PRelu", "Relu Mul Sub Neg")
+def slopes_of_negatives(g, x, slope):
+    """The same by element."""
+    return g.Sub(g.Relu(x), g.Mul(g.Relu(g.Neg(x)), slope))
+
+
+@express("Pow", "Mul")
+def multiply_factors(g, x, y):
+    """Integer powers as products."""
+    if y.tensor is None or y.tensor.size != 1 or x.type.kind != "f":
+        return None
+    exponent = float(y.array().item())
+    if not exponent.is_integer() or not 0 < exponent <= MOST_FACTORS:
+        return None
+    power = x
+    for _ in range(int(exponent) - 1):
+        power = g.Mul(power, x)
+    return power if exponent > 1 else g.Identity(x)
+
+
+@express("Pow", "Sqrt")
+def take_root(g, x, y):
+    """The power of a half."""
+    is_half = y.tensor is not None and y.tensor.size == 1 and y.array().item() == 0.5
+    return g.Sqrt(x) if is_half and y.rank <= x.rank else None
+
+
+@express("Erf", "Mul Add Sub Exp Abs Reciprocal Sign")
+def approximate_erf(g, x):
+    """A polynomial times an exponential, with an error of 1.5e-7."""
+    if x.type is not DType.FLOAT32:
+        return None
+    size = g.Abs(x)
+    t = g.Reciprocal(g.Add(g.Mul(size, ERF_SLOPE), 1.0))
+    total = g.Mul(t, ERF[-1])
+    for factor in ERF[-2::-1]:
+        total = g.Mul(g.Add(total, factor), t)
+    powers = g.Exp(g.Mul(g.Mul(size, size), -1.0))
+    return g.Mul(g.Sign(x), g.Sub(1.0, g.Mul(total, powers)))
+
+
+@express("Abs", "Max Neg")
 def larger_of_both_signs(g, x):
     """The larger of an element and its negative."""
     require(x.type.kind == "f", "Abs of integers")
     return g.Max(x, g.Neg(x))
 
 
-@where_lacking("Min")
+@express("Abs", "Relu Neg Add")
+def add_both_signs(g, x):
+    """The sum of the parts above and below 0."""
+    return g.Add(g.Relu(x), g.Relu(g.Neg(x))) if x.type.kind == "f" else None
+
+
+@express("Min", "Max Neg")
 def negate_largest(g, *operands):
     """The largest of the negatives."""
     require(operands[0].type.kind == "f", "Min of integers")
     return g.Neg(g.Max(*map(g.Neg, operands)))
 
 
-@where_lacking("ReduceMin")
+@express("ReduceMin", "ReduceMax Neg")
 def reduce_negatives(g, x, axes=None, **form):
     """The largest of the negatives."""
     require(x.type.kind == "f", "ReduceMin of integers")
     return g.Neg(g.ReduceMax(g.Neg(x), axes, **form))
 
 
-@where_lacking("Softsign")
+@express("Softsign", "Div Add Abs")
 def divide_by_size(g, x):
     """A quotient."""
     return g.Div(x, g.Add(g.Abs(x), 1.0))
+
+
+express("Dropout", "")(normalization.drop_nothing)

@@ -8,8 +8,8 @@ from typing import Any
 
 from serde.errors import Problem, Unconvertible
 from serde.io.command_files import active_files, within_command
-from serde.ir.graph import Graph, Node, Value
-from serde.ir.values_read import captured_values, values_read
+from serde.ir.graph import Graph, Node
+from serde.ir.values_read import captured_values
 from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
 from serde.legalize.target import Target
 from serde.pipeline import load
@@ -19,11 +19,13 @@ from serde.plugins.option_checks import check_options
 from serde.plugins.options import PartitionOptions, list_options
 from serde.spec.verify import check
 
-from .costs import count_bytes, count_multiply_adds
+from .costs import count_multiply_adds
 from .description import Backend, get_backend
 from .judge import BackendReport, Verdict, judge_nodes, name_of, summarize
+from .missing import find_missing
+from .numbered import Numbered
 from .parts import ACCELERATOR, CONTROL, REMAINDER, Part, Partitioned
-from .stages import Dataflow, assign_stages, connected_groups
+from .stages import assign_stages, connected_groups
 from .subgraph import extract_subgraph
 
 INSIDE = frozenset({"If", "Loop"})  # operators that the hybrid runner can run part by part
@@ -73,13 +75,15 @@ def check_backend(
     """
     spec = get_backend(backend)
     graph = prepare_graph(source, format=format, **options)
-    verdicts = list(_judge_all(graph, spec.target))
-    return summarize(graph.name, spec.name, verdicts)
+    verdicts = dict(_judge_all(graph, spec.target))
+    report = summarize(graph.name, spec.name, verdicts.values())
+    report.parts, report.missing = find_missing(graph, verdicts)
+    return report
 
 
-def _judge_all(graph: Graph, target: Target) -> Iterator[Verdict]:
+def _judge_all(graph: Graph, target: Target) -> Iterator[tuple[Node, Verdict]]:
     for node, verdict in judge_nodes(graph, target).items():
-        yield verdict
+        yield node, verdict
         if not verdict.is_taken:
             for body in node.graphs():
                 yield from _judge_all(body, target)
@@ -104,26 +108,6 @@ def _partition(
         taken = [t and n not in refused for t, n in zip(taken, graph.nodes, strict=True)]
     report = summarize(graph.name, backend.name, verdicts.values())
     return Partitioned(graph, backend, tuple(legal), report)
-
-
-class Numbered:
-    """A graph and the numbers of its nodes and values."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        ids: dict[Value, int] = {}
-
-        def number(value: Value) -> int:
-            return ids.setdefault(value, len(ids))
-
-        for value in graph.inputs:
-            number(value)
-        reads = [list(dict.fromkeys(number(v) for v in values_read(n))) for n in graph.nodes]
-        makes = [[number(v) for v in n.outputs if v.name] for n in graph.nodes]
-        leaving = set(graph.outputs)
-        self.values = list(ids)
-        sizes = [count_bytes(v) for v in self.values]
-        self.flow = Dataflow(reads, makes, sizes, [v in leaving for v in self.values])
 
 
 def _choose_stages(
@@ -255,7 +239,7 @@ def _legalize_part(
     key = part.graph.nodes, part.graph.outputs
     try:
         if key not in done:
-            done[key] = lower_for(part.graph, backend.target)
+            done[key] = backend.prepare(lower_for(part.graph, backend.target))
         return replace(part, legalized=replace(done[key], name=part.name))
     except Unconvertible as error:
         nodes = list(_nodes_of(part.graph, error.problems)) or part.graph.nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats
 from serde.verification.given_arrays import read_npz
 
+from .checks import check_finite, check_values
 from .manifest import KINDS, NAME, Manifest, PartInfo, read_manifest
 
 Array = np.ndarray[Any, Any]
@@ -32,13 +34,16 @@ class Hybrid:
     ``runtimes`` has a runtime for ``accelerator``, for ``remainder``, or for a part by name: the
     name of one that a format declares, or a function of the path of a part's file. What it returns
     is called with arrays by name, and returns the outputs in order or by name. Parts of no runtime
-    run in that of their format.
+    run in that of their format. ``finite`` refuses results with infinities or NaN. ``seconds`` is
+    how long each part ran, in all runs together.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], runtimes: Mapping[str, Any] | None = None
+        self, folder: str | os.PathLike[str], runtimes: Mapping[str, Any] | None = None,
+        finite: bool = False,
     ) -> None:  # fmt: skip
-        self.folder = Path(folder)
+        self.folder, self.finite = Path(folder), finite
+        self.seconds: dict[str, float] = {}
         self.manifest = read_manifest(self.folder)
         self.runtimes = dict(runtimes or {})
         known = {*ROLES, *(p.name for p in self.manifest.all_parts())}
@@ -67,7 +72,13 @@ class Hybrid:
             left[value.name] = left.get(value.name, 0) + 1
         kept = {v.name for v in manifest.outputs}
         for part in manifest.parts:
+            start = time.perf_counter()
             results = self.load_parts[part.name](values)
+            duration = time.perf_counter() - start
+            self.seconds[part.name] = self.seconds.get(part.name, 0.0) + duration
+            if self.finite:
+                named = zip((v.name for v in part.outputs), map(_to_array, results), strict=True)
+                check_finite(f"part {part.name!r}", dict(named))
             values.update(zip((v.name for v in part.outputs), results, strict=True))
             for value in part.inputs:  # what no one reads any more is given back
                 left[value.name] -= 1
@@ -162,18 +173,33 @@ def _run_part(part: PartInfo, run: Callable[[Feeds], Any], values: Feeds) -> lis
     feeds = {v.file_name or v.name: values[v.name] for v in part.inputs}
     if run_values is None:
         feeds = {name: _to_array(value) for name, value in feeds.items()}
+        check_values(part, part.inputs, list(feeds.values()))
     try:
-        results = take(feeds)
+        results = _order_results(part, take(feeds))
     except SerdeError as error:
         raise SerdeError(f"part {part.name!r}: {error}") from error
+    except Exception as error:  # whatever a vendor's function raises
+        reason = f"{type(error).__name__}: {error}"
+        raise SerdeError(f"part {part.name!r}: its runtime failed with {reason}") from error
+    if run_values is None:
+        check_values(part, part.outputs, [_to_array(v) for v in results])
+    return results
+
+
+def _order_results(part: PartInfo, results: Any) -> list[Any]:
+    """What a runtime gives, in the order of the part's outputs."""
     if isinstance(results, Mapping):
         absent = [v.name for v in part.outputs if v.name not in results]
         if absent:
-            raise SerdeError(f"part {part.name!r}: its runtime gives no {absent[0]!r}")
+            names = ", ".join(map(repr, results)) or "nothing"
+            raise SerdeError(f"its runtime gives no {absent[0]!r}; it gives {names}")
         return [results[v.name] for v in part.outputs]
+    if not isinstance(results, (list, tuple)):
+        kind = type(results).__name__
+        raise SerdeError(f"its runtime gives a {kind}. Return a list, or arrays by name")
     if len(results) != len(part.outputs):
         counts = f"{len(part.outputs)} outputs, and its runtime gives {len(results)}"
-        raise SerdeError(f"part {part.name!r} has {counts}")
+        raise SerdeError(f"it has {counts}")
     return [*results]
 
 
@@ -231,17 +257,29 @@ def run(
 
 @within_command()
 def run_files(
-    model: str, data: str, target: str | None, runtimes: Mapping[str, Any], **options: Any
-) -> dict[str, Any]:
-    """Run a model on the arrays of one ``.npz`` file, which may have others, and write another."""
+    model: str, data: str, target: str | None, runtimes: Mapping[str, Any], finite: bool = False,
+    **options: Any,
+) -> tuple[dict[str, Any], dict[str, float]]:  # fmt: skip
+    """Run a model on the arrays of one ``.npz`` file, which may have others, and write another.
+
+    The outputs, and how long the model or each of its parts ran.
+    """
     runnable, arrays = prepare(model, runtimes, **options), read_npz(data)
-    if isinstance(runnable, RunnableModel):
+    if isinstance(runnable, Hybrid):
+        runnable.finite = finite
+        outputs = runnable(arrays)
+        seconds = runnable.seconds
+    else:
         arrays = runnable.select_inputs(arrays)
-    outputs = dict(runnable(arrays))
+        start = time.perf_counter()
+        outputs = dict(runnable(arrays))
+        seconds = {Path(model).name: time.perf_counter() - start}
+        if finite:
+            check_finite("the model", outputs)
     if target is not None:
         if lists := [n for n, v in outputs.items() if not isinstance(v, np.ndarray)]:
             reason = "is a sequence, which an .npz file cannot hold"
             raise UsageError(f"the output {lists[0]!r} {reason}")
         with Replacing(target) as files, files.open(target) as out:
             write_npz(out, outputs)
-    return outputs
+    return outputs, seconds

@@ -79,6 +79,7 @@ PAGES = {
     "results/array-api.md": Page("array_api:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),
     "results/differential.md": Page("differential.page:page", ("differential",)),
+    "reference/backends.md": Page("backend_forms:page"),
     "reference/onnxruntime.md": Page("runtime_forms:page"),
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import onnx
 
-from serde.backends.description import backend_names, get_backend
+from serde.backends.description import documented_names, get_backend
 from serde.backends.partition import prepare_graph
 from serde.errors import SerdeError
 from serde.ir.graph import Graph, Tensor
@@ -70,7 +70,7 @@ class Partitions(Cell):
         model = Model(graph, feeds)
         if model.failure:
             return {"": {"not run": model.failure}}
-        names = (*backend_names(), *OPSETS)
+        names = (*documented_names(), *OPSETS)
         rows = {name: model.examine(get_backend(name)) for name in names}
         known: dict[Any, Row] = {}
         lists = {f"list {number}": model.examine_list(number, known) for number in range(LISTS)}
@@ -181,7 +181,7 @@ A cell has the backend's parts, and the share of nodes it takes.
 
 def page(rows: Mapping[str, Row]) -> Iterator[str]:
     """The lines of docs/results/partitions.md."""
-    backends = (*backend_names(), *OPSETS)
+    backends = (*documented_names(), *OPSETS)
     named = {c: r for c, r in rows.items() if _is_listed(c)}
     corpus = {c: r for c, r in rows.items() if not _is_listed(c)}
     yield HEADER

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import serde
-from serde.backends.description import backend_names, get_backend
+from serde.backends.description import documented_names, get_backend
 from serde.backends.partition import partition
 from serde.backends.runner import run as run_parts
 
@@ -26,5 +26,5 @@ def split(backend: str, model: Model, folder: Path) -> str | None:
 
 
 PROPERTIES: dict[str, Callable[[Model, Path], str | None]] = {
-    name: partial(split, name) for name in backend_names()
+    name: partial(split, name) for name in documented_names()
 }

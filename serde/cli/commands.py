@@ -38,11 +38,11 @@ ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": 
 LONGEST = 1000  # letters of a command's summary
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
 MODULES = {  # of each command, beside this one
-    "bench": "bench", "check": "check", "compare": "compare", "completion": "completion",
-    "convert": "convert", "formats": "listings", "inspect": "inspection", "join": "editing",
-    "migrate": "migrate", "ops": "listings", "partition": "partition_commands",
-    "repair": "editing", "run": "run", "verify-hash": "inspection", "view": "view",
-    "wrap": "editing",
+    "backend": "partition_commands", "bench": "bench", "check": "check", "compare": "compare",
+    "completion": "completion", "convert": "convert", "formats": "listings",
+    "inspect": "inspection", "join": "editing", "migrate": "migrate", "ops": "listings",
+    "partition": "partition_commands", "repair": "editing", "run": "run",
+    "verify-hash": "inspection", "view": "view", "wrap": "editing",
 }  # fmt: skip
 
 

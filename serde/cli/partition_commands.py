@@ -38,7 +38,8 @@ def check_for_backend(
         rows = [{**asdict(r), "operators": list(r.operators), "reasons": r.reasons}
                 for r in report.rows]  # fmt: skip
         document = {"source": source, "backend": report.backend, "share_of_nodes": shares[0],
-                    "share_of_multiply_adds": shares[1], "operators": rows}  # fmt: skip
+                    "share_of_multiply_adds": shares[1], "operators": rows, "parts": report.parts,
+                    "missing": [m._asdict() for m in report.missing]}  # fmt: skip
         print_lines(json.dumps(document, indent=2))
         return
     print_line(
@@ -55,6 +56,9 @@ def check_for_backend(
         for reason, names in row.reasons.items():
             few = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
             print_line(f"    not taken ×{len(names)} ({few}): {reason}")
+    if report.missing:
+        steps = [f"with {m.op} (×{m.count}) {m.parts}" for m in report.missing]
+        print_line(f"{report.parts} parts at least; {', and '.join(steps)}")
 
 
 @click.command(cls=DocumentedCommand)
@@ -120,3 +124,29 @@ def parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
             raise click.BadParameter(f"{pair!r} is not ROLE=NAME")
         runtimes[role] = name
     return runtimes
+
+
+@click.group()
+def backend() -> None:
+    """Descriptions of backends: TOML files."""
+
+
+@backend.command(cls=DocumentedCommand)
+@click.argument("file", metavar="FILE")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+@click.pass_context
+def check(context: click.Context, /, file: str, debug: bool) -> None:
+    """Tell what is wrong in a description, line by line, or what it says."""
+    from pathlib import Path
+
+    from serde.backends.description import check_description
+
+    description, problems = check_description(Path(file))
+    for reason, place in problems:
+        print_line(f"{file}{place and f', {place}'}: {reason}")
+    if description is None:
+        context.exit(FAILED)
+    target = description.target
+    others = sorted(target.rewrites.rules.keys() - (target.supports or {}).keys())
+    print_line(f"{file}: {target.name} has {len(target.supports or ())} operators of opset "
+               f"{target.opset}; as such are written: {', '.join(others) or 'none'}")  # fmt: skip

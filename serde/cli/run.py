@@ -28,10 +28,12 @@ from serde.plugins import format_names
 @add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
             help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
             details="Those of their formats if left out.")  # fmt: skip
+@add_option("--finite", is_flag=True, help="Refuse results with infinities or NaN, part by part.")
+@add_option("--times", is_flag=True, help="Print how long the model, or each part, ran.")
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 def run(
-    model: str, data: str, target: str | None, runtimes: tuple[str, ...], debug: bool,
-    **options: Any,
+    model: str, data: str, target: str | None, runtimes: tuple[str, ...], finite: bool, times: bool,
+    debug: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Run MODEL in the framework of its format, or a partitioned one in its runtimes."""
     from serde.backends.runner import run_files
@@ -40,9 +42,12 @@ def run(
         if not target.endswith(".npz"):
             raise UsageError(f"the outputs are an .npz file, and not {target!r}")
         claim_output(target)
-    outputs = run_files(model, data, target, parse_runtimes(runtimes), **give(**options))
+    named = parse_runtimes(runtimes)
+    outputs, seconds = run_files(model, data, target, named, finite, **give(**options))
     for name, array in outputs.items():
         if isinstance(array, list):
             print_line(f"  {name}: a sequence of {len(array)}")
         else:
             print_line(f"  {name}: {array.dtype} {list(array.shape)}")
+    for name, duration in seconds.items() if times else ():
+        print_line(f"  {name}: {1000 * duration:.1f} ms")

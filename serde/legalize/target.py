@@ -34,7 +34,8 @@ class Target:
     takes all. None: every operator the standard has at ``opset``. ``lacks`` lists by operator the
     forms that it lacks, ``lacks_results`` those that may not compute an output of the model.
     ``legalizations`` are rules of whole operators, which apply to what is of none of these forms.
-    ``title`` is what messages call it, its name unless given. ``decomposed``
+    ``title`` is what messages call it, its name unless given; ``source`` says how it is known:
+    ``measured`` or ``documented``. ``decomposed``
     are operators to avoid though the opset has them. ``emulated`` are element types stored in wider
     ones, beside those that are younger than ``opset``; with ``emulates_inputs`` the model's inputs
     of such types too. Without ``control_flow`` there are no loops of a dynamic trip count, without
@@ -61,6 +62,7 @@ class Target:
     domains: frozenset[str] = frozenset()
     opsets: range | None = None
     title: str = ""
+    source: str = "documented"
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property

@@ -148,7 +148,7 @@ RUNTIMES = [
     ({"acelerator": "onnxruntime"}, "no part is called 'acelerator'; did you mean accelerator?"),
     ({"remainder": "onxruntime"}, "no runtime is called 'onxruntime'; did you mean onnxruntime?"),
     ({"remainder": "mxnet"}, "part 'remainder_0' is a file of onnx, which mxnet does not run"),
-    ({"remainder": lambda path: lambda feeds: []}, "part 'remainder_0' has 1 outputs, and its runtime gives 0"),
+    ({"remainder": lambda path: lambda feeds: []}, "part 'remainder_0': it has 1 outputs, and its runtime gives 0"),
     ({"remainder": lambda path: lambda feeds: {}}, "part 'remainder_0': its runtime gives no 'b'"),
 ]  # fmt: skip
 

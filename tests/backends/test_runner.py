@@ -40,7 +40,8 @@ def test_options_of_the_other_kind_are_refused(file, tmp_path):
 
 def test_files_of_arrays(file, tmp_path):
     np.savez(tmp_path / "in.npz", x=X)
-    outputs = run_files(str(file), str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), {})
+    outputs, seconds = run_files(str(file), str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), {})
+    assert seconds.keys() == {"m.onnx"}
     with np.load(tmp_path / "out.npz") as written:
         np.testing.assert_array_equal(written["y"], outputs["y"])
 
@@ -48,7 +49,7 @@ def test_files_of_arrays(file, tmp_path):
 @pytest.mark.parametrize("names", [["x", "labels"], ["images"]])
 def test_files_may_have_other_arrays_or_one_of_another_name(file, tmp_path, names):
     np.savez(tmp_path / "in.npz", **dict.fromkeys(names, X))
-    outputs = run_files(str(file), str(tmp_path / "in.npz"), None, {})
+    outputs, _ = run_files(str(file), str(tmp_path / "in.npz"), None, {})
     np.testing.assert_allclose(outputs["y"], np.tanh(np.maximum(X, 0)), rtol=1e-5)
 
 
@@ -60,4 +61,4 @@ def test_sequences_are_no_arrays(tmp_path):
     with pytest.raises(serde.UsageError, match="'s' is a sequence"):
         run_files(*arguments, str(tmp_path / "out.npz"), {})
     assert not (tmp_path / "out.npz").exists()
-    assert len(run_files(*arguments, None, {})["s"]) == 2
+    assert len(run_files(*arguments, None, {})[0]["s"]) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -39,6 +41,23 @@ def test_values_inside(workplace):
     assert result.output == "  t: float32 [2, 3]\n"
     with np.load("out.npz") as arrays:
         np.testing.assert_array_equal(arrays["t"], X)
+
+
+def test_times_and_infinities_of_a_model_and_of_its_parts(workplace):
+    done = CliRunner().invoke(
+        main, ["partition", "m.onnx", "-o", "parts", "--backend", "onnxruntime"]
+    )
+    assert done.exit_code == 0, done.output
+    for model, what in (("m.onnx", "m.onnx"), ("parts", "accelerator_0")):
+        lines = run(model, "--data", "in.npz", "--finite", "--times").output.splitlines()
+        assert lines[0] == "  file: float32 [2, 3]"
+        assert re.fullmatch(rf"  {what}: \d+\.\d ms", lines[1])
+    np.savez("in.npz", x=np.full_like(X, np.inf))
+    for model, what in (("m.onnx", "the model"), ("parts", "part 'accelerator_0'")):
+        assert run(model, "--data", "in.npz").exit_code == 0
+        result = run(model, "--data", "in.npz", "--finite", "-o", "out.npz")
+        assert result.exit_code == 1 and f"{what}: 6 of the 6 elements" in result.output
+    assert not (workplace / "out.npz").exists()
 
 
 @pytest.mark.parametrize(

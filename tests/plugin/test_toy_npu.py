@@ -200,7 +200,10 @@ NO = {
     "all at once": (
         "g (float[1,2,9,9] x) => (float[1,2,9,9] z) "
         "{ y = MaxPool<kernel_shape=[2,2], pads=[0,0,1,1]>(x) z = Sin(y) }",
-        ["MaxPool ×1 ('y'): toy-npu has no MaxPool with asymmetric pads", "Sin ×1 ('z'): toy-npu has no Sin"],
+        [
+            "MaxPool ×1 ('y'): toy-npu has no MaxPool with asymmetric pads",
+            "Sin ×1 ('z'): toy-npu has no Sin",
+        ],
     ),
     "dynamic shapes": (
         "g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }",

@@ -54,6 +54,7 @@ LACKS = {
 OF_ANY = [UNMEASURED._replace(has=find_type), NO_ELEMENTS, BEYOND_INT32]
 MNN = Target(
     name="mnn",
+    source="measured",
     opset=OPSET,
     opsets=range(13, 18),
     supports=SUPPORTS,

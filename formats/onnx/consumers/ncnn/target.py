@@ -111,6 +111,7 @@ SCALAR = Form("a result without axes", lambda call: any(v.shape == () for v in c
               advice="Reshape the output to one axis")  # fmt: skip
 NCNN = Target(
     name="ncnn",
+    source="measured",
     opset=OPSET,
     opsets=range(13, 18),
     supports=SUPPORTS,

@@ -41,6 +41,7 @@ REFUSED = {
 }
 ONNX2TORCH = Target(
     name="onnx2torch",
+    source="measured",
     opset=OPSET,
     opsets=range(13, 18),
     supports=SUPPORTS,

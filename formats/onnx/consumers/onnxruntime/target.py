@@ -19,6 +19,7 @@ OPSET = 21  # the opset of the table
 SUPPORTS = without_types(SUPPORTED, ["Pad"], frozenset({DType.BFLOAT16}))
 ONNXRUNTIME = Target(
     name="onnxruntime",
+    source="measured",
     opset=OPSET,
     opsets=range(16, 22),
     supports=SUPPORTS,

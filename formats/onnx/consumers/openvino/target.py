@@ -125,6 +125,7 @@ INFINITE = Form("a result of float64, which it computes in float32", may_be_infi
                 advice="Use float32")  # fmt: skip
 OPENVINO = Target(
     name="openvino",
+    source="measured",
     opset=OPSET,
     opsets=range(13, 23),
     supports=SUPPORTS,

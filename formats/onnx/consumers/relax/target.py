@@ -139,6 +139,7 @@ def _illegal_broadcast(node: Node) -> str | None:
 
 RELAX = Relax(
     name="relax",
+    source="measured",
     title=IMPORTER,
     opset=OPSET,
     supports=SUPPORTED,

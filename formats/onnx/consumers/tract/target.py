@@ -212,6 +212,7 @@ REFUSED: Lacks = {
 OF_ARITHMETIC = dict.fromkeys(ARITHMETIC, (BEYOND_INT32, BROADCAST_COUNT))
 TRACT = Target(
     name="tract",
+    source="measured",
     opset=OPSET,
     opsets=range(13, 23),
     supports=SUPPORTS,
