@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serde.decompositions import elementwise, indexing, normalization, reduction
+from serde import decompositions as families
+from serde.decompositions import elementwise, normalization, reduction
+from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms.form import Call, by
 from serde.legalize.target import legalization_table
+from serde.rewrite.families import import_families
 from serde.rewrite.rules import Rule, RuleTable
 
 MOST_FACTORS = 16  # of a power that is written factor by factor
@@ -215,9 +218,6 @@ def add_one_by_one(g, first, *others):
     return first
 
 
-express("Mean", "Sum Div")(elementwise.mean)
-
-
 @express("Relu", "Max")
 def larger_than_zero(g, x):
     """The larger of an element and 0."""
@@ -252,12 +252,17 @@ def clip_line(g, x, *, alpha, beta):
 
 
 express("LogSoftmax", "Sub ReduceMax Log ReduceSum Exp")(normalization.log_softmax)
-express("Selu", "Elu Mul")(elementwise.selu)
 express("Softplus", "Relu Log Exp Neg Abs Add")(elementwise.stable_softplus)
-express("SpaceToDepth", "Reshape Transpose")(indexing.space_to_depth)
-for _op, (_before, _reduction, _after) in reduction.COMPOSED.items():
-    _parts = ("Mul" if _before == reduction.SQUARE else _before or "", _reduction, _after or "")
-    express(_op, " ".join(_parts))(partial(reduction.compose_reduction, _op))
+# Decompositions that all targets share, and what they are made of.
+SHARED = {
+    "DepthToSpace": "Reshape Transpose", "LRN": "Mul Pad Slice Sum Add Pow Div",
+    "Mean": "Sum Div", "ReduceL1": "Abs ReduceSum", "ReduceL2": "Mul ReduceSum Sqrt",
+    "ReduceLogSum": "ReduceSum Log", "ReduceSumSquare": "Mul ReduceSum", "Selu": "Elu Mul",
+    "SpaceToDepth": "Reshape Transpose",
+}  # fmt: skip
+import_families(families.__name__, families.__path__)
+for _op, _needs in SHARED.items():
+    express(_op, _needs)(decompositions.rules[_op].function)
 
 
 @express("Softmax", "Sub ReduceMax ReduceSum Exp Div")

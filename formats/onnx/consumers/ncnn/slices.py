@@ -18,8 +18,10 @@ MOST_PARTS = 64  # of a tensor that are cut out one by one
 
 def legalize_slices(legalize: RuleTable) -> None:
     """Add the rules of this module."""
-    for rule in (concat, gather, slice_, split):
-        legalize(rule.__name__.strip("_").capitalize())(rule)
+    legalize("Concat")(concat)
+    legalize("Gather")(gather)
+    legalize("Slice")(slice_)
+    legalize("Split")(split)
 
 
 def concat(g, *operands, axis: int):
