@@ -19,7 +19,7 @@ from serde.decompositions import elementwise, normalization, reduction
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
-from serde.legalize.forms.form import Call, by
+from serde.legalize.forms.form import CONSTANT, STATIC, Call, by
 from serde.legalize.target import legalization_table
 from serde.rewrite.families import import_families
 from serde.rewrite.rules import Rule, RuleTable
@@ -129,11 +129,11 @@ def slice_parts(g, x, split=None, *, axis, num_outputs=None, outputs=1):
     """The parts one by one."""
     if split is None:
         n = x.ranked_shape[axis]
-        require(isinstance(n, int), "parts of a dynamic size: give numbers (--static, --input)")
+        require(isinstance(n, int), f"parts of a dynamic size. {STATIC}")
         part = -(-n // (num_outputs or outputs))
         ends = [min(n, part * (i + 1)) for i in range(outputs)]
     else:
-        require(split.tensor is not None, "computed sizes of parts: give static sizes (--static)")
+        require(split.tensor is not None, f"computed sizes of parts. {CONSTANT}")
         ends = np.cumsum(split.ints()).tolist()
     pairs = zip([0, *ends[:-1]], ends, strict=True)
     parts = tuple(g.Slice(x, [start], [end], [axis], [1]) for start, end in pairs)

@@ -61,4 +61,7 @@ def test_steps_of_a_size_are_refused(tmp_path):
         "y = Cast<to = 1>(r)"
     )
     (reason,) = refusals(ODD, body, "tract", tmp_path)
-    assert reason == "tract has no Range in steps of a size by name (static=, inputs=)"
+    assert (
+        reason
+        == "tract has no Range with steps of a size by name. Give numbers (static=, inputs=)"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.ir.graph import Value
+from serde.legalize.forms.form import STATIC
 from serde.version_converter.adapters.common import size
 
 EVERY, FIRST, RESULTS, NONE = slice(None), slice(1), slice(1, None), slice(0)
@@ -33,7 +34,7 @@ def count_rows_from_front(g, x: Value, indices: Value):
     if is_from_front(g, indices):
         return indices
     depth = indices.ranked_shape[-1]
-    require(isinstance(depth, int), "indices of a dynamic number of axes")
+    require(isinstance(depth, int), f"indices of a dynamic number of axes. {STATIC}")
     dims = g.cast_like(g.Shape(x, start=0, end=depth), indices)
     return g.Where(g.Less(indices, 0), g.Add(indices, dims), indices)
 

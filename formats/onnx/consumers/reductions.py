@@ -8,6 +8,7 @@ from serde.decompositions import reduction
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.legalize.forms.form import CONSTANT
 from serde.version_converter.adapters.reduction import reduce_nothing
 
 from .powers import MOST_FACTORS
@@ -15,7 +16,9 @@ from .powers import MOST_FACTORS
 
 def read_axes(who: str, x: Value, axes: Value | None) -> tuple[Ints, list[int]]:
     """The axes as they are listed, and those that are reduced unless no axes mean none."""
-    require(axes is None or axes.tensor is not None, f"{who} takes constant 'axes' only")
+    require(
+        axes is None or axes.tensor is not None, f"{who} takes constant 'axes' only. {CONSTANT}"
+    )
     listed = axes.ints() if axes is not None else ()
     every = sorted(a % x.rank for a in listed) if listed else list(range(x.rank))
     return tuple(listed), every

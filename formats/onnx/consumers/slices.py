@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.legalize.forms.form import STATIC
 
 
 def read_cuts(x: Value, starts, ends, axes=None, steps=None) -> list[tuple[int, slice]] | None:
@@ -27,7 +28,7 @@ def cut_axis(g, x: Value, axis: int, cut: slice, who: str):
     """What is cut out of an axis, with bounds within it, or by index where it counts back."""
     n = x.ranked_shape[axis]
     if not isinstance(n, int):
-        require(cut.step > 0, f"{who} counts back along axes whose size has a number")
+        require(cut.step > 0, f"{who} counts back along axes whose size has a number. {STATIC}")
         return g.Slice(x, [cut.start], [cut.stop], [axis], [cut.step])
     kept = places_of(cut, n)
     if cut.step < 0:

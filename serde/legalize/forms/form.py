@@ -227,7 +227,7 @@ def require_ranks(
 
 
 def require_sizes(
-    name: str, axes: Iterable[int] | slice | Callable[[Call], Iterable[int]] = slice(None),
+    name: str, axes: Sequence[int] | slice | Callable[[Call], Iterable[int]] = slice(None),
     operator: schema.Operator | None = None,
 ) -> list[Form]:  # fmt: skip
     """Operands of which some axes have no number for a size."""
@@ -242,8 +242,9 @@ def require_sizes(
                 return f"{v.name!r} has the shape {show_shape(v.shape)}"
         return False
 
-    what = f"{name!r} of sizes by name" + ("" if axes == slice(None) else " along these axes")
-    return [Form(what, has, advice=STATIC)]
+    listed = " and ".join(map(str, axes)) if isinstance(axes, Sequence) else ""
+    where = f" along axis {listed}" if listed else ""
+    return [Form(f"{name!r} of sizes by name{where}", has, advice=STATIC)]
 
 
 def require_static() -> list[Form]:

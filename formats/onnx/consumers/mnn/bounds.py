@@ -7,6 +7,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType
+from serde.legalize.forms.form import CONSTANT
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.padding import expand_pads
@@ -32,7 +33,7 @@ def crop_computed_pads(g, x, pads, fill, axes, mode: str):
     if not is_open(pads):
         return None
     over = axes if axes is not None else g.const(list(range(x.rank)), DType.INT64)
-    require(over.tensor is not None, "MNN takes constant axes of Pad")
+    require(over.tensor is not None, f"MNN takes constant axes of Pad. {CONSTANT}")
     half = over.static_shape[0]
     added, cropped = g.Max(pads, 0), g.Max(g.Neg(pads), 0)
     front, behind = (g.Slice(cropped, [a], [a + half], [0]) for a in (0, half))
@@ -50,10 +51,13 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """MNN does not crop, and mixes up several axes of four and more unless it pads with zeros."""
     if mode == "wrap":
         return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
-    require(fill is None or fill.tensor is not None, "MNN takes a constant to pad with only")
+    require(
+        fill is None or fill.tensor is not None,
+        f"MNN takes a constant to pad with only. {CONSTANT}",
+    )
     if pads.tensor is None:
         is_zero = mode == "constant" and (fill is None or not np.any(fill.array()))
-        require(is_zero or x.rank < 4, "MNN pads with 0 only where 'pads' are computed")
+        require(is_zero or x.rank < 4, f"MNN pads with 0 only by computed 'pads'. {CONSTANT}")
         return crop_computed_pads(g, x, pads, fill, axes, mode)
     if (cropped := crop_negative_pads(g, x, pads, fill, axes, mode=mode)) is not None:
         return cropped
@@ -74,7 +78,7 @@ def legalize_slice(g, x, starts, ends, axes=None, steps=None):
     cuts = read_cuts(x, starts, ends, axes, steps)
     if cuts is None:
         is_plain = steps is None or (steps.tensor is not None and min(steps.ints(), default=1) > 0)
-        require(is_plain, "MNN takes constant steps")
+        require(is_plain, f"MNN takes constant steps. {CONSTANT}")
         return bound_cuts(g, x, starts, ends, axes, steps)
     if not any(cut.step < 0 or reaches_before(x, axis, cut) for axis, cut in cuts):
         return None

@@ -6,7 +6,7 @@ from serde.decompositions import elementwise, indexing, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import Call, Form
+from serde.legalize.forms.form import STATIC, Call, Form
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes
@@ -114,7 +114,9 @@ def legalize_mod(g, x, y, *, fmod: int):
     """MNN's remainder of floats has the sign of the divisor, and is exact for integer divisors."""
     if x.type.kind != "f":
         return None
-    require(is_integer_valued(g, y), "MNN has remainders of floats by integers only")
+    require(
+        is_integer_valued(g, y), "MNN has remainders of floats by integers only. Round the divisor"
+    )
     if not fmod:
         return floor_mod(g, x, y)
     size = g.as_is("Mod", (g.Abs(x), g.Abs(y)), {"fmod": fmod})
@@ -152,7 +154,7 @@ def legalize_pow(g, x, y):
     """MNN has powers of floats."""
     if (product := multiply_factors(g, x, y)) is not None:
         return product
-    require(x.type is DType.FLOAT32, "MNN has powers of float32 only")
+    require(x.type is DType.FLOAT32, "MNN has powers of float32 only. Use float32 (--fp32)")
     return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
 
 
@@ -276,7 +278,7 @@ def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
     if reduction != "none":
         return decompose_scatter_nd(g, x, indices, updates, reduction=reduction)
     depth = indices.ranked_shape[-1]
-    require(isinstance(depth, int), "indices of a dynamic number of axes")
+    require(isinstance(depth, int), f"indices of a dynamic number of axes. {STATIC}")
     if indices.rank != 2 or depth > 1:
         rest = g.sizes_of(x)[depth:]
         places = linearize_indices(g, x, indices, g.const([depth], DType.INT64))

@@ -89,7 +89,7 @@ def conv_transpose_volume(g, x, w, b, group: int, window):
 def check_volumes(x, window) -> None:
     """Refuse volumes of dynamic sizes."""
     is_static = all(isinstance(n, int) for n in x.ranked_shape[1:])
-    require(is_static, "MNN convolves volumes of static sizes only")
+    require(is_static, f"MNN convolves volumes of static sizes only. {STATIC}")
 
 
 def spread_depth(g, x, stride: int):

@@ -41,7 +41,7 @@ def cast(g, x, *, to: int, **form):
 
 def where(g, condition, x, y):
     """A sum of two tensors, each 0 where the other is chosen; infinities become large numbers."""
-    require(x.type is DType.FLOAT32, "ncnn has Where of float32 only")
+    require(x.type is DType.FLOAT32, "ncnn has Where of float32 only. Use float32 (--fp32)")
     chosen = as_float(g, condition)
     return g.Add(keep(g, x, chosen), keep(g, y, negate(g, chosen)))
 
@@ -103,7 +103,10 @@ def difference(g, a: Value, b: Value):
     numbers = [n for v in (a, b) if (n := as_number(g, v)) is not None]
     require(len(numbers) == 2, LACKING)
     held = [n.array() for n in numbers if n.tensor is not None]
-    require(all(np.isfinite(h).all() for h in held), "ncnn compares finite numbers only")
+    require(
+        all(np.isfinite(h).all() for h in held),
+        "ncnn compares finite numbers only. Use a large one for infinity",
+    )
     return g.Sub(*numbers)
 
 

@@ -12,7 +12,7 @@ from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import Call, by
+from serde.legalize.forms.form import CONSTANT, Call, by
 from serde.legalize.target import legalization_table
 from serde.version_converter.adapters.padding import expand_pads
 from serde.version_converter.adapters.recurrent import KINDS
@@ -56,9 +56,12 @@ def legalize_identity(g, x):
 @legalize("Pow")
 def legalize_pow(g, x, y):
     """ncnn has powers of positive numbers."""
-    require(y.tensor is not None and y.tensor.size == 1, "ncnn takes one constant exponent only")
+    require(
+        y.tensor is not None and y.tensor.size == 1,
+        f"ncnn takes one constant exponent only. {CONSTANT}",
+    )
     exponent = float(y.array().ravel()[0])
-    require(x.type is DType.FLOAT32, "ncnn has powers of float32 only")
+    require(x.type is DType.FLOAT32, "ncnn has powers of float32 only. Use float32 (--fp32)")
     if not exponent.is_integer() or abs(exponent) > MOST_FACTORS:
         require(not exponent.is_integer(), f"ncnn has integer powers up to {MOST_FACTORS}")
         return raise_to_fraction(g, x, exponent)
@@ -202,7 +205,7 @@ def legalize_squeeze(g, x, axes=None):
 @legalize("Reshape")
 def legalize_reshape(g, x, shape, *, allowzero: int):
     """All sizes are given."""
-    require(shape.shape != (0,), "ncnn has no tensors without axes")
+    require(shape.shape != (0,), "ncnn has no tensors without axes. Reshape it to one axis")
     sizes = shape.ints() if shape.tensor is not None and x.is_static else ()
     if all(s > 0 for s in sizes):
         return None
@@ -260,7 +263,7 @@ def _follows(x, before: int, axis: int) -> bool:
 @legalize("Tile")
 def legalize_tile(g, x, repeats):
     """Copies side by side."""
-    require(repeats.tensor is not None, "ncnn takes constant 'repeats' only")
+    require(repeats.tensor is not None, f"ncnn takes constant 'repeats' only. {CONSTANT}")
     require(all(0 < n <= MOST_PARTS for n in repeats.ints()), "ncnn has no Tile of so many")
     for axis, count in enumerate(repeats.ints()):
         x = x if count == 1 else g.Concat(*[x] * count, axis=axis)
@@ -270,14 +273,14 @@ def legalize_tile(g, x, repeats):
 @legalize("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """All axes, none of them cropped, with a finite number; the first of four in a matrix."""
-    require(pads.tensor is not None, "ncnn takes constant 'pads' only")
+    require(pads.tensor is not None, f"ncnn takes constant 'pads' only. {CONSTANT}")
     cropped = crop_negative_pads(g, x, pads, fill, axes, mode=mode)
     if cropped is not None:
         return cropped
     if axes is not None:
         return g.Pad(x, expand_pads(g, x, pads, axes), fill, mode=mode)
     is_outer = any(pads.ints()[a] for a in (0, 1, x.rank, x.rank + 1)) if x.rank > 4 else False
-    require(not is_outer, "ncnn pads the last three axes of volumes only")
+    require(not is_outer, "ncnn pads the last three axes of volumes only. Reshape the data before")
     before, behind = pads.ints()[0], pads.ints()[x.rank]
     if x.rank == 4 and (before or behind):
         first, *others = x.static_shape
@@ -288,9 +291,9 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
         return g.Pad(g.Reshape(flat, [before + first + behind, *others]), every, fill, mode=mode)
     if fill is None:
         return None
-    require(fill.tensor is not None, "ncnn takes a constant to pad with only")
+    require(fill.tensor is not None, f"ncnn takes a constant to pad with only. {CONSTANT}")
     number = float(fill.array().item())
-    require(math.isfinite(number), "ncnn pads with finite numbers only")
+    require(math.isfinite(number), "ncnn pads with finite numbers only. Use a large one")
     is_usual = number == 0 and math.copysign(1, number) > 0  # -0 stays apart from a pool
     return g.Pad(x, pads, mode=mode) if is_usual else None
 

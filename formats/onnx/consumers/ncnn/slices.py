@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import ConversionError, require
+from serde.legalize.forms.form import CONSTANT
 from serde.rewrite.rules import RuleTable
 
 from ..slices import places_of, read_cuts
@@ -60,7 +61,9 @@ def split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
     require(x.is_static, SIZES)
     n = x.ranked_shape[axis]
     part = -(-n // (num_outputs or outputs))
-    require(split is None or split.tensor is not None, "ncnn takes a constant 'split' only")
+    require(
+        split is None or split.tensor is not None, f"ncnn takes a constant 'split' only. {CONSTANT}"
+    )
     sizes = split.ints() if split is not None else [part] * outputs
     ends = np.minimum(np.cumsum(sizes), n).tolist()
     starts = [0, *ends[:-1]]
@@ -75,7 +78,7 @@ def slice_(g, x, starts, ends, axes=None, steps=None):
     require(x.is_static, SIZES)
     cuts = read_cuts(x, starts, ends, axes, steps)
     if cuts is None:
-        raise ConversionError("ncnn takes constant bounds only")
+        raise ConversionError(f"ncnn takes constant bounds only. {CONSTANT}")
     kept = [(a, places_of(cut, x.ranked_shape[a])) for a, cut in cuts]
     kept = [(a, places) for a, places in kept if len(places) < x.ranked_shape[a] or places.step < 0]
     if x.rank > 4 and kept and not is_volume(g, x, kept):
@@ -126,7 +129,7 @@ def gather(g, x, indices, *, axis: int):
     n = x.ranked_shape[axis]
     if indices.tensor is None:
         is_table = x.tensor is not None and x.rank == 2 and axis == 0
-        require(is_table, "ncnn looks up rows of a constant only")
+        require(is_table, "ncnn looks up rows of a constant only. Make the table a constant")
         return look_up(g, x, indices)
     places = [int(i) % n for i in indices.array().ravel()]
     y = cut_out(g, x, places, axis) if x.rank < 5 else cut_out_narrow(g, x, [(axis, places)])

@@ -8,7 +8,7 @@ from serde.decompositions import indexing, normalization, reduction
 from serde.errors import ConversionError
 from serde.ir.graph import BYTES, DType, Tensor, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import Call, Form, by
+from serde.legalize.forms.form import CONSTANT, Call, Form, by
 from serde.legalize.forms.pytorch import legalize_windows
 from serde.legalize.target import legalization_table
 from serde.passes.quantized_values import Quantization, dequantize_constant
@@ -102,7 +102,9 @@ def legalize_slice(g, x, starts, ends, axes=None, steps=None):
     if x.type in UNFLIPPED:
         cuts = read_cuts(x, starts, ends, axes, steps)
         if cuts is None:
-            raise ConversionError(f"PyTorch counts back in {x.type.value} by constant bounds only")
+            raise ConversionError(
+                f"PyTorch counts back in {x.type.value} by constant bounds only. {CONSTANT}"
+            )
         for axis, cut in cuts:
             x = cut_axis(g, x, axis, cut, "PyTorch")
         return x

@@ -14,7 +14,7 @@ from serde.decompositions import elementwise, indexing, normalization, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import Call, Form, Lacks, by, decompose
+from serde.legalize.forms.form import STATIC, Call, Form, Lacks, by, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES
 from serde.spec.traits import NON_NEGATIVE, REDUCES
@@ -166,7 +166,9 @@ def legalize_lrn(g, x, *, alpha: float, beta: float, bias: float, size: int):
 
     It has no elements of channels by name.
     """
-    require(isinstance(x.ranked_shape[1], int), "OpenVINO has LRN of static channels only")
+    require(
+        isinstance(x.ranked_shape[1], int), f"OpenVINO has LRN of static channels only. {STATIC}"
+    )
     if bias.is_integer():
         return None
     y = g.LRN(x, alpha=alpha / bias, beta=beta, bias=1.0, size=size)

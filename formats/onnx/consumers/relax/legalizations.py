@@ -12,7 +12,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms import windows
-from serde.legalize.forms.form import Call, Form, Lacks, by, decompose
+from serde.legalize.forms.form import CONSTANT, STATIC, Call, Form, Lacks, by, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.expressions import number
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
@@ -74,7 +74,7 @@ def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
     if select_last_index:
         size = x.ranked_shape[axis]
-        require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
+        require(isinstance(size, int), f"an {op} of the last index along a symbolic axis. {STATIC}")
         turned = g.slice_axis(x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
     return g.Max(g.as_is(op, (x,), form), 0)
@@ -121,7 +121,7 @@ def legalize_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
     held = [v is None or number(v) is not None for v in (most, overlap, least)]
-    require(all(held), "limits that are computed")
+    require(all(held), f"limits that are computed. {CONSTANT}")
     form = {"center_point_box": center_point_box}
     return raise_overlap_limit(g, boxes, scores, most, overlap, least, **form)
 
@@ -151,7 +151,7 @@ def legalize_resize(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
     )
     if (factors := static_scales(x, scales, sizes)) is None:
-        raise ConversionError("a Resize to a dynamic size")
+        raise ConversionError(f"a Resize to a dynamic size. {STATIC}")
     if not is_native_resize(x, how, factors):
         return decompose_resize(g, x, roi, scales, sizes, how)
     shape = g.const([m for m, _ in factors], DType.INT64)

@@ -16,9 +16,9 @@ CONSTANT = "a {} that is not constant: TensorRT takes calibrated models only"
 def check_scale(scale: Value, zero: Value | None, dtype: DType) -> None:
     """Refuse what is no quantization by int8 with zero point 0 and a constant scale."""
     require(scale.tensor is not None, CONSTANT.format("scale"))
-    require(dtype is DType.INT8, f"quantized as {dtype.value}; TensorRT has int8 only")
+    require(dtype is DType.INT8, f"quantized as {dtype.value}. Quantize by int8")
     is_zero = zero is None or (zero.tensor is not None and not zero.array().any())
-    require(is_zero, "TensorRT has zero point 0 only")
+    require(is_zero, "TensorRT has zero point 0 only. Quantize by int8 with zero point 0")
 
 
 @legalize("QuantizeLinear")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.legalize.forms.form import STATIC
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.roi import align_regions
 
@@ -27,5 +28,5 @@ def legalize_non_max_suppression(
 def legalize_roi_align(g, x, rois, batch, **form):
     """tract multiplies no sizes by name, which pick the elements of an image."""
     is_known = all(isinstance(d, int) for d in x.ranked_shape[2:])
-    require(is_known, "tract takes images whose sizes have numbers (--static, --input)")
+    require(is_known, f"tract takes images whose sizes have numbers. {STATIC}")
     return align_regions(g, x, rois, batch, **form)

@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir.graph import BYTES, DType
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms import windows
-from serde.legalize.forms.form import Form, Lacks, decompose
+from serde.legalize.forms.form import STATIC, Form, Lacks, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from serde.version_converter.adapters.elementwise import floor_mod
@@ -108,12 +108,12 @@ def legalize_mod(g, x, y, *, fmod: int):
     It swaps the operands where the dividend is broadcast.
     """
     is_symbol = any(not isinstance(d, int) for d in y.shape_data or ())
-    require(not is_symbol, "tract has no remainders by sizes by name (--static, --input)")
+    require(not is_symbol, f"tract has no remainders by sizes by name. {STATIC}")
     if not fmod and x.type is DType.INT64 and g.producer(x) is not None:
         return floor_mod(g, x, y)
     if x.ranked_shape == y.ranked_shape or not y.rank:
         return None
-    require(x.is_static and y.is_static, "tract swaps what Mod broadcasts to sizes by name")
+    require(x.is_static and y.is_static, f"tract swaps operands of Mod. {STATIC}")
     shape = np.broadcast_shapes(x.static_shape, y.static_shape)
     own = (1,) * (len(shape) - x.rank) + x.static_shape
     if own == shape:
@@ -236,7 +236,7 @@ def legalize_flatten(g, x, *, axis: int):
     if axis == 1:
         return g.Reshape(x, [0, -1])
     static = [all(isinstance(d, int) for d in part) for part in parts]
-    require(any(static), "tract has no products of sizes by name (--static, --input)")
+    require(any(static), f"tract has no products of sizes by name. {STATIC}")
     sizes = [math.prod(part) if is_static else -1
              for part, is_static in zip(parts, static, strict=True)]  # fmt: skip
     return g.Reshape(x, sizes)
@@ -322,7 +322,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
 @legalize("Size")
 def legalize_size(g, x):
     """tract makes symbols of sizes that depend on data."""
-    require(None not in x.ranked_shape, "tract has no Size that depends on data")
+    require(None not in x.ranked_shape, f"tract has no Size that depends on data. {STATIC}")
     return indexing.count_elements(g, x)
 
 
@@ -350,7 +350,7 @@ def legalize_pool(op, g, x, *, outputs: int = 1, **window):
     """tract pools a number of channels: others are an axis of windows of one element."""
     if isinstance(x.ranked_shape[1], int):
         return None
-    require(outputs == 1, "tract pools channels whose size has a number (--static, --input)")
+    require(outputs == 1, f"tract pools channels whose size has a number. {STATIC}")
     fillers = {"kernel_shape": (1,), "strides": (1,), "dilations": (1,), "pads": (0, 0)}
     for name, filler in fillers.items():
         if own := window.get(name):
