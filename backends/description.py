@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from serde.errors import MalformedFile, UsageError, suggest
 from serde.io.command_files import active_files
 from serde.ir.graph import IR_OPSET, Graph
-from serde.legalize.convert import LOWEST_WRITTEN
 from serde.legalize.forms.form import Form
-from serde.legalize.target import Target, TypeConstraints, opset_target
+from serde.legalize.target import LOWEST_WRITTEN, Target, TypeConstraints, opset_target
 from serde.plugins import get_format, get_target, target_names
 from serde.spec import schema
 
@@ -203,8 +202,10 @@ class _Reader:
             control_flow=bool(LOOPS & self.supports.keys()), sequences=False,
             dynamic_shapes=tables.get("dynamic_shapes", True),
         )  # fmt: skip
-        about = (str(tables.get(key, "")) for key in ("documentation", "version", "date"))
-        return Backend(target, *about)
+        document, version, date = (
+            str(tables.get(key, "")) for key in ("documentation", "version", "date")
+        )
+        return Backend(target, document, version, date)
 
     @contextmanager
     def collect(self, entry: int | None) -> Iterator[None]:

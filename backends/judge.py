@@ -170,7 +170,7 @@ class Missing(NamedTuple):
 
     op: str
     parts: int
-    count: int
+    nodes: int
 
 
 @dataclass

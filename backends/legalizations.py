@@ -168,12 +168,6 @@ def pool_mean(g, x, axes=None, *, keepdims, noop_with_empty_axes):
 express("GlobalMaxPool", "ReduceMax")(reduction.global_max)
 
 
-def divide_by(g, x, y: Value, inverse):
-    """A quotient by a factor and what it leaves: 41 times 1/41 is less than 1 in float32."""
-    quotient = g.Mul(x, inverse)
-    return g.Add(quotient, g.Mul(g.Sub(x, g.Mul(quotient, y)), inverse))
-
-
 @express("Sub", "Add Mul")
 def add_negative(g, x, y):
     """A sum with the negative."""
@@ -181,20 +175,34 @@ def add_negative(g, x, y):
     return g.Add(x, g.Mul(y, -1.0))
 
 
-@express("Div", "Mul Add")
-def multiply_by_constant(g, x, y):
-    """A product with the reciprocal of a constant, and a correction where that is rounded."""
-    if x.type.kind != "f" or y.tensor is None or not np.all(y.array()):
+def is_power_of_two(y: Value) -> bool:
+    """Whether the reciprocals of a constant are exact."""
+    return y.tensor is not None and bool((abs(np.frexp(y.array())[0]) == 0.5).all())
+
+
+@express("Div", "Mul")
+def multiply_exactly(g, x, y):
+    """A product with the reciprocal of a power of two."""
+    if x.type.kind != "f" or not is_power_of_two(y):
+        return None
+    return g.Mul(x, g.const(1 / y.array(), x.type))
+
+
+@express("Div", "Mul Add Sub Clip")
+def multiply_by_reciprocal(g, x, y):
+    """A product with the reciprocal of a constant, and what that leaves.
+
+    41 times 1/41 is less than 1 in float32. What is left of numbers that are not finite is none:
+    they are clipped there.
+    """
+    if x.type.kind != "f" or y.tensor is None or not np.all(y.array()) or y.rank > x.rank:
         return None
     divisor = y.array().astype(np.float64)
     inverse = g.const((1 / divisor).astype(x.type.numpy), x.type)
-    is_exact = bool((np.frexp(divisor)[0] == 0.5).all())
-    return g.Mul(x, inverse) if is_exact else divide_by(g, x, y, inverse)
-
-
-@express("Div", "Mul Add Reciprocal")
-def multiply_by_reciprocal(g, x, y):
-    return divide_by(g, x, y, g.Reciprocal(y)) if x.type.kind == "f" else None
+    most = float(np.finfo(x.type.numpy).max) / 2 * min(1.0, float(np.abs(divisor).min()))
+    finite = g.Clip(x, g.const(-most, x.type), g.const(most, x.type))
+    rest = g.Sub(finite, g.Mul(g.Mul(finite, inverse), y))
+    return g.Add(g.Mul(x, inverse), g.Mul(rest, inverse))
 
 
 @express("Reciprocal", "Div")
@@ -234,8 +242,10 @@ def clip_at_zero(g, x):
 def cut_at_zero(g, *operands):
     """The larger of an element and 0."""
     zeros = [v.tensor is not None and not v.array().any() for v in operands]
-    is_plain = len(operands) == 2 and any(zeros) and operands[zeros.index(True)].tensor.size == 1
-    return g.Relu(operands[zeros.index(False)]) if is_plain and not all(zeros) else None
+    if len(operands) != 2 or any(zeros) is all(zeros):
+        return None
+    zero, x = operands[zeros.index(True)], operands[zeros.index(False)]
+    return g.Relu(x) if zero.tensor.size == 1 and zero.rank <= x.rank else None
 
 
 @express("Clip", "Max Min")
@@ -293,7 +303,7 @@ def slopes_of_negatives(g, x, slope):
 @express("Pow", "Mul")
 def multiply_factors(g, x, y):
     """Integer powers as products."""
-    if y.tensor is None or y.tensor.size != 1 or x.type.kind != "f":
+    if y.tensor is None or y.tensor.size != 1 or y.rank > x.rank or x.type.kind != "f":
         return None
     exponent = float(y.array().item())
     if not exponent.is_integer() or not 0 < exponent <= MOST_FACTORS:

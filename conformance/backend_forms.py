@@ -11,10 +11,11 @@ HEAD = """# Backends
 
 <!-- Made by `python -m conformance.pages`; do not edit. -->
 
-What the backends of `serde check --backend NAME` and `serde partition --backend NAME` lack. A **form** is an operator
-in a configuration that a backend lacks. It is *rewritten* as operators that the backend has, or *refused*. What a
-target's rules do with whole operators is in [consumers.md](../how-to/consumers.md).
-[partition-a-model.md](../how-to/partition-a-model.md) tells how to describe another backend.
+What the backends of `serde check --backend NAME` and `serde partition --backend NAME` lack. A
+**form** is an operator in a configuration that a backend lacks. It is *rewritten* as operators that
+the backend has, or *refused*. What a target's rules do with whole operators is in
+[consumers.md](../how-to/consumers.md). [partition-a-model.md](../how-to/partition-a-model.md) tells
+how to describe another backend.
 """
 
 

@@ -19,7 +19,8 @@ from serde.errors import SerdeError, Unconvertible
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
-from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
+from serde.legalize.convert import lower_to, raise_to_ir
+from serde.legalize.target import LOWEST_WRITTEN
 from serde.spec import schema
 from tests.legalize.sequence_cases import cases_of
 from tests.node_cases import Case, all_cases, freeze, verdict

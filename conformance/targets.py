@@ -16,7 +16,7 @@ import serde
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
-from serde.legalize.convert import LOWEST_WRITTEN
+from serde.legalize.target import LOWEST_WRITTEN
 from serde.spec import schema
 from tests.live_worker import LiveError
 from tests.mxnet.releases_live import WRITTEN, worker

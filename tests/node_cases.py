@@ -15,7 +15,8 @@ from onnx import numpy_helper
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.legalize.convert import LOWEST_WRITTEN, raise_to_ir
+from serde.legalize.convert import raise_to_ir
+from serde.legalize.target import LOWEST_WRITTEN
 from serde.spec import schema
 from tests.onnx_live import OPTIMIZED, PLAIN, run_at
 

@@ -57,7 +57,7 @@ def check_for_backend(
             few = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
             print_line(f"    not taken ×{len(names)} ({few}): {reason}")
     if report.missing:
-        steps = [f"with {m.op} (×{m.count}) {m.parts}" for m in report.missing]
+        steps = [f"with {m.op} (×{m.nodes}) {m.parts}" for m in report.missing]
         print_line(f"{report.parts} parts at least; {', and '.join(steps)}")
 
 

@@ -70,6 +70,10 @@ CONSTANTS = (
 )
 
 
+# Constants of expressions that hold for some only.
+OTHER_CONSTANTS = {("Pow", "Sqrt"): ("c", 0.5), ("Div", "Mul"): ("d", -8)}
+
+
 def make_feeds(op):
     if op in ("Gemm", "MatMul"):
         return MATRICES
@@ -102,10 +106,11 @@ def lower(model, supported):
 @pytest.mark.parametrize("at", range(len(EXPRESSIONS)))
 def test_an_expression_computes_the_same(at):
     op, needs, _ = EXPRESSIONS[at]
-    body = "y = Pow(x, r) <float r = {0.5}>" if (op, needs) == ("Pow", {"Sqrt"}) else None
     model, feeds = make_model(op)
-    if body is not None:
-        model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.array(0.5, "f"), "c"))
+    if (op, *needs) in OTHER_CONSTANTS:
+        name, number = OTHER_CONSTANTS[(op, *needs)]
+        constant = next(t for t in model.graph.initializer if t.name == name)
+        constant.CopyFrom(onnx.numpy_helper.from_array(np.array(number, np.float32), name))
         feeds = {"x": np.abs(X)}
     graph = lower(model, {*needs, "Identity"} | {"Mul", "Add"} - {op})
     assert op not in {n.op for n in graph.nodes}
@@ -121,7 +126,7 @@ def test_a_rounded_quotient_is_what_it_was():
         x = np.resize(np.arange(4096, dtype=np.float32), X.shape)
         for start in range(0, 4096, X.size):
             feeds = {"x": x + start}
-            graph = lower(model, {"Mul", "Add", "Sub", "Floor"})
+            graph = lower(model, {"Mul", "Add", "Sub", "Floor", "Clip"})
             assert (run_model(model, feeds)[0] == run_model(to_proto(graph), feeds)[0]).all()
 
 
@@ -138,6 +143,25 @@ def test_no_expression_leads_back_to_itself():
                 lower_to_target(graph, target)
             except SerdeError as error:
                 assert "does not end" not in str(error), (op, supported)
+
+
+def test_quotients_of_infinities_are_infinite():
+    model, _ = make_model("Div")
+    graph = lower(model, {"Mul", "Add", "Sub", "Clip"})
+    x = X.copy()
+    x[0, 0, 0] = [np.inf, -np.inf, np.finfo(np.float32).max, np.nan]
+    expected, outputs = (run_model(m, {"x": x})[0] for m in (model, to_proto(graph)))
+    np.testing.assert_allclose(outputs, expected, 3e-7)
+
+
+@pytest.mark.parametrize("body", ["y = Max(x, w)", "y = Pow(x, w)"])
+def test_constants_of_more_axes_broadcast(body):
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": {OPSET}]> g (float[2] x) => (float[1,2] y) '
+        f"<float[1,1] w = {{{0 if 'Max' in body else 2}}}> {{ {body} }}"
+    )
+    with pytest.raises(SerdeError, match="t has no (Max|Pow)"):
+        lower(model, {"Relu", "Mul"})
 
 
 def test_what_is_listed_stays():

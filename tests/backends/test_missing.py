@@ -49,7 +49,7 @@ def test_the_command_prints_it(tmp_path):
     text = CliRunner().invoke(main, command).output
     assert "4 parts at least; with Sin (×2) 2, and with Tan (×1) 1" in text
     document = json.loads(CliRunner().invoke(main, [*command, "--json"]).output)
-    assert document["missing"][0] == {"op": "Sin", "parts": 2, "count": 2}
+    assert document["missing"][0] == {"op": "Sin", "parts": 2, "nodes": 2}
 
 
 WRONG = """name = "x"

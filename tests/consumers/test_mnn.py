@@ -90,7 +90,7 @@ def test_slices_that_count_back(tmp_path):
          "y = ConvTranspose(x, w)", "MNN has it over up to three axes"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
-         "MNN has no float16 elements: leave out fp16=, or give fp32= for a model of it"),
+         "MNN has no float16 elements. Leave out fp16=, or give fp32= for a model of it"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "MNN has no tensors without elements"),
         ("(float[1,1,2,2] x) => (float[1,1,1,1] y)",
          "c = Constant<value = float[1,1,2,2] {1, 1, 1, 1}>() "

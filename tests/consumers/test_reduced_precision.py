@@ -84,5 +84,5 @@ def test_files_are_smaller_where_the_consumer_takes_such_weights(kind, name, net
 
 @pytest.mark.parametrize("name", ["mnn", "ncnn"])
 def test_refusals_of_float16_tell_what_helps(name, network, tmp_path):
-    with pytest.raises(Unconvertible, match="leave out fp16=, or give fp32= for a model of it"):
+    with pytest.raises(Unconvertible, match="Leave out fp16=, or give fp32= for a model of it"):
         serde.convert(network[0], tmp_path / "b.onnx", profile=name, fp16=True)

@@ -19,8 +19,8 @@ from conformance.opsets import lower, subject
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph
-from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
-from serde.legalize.target import IR, opset_target
+from serde.legalize.convert import lower_to, raise_to_ir
+from serde.legalize.target import IR, LOWEST_WRITTEN, opset_target
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades, upgrades

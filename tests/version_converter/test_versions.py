@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from onnx import defs, helper
 
-from serde.legalize.convert import LOWEST_WRITTEN
+from serde.legalize.target import LOWEST_WRITTEN
 from serde.version_converter.adapters import downgrades, upgrades
 
 # Changes of signature that need no rule in a direction, and why.

@@ -9,8 +9,8 @@ from serde.legalize.forms.form import Call
 from serde.passes.single_precision import NARROW, widen_tensor
 
 HINTS = {
-    DType.FLOAT16: ": leave out --fp16, or give --fp32 for a model of it",
-    DType.BFLOAT16: ": give --fp32",
+    DType.FLOAT16: ". Leave out --fp16, or give --fp32 for a model of it",
+    DType.BFLOAT16: ". Give --fp32",
 }
 
 
@@ -28,7 +28,7 @@ def restores_weight(call: Call) -> bool:
 def find_other_type(call: Call, types: Container[DType]) -> bool | str:
     """An element type that is not among some; none where a weight becomes float32."""
     others = (v.dtype for v in call.values if v.dtype is not None and v.dtype not in types)
-    return next((f"{d.value} elements{HINTS.get(d, '')}" for d in others), False)
+    return next((f"{d.value}{HINTS.get(d, '')}" for d in others), False)
 
 
 def widen_weight(g, x: Value) -> Value:

@@ -30,7 +30,7 @@ class Call(NamedTuple):
     """
 
     op: str
-    inputs: tuple[Value | None, ...]
+    inputs: tuple[Any, ...]  # values, None where one is left out
     attrs: Mapping[str, Any]
     outputs: int = 1
     results: tuple[Value, ...] = ()
@@ -44,9 +44,7 @@ class Call(NamedTuple):
     @property
     def x(self) -> Value:
         """The first operand."""
-        value = self.inputs[0]
-        assert value is not None
-        return value
+        return self.inputs[0]  # type: ignore[no-any-return]
 
     @property
     def values(self) -> list[Value]:
@@ -60,7 +58,7 @@ class Call(NamedTuple):
 
     def operand(self, index: int) -> Value | None:
         """An operand, None where it is left out."""
-        return self.inputs[index] if index < len(self.inputs) else None
+        return self.inputs[index] if index < len(self.inputs) else None  # type: ignore[no-any-return]
 
     def find_named(self, name: str, operator: schema.Operator | None = None) -> list[Value]:
         """The operands, or the results, under a name of the schema."""

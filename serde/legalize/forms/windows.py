@@ -24,7 +24,7 @@ def are_even(w: Windows) -> bool:
     return all(a == b and 0 <= 2 * a <= c for a, b, c in pairs)
 
 
-def find_zero_pad(g, x: Value) -> Any:
+def find_zero_pad(g: Any, x: Value) -> Any:
     """The Pad of zeros that made ``x``, None where none did."""
     node = g.producer(x)
     if node is None or node.op != "Pad" or node.attrs.get("mode", "constant") != "constant":
@@ -35,7 +35,7 @@ def find_zero_pad(g, x: Value) -> Any:
     return node if is_zero else None
 
 
-def average_padded(g, x: Value, w: Windows, count_include_pad: int):
+def average_padded(g: Any, x: Value, w: Windows, count_include_pad: int) -> Any:
     """``AveragePool`` with its padding before it, and what that adds to counts behind."""
     bare, pads = {"kernel_shape": w.kernel_shape, "strides": w.strides}, w.pads or ()
     means = g.AveragePool(pad_window_axes(g, x, pads, -0.0), **bare)  # 0 is made the pool's own
@@ -44,9 +44,10 @@ def average_padded(g, x: Value, w: Windows, count_include_pad: int):
     return g.Div(g.Mul(means, float(math.prod(w.kernel_shape))), count_elements(g, x, w, pads))
 
 
-def count_elements(g, x: Value, w: Windows, pads: Ints):
+def count_elements(g: Any, x: Value, w: Windows, pads: Ints) -> Any:
     """How many elements of ``x`` each window holds."""
-    sizes, n = x.ranked_shape[2:], len(w.kernel_shape)
+    sizes: Any = x.ranked_shape[2:]
+    n = len(w.kernel_shape)
     if not all(isinstance(d, int) for d in sizes):
         ones = make_full(g, 1.0, g.shape_from([1, 1, *g.sizes_of(x)[2:]]), x.type)
         return window_sums(g, ones, w._replace(dilations=None), pads)

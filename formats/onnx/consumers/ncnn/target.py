@@ -46,7 +46,7 @@ def find_type(call: Call) -> bool | str:
         v for v in call.values
         if v.dtype not in FLOAT and (v.tensor is None or v.dtype not in PARAMETERS)
     )  # fmt: skip
-    return next((f"{v.type.value} elements" for v in others), False)
+    return next((v.type.value for v in others), False)
 
 
 def find_wide(call: Call) -> bool | str:

@@ -43,7 +43,7 @@ MOVED = Form(
     advice="Quantize its operands and its result by one scale",
 )  # fmt: skip
 MANY = Form(f"{MOST_CHOSEN} elements or more", finds_many, advice="Find fewer elements")
-SUPPORTS = {op: widen(op, types) for op, types in DOCUMENTED.supports.items()}
+SUPPORTS = {op: widen(op, types) for op, types in (DOCUMENTED.supports or {}).items()}
 SUPPORTS["QuantizeLinear"] = {**SUPPORTS["QuantizeLinear"], "T2": frozenset({DType.INT8})}
 TENSORRT = replace(
     DOCUMENTED,
