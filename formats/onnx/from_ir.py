@@ -7,14 +7,8 @@ from dataclasses import replace
 
 from serde.errors import UsageError
 from serde.ir.graph import Graph
-from serde.legalize.convert import (
-    LOWEST_WRITTEN,
-    lower_to,
-    lower_to_target,
-    require_opset,
-    without_functions,
-)
-from serde.legalize.target import Target
+from serde.legalize.convert import lower_to, lower_to_target, require_opset, without_functions
+from serde.legalize.target import LOWEST_WRITTEN, Target
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.expand_constants import expand_constants
 from serde.passes.fold_bias import fold_bias

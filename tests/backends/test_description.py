@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from serde.backends.description import documented_names, get_backend, read_backend
+from serde.backends.description import backend_names, documented_names, get_backend, read_backend
 from serde.backends.judge import judge_nodes
-from serde.backends.partition import check_backend
+from serde.backends.partition import check_backend, partition
+from serde.backends.runner import run
 from serde.cli.commands import main
 from serde.errors import MalformedFile, UsageError
+from serde.formats.onnx.consumers import get_consumer
 from serde.legalize.target import Target
 from tests.onnx_live import DIGITS, ir_of
 
@@ -232,3 +235,39 @@ def test_subgraphs_of_what_is_not_taken_are_looked_into():
     )
     report = check_backend(graph, Target("t", 17, {"Relu": {}}))
     assert {r.op: r.taken for r in report.rows} == {"If": 0, "Relu": 1, "Erf": 0}
+
+
+@pytest.mark.parametrize("name", ["openvino", "tensorrt"])
+def test_what_the_profile_takes_holds_where_a_document_differs(name):
+    backend = get_backend(name)
+    assert backend.target is get_consumer(name)
+    assert backend.documented is not None and backend.documentation
+
+
+def test_a_documented_operator_that_is_computed_wrongly_is_not_taken():
+    backend = get_backend("openvino")
+    assert backend.target.source == "measured" and backend.documented.source == "documented"
+    assert "DFT" in backend.documented.supports and "DFT" not in backend.target.supports
+    graph = ir_of("g (float[1,8,1] x) => (float[1,8,2] y) { y = DFT(x) }")
+    assert "DFT" in judge_nodes(graph, backend.documented)[graph.nodes[0]].operators
+    assert "DFT" not in judge_nodes(graph, backend.target)[graph.nodes[0]].operators
+
+
+@pytest.mark.parametrize("name", ["mnn", "ncnn", "onnx2torch", "onnxruntime", "tract"])
+def test_consumers_are_backends_by_their_names(name, tmp_path):
+    assert name in backend_names() and get_backend(name).target.source == "measured"
+    graph = ir_of("g (float[1,2,6,6] x) => (float[1,2,3,3] y) "
+                  "{ y = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x) }")  # fmt: skip
+    split = partition(graph, name)
+    assert len(split.accelerator_parts) == 1
+    split.save(tmp_path / "parts")
+    x = np.random.default_rng(0).standard_normal((1, 2, 6, 6), np.float32)
+    y = run(tmp_path / "parts", {"x": x})["y"]
+    np.testing.assert_array_equal(y, x.reshape(1, 2, 3, 2, 3, 2).max((3, 5)))
+
+
+def test_axes_that_may_be_dynamic_are_listed(tmp_path):
+    backend = backend_of(tmp_path, entry("Relu", "dynamic_shapes = { X = [0] }"))
+    for shape, is_taken in (("N,3", True), ("3,N", False), ("3,3", True)):
+        graph = ir_of(f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Relu(x) }}")
+        assert judge_nodes(graph, backend.target)[graph.nodes[0]].is_taken is is_taken

@@ -135,7 +135,7 @@ def test_names_that_a_module_has_already(name, tmp_path):
         ("(float[1,2,4,4] x, float[2,2,3,3] w) => (float[1,2,2,2] y)", "y = Conv(x, w)",
          "onnx2torch has no Conv with computed 'W': 'w'. Make it a constant, or give static sizes (static=)"),
         ("(float[2] x) => (uint16[2] y)", "y = Cast<to = 4>(x)",
-         'onnx2torch has no Cast with other element types: uint16 elements'),
+         'onnx2torch has no Cast with other element types: uint16'),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):
