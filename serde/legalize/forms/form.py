@@ -119,10 +119,13 @@ def join_forms(*tables: Lacks) -> Lacks:
 
 def add_forms(rules: RuleTable, lacks: Lacks) -> RuleTable:
     """A table of rules that rewrite forms before the operator's own rule applies."""
-    return rules.merge({
-        op: Rule.of(partial(_rewrite_form, op, tuple(forms), rules.rules.get(op)))
-        for op, forms in lacks.items() if any(form.rewrite is not None for form in forms)
-    })  # fmt: skip
+    added = {}
+    for op, forms in lacks.items():
+        last = max((at for at, form in enumerate(forms) if form.rewrite is not None), default=-1)
+        if last >= 0:  # what is only refused behind it need not be asked here
+            rule = partial(_rewrite_form, op, tuple(forms[: last + 1]), rules.rules.get(op))
+            added[op] = Rule.of(rule)
+    return rules.merge(added)
 
 
 def _rewrite_form(

@@ -47,6 +47,26 @@ def divide_sum(g: Any, call: Call) -> Any:
     return g.Div(total, float(len(call.inputs))) if len(call.inputs) > 1 else total
 
 
+def trains(call: Call) -> bool:
+    """Whether a BatchNormalization is of the batch's own statistics."""
+    return bool(call.attrs["training_mode"]) or call.outputs > 1
+
+
+def unify_types(g: Any, call: Call) -> Any:
+    """BatchNormalization in the widest of its element types."""
+    return normalization.unify_batch_norm(g, call.x, call.inputs[1:], **call.attrs)
+
+
+def normalize_by_channel(g: Any, call: Call) -> Any:
+    """BatchNormalization by a difference and a quotient."""
+    return normalization.normalize_channels(g, call.x, call.inputs[1:], call.attrs["epsilon"])
+
+
+def scale_by_channel(g: Any, call: Call) -> Any:
+    """BatchNormalization by one factor and one summand for each channel."""
+    return normalization.scale_channels(g, call.x, call.inputs[1:], call.attrs["epsilon"])
+
+
 def other_mode(*modes: str) -> Callable[[Call], bool]:
     """A test of the mode for others."""
     return lambda call: call.attrs["mode"] not in modes
@@ -69,6 +89,15 @@ TRAINING = Form(
     "training_mode=1", lambda call: bool(call.attrs["training_mode"]),
     by(normalization.train_batch_norm, "training_mode"),
 )  # fmt: skip
+MIXED_TYPES = Form(
+    "several element types",
+    lambda call: not trains(call) and len({v.type for v in call.inputs}) > 1, unify_types,
+)  # fmt: skip
+COMPUTED_PARAMETERS = Form(
+    "computed parameters",
+    lambda call: not trains(call) and any(v.tensor is None for v in call.inputs[1:]),
+    normalize_by_channel,
+)
 OTHER_SAMPLES = Form("mode='max'", other_mode("avg"), by(align_regions))
 SLOPES = Form("slopes that are not one by channel", lambda call: True, by(elementwise.prelu))
 EVEN_WINDOW = Form(

@@ -6,7 +6,7 @@ from serde.decompositions import elementwise, indexing, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import STATIC, Call, Form
+from serde.legalize.forms.form import STATIC, Call, Form, Lacks
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.common import broadcast_shapes
@@ -86,14 +86,6 @@ def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: s
         )  # fmt: skip
     version, form = reduction_version(reduction), {"axis": axis, "reduction": reduction}
     return g.decompose("ScatterElements", version, x, indices, updates, **form)
-
-
-@legalize("BatchNormalization")
-def legalize_batch_norm(
-    g, x, *parameters, epsilon: float, momentum: float, training_mode: int, outputs: int = 1
-):
-    """MNN loses ``epsilon``."""
-    return normalization.scale_channels(g, x, parameters, epsilon)
 
 
 @legalize("Div")
@@ -342,8 +334,11 @@ def is_unlike_channels(call: Call) -> bool:
     return slope.tensor is None or not is_by_channel(slope, call.x)
 
 
-LACKS = {
-    "BatchNormalization": [shared.TRAINING],
+LACKS: Lacks = {
+    # MNN loses epsilon
+    "BatchNormalization": [
+        shared.TRAINING, Form("any statistics", lambda call: True, shared.scale_by_channel)
+    ],
     # a shift is a product of integers, which MNN computes wrongly where it overflows
     "BitShift": [Form("elements of any type", lambda call: True)],
     "Clip": [

@@ -12,7 +12,7 @@ from serde.decompositions import elementwise, normalization, recurrent
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import CONSTANT, Call, by
+from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, by
 from serde.legalize.target import legalization_table
 from serde.version_converter.adapters.padding import expand_pads
 from serde.version_converter.adapters.recurrent import KINDS
@@ -85,18 +85,6 @@ def raise_to_fraction(g, x, exponent: float):
 def legalize_thresholded(g, x, *, alpha: float):
     """A step is the sign of a distance."""
     return g.Mul(x, g.Relu(g.Sign(g.Sub(x, alpha))))
-
-
-@legalize("BatchNormalization")
-def legalize_batch_norm(
-    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
-):
-    """For inference, of constants; ncnn takes the rows of a matrix for its channels."""
-    parameters = scale, bias, mean, var
-    is_matrix = x.rank == 2 and x.ranked_shape[0] != 1
-    if all(v.tensor is not None for v in parameters) and not is_matrix:
-        return None
-    return normalization.scale_channels(g, x, parameters, epsilon)
 
 
 @legalize("InstanceNormalization")
@@ -327,8 +315,17 @@ def slope_by_parts(g, x, slope):
     return g.Sub(g.Relu(x), g.Mul(slope, g.Relu(g.Neg(x))))
 
 
-LACKS = {
-    "BatchNormalization": [shared.TRAINING],
+def has_rows(call: Call) -> bool:
+    """Whether ncnn takes the rows of a matrix for its channels."""
+    return call.x.rank == 2 and call.x.ranked_shape[0] != 1
+
+
+LACKS: Lacks = {
+    "BatchNormalization": [
+        shared.TRAINING,
+        shared.COMPUTED_PARAMETERS._replace(rewrite=shared.scale_by_channel),
+        Form("rows of a matrix", has_rows, shared.scale_by_channel),
+    ],
     "Clip": [shared.NO_BOUNDS, shared.COMPUTED_BOUNDS, shared.CROSSED_BOUNDS],
     "LayerNormalization": [shared.LAYER_WEIGHTS.where(is_other_layer)],
     "Max": [shared.ONE_OPERAND, shared.MORE_OPERANDS],

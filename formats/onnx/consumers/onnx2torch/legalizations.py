@@ -8,7 +8,7 @@ from serde.decompositions import indexing, normalization, reduction
 from serde.errors import ConversionError
 from serde.ir.graph import BYTES, DType, Tensor, Value
 from serde.legalize.forms import operators as shared
-from serde.legalize.forms.form import CONSTANT, Call, Form, by
+from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, by
 from serde.legalize.forms.pytorch import legalize_windows
 from serde.legalize.target import legalization_table
 from serde.passes.quantized_values import Quantization, dequantize_constant
@@ -226,16 +226,6 @@ def legalize_cast(g, x, *, to: int, **form):
     )
 
 
-@legalize("BatchNormalization")
-def legalize_batch_norm(
-    g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1
-):  # fmt: skip
-    """onnx2torch has one element type, over at most three axes."""
-    if x.rank < 6 and all(v.type is x.type for v in parameters):
-        return None
-    return normalization.normalize_channels(g, x, parameters, epsilon)
-
-
 @legalize("InstanceNormalization")
 def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
     """PyTorch refuses instances of one element."""
@@ -284,8 +274,12 @@ def is_other_layer(call: Call) -> bool:
     return not is_fit or any(v is None or v.ranked_shape != own for v in weights)
 
 
-LACKS = {
-    "BatchNormalization": [shared.TRAINING],
+LACKS: Lacks = {
+    "BatchNormalization": [shared.TRAINING, Form(
+        "several element types, or more than three axes of windows",
+        lambda call: call.x.rank > 5 or len({v.type for v in call.inputs}) > 1,
+        shared.normalize_by_channel,
+    )],
     "Clip": [shared.NO_BOUNDS, shared.COMPUTED_BOUNDS, Form(
         "no lower bound, or of integers", lambda call: call.inputs[1] is None or
         call.x.type.kind != "f", shared.clip_by_extremes,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from serde.decompositions import elementwise, indexing, normalization, recurrent
+from serde.decompositions import elementwise, indexing, recurrent
 from serde.decompositions.table import decompositions
 from serde.decompositions.transposed_convolution import convolve_phases, find_phases
 from serde.ir.graph import DType, Value
+from serde.legalize.forms import operators as shared
+from serde.legalize.forms.form import Lacks
 from serde.legalize.routes import with_outputs
 from serde.legalize.target import legalization_table
 from serde.spec import schema
@@ -109,14 +111,6 @@ def legalize_layout(op, g, *operands, layout: int, outputs: int = 1, **form):
     return time_first(op, g, *operands, layout=layout, outputs=outputs, **form)
 
 
-@legalize("BatchNormalization")
-def legalize_batch_norm(g, x, *statistics, training_mode: int, outputs: int = 1, **form):
-    """Kernels have one element type for all operands, and overwrite statistics in training."""
-    if training_mode:
-        return normalization.train_batch_norm(g, x, *statistics, outputs=outputs, **form)
-    return normalization.unify_batch_norm(g, x, statistics, training_mode=0, **form)
-
-
 @legalize("ConvInteger")
 def legalize_integer_convolution(g, x, w, x_zero=None, w_zero=None, **frame):
     """The kernel has one zero point for all filters."""
@@ -171,3 +165,7 @@ def legalize_integer_product(op, g, *operands: Value, **form):
     x, w, y_zero = (operands[i] for i in (0, 3, 7))
     is_kernel = is_listed(BYTE_PRODUCTS, x, w, y_zero)
     return None if is_kernel else g.decompose(op, 10, *operands, **form)
+
+
+# Kernels have one element type for all operands, and overwrite statistics in training.
+LACKS: Lacks = {"BatchNormalization": [shared.TRAINING, shared.MIXED_TYPES]}

@@ -23,6 +23,7 @@ ONNXRUNTIME = Target(
     opset=OPSET,
     opsets=range(16, 22),
     supports=SUPPORTS,
+    lacks=legalizations.LACKS,
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
     domains=frozenset({"ai.onnx.ml", "com.microsoft"}),
 )

@@ -263,14 +263,6 @@ def legalize_range(g, start, limit, delta):
     return g.as_is("Range", (start, end, delta), {})
 
 
-@legalize("BatchNormalization")
-def legalize_batch_norm(g, x, *parameters, training_mode: int, outputs: int = 1, **form):
-    """OpenVINO takes one element type."""
-    if training_mode or outputs > 1:
-        return None
-    return normalization.unify_batch_norm(g, x, parameters, training_mode=0, **form)
-
-
 @legalize("GroupNormalization")
 def legalize_group_norm(g, x, scale, bias, *, num_groups: int, epsilon: float, **form):
     """OpenVINO fails to load it without window axes, and with one channel."""
@@ -355,6 +347,7 @@ UNPLACED = Form(
     lambda call: not call.attrs["sorted"] and call.outputs < 3, advice="Give sorted=1",
 )  # fmt: skip
 LACKS: Lacks = {
+    "BatchNormalization": [shared.MIXED_TYPES],
     "Clip": [shared.COMPUTED_BOUNDS],
     "Col2Im": [Form("other than two axes", lambda call: call.inputs[1].shape != (2,),
                     decompose(18))],

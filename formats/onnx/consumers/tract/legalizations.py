@@ -88,19 +88,6 @@ def legalize_conv(g, x, w, b=None, *, strides=(), pads=(), auto_pad: str = "NOTS
     return g.Conv(some, w, b, **form)
 
 
-@legalize("BatchNormalization")
-def legalize_batch_norm(
-    g, x, scale, bias, mean, var, *, epsilon: float, training_mode: int, outputs: int = 1, **form
-):
-    """tract takes constant parameters only, and one element type."""
-    parameters = scale, bias, mean, var
-    if training_mode or outputs > 1:
-        return None
-    if all(v.tensor is not None for v in parameters):
-        return normalization.unify_batch_norm(g, x, parameters, epsilon=epsilon, training_mode=0)
-    return normalization.normalize_channels(g, x, parameters, epsilon)
-
-
 @legalize("Mod")
 def legalize_mod(g, x, y, *, fmod: int):
     """tract takes int64 that a node makes for sizes, whose remainder has the dividend's sign.
@@ -370,6 +357,7 @@ BORDER = Form(
     decompose(16),
 )
 LACKS: Lacks = {
+    "BatchNormalization": [shared.COMPUTED_PARAMETERS, shared.MIXED_TYPES],
     # tract leaves it out of the product
     "Celu": [Form("alpha", lambda call: call.attrs["alpha"] != 1, decompose(12))],
     "GridSample": [BORDER],  # tract samples what is beside it otherwise
