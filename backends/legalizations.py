@@ -18,16 +18,20 @@ from serde import decompositions as families
 from serde.decompositions import elementwise, normalization, reduction
 from serde.decompositions.table import decompositions
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Value
 from serde.legalize.forms.form import CONSTANT, STATIC, Call, by
 from serde.legalize.target import legalization_table
 from serde.rewrite.families import import_families
 from serde.rewrite.rules import Rule, RuleTable
+from serde.version_converter.adapters.resize import (
+    REPEATING,
+    decompose_resize,
+    every_axis,
+    static_scales,
+)
+from serde.version_converter.adapters.resize_coordinates import Sampling
 
 MOST_FACTORS = 16  # of a power that is written factor by factor
-# The error of this approximation is 1.5e-7 (Abramowitz and Stegun, 7.1.26).
-ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-ERF_SLOPE = 0.3275911
 
 
 class Expression(NamedTuple):
@@ -321,20 +325,6 @@ def take_root(g, x, y):
     return g.Sqrt(x) if is_half and y.rank <= x.rank else None
 
 
-@express("Erf", "Mul Add Sub Exp Abs Reciprocal Sign")
-def approximate_erf(g, x):
-    """A polynomial times an exponential, with an error of 1.5e-7."""
-    if x.type is not DType.FLOAT32:
-        return None
-    size = g.Abs(x)
-    t = g.Reciprocal(g.Add(g.Mul(size, ERF_SLOPE), 1.0))
-    total = g.Mul(t, ERF[-1])
-    for factor in ERF[-2::-1]:
-        total = g.Mul(g.Add(total, factor), t)
-    powers = g.Exp(g.Mul(g.Mul(size, size), -1.0))
-    return g.Mul(g.Sign(x), g.Sub(1.0, g.Mul(total, powers)))
-
-
 @express("Abs", "Max Neg")
 def larger_of_both_signs(g, x):
     """The larger of an element and its negative."""
@@ -360,6 +350,33 @@ def reduce_negatives(g, x, axes=None, **form):
     """The largest of the negatives."""
     require(x.type.kind == "f", "ReduceMin of integers")
     return g.Neg(g.ReduceMax(g.Neg(x), axes, **form))
+
+
+@express("Resize", "ConvTranspose")
+def repeat_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampling):
+    """Images whose pixels are repeated: a transposed convolution by ones, which overlap nowhere."""
+    form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
+    x, _, scales, sizes = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
+    how = Sampling.of(sampling)
+    factors = None if scales is not None and sizes is not None else static_scales(x, scales, sizes)
+    if x.rank != 4 or x.type.kind != "f" or factors is None or how.mode != "nearest":
+        return None
+    ratios, channels = [ratio for _, ratio in factors], x.ranked_shape[1]
+    is_whole = all(float(r).is_integer() and r > 0 for r in ratios) and ratios[:2] == [1, 1]
+    is_repeated = (how.coordinates, how.nearest_mode) in REPEATING
+    if not (is_whole and is_repeated and isinstance(channels, int)):
+        return None
+    steps = [int(r) for r in ratios[2:]]
+    ones = g.const(np.ones([channels, 1, *steps], x.type.numpy), x.type)
+    return g.ConvTranspose(x, ones, strides=steps, group=channels)
+
+
+@express("Resize", "")
+def gather_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampling):
+    """Any other Resize, axis by axis."""
+    form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
+    x, *operands = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
+    return decompose_resize(g, x, *operands, Sampling.of(sampling))
 
 
 @express("Softsign", "Div Add Abs")

@@ -29,7 +29,6 @@ BODIES = {
     "DepthToSpace": "y = DepthToSpace<blocksize = 2>(x)",
     "Div": "y = Div(x, d)",
     "Dropout": "y = Dropout(x)",
-    "Erf": "y = Erf(x)",
     "Flatten": "y = Flatten(x)",
     "Gather": "y = Gather<axis = 1>(x, o)",
     "Gemm": "y = Gemm<alpha = 0.5>(x, w)",
@@ -49,6 +48,8 @@ BODIES = {
     "Reciprocal": "y = Reciprocal(x)",
     "ReduceMean": "y = ReduceMean(x, a)",
     "Relu": "y = Relu(x)",
+    "Resize": "y = Resize<mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\", "
+              "nearest_mode = \"floor\">(x, , t)",
     "Selu": "y = Selu(x)",
     "Sigmoid": "y = Sigmoid(x)",
     "Softmax": "y = Softmax(x)",
@@ -65,7 +66,7 @@ BODIES = {
 }  # fmt: skip
 CONSTANTS = (
     "<float l = {-1}, float h = {1.5}, float d = {7}, float z = {0}, float c = {3}, "
-    "int64[2] a = {2, 3}, int64 o = {2}, int64[1] n = {1}, float[4] s = {1, 2, 3, 4}, "
+    "int64[2] a = {2, 3}, int64 o = {2}, int64[1] n = {1}, float[4] t = {1, 1, 2, 3}, float[4] s = {1, 2, 3, 4}, "
     "float[4,1,1] p = {0.1, 0.2, 0.3, 0.4}>"
 )
 
@@ -112,7 +113,7 @@ def test_an_expression_computes_the_same(at):
         constant = next(t for t in model.graph.initializer if t.name == name)
         constant.CopyFrom(onnx.numpy_helper.from_array(np.array(number, np.float32), name))
         feeds = {"x": np.abs(X)}
-    graph = lower(model, {*needs, "Identity"} | {"Mul", "Add"} - {op})
+    graph = lower(model, {*needs, "Identity", "Gather", "Mul", "Add"} - {op})
     assert op not in {n.op for n in graph.nodes}
     expected, outputs = run_model(model, feeds), run_model(to_proto(graph), feeds)
     np.testing.assert_allclose(outputs[0], expected[0], 1e-5, 1e-6)
@@ -162,6 +163,15 @@ def test_constants_of_more_axes_broadcast(body):
     )
     with pytest.raises(SerdeError, match="t has no (Max|Pow)"):
         lower(model, {"Relu", "Mul"})
+
+
+def test_repeated_pixels_are_a_transposed_convolution():
+    model, feeds = make_model("Resize")
+    graph = lower(model, {"ConvTranspose"})
+    assert [n.op for n in graph.nodes] == ["ConvTranspose"]
+    feeds["x"][0, 0, 0] = [np.inf, -np.inf, 0, 1]
+    expected, outputs = (run_model(m, feeds)[0] for m in (model, to_proto(graph)))
+    np.testing.assert_array_equal(outputs, expected)
 
 
 def test_what_is_listed_stays():
