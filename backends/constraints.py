@@ -151,7 +151,11 @@ def read_attributes(value: Any, operator: Operator) -> Iterable[Form]:
             _check_choices(name, allowed, (*kinds, str) if name in AXES else kinds)
         is_limited = isinstance(allowed, Mapping)
         what = _show_limits(allowed) if is_limited else f"other than {_any(_as_list(allowed))}"
-        yield Form(f"{name!r} {what}", partial(_find_attribute, name, allowed))
+        has = partial(_find_attribute, name, allowed)
+        if allowed == []:
+            yield Form(repr(name), has, advice=f"Leave {name} out where the model is exported")
+        else:
+            yield Form(f"{name!r} {what}", has, advice=f"Change {name} where the model is exported")
 
 
 def _check_choices(name: str, allowed: Any, kinds: tuple[type, ...]) -> None:

@@ -61,7 +61,7 @@ LEGALITY = [  # an operator, its keys, the graph, and why it is not taken, None 
     ("Gather", ["types = ['float32', 'int32']"], GATHER, "as Cast: t has no Cast"),
     ("Gather", ["types = ['uint8', 'int64']"], GATHER, None),
     ("Where", ["types = ['float32', 'bool']"], WHERE, "as Cast: t has no Cast"),
-    ("Relu", ["ranks = 4"], DYNAMIC, "t has no Relu with 'X' of another rank than 4: 'x' has the shape (N, 2)"),
+    ("Relu", ["ranks = 4"], DYNAMIC, "t has no Relu with 'X' of another rank than 4: 'x' has the shape (N, 2). Reshape the data"),
     ("Relu", ["ranks = [1, 2]"], DYNAMIC, None),
     ("Relu", ["dynamic_shapes = false"], DYNAMIC, "t has no Relu with sizes by name: 'x' has the shape (N, 2). Give numbers (--static, --input)"),
     ("Relu", ["sizes.X.1 = { most = 1 }"], DYNAMIC,
@@ -77,16 +77,16 @@ LEGALITY = [  # an operator, its keys, the graph, and why it is not taken, None 
      "t has no Conv with the optional 'B': 'b'. Leave it out where the model is exported"),
     ("Conv", ["attributes.dilations = [1]"],
      "g (float[1,1,5,5] x, float[1,1,2,2] v) => (float[1,1,3,3] y)"
-     "{ y = Conv<dilations=[2,2]>(x, v) }", "t has no Conv with 'dilations' other than 1: [2, 2]"),
+     "{ y = Conv<dilations=[2,2]>(x, v) }", "t has no Conv with 'dilations' other than 1: [2, 2]. Change dilations where the model is exported"),
     ("Conv", ["attributes.pads = { symmetric = true }"],
      "g (float[1,1,5,5] x, float[1,1,2,2] v) => (float[1,1,5,5] y)"
-     "{ y = Conv<pads=[1,1,0,0]>(x, v) }", "t has no Conv with 'pads' other at both ends: [1, 1, 0, 0]"),
+     "{ y = Conv<pads=[1,1,0,0]>(x, v) }", "t has no Conv with 'pads' other at both ends: [1, 1, 0, 0]. Change pads where the model is exported"),
     ("MaxPool", ["attributes.kernel_shape = { most = 2 }"],
      "g (float[1,1,5,5] x) => (float[1,1,3,3] y) { y = MaxPool<kernel_shape=[3,3]>(x) }",
-     "t has no MaxPool with 'kernel_shape' more than 2: [3, 3]"),
+     "t has no MaxPool with 'kernel_shape' more than 2: [3, 3]. Change kernel_shape where the model is exported"),
     ("QuantizeLinear", ["zero = ['y_zero_point']"],
      "g (float[2] x) => (uint8[2] y) <float s = {1}, uint8 z = {3}> {y = QuantizeLinear(x, s, z)}",
-     "t has no QuantizeLinear with 'y_zero_point' other than constant zeros: 'z'"),
+     "t has no QuantizeLinear with 'y_zero_point' other than constant zeros: 'z'. Quantize the model with zeros for it"),
     ("Erf", [], DYNAMIC, "t has no Relu"),
 ]  # fmt: skip
 

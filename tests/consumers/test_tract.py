@@ -56,7 +56,7 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
     [
         ("(int64[2] s) => (float[M,N] y)", "c = Constant<value_float = 1.0>() y = Expand(c, s)",
          'tract has no Expand with a size that depends on data. Give numbers (static=, inputs=)'),
-        ("(uint32[3] x) => (uint32[3] y)", "y = Mul(x, x)", 'tract has no Mul with squares of integers'),
+        ("(uint32[3] x) => (uint32[3] y)", "y = Mul(x, x)", "tract has no Mul with squares of integers. Cast them to floats before"),
         ("(float[2,2,N,5] x, float[3,4] b, int64[3] i) => (float[3,2,1,1] y)",
          "y = RoiAlign<sampling_ratio = 1>(x, b, i)",
          'tract takes images whose sizes have numbers. Give numbers (static=, inputs=)'),

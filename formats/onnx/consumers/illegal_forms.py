@@ -62,5 +62,7 @@ BEYOND_INT32 = Form(
     advice="Use constants within 32 bits",
 )  # fmt: skip
 NO_ELEMENTS = Form(
-    "tensors without elements", lambda call: any(0 in (v.shape or ()) for v in call.values)
+    "tensors without elements",
+    lambda call: any(0 in (v.shape or ()) for v in call.values),
+    advice="Leave them out of the model",
 )

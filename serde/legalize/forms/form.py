@@ -208,7 +208,11 @@ def require_zeros(*names: str, operator: schema.Operator | None = None) -> list[
         return None if is_zero else repr(v.name)
 
     return [
-        Form(f"{name!r} other than constant zeros", any_operand(reason, name, operator=operator))
+        Form(
+            f"{name!r} other than constant zeros",
+            any_operand(reason, name, operator=operator),
+            advice="Quantize the model with zeros for it",
+        )
         for name in names
     ]
 
@@ -223,8 +227,8 @@ def require_ranks(
         return None if fits else f"{v.name!r} has the shape {show_shape(v.shape)}"
 
     listed = " or ".join(map(str, ranks))
-    return [Form(f"{name!r} of another rank than {listed}",
-                 any_operand(reason, name, operator=operator))]  # fmt: skip
+    has = any_operand(reason, name, operator=operator)
+    return [Form(f"{name!r} of another rank than {listed}", has, advice="Reshape the data")]
 
 
 def require_sizes(

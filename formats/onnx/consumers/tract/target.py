@@ -187,7 +187,7 @@ REFUSED: Lacks = {
     "Hardmax": require_sizes("input", lambda call: [int(call.attrs.get("axis", -1))]),
     "LayerNormalization": [BROADCAST_COUNT],
     "MatMul": [DIFFERENT_SIZES],
-    "Mul": [Form("squares of integers", is_square), MIXED],
+    "Mul": [Form("squares of integers", is_square, advice="Cast them to floats before"), MIXED],
     "NonMaxSuppression": [SUPPRESSED],
     "Pad": require_constants("pads", "constant_value", "axes"),
     "Range": [Form("steps of a size by name", counts_by_name(2), advice=STATIC)],
