@@ -114,7 +114,8 @@ def get_own_backend(name: str) -> Backend:
     consumer = None if name in DESCRIBED_ONLY else get_format("onnx").consumers.get(name)
     target = None if consumer is None else consumer.get_target()
     if consumer is None or target is None:
-        assert document is not None
+        if document is None:
+            raise UsageError(f"the profile {name} takes every operator of its opset: give opset N")
         return document
     backend = Backend(target, prepare=consumer.prepare or keep_graph)
     if document is None:
