@@ -375,8 +375,8 @@ def repeat_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampli
 def gather_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampling):
     """Any other Resize, axis by axis."""
     form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
-    x, *operands = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
-    return decompose_resize(g, x, *operands, Sampling.of(sampling))
+    x, roi, scales, sizes = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
+    return decompose_resize(g, x, roi, scales, sizes, Sampling.of(sampling))
 
 
 @express("Softsign", "Div Add Abs")
