@@ -171,7 +171,8 @@ def generate_code(function: Any) -> Any:
     symbol = str(function.attrs["global_symbol"])
     graph = load(tvm.IRModule.from_expr(relay.Function(function.params, function.body)))
     new_graph, layout = _distinct_outputs(graph)
-    model = to_proto(lower_for(new_graph, SETTINGS.backend.target)).SerializeToString()
+    legal = SETTINGS.backend.prepare(lower_for(new_graph, SETTINGS.backend.target))
+    model = to_proto(legal).SerializeToString()
     digest = hashlib.sha256(model).hexdigest()
     data = tvm.nd.array(np.frombuffer(model, np.uint8))
     types = [t for p in function.params for t in _tensor_types(p.checked_type)]

@@ -20,7 +20,8 @@ import onnx
 import pytest
 
 import serde
-from serde.backends.partition import Numbered, prepare_graph
+from serde.backends.numbered import Numbered
+from serde.backends.partition import prepare_graph
 from serde.backends.stages import assign_stages
 from tests import light_models
 
