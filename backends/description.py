@@ -18,7 +18,7 @@ from serde.io.command_files import active_files
 from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.forms.form import Form
 from serde.legalize.target import LOWEST_WRITTEN, Target, TypeConstraints, opset_target
-from serde.plugins import get_format, get_target, target_names
+from serde.plugins import STANDARD, get_format, target_names
 from serde.spec import schema
 
 from .constraints import KEYS as OPERATOR_KEYS
@@ -32,7 +32,6 @@ KEYS = {  # of a file, and what their values are
     "element_types": list, "dynamic_shapes": bool, "operators": list,
 }  # fmt: skip
 KIND_NAMES = {str: "a string", int: "an integer", list: "a list", bool: "true or false"}
-DESCRIBED_ONLY = frozenset({"coreml", "qnn"})  # whose consumers are what files describe
 LONGEST = 500  # letters of a message
 LOOPS = frozenset({"Loop", "Scan"})
 OPSET = re.compile(r"opset[- :]?(\d+)")
@@ -66,7 +65,7 @@ class Backend:
 
 def backend_names() -> list[str]:
     """The backends that come with serde, by name: documented, and measured consumers of ONNX."""
-    consumers = get_format("onnx").consumers
+    consumers = get_format(STANDARD).consumers
     measured = (n for n in consumers if n not in target_names() and consumers[n].target is not None)
     return sorted({*documented_names(), *measured})
 
@@ -97,10 +96,8 @@ def get_backend(backend: Any) -> Backend:
     text = os.fspath(backend)
     if (match := OPSET.fullmatch(text)) is not None:
         return opset_backend(int(match[1]))
-    if text in backend_names():
-        return get_own_backend(text)
-    if text in target_names():
-        return Backend(get_target(text))
+    if text in documented_names() or text in get_format(STANDARD).consumers:
+        return read_named_backend(text)
     if text.endswith(".toml") or os.path.exists(text):
         return read_backend(Path(text))
     known = [*list_names(), "opset N"]
@@ -108,19 +105,24 @@ def get_backend(backend: Any) -> Backend:
     raise UsageError(f"no backend is called {text!r}{hint}")
 
 
-def get_own_backend(name: str) -> Backend:
-    """A backend of serde's own; what was measured of it holds, where its document differs."""
+def read_named_backend(name: str) -> Backend:
+    """A consumer as a backend; what was measured of it holds, where its document differs.
+
+    Raises:
+        UsageError: for a profile that is of no table of operators.
+    """
+    consumers = get_format(STANDARD).consumers
     document = read_description(name) if name in documented_names() else None
-    consumer = None if name in DESCRIBED_ONLY else get_format("onnx").consumers.get(name)
-    target = None if consumer is None else consumer.get_target()
-    if consumer is None or target is None:
-        if document is None:
-            raise UsageError(f"the profile {name} takes every operator of its opset: give opset N")
+    if document is not None and name not in consumers:
         return document
-    backend = Backend(target, prepare=consumer.prepare or keep_graph)
+    target, prepare = consumers[name].get_target(), consumers[name].prepare or keep_graph
+    if target is None:
+        raise UsageError(f"the profile {name} takes every operator of its opset: give opset N")
     if document is None:
-        return backend
-    return replace(document, target=target, documented=document.target, prepare=backend.prepare)
+        return Backend(target, prepare=prepare)
+    differs = document.target.supports != target.supports
+    documented = document.target if differs else None
+    return replace(document, target=target, documented=documented, prepare=prepare)
 
 
 def read_description(name: str) -> Backend:

@@ -15,8 +15,8 @@ from serde.backends.partition import check_backend, partition
 from serde.backends.runner import run
 from serde.cli.commands import main
 from serde.errors import MalformedFile, UsageError
-from serde.formats.onnx.consumers import get_consumer
 from serde.legalize.target import Target
+from serde.plugins.targets import get_consumer
 from tests.onnx_live import DIGITS, ir_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +47,15 @@ def test_a_backend_is_a_name_an_opset_a_file_or_a_target():
     target = Target("mine", 17, {"Relu": {}})
     assert get_backend(target).target is target
     assert get_backend(get_backend(target)).target is target
+
+
+def test_profiles_are_backends_where_they_are_of_a_table():
+    assert {"relax", "tract", "coreml"} <= {*backend_names()}
+    assert not {"generic", "npu-static"} & {*backend_names()}
+    assert get_backend("tract").prepare is not get_backend("coreml").prepare
+    for name in ("generic", "npu-static"):
+        with pytest.raises(UsageError, match=f"{name} takes every operator of its opset"):
+            get_backend(name)
 
 
 CONV = "g (float[1,2,5,5] x, float[2,2,3,3] v) => (float[1,2,3,3] y)"
@@ -240,7 +249,7 @@ def test_subgraphs_of_what_is_not_taken_are_looked_into():
 @pytest.mark.parametrize("name", ["openvino", "tensorrt"])
 def test_what_the_profile_takes_holds_where_a_document_differs(name):
     backend = get_backend(name)
-    assert backend.target is get_consumer(name)
+    assert backend.target is get_consumer(name).get_target()
     assert backend.documented is not None and backend.documentation
 
 

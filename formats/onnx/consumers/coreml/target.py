@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.backends.description import get_backend
+from serde.backends.description import read_description
 
-COREML = get_backend("coreml").target
+COREML = read_description("coreml").target

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.backends.description import get_backend
+from serde.backends.description import read_description
 
-QNN = get_backend("qnn").target
+QNN = read_description("qnn").target
