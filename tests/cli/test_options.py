@@ -50,7 +50,7 @@ def complete(*arguments):
         (("convert", "m", "--from", "m"), ["mxnet"]),
         (("check", "m", "--to", "re"), ["relay", "relax"]),
         (("check", "m", "--backend", "q"), ["qnn"]),
-        (("partition", "m", "--backend", "o"), ["openvino"]),
+        (("partition", "m", "--backend", "op"), ["openvino"]),
         (("partition", "m", "--remainder", ""), ["mxnet", "onnx", "relay"]),
         (("convert", "m", "--weights", "f"), ["fp16"]),
         (("migrate", "m", "--to", "o"), ["onnx"]),

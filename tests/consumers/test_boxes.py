@@ -85,7 +85,7 @@ def test_regions(consumer, pixels, mode, ratio, tmp_path):
     body = align(mode, ratio, pixels)
     if consumer == "tract" and not ratio:
         reason = (
-            "tract has no Expand with a size that depends on data. Give numbers (--static, --input)"
+            "tract has no Expand with a size that depends on data. Give numbers (static=, inputs=)"
         )
         assert refusals(REGIONS, body, consumer, tmp_path) == [reason]
     else:

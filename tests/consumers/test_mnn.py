@@ -82,26 +82,31 @@ def test_slices_that_count_back(tmp_path):
     "signature, body, reason",
     [
         ("(float[1,4,D,4,4] x, float[4,4,3,3,3] w) => (float[1,4,E,2,2] y)", "y = Conv(x, w)",
-         "MNN convolves volumes of static sizes only"),
+         "MNN convolves volumes of static sizes only. Give numbers (static=, inputs=)"),
         ("(float[1,2,H,4] x) => (float[1,2,A,2] y)",
          'y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], auto_pad = "SAME_LOWER">(x)',
-         "padding by sizes that have names: give numbers (static=, inputs=)"),
+         "MNN has no MaxPool with padding by sizes by name. Give numbers (static=, inputs=)"),
         ("(float[1,3,4,4,4,4] x, float[3,2,3,3,3,3] w) => (float[1,2,6,6,6,6] y)",
-         "y = ConvTranspose(x, w)", "MNN has it over up to three axes"),
+         "y = ConvTranspose(x, w)",
+         "MNN has no ConvTranspose with other than one to three axes of windows"),
         ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
-         "MNN has no float16 elements. Leave out fp16=, or give fp32= for a model of it"),
-        ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "MNN has no tensors without elements"),
+         "MNN has no Cast with other element types: float16. Leave out fp16=, or give fp32= for a model "
+         "of it"),
+        ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)",
+         "MNN has no Neg with tensors without elements. Leave them out of the model"),
         ("(float[1,1,2,2] x) => (float[1,1,1,1] y)",
          "c = Constant<value = float[1,1,2,2] {1, 1, 1, 1}>() "
          "p = AveragePool<kernel_shape = [2, 2]>(c) q = AveragePool<kernel_shape = [2, 2]>(x) "
-         "y = Add(q, p)", "MNN has no AveragePool of constants"),
+         "y = Add(q, p)",
+         "MNN has no AveragePool with a constant operand. Make it an input of the model"),
         ("(float[N,6,4] b, float[N,1,6] s) => (int64[K,3] y)",
          "m = Constant<value_ints = [6]>() y = NonMaxSuppression(b, s, m)",
          "MNN suppresses boxes of one sample where the batch has a name: give its size (static=, "
          "inputs=)"),
         ("(float[1,M,4,4] x, float[M,1,3,3] w) => (float[1,1,6,6] y)", "y = ConvTranspose(x, w)",
-         "MNN takes filters whose sizes have numbers"),
+         "MNN has no ConvTranspose with 'W' of sizes by name: 'w' has the shape (M, 1, 3, 3). Give "
+         "numbers (static=, inputs=)"),
     ],
 )  # fmt: skip
 def test_forms_that_it_lacks(signature, body, reason, tmp_path):

@@ -62,6 +62,5 @@ def test_steps_of_a_size_are_refused(tmp_path):
     )
     (reason,) = refusals(ODD, body, "tract", tmp_path)
     assert (
-        reason
-        == "tract has no Range with steps of a size by name. Give numbers (static=, inputs=)"
+        reason == "tract has no Range with steps of a size by name. Give numbers (static=, inputs=)"
     )

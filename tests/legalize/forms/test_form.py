@@ -22,7 +22,7 @@ from serde.plugins.targets import get_consumer
 from tests.node_cases import all_cases
 
 CONSUMERS = ("mnn", "ncnn", "onnx2torch", "openvino", "tensorrt", "tract")
-TARGETS = {**{name: get_consumer(name) for name in CONSUMERS}, "relax": RELAX}
+TARGETS = {**{name: get_consumer(name).get_target() for name in CONSUMERS}, "relax": RELAX}
 POOLS: dict[str, list[dict]] = {
     "AveragePool": [{"count_include_pad": 0}, {"count_include_pad": 1}],
     "LpPool": [{"p": 3}],
