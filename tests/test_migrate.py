@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import fsspec
@@ -16,7 +19,7 @@ import onnx
 import pytest
 from click.testing import CliRunner
 
-from serde.api.migrate import child, engines, job, migrate
+from serde.api.migrate import child, engines, job, journal, migrate
 from serde.api.migrate.sources import find_models, open_filesystem
 from serde.cli.commands import main
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
@@ -235,6 +238,138 @@ class TestSources:
     def test_results_among_the_sources_are_no_sources(self, zoo):
         write(zoo / "out" / "old.onnx")
         assert "out/old.onnx" not in {m.relative for m in find_models([zoo], str(zoo / "out"))}
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestPassedOver:
+    """What is no model is said, and results of before are none."""
+
+    @pytest.fixture
+    def heap(self, tmp_path):
+        folder = tmp_path / "heap"
+        digits(folder / "mx")
+        write(folder / "UPPER.ONNX")
+        (folder / "lone").mkdir()
+        shutil.copy(DIGITS / "digits-0010.params", folder / "lone" / "net.params")
+        for name in ("other.zip", "handler.model"):
+            with zipfile.ZipFile(folder / name, "w") as archive:
+                archive.writestr("notes.txt", "nothing")
+        return folder
+
+    def test_archives_and_parameters_are_named(self, heap, tmp_path):
+        found = migrate([heap], tmp_path / "out")
+        assert statuses(found) == {"UPPER.ONNX": "converted", "digits-symbol.json": "converted"}
+        assert (tmp_path / "out" / "UPPER.onnx").exists()
+        reasons = {Path(path).name: reason for path, reason in found.skipped.items()}
+        assert reasons.keys() == {"net.params", "other.zip", "handler.model"}
+        assert reasons["net.params"].startswith("parameters without a symbol")
+        page, text = found.to_html(), json.loads(found.to_json())
+        assert "other.zip" in page and len(text["skipped"]) == 3
+        code, out = serde("migrate", heap, "-o", tmp_path / "out")
+        assert code == 0 and out.count("passed over ") == 3
+
+    def test_a_url_names_its_archives(self, heap, tmp_path):
+        system = fsspec.filesystem("memory")
+        system.put(str(heap), "/heap", recursive=True)
+        found = migrate(["memory://heap"], tmp_path / "out")
+        system.rm("/heap", recursive=True)
+        assert {p.rpartition("/")[2] for p in found.skipped} == {"other.zip", "handler.model"}
+
+    @pytest.mark.parametrize("to", ["onnx", "mxnet"])
+    def test_a_parent_folder_is_migrated_again(self, heap, tmp_path, to):
+        first = migrate([heap], heap / "out", to=to)
+        os.rename(heap / "out", heap / "moved")
+        for folder in (heap / "other", tmp_path / "outside"):
+            again = migrate([heap], folder, to=to)
+            assert statuses(again) == statuses(first)
+        assert not {r.source for r in again.rows if "moved" in r.source or "other" in r.source}
+
+    def test_results_beside_their_sources_are_no_models(self, heap):
+        first = migrate([heap / "mx"], heap / "mx")
+        assert (heap / "mx" / "digits.onnx").exists()
+        again = migrate([heap / "mx"], heap / "mx", again=True)
+        assert statuses(first) == statuses(again) == {"digits-symbol.json": "converted"}
+        digits_left = (heap / "mx" / "digits-symbol.json").read_bytes()
+        assert digits_left == (DIGITS / "digits-symbol.json").read_bytes()
+
+    def test_a_folder_of_results_may_be_migrated_further(self, heap, tmp_path):
+        migrate([heap], tmp_path / "out")
+        further = migrate([tmp_path / "out"], tmp_path / "relay", to="relay")
+        assert statuses(further) == {"UPPER.onnx": "converted", "digits.onnx": "converted"}
+
+    def test_sources_are_never_overwritten(self, heap):
+        write(heap / "a.onnx")
+        before = (heap / "a.onnx").read_bytes()
+        with pytest.raises(UsageError, match=r"a\.onnx is read by this command"):
+            migrate([heap], heap)
+        assert (heap / "a.onnx").read_bytes() == before
+
+    def test_a_killed_run_in_the_folder_of_its_sources_goes_on(self, heap, monkeypatch):
+        write(heap / "mx" / "m.onnx")
+
+        def stop(jobs, count, dask):
+            job.run_job(jobs[0])
+            raise KeyboardInterrupt
+            yield
+
+        monkeypatch.setattr("serde.api.migrate.run_jobs", stop)
+        with pytest.raises(KeyboardInterrupt):
+            migrate([heap / "mx"], heap / "mx", to="relay")
+        assert len([*(heap / "mx").glob("*.relay")]) == 1
+        monkeypatch.undo()
+        again = migrate([heap / "mx"], heap / "mx", to="relay")
+        assert statuses(again) == {"digits-symbol.json": "converted", "m.onnx": "converted"}
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestStopped:
+    def full_disk(self, monkeypatch, name):
+        def fail(self, *arguments):
+            raise OSError(errno.ENOSPC, "No space left on device", "out/" + name)
+
+        monkeypatch.setattr(journal.Journal, name, fail)
+
+    @pytest.mark.parametrize("name", ["enter", "write"])
+    def test_a_full_disk_costs_no_row(self, zoo, tmp_path, monkeypatch, name):
+        self.full_disk(monkeypatch, name)
+        with pytest.raises(OSError, match="No space left") as caught:
+            migrate([zoo], tmp_path / "out", jobs=1)
+        assert len(caught.value.migration.rows) == 5
+        code, out = serde("migrate", zoo, "-o", tmp_path / "out", "--jobs", "1")
+        assert code == 5
+        assert "5 models: 3 converted" in out and "No space left on device" in out
+
+    def test_the_user_stops_it(self, zoo, tmp_path, monkeypatch):
+        def stop(jobs, count, dask):
+            yield job.run_job(jobs[0])
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("serde.api.migrate.run_jobs", stop)
+        code, out = serde("migrate", zoo, "-o", tmp_path / "out", "--jobs", "1")
+        assert code == 130 and "1 models: 1 converted" in out
+        assert "stopped before 4 models: run the same command again to go on" in out
+        assert json.loads((tmp_path / "out" / "migration.json").read_text())["models"]
+        monkeypatch.undo()
+        assert migrate([zoo], tmp_path / "out").resumed == 1
+
+    @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
+    @pytest.mark.parametrize("more", [("--jobs", "1"), ("--jobs", "2"), ("--dask", "local")])
+    def test_ctrl_c_shows_no_traceback(self, tmp_path, more):
+        if "--dask" in more:
+            pytest.importorskip("distributed")
+        for number in range(9):
+            write(tmp_path / "in" / f"m{number}.onnx")
+        with subprocess.Popen(
+            [sys.executable, "-m", "serde", "migrate", tmp_path / "in", "-o", tmp_path / "out",
+             *more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
+        ) as process:  # fmt: skip
+            lines = iter(process.stdout.readline, "")
+            assert any(line.startswith("[1/9]") for line in lines)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            out, _ = process.communicate(timeout=60)
+        assert process.returncode == 130 and "Traceback" not in out
+        assert "run the same command again to go on" in out
 
 
 @pytest.mark.usefixtures("in_this_process")

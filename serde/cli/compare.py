@@ -11,14 +11,15 @@ from serde.cli.options import (
     DEBUG,
     DocumentedCommand,
     add_option,
+    add_options,
     parse_by_name,
     with_report,
-    with_tolerance,
 )
 from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import format_names
+from serde.plugins.options import ToleranceOptions
 
 
 @click.command(cls=DocumentedCommand)
@@ -39,7 +40,7 @@ from serde.plugins import format_names
             help="The format of FIRST, where its content does not tell.")  # fmt: skip
 @add_option("--other-from", "other_format", choices=format_names, metavar="FORMAT",
             help="The format of SECOND, likewise.")  # fmt: skip
-@with_tolerance
+@add_options(ToleranceOptions)
 @add_option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @with_report
 @DEBUG

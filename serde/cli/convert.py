@@ -17,14 +17,13 @@ from serde.cli.options import (
     add_write_options,
     give,
     with_report,
-    with_tolerance,
 )
 from serde.cli.progress import show_stages
 from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
 from serde.plugins import format_names
-from serde.plugins.options import VERIFICATION, VerifyOptions
+from serde.plugins.options import VERIFICATION, ToleranceOptions, VerifyOptions
 
 
 @click.command(cls=DocumentedCommand)
@@ -37,7 +36,7 @@ from serde.plugins.options import VERIFICATION, VerifyOptions
 @add_options(VerifyOptions)
 @add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
             help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
-@with_tolerance
+@add_options(ToleranceOptions)
 @with_report
 @add_option("-q", "--quiet", is_flag=True,
             help="Print nothing but errors and failed verifications.")  # fmt: skip

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.cli.context import DONE, FAILED
+from serde.cli.context import DONE, FAILED, INTERRUPTED
 from serde.cli.options import DocumentedCommand, add_option, add_options, give, options_for_many
 from serde.cli.printing import join_parts, print_line, print_lines, style
 from serde.plugins import STANDARD, format_names
-from serde.plugins.options import MigrateOptions
+from serde.plugins.options import MigrateOptions, ToleranceOptions
 
 if TYPE_CHECKING:
     from serde.api.migrate import Migration
@@ -30,7 +30,7 @@ SHOWN = 40  # models without a result, and operators
 @add_option("--to", default=STANDARD, choices=format_names, metavar="FORMAT", show_default=True,
             help="The format to write.")  # fmt: skip
 @add_option("--verify", is_flag=True, help="Run each source and result and compare them.")
-@add_options(MigrateOptions)
+@add_options(ToleranceOptions, MigrateOptions)
 @add_option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @add_option("-q", "--quiet", is_flag=True, help="Print the table only.")
 @options_for_many
@@ -46,13 +46,30 @@ def migrate(
     """
     from serde.api.migrate import migrate as convert_all
 
-    with _progress(quiet or as_json) as progress:
-        migration = convert_all(sources, folder, progress=progress, **give(**options))
+    try:
+        with _progress(quiet or as_json) as progress:
+            migration = convert_all(sources, folder, progress=progress, **give(**options))
+    except (OSError, KeyboardInterrupt, SystemExit) as error:
+        so_far = getattr(error, "migration", None)
+        if so_far is None:
+            raise
+        _show(so_far, as_json)
+        if isinstance(error, KeyboardInterrupt):
+            context.exit(INTERRUPTED)
+        raise
+    _show(migration, as_json)
+    context.exit(DONE if migration.ok else FAILED)
+
+
+def _show(migration: Migration, as_json: bool) -> None:
+    """Print what was done, and how the run goes on where it was stopped."""
     if as_json:
         print_lines(migration.to_json())
     else:
         show_migration(migration)
-    context.exit(DONE if migration.ok else FAILED)
+    if migration.left:
+        text = f"stopped before {migration.left} models: run the same command again to go on"
+        print_line(text, err=True)
 
 
 @contextmanager
@@ -102,6 +119,11 @@ def show_migration(migration: Migration) -> None:
         print_line(*_describe(row))
     if len(wrong) > SHOWN:
         print_line(f"and {len(wrong) - SHOWN} more without a result")
+    skipped = [*migration.skipped.items()]
+    for path, reason in skipped[:SHOWN]:
+        print_line(style("passed over", "yellow"), f" {path}: {reason}")
+    if len(skipped) > SHOWN:
+        print_line(f"and {len(skipped) - SHOWN} more passed over")
     if migration.missing_operators:
         print_line("operators in the way:")
     for op, models, nodes, reason in migration.missing_operators[:SHOWN]:

@@ -285,21 +285,6 @@ def options_for_many(command: Callable[..., Any]) -> Callable[..., Any]:
     return _combine([add_options(*every, keep=lambda o: o.kind in FOR_MANY), DEBUG])(command)
 
 
-def with_tolerance(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how far numbers may be from those of the source."""
-    add = _combine([
-        add_option("--rtol", type=float, metavar="X", group=VERIFICATION,
-                   help="What a number may differ by, as a share of it; with --atol.",
-                   details="Numbers pass where they differ by no more than "
-                           "`atol + rtol * |expected|`, as in NumPy; the one left out is 0. "
-                           "Integers too. Verifying, 10 times that on inputs that are not "
-                           "normal, 200 times on zeros and equal numbers."),
-        add_option("--atol", type=float, metavar="X", group=VERIFICATION,
-                   help="What a number may differ by, whatever it is."),
-    ])  # fmt: skip
-    return add(command)
-
-
 def give(**options: Any) -> dict[str, Any]:
     """The options that are given."""
     return {k: v for k, v in options.items() if v is not None}

@@ -21,6 +21,7 @@ from serde.plugins.options import (
     MigrateOptions,
     Option,
     PartitionOptions,
+    ToleranceOptions,
     VerifyOptions,
     merge_options,
 )
@@ -119,7 +120,8 @@ def check_keywords(function: str, keywords: Iterable[str], known: Mapping[str, P
 
 def list_classes() -> list[type]:
     """The classes of all options."""
-    return [*read_classes(), *write_classes(), VerifyOptions, PartitionOptions, MigrateOptions]
+    every = VerifyOptions, ToleranceOptions, PartitionOptions, MigrateOptions
+    return [*read_classes(), *write_classes(), *every]
 
 
 def list_flags(known: Iterable[str] = ()) -> dict[str, str]:

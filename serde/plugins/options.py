@@ -337,6 +337,21 @@ class VerifyOptions(Options):
     )  # fmt: skip
 
 
+class ToleranceOptions(Options):
+    """How far numbers may be from those of the source."""
+
+    rtol: float | None = option(
+        "What a number may differ by, as a share of it; with --atol.",
+        "Numbers pass where they differ by no more than `atol + rtol * |expected|`, as in NumPy; "
+        "the one left out is 0. Integers too. Verifying, 10 times that on inputs that are not "
+        "normal, 200 times on zeros and equal numbers.",
+        kind="number", group=VERIFICATION,
+    )  # fmt: skip
+    atol: float | None = option(
+        "What a number may differ by, whatever it is.", kind="number", group=VERIFICATION
+    )
+
+
 class PartitionOptions(Options):
     """How a model is cut into the parts of a backend and the remainder."""
 

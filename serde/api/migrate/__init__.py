@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from serde import __version__
 from serde.api.migrate import table
 from serde.api.migrate.engines import count_jobs, run_jobs
 from serde.api.migrate.job import Job, Row
-from serde.api.migrate.journal import JOURNAL, TABLES, Journal
+from serde.api.migrate.journal import Journal
+from serde.api.migrate.own_results import JOURNAL, TABLES
 from serde.api.migrate.sources import (
     ModelSource,
     find_models,
@@ -26,19 +28,26 @@ from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import within_command
 from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
 from serde.plugins.keywords import with_options
-from serde.plugins.options import MigrateOptions
+from serde.plugins.options import MigrateOptions, ToleranceOptions, VerifyOptions
 
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
+RUN_OPTIONS = VerifyOptions, ToleranceOptions, MigrateOptions  # but those of formats
 Progress = Callable[[Row, int, int], None]
 
 
 @dataclass
 class Migration:
-    """What became of all models; ``resumed`` of them were done before."""
+    """What became of all models; ``resumed`` of them were done before.
+
+    ``skipped`` are files that may have been meant, with the reason why they are no models; ``left``
+    is how many models were not reached.
+    """
 
     folder: str
     rows: list[Row] = field(default_factory=list)
     resumed: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+    left: int = 0
 
     @property
     def ok(self) -> bool:
@@ -57,7 +66,7 @@ class Migration:
 
     def to_json(self) -> str:
         """The table as JSON; docs/reference/report.md lists its fields."""
-        return table.as_json(self.rows)
+        return table.as_json(self.rows, self.skipped)
 
     def to_csv(self) -> str:
         """The table as CSV, a line for each model."""
@@ -65,10 +74,10 @@ class Migration:
 
     def to_html(self) -> str:
         """The table as a page."""
-        return table.as_html(self.rows, self.folder)
+        return table.as_html(self.rows, self.folder, self.skipped)
 
 
-@with_options(lambda: [*read_classes(), *write_classes(), MigrateOptions])
+@with_options(lambda: [*read_classes(), *write_classes(), *RUN_OPTIONS])
 def migrate(
     sources: Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
     jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,
@@ -98,12 +107,15 @@ def migrate(
     Raises:
         UsageError: for sources without models, and two that would write one file.
         MissingDependency: naming the package that a URL or an engine needs.
+        OSError: where the journal or the tables cannot be written, once all models are done.
+        KeyboardInterrupt: as the user asks; both have the ``migration`` so far.
     """
     into = get_format(to)
     folder = local_path(os.fspath(folder))
     opts = _check_options(options)
+    skipped: dict[str, str] = {}
     journal = Journal(folder)
-    models = find_models(map(os.fspath, sources), folder, journal.own)
+    models = find_models(map(os.fspath, sources), folder, skipped)
     targets = {m: _join(folder, name) for m, name in plan_targets(models, into).items()}
     _refuse_sources(models, [*targets.values(), *(_join(folder, n) for n in (JOURNAL, *TABLES))])
     count = jobs or count_jobs(dask)
@@ -118,19 +130,49 @@ def migrate(
         job = replace(job, key=_key_of(job), spared=tuple(journal.list_spared(path)))
         known = None if again else journal.find(job)
         (done.append(known) if known is not None else ahead.append(job))
-    result = Migration(folder, [*done], len(done))
+    result = Migration(folder, [*done], len(done), dict(sorted(skipped.items())))
     journal.begin(ahead)
-    if ahead:
-        for row in run_jobs(ahead, min(count, len(ahead)), dask):
+    try:
+        _run_all(result, ahead, journal, count, dask, progress)
+        _save(result, journal)
+    except (OSError, KeyboardInterrupt, SystemExit) as error:
+        error.migration = result  # type: ignore[attr-defined, union-attr]
+        raise
+    return result
+
+
+def _run_all(
+    result: Migration, ahead: Sequence[Job], journal: Journal, count: int, dask: str | None,
+    progress: Progress,
+) -> None:  # fmt: skip
+    """Run the jobs; what is done is kept in the journal, and in the tables where it is stopped."""
+    failed: OSError | None = None
+    total = len(result.rows) + len(ahead)
+    result.left = len(ahead)
+    try:
+        for row in run_jobs(ahead, min(count, len(ahead)), dask) if ahead else ():
             result.rows.append(row)
-            journal.enter(row)
-            progress(row, len(result.rows), len(targets))
+            result.left -= 1
+            try:
+                journal.enter(row)
+            except OSError as error:  # a full disk: the others go on
+                failed = failed or error
+            progress(row, len(result.rows), total)
+    except (KeyboardInterrupt, SystemExit):
+        with suppress(OSError):
+            _save(result, journal)
+        raise
+    if failed is not None:
+        raise failed
+
+
+def _save(result: Migration, journal: Journal) -> None:
+    """Write the tables of what is done."""
     result.rows.sort(key=lambda row: row.source)
     journal.close()
     tables = result.to_html(), result.to_json(), result.to_csv()
     for name, text in zip(TABLES, tables, strict=True):
         journal.write(name, text)
-    return result
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:

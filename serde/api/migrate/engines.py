@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -50,8 +52,9 @@ def _run_on_dask(jobs: Sequence[Job], count: int, address: str) -> Iterator[Row]
     with ExitStack() as stack:
         if address == LOCAL:
             cluster = distributed.LocalCluster(
-                n_workers=count, threads_per_worker=1, dashboard_address=None, processes=True
-            )
+                n_workers=count, threads_per_worker=1, dashboard_address=None, processes=True,
+                silence_logs=logging.CRITICAL, preload=[__name__],
+            )  # fmt: skip
             address = stack.enter_context(cluster)
         try:
             client = stack.enter_context(distributed.Client(address, timeout=PATIENCE))
@@ -64,6 +67,11 @@ def _run_on_dask(jobs: Sequence[Job], count: int, address: str) -> Iterator[Row]
         for future in distributed.as_completed(futures):
             lost = future.exception()
             yield _make_lost_row(futures[future], lost) if lost is not None else future.result()
+
+
+def dask_setup(worker: object) -> None:
+    """Leave Ctrl-C to the process that a user runs; Dask calls this in each worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _make_lost_row(job: Job, error: BaseException) -> Row:

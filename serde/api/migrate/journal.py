@@ -9,15 +9,13 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
+from serde.api.migrate.own_results import BEGUN, JOURNAL, TABLES
 from serde.api.migrate.sources import is_url, list_beginning, open_filesystem, stamp_entry, stem_of
 from serde.errors import TargetRefused
 from serde.io.atomic_write import check_target, name_path_in_errors
 from serde.io.command_files import stamp_file
 from serde.io.sniff import open_regular
 
-JOURNAL = "migration.jsonl"  # a row in each line, or the results that a run begins
-TABLES = ("migration.html", "migration.json", "migration.csv")
-BEGUN = "begun"  # the only field of such a line
 BEGINNINGS = tuple(f'{{"{field}":' for field in ("source", BEGUN))  # of the lines of all versions
 SAVED_EVERY = 16  # rows, where a journal cannot be appended to
 CURE = "move it away, or name another folder"
@@ -54,7 +52,8 @@ class Journal:
 
     def _refuse_others(self, text: str) -> None:
         """Refuse a folder whose files of these names are those of somebody else."""
-        if text and not text.startswith(BEGINNINGS):
+        is_cut_off = any(b.startswith(text) for b in BEGINNINGS)  # with its first line
+        if not (is_cut_off or text.startswith(BEGINNINGS)):
             raise TargetRefused(f"{JOURNAL} in {self.folder} is no journal of a migration: {CURE}")
         for name in () if text or self._system is not None else TABLES:
             if os.path.lexists(os.path.join(self.folder, name)):
@@ -128,6 +127,7 @@ class Journal:
     def _append(self, fields: dict[str, Any]) -> None:
         begin = "\n" if self._is_cut_off else ""
         path = os.path.join(self.folder, JOURNAL)
+        self._is_cut_off = True  # unless the whole line is written
         with name_path_in_errors(path), open(path, "a", encoding="utf-8") as file:
             file.write(f"{begin}{json.dumps(fields)}\n")
         self._is_cut_off = False

@@ -6,20 +6,28 @@ import glob
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from serde.api.migrate.own_results import JOURNAL, OwnResults
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
 from serde.io.command_files import stamp_file
+from serde.io.sniff import read_regular
 from serde.plugins import Format, format_of, installed_formats
 
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar")
-AMBIGUOUS = (".json", ".zip")  # endings that files of many kinds have; their content decides
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
+# Endings that files of many kinds have; their content decides.
+AMBIGUOUS = (".json", ".zip", ".model")
 LOCAL = ("file", "local")  # protocols of this machine's own files
+PARAMETERS = (".params", ".states")
+NO_MODEL = "an archive without a model"
+NO_SYMBOL = "parameters without a symbol: save the network's symbol as well"
+NOT_LOOKED_INTO = "its content is not looked into at a URL: name it"
+MOST_JOURNAL = 1 << 28  # bytes
 WILDCARD = re.compile(r"[*?\[]")
 # The package that fsspec needs for a protocol, where their names differ.
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
@@ -94,23 +102,25 @@ def open_filesystem(url: str) -> tuple[Any, str]:
 
 
 def find_models(
-    sources: Iterable[str], outside: str = "", results: Collection[str] = ()
+    sources: Iterable[str], outside: str = "", skipped: dict[str, str] | None = None
 ) -> list[ModelSource]:
-    """The models of all sources, each once, but for those of a folder that are ``results``.
+    """The models of all sources, each once; ``outside`` is a folder that is not looked into.
 
-    ``outside`` is a folder that is not looked into.
+    Files that may be meant for models, and are not taken, are entered into ``skipped`` with the
+    reason.
 
     Raises:
         MalformedFile: where nothing is at a path. UsageError: where no source holds a model.
     """
     paths = [local_path(os.fspath(s)) for s in sources]
     models: dict[str, ModelSource] = {}
+    skipped = {} if skipped is None else skipped
     for source in paths:
         search = _find_remote if is_url(source) else _find_local
-        is_folder = is_url(source) or os.path.isdir(source)
-        for model in search(source, outside):
-            if not (is_folder and model.path in results):
-                models.setdefault(model.path, model)
+        for model in search(source, outside, skipped):
+            models.setdefault(model.path, model)
+    for path in models.keys() & skipped.keys():
+        del skipped[path]
     if not models:
         raise UsageError(f"no models in {', '.join(paths)}: they end with {', '.join(_suffixes())}")
     return list(models.values())
@@ -121,15 +131,15 @@ def _suffixes() -> list[str]:
 
 
 def _is_candidate(name: str) -> bool:
-    return name.endswith(tuple(_suffixes()))
+    return name.lower().endswith(tuple(_suffixes()))
 
 
 def _is_ambiguous(name: str) -> bool:
     sure = [s for s in _suffixes() if s not in AMBIGUOUS]
-    return not name.endswith(tuple(sure))
+    return not name.lower().endswith(tuple(sure))
 
 
-def _find_local(source: str, outside: str) -> Iterator[ModelSource]:
+def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
     if not os.path.lexists(source) and WILDCARD.search(source):
         fixed = source[: WILDCARD.search(source).start()]  # type: ignore[union-attr]
         root, paths = os.path.dirname(fixed) or ".", sorted(glob.glob(source, recursive=True))
@@ -147,23 +157,50 @@ def _find_local(source: str, outside: str) -> Iterator[ModelSource]:
         raise MalformedFile(source, "there is no such file, folder or prefix")
     apart = os.path.realpath(outside) if outside else None
     for path in paths:
-        for name in _walk(path, apart):
+        for name in _walk(path, apart, skipped):
             if not _is_ambiguous(name) or _matches(name):
                 yield _local_model(name, root)
+            elif name.lower().endswith(ARCHIVES):
+                skipped[os.path.abspath(name)] = NO_MODEL
 
 
-def _walk(path: str, outside: str | None) -> Iterator[str]:
+def _walk(path: str, outside: str | None, skipped: dict[str, str]) -> Iterator[str]:
     """The models at a path. What cannot be looked into is among them, as each has to be told of."""
     if not os.path.isdir(path) and _is_candidate(path):
         yield path
     closed: list[OSError] = []
+    root = os.path.abspath(path)
+    results = OwnResults(root, os.path.realpath(path) == outside)
+    for above in map(str, Path(root).parents):
+        results.enter(above, _read_journal(os.path.join(above, JOURNAL)))
     for folder, folders, files in os.walk(path, onerror=closed.append):
+        if JOURNAL in files:
+            results.enter(os.path.abspath(folder), _read_journal(os.path.join(folder, JOURNAL)))
+        files = [f for f in files if not results.has(os.path.abspath(os.path.join(folder, f)))]
+        skipped |= {os.path.abspath(os.path.join(folder, f)): NO_SYMBOL for f in _list_lone(files)}
         folders[:] = sorted(
             f for f in folders
             if f[0] != "." and os.path.realpath(os.path.join(folder, f)) != outside
         )  # fmt: skip
         yield from (os.path.join(folder, f) for f in sorted(files) if _is_candidate(f))
     yield from (error.filename for error in closed)
+
+
+def _read_journal(path: str) -> str:
+    try:
+        return read_regular(path, MOST_JOURNAL).decode("utf-8", "replace")
+    except (OSError, SerdeError):
+        return ""
+
+
+def _list_lone(files: Sequence[str]) -> Iterator[str]:
+    """The parameters in a folder that no model of it reads."""
+    models = [f for f in files if _is_candidate(f) and not f.lower().endswith(ARCHIVES)]
+    symbols = [f for f in models if not _is_ambiguous(f)] or models
+    for name in sorted(files):
+        is_read = len(symbols) == 1 or any(name.startswith(stem_of(m)) for m in models)
+        if name.lower().endswith(PARAMETERS) and not is_read:
+            yield name
 
 
 def _matches(path: str) -> bool:
@@ -207,8 +244,9 @@ def _list_folder(folder: str, stamp: str) -> list[str]:
         return []
 
 
-def _find_remote(source: str, outside: str) -> Iterator[ModelSource]:
+def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
     system, path = open_filesystem(source)
+    results = OwnResults(path.rstrip("/"))
     try:
         if WILDCARD.search(path):
             entries = system.glob(path, detail=True)
@@ -219,11 +257,17 @@ def _find_remote(source: str, outside: str) -> Iterator[ModelSource]:
             entries, root = {path: system.info(path)}, path.rpartition("/")[0]
         else:
             raise MalformedFile(source, "there is nothing at this URL")
-        for name in sorted(entries):
+        for name in entries:
+            if name.endswith(f"/{JOURNAL}"):
+                text = system.cat_file(name).decode("utf-8", "replace")
+                results.enter(name.rpartition("/")[0], text)
+        for name in sorted(n for n in entries if not results.has(n)):
             is_sure = _is_candidate(name) and not _is_ambiguous(name)
             is_file = entries[name].get("type") == "file"
             if is_file and (is_sure or len(entries) == 1) and not _is_below(name, outside, system):
                 yield _remote_model(system, name, root, entries[name])
+            elif is_file and name.lower().endswith(ARCHIVES):
+                skipped[system.unstrip_protocol(name)] = NOT_LOOKED_INTO
     except (SerdeError, KeyboardInterrupt):
         raise
     except Exception as error:  # of any driver
@@ -268,8 +312,8 @@ def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
 def stem_of(name: str) -> str:
     """The name of a model's file without what tells its format."""
     for suffix in sorted(_suffixes(), key=len, reverse=True):
-        if name.endswith(suffix) and name != suffix:
-            return name.removesuffix(suffix)
+        if name.lower().endswith(suffix) and len(name) > len(suffix):
+            return name[: -len(suffix)]
     return name
 
 

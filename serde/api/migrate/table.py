@@ -7,7 +7,7 @@ import io
 import json
 import os
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from serde.api.migrate.job import GOOD, STATE, Row, row_to_dict
@@ -45,8 +45,8 @@ def group_missing(rows: Sequence[Row]) -> list[tuple[str, int, int, str]]:
     return [(op, len(models[op]), nodes[op], reasons[op]) for op in order]
 
 
-def as_json(rows: Sequence[Row]) -> str:
-    """The rows, the counts and the operators in the way."""
+def as_json(rows: Sequence[Row], skipped: Mapping[str, str]) -> str:
+    """The rows, the counts, the operators in the way, and the files that are no models."""
     missing = [
         {"op": op, "models": models, "nodes": nodes, "reason": reason}
         for op, models, nodes, reason in group_missing(rows)
@@ -54,6 +54,7 @@ def as_json(rows: Sequence[Row]) -> str:
     held = {
         "schema": SCHEMA, "counts": count_statuses(rows), "missing": missing,
         "models": [_describe(row) for row in rows],
+        "skipped": [{"path": path, "reason": reason} for path, reason in skipped.items()],
     }  # fmt: skip
     return json.dumps(to_json(held), indent=2)
 
@@ -80,7 +81,7 @@ def _defuse(cell: object) -> object:
     return escape_controls(f"'{cell}" if cell[:1] in tuple("=+-@\t\r") else cell)
 
 
-def as_html(rows: Sequence[Row], folder: str) -> str:
+def as_html(rows: Sequence[Row], folder: str, skipped: Mapping[str, str]) -> str:
     """A page that is searched like a report."""
     from serde.api.report.page import Section, make_facts, make_table, render_page
 
@@ -98,6 +99,9 @@ def as_html(rows: Sequence[Row], folder: str) -> str:
         Section("models", "Models", make_table(
             ("Model", "Result", "Why", "Format", "Nodes", "Max rel", "Seconds"),
             _rows_of(rows, folder), numbers=(4, 5, 6))),
+        Section("skipped", "Passed over", make_table(("File", "Why"), [
+            [f"<code>{escape(path)}</code>", escape(reason)] for path, reason in skipped.items()
+        ]) if skipped else ""),
     ]  # fmt: skip
     verdict = ("good", "all converted") if good == len(rows) else ("warn", f"{good} of {len(rows)}")
     return render_page(f"Migration to {folder}", f"{len(rows)} models", verdict, sections)
