@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from serde.api.remote_files import at_urls
 from serde.api.report import Report
 from serde.errors import Unconvertible
 from serde.io.atomic_write import check_target
@@ -67,6 +68,7 @@ UNREPORTED = frozenset({"params", "inputs", "outputs", "rename", "hash_weights"}
 
 
 @with_options(lambda: [*read_classes(), *write_classes(), VerifyOptions])
+@at_urls
 @pause_collector()
 @within_command()
 def convert(
@@ -88,8 +90,8 @@ def convert(
     A result is verified once it is written, and stays where it is found to be wrong.
 
     Args:
-        source: as for ``load``.
-        target: the file to write.
+        source: as for ``load``, or a URL of fsspec.
+        target: the file to write, or a URL.
         from_format, to_format: where content and suffix do not tell.
         verify: run source and result on the same inputs and compare; see ``serde.verification``.
             ``"layers"`` compares the layers that both have as well.
@@ -202,8 +204,6 @@ def _read_tolerance(rtol: float | None, atol: float | None) -> Any:
     from serde.verification.compare_outputs import Tolerance
 
     return Tolerance.of(rtol, atol)
-
-
 
 
 def _load(

@@ -21,6 +21,7 @@ from serde.cli.options import (
 from serde.cli.partition_commands import check_for_backend
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_model, show_notes
+from serde.cli.streams import with_local_source
 from serde.errors import show_problems
 from serde.plugins import STANDARD, read_classes
 from serde.plugins.options import names_of
@@ -40,19 +41,22 @@ from serde.plugins.targets import list_targets
 @with_report
 @add_isolation
 @click.pass_context
+@with_local_source
 def check(
-    context: click.Context, /, source: str, debug: bool, as_json: bool, report_path: str | None,
-    backend: str | None, **options: Any,
+    context: click.Context, /, source: str, path: str, debug: bool, as_json: bool,
+    report_path: str | None, backend: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """Tell whether SOURCE converts, with the real converters, writing no model."""
     from serde import api
+    from serde.api.remote_files import name_source
 
     if backend is not None:
         reading = {k: v for k, v in options.items() if k in names_of(read_classes())}
         reading["format"] = options["from_format"]
-        check_for_backend(source, backend, as_json, give(**reading))
+        check_for_backend(path, backend, as_json, give(**reading))
         return
-    report = api.check(source, **give(**options))
+    report = api.check(path, **give(**options))
+    name_source(report, path, source)
     if report_path:
         report.save(report_path)
     if as_json:

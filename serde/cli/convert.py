@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ from serde.cli.options import (
 )
 from serde.cli.progress import show_stages
 from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
+from serde.cli.streams import STREAM, open_source, open_target
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
 from serde.plugins import format_names
@@ -46,16 +48,28 @@ def convert(
     context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
     report_path: str | None, verify: str | None, strict: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Convert SOURCE, a file, prefix, folder or archive, to another format."""
-    from serde import api
+    """Convert SOURCE, a file, prefix, folder or archive, to another format.
 
-    active_files().claim_output(target, may_be_source=True)
+    SOURCE and FILE may be URLs, or - for the standard input and output.
+    """
+    from serde import api
+    from serde.api.remote_files import find_path, is_remote, name_source
+
+    if target != STREAM and not is_remote(target):
+        active_files().claim_output(find_path(target), may_be_source=True)
     kwargs = give(**options)
+    quiet = quiet or target == STREAM
     try:
-        with show_stages(quiet) as progress:
-            report = api.convert(
-                source, target, verify=verify or strict, progress=progress, **kwargs
-            )
+        with (
+            open_source(source) as own, open_target(target, options["to_format"]) as path,
+            show_stages(quiet) as progress,
+        ):  # fmt: skip
+            report = api.convert(own, path, verify=verify or strict, progress=progress, **kwargs)
+            name_source(report, own, source)
+            report.target = target
+            if target == STREAM:
+                report.files = [STREAM]
+                report.provenance.relocate(os.path.dirname(path), "")
     except Unconvertible as error:
         if report_path and error.report is not None:
             error.report.save(report_path)

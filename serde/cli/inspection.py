@@ -18,6 +18,7 @@ from serde.cli.options import (
 )
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import describe_weights, show_model, show_notes
+from serde.cli.streams import with_local_source
 
 if TYPE_CHECKING:
     from serde.api.inspection import Inspection
@@ -31,14 +32,18 @@ if TYPE_CHECKING:
             )  # fmt: skip
 @add_option("--json", "as_json", is_flag=True, help="Print JSON.")
 @add_isolation
-def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
+@with_local_source
+def inspect(
+    source: str, path: str, debug: bool, values: bool, as_json: bool, **options: Any
+) -> None:
     """Show what SOURCE holds: inputs, outputs, operators, weights.
 
     A file of parameters alone is listed.
     """
     from serde.api.inspection import inspect_model
 
-    found = inspect_model(source, all_values=values, **give(**options))
+    found = inspect_model(path, all_values=values, **give(**options))
+    found.source = source
     if as_json:
         print_lines(json.dumps(found.to_json(values), indent=2))
         return

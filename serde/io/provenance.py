@@ -56,6 +56,13 @@ class FileStamp:
         """The stamp of a file that will be replaced."""
         return replace(self, digest=self.hash())
 
+    def relocate(self, folder: str, place: str) -> FileStamp:
+        """The stamp with its hash and the name that the user knows, if it is below a folder."""
+        root = os.path.realpath(folder) + os.sep
+        if not self.path.startswith(root):
+            return self
+        return replace(self.with_hash(), path=place + self.path.removeprefix(root))
+
     def describe(self) -> dict[str, Any]:
         """The file as reports list it."""
         return {"path": self.path, "bytes": self.bytes, "sha256": self.hash()}
@@ -74,6 +81,11 @@ class Provenance:
     source: list[FileStamp] = field(default_factory=list)
     result: list[FileStamp] = field(default_factory=list)
     list_runtimes: Callable[[], Iterable[str]] = tuple
+
+    def relocate(self, folder: str, place: str) -> None:
+        """Hash the files below a temporary folder, and call them as those of ``place``."""
+        self.source = [f.relocate(folder, place) for f in self.source]
+        self.result = [f.relocate(folder, place) for f in self.result]
 
     def describe(self) -> dict[str, Any]:
         """The fields of the report."""

@@ -27,5 +27,10 @@ def exit_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that started this one, which a terminal sends it as well."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _exit(number: int, frame: object) -> None:
     raise Terminated(128 + number)

@@ -54,11 +54,16 @@ def _run_code(block: str, scope: dict[str, Any]) -> None:
 
 
 def _run_command(line: str) -> tuple[int, str]:
-    """The exit code and the output of a command of serde."""
+    """The exit code and the output of a command of serde, with its redirections."""
     assert line.startswith(COMMAND), line
-    result = CliRunner().invoke(main, shlex.split(line)[1:])
+    words = shlex.split(line.replace("$PWD", os.getcwd()))[1:]
+    files = {mark: words.pop(words.index(mark) + 1) for mark in "<>" if mark in words}
+    given = Path(files["<"]).read_bytes() if "<" in files else None
+    result = CliRunner().invoke(main, [w for w in words if w not in files], input=given)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
+    if ">" in files:
+        Path(files[">"]).write_bytes(result.stdout_bytes)
     return result.exit_code, result.output
 
 

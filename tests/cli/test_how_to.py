@@ -83,6 +83,7 @@ def write_detector(folder):
 
 # The pages that are run, with what makes the files that they name.
 PAGES = {
+    "how-to/archives-urls-and-streams": nothing,
     "how-to/change-an-onnx-model": write_detector,
     "how-to/compare-two-models": nothing,
     "how-to/consumers": name_files,

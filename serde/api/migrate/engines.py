@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -13,6 +11,8 @@ from serde.api.migrate.job import Job, Row, run_job
 from serde.errors import MissingDependency
 
 LOCAL = "local"  # as an address: a cluster of this machine's own
+WORKER = "serde.api.migrate.dask_worker"  # what the workers of a local cluster load first
+SILENT = 50  # as logging has it: nothing less than critical
 PATIENCE = 10  # seconds that a scheduler has to answer
 
 
@@ -53,7 +53,7 @@ def _run_on_dask(jobs: Sequence[Job], count: int, address: str) -> Iterator[Row]
         if address == LOCAL:
             cluster = distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, dashboard_address=None, processes=True,
-                silence_logs=logging.CRITICAL, preload=[__name__],
+                silence_logs=SILENT, preload=[WORKER],
             )  # fmt: skip
             address = stack.enter_context(cluster)
         try:
@@ -67,11 +67,6 @@ def _run_on_dask(jobs: Sequence[Job], count: int, address: str) -> Iterator[Row]
         for future in distributed.as_completed(futures):
             lost = future.exception()
             yield _make_lost_row(futures[future], lost) if lost is not None else future.result()
-
-
-def dask_setup(worker: object) -> None:
-    """Leave Ctrl-C to the process that a user runs; Dask calls this in each worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _make_lost_row(job: Job, error: BaseException) -> Row:

@@ -13,11 +13,11 @@ from typing import Any
 
 from serde.api.migrate.sources import (
     ModelSource,
+    fetch_model,
     is_url,
     list_beginning,
-    open_filesystem,
-    stamp_entry,
     stem_of,
+    store_files,
 )
 from serde.errors import SerdeError
 from serde.io.child_process import describe_crash, run_child
@@ -102,7 +102,7 @@ def run_job(job: Job) -> Row:
 
 
 def _run_in(job: Job, folder: str) -> Row:
-    source = _fetch(job.source, os.path.join(folder, "source"))
+    source = fetch_model(job.source, os.path.join(folder, "source"))
     is_remote = is_url(job.target)
     base = os.path.basename(job.target)
     target = os.path.join(folder, "result", base) if is_remote else job.target
@@ -130,7 +130,7 @@ def _run_in(job: Job, folder: str) -> Row:
     with open(answer, encoding="utf-8") as file:
         row = Row(**{"source": job.source.path, "target": job.target, **json.load(file)})
     if is_remote:
-        row.written = _store(os.path.dirname(target), job.target.rpartition("/")[0])
+        row.written = store_files(os.path.dirname(target), job.target.rpartition("/")[0])
     row.report = f"{job.target}.report.html" if report and os.path.exists(report) else ""
     row.reason = row.reason.replace(folder + os.sep, "").replace(f"source{os.sep}", "")
     return row
@@ -144,29 +144,6 @@ def _failed_row(job: Job, status: str, reason: str) -> Row:
         paths = [os.path.join(folder, n) for n in list_beginning(folder, stem_of(name))]
         row.written = {p: stamp_file(p) for p in paths if p not in job.spared}
     return row
-
-
-def _fetch(source: ModelSource, folder: str) -> str:
-    """The path of a model on this machine."""
-    if not source.is_remote:
-        return source.path
-    os.makedirs(folder)
-    system, path = open_filesystem(source.path)
-    for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
-        system.get_file(name, os.path.join(folder, name.rpartition("/")[2]))
-    return os.path.join(folder, path.rpartition("/")[2])
-
-
-def _store(folder: str, url: str) -> dict[str, str]:
-    """Copy what was written to where it belongs; return the stamps of the copies."""
-    system, path = open_filesystem(url)
-    system.makedirs(path, exist_ok=True)
-    stamps = {}
-    for name in sorted(os.listdir(folder)):
-        place = f"{path.rstrip('/')}/{name}"
-        system.put_file(os.path.join(folder, name), place)
-        stamps[f"{url.rstrip('/')}/{name}"] = stamp_entry(system.info(place))
-    return stamps
 
 
 def row_to_dict(row: Row) -> dict[str, Any]:

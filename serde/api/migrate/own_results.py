@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import PurePath
 from typing import Any
 
@@ -38,7 +39,8 @@ class OwnResults:
                                 else self.replaced)
         }  # fmt: skip
         moved = [file for file in files if not file.is_relative_to(at)]
-        least = len(os.path.commonprefix([file.parts[:-1] for file in moved]))
+        levels = zip(*(file.parts[:-1] for file in moved), strict=False)
+        least = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, levels))
         self._files |= files
         for file in moved:
             self._files |= {at.joinpath(*file.parts[n:]) for n in range(1, least + 1)}

@@ -338,3 +338,26 @@ def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSourc
                 "migrate them to two folders"
             )
     return {model: target for target, model in taken.items()}
+
+
+def fetch_model(source: ModelSource, folder: str) -> str:
+    """The path of a model on this machine."""
+    if not source.is_remote:
+        return source.path
+    os.makedirs(folder)
+    system, path = open_filesystem(source.path)
+    for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
+        system.get_file(name, os.path.join(folder, name.rpartition("/")[2]))
+    return os.path.join(folder, path.rpartition("/")[2])
+
+
+def store_files(folder: str, url: str) -> dict[str, str]:
+    """Copy what was written to where it belongs; return the stamps of the copies."""
+    system, path = open_filesystem(url)
+    system.makedirs(path, exist_ok=True)
+    stamps = {}
+    for name in sorted(os.listdir(folder)):
+        place = f"{path.rstrip('/')}/{name}"
+        system.put_file(os.path.join(folder, name), place)
+        stamps[f"{url.rstrip('/')}/{name}"] = stamp_entry(system.info(place))
+    return stamps

@@ -1,0 +1,109 @@
+"""Standard streams and URLs in place of files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import fsspec
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from serde.cli.commands import main
+from tests.onnx_live import model_of
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()
+
+
+def serde(*arguments, given=b""):
+    result = CliRunner().invoke(main, [str(a) for a in arguments], input=given)
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout_bytes, result.stderr
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_from_stream_to_stream():
+    code, out, err = serde("convert", "-", "-o", "-", "--to", "onnx", "--verify", given=MODEL)
+    assert (code, err) == (0, "")
+    assert onnx.load_from_string(out).graph.node[0].op_type == "Relu"
+
+
+def test_a_stream_is_read_like_a_file():
+    code, out, _ = serde("convert", "-", "-o", "b.onnx", "--verify-strict", given=MODEL)
+    assert code == 0 and out.startswith(b"- (onnx)") and out.endswith(b": pass\n")
+    assert serde("inspect", "-", given=MODEL)[1].startswith(b"-: onnx opset 17, 1 nodes")
+    assert serde("check", "-", given=MODEL)[1].startswith(b"-: everything converts to onnx")
+    code, _, err = serde("convert", "-", "-o", "b.onnx", given=b"nothing")
+    assert code == 3 and err.startswith("serde: stdin ")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ((), "-o - does not tell the format: name it, as with --to onnx"),
+        (("--to", "mxnet"), "the result is 2 files, and -o - writes one: name a file"),
+    ],
+)
+def test_what_no_stream_takes(more, reason):
+    source = model_of("g (float[N,3] x) => (float[N,3] y) <float[3] w = {1,2,3}> "
+                      "{ y = Mul(x, w) }", 17, 8).SerializeToString()  # fmt: skip
+    code, out, err = serde("convert", "-", "-o", "-", *more, given=source)
+    assert (code, out) == (2, b"") and reason in err
+
+
+@pytest.fixture(params=["file", "memory"])
+def place(request, tmp_path):
+    shutil.copytree(DIGITS, tmp_path / "in", ignore=shutil.ignore_patterns("*.npz", "*.py"))
+    (tmp_path / "out").mkdir()
+    if request.param == "file":
+        yield tmp_path.as_uri()
+        return
+    system = fsspec.filesystem("memory")
+    system.put(str(tmp_path / "in"), "/place/in", recursive=True)
+    yield "memory://place"
+    system.rm("/place", recursive=True)
+
+
+def test_urls_are_read_and_written(place):
+    url, target = f"{place}/in/digits-symbol.json", f"{place}/out/d-symbol.json"
+    arguments = ("--input", "data=2,1,8,8", "--report", "r.json")
+    code, out, err = serde("convert", url, "-o", target, *arguments)
+    assert code == 0, err
+    assert f"{url} (mxnet) → {target} in" in out.decode()
+    names = [p.rpartition("/")[2] for p in fsspec.filesystem(place.partition(":")[0]).ls(
+        f"{place}/out", detail=False)]  # fmt: skip
+    assert sorted(names) == ["d-0000.params", "d-symbol.json"]
+    found = json.loads(Path("r.json").read_text())["provenance"]
+    for files, folder in ((found["source"], "in"), (found["result"], "out")):
+        assert len(files) == 2 and all(f["sha256"] for f in files)
+        local = str(Path(folder).resolve()) + "/"
+        start = f"{place}/{folder}/" if place.startswith("memory") else local
+        assert all(f["path"].startswith(start) for f in files)
+    code, out, _ = serde("check", f"{place}/in", *arguments)
+    assert code == 0 and out.startswith(place.encode())
+
+
+def test_the_report_of_a_stream(tmp_path):
+    code, _, err = serde("convert", "-", "-o", "-", "--to", "onnx", "--report", "r.json",
+                         given=MODEL)  # fmt: skip
+    report = json.loads(Path("r.json").read_text())
+    assert code == 0, err
+    assert (report["source"], report["target"], report["files"]) == ("-", "-", ["-"])
+    (source,), (result,) = report["provenance"]["source"], report["provenance"]["result"]
+    assert source["sha256"] == hashlib.sha256(MODEL).hexdigest() and result["sha256"]
+    assert (source["path"], result["path"]) == ("stdin", "stdout.onnx")
+
+
+def test_a_file_at_a_url_takes_no_place_of_another_output(tmp_path):
+    shutil.copy(DIGITS / "digits-symbol.json", tmp_path)
+    url = (tmp_path / "r.json").as_uri()
+    code, _, err = serde("convert", "digits-symbol.json", "-o", url, "--report", "r.json")
+    assert code == 2 and "are one file" in err

@@ -1,0 +1,46 @@
+"""Models at URLs, from Python."""
+
+from __future__ import annotations
+
+import hashlib
+
+import fsspec
+import pytest
+
+import serde
+from serde.errors import MalformedFile, UsageError
+from tests.onnx_live import model_of
+
+MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()
+
+
+@pytest.fixture
+def bucket():
+    system = fsspec.filesystem("memory")
+    system.pipe_file("/models/a.onnx", MODEL)
+    yield system
+    system.rm("/models", recursive=True)
+
+
+def test_a_model_is_fetched_and_stored(bucket):
+    report = serde.convert("memory://models/a.onnx", "memory://models/b.onnx", verify=True)
+    assert (report.source, report.target) == ("memory://models/a.onnx", "memory://models/b.onnx")
+    assert report.verification.done and report.files == ["memory://models/b.onnx"]
+    about = report.provenance.describe()
+    assert about["call"].startswith("serde.convert('memory://models/a.onnx', 'memory://models/b.")
+    assert about["source"] == [{"path": "memory://models/a.onnx", "bytes": len(MODEL),
+                                "sha256": hashlib.sha256(MODEL).hexdigest()}]  # fmt: skip
+    assert [f["path"] for f in about["result"]] == ["memory://models/b.onnx"]
+    assert bucket.cat_file("/models/b.onnx")
+
+
+def test_one_of_several_is_named(bucket):
+    bucket.pipe_file("/models/c.onnx", MODEL)
+    with pytest.raises(UsageError, match=r"holds 2 models: name one of them: a\.onnx, c\.onnx"):
+        serde.convert("memory://models", "memory://models/b.onnx")
+
+
+def test_a_broken_one_is_called_by_its_name(bucket):
+    bucket.pipe_file("/models/a.onnx", MODEL[:9])
+    with pytest.raises(MalformedFile, match=r"^a\.onnx"):
+        serde.convert("memory://models/a.onnx", "memory://models/b.onnx")
