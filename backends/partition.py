@@ -14,9 +14,10 @@ from serde.legalize.convert import lower_to_target, scalarize_sequences, without
 from serde.legalize.target import Target
 from serde.pipeline import load
 from serde.plugins import STANDARD, get_format, read_classes
+from serde.plugins.command_options import PartitionOptions
 from serde.plugins.keywords import with_options
 from serde.plugins.option_checks import check_options
-from serde.plugins.options import PartitionOptions, list_options
+from serde.plugins.options import list_options
 from serde.spec.verify import check
 
 from .costs import count_multiply_adds

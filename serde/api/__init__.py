@@ -45,9 +45,10 @@ from serde.plugins import (
     select_options,
     write_classes,
 )
+from serde.plugins.command_options import VerifyOptions
 from serde.plugins.keywords import with_options
 from serde.plugins.option_checks import check_options, refuse_unknown
-from serde.plugins.options import VerifyOptions, list_options, names_of
+from serde.plugins.options import list_options, names_of
 from serde.plugins.targets import find_target, get_consumer
 
 

@@ -19,7 +19,7 @@ from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import format_names
-from serde.plugins.options import ToleranceOptions
+from serde.plugins.command_options import ToleranceOptions
 
 
 @click.command(cls=DocumentedCommand)

@@ -25,7 +25,8 @@ from serde.cli.streams import STREAM, open_source, open_target
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
 from serde.plugins import format_names
-from serde.plugins.options import VERIFICATION, ToleranceOptions, VerifyOptions
+from serde.plugins.command_options import ToleranceOptions, VerifyOptions
+from serde.plugins.options import VERIFICATION
 
 
 @click.command(cls=DocumentedCommand)

@@ -14,7 +14,7 @@ from serde.cli.context import DONE, FAILED, INTERRUPTED
 from serde.cli.options import DocumentedCommand, add_option, add_options, give, options_for_many
 from serde.cli.printing import join_parts, print_line, print_lines, style
 from serde.plugins import STANDARD, format_names
-from serde.plugins.options import MigrateOptions, ToleranceOptions
+from serde.plugins.command_options import MigrateOptions, ToleranceOptions
 
 if TYPE_CHECKING:
     from serde.api.migrate import Migration

@@ -23,7 +23,7 @@ from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.io.command_files import active_files
 from serde.plugins import STANDARD, remainder_formats
-from serde.plugins.options import PartitionOptions
+from serde.plugins.command_options import PartitionOptions
 
 
 def check_for_backend(

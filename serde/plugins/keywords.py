@@ -17,14 +17,13 @@ from typing import Any, TypeVar, cast
 from serde.errors import SerdeError, UnknownArgument, flags_are_known, suggest
 from serde.ir.graph import Graph
 from serde.plugins import read_classes, write_classes
-from serde.plugins.options import (
+from serde.plugins.command_options import (
     MigrateOptions,
-    Option,
     PartitionOptions,
     ToleranceOptions,
     VerifyOptions,
-    merge_options,
 )
+from serde.plugins.options import Option, merge_options
 
 # A flag, and the word behind it without the punctuation of the sentence.
 FLAG = re.compile(

@@ -27,8 +27,8 @@ from serde.api.migrate.sources import (
 from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import within_command
 from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
+from serde.plugins.command_options import MigrateOptions, ToleranceOptions, VerifyOptions
 from serde.plugins.keywords import with_options
-from serde.plugins.options import MigrateOptions, ToleranceOptions, VerifyOptions
 
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
 RUN_OPTIONS = VerifyOptions, ToleranceOptions, MigrateOptions  # but those of formats
