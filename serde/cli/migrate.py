@@ -128,6 +128,8 @@ def show_migration(migration: Migration) -> None:
         print_line("operators in the way:")
     for op, models, nodes, reason in migration.missing_operators[:SHOWN]:
         print_line(f"  {op}: {models} model(s), {nodes} node(s): {reason}")
+    if any("--" in row.reason for row in wrong):
+        print_line("options of some models, such as --input, are given in a file: --config FILE")
     counts = ", ".join(f"{n} {status}" for status, n in migration.counts.items())
     before = f" ({migration.resumed} done before)" if migration.resumed else ""
     print_line(f"{len(migration.rows)} models: {counts}{before}")

@@ -84,3 +84,9 @@ class MigrateOptions(Options):
     )  # fmt: skip
     reports: bool | None = option("Write a report beside each result.", kind="flag")
     again: bool | None = option("Convert models, too, that were done before.", kind="flag")
+    config: Any = option(
+        "Options of some models, by patterns of their paths: TOML, JSON or YAML.",
+        "They apply over those of the command. YAML needs PyYAML. See "
+        "[migrate-many-models.md](../how-to/migrate-many-models.md).",
+        kind="file",
+    )  # fmt: skip

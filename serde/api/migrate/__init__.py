@@ -15,6 +15,7 @@ from serde.api.migrate import table
 from serde.api.migrate.engines import count_jobs, run_jobs
 from serde.api.migrate.job import Job, Row
 from serde.api.migrate.journal import Journal
+from serde.api.migrate.model_options import choose_options, read_config
 from serde.api.migrate.own_results import JOURNAL, TABLES
 from serde.api.migrate.sources import (
     ModelSource,
@@ -81,7 +82,7 @@ class Migration:
 def migrate(
     sources: Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
     jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,
-    max_memory: int = MEMORY, reports: bool = False, again: bool = False,
+    max_memory: int = MEMORY, reports: bool = False, again: bool = False, config: Any = None,
     progress: Progress = lambda row, done, total: None, **options: Any,
 ) -> Migration:  # fmt: skip
     """Convert many models; whatever becomes of one, the others go on.
@@ -101,6 +102,8 @@ def migrate(
         max_seconds, max_memory: what each model may take; MiB.
         reports: whether a report is written beside each result.
         again: whether models are converted that were done before.
+        config: options of some models: a TOML, JSON or YAML file, or a mapping, of patterns of
+            paths below a source to options. They apply over ``options``.
         progress: called with each row, how many are done, and of how many.
         options: those of ``convert``; those of reading apply where the source's format has them.
 
@@ -113,9 +116,12 @@ def migrate(
     into = get_format(to)
     folder = local_path(os.fspath(folder))
     opts = _check_options(options)
+    tables = [] if config is None else read_config(config, into)
     skipped: dict[str, str] = {}
     journal = Journal(folder)
     models = find_models(map(os.fspath, sources), folder, skipped)
+    for pattern in (t.pattern for t in tables if not any(t.matches(m.relative) for m in models)):
+        skipped[pattern] = f"the pattern of {_name_config(config)} matches no model"
     targets = {m: _join(folder, name) for m, name in plan_targets(models, into).items()}
     _refuse_sources(models, [*targets.values(), *(_join(folder, n) for n in (JOURNAL, *TABLES))])
     count = jobs or count_jobs(dask)
@@ -123,8 +129,9 @@ def migrate(
     done: list[Row] = []
     ahead: list[Job] = []
     for model, path in targets.items():
+        chosen = {**opts, **_check_options(choose_options(tables, model.relative))}
         job = Job(
-            model, path, opts, to, verify, "html" if reports else "", max_seconds, max_memory,
+            model, path, chosen, to, verify, "html" if reports else "", max_seconds, max_memory,
             threads,
         )  # fmt: skip
         job = replace(job, key=_key_of(job), spared=tuple(journal.list_spared(path)))
@@ -139,6 +146,10 @@ def migrate(
         error.migration = result  # type: ignore[attr-defined, union-attr]
         raise
     return result
+
+
+def _name_config(config: Any) -> str:
+    return "config" if isinstance(config, Mapping) else os.fspath(config)
 
 
 def _run_all(

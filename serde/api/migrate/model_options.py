@@ -1,0 +1,156 @@
+"""Options for some of many models, from a file: TOML, JSON, or YAML where PyYAML is installed.
+
+The file maps patterns of paths to options, spelled as in Python or on the command line. Tables that
+match a model apply in their order, each over those before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from serde.errors import MalformedFile, MissingDependency, UsageError, suggest
+from serde.io.sniff import read_regular
+from serde.passes.cut_inputs import parse_spec
+from serde.plugins import Format, read_classes
+from serde.plugins.command_options import ToleranceOptions, VerifyOptions
+from serde.plugins.option_checks import check_options
+from serde.plugins.options import Option, merge_options
+
+MOST_BYTES = 1 << 24
+KINDS = ".toml, .json, .yaml or .yml"
+
+
+class ModelOptions(NamedTuple):
+    """The options of the models whose paths below the source match a pattern."""
+
+    pattern: str
+    options: Mapping[str, Any]
+
+    def matches(self, relative: str) -> bool:
+        """Whether they are of the model at this path."""
+        return fnmatchcase(relative.replace("\\", "/"), self.pattern)
+
+
+def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format) -> list[
+    ModelOptions
+]:  # fmt: skip
+    """The options in a file, or in a mapping; ``into`` is the format to write.
+
+    Files that they name are found from the folder of the file.
+
+    Raises:
+        UsageError: for an option that there is not, or a value that it does not take.
+    """
+    is_mapping = isinstance(config, Mapping)
+    name = "config" if is_mapping else os.fspath(config)
+    tables = config if is_mapping else _parse(name)
+    folder = "" if is_mapping else os.path.dirname(os.path.abspath(name))
+    classes = (*read_classes(), into.write_options, VerifyOptions, ToleranceOptions)
+    known = {n: o for n, o in merge_options(classes).items()
+             if o.kind != "object" and n != "verify"}  # fmt: skip
+    found = []
+    for pattern, options in tables.items():
+        place = f"{name}: {pattern!r}"
+        if not isinstance(options, Mapping):
+            raise UsageError(f"{place} is {options!r}: give a table of options")
+        read = dict(_read_option(n, v, known, folder, place) for n, v in options.items())
+        try:
+            check_options(read, classes)
+        except UsageError as error:
+            raise UsageError(f"{place}: {error}") from error
+        found.append(ModelOptions(str(pattern), read))
+    return found
+
+
+def choose_options(tables: Iterable[ModelOptions], relative: str) -> dict[str, Any]:
+    """The options of one model."""
+    chosen: dict[str, Any] = {}
+    for table in tables:
+        chosen |= table.options if table.matches(relative) else {}
+    return chosen
+
+
+def _parse(path: str) -> Mapping[str, Any]:
+    """The content of a file, by its suffix."""
+    parsers: dict[str, Callable[[str], Any]] = {
+        ".toml": _parse_toml, ".json": json.loads, ".yaml": _parse_yaml, ".yml": _parse_yaml
+    }  # fmt: skip
+    parse = parsers.get(Path(path).suffix.lower())
+    if parse is None:
+        raise UsageError(f"{path}: the suffix tells no format of options: end it with {KINDS}")
+    try:
+        tables = parse(read_regular(path, MOST_BYTES).decode())
+    except FileNotFoundError as error:
+        raise MalformedFile(path, "there is no such file") from error
+    except (MissingDependency, OSError):
+        raise
+    except Exception as error:  # each parser has its own
+        raise MalformedFile(path, f"not {Path(path).suffix[1:].upper()}: {error}") from error
+    if not isinstance(tables, Mapping):
+        raise UsageError(f"{path}: give a table of options for each pattern")
+    return tables
+
+
+def _parse_toml(text: str) -> Any:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def _parse_yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        reason = "YAML needs PyYAML: pip install pyyaml, or write TOML or JSON"
+        raise MissingDependency(reason) from error
+    return yaml.safe_load(text)
+
+
+def _read_option(
+    spelled: str, value: Any, known: Mapping[str, Option], folder: str, place: str
+) -> tuple[str, Any]:
+    """The name and the value of an option as Python has them."""
+    words = {flag.lstrip("-"): name for name, o in known.items() for flag in o.all_flags}
+    words |= {name: name for name in known}
+    if spelled not in words:
+        raise UsageError(f"{place}: there is no option {spelled!r}{suggest(spelled, words)}")
+    name = words[spelled]
+    if known[name].kind != "file":
+        return name, _read_value(known[name], value)
+    if not isinstance(value, str):
+        raise UsageError(f"{place}: {spelled} is {value!r}: give the name of a file")
+    return name, value if "://" in value else os.path.join(folder, value)
+
+
+def _read_value(option: Option, value: Any) -> Any:
+    """A value: as in Python, or as text of the command line."""
+    texts = [value] if isinstance(value, str) else value
+    is_text = isinstance(texts, list) and all(isinstance(t, str) for t in texts)
+    if option.kind == "names" and isinstance(value, str):
+        return [n.strip() for n in value.split(",")]
+    if option.kind in ("sizes", "renames") and is_text:
+        pairs = [t.partition("=") for t in texts]
+        number = option.kind == "sizes"
+        return {n: int(v) if number and v.isdigit() else v for n, _, v in pairs}
+    if option.kind == "types":
+        named = [t.partition("=")[::2] for t in texts] if is_text else value
+        items = named.items() if isinstance(named, Mapping) else named
+        return {n: _read_type(n, v) for n, v in items}
+    return value
+
+
+def _read_type(name: str, value: Any) -> Any:
+    """A shape, or a shape and an element type, of text such as ``N,3,224,224:float16``."""
+    if not isinstance(value, str):
+        return value
+    _, spec = parse_spec(f"{name}={value}")
+    shape = None if spec.shape is None else list(spec.shape)
+    return shape if spec.dtype is None else [shape, spec.dtype.value]

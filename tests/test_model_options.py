@@ -1,0 +1,141 @@
+"""Options of some of many models, from a file."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from serde.api.migrate import migrate
+from serde.api.migrate.model_options import choose_options, read_config
+from serde.backends.toml import read_toml
+from serde.cli.commands import main
+from serde.errors import MalformedFile, MissingDependency, UsageError
+from serde.plugins import get_format
+from tests.onnx_live import model_of
+
+TOML = """
+["*"]
+opset = 13
+["vision/*-symbol.json"]
+input = ["data=N,3,H,W:float16", "mask=N,4"]
+match-params = true
+outputs = "fc1, fc2"
+params = "w.params"
+static = { N = 2 }
+["vision/last*"]
+opset = 17
+inputs = { data = "N,3", other = [1, 2] }
+set_inputs = { rate = 16000 }
+rtol = 1e-3
+"""
+EXPECTED = {
+    "a.onnx": {"opset": 13},
+    "vision/first-symbol.json": {
+        "opset": 13, "inputs": {"data": [["N", 3, "H", "W"], "float16"], "mask": ["N", 4]},
+        "match_params": True, "outputs": ["fc1", "fc2"], "params": "w.params", "static": {"N": 2},
+    },
+    "vision/last-symbol.json": {
+        "opset": 17, "inputs": {"data": ["N", 3], "other": [1, 2]}, "match_params": True,
+        "outputs": ["fc1", "fc2"], "params": "w.params", "static": {"N": 2},
+        "set_inputs": {"rate": 16000}, "rtol": 1e-3,
+    },
+}  # fmt: skip
+ONNX = get_format("onnx")
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json", "yaml"])
+def test_tables_apply_in_their_order(suffix, tmp_path):
+    path = write(tmp_path / f"models.{suffix}", TOML)
+    if suffix != "toml":  # JSON is YAML
+        pytest.importorskip("yaml" if suffix == "yaml" else "json")
+        path.write_text(json.dumps(read_toml(path)[1]))
+    tables = read_config(path, ONNX)
+    for relative, options in EXPECTED.items():
+        files = {"params": str(tmp_path / "w.params")} if "params" in options else {}
+        assert choose_options(tables, relative) == options | files
+    assert [t.pattern for t in read_config({"*": {"opset": 13}}, ONNX)] == ["*"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "reason"),
+    [
+        ("[a]\nopset = 'x'", UsageError, "'a': --opset"),
+        ("[a]\nspeed = 1", UsageError, "'a': there is no option 'speed'"),
+        ("[a]\nopsett = 1", UsageError, "there is no option 'opsett'; did you mean opset"),
+        ("[a]\nverify = 1", UsageError, "there is no option 'verify'"),
+        ("[a]\nrtol = 'x'", UsageError, "--rtol"),
+        ("[a]\nrules = 1", UsageError, "there is no option 'rules'"),
+        ("[a]\ninput = 'data'", UsageError, "not NAME=DIMS"),
+        ("[a]\nweights = 'int4'", UsageError, "is not one of fp16, bf16, int8"),
+        ("[a]\nparams = 1", UsageError, "give the name of a file"),
+        ("a = 1", UsageError, "'a' is 1: give a table of options"),
+        ("[a", MalformedFile, "not TOML"),
+    ],
+)
+def test_what_means_nothing_is_refused(text, error, reason, tmp_path):
+    with pytest.raises(error, match=reason):
+        read_config(write(tmp_path / "m.toml", text), ONNX)
+
+
+def test_other_files_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=r"end it with \.toml, \.json"):
+        read_config(write(tmp_path / "m.txt", ""), ONNX)
+    with pytest.raises(MalformedFile, match="there is no such file"):
+        read_config(tmp_path / "absent.toml", ONNX)
+    load = builtins.__import__
+
+    def absent(name, *rest):
+        if name == "yaml":
+            raise ImportError(name)
+        return load(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(MissingDependency, match="pip install pyyaml, or write TOML or JSON"):
+        read_config(write(tmp_path / "m.yaml", ""), ONNX)
+
+
+def test_each_model_has_its_own(tmp_path):
+    for name in ("a", "b"):
+        text = "g (float[N,3] x) => (float[N,3] y) { h = Relu(x)\n y = Tanh(h) }"
+        (tmp_path / "in").mkdir(exist_ok=True)
+        onnx.save(model_of(text, 17, 8), tmp_path / "in" / f"{name}.onnx")
+    np.savez(tmp_path / "data.npz", x=np.ones((5, 3), np.float32))
+    config = write(
+        tmp_path / "m.toml",
+        '["a*"]\nopset = 12\noutputs = ["h"]\ndata = "data.npz"\n[none]\nopset = 9\n',
+    )
+    arguments = ["migrate", tmp_path / "in", "-o", tmp_path / "out", "--jobs", "1",
+                 "--config", config]  # fmt: skip
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    assert "verified" in result.output and "passed over none: the pattern of" in result.output
+    a, b = (onnx.load(tmp_path / "out" / f"{n}.onnx") for n in "ab")
+    assert (a.opset_import[0].version, b.opset_import[0].version) == (12, 17)
+    assert ([o.name for o in a.graph.output], [o.name for o in b.graph.output]) == (["h"], ["y"])
+    config.write_text('["b*"]\nopset = 11\n')
+    again = migrate([tmp_path / "in"], tmp_path / "out", config=config, jobs=1)
+    assert again.resumed == 0  # both have other options than before
+    assert migrate([tmp_path / "in"], tmp_path / "out", config=config, jobs=1).resumed == 2
+
+
+def test_a_refusal_tells_of_the_file(tmp_path):
+    (tmp_path / "in").mkdir()
+    nodes = [{"op": "null", "name": "x", "inputs": []},
+             {"op": "Flatten", "name": "y", "inputs": [[0, 0, 0]]}]  # fmt: skip
+    symbol = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}
+    write(tmp_path / "in" / "m-symbol.json", json.dumps(symbol))
+    arguments = ["migrate", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--jobs", "1"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1 and "are given in a file: --config FILE" in result.output
+    config = write(tmp_path / "m.json", json.dumps({"m-*": {"input": "x=N,3,4"}}))
+    assert CliRunner().invoke(main, [*arguments, "--config", str(config)]).exit_code == 0
