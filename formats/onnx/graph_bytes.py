@@ -5,7 +5,7 @@ Nodes and types are written by hand, attributes and what is rare by protobuf.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import onnx
 from onnx import AttributeProto, helper
 
 from serde.ir.builder import Names
-from serde.ir.graph import AttrRef, DType, Graph, Node, Shape, Tensor, Value
+from serde.ir.graph import EMPTY, AttrRef, DType, Graph, Node, Shape, Source, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.inference import type_proto
 from serde.spec.memo import AttributeNumbers
@@ -21,6 +21,7 @@ from serde.spec.onnx_library import MOST_SIZE
 from serde.spec.schema import ELEMENT_CODES
 
 from .constant_homes import find_homes
+from .model_fields import write_graph_fields
 from .protobuf_wire import encode_varint
 from .reader import ORIGIN
 from .tensors import tensor_proto
@@ -60,9 +61,13 @@ def with_length(data: bytes) -> bytes:
 
 
 def encode_graph(
-    graph: Graph, names: ModuleNames, doc: str | None = None, more: Iterable[Value] = ()
-) -> bytes:
-    """``names`` are the node names in use in the graphs around this one; ``more`` are inputs."""
+    graph: Graph, names: ModuleNames, metadata: Mapping[str, str] = EMPTY,
+    more: Iterable[Value] = (),
+) -> bytes:  # fmt: skip
+    """``names`` are the node names in use in the graphs around this one; ``more`` are inputs.
+
+    ``metadata`` are those of the model, if the graph is its main one.
+    """
     last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
     names.reserved.update(last)
     texts, infos, parts = names.texts, list[bytes](), list[bytes]()
@@ -76,9 +81,10 @@ def encode_graph(
             if v.dtype and v.name and v not in ends:
                 info = FIRST + texts[v.name] + _encode_type(v.dtype, v.shape, v.container)
                 infos += (VALUE_INFO, encode_varint(len(info)), info)
-    rest = onnx.GraphProto(name=graph.name or "graph", doc_string=doc)
+    rest = onnx.GraphProto(name=graph.name or "graph")
     rest.input.extend(map(_info, (*graph.inputs, *more)))
     rest.output.extend(map(_info, graph.outputs))
+    write_graph_fields(rest, metadata)
     constants = [(v.name, v.tensor) for v in names.inner.get(graph, ()) if v.tensor is not None]
     rest.initializer.extend(tensor_proto(name, tensor) for name, tensor in constants)
     return b"".join((*parts, rest.SerializeToString(deterministic=True), *infos))
@@ -108,14 +114,23 @@ def encode_node(node: Node, name: str, names: ModuleNames) -> bytes:
     if doc := "\n".join([s.doc for s in node.sources if s.doc]):
         parts += (DOC, texts[doc])
     parts += (DOMAIN, texts[node.domain])
-    at = 0
-    for source in node.sources:
-        if source.format != "onnx":
-            text = f"{source.format} {source.op} {source.name}".encode()
-            entry = FIRST + texts[f"{ORIGIN}.{at}" if at else ORIGIN] + SECOND + with_length(text)
-            parts += (PROPERTY, encode_varint(len(entry)), entry)
-            at += 1
+    for key, text in _list_properties(node.sources):
+        entry = FIRST + texts[key] + SECOND + with_length(text.encode())
+        parts += (PROPERTY, encode_varint(len(entry)), entry)
     return b"".join(parts)
+
+
+def _list_properties(sources: Iterable[Source]) -> Iterator[tuple[str, str]]:
+    """The layers that a node came from, and what was written about them: the first's counts."""
+    layers = [s for s in sources if s.format != "onnx"]
+    for at, source in enumerate(layers):
+        text = f"{source.format} {source.op} {source.name}"
+        yield f"{ORIGIN}.{at}" if at else ORIGIN, text
+    metadata: dict[str, str] = {}
+    for source in sources:
+        for key, text in source.metadata:
+            metadata.setdefault(key, text)
+    yield from metadata.items()
 
 
 def _encode_attributes(node: Node, names: ModuleNames) -> bytes:

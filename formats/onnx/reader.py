@@ -33,16 +33,15 @@ from serde.spec.onnx_library import check_type
 
 from .external_data_paths import Resolve, refuse_location, resolver
 from .graph_fields import NodeFields, SmallTensor, describe_node, read_type
+from .model_fields import read_fields
 from .parse import Parsed, parse, parse_file
 from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
-from .unsupported_metadata import DEVICES, NODE_METADATA, find_unsupported_metadata
+from .unsupported_metadata import DEVICES, find_unsupported_metadata
 
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 ORIGIN = "serde.source"
-DOCS = ("onnx.doc_string", "onnx.graph.doc_string")  # metadata keys of the documentation
-OF_THE_FILE = ("onnx.ir_version", "onnx.producer", *DOCS)  # those that are not the model's own
 SIMPLE = {  # attribute types and the fields they are held in
     getattr(AttributeProto, kind): field
     for kind, field in {
@@ -97,16 +96,10 @@ class _Decoding:
         self.plain: dict[Any, Mapping[str, Attr]] = {}  # attributes that hold no tensor or graph
 
     def model(self, model: onnx.ModelProto, opset: int, imports: Any, parsed: Any) -> Graph:
-        for texts in ((p.key, p.value) for p in model.metadata_props):
-            self.check_texts(*texts)
         self.check_texts(model.producer_name, model.producer_version, *imports)
-        metadata = {p.key: p.value for p in model.metadata_props}
-        metadata |= {OF_THE_FILE[0]: str(model.ir_version)}
-        if model.producer_name:
-            metadata[OF_THE_FILE[1]] = f"{model.producer_name} {model.producer_version}".strip()
-        for key, text in zip(DOCS, (model.doc_string, model.graph.doc_string), strict=True):
-            self.check_texts(text)
-            metadata |= {key: text} if text else {}
+        metadata = read_fields(model)
+        for pair in metadata.items():
+            self.check_texts(*pair)
         self.overloads = self.named_overloads(model.functions)
         self.ends = {v.name for v in (*model.graph.input, *model.graph.output)}
         functions = tuple(self.function(f, imports) for f in model.functions)
@@ -250,22 +243,26 @@ class _Decoding:
             if output:
                 self.define(scope, value, "output")
         title = name or fields.title
-        sources = self.sources(properties, doc) or (Source("onnx", op, title, doc),)
+        layer = Source("onnx", op, title, doc)
+        sources = self.sources(properties, layer) if properties else (layer,)
         if overload:
             op = self.overloads.get((domain, op, overload), op)
         domain = "" if domain in DEFAULT_DOMAINS else domain
         return Node(op, inputs, tuple(outputs), attrs, domain, title, sources)
 
-    def sources(self, properties: Sequence[tuple[str, str]], doc: str) -> tuple[Source, ...]:
-        """The layers a node came from; what else the file has about it is noted."""
-        sources: list[Source] = []
+    def sources(self, properties: Sequence[tuple[str, str]], layer: Source) -> tuple[Source, ...]:
+        """The layers a node came from, ``layer`` where none is recorded."""
+        layers: list[Source] = []
+        metadata: list[tuple[str, str]] = []
         for key, text in properties:
+            self.check_texts(key, text)
             parts = text.split(" ", 2)
             if not key.startswith(ORIGIN):
-                self.of_nodes.add(NODE_METADATA)
+                metadata.append((key, text))
             elif len(parts) == 3:
-                sources.append(Source(parts[0], parts[1], parts[2], "" if sources else doc))
-        return tuple(sources)
+                layers.append(Source(*parts))
+        first, *others = layers or [layer]
+        return (replace(first, doc=layer.doc, metadata=tuple(metadata)), *others)
 
     def attributes(self, node: NodeFields, scope: Scope, depth: int) -> Mapping[str, Attr]:
         """The attributes of a node: one mapping for all that have the same plain ones."""

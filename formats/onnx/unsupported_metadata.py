@@ -9,7 +9,7 @@ import onnx
 from .graph_fields import may_have_denotations
 
 SHOWN = 3  # names in a note
-NODE_METADATA, DEVICES = "metadata of nodes", "device configurations"
+DEVICES = "device configurations"
 DEFAULTS_IR = 4  # the first IR version in which an initializer need not be an input
 
 
@@ -49,11 +49,13 @@ def _describe_unsupported(
     """What is said about things that have no place for it here."""
     infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
     kinds = {i.type.SerializeToString() for i in infos}.union(types)
+    subgraphs = [g for g in graphs if g is not model.graph]
+    inside = [*model.graph.value_info,
+              *(i for g in subgraphs for i in (*g.input, *g.output, *g.value_info))]  # fmt: skip
     flags = {
-        "documentation of values": any(i.doc_string for i in infos),
+        "documentation of values inside": any(i.doc_string for i in inside),
         "documentation of functions": any(f.doc_string for f in model.functions),
-        "metadata of graphs": any(g.metadata_props for g in graphs),
-        NODE_METADATA: NODE_METADATA in of_nodes,
+        "metadata of subgraphs": any(g.metadata_props for g in subgraphs),
         "metadata of values": any(i.metadata_props for i in infos),
         "denotations": any(map(_has_denotation, kinds)),
         DEVICES: bool(model.configuration) or DEVICES in of_nodes,

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO, NamedTuple
 import onnx
 from onnx import helper
 
-from serde import __version__
 from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.tensor_bytes import bytes_of
@@ -23,8 +22,8 @@ from serde.spec.schema import ELEMENT_CODES
 
 from . import protobuf_wire
 from .graph_bytes import INPUTS_OPTIONAL_IR, ModuleNames, encode_graph, encode_node, make_attribute
+from .model_fields import write_model_fields
 from .parse import GRAPH, INITIALIZER, RAW_DATA, external_locations
-from .reader import DOCS, OF_THE_FILE
 from .tensors import tensor_proto, type_fields
 
 SUFFIX = ".onnx"
@@ -246,18 +245,16 @@ def _same(a: str, b: str) -> bool:
 
 def encode(graph: Graph, version: int, names: ModuleNames) -> tuple[onnx.ModelProto, bytes]:
     """The model without its graph, and the bytes of that without weights."""
-    model = onnx.ModelProto(ir_version=version, producer_name="serde", producer_version=__version__)
+    model = onnx.ModelProto(ir_version=version)
     model.opset_import.add(domain="", version=graph.opset)
     for domain, number in sorted(graph.imports.items()):
         model.opset_import.add(domain=domain, version=number)
-    for key, text in sorted(graph.metadata.items()):
-        if key not in OF_THE_FILE:
-            model.metadata_props.add(key=key, value=text)
-    model.doc_string, doc = (graph.metadata.get(key, "") for key in DOCS)
+    write_model_fields(model, graph.metadata)
     for constants in (names.outer, *names.inner.values()):  # tract has one space of names
         names.reserved.update([v.name for v in constants])
     # before IR version 4 every initializer was an input as well
-    body = encode_graph(graph, names, doc, names.outer if version < INPUTS_OPTIONAL_IR else ())
+    more = names.outer if version < INPUTS_OPTIONAL_IR else ()
+    body = encode_graph(graph, names, graph.metadata, more)
     for function in graph.functions:
         model.functions.append(_function(function, graph))
     return model, body

@@ -54,7 +54,7 @@ class Call:
 class Source:
     """Where a node came from, as the user would look for it, and what was written about it.
 
-    ``calls`` are those it is inside of, outermost first.
+    ``calls`` are those it is inside of, outermost first; ``metadata`` are pairs that its file has.
     """
 
     format: str
@@ -62,6 +62,7 @@ class Source:
     name: str
     doc: str = field(default="", compare=False)
     calls: tuple[Call, ...] = ()
+    metadata: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.format} node {self.name!r} ({self.op})"

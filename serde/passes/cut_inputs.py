@@ -12,6 +12,7 @@ import numpy as np
 
 from serde.errors import ConversionError, UsageError
 from serde.ir.graph import Dim, DType, Graph, Shape, Value
+from serde.ir.metadata import rename_docs
 from serde.ir.replace_uses import exchange_values, replace_values
 from serde.passes.dce import drop_dead
 from serde.passes.name_apart import name_apart
@@ -355,4 +356,5 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
             "output: give each a name of its own"
         )
     instead = {ends[old]: replace(ends[old], name=name) for old, name in names.items()}
+    graph = replace(graph, metadata=rename_docs(graph.metadata, names))
     return name_apart(exchange_values(graph, instead))

@@ -28,7 +28,7 @@ def test_graphs_of_all_node_tests(part):
         except SerdeError:
             continue
         names = ModuleNames(graph, case.model.ir_version)
-        body = encode_graph(graph, names, "", names.outer if case.model.ir_version < 4 else ())
+        body = encode_graph(graph, names, {}, names.outer if case.model.ir_version < 4 else ())
         assert serialize(body) == body, case.name
         count += 1
     assert count > 100
@@ -55,7 +55,7 @@ def test_origins_and_documentation_of_nodes():
     )  # fmt: skip
     attrs = {"axis": 1, "names": (), "scale": -0.0, "text": "é"}
     graph = Graph("g", (x,), (y,), (Node("Relu", (x,), (y,), attrs, "", "layer", sources),))
-    body = encode_graph(graph, ModuleNames(graph, 8), "of the graph")
+    body = encode_graph(graph, ModuleNames(graph, 8), {"onnx.graph.doc_string": "of the graph"})
     assert serialize(body) == body
     proto = onnx.GraphProto.FromString(body)
     (node,) = proto.node

@@ -58,10 +58,76 @@ class TestDocumentation:
         (source,) = decode(proto).nodes[0].sources
         assert (source.format, source.name, source.doc) == ("mxnet", "layer0", "of a layer")
 
-    def test_that_of_values_is_told(self, tmp_path):
+    @pytest.mark.parametrize("opset", [7, 17, 28])
+    @pytest.mark.parametrize("names", [{}, {"x": "image"}, {"x": "y", "y": "x"}])
+    def test_that_of_inputs_and_outputs_stays(self, tmp_path, opset, names):
         proto = model()
-        proto.graph.input[0].doc_string = "pixels"
-        assert convert(proto, tmp_path)[1] == ["not kept: documentation of values"]
+        proto.graph.input[0].doc_string, proto.graph.output[0].doc_string = "pixels", "scores"
+        result, notes = convert(proto, tmp_path, opset=opset, rename=names)
+        ends = (*result.graph.input, *result.graph.output)
+        assert notes == [] and not result.metadata_props
+        assert {i.name: i.doc_string for i in ends if i.name != "w"} == {
+            names.get("x", "x"): "pixels", names.get("y", "y"): "scores"
+        }  # fmt: skip
+
+    def test_that_of_values_inside_is_told(self, tmp_path):
+        proto = model()
+        info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2], doc_string="hidden")
+        proto.graph.value_info.append(info)
+        assert convert(proto, tmp_path)[1] == ["not kept: documentation of values inside"]
+
+
+class TestWhatExportersWrite:
+    """Who wrote a model, its version, and metadata of the model, its graph and its nodes."""
+
+    def write(self):
+        proto = model()
+        proto.producer_name, proto.producer_version = "py torch", "2.7.1"
+        proto.model_version, proto.domain = 7, "org.example"
+        proto.metadata_props.add(key="author", value="me")
+        proto.graph.metadata_props.add(key="pkg.torch", value="graph")
+        for node in proto.graph.node:
+            node.metadata_props.add(key="namespace", value=f"net/{node.op_type}")
+        return proto
+
+    def check(self, result):
+        assert (result.producer_name, result.producer_version) == ("py torch", "2.7.1")
+        assert (result.model_version, result.domain) == (7, "org.example")
+        assert [(p.key, p.value) for p in result.metadata_props] == [("author", "me")]
+        assert [(p.key, p.value) for p in result.graph.metadata_props] == [("pkg.torch", "graph")]
+
+    @pytest.mark.parametrize("opset", [7, 17, 28])
+    def test_it_stays(self, tmp_path, opset):
+        result, notes = convert(self.write(), tmp_path, opset=opset)
+        assert notes == []
+        self.check(result)
+        values = [{p.key: p.value for p in n.metadata_props} for n in result.graph.node]
+        assert values == [{"namespace": "net/Add"}, {"namespace": "net/Selu"}]
+
+    def test_every_node_that_one_becomes_has_it(self, tmp_path):
+        proto = self.write()
+        proto.graph.node[1].op_type = "HardSwish"
+        result, _ = convert(proto, tmp_path, opset=13)
+        self.check(result)
+        held = [{p.key: p.value for p in n.metadata_props} for n in result.graph.node]
+        assert len(held) > 2 and all(h["namespace"] == "net/Selu" for h in held[1:])
+
+    def test_it_stays_beside_a_recorded_source(self, tmp_path):
+        proto = self.write()
+        proto.graph.node[0].metadata_props.add(key="serde.source", value="mxnet add layer0")
+        result, _ = convert(proto, tmp_path)
+        props = {p.key: p.value for p in result.graph.node[0].metadata_props}
+        assert props == {"serde.source": "mxnet add layer0", "namespace": "net/Add"}
+
+    def test_a_model_without_a_producer_is_of_serde(self, tmp_path):
+        result, _ = convert(model(), tmp_path)
+        assert (result.producer_name, result.producer_version) == ("serde", serde.__version__)
+
+    @pytest.mark.parametrize(
+        "options", [{"fp16": True}, {"weights": "int8"}, {"profile": "tensorrt"}]
+    )
+    def test_it_stays_through_options(self, tmp_path, options):
+        self.check(convert(self.write(), tmp_path, **options)[0])
 
 
 def annotate(proto):
@@ -70,8 +136,6 @@ def annotate(proto):
 
 
 def with_metadata(proto):
-    proto.graph.metadata_props.add(key="a", value="b")
-    proto.graph.node[0].metadata_props.add(key="namespace", value="b")
     proto.graph.output[0].metadata_props.add(key="a", value="b")
 
 
@@ -88,7 +152,7 @@ NOTES = {
         "inputs that have a default value become constants: 'w'",
     ),
     "metadata": (
-        with_metadata, "not kept: metadata of graphs, metadata of nodes, metadata of values"
+        with_metadata, "not kept: metadata of values"
     ),
     "denotations": (
         lambda m: setattr(m.graph.input[0].type, "denotation", "IMAGE"), "not kept: denotations"
