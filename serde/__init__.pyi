@@ -112,6 +112,7 @@ def convert(
     expected: Any = None,
     rtol: float | None = None,
     atol: float | None = None,
+    images: Mapping[str, Any] | None = None,
     progress: Progress = ...,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,

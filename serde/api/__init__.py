@@ -35,6 +35,7 @@ from serde.pipeline import (
 )
 from serde.plugins import (
     STANDARD,
+    Deferred,
     Format,
     bridge_names,
     format_for_writing,
@@ -45,11 +46,13 @@ from serde.plugins import (
     select_options,
     write_classes,
 )
-from serde.plugins.command_options import VerifyOptions
+from serde.plugins.command_options import ImageOptions, VerifyOptions
 from serde.plugins.keywords import with_options
 from serde.plugins.option_checks import check_options, refuse_unknown
 from serde.plugins.options import list_options, names_of
 from serde.plugins.targets import find_target, get_consumer
+
+IMAGES = Deferred("serde.frontends.image_inputs:read_images")  # which traces NumPy
 
 
 class Stage(str):
@@ -83,6 +86,7 @@ def convert(
     expected: Any = None,
     rtol: float | None = None,
     atol: float | None = None,
+    images: Mapping[str, Any] | None = None,
     progress: Progress = lambda stage: None,
     **options: Any,
 ) -> Report:
@@ -100,6 +104,9 @@ def convert(
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
         rtol, atol: what an element may differ by, ``atol + rtol * |expected|``; if left out, a
             share of the output's largest number. Imply ``verify``.
+        images: how the pixels of images become the model's inputs, as code in the graph:
+            ``mean``, ``std``, ``scale`` and ``layout`` by the input's name, ``bgr`` the names of
+            inputs, ``labels`` those of the classes. See docs/how-to/prepare-images.md.
         progress: called with the name of each stage as it begins; a ``Stage`` where much is
             written.
         options: those of ``load`` and ``save``: docs/reference/cli.md lists them.
@@ -113,7 +120,7 @@ def convert(
     files = active_files()
     if isinstance(source, Graph):
         enter_files(source, target)
-    check_options({"verify": verify}, [VerifyOptions])
+    check_options({"verify": verify, "images": images}, [VerifyOptions, ImageOptions])
     tolerance = _read_tolerance(rtol, atol)
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
@@ -124,7 +131,13 @@ def convert(
         options=_list_reported({**reading, **writing}),
     )  # fmt: skip
     report.provenance = about = _begin_provenance(
-        "convert", source, target, from_format=from_format, to_format=to_format, **options
+        "convert",
+        source,
+        target,
+        from_format=from_format,
+        to_format=to_format,
+        images=images,
+        **options,
     )
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
@@ -136,6 +149,8 @@ def convert(
                 graph = _load(report, source, from_format, reading, defaults)
                 _enter_source(report, source, graph, target)
             with _time_stage(report, "convert", progress):
+                prepared = IMAGES(graph, images) if images else None
+                graph = graph if prepared is None else prepared.add_to(graph)
                 graph = rename(graph, writing.get("rename"))
                 report.notes = list(graph.notes)
                 lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
@@ -159,7 +174,7 @@ def convert(
             run = run_source(
                 source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
                 expected=expected, tolerance=tolerance, from_format=from_format,
-                to_format=into.name, replaces=True, **_for_running(reading),
+                to_format=into.name, replaces=True, images=prepared, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
     with _time_stage(report, Stage("write", os.fspath(target), total), progress):

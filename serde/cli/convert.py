@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from serde.cli.context import DONE, FAILED, NOT_COMPARED
+from serde.cli.images import with_images
 from serde.cli.options import (
     SOURCE,
     DocumentedCommand,
@@ -40,6 +41,7 @@ from serde.plugins.options import VERIFICATION
 @add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
             help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
 @add_options(ToleranceOptions)
+@with_images
 @with_report
 @add_option("-q", "--quiet", is_flag=True,
             help="Print nothing but errors and failed verifications.")  # fmt: skip

@@ -20,6 +20,7 @@ from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
 from serde.plugins import format_names, get_format, installed_formats, read_classes, write_classes
 from serde.plugins.options import (
+    IMAGES,
     LIMITS,
     METAVARS,
     VERIFICATION,
@@ -133,7 +134,7 @@ class DocumentedCommand(click.Command):
         """List the options by what they are about: common ones, verification, formats, limits."""
         titles = (title_of(name) for name in format_names())
         groups: dict[str, list[tuple[str, str]]] = {
-            name: [] for name in (COMMON, VERIFICATION, *titles, LIMITS)
+            name: [] for name in (COMMON, VERIFICATION, IMAGES, *titles, LIMITS)
         }
         for option in (p for p in self.get_params(ctx) if isinstance(p, click.Option)):
             if (record := option.get_help_record(ctx)) is not None:

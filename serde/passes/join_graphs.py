@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from serde.errors import UsageError
 from serde.ir.builder import Builder, Names
 from serde.ir.dim_expr import combine, split_operands
@@ -257,6 +259,20 @@ def append_argmax(graph: Graph, output: str, axis: int = -1, name: str = "argmax
         return g.ArgMax(values[0], axis=axis, keepdims=0)  # type: ignore[no-any-return]
 
     return _append(graph, [x], emit, name)
+
+
+def append_labels(graph: Graph, output: str, labels: Sequence[str], name: str = "label") -> Graph:
+    """The graph with the label of the largest element along the last axis as one more output."""
+    x = _output(graph, output)
+
+    def emit(g: Any, values: Sequence[Value]) -> Value:
+        texts = g.const(np.asarray(labels, object), DType.STRING)
+        return g.Gather(texts, g.ArgMax(values[0], axis=-1, keepdims=0))  # type: ignore[no-any-return]
+
+    joined = _append(graph, [x], emit, name, keep=(output,))
+    by_name = {v.name: v for v in joined.outputs}
+    ends = [by_name[v.name] for v in graph.outputs]
+    return replace(joined, outputs=(*ends, *(v for v in joined.outputs if v not in ends)))
 
 
 def append_nms(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from serde.plugins.options import LIMITS, VERIFICATION, Options, option
@@ -39,6 +40,16 @@ class ToleranceOptions(Options):
     atol: float | None = option(
         "What a number may differ by, whatever it is.", kind="number", group=VERIFICATION
     )
+
+
+class ImageOptions(Options):
+    """Which inputs are images; the command spells each part of it as an option of its own."""
+
+    images: Mapping[str, Any] | None = option(
+        "How the pixels of images become the model's inputs, as code in the graph: mean, std, "
+        "scale, layout, bgr, labels.",
+        kind="images",
+    )  # fmt: skip
 
 
 class PartitionOptions(Options):

@@ -18,6 +18,7 @@ from serde.errors import SerdeError, UnknownArgument, flags_are_known, suggest
 from serde.ir.graph import Graph
 from serde.plugins import read_classes, write_classes
 from serde.plugins.command_options import (
+    ImageOptions,
     MigrateOptions,
     PartitionOptions,
     ToleranceOptions,
@@ -119,7 +120,7 @@ def check_keywords(function: str, keywords: Iterable[str], known: Mapping[str, P
 
 def list_classes() -> list[type]:
     """The classes of all options."""
-    every = VerifyOptions, ToleranceOptions, PartitionOptions, MigrateOptions
+    every = VerifyOptions, ToleranceOptions, ImageOptions, PartitionOptions, MigrateOptions
     return [*read_classes(), *write_classes(), *every]
 
 

@@ -19,7 +19,7 @@ from serde.plugins.options import HUB, Option, merge_options
 
 EXAMPLES = {
     "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
-    "renames": "{'data': 'image'}",
+    "renames": "{'data': 'image'}", "images": "{'mean': {'data': 127.5}}",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from serde.errors import UsageError, suggest
 # mappings by name; given several times on the command line.
 Kind = Literal[
     "flag", "text", "file", "integer", "number", "names",
-    "types", "sizes", "values", "renames", "batch",
+    "types", "sizes", "values", "renames", "batch", "images",
     "object",
 ]  # fmt: skip
 METAVARS: Mapping[str, str] = MappingProxyType(
@@ -31,7 +31,11 @@ METAVARS: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 Words = Sequence[str] | Callable[[], Sequence[str] | Mapping[str, str]]
-VERIFICATION, LIMITS = "Verification", "Limits"  # groups of options in the help text
+VERIFICATION, IMAGES, LIMITS = (
+    "Verification",
+    "Images",
+    "Limits",
+)  # groups of options in the help text
 
 
 @dataclass(eq=False)

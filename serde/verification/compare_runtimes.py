@@ -34,7 +34,7 @@ from serde.verification.drawn_inputs import Drawn, describe_drawn, draw_inputs
 from serde.verification.given_arrays import load_expected, load_inputs
 from serde.verification.input_sets import InputSet, input_sets, narrow_input_sets
 from serde.verification.random_inputs import SEED
-from serde.verification.source_runs import SourceModel
+from serde.verification.source_runs import Images, SourceModel
 
 Array = np.ndarray[Any, Any]
 # The share of its largest magnitude that an output may differ by where numbers have fewer bits.
@@ -129,6 +129,7 @@ def run_source(
     narrowest: DType | None = None,
     replaces: bool = False,
     tolerance: Tolerance | None = None,
+    images: Images | None = None,
     from_format: str | None = None,
     to_format: str | None = None,
 ) -> SourceRun:
@@ -137,7 +138,7 @@ def run_source(
     ``inputs`` and ``reading`` are what the source was read with. ``input_types`` are those of the
     source's inputs where the result has others; they are not None where any number differs in type.
     ``narrowest`` is the type of fewest bits that either computes in. ``replaces`` where the result
-    is written to where the source is.
+    is written to where the source is. ``images`` is the code before and behind the model.
 
     Where it cannot be run, the reason is kept for ``compare_result``.
     """
@@ -166,6 +167,7 @@ def run_source(
         run.model = SourceModel(source, params, outputs, rename, options, inputs, from_format)
         if input_types:
             run.model.narrow_inputs = {n: t.numpy for n, t in input_types.items()}
+        run.model.images = images
         run.is_replaced = replaces and _is_same_file(source, target)
         if run.is_replaced:
             for setting in run.model.settings:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,6 +39,22 @@ AFTER_RAISING = frozenset(
     "copy dequantize fold_batchnorm fp16 fp16_io fp16_keep fp32 integers rebatch static "
     "weights".split()
 )
+
+
+class Images(Protocol):
+    """Code that a conversion puts before and behind a model, which its source lacks."""
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """The images by name."""
+
+    def prepare(self, feeds: Feeds) -> Feeds:
+        """What the source is fed, by its own names."""
+
+    def add_results(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of the result, of those of its source."""
+
+
 GRAPH_OPSET = 21  # at which a Graph is run
 
 
@@ -98,6 +114,8 @@ class SourceModel:
         self.renames = dict(rename or {})
         self.old_names = {new: name for name, new in self.renames.items()}
         self.runs: dict[str, Run] = {}
+        self.images: Images | None = None
+        self.is_part = False  # which ends at other values than the model
 
     @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
@@ -154,6 +172,7 @@ class SourceModel:
             self.source, params, outputs, self.renames, self.reading, self.inputs, self.format
         )
         shorter.narrow_inputs, shorter.batch = self.narrow_inputs, self.batch
+        shorter.images, shorter.is_part = self.images, True
         if self.bridge is not None and not self.bridge.ends_anywhere:
             shorter.runs[""] = prepare_cut(self.bridge, self.read(), outputs)
         return shorter
@@ -172,7 +191,7 @@ class SourceModel:
         Raises:
             NotComparable: where it takes other batches. SerdeError: where it refuses the inputs.
         """
-        inputs = {**self.fixed, **{self.old_names.get(n, n): a for n, a in feeds.items()}}
+        inputs = {**self.fixed, **self._to_own(feeds)}
         run, is_half = self.prepare(setting), bool(self.reading.get("fp16_io"))
         if is_half:
             inputs = {n: _retype(a, HALF, DType.FLOAT32) for n, a in inputs.items()}
@@ -183,10 +202,15 @@ class SourceModel:
         else:
             outputs = self.batch.run(run, inputs, self.options["outputs"])
         if is_half:
-            return [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
-        if self.reading.get("fp32"):
-            return [_retype(a, NARROW, DType.FLOAT32) for a in outputs]
-        return outputs
+            outputs = [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
+        elif self.reading.get("fp32"):
+            outputs = [_retype(a, NARROW, DType.FLOAT32) for a in outputs]
+        return outputs if self.images is None or self.is_part else self.images.add_results(outputs)
+
+    def _to_own(self, feeds: Feeds) -> Feeds:
+        """Feeds of the result as the source takes them, by its names."""
+        own = {self.old_names.get(n, n): a for n, a in feeds.items()}
+        return own if self.images is None else self.images.prepare(own)
 
     @cached_property
     def completion(self) -> Completion | None:
@@ -201,9 +225,12 @@ class SourceModel:
             return feeds, ""
         assert self.bridge is not None
         with convert_errors(self.bridge):
-            own = {self.old_names.get(n, n): a for n, a in feeds.items()}
+            own = self._to_own(feeds)
             done, left_out = self.completion(own)
-        return {self.renames.get(n, n): a for n, a in done.items()}, left_out
+        changed = {n: a for n, a in done.items() if a is not own.get(n)}
+        if self.images is not None and changed.keys() & self.images.inputs.keys():
+            raise NotComparable("not compared: the source takes another batch of images")
+        return {**feeds, **{self.renames.get(n, n): a for n, a in changed.items()}}, left_out
 
     @cached_property
     def batch(self) -> BakedBatch | None:

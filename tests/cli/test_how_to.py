@@ -93,6 +93,7 @@ PAGES = {
     "how-to/large-and-untrusted-files": nothing,
     "how-to/look-into-a-model": nothing,
     "how-to/migrate-many-models": nothing,
+    "how-to/prepare-images": nothing,
     "how-to/quantized-models": quantize_digits,
     "how-to/read-a-report": nothing,
     "how-to/reduced-precision": name_files,

@@ -15,7 +15,7 @@ from serde.api.migrate import table
 from serde.api.migrate.engines import count_jobs, run_jobs
 from serde.api.migrate.job import Job, Row
 from serde.api.migrate.journal import Journal
-from serde.api.migrate.model_options import choose_options, read_config
+from serde.api.migrate.model_options import OF_CONVERT, choose_options, read_config
 from serde.api.migrate.own_results import JOURNAL, TABLES
 from serde.api.migrate.sources import (
     ModelSource,
@@ -28,11 +28,10 @@ from serde.api.migrate.sources import (
 from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import within_command
 from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
-from serde.plugins.command_options import MigrateOptions, ToleranceOptions, VerifyOptions
+from serde.plugins.command_options import MigrateOptions
 from serde.plugins.keywords import with_options
 
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
-RUN_OPTIONS = VerifyOptions, ToleranceOptions, MigrateOptions  # but those of formats
 Progress = Callable[[Row, int, int], None]
 
 
@@ -78,7 +77,7 @@ class Migration:
         return table.as_html(self.rows, self.folder, self.skipped)
 
 
-@with_options(lambda: [*read_classes(), *write_classes(), *RUN_OPTIONS])
+@with_options(lambda: [*read_classes(), *write_classes(), *OF_CONVERT, MigrateOptions])
 def migrate(
     sources: Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
     jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,

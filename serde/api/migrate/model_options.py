@@ -18,11 +18,12 @@ from serde.errors import MalformedFile, MissingDependency, UsageError, suggest
 from serde.io.sniff import read_regular
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import Format, read_classes
-from serde.plugins.command_options import ToleranceOptions, VerifyOptions
+from serde.plugins.command_options import ImageOptions, ToleranceOptions, VerifyOptions
 from serde.plugins.option_checks import check_options
 from serde.plugins.options import Option, merge_options
 
 MOST_BYTES = 1 << 24
+OF_CONVERT = VerifyOptions, ToleranceOptions, ImageOptions
 KINDS = ".toml, .json, .yaml or .yml"
 
 
@@ -51,7 +52,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
     name = "config" if is_mapping else os.fspath(config)
     tables = config if is_mapping else _parse(name)
     folder = "" if is_mapping else os.path.dirname(os.path.abspath(name))
-    classes = (*read_classes(), into.write_options, VerifyOptions, ToleranceOptions)
+    classes = (*read_classes(), into.write_options, *OF_CONVERT)
     known = {n: o for n, o in merge_options(classes).items()
              if o.kind != "object" and n != "verify"}  # fmt: skip
     found = []
