@@ -260,7 +260,8 @@ class _Decoding:
             if not key.startswith(ORIGIN):
                 metadata.append((key, text))
             elif len(parts) == 3:
-                layers.append(Source(*parts))
+                format_name, op, name = parts
+                layers.append(Source(format_name, op, name))
         first, *others = layers or [layer]
         return (replace(first, doc=layer.doc, metadata=tuple(metadata)), *others)
 

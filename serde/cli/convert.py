@@ -72,7 +72,8 @@ def convert(
             report.target = target
             if target == STREAM:
                 report.files = [STREAM]
-                report.provenance.relocate(os.path.dirname(path), "")
+                if report.provenance is not None:
+                    report.provenance.relocate(os.path.dirname(path), "")
     except Unconvertible as error:
         if report_path and error.report is not None:
             error.report.save(report_path)
