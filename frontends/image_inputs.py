@@ -108,16 +108,19 @@ def read_images(graph: Graph, options: Mapping[str, Any]) -> Images:
     if unknown := sorted(options.keys() - {*OPTIONS}):
         raise UsageError(f"images takes {', '.join(OPTIONS)}, and no {', '.join(unknown)}")
     known = {v.name: v for v in graph.inputs}
-    by_name = [options.get(n) or {} for n in OPTIONS[:4]]
+    mean, std, scale, layout = (options.get(n) or {} for n in OPTIONS[:4])
     bgr = options.get("bgr") or ()
-    names = dict.fromkeys([n for each in (*by_name, bgr) for n in each])
+    names = dict.fromkeys([n for each in (mean, std, scale, layout, bgr) for n in each])
     if unknown := [n for n in names if n not in known]:
         raise UsageError(
             f"no input is called {', '.join(map(repr, unknown))}; there are: "
             f"{', '.join(map(repr, known))}"
         )
     images = {
-        n: _read_image(known[n], *(each.get(n) for each in by_name), swap=n in bgr) for n in names
+        n: _read_image(
+            known[n], mean.get(n), std.get(n), scale.get(n), layout.get(n), swap=n in bgr
+        )
+        for n in names
     }
     return Images(images, tuple(options.get("labels") or ()))
 

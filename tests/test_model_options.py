@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 
 import numpy as np
 import onnx
@@ -92,14 +92,7 @@ def test_other_files_are_refused(tmp_path, monkeypatch):
         read_config(write(tmp_path / "m.txt", ""), ONNX)
     with pytest.raises(MalformedFile, match="there is no such file"):
         read_config(tmp_path / "absent.toml", ONNX)
-    load = builtins.__import__
-
-    def absent(name, *rest):
-        if name == "yaml":
-            raise ImportError(name)
-        return load(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", absent)
+    monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(MissingDependency, match="pip install pyyaml, or write TOML or JSON"):
         read_config(write(tmp_path / "m.yaml", ""), ONNX)
 

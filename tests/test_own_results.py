@@ -42,6 +42,15 @@ def test_a_line_that_is_no_row_names_nothing(line):
     assert results.has("/in/out/sub/a.onnx") and not results.has("/in/out/x.onnx")
 
 
+@pytest.mark.parametrize("colons", ["://", ":///"])
+def test_urls_are_told_as_paths(colons):
+    """Those of a file system have one or two of its slashes."""
+    results = OwnResults(f"memory{colons}bucket")
+    row = {"source": "memory:///bucket/a.onnx", "written": {"memory://bucket/a.relay": "1"}}
+    results.enter(f"memory{colons}bucket", json.dumps(row))
+    assert results.has("memory:///bucket/a.relay") and not results.has("memory://bucket/a.onnx")
+
+
 def test_results_in_a_folder_above_the_root():
     """They are results of models in the root, or models to migrate further."""
     results = OwnResults("/in/out/sub")

@@ -59,8 +59,7 @@ def write_graph_fields(graph: onnx.GraphProto, metadata: Mapping[str, str]) -> N
         if key.startswith(OF_THE_GRAPH):
             graph.metadata_props.add(key=key.removeprefix(OF_THE_GRAPH), value=text)
     for info in (*graph.input, *graph.output) if metadata else ():
-        if text := metadata.get(f"{DOC_OF}{info.name}"):
-            info.doc_string = text
+        info.doc_string = metadata.get(f"{DOC_OF}{info.name}", "")
 
 
 def find_producer(metadata: Mapping[str, str]) -> tuple[str, str]:

@@ -31,11 +31,8 @@ METAVARS: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 Words = Sequence[str] | Callable[[], Sequence[str] | Mapping[str, str]]
-VERIFICATION, IMAGES, LIMITS = (
-    "Verification",
-    "Images",
-    "Limits",
-)  # groups of options in the help text
+# Groups of options in the help text.
+VERIFICATION, IMAGES, LIMITS = "Verification", "Images", "Limits"
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,10 +49,11 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
     Raises:
         UsageError: for an option that there is not, or a value that it does not take.
     """
-    is_mapping = isinstance(config, Mapping)
-    name = "config" if is_mapping else os.fspath(config)
-    tables = config if is_mapping else _parse(name)
-    folder = "" if is_mapping else os.path.dirname(os.path.abspath(name))
+    if isinstance(config, Mapping):
+        name, folder, tables = "config", "", config
+    else:
+        name = os.fspath(config)
+        folder, tables = os.path.dirname(os.path.abspath(name)), _parse(name)
     classes = (*read_classes(), into.write_options, *OF_CONVERT)
     known = {n: o for n, o in merge_options(classes).items()
              if o.kind != "object" and n != "verify"}  # fmt: skip
@@ -108,7 +110,7 @@ def _parse_toml(text: str) -> Any:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        import yaml
+        yaml = import_module("yaml")
     except ImportError as error:
         reason = "YAML needs PyYAML: pip install pyyaml, or write TOML or JSON"
         raise MissingDependency(reason) from error

@@ -246,7 +246,7 @@ def _list_folder(folder: str, stamp: str) -> list[str]:
 
 def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
     system, path = open_filesystem(source)
-    results = OwnResults(path.rstrip("/"))
+    results = OwnResults(system.unstrip_protocol(path.rstrip("/")))
     try:
         if WILDCARD.search(path):
             entries = system.glob(path, detail=True)
@@ -260,13 +260,14 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
         for name in entries:
             if name.endswith(f"/{JOURNAL}"):
                 text = system.cat_file(name).decode("utf-8", "replace")
-                results.enter(name.rpartition("/")[0], text)
-        for name in sorted(n for n in entries if not results.has(n)):
+                results.enter(system.unstrip_protocol(name.rpartition("/")[0]), text)
+        for name in sorted(n for n in entries if not results.has(system.unstrip_protocol(n))):
             is_sure = _is_candidate(name) and not _is_ambiguous(name)
             is_file = entries[name].get("type") == "file"
-            if is_file and (is_sure or len(entries) == 1) and not _is_below(name, outside, system):
+            is_apart = is_file and not _is_below(name, outside, system)
+            if is_apart and (is_sure or len(entries) == 1):
                 yield _remote_model(system, name, root, entries[name])
-            elif is_file and name.lower().endswith(ARCHIVES):
+            elif is_apart and name.lower().endswith(ARCHIVES):
                 skipped[system.unstrip_protocol(name)] = NOT_LOOKED_INTO
     except (SerdeError, KeyboardInterrupt):
         raise
