@@ -22,11 +22,12 @@ NEITHER = "not compared: neither the source's framework nor ONNX Runtime is inst
 def verify_parts(
     source: Any, graph: Graph, folder: str | os.PathLike[str], *,
     runtimes: Mapping[str, Any] | None = None, data: Any = None,
-    reading: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None, from_format: str | None = None,
 ) -> Verification:  # fmt: skip
     """Run the source and its parts on the same inputs, and compare their outputs.
 
-    ``graph`` is the source's graph of the IR, ``reading`` what it was read with. Where the source's
+    ``graph`` is the source's graph of the IR, ``reading`` what it was read with, ``from_format``
+    its format where the content does not tell. Where the source's
     framework is not installed, that graph runs in ONNX Runtime in its place.
 
     Raises:
@@ -34,7 +35,10 @@ def verify_parts(
     """
     options = dict(reading or {})
     apart = {name: options.pop(name, None) for name in ("params", "inputs", "outputs")}
-    run = run_source(source, folder, graph=graph, ir=graph, data=data, reading=options, **apart)
+    run = run_source(
+        source, folder, graph=graph, ir=graph, data=data, reading=options, from_format=from_format,
+        **apart,
+    )  # fmt: skip
     if run.is_missing:
         run = run_source(graph, folder, graph=graph, ir=graph, data=data)
         run.origin = WHOLE_MODEL

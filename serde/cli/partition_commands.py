@@ -108,8 +108,10 @@ def partition(
         return
     from serde.backends.verify import verify_parts
 
-    del kwargs["format"]
-    done = verify_parts(source, split.graph, folder, runtimes=named, data=data, reading=kwargs)
+    form = kwargs.pop("format")
+    done = verify_parts(
+        source, split.graph, folder, runtimes=named, data=data, reading=kwargs, from_format=form
+    )
     show_verification(done)
     show_not_compared(done, True)
     context.exit(DONE if done.ok else FAILED)
