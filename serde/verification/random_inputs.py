@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.ir.graph import Dim, Graph, Node, Shape, Value
+from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.passes.change_batch import fix_dimensions
 from serde.passes.name_dimensions import name_dimensions
 from serde.spec.traits import BROADCASTS, COMPARISONS
@@ -26,6 +26,7 @@ OTHER_SIZE, IMAGE_SIZE = 8, 64  # for other named dimensions; for those of an im
 # Operators with an operand of lengths, its place, and the attribute that says of which axis.
 LENGTHS = {"GatherND": (1, "batch_dims"), "ReverseSequence": (1, "time_axis")}
 LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
+TEXTS = ("", "a", "B", "two words", "7", "\u00e9t\u00e9")
 MOST_STEPS = 1 << 16  # of a table of places
 
 
@@ -167,6 +168,8 @@ def _random(
     dtype = value.type
     if rows is not None or dtype.kind in "iu":
         return rng.integers(0, rows or 8, shape).astype(dtype.numpy)
+    if dtype is DType.STRING:
+        return rng.choice(np.array(TEXTS, object), shape)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind != "f":

@@ -262,11 +262,16 @@ class TestRandomInputs:
         changed = {s.name: s.feeds["n"] for s in input_sets(graph, graph, 0)}
         assert all(lengths is changed["normal"] for lengths in changed.values())
 
-    def test_texts_cannot_be_made_up(self):
-        graph = ir_of("g (string[2] x) => (y) { y = Identity(x) }")
-        with pytest.raises(
-            UsageError, match="'x' is object, which is not drawn at random: give --data"
-        ):
+    def test_texts_are_drawn_of_a_few(self, tmp_path):
+        body = "g (string[40] x) => (string[40] y) { y = Identity(x) }"
+        feeds = make_random_inputs(ir_of(body))
+        assert feeds["x"].dtype == object and len(set(feeds["x"])) > 3
+        source = save(tmp_path / "a.onnx", body)
+        assert serde.convert(source, tmp_path / "b.onnx", verify=True).verification.done
+
+    def test_complex_numbers_cannot_be_made_up(self):
+        graph = ir_of("g (complex64[2] x) => (y) { y = Identity(x) }")
+        with pytest.raises(UsageError, match="'x' is complex64, which is not drawn at random"):
             make_random_inputs(graph)
         assert Value("x", DType.STRING).dtype.kind == "S"
 
