@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from onnx.numpy_helper import from_array
 
 import serde
+from serde.cli.commands import main
 from serde.errors import SerdeError, UsageError
 from serde.verification.compare_models import compare_models
 from tests.onnx_live import model_of
@@ -119,3 +121,17 @@ def test_formats_are_named(tmp_path):
     assert serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json", **names).ok
     with pytest.raises(SerdeError, match="say which with --from"):
         serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json")
+
+
+def test_the_command_names_formats_and_tolerances(tmp_path):
+    for name, factor in (("a-symbol.json", 1), ("b-symbol.json", 1.01)):
+        text = f"g (float[3] x) => (float[3] y) <float k = {{{factor}}}> {{ y = Mul(x, k) }}"
+        (tmp_path / name).write_bytes(model_of(text, 18, 8).SerializeToString())
+    paths = [str(tmp_path / n) for n in ("a-symbol.json", "b-symbol.json")]
+    formats = ["--from", "onnx", "--other-from", "onnx"]
+    for more, code in (
+        (["--from", "onnx"], 3), (formats, 1), ([*formats, "--rtol", "0.02"], 0),
+        ([*formats, "--rtol", "0.001"], 1), ([*formats, "--atol", "10"], 0),
+    ):  # fmt: skip
+        result = CliRunner().invoke(main, ["compare", *paths, *more])
+        assert result.exit_code == code, (more, result.output)
