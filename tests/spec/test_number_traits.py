@@ -30,7 +30,7 @@ def test_operators_exist(table):
     assert not [op for op in TABLES[table] if schema.first_version(op) is None]
 
 
-@pytest.mark.parametrize("op", [op for op in MOVES if MOVES[op]])
+@pytest.mark.parametrize("op", sorted(op for op in MOVES if MOVES[op]))
 def test_places_are_operands(op):
     assert max(MOVES[op]) < len(schema.operator(op).inputs)
 
@@ -39,7 +39,7 @@ def is_unary(op):
     return len(schema.operator(op).inputs) == 1 and not schema.operator(op).required
 
 
-@pytest.mark.parametrize("op", [op for op in BOUNDED if is_unary(op)])
+@pytest.mark.parametrize("op", sorted(op for op in BOUNDED if is_unary(op)))
 def test_bounds(op):
     if "Random" in op or "Window" in op or op in ("Bernoulli", "IsInf", "IsNaN"):
         pytest.skip("not of the data")
