@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -11,6 +12,7 @@ import serde
 from serde.errors import MalformedFile, UsageError
 from tests.onnx_live import model_of
 
+DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()
 
 
@@ -32,6 +34,14 @@ def test_a_model_is_fetched_and_stored(bucket):
                                 "sha256": hashlib.sha256(MODEL).hexdigest()}]  # fmt: skip
     assert [f["path"] for f in about["result"]] == ["memory://models/b.onnx"]
     assert bucket.cat_file("/models/b.onnx")
+
+
+@pytest.mark.parametrize("place", ["memory://models", DIGITS.as_uri(), str(DIGITS)])
+def test_a_prefix_names_a_symbol_and_its_parameters(place, bucket, tmp_path):
+    for name in ("digits-symbol.json", "digits-0010.params"):
+        bucket.pipe_file(f"/models/{name}", (DIGITS / name).read_bytes())
+    report = serde.convert(f"{place}/digits", tmp_path / "d.onnx", inputs={"data": (2, 1, 8, 8)})
+    assert report.source.endswith("/digits") and report.parameters > 20_000
 
 
 def test_one_of_several_is_named(bucket):

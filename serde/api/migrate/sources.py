@@ -23,6 +23,7 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
 # Endings that files of many kinds have; their content decides.
 AMBIGUOUS = (".json", ".zip", ".model")
 LOCAL = ("file", "local")  # protocols of this machine's own files
+SYMBOL = "-symbol.json"  # what follows a prefix
 PARAMETERS = (".params", ".states")
 NO_MODEL = "an archive without a model"
 NO_SYMBOL = "parameters without a symbol: save the network's symbol as well"
@@ -150,8 +151,8 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
     elif os.path.lexists(source):  # what it leads to may be missing
         yield _local_model(source, os.path.dirname(source) or ".")
         return
-    elif os.path.exists(f"{source}-symbol.json"):
-        yield _local_model(f"{source}-symbol.json", os.path.dirname(source) or ".")
+    elif os.path.exists(f"{source}{SYMBOL}"):
+        yield _local_model(f"{source}{SYMBOL}", os.path.dirname(source) or ".")
         return
     else:
         raise MalformedFile(source, "there is no such file, folder or prefix")
@@ -253,7 +254,8 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
             root = path[: WILDCARD.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
         elif system.isdir(path):
             entries, root = system.find(path, detail=True), path.rstrip("/")
-        elif system.exists(path):
+        elif system.exists(path) or system.exists(f"{path}{SYMBOL}"):
+            path = path if system.exists(path) else f"{path}{SYMBOL}"
             entries, root = {path: system.info(path)}, path.rpartition("/")[0]
         else:
             raise MalformedFile(source, "there is nothing at this URL")
