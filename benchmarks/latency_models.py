@@ -23,9 +23,9 @@ import onnx
 import serde
 from conformance.zoo.compare import scale_error
 from serde.bridges.mxnet import import_mxnet
-from tests.consumers.consumers_live import CONSUMERS
-from tests.consumers.torch_live import TORCH
-from tests.live_worker import LiveError
+from testing.consumers.consumers_live import CONSUMERS
+from testing.consumers.torch_live import TORCH
+from testing.live_worker import LiveError
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[], list[Array]]
@@ -73,7 +73,7 @@ def export_network(name: str, folder: Path) -> tuple[Path, dict[str, Array], lis
         feeds = {k: resize_image(x, int(side)) if side else x for k, x in sample.feeds.items()}
         arrays = mxnet.nd.load(f"{sample.prefix}-0000.params")
         return sample.prefix, feeds, [a.asnumpy() for a in arrays.values()]
-    from tests import networks
+    from testing import networks
 
     network = networks.build(name)
     feeds = networks.feeds(network, 1)

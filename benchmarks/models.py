@@ -110,7 +110,7 @@ def wide(folder: Path, gigabytes: str) -> None:
 def gluon(folder: Path, name: str) -> None:
     """A network of Gluon's model zoo, from MXNet; VGG-19 also without it."""
     if find_spec("mxnet") is not None:
-        from tests import networks
+        from testing import networks
 
         paths = networks.export(networks.build(name), folder)
         for path, ending in zip(paths, ("symbol.json", "0000.params"), strict=True):

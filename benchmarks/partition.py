@@ -27,7 +27,7 @@ from serde.bridges.onnxruntime import prepare
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.legalize.forms.form import Call, Form
 from serde.legalize.target import Target
-from tests import light_models
+from testing import light_models
 
 MODEL, OPSET = "light_resnet50", 21
 WARMING = 5  # rounds that are not counted

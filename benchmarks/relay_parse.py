@@ -27,7 +27,7 @@ from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.text.printer import print_text
 from serde.formats.relay.to_ir import module_graph
 from serde.ir.graph import Tensor
-from tests.relay.compare import SIX_DIGITS, difference
+from testing.relay.compare import SIX_DIGITS, difference
 
 
 def main() -> None:

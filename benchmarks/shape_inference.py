@@ -1,6 +1,6 @@
 """Time of inferring the shapes of inputs: ``python -m benchmarks.shape_inference [SIZE]``.
 
-Large symbols without shapes, of a size and of twice that size (``tests/mxnet/deep_symbols.py``).
+Large symbols without shapes, of a size and of twice that size (``testing/mxnet/deep_symbols.py``).
 The work is linear where the ratio of the times is about 2; the table goes into benchmarks.md.
 """
 
@@ -16,8 +16,8 @@ from serde.formats.mxnet.bind.bind_params import bind_params
 from serde.formats.mxnet.infer_shapes.infer_inputs import InputShapes
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
-from tests.mxnet.deep_symbols import MODELS
-from tests.mxnet.written import params_bytes
+from testing.mxnet.deep_symbols import MODELS
+from testing.mxnet.written import params_bytes
 
 SIZE, REPEATS = 5_000, 3
 COLUMNS = ("symbol", "nodes", "time, s", "nodes", "time, s", "ratio", "relations a node")

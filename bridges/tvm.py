@@ -20,7 +20,7 @@ from serde.plugins import Bridge
 
 INSTALL = (
     "TVM with Relay (0.6 to 0.19) is needed: apache-tvm from 0.25 on has none; the wheel of "
-    "bitblas 0.0.1.dev13 carries TVM 0.17, tests/relay/tvm_live.py sets it up"
+    "bitblas 0.0.1.dev13 carries TVM 0.17, testing/relay/tvm_live.py sets it up"
 )
 INSTALL_RELAX = "TVM with Relax is needed for this: pip install 'apache-tvm>=0.25'"
 COMPILING = threading.Lock()  # TVM has one dispatch context for all threads

@@ -4,7 +4,7 @@
         [--record]
 
 ``parse READER`` damages samples and parses them in memory; ``convert READER`` makes models of
-counts, repetition and nesting (``tests/fuzz/grammar.py``) and converts them. Both have to end in
+counts, repetition and nesting (``testing/fuzz/grammar.py``) and converts them. Both have to end in
 success or a SerdeError, with work in proportion to the bytes of the input
 (``attempts.allowed_seconds``) and 1 GiB of memory. An input is known by its seed. ``--only`` runs
 the kinds whose name has the word; ``--record`` adds the run to the record.
@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 
 from serde.errors import SerdeError
-from tests.fuzz import attempts, grammar, mutations, parsing, samples
+from testing.fuzz import attempts, grammar, mutations, parsing, samples
 
 from . import record
 from .fuzz import ROOT, keep

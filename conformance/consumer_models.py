@@ -11,9 +11,9 @@ from typing import Any
 import serde
 from serde.errors import SerdeError
 from serde.plugins.targets import get_consumer
-from tests.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
-from tests.live_worker import LiveError
-from tests.onnx_live import PLAIN, run_at
+from testing.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
+from testing.live_worker import LiveError
+from testing.onnx_live import PLAIN, run_at
 
 from .matrix import Cell, last_line, reason
 from .model_sources import Model, names, open_model

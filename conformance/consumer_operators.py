@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from serde.plugins.targets import get_consumer
-from tests.consumers.runtimes import TITLES, run, worker_of
+from testing.consumers.runtimes import TITLES, run, worker_of
 
 from .operator_support import Consumer, write_table
 

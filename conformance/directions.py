@@ -17,11 +17,11 @@ import serde
 from serde.errors import SerdeError
 from serde.formats.relay.io.params import read_params
 from serde.ir.graph import Graph
-from tests import light_models
-from tests.directions import DIRECTIONS, TOLERANCE, directions, reason, run_onnx
-from tests.networks import ENCODERS, LANGUAGE, VISION, build, compute, export, feeds, smallest
-from tests.relay import networks as relay_networks
-from tests.relay.networks import TESTING
+from testing import light_models
+from testing.directions import DIRECTIONS, TOLERANCE, directions, reason, run_onnx
+from testing.networks import ENCODERS, LANGUAGE, VISION, build, compute, export, feeds, smallest
+from testing.relay import networks as relay_networks
+from testing.relay.networks import TESTING
 
 from . import relay_corpus
 from .matrix import Cell, NotRun
@@ -59,9 +59,9 @@ Made by `python -m conformance models/directions`. Every model is taken from its
 MXNet, ONNX and Relay, and what came of it there from each of these to all three once more. Each of
 the nine results runs in its own runtime: MXNet 1.9.1, ONNX Runtime, and TVM 0.17, which compiles
 Relay's JSON at level 1 without the passes that only make code faster
-(`tests/relay/tvm_running.py`). The numbers are those of the source in *its* runtime. A cell has the
-largest difference in terms of the largest number of the output; the bound is {TOLERANCE:g}. TVM is
-given {SECONDS} s for a model.
+(`testing/relay/tvm_running.py`). The numbers are those of the source in *its* runtime. A cell has
+the largest difference in terms of the largest number of the output; the bound is {TOLERANCE:g}. TVM
+is given {SECONDS} s for a model.
 
 Vision networks are at a small image size, with one sample. *M*, *O* and *R* are the formats.
 """

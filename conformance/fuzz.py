@@ -41,8 +41,8 @@ Every input is read and converted with {seconds:g} seconds of work and {memory} 
 allowed. It has to end in success or in a `SerdeError`, and leave no file behind if it fails;
 anything else is a finding. A *bare exception* is a refusal that says no more than what a rule
 failed with: a message to improve. Inputs are guided by the coverage of `serde` and damaged as
-bytes, as protobuf messages, as JSON or as text (`tests/fuzz/mutations.py`). What runs found so far
-is in `tests/data/regressions`; a bounded slice of the same runs with the tests.
+bytes, as protobuf messages, as JSON or as text (`testing/fuzz/mutations.py`). What runs found so
+far is in `tests/data/regressions`; a bounded slice of the same runs with the tests.
 
 | reader | seconds | inputs run | converted | inputs kept | findings | bare exceptions |
 |---|---:|---:|---:|---:|---:|---:|
@@ -67,7 +67,7 @@ CAMPAIGN = """
 
 `python -m conformance.campaign --record`, all runs so far together; coverage does not guide them.
 `parse` damages samples as above and parses them in memory. `convert` makes well-formed models of
-counts, repetition and nesting (`tests/fuzz/grammar.py`) and converts them. Findings are other
+counts, repetition and nesting (`testing/fuzz/grammar.py`) and converts them. Findings are other
 exceptions than `SerdeError`, more than 1 GiB of memory, files left behind, and more processor time
 than {least:g} seconds and one for every {parses:,} bytes that are parsed, or {bytes:,} that are
 converted. Seconds are processor time of one process; making the inputs
@@ -82,7 +82,7 @@ def page(
     rows: Mapping[str, Mapping[str, int]], campaign: Mapping[str, Mapping[str, float]]
 ) -> Iterator[str]:
     """The lines of docs/results/fuzzing.md."""
-    from tests.fuzz.attempts import MEMORY, READERS, SECONDS
+    from testing.fuzz.attempts import MEMORY, READERS, SECONDS
 
     yield TITLE.format(seconds=SECONDS, memory=MEMORY >> 30).rstrip()
     for reader in (r for r in READERS if r in rows):
@@ -93,7 +93,7 @@ def page(
 
 def campaign_lines(rows: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """The table of runs without coverage, with their sum."""
-    from tests.fuzz.attempts import CONVERTED_PER_SECOND, LEAST_SECONDS, PARSED_PER_SECOND
+    from testing.fuzz.attempts import CONVERTED_PER_SECOND, LEAST_SECONDS, PARSED_PER_SECOND
 
     yield CAMPAIGN.format(
         least=LEAST_SECONDS, parses=PARSED_PER_SECOND, bytes=CONVERTED_PER_SECOND
@@ -118,7 +118,7 @@ def main() -> int:
     args = parser.parse_args()
     if args.child:
         fuzz(args.reader[0], args.seconds, args.corpus, args.findings)
-    from tests.fuzz.attempts import READERS
+    from testing.fuzz.attempts import READERS
 
     readers = args.reader or list(READERS)
     if unknown := sorted(set(readers) - set(READERS)):
@@ -136,7 +136,7 @@ def main() -> int:
 
 def supervise(reader: str, seconds: float, corpus: Path, findings: Path) -> Run:
     """Fuzz one reader in processes of their own; one that is killed is a finding, and replaced."""
-    from tests.fuzz import samples
+    from testing.fuzz import samples
 
     corpus.mkdir(parents=True, exist_ok=True)
     findings.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ def fuzz(reader: str, seconds: int, corpus: Path, findings: Path) -> None:
 
     with atheris.instrument_imports(include=["serde"]):
         from serde.errors import SerdeError
-        from tests.fuzz import attempts, mutations, samples
+        from testing.fuzz import attempts, mutations, samples
 
         home = Path(tempfile.mkdtemp(prefix="serde-fuzz-"))
         seeds = samples.of(reader)

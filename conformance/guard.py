@@ -24,7 +24,7 @@ import onnx
 from onnx import compose, helper
 
 import serde
-from tests.node_cases import all_cases
+from testing.node_cases import all_cases
 
 SHOWN = 20
 OPSETS = (7, 9, 11, 13, 17, 21, 28)

@@ -23,10 +23,10 @@ from onnx import numpy_helper
 
 import serde
 from serde.ir.graph import Graph
-from tests import light_models, networks
-from tests.mxnet.test_quantised_networks import CASES as QUANTIZED
-from tests.mxnet.test_quantised_networks import quantise_network
-from tests.onnx_live import error, run_model
+from testing import light_models, networks
+from testing.mxnet.quantised_networks import CASES as QUANTIZED
+from testing.mxnet.quantised_networks import quantise_network
+from testing.onnx_live import error, run_model
 
 from . import relay_corpus
 from .zoo import has_packages

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from serde.formats.mxnet.ops.output_layers import plain_kernels
-from tests.mxnet.cases import Case, _error, _tolerance, live
-from tests.mxnet.rewriting import every_case
+from testing.mxnet.cases import Case, _error, _tolerance, live
+from testing.mxnet.rewriting import every_case
 
 from .mutations import Array
 from .mutations.mxnet import REGISTRY, mutate

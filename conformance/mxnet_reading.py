@@ -1,6 +1,6 @@
 """Whether the files of each release of MXNet are read as that release computes them.
 
-Each case of the reading rules is run by every release that ``tests/mxnet/releases_live.py`` made
+Each case of the reading rules is run by every release that ``testing/mxnet/releases_live.py`` made
 an environment for, as a symbol that the release saved. Where the rule is the newest release's, and
 so is the result, there is nothing else to compare: the tests do. Otherwise the case is read as a
 file of the release, and ONNX Runtime runs what it becomes.
@@ -15,10 +15,10 @@ from typing import Any
 
 from serde.errors import SerdeError
 from serde.formats.mxnet.rules import SECOND, changed_rules
-from tests.live_worker import LiveError, LiveWorker
-from tests.mxnet.cases import Case, _error, _symbol_json, _tolerance, convert_and_run, live
-from tests.mxnet.make_releases import by_name
-from tests.mxnet.releases_live import READ, VARIABLE, number_of, worker
+from testing.live_worker import LiveError, LiveWorker
+from testing.mxnet.cases import Case, _error, _symbol_json, _tolerance, convert_and_run, live
+from testing.mxnet.make_releases import by_name
+from testing.mxnet.releases_live import READ, VARIABLE, number_of, worker
 
 from . import record
 from .matrix import Cell

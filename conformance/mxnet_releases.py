@@ -17,13 +17,13 @@ import onnx
 
 import serde
 from serde.errors import SerdeError
-from tests import networks
-from tests.light_models import feeds, model_path
-from tests.live_worker import LiveError
-from tests.mxnet.releases_live import READ, VARIABLE, WRITTEN, worker
-from tests.mxnet.round_trips import errors
-from tests.mxnet_live import run_symbol
-from tests.onnx_live import run_model
+from testing import networks
+from testing.light_models import feeds, model_path
+from testing.live_worker import LiveError
+from testing.mxnet.releases_live import READ, VARIABLE, WRITTEN, worker
+from testing.mxnet.round_trips import errors
+from testing.mxnet_live import run_symbol
+from testing.onnx_live import run_model
 
 from .matrix import Cell, reason
 from .mxnet_reading import DIFFERENT, ENDS, LACKS, PLAIN, SAME, UNDEFINED
@@ -112,7 +112,7 @@ def page(
     tests = by_release(nodes, WRITTEN) | {NEWEST: by_release(in_newest, ("",))[""]}
     yield "# Releases of MXNet\n"
     yield "Made by `python -m conformance mxnet-releases`. Every release runs on a CPU, in an"
-    yield "environment that `tests/mxnet/releases_live.py` made of the wheel on PyPI.\n"
+    yield "environment that `testing/mxnet/releases_live.py` made of the wheel on PyPI.\n"
     yield "## Written for a release\n"
     yield "What `--mxnet RELEASE` writes is loaded and run by the release: up to 1.9 bound by an"
     yield "executor, in 2.0 imported by `SymbolBlock.imports`. The node tests of ONNX have their"

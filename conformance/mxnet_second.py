@@ -1,6 +1,6 @@
 """Networks of MXNet 2.0, exported by it and converted to ONNX: docs/results/mxnet-2.md.
 
-They are those of ``tests.mxnet.second.networks.py``, run in ``$SERDE_MXNET``.
+They are those of ``testing.mxnet.second.networks.py``, run in ``$SERDE_MXNET``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import onnxruntime
 import serde
 from serde.errors import SerdeError
 from serde.formats.onnx.reader import read_model
-from tests.mxnet.releases_live import SECOND, VARIABLE, worker
+from testing.mxnet.releases_live import SECOND, VARIABLE, worker
 
 from .matrix import Cell
 from .record import REFUSED, WRONG, Outcome
 
-MODULE = "tests.mxnet.second.networks"
+MODULE = "testing.mxnet.second.networks"
 OPSETS = (13, 21)
 TOLERANCE = 1e-4
 HEADER = f"""# Networks of MXNet 2.0

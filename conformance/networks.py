@@ -1,4 +1,4 @@
-"""Every network of tests/networks.py at its real size, converted to ONNX and run beside MXNet."""
+"""Every network of testing/networks.py at its real size, converted to ONNX and run beside MXNet."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import SerdeError
-from tests.mxnet.network_runs import BATCHES, TOLERANCE, load_ir, outcome, references
-from tests.networks import ENCODERS, LANGUAGE, VISION, build, export
+from testing.mxnet.network_runs import BATCHES, TOLERANCE, load_ir, outcome, references
+from testing.networks import ENCODERS, LANGUAGE, VISION, build, export
 
 from .matrix import Cell
 from .record import REFUSED, WRONG, Outcome

@@ -16,8 +16,8 @@ from serde.formats.onnx.reader import decode
 from serde.ir.graph import Graph
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.model_cases import light_model, light_names, small_models
-from tests.node_cases import Case, all_cases, difference, freeze, results
+from testing.model_cases import light_model, light_names, small_models
+from testing.node_cases import Case, all_cases, difference, freeze, results
 
 from . import record
 from .matrix import Sample, Source

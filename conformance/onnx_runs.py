@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.onnx_live import LEVELS, run_at
+from testing.onnx_live import LEVELS, run_at
 
 from .matrix import NotRun
 

@@ -28,9 +28,9 @@ from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType
 from serde.legalize.convert import lower_to, raise_to_ir
 from serde.spec import schema
-from tests.live_worker import LiveError
-from tests.node_cases import Case, all_cases, difference, freeze, results
-from tests.onnx_live import run_model
+from testing.live_worker import LiveError
+from testing.node_cases import Case, all_cases, difference, freeze, results
+from testing.onnx_live import run_model
 
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.mxnet import cases as mxnet_cases
-from tests.mxnet.int8 import REASON, is_inexact
-from tests.mxnet.rewriting import every_case
-from tests.relay import running
-from tests.relay.ops.test_ops import ARCHIVE, EXPECTED
+from testing.mxnet import cases as mxnet_cases
+from testing.mxnet.int8 import REASON, is_inexact
+from testing.mxnet.rewriting import every_case
+from testing.relay import running
+from testing.relay.operators import ARCHIVE, EXPECTED
 
 from .matrix import NotRun, Sample, Source
 from .record import RANK, RIGHT, Outcome

@@ -4,7 +4,7 @@ An operator is native at an opset where all its tests are that operator there, d
 some need others, and refused where some cannot be said; for those the reasons are listed. Operands
 that older opsets hold in attributes come as inputs in onnx's tests: a test that is not native so is
 tried again with them held constant, as models have them, and the sign is of that. What sequences
-and optionals become within a graph is tried on the models of tests/legalize/sequence_cases.py.
+and optionals become within a graph is tried on the models of testing/legalize/sequence_cases.py.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import lower_to, raise_to_ir
 from serde.legalize.target import LOWEST_WRITTEN
 from serde.spec import schema
-from tests.legalize.sequence_cases import cases_of
-from tests.node_cases import Case, all_cases, freeze, verdict
+from testing.legalize.sequence_cases import cases_of
+from testing.node_cases import Case, all_cases, freeze, verdict
 
 from .matrix import Cell
 from .record import REFUSED, RIGHT, WRONG, Outcome

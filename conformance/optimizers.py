@@ -12,7 +12,7 @@ import onnx
 
 import serde
 from serde.errors import SerdeError
-from tests.consumers.consumers_live import CONSUMERS, OPTIMIZERS, ConsumerError
+from testing.consumers.consumers_live import CONSUMERS, OPTIMIZERS, ConsumerError
 
 from .consumer_models import GROUPS
 from .matrix import Cell, last_line, reason

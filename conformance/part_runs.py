@@ -27,7 +27,7 @@ from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType, Graph, Tensor, Value
 from serde.legalize.target import Target
 from serde.verification.source_runs import GRAPH_OPSET
-from tests.onnx_live import OPTIMIZED, PLAIN, run_at, session_of
+from testing.onnx_live import OPTIMIZED, PLAIN, run_at, session_of
 
 from .matrix import NotRun, reason
 from .part_checks import check_files, check_parts, difference, has_same_bits, is_legalized

@@ -19,7 +19,7 @@ from serde.backends.partition import prepare_graph
 from serde.errors import SerdeError
 from serde.ir.graph import Graph, Tensor
 from serde.verification.random_inputs import make_random_inputs
-from tests import light_models, networks
+from testing import light_models, networks
 
 from . import relay_corpus
 from .matrix import Cell, NotRun, reason

@@ -21,7 +21,7 @@ import serde
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.errors import SerdeError
 from serde.plugins.targets import get_consumer
-from tests.onnx_live import OPTIMIZED, error, run_at
+from testing.onnx_live import OPTIMIZED, error, run_at
 
 from .matrix import Cell, last_line, reason
 from .model_sources import Model, names, open_model

@@ -23,7 +23,7 @@ import serde
 from serde.backends.numbered import Numbered
 from serde.backends.partition import prepare_graph
 from serde.backends.stages import assign_stages
-from tests import light_models
+from testing import light_models
 
 from .matrix import Cell
 from .record import RIGHT, WRONG, Outcome

@@ -15,9 +15,9 @@ from serde.bridges import onnxruntime
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
 from serde.plugins.targets import get_consumer
-from tests.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
-from tests.live_worker import LiveError
-from tests.onnx_live import LEVELS, run_at
+from testing.consumers.runtimes import HERE, TITLES, VERSIONS, is_here, run
+from testing.live_worker import LiveError
+from testing.onnx_live import LEVELS, run_at
 
 from .consumer_models import FAILED, ConsumerModels, Result, read_outcome
 from .matrix import last_line, reason

@@ -1,7 +1,7 @@
 """Models in Relax: MXNet's networks, the light models of onnx, and the corpus of Relay modules.
 
 Each is written with the profile ``relax`` and run by TVM's importer in an environment of its own,
-see tests/relax/relax_live.py. The page lists what the profile does with each operator as well.
+see testing/relax/relax_live.py. The page lists what the profile does with each operator as well.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
 from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET, RELAX
 from serde.ir.graph import Graph
-from tests import light_models, networks
-from tests.onnx_live import error, run_model
-from tests.relax.relax_live import NEEDS, RelaxError, run
+from testing import light_models, networks
+from testing.onnx_live import error, run_model
+from testing.relax.relax_live import NEEDS, RelaxError, run
 
 from . import relay_corpus
 from .matrix import Cell, NotRun, last_line, reason

@@ -24,8 +24,8 @@ import onnx
 
 from serde.formats.onnx.consumers.relax.support_table import MEASURED, SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET
-from tests.node_cases import difference
-from tests.relax.relax_live import RELAX, RelaxError, run
+from testing.node_cases import difference
+from testing.relax.relax_live import RELAX, RelaxError, run
 
 from .operator_support import Consumer, Tried, tests, write_table
 

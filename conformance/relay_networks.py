@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import SerdeError
-from tests.relay.networks import (
+from testing.relay.networks import (
     BY_TVM,
     FORMS,
     GLUON,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import SerdeError
-from tests.directions import reason
-from tests.light_models import LIGHT, model_path
-from tests.mxnet.round_trips import Trip, from_onnx, there_and_back
-from tests.networks import NETWORKS, VISION, smallest
-from tests.relay.round_trips import there_and_back as relay_trip
+from testing.directions import reason
+from testing.light_models import LIGHT, model_path
+from testing.mxnet.round_trips import Trip, from_onnx, there_and_back
+from testing.networks import NETWORKS, VISION, smallest
+from testing.relay.round_trips import there_and_back as relay_trip
 
 from . import relay_corpus
 from .directions import CORPUS, load

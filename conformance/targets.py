@@ -18,8 +18,8 @@ from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.target import LOWEST_WRITTEN
 from serde.spec import schema
-from tests.live_worker import LiveError
-from tests.mxnet.releases_live import WRITTEN, worker
+from testing.live_worker import LiveError
+from testing.mxnet.releases_live import WRITTEN, worker
 
 from .matrix import NotRun, Target
 from .onnx_runs import (
@@ -77,7 +77,7 @@ class Consumer(Target):
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
         """``variant`` is an opset, that of the profile if empty."""
-        from tests.consumers.runtimes import run
+        from testing.consumers.runtimes import run
 
         model = to_proto(from_ir(graph, int(variant) if variant else None, profile=self.name))
         held = {t.name for t in model.graph.initializer}
@@ -259,7 +259,7 @@ class Relay(Target):
         self, folder: str, feeds: Mapping[str, Any], request: str, model: Any, *more: str
     ) -> Sequence[Any]:
         """What TVM answers to a request, from one file of arrays to another."""
-        from tests.relay.tvm_live import ask
+        from testing.relay.tvm_live import ask
 
         np.savez(f"{folder}/in.npz", **feeds)
         ask(request, model, f"{folder}/in.npz", f"{folder}/out.npz", *more)
@@ -277,7 +277,7 @@ class Relax(Target):
 
     def run_model(self, model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
         """What the importer's result computes."""
-        from tests.relax.relax_live import run
+        from testing.relax.relax_live import run
 
         held = {t.name for t in model.graph.initializer}
         inputs = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}

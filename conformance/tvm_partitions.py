@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.networks import VISION, build, export, feeds, load_params, smallest
-from tests.relay.networks import TESTING
-from tests.relay.tvm_live import run_script
+from testing.networks import VISION, build, export, feeds, load_params, smallest
+from testing.relay.networks import TESTING
+from testing.relay.tvm_live import run_script
 
 from .matrix import Cell
 from .record import NOT_RUN, RIGHT, WRONG, Outcome

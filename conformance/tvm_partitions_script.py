@@ -169,7 +169,7 @@ def make_gluon(symbol: str, weights: str, shapes: str) -> tuple[Any, Set[str]]:
     """A network that MXNet exported, by TVM's frontend, and the names of its weights."""
     from tvm import relay
 
-    from tests.relay.tvm_networks import Array, Symbol, _stand_in
+    from testing.relay.tvm_networks import Array, Symbol, _stand_in
 
     sys.modules.setdefault("mxnet", _stand_in())
     with np.load(weights) as held:

@@ -21,8 +21,8 @@ MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")  # its names on the path
 WORKERS = min(max(os.cpu_count() or 2, 2), 4)  # each takes up to 2 GB
 CODE = (
-    "serde", "backends", "formats", "frontends", "bridges", "tests", "conformance", "benchmarks",
-    "examples", "setup.py", "docs/conf.py",
+    "serde", "backends", "formats", "frontends", "bridges", "testing", "tests", "conformance",
+    "benchmarks", "examples", "setup.py", "docs/conf.py",
 )  # fmt: skip
 
 
@@ -57,9 +57,9 @@ def set_up(folder: Path, is_fast: bool = False) -> Path:
 
 
 LIVE = {  # the variable that names an environment, what makes it, and what for
-    "SERDE_TVM": ("tests/relay/tvm_live.py", ".tvm", "TVM"),
-    "SERDE_RELAX": ("tests/relax/relax_live.py", ".relax", "TVM with Relax"),
-    "SERDE_CONSUMERS": ("tests/consumers/consumers_live.py", ".consumers", "OpenVINO and others"),
+    "SERDE_TVM": ("testing/relay/tvm_live.py", ".tvm", "TVM"),
+    "SERDE_RELAX": ("testing/relax/relax_live.py", ".relax", "TVM with Relax"),
+    "SERDE_CONSUMERS": ("testing/consumers/consumers_live.py", ".consumers", "OpenVINO and others"),
     "SERDE_TORCH_CPU": ("tests/torch/torch_live.py", ".torch", "PyTorch"),
 }
 

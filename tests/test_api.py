@@ -17,7 +17,7 @@ from serde import pipeline
 from serde.api import live_objects
 from serde.errors import InvalidGraph, UnknownFormat, UsageError
 from serde.formats.onnx.writer import to_proto
-from tests.onnx_live import ir_of, model_of, run
+from testing.onnx_live import ir_of, model_of, run
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 BODY = "g (float[N,3] x) => (float[N,3] y, float[N,3] z) { y = Relu(x)\n z = Neg(y) }"

@@ -9,10 +9,10 @@ import onnx
 import pytest
 
 import serde
-from tests import light_models, networks
-from tests.directions import DIRECTIONS, TOLERANCE, directions, run_onnx
-from tests.onnx_live import model_of, run_model
-from tests.relay.running import graph_of, read_module
+from testing import light_models, networks
+from testing.directions import DIRECTIONS, TOLERANCE, directions, run_onnx
+from testing.onnx_live import model_of, run_model
+from testing.relay.running import graph_of, read_module
 
 CORPUS = Path(__file__).parent / "relay" / "corpus.zip"
 X = np.float32([[2, -1, 0.3], [1, 4, -7]])

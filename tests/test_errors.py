@@ -19,7 +19,7 @@ from serde.errors import (
     locate_error,
 )
 from serde.ir.graph import Source
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 NODE = Source("mxnet", "Convolution", "conv0")
 

@@ -18,7 +18,7 @@ from serde.api.migrate import child, job, migrate
 from serde.api.migrate.job import Row
 from serde.api.migrate.journal import JOURNAL, TABLES, parse_begun, parse_row
 from serde.errors import OUT_OF_MEMORY, MalformedFile, Problem, Unconvertible, UsageError
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 X = np.ones((1, 300), "f")

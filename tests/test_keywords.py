@@ -15,7 +15,7 @@ from serde.errors import Listing, MalformedFile, Problem, Unconvertible, Unknown
 from serde.plugins import installed_formats
 from serde.plugins.keywords import list_flags, respell
 from serde.plugins.options import list_options
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 READING = {"inputs", "static", "fp16", "epoch", "entry", "keep_domain"}
 WRITING = {"opset", "profile", "rename", "mxnet", "external_data"}

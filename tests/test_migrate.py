@@ -23,7 +23,7 @@ from serde.api.migrate import child, engines, job, journal, migrate
 from serde.api.migrate.sources import find_models, open_filesystem
 from serde.cli.commands import main
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ROOT / "examples" / "digits"

@@ -16,7 +16,7 @@ from serde.backends.toml import read_toml
 from serde.cli.commands import main
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.plugins import get_format
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 TOML = """
 ["*"]

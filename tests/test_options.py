@@ -18,7 +18,7 @@ from serde import plugins
 from serde.cli.commands import main
 from serde.plugins import get_format, list_parameters
 from serde.plugins.options import ReadOptions, list_options, option
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 from tests.plugin.every_format import EVERY_FORMAT
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"

@@ -22,7 +22,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKED = """serde backends formats frontends bridges docs tests conformance benchmarks examples
+PACKED = """serde backends formats frontends bridges docs tests testing conformance benchmarks examples
 .ci pyproject.toml setup.py MANIFEST.in README.md LICENSE""".split()
 EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
 

@@ -18,7 +18,7 @@ from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.plugins import Format
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from serde.backends.partition import partition
 from serde.formats.onnx.repair import repair
 from serde.plugins.targets import consumer_names
 from serde.spec import inference, memo, source_checks
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 BODIES = (
     "{ a = Relu(x)  b = Softmax<axis=1>(a)  c = Add(b, w)  y = Tanh(c) }",

@@ -10,7 +10,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, UsageError
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()

@@ -11,7 +11,7 @@ from serde.api.report import Report
 from serde.errors import Problem, UsageError
 from serde.ir.graph import Tensor
 from serde.verification import OutputComparison, Verification
-from tests.onnx_live import DIGITS, ir_of
+from testing.onnx_live import DIGITS, ir_of
 
 
 def report():

@@ -28,8 +28,8 @@ from serde.ir.picture.layout import GAP, HEIGHT, place_nodes
 from serde.ir.picture.outline import make_outline
 from serde.ir.picture.svg import MOST_DRAWN, draw
 from serde.verification import OutputComparison, Verification, compare
+from testing.onnx_live import ir_of, model_of
 from tests.chromium import open_browser
-from tests.onnx_live import ir_of, model_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ROOT / "examples" / "digits"

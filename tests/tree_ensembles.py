@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 FEATURES, DEPTH, TREES = 4, 3, 6
 AVERAGE, SUM, LEAST, MOST = range(4)

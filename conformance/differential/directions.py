@@ -236,7 +236,7 @@ def live(name: str) -> Any:
 
 def in_relay(trip: Trip) -> Iterator[Results]:
     """Written as a Relay module, compiled and run by live TVM."""
-    from tests.relay.tvm_live import TvmError, run_network
+    from testing.relay.tvm_live import TvmError, run_network
 
     path = trip.path("live.json")
     serde.save(trip.ir, path, format="relay")
@@ -257,7 +257,7 @@ def in_relay(trip: Trip) -> Iterator[Results]:
 
 def in_relax(trip: Trip) -> Iterator[Results]:
     """Written with the profile ``relax``, imported, compiled and run by live TVM."""
-    from tests.relax.relax_live import RelaxError, run_within
+    from testing.relax.relax_live import RelaxError, run_within
 
     path = trip.path("live.onnx")
     serde.save(trip.ir, path, profile="relax")
@@ -275,8 +275,8 @@ def in_relax(trip: Trip) -> Iterator[Results]:
 
 def in_consumer(name: str, trip: Trip) -> Iterator[Results]:
     """Written with the profile of a consumer, and run by it."""
-    from tests.consumers.runtimes import run
-    from tests.live_worker import LiveError
+    from testing.consumers.runtimes import run
+    from testing.live_worker import LiveError
 
     path = trip.path(f"{name}.onnx")
     serde.save(trip.ir, path, profile=name, external_data="never")

@@ -20,7 +20,7 @@ import onnxruntime
 import serde
 from serde.errors import SerdeError
 from serde.verification import Verification
-from tests.mxnet_live import live_mxnet, run_symbol
+from testing.mxnet_live import live_mxnet, run_symbol
 
 from ..matrix import Cell, last_line, reason
 from ..record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.mxnet.written import params_bytes
+from testing.mxnet.written import params_bytes
 
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]

@@ -18,7 +18,7 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.legalize.convert import lower_to
-from tests.mxnet.cases import (
+from testing.mxnet.cases import (
     REFERENCE,
     TOLERANCE,
     Case,
@@ -30,8 +30,8 @@ from tests.mxnet.cases import (
     in_float32,
     live,
 )
-from tests.mxnet.rewriting import every_case
-from tests.onnx_live import LEVELS
+from testing.mxnet.rewriting import every_case
+from testing.onnx_live import LEVELS
 
 from . import FLOATS, INTEGERS, Array, Mutations, other_sizes, renew, reshape
 

@@ -21,7 +21,7 @@ from conformance.matrix import Target, outcomes, target_of
 from conformance.onnx_nodes import read, sample_of
 from conformance.record import NOT_RUN, RIGHT, WRONG, Outcome
 from serde.errors import SerdeError
-from tests.node_cases import (
+from testing.node_cases import (
     RANDOM,
     Case,
     _attempt,

@@ -19,11 +19,11 @@ from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.legalize.convert import lower_to
 from serde.passes import tidy
-from tests.node_cases import results
-from tests.relay.ops.cases import Case
-from tests.relay.ops.table import CASES
-from tests.relay.running import assert_equal, fed_and_given
-from tests.relay.tvm_live import ask
+from testing.node_cases import results
+from testing.relay.ops.cases import Case
+from testing.relay.ops.table import CASES
+from testing.relay.running import assert_equal, fed_and_given
+from testing.relay.tvm_live import ask
 
 from . import FLOATS, INTEGERS, SIZES, Array, Mutations
 

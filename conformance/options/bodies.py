@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.onnx_live import PLAIN, run_at
+from testing.onnx_live import PLAIN, run_at
 
 from .network import Network
 from .whole import Build

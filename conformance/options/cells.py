@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 from serde.errors import SerdeError
-from tests.onnx_live import OPTIMIZED, PLAIN, run_at
+from testing.onnx_live import OPTIMIZED, PLAIN, run_at
 
 from ..matrix import Cell, NotRun, last_line, reason
 from ..record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome

@@ -19,8 +19,8 @@ import numpy as np
 import onnx
 
 import serde
-from tests import networks
-from tests.model_cases import small_models
+from testing import networks
+from testing.model_cases import small_models
 
 from . import bodies, numbers, whole
 from .network import Network

@@ -1,7 +1,7 @@
 """Operators without parameters in MXNet's code: it loads them with any attribute, and ignores it.
 
 MXNet refuses an attribute it does not know of every other operator.
-Written by tests/mxnet/make_registry.py.
+Written by testing/mxnet/make_registry.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What releases of MXNet lack of 1.9's: forward operators by the names they are saved under,
 attributes, and the values that attributes of a choice take (``double``: numbers of 64 bits).
 
-Written by tests/mxnet/make_releases.py from the registries of:
+Written by testing/mxnet/make_releases.py from the registries of:
 1.2.1.post1, 1.3.1, 1.4.1, 1.5.1, 1.6.0, 1.7.0.post2, 1.8.0.post0, 1.9.1, 2.0.0b1.
 """
 

@@ -12,7 +12,7 @@ import pytest
 import serde
 from serde.api.inspection import inspect_model
 from serde.ir.graph import show_shape
-from tests.onnx_live import DIGITS, ir_of, model_of
+from testing.onnx_live import DIGITS, ir_of, model_of
 
 
 class TestModels:

@@ -10,8 +10,8 @@ from onnx import numpy_helper
 import serde
 from serde import api
 from serde.api.run_model import RunnableModel
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import DIGITS, ir_of, model_of, run_model
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import DIGITS, ir_of, model_of, run_model
 
 TWO = "g (float[N,3] x, float[N,3] bias) => (float[N,3] y, float[N] top) { s = Add(x, bias)\n y = Relu(s)\n top = ReduceMax<axes=[1], keepdims=0>(s) }"
 X = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)

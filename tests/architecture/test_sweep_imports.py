@@ -11,8 +11,8 @@ import pytest
 
 from tests.architecture.test_architecture import PACKAGES, ROOT
 
-FOLDERS = ("benchmarks", "conformance")
-OURS = ("benchmarks", "conformance", "examples", "serde", "tests")
+FOLDERS = ("benchmarks", "conformance", "testing")
+OURS = ("benchmarks", "conformance", "examples", "serde", "testing", "tests")
 
 
 def find_source(module: str) -> Path | None:
@@ -63,3 +63,41 @@ def test_imported_names_exist(folder):
     assert files
     missing = {str(p.relative_to(ROOT)): names for p in files if (names := [*missing_names(p)])}
     assert not missing
+
+
+# Tests that are of a sweep, or compare with what one recorded. Others are in tests/conformance.
+OF_SWEEPS = {
+    "tests/consumers/checks.py", "tests/consumers/test_onnxruntime.py",
+    "tests/consumers/test_opsets.py", "tests/frontends/test_array_api.py",
+    "tests/fuzz/test_grammar.py", "tests/mxnet/test_kernels.py", "tests/onnx/test_wheel_models.py",
+    "tests/relax/test_relax.py", "tests/verification/test_tolerated.py",
+    "tests/version_converter/test_page.py", "tests/version_converter/test_rules_run.py",
+}  # fmt: skip
+
+
+def import_folders(path: Path) -> set[str]:
+    """The top-level folders that a file imports from."""
+    found = [
+        n
+        for n in ast.walk(ast.parse(path.read_text()))
+        if isinstance(n, ast.Import | ast.ImportFrom)
+    ]
+    modules = [a.name for n in found if isinstance(n, ast.Import) for a in n.names]
+    modules += [n.module or "" for n in found if isinstance(n, ast.ImportFrom) and not n.level]
+    return {module.partition(".")[0] for module in modules}
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "conformance", "examples", "testing"])
+def test_sweeps_import_no_test(folder):
+    """What they share with tests is in ``testing``, which imports neither."""
+    banned = {"tests", "conformance"} if folder == "testing" else {"tests"}
+    wrong = [p for p in (ROOT / folder).rglob("*.py") if import_folders(p) & banned]
+    assert [str(p.relative_to(ROOT)) for p in wrong] == []
+
+
+def test_tests_import_no_sweep():
+    importing = {
+        str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("*.py")
+        if "conformance" in import_folders(p) and p.parent.name != "conformance"
+    }  # fmt: skip
+    assert importing == OF_SWEEPS

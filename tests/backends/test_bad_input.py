@@ -17,7 +17,7 @@ from serde.backends.partition import partition
 from serde.cli.commands import main
 from serde.errors import MalformedFile, SerdeError, UsageError
 from serde.legalize.target import Target
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 BODY = "g (float[2] x) => (float[2] y) { a = Relu(x)\n b = Erf(a)\n c = Relu(b)\n y = Abs(c) }"
 FEEDS = {"x": np.zeros(2, np.float32)}

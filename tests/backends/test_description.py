@@ -17,7 +17,7 @@ from serde.cli.commands import main
 from serde.errors import MalformedFile, UsageError
 from serde.legalize.target import Target
 from serde.plugins.targets import get_consumer
-from tests.onnx_live import DIGITS, ir_of
+from testing.onnx_live import DIGITS, ir_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "examples" / "backends" / "toy.toml"

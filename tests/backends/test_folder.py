@@ -17,7 +17,7 @@ from serde.backends import folder as partition_folder
 from serde.backends.partition import partition
 from serde.backends.runner import run
 from serde.errors import MalformedFile, Unconvertible, UsageError
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 BACKEND = 'name = "b"\nopset = 13\n[[operators]]\nnames = ["Relu"]\n'
 X = {"x": np.linspace(-2, 2, 8, dtype="f").reshape(2, 4)}

@@ -15,7 +15,7 @@ from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to_target
 from serde.legalize.target import Target
 from serde.pipeline import load
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 OPSET = 20
 RNG = np.random.default_rng(0)

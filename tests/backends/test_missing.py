@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from serde.backends.partition import check_backend, partition
 from serde.cli.commands import main
 from serde.legalize.target import Target
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 BODY = (
     "g (float[2] x) => (float[2] y) { a = Relu(x) b = Sin(a) c = Relu(b) d = Sin(c) e = Relu(d) "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.backends.numbered import Numbered
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 
 def test_values_are_numbered_in_the_order_in_which_they_are_met():

@@ -25,8 +25,8 @@ from serde.formats.relay.io.params import read_params
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.target import Target
 from serde.spec.onnx_builder import OnnxBuilder
-from tests import onnx_live
-from tests.onnx_live import DIGITS, ir_of
+from testing import onnx_live
+from testing.onnx_live import DIGITS, ir_of
 
 
 def target_of(*ops: str, opset: int = 21) -> Target:
@@ -263,7 +263,7 @@ def test_twenty_thousand_nodes_are_partitioned_in_seconds():
 @pytest.mark.parametrize("remainder", ["onnx", "mxnet"])
 def test_a_model_of_mxnet(tmp_path, remainder):
     if remainder == "mxnet":
-        from tests.mxnet_live import live_mxnet
+        from testing.mxnet_live import live_mxnet
 
         live_mxnet()
     graph = serde.load(DIGITS, inputs={"data": (2, 1, 8, 8)})
@@ -274,7 +274,7 @@ def test_a_model_of_mxnet(tmp_path, remainder):
 
 def test_a_remainder_in_relay_runs_in_tvm(tmp_path):
     """TVM is in a process of its own here: it runs the part's file."""
-    from tests.relay import tvm_live
+    from testing.relay import tvm_live
 
     tvm_live.ask("ops")
     graph = serde.load(DIGITS, inputs={"data": (2, 1, 8, 8)})

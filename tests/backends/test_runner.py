@@ -8,7 +8,7 @@ import pytest
 
 import serde
 from serde.backends.runner import Hybrid, run_files
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 X = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
 

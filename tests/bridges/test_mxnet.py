@@ -15,7 +15,7 @@ import pytest
 import serde
 from serde.bridges import mxnet as bridge
 from serde.errors import MissingDependency, SerdeError, Unconvertible, UsageError
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 X = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
 

@@ -9,7 +9,7 @@ import pytest
 
 import serde
 from serde.bridges import mxnet as bridge
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 RNG = np.random.default_rng(9)
 STATEMENT = "sequences that end early: MXNet ignores their lengths on CPUs"

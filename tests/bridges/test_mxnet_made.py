@@ -8,9 +8,9 @@ import pytest
 
 import serde
 from serde.bridges import mxnet as bridge
-from tests import networks
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of, run_model
+from testing import networks
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of, run_model
 
 BODY = """
 g (float[N,3] x, float[N,3] y) => (float[N,3] total, int64[N] best)

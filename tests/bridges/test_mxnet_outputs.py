@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 
 from serde.bridges import mxnet as bridge
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 TYPES = [onnx.TensorProto.FLOAT, onnx.TensorProto.INT32, onnx.TensorProto.INT64]
 SIZES = {"w": (3, 4), "b": (3,), "p": (108,), "g": (4,)}

@@ -10,8 +10,8 @@ import pytest
 import serde
 from serde.bridges import mxnet as bridge
 from serde.errors import SerdeError
-from tests.mxnet.written import params_bytes
-from tests.mxnet_live import live_mxnet, run_symbol
+from testing.mxnet.written import params_bytes
+from testing.mxnet_live import live_mxnet, run_symbol
 
 RNG = np.random.default_rng(6)
 

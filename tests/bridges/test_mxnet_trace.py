@@ -8,7 +8,7 @@ import pytest
 import serde
 from serde.bridges import onnxruntime as runtime
 from serde.errors import SerdeError, UsageError
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import serde
 from serde.bridges import onnxruntime as bridge
 from serde.verification import verify_conversion
 from serde.verification.baked_batch import NotComparable
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 CHAIN = """g (float[N,3] x, float[N,3] z) => (float[N,3] y, float[N,3] other)
 { a = Relu(x)

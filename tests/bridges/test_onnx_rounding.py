@@ -7,7 +7,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from serde.bridges import onnxruntime
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 P = np.array([2047, 2049, 3001, 4095], np.float32)
 SINE = "h = Cast<to = 10>(p) a = Mul(h, k) s = Sin(a) y = Cast<to = 1>(s)"

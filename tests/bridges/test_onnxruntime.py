@@ -13,7 +13,7 @@ import serde
 from serde.bridges import int8_products
 from serde.bridges import onnxruntime as bridge
 from serde.errors import MissingDependency, SerdeError, UsageError
-from tests.onnx_live import decode_text, model_of
+from testing.onnx_live import decode_text, model_of
 
 BODY = """g (float[N,3] x, float[N,3] unused) => (float[N,3] y, float[N,3] z)
 { y = Relu(x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.relay.tvm_live import run_script
+from testing.relay.tvm_live import run_script
 
 CLOSE = 1e-5
 

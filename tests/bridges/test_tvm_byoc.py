@@ -11,7 +11,7 @@ import pytest
 
 from serde.bridges import tvm
 from serde.errors import MissingDependency
-from tests.relay.tvm_live import run_script
+from testing.relay.tvm_live import run_script
 
 CLOSE = 1e-5
 

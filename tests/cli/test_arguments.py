@@ -19,7 +19,7 @@ from serde import api
 from serde.api.report import Report
 from serde.cli.commands import explain, main
 from serde.ir.graph import DType, Tensor
-from tests.onnx_live import ir_of, model_of, run_model
+from testing.onnx_live import ir_of, model_of, run_model
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"

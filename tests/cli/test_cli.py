@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from serde.cli.commands import main
 from serde.cli.progress import show_stages
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"

@@ -24,10 +24,10 @@ from serde.ir.graph import Tensor
 from serde.plugins import format_names
 from serde.plugins.consumer import EVERY
 from serde.plugins.targets import consumer_names, get_consumer
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of
-from tests.relax.relax_live import RELAX
-from tests.relay import tvm_live
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of
+from testing.relax.relax_live import RELAX
+from testing.relay import tvm_live
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -42,7 +42,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
 OF_THE_REPOSITORY = re.compile(
-    r"(?:serde|backends|formats|bridges|tests|conformance|benchmarks|docs|examples)/[\w./-]*|[\w./-]+\.py"
+    r"(?:serde|backends|formats|bridges|tests|testing|conformance|benchmarks|docs|examples)/[\w./-]*|[\w./-]+\.py"
 )  # a path from the root of the checkout
 
 
@@ -166,7 +166,7 @@ def test_the_tutorial_of_operators_asks_mxnet():
 
 def test_the_graph_that_is_printed_is_real():
     from serde.passes import tidy
-    from tests.onnx_live import ir_of
+    from testing.onnx_live import ir_of
 
     graph = ir_of(
         "g (float[N,3,8] x) => (float[] y) <int64 zero = {0}, int64[1] at = {0}, int64[1] m = {-1}>"

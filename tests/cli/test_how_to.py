@@ -15,12 +15,12 @@ import pytest
 
 import serde
 from serde.bridges.int8_products import adds_int8_exactly
+from testing.mxnet.int8 import REASON
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of
 from tests.cli import pages
 from tests.cli.pages import run_page
 from tests.mxnet import label_networks
-from tests.mxnet.int8 import REASON
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

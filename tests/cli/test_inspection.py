@@ -8,7 +8,7 @@ import re
 from click.testing import CliRunner
 
 from serde.cli.commands import main
-from tests.onnx_live import DIGITS
+from testing.onnx_live import DIGITS
 
 
 def inspect(*arguments):

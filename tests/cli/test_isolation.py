@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 
 from serde.cli import commands, context, sandbox
 from serde.errors import MalformedFile
-from tests.onnx_live import DIGITS
+from testing.onnx_live import DIGITS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux ends children with parents")

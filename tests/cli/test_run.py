@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from serde.cli.commands import main
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from serde.cli.commands import main
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from conformance.guard import convert, merge
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 RELU = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Relu(x) }"
 

@@ -15,7 +15,7 @@ from conformance.partitions import judge, summarize_lists
 from serde.backends.description import get_backend
 from serde.backends.partition import partition
 from serde.legalize.target import Target
-from tests.onnx_live import ir_of, model_of
+from testing.onnx_live import ir_of, model_of
 
 CONV = (
     "g (float[1,2,5,5] x) => (float[1,2,3,3] y) <float[2,2,3,3] w = {%s}>"

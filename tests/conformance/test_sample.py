@@ -9,7 +9,7 @@ import pytest
 
 from conformance import record
 from conformance.matrix import PAIRS, cell_of
-from tests.mxnet.int8 import REASON
+from testing.mxnet.int8 import REASON
 
 EACH = 40  # of the cases
 

@@ -14,9 +14,9 @@ import serde
 from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
 from conformance.operator_support import draw_regions
-from tests import networks
-from tests.consumers.runtimes import run
-from tests.onnx_live import error, model_of, run_model
+from testing import networks
+from testing.consumers.runtimes import run
+from testing.onnx_live import error, model_of, run_model
 
 # BatchNormalization of float16 with statistics of float32, as ``check_form`` takes it.
 MIXED_STATISTICS: tuple[str, str, dict[str, Any]] = (

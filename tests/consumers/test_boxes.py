@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 import serde
+from testing.consumers.runtimes import run
+from testing.onnx_live import model_of
 from tests.consumers.checks import check_form, refusals
-from tests.consumers.runtimes import run
-from tests.onnx_live import model_of
 
 CONSUMERS = ["mnn", "onnx2torch", "onnxruntime", "openvino", "tract"]
 BOXES = "(float[2,20,4] x, float[2,3,20] s) => (int64[M,3] y)"

@@ -12,7 +12,7 @@ from onnx.numpy_helper import from_array
 import serde
 from serde.backends.description import get_backend
 from serde.pipeline import read
-from tests.onnx_live import DIGITS, error, model_of, run_model
+from testing.onnx_live import DIGITS, error, model_of, run_model
 
 PROFILES = ("coreml", "qnn")
 LAYERS = """g (float[2,4,6,6] x) => (float[2,3] y) {

@@ -9,7 +9,7 @@ import pytest
 import serde
 from serde.formats.onnx.consumers.far_ends import within_int32
 from serde.formats.onnx.writer import to_proto
-from tests.onnx_live import ir_of, model_of, run_model
+from testing.onnx_live import ir_of, model_of, run_model
 
 FAR = 2**40
 BODY = """g (float[3,4] x) => (float[3,3] y, int64[1] z)

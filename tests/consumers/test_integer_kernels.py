@@ -11,8 +11,8 @@ from onnx import TensorProto, numpy_helper
 
 import serde
 from serde.formats.onnx.consumers.onnxruntime import integer_kernels
-from tests.mxnet.int8 import needs_exact_int8
-from tests.onnx_live import LEVELS, PLAIN, model_of, run_at
+from testing.mxnet.int8 import needs_exact_int8
+from testing.onnx_live import LEVELS, PLAIN, model_of, run_at
 from tests.passes.test_int8_weights import model
 
 DRAWS = np.random.default_rng(0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from testing.consumers.runtimes import worker_of
+from testing.live_worker import LiveError
 from tests.consumers.checks import (
     check_form,
     check_model,
@@ -13,8 +15,6 @@ from tests.consumers.checks import (
     quantized_forms,
     refusals,
 )
-from tests.consumers.runtimes import worker_of
-from tests.live_worker import LiveError
 
 # One test for each thing that ncnn lacks or gets wrong, and the profile writes otherwise.
 NODE_TESTS = """

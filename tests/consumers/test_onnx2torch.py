@@ -10,9 +10,9 @@ import pytest
 from onnx import parser
 
 import serde
+from testing.consumers.runtimes import run
+from testing.onnx_live import error, run_model
 from tests.consumers.checks import check_form, check_model, check_network, check_node_test, refusals
-from tests.consumers.runtimes import run
-from tests.onnx_live import error, run_model
 
 # One test for each thing that onnx2torch lacks or gets wrong, and the profile writes otherwise.
 NODE_TESTS = """

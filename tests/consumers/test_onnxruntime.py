@@ -12,8 +12,8 @@ import pytest
 import serde
 from conformance import onnxruntime_kernels
 from serde.formats.onnx.consumers.onnxruntime import support_table
+from testing.onnx_live import model_of, run_model
 from tests.consumers.checks import check_network, check_node_test, check_recurrent, refusals
-from tests.onnx_live import model_of, run_model
 
 # What no kernel is of: the types, operators and forms that the profile writes otherwise.
 NODE_TESTS = """

@@ -10,6 +10,10 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.bridges.mxnet import run as run_mxnet
+from testing.consumers.consumers_live import CONSUMERS
+from testing.mxnet.int8 import needs_exact_int8
+from testing.mxnet.quantised_networks import quantise_network
+from testing.onnx_live import error, run_model
 from tests.consumers.checks import (
     MIXED_STATISTICS,
     check_form,
@@ -20,10 +24,6 @@ from tests.consumers.checks import (
     pooled_regions,
     refusals,
 )
-from tests.consumers.consumers_live import CONSUMERS
-from tests.mxnet.int8 import needs_exact_int8
-from tests.mxnet.test_quantised_networks import quantise_network
-from tests.onnx_live import error, run_model
 
 # One test for each thing that OpenVINO lacks or gets wrong, and the profile writes otherwise.
 NODE_TESTS = """

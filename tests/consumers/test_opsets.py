@@ -15,8 +15,8 @@ from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
 from serde.errors import UsageError
 from serde.plugins.targets import get_consumer
-from tests.consumers.runtimes import TITLES, is_here
-from tests.onnx_live import model_of
+from testing.consumers.runtimes import TITLES, is_here
+from testing.onnx_live import model_of
 
 # Operators whose operands and attributes changed from opset 13 to 22.
 NODE_TESTS = """

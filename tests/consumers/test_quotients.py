@@ -8,9 +8,9 @@ import pytest
 from onnx.numpy_helper import from_array
 
 import serde
+from testing.consumers.runtimes import TITLES, is_here, run
+from testing.onnx_live import model_of
 from tests.consumers.checks import check_form
-from tests.consumers.runtimes import TITLES, is_here, run
-from tests.onnx_live import model_of
 
 NUMBERS = np.arange(-300, 6000, dtype=np.float32).reshape(1, -1)
 SIGNATURE = "(float[1,6300] x) => (float[1,6300] y)"

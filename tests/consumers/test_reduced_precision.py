@@ -9,8 +9,8 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.errors import Unconvertible
-from tests.consumers.runtimes import HERE, TITLES, is_here, run
-from tests.onnx_live import LEVELS, PLAIN, error, model_of, run_at
+from testing.consumers.runtimes import HERE, TITLES, is_here, run
+from testing.onnx_live import LEVELS, PLAIN, error, model_of, run_at
 
 NETWORK = """g (float[1,3,8,8] x) => (float[1,80] y, float[1,2,16,16] z) {
     c = Conv<pads = [1, 1, 1, 1]>(x, k)

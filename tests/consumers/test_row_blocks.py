@@ -11,8 +11,8 @@ from onnx import numpy_helper
 
 import serde
 from serde.formats.onnx.consumers.onnxruntime import bias_rows
-from tests.mxnet.int8 import needs_exact_int8
-from tests.onnx_live import LEVELS, PLAIN, model_of, run_at
+from testing.mxnet.int8 import needs_exact_int8
+from testing.onnx_live import LEVELS, PLAIN, model_of, run_at
 
 DEPTH, WIDTH, SIDE = 32, 64, 65  # 65 * 65 * 64 numbers: above what is worth blocks
 SUMS = """

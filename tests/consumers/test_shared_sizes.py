@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 import serde
+from testing.onnx_live import error, model_of, run_model
+from testing.relax.relax_live import run as run_in_relax
 from tests.consumers.checks import check_form, refusals
-from tests.onnx_live import error, model_of, run_model
-from tests.relax.relax_live import run as run_in_relax
 
 FORMS = {  # the signature, with a place for each of two sizes, and the body
     "Concat": ("(float[{0},3] x, float[{1},3] w) => (y)", "y = Concat <axis = 1> (x, w)"),

@@ -6,7 +6,7 @@ import pytest
 
 from serde.errors import UsageError
 from serde.formats.onnx.consumers.static_shapes import require_static_shapes
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 STATIC = ir_of("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
 NAMED = ir_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }")

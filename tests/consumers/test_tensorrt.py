@@ -10,8 +10,8 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.bridges.mxnet import run as run_mxnet
-from tests.mxnet.test_quantised_networks import quantise_network
-from tests.onnx_live import PLAIN, error, run_at, run_model
+from testing.mxnet.quantised_networks import quantise_network
+from testing.onnx_live import PLAIN, error, run_at, run_model
 
 
 def model_of(signature: str, body: str, **held) -> onnx.ModelProto:

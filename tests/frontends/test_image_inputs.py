@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import serde
 from serde.cli.commands import main
 from serde.errors import UsageError
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 MODELS = {  # input, what the model computes: its input as it is, and a score for each of 3 classes

@@ -12,7 +12,7 @@ import serde
 from serde.bridges import onnxruntime as runtime
 from serde.cli.commands import main
 from serde.errors import UsageError
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 RNG = np.random.default_rng(4)

@@ -25,8 +25,8 @@ from serde.errors import MalformedFile, SerdeError
 from serde.formats.mxnet.io.archive import TarArchive
 from serde.ir import arrays
 from serde.ir.budget import BYTES, Budget, Limit, active_budget, within_budget
-from tests.fuzz import attempts
-from tests.onnx_live import model_of
+from testing.fuzz import attempts
+from testing.onnx_live import model_of
 
 SECONDS = 5  # of processor time
 RELAY = '#[version = "0.0.5"]\n'

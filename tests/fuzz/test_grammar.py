@@ -8,7 +8,7 @@ import pytest
 
 from conformance import campaign
 from serde.errors import SerdeError
-from tests.fuzz import attempts, grammar, mutations, parsing, samples
+from testing.fuzz import attempts, grammar, mutations, parsing, samples
 
 CONVERTED, PARSED = 25, 300  # inputs of each reader
 

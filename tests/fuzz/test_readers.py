@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import attempts, mutations, samples
+from testing.fuzz import attempts, mutations, samples
 
 EXAMPLES = {"onnx": 500, "mxnet-symbol": 300, "relay-text": 250, "relay-json": 250}
 REST = 150

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import attempts
+from testing.fuzz import attempts
 
 FILES = sorted((Path(__file__).parents[1] / "data" / "regressions").iterdir())
 

@@ -16,7 +16,7 @@ from serde.cli.commands import main
 from serde.errors import UsageError
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import CommandFiles, active_files, within_command
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 PREPARE = "import numpy as np\ndef scale(x):\n    return x * np.float32(2)\n"

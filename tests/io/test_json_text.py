@@ -11,9 +11,9 @@ import pytest
 import serde
 from serde.formats.relay.json.reader import read_json
 from serde.io.json_text import dump_line, make_writable, quote
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of
-from tests.relay.tvm_live import ask
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of
+from testing.relay.tvm_live import ask
 
 NAMES = ["é", "中文", "😀", "a/b", "a\tb", "a\nb", 'a"b', "a\\b", "\\u00e9", "\x7f", "\x85", "\u2028",
          "\ufeffa"]  # fmt: skip

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import serde
 from serde.cli.commands import main
 from serde.io.provenance import FileStamp, describe_call, read_date
-from tests.onnx_live import DIGITS, model_of
+from testing.onnx_live import DIGITS, model_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/report.schema.json").read_text())
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import serde
-from tests.fuzz import samples
-from tests.onnx_live import DIGITS
+from testing.fuzz import samples
+from testing.onnx_live import DIGITS
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {

@@ -21,7 +21,7 @@ from serde.io.arrays import read_npy, read_npz
 from serde.io.sniff import open_regular, read_regular
 from serde.ir.budget import BYTES, within_budget
 from serde.passes.set_inputs import parse_setting
-from tests.onnx_live import DIGITS
+from testing.onnx_live import DIGITS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no such files")
 SECONDS = 20

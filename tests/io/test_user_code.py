@@ -24,7 +24,7 @@ from serde.plugins import get_format
 from serde.rewrite.driver import rewrite
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import DIGITS, model_of
+from testing.onnx_live import DIGITS, model_of
 
 EXITS = {
     "a code": "sys.exit(3)",

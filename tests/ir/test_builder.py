@@ -10,7 +10,7 @@ from serde.ir.builder import Builder, Names, normalize_attribute
 from serde.ir.graph import EMPTY, DType, Node, Source, Tensor, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decode_text
+from testing.onnx_live import decode_text
 
 F32, I64 = DType.FLOAT32, DType.INT64
 

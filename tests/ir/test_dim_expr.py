@@ -22,7 +22,7 @@ from serde.ir.dim_expr import (
 from serde.ir.graph import DType, Value
 from serde.passes import tidy
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import ir_of, run
+from testing.onnx_live import ir_of, run
 
 F32, I64, I32 = DType.FLOAT32, DType.INT64, DType.INT32
 SIZES = ({"N": 1, "T": 5, "M": 2}, {"N": 3, "T": 1, "M": 7}, {"N": 4, "T": 6, "M": 1})

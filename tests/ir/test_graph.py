@@ -8,7 +8,7 @@ import pytest
 
 from serde.errors import ConversionError
 from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value, show_shape
-from tests.onnx_live import decode_text, ir_of
+from testing.onnx_live import decode_text, ir_of
 
 BITS = {
     "INT2": 2,

@@ -7,7 +7,7 @@ import pytest
 
 import serde
 from serde.ir.graph import DType, FileSlice, Graph, Node, Tensor, Value
-from tests.onnx_live import DIGITS, ir_of
+from testing.onnx_live import DIGITS, ir_of
 
 
 def fail():

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from serde.ir.same_graph import is_same_graph
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 TEXT = """g (float[N,3] x, bool c) => (float[N,3] y) <float[3] w = {1, 2, 3}> {
     a = Mul(x, w)

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from serde import api
 from serde.ir.weights import BINS, find_weights, measure, show_size
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 
 def weights_of(model, tmp_path):

@@ -15,7 +15,7 @@ from serde.legalize import decisions
 from serde.legalize.convert import raise_to_ir
 from serde.legalize.decisions import decider
 from serde.legalize.target import IR, opset_target
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 SIZES = (8, 9, 10, 11)
 FORMS = [  # operators whose older form, or whose canonical one, depends on sizes

@@ -15,7 +15,7 @@ from serde.legalize.convert import lower_to
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.schema import ELEMENT_CODES
 from serde.version_converter.element_types import BORN
-from tests.node_cases import results
+from testing.node_cases import results
 
 RNG = np.random.default_rng(3)
 FLOATS = [

@@ -20,8 +20,8 @@ from serde.legalize.target import LOWEST_WRITTEN, Target, legalization_table
 from serde.pipeline import load
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades
-from tests.node_cases import all_cases
-from tests.onnx_live import run_model
+from testing.node_cases import all_cases
+from testing.onnx_live import run_model
 
 SAMPLING = [
     (mode, coordinates, nearest)

@@ -8,9 +8,9 @@ from serde.errors import Unconvertible
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to, raise_to_ir
-from tests.legalize.sequence_cases import BODIES, list_cases
-from tests.node_cases import Case, verdict
-from tests.onnx_live import ir_of
+from testing.legalize.sequence_cases import BODIES, list_cases
+from testing.node_cases import Case, verdict
+from testing.onnx_live import ir_of
 
 
 @pytest.mark.parametrize(

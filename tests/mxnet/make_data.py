@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 Array = np.ndarray[Any, Any]
 FOLDER = Path(__file__).parents[1] / "data" / "params"

@@ -21,9 +21,9 @@ from serde.formats.mxnet.ops.random.sampling import draws
 from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
 from serde.formats.mxnet.rules import SECOND, changed_rules, reads
 from serde.formats.mxnet.unsupported_ops import REFUSED
-from tests.mxnet.cases import Case, Refusal
+from testing.mxnet.cases import Case, Refusal
+from testing.mxnet.make_registry import FILE, SECOND_FILE
 from tests.mxnet.draws import DRAWN
-from tests.mxnet.make_registry import FILE, SECOND_FILE
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "reference" / "mxnet-operators.md"

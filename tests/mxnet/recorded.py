@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from serde.formats.mxnet.rules import SECOND
-from tests.mxnet.cases import Array, Case, Refusal, _symbol_json, case
-from tests.mxnet.releases_live import SECOND as SECOND_RELEASE
-from tests.mxnet.releases_live import number_of, worker
+from testing.mxnet.cases import Array, Case, Refusal, _symbol_json, case
+from testing.mxnet.releases_live import SECOND as SECOND_RELEASE
+from testing.mxnet.releases_live import number_of, worker
 
 FILE = Path(__file__).parents[1] / "data" / "mxnet_releases.json"
 
@@ -87,7 +87,7 @@ def every_recorded_case() -> list[Case]:
 
 def release_of(case: Case) -> str:
     """The release whose number a case names."""
-    from tests.mxnet.releases_live import RELEASES
+    from testing.mxnet.releases_live import RELEASES
 
     return next(r for r in RELEASES if number_of(r) == case.release)
 

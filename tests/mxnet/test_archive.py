@@ -16,10 +16,10 @@ import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat
 from serde.formats.mxnet.io.discover import find, matches
 from serde.ir.budget import within_budget
-from tests.mxnet import written
+from testing.mxnet import written
+from testing.mxnet.written import params_bytes
+from testing.mxnet_live import live_mxnet
 from tests.mxnet.test_match_names import X, make_block, make_gate, run_gate, run_onnx
-from tests.mxnet.written import params_bytes
-from tests.mxnet_live import live_mxnet
 
 SYMBOL, ARRAYS = written.network()
 MODEL = {"net-symbol.json": SYMBOL.encode(), "net-0003.params": params_bytes(ARRAYS)}

@@ -29,8 +29,8 @@ from serde.formats.mxnet.io.params import parse_params, read_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import to_ir
 from serde.ir import budget
-from tests.mxnet import written
-from tests.mxnet.written import (
+from testing.mxnet import written
+from testing.mxnet.written import (
     array_bytes,
     node,
     npy_bytes,

@@ -12,7 +12,7 @@ import pytest
 
 import serde
 from serde.errors import SerdeError
-from tests.mxnet_live import live_mxnet, run_symbol
+from testing.mxnet_live import live_mxnet, run_symbol
 
 
 def dense(s: Any, x: Any, name: str) -> Any:

@@ -16,8 +16,8 @@ from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import to_ir
 from serde.passes.cut_inputs import cut, with_inputs
-from tests.mxnet import written
-from tests.mxnet.written import Array, chain, node, params_bytes, symbol, variable
+from testing.mxnet import written
+from testing.mxnet.written import Array, chain, node, params_bytes, symbol, variable
 
 SYMBOL, ARRAYS = written.network()
 

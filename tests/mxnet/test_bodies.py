@@ -8,7 +8,7 @@ from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.infer_shapes.bodies import find_links, infer_bodies
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.ir.graph import Node
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 
 def loop() -> Node:

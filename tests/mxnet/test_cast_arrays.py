@@ -11,7 +11,7 @@ import pytest
 import serde
 from serde.bridges import mxnet as bridge
 from serde.errors import UsageError
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 RNG = np.random.default_rng(8)
 X, IMAGE = RNG.random((2, 4), "float32"), RNG.random((2, 3, 4, 4), "float32")

@@ -17,9 +17,9 @@ import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
 from serde.formats.mxnet.io import archive
 from serde.formats.mxnet.io.discover import find, matches
-from tests.mxnet import written
-from tests.mxnet.written import params_bytes
-from tests.mxnet_live import live_mxnet
+from testing.mxnet import written
+from testing.mxnet.written import params_bytes
+from testing.mxnet_live import live_mxnet
 
 SYMBOL, ARRAYS = written.network()
 IMAGES = {"data": (1, 2, 8, 8)}

@@ -12,9 +12,10 @@ from onnx.reference import ReferenceEvaluator
 
 from serde.bridges.int8_products import adds_int8_exactly
 from serde.ir.graph import DType
+from testing.mxnet.cases import OPSETS, case, convert_and_run, f32, i8, i32, of, u8, write
+from testing.mxnet.int8 import LAYERS, needs_exact_int8, skip_inexact
+from testing.onnx_live import LEVELS, OPTIMIZED, run_at
 from tests.consumers.test_integer_kernels import choices, saturate
-from tests.mxnet.cases import OPSETS, case, convert_and_run, f32, i8, i32, of, u8, write
-from tests.mxnet.int8 import LAYERS, needs_exact_int8, skip_inexact
 from tests.mxnet.ops.test_attention import integers
 from tests.mxnet.ops.test_quantization import HIGH, TOP, ZERO, add, enlarge, pool, resize
 from tests.mxnet.ops.test_quantized_matmul import (
@@ -30,7 +31,6 @@ from tests.mxnet.ops.test_quantized_matmul import (
     dense,
     summing,
 )
-from tests.onnx_live import LEVELS, OPTIMIZED, run_at
 
 LOW = of([-2.13])
 RANGE, UPWARDS = (of([-1.1]), of([0.53])), (ZERO, of([2.2]))

@@ -9,8 +9,8 @@ import pytest
 
 import serde
 from serde.errors import UsageError
-from tests.mxnet.written import params_bytes
-from tests.mxnet_live import live_mxnet, run_symbol
+from testing.mxnet.written import params_bytes
+from testing.mxnet_live import live_mxnet, run_symbol
 
 BATCH = 6
 RNG = np.random.default_rng(5)

@@ -13,7 +13,7 @@ from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.rules import reads
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 
 def graph_of(sym: Any, *shape: int | str) -> Graph:

@@ -13,9 +13,9 @@ import serde
 from serde.bridges import mxnet as bridge
 from serde.formats.mxnet.io.params import read_params as read_arrays
 from serde.formats.relay.io.params import read_params
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.relax.relax_live import run as run_relax
-from tests.relay.tvm_live import run as run_relay
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.relax.relax_live import run as run_relax
+from testing.relay.tvm_live import run as run_relay
 
 Shapes = dict[str, tuple[int, ...]]
 RNG = np.random.default_rng(11)

@@ -14,8 +14,8 @@ import pytest
 
 import serde
 from serde.io import atomic_write
-from tests.mxnet import written
-from tests.mxnet.written import params_bytes
+from testing.mxnet import written
+from testing.mxnet.written import params_bytes
 
 BEFORE = b"what was there before"
 

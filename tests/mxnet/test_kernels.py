@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.mxnet_kernels import DIFFER, HEAD, PAGE, compare, page
 from serde.formats.mxnet.ops.output_layers import plain_kernels
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 
 def test_the_page_is_what_mxnet_computes():

@@ -12,9 +12,9 @@ import pytest
 import serde
 from serde.bridges import mxnet as bridge
 from serde.errors import SerdeError, UsageError
+from testing.mxnet.written import node, params_bytes, symbol, variable
+from testing.mxnet_live import live_mxnet, run_symbol
 from tests.mxnet.label_networks import NETWORKS, Trained, classifier, dense
-from tests.mxnet.written import node, params_bytes, symbol, variable
-from tests.mxnet_live import live_mxnet, run_symbol
 
 Arrays = dict[str, np.ndarray]
 

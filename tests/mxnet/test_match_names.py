@@ -12,7 +12,7 @@ import serde
 from serde.errors import MalformedFile
 from serde.formats.mxnet.bind.match_names import match_arrays
 from serde.ir.graph import Tensor
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 X = np.random.default_rng(3).standard_normal((2, 4)).astype("float32")
 IMAGE = np.random.default_rng(4).standard_normal((1, 3, 224, 224)).astype("float32")

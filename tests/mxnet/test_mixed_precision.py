@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 import serde
 from serde.bridges.mxnet import run
 from serde.ir.graph import DType
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 X = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype("float32")
 HALF, SHORT = 2e-3, 2e-2  # of the scale: float16 has 11 bits, bfloat16 has 8

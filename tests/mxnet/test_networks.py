@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mxnet.network_runs import TOLERANCE, load_ir, outcome, references
-from tests.networks import ENCODERS, LANGUAGE, VISION, build, export, smallest
+from testing.mxnet.network_runs import TOLERANCE, load_ir, outcome, references
+from testing.networks import ENCODERS, LANGUAGE, VISION, build, export, smallest
 
 OPSETS = (11, 13, 17, 21)
 SMALL = ("alexnet", "densenet121", "inceptionv3", "mobilenet0.25", "mobilenetv2_0.25",

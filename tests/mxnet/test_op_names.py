@@ -10,8 +10,8 @@ import pytest
 
 from serde.formats.mxnet.bind.op_names import CANONICAL
 from serde.formats.mxnet.io.symbol_json import parse_symbol
-from tests.mxnet import written
-from tests.mxnet_live import live_mxnet, registered_ops, symbol_of
+from testing.mxnet import written
+from testing.mxnet_live import live_mxnet, registered_ops, symbol_of
 
 # Attributes that operators ask for, with a value that will do, by name.
 SOME: dict[str, Any] = {

@@ -18,8 +18,8 @@ from serde.formats.mxnet.io.params import TYPES as FLAGS
 from serde.formats.mxnet.io.params import parse_params, read_params
 from serde.ir import budget
 from serde.ir.graph import DType
-from tests.mxnet import make_data, written
-from tests.mxnet.written import (
+from testing.mxnet import written
+from testing.mxnet.written import (
     Array,
     array_bytes,
     npy_bytes,
@@ -29,7 +29,8 @@ from tests.mxnet.written import (
     sparse_members,
     zip_bytes,
 )
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
+from tests.mxnet import make_data
 
 TYPES = [t for t in written.TYPES if t != "bfloat16"]
 SHAPES = [(3,), (2, 3), (1, 2, 2, 1), (0, 3), ()]

@@ -14,9 +14,9 @@ from serde.formats.mxnet.bind.placeholders import add_placeholders
 from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.passes.cut_inputs import with_inputs
-from tests.mxnet import written
-from tests.mxnet.written import chain, params_bytes
-from tests.mxnet_live import live_mxnet
+from testing.mxnet import written
+from testing.mxnet.written import chain, params_bytes
+from testing.mxnet_live import live_mxnet
 
 SYMBOL, ARRAYS = written.network()
 CONV = {"kernel": "(3, 2)", "num_filter": 4, "stride": "(2, 1)", "pad": "(1, 0)"}

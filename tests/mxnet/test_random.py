@@ -19,9 +19,9 @@ from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to
 from serde.passes import tidy
 from serde.passes.cut_inputs import with_inputs
-from tests.mxnet.cases import OPSETS
+from testing.mxnet.cases import OPSETS
+from testing.mxnet_live import live_mxnet, run_op, symbol_of
 from tests.mxnet.draws import COUNT, DRAWN, Drawing
-from tests.mxnet_live import live_mxnet, run_op, symbol_of
 
 EACH = [(op, n) for op, some in DRAWN.items() for n in range(len(some))]
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -16,7 +16,7 @@ from serde.formats.mxnet.rules import reads
 from serde.formats.mxnet.to_ir import to_ir
 from serde.formats.mxnet.unsupported_ops import BY_REASON, REFUSED
 from serde.passes.cut_inputs import with_inputs
-from tests.mxnet.make_registry import FILE, SECOND_FILE
+from testing.mxnet.make_registry import FILE, SECOND_FILE
 from tests.mxnet.make_table import (
     CONVERTED,
     FEWEST,

@@ -10,8 +10,8 @@ import serde
 from serde.errors import UsageError
 from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.onnx_live import error
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.onnx_live import error
 
 CALLS = 4
 X = np.random.default_rng(0).standard_normal((3, 5)).astype("float32")

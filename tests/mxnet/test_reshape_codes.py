@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.formats.mxnet.ops.shape import reshape_codes
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 SIZES = {"M": 6, "M*6": 36}
 

@@ -8,10 +8,10 @@ from serde.formats.mxnet.legalize import mxnet_target
 from serde.formats.mxnet.releases import get_release
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades
-from tests.light_models import model_path
-from tests.mxnet.round_trips import from_onnx, there_and_back
-from tests.mxnet_live import live_mxnet
-from tests.networks import VISION, smallest
+from testing.light_models import model_path
+from testing.mxnet.round_trips import from_onnx, there_and_back
+from testing.mxnet_live import live_mxnet
+from testing.networks import VISION, smallest
 
 TOLERANCE = 1e-4
 # What MXNet's own importer knows and no graph of ours has: a value, and two names never in ONNX.

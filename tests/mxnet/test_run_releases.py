@@ -16,10 +16,10 @@ from serde.formats.mxnet.release_data import BROUGHT, REMOVED, RENAMED
 from serde.formats.mxnet.releases import get_release
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
-from tests.mxnet.releases_live import WRITTEN, worker
-from tests.mxnet_live import run_symbol
-from tests.networks import load_params
-from tests.onnx_live import model_of, run_model
+from testing.mxnet.releases_live import WRITTEN, worker
+from testing.mxnet_live import run_symbol
+from testing.networks import load_params
+from testing.onnx_live import model_of, run_model
 
 X = np.random.default_rng(0).standard_normal((2, 3, 6, 5), np.float32)
 ROW = X.ravel()[:7]

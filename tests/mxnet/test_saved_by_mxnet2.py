@@ -15,8 +15,8 @@ from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import to_ir
 from serde.passes.cut_inputs import with_inputs
-from tests.mxnet.written import node, npz_bytes, symbol, variable, zip_bytes
-from tests.mxnet_live import run_symbol
+from testing.mxnet.written import node, npz_bytes, symbol, variable, zip_bytes
+from testing.mxnet_live import run_symbol
 
 FLAGS = {"version": 20000, "is_np_shape": 1}
 # What MXNet 2 writes of attributes that MXNet 1 has not, or not with this value.

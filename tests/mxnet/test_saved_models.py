@@ -10,7 +10,7 @@ import pytest
 
 import serde
 from serde.errors import SerdeError
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 GENERATOR = np.random.default_rng(5)
 X = GENERATOR.standard_normal((2, 3, 6, 6)).astype("float32")

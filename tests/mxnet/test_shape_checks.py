@@ -14,8 +14,8 @@ from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import to_ir
 from serde.passes.cut_inputs import cut, with_inputs
-from tests.mxnet.written import node, params_bytes, symbol, variable
-from tests.mxnet_live import live_mxnet
+from testing.mxnet.written import node, params_bytes, symbol, variable
+from testing.mxnet_live import live_mxnet
 
 Shape = tuple[int, ...]
 WINDOW = {"kernel": "(3, 3)", "num_filter": 4, "no_bias": True}

@@ -17,9 +17,9 @@ from serde.formats.mxnet.passes.drop_labels import drop_labels
 from serde.formats.mxnet.to_ir import to_ir
 from serde.ir.printer import show_value
 from serde.passes.cut_inputs import with_inputs
-from tests.mxnet import deep_symbols
-from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable
-from tests.mxnet_live import live_mxnet
+from testing.mxnet import deep_symbols
+from testing.mxnet.written import chain, network, node, params_bytes, symbol, variable
+from testing.mxnet_live import live_mxnet
 
 CONV = ("Convolution", {"kernel": "(3, 3)", "num_filter": 4})
 CONV_WEIGHTS = {"convolution{}_weight": (4, 3, 3, 3), "convolution{}_bias": (4,)}

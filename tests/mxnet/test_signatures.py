@@ -16,7 +16,7 @@ from serde.formats.mxnet.ops.quantization.matmul import FLAGS
 from serde.formats.mxnet.rules import SECOND, changed_rules, parse, reads
 from serde.rewrite.rules import Rule
 from serde.rewrite.subgraphs import Body
-from tests.mxnet.make_registry import (
+from testing.mxnet.make_registry import (
     FILE,
     LENIENT,
     SECOND_ALIASES,
@@ -27,7 +27,7 @@ from tests.mxnet.make_registry import (
     as_second_aliases,
     registry,
 )
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 
 REGISTRY = json.loads(FILE.read_text())
 # Attributes that the registry's documentation has wrong: those the operator really takes.

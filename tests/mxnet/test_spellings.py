@@ -7,8 +7,8 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet.rules import parse
-from tests.mxnet.cases import case, check, f32
-from tests.mxnet_live import live_mxnet
+from testing.mxnet.cases import case, check, f32
+from testing.mxnet_live import live_mxnet
 
 X = f32(2, 3, 4)
 IMAGE = f32(2, 3, 6, 6)

@@ -12,8 +12,8 @@ from serde.errors import MalformedFile
 from serde.formats.mxnet.bind.declared import Declared
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.ir.graph import DType
-from tests.mxnet.written import node, symbol, variable
-from tests.mxnet_live import live_mxnet
+from testing.mxnet.written import node, symbol, variable
+from testing.mxnet_live import live_mxnet
 
 
 def variables(*names: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 import serde
-from tests.mxnet_live import live_mxnet, run_symbol
+from testing.mxnet_live import live_mxnet, run_symbol
 
 TURNS, FEATURES, HIDDEN = 3, 4, 5
 CELLS: dict[str, Callable[[Any], Any]] = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mxnet.int8 import is_inexact
-from tests.mxnet.rewriting import FAILS, REFUSED, RIGHT, WRONG, every_case, rewrite
-from tests.mxnet_live import live_mxnet
+from testing.mxnet.int8 import is_inexact
+from testing.mxnet.rewriting import FAILS, REFUSED, RIGHT, WRONG, every_case, rewrite
+from testing.mxnet_live import live_mxnet
 
 EACH, PARTS = 24, 4
 KNOWN = (  # reasons for what is refused

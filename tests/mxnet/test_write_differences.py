@@ -10,8 +10,8 @@ from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.mxnet_live import run_symbol
-from tests.onnx_live import model_of, run_model
+from testing.mxnet_live import run_symbol
+from testing.onnx_live import model_of, run_model
 
 
 def write(body: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:

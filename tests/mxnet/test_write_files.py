@@ -14,8 +14,8 @@ from onnx import numpy_helper
 import serde
 from serde.cli.commands import main
 from serde.errors import Unconvertible
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of, run_model
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of, run_model
 
 WEIGHTS = {
     "weight": (4, 3, 3, 3),

@@ -13,8 +13,8 @@ from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.onnx_live import run_model
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.onnx_live import run_model
 
 SIZES = (7, 6, 5)
 TOLERANCE = {"float16": 5e-3, "float32": 1e-5, "float64": 1e-5}

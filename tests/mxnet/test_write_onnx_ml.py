@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 import serde.bridges.mxnet
+from testing.mxnet_live import live_mxnet
 from tests.learned_models import (
     CLASSIFIERS,
     CURVES,
@@ -26,7 +27,6 @@ from tests.learned_models import (
     export,
     fit,
 )
-from tests.mxnet_live import live_mxnet
 from tests.tree_ensembles import CASES, assert_ensemble
 
 

@@ -22,10 +22,10 @@ from serde.formats.mxnet.releases import KNOWN, get_release
 from serde.formats.mxnet.target import OF_TWO
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
-from tests.mxnet.make_registry import FILE, SECOND_FILE
-from tests.mxnet.make_releases import by_name, things
-from tests.mxnet_live import run_symbol
-from tests.onnx_live import model_of, run_model
+from testing.mxnet.make_registry import FILE, SECOND_FILE
+from testing.mxnet.make_releases import by_name, things
+from testing.mxnet_live import run_symbol
+from testing.onnx_live import model_of, run_model
 
 LACKING = """
 g (float[2,3] x, float[2,3] z) => (int64[2,K] y, bool[2,3] more)

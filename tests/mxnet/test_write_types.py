@@ -15,9 +15,9 @@ from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.node_cases import results
-from tests.onnx_live import model_of, run_model
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.node_cases import results
+from testing.onnx_live import model_of, run_model
 
 OPSET = 22
 FLOATS = ("float16", "float32", "float64")

@@ -16,9 +16,9 @@ from serde.formats.onnx.reader import decode as decode_model
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from serde.passes.cut_inputs import with_inputs
-from tests import networks
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.node_cases import all_cases, freeze
+from testing import networks
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.node_cases import all_cases, freeze
 
 EACH = 6  # every sixth node test: all of them take two minutes
 NETWORKS = ["squeezenet1.0", "resnet18_v2", "mobilenetv2_0.25", "lstm_bidirectional", "gru_states"]

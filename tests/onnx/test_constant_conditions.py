@@ -10,8 +10,8 @@ import pytest
 import serde
 from serde.ir.graph import Graph
 from serde.passes import drop_dead
-from tests import directions
-from tests.onnx_live import decode_text, ir_of, model_of
+from testing import directions
+from testing.onnx_live import decode_text, ir_of, model_of
 
 X = np.random.default_rng(0).standard_normal((1, 4)).astype(np.float32)
 # What TorchScript writes for ``x.squeeze(0)``: a branch for each of the ranks it may give.

@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 import serde
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 LOOP = """g (float[3,4] x) => (float[3,B] y) {
     y = Scan<num_scan_inputs = 1, body = b (float[4] row) => (float[C] z) { z = MatMul(row, w) }>(x)

@@ -9,7 +9,7 @@ import pytest
 from onnx import parser
 
 import serde
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 CLASSIFIER = """ai.onnx.ml.LinearClassifier<classlabels_ints = [0, 1],
     coefficients = [1.0, 2.0, 3.0, -1.0, -2.0, -3.0], intercepts = [0.1, -0.1], multi_class = 1,

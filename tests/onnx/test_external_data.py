@@ -21,7 +21,7 @@ from serde.errors import MalformedFile, UsageError
 from serde.formats.onnx import writer
 from serde.formats.onnx.reader import read_model
 from serde.ir.graph import FileSlice
-from tests.onnx_live import DIGITS
+from testing.onnx_live import DIGITS
 
 rng = np.random.default_rng(0)
 WEIGHTS = {  # names in the order nodes read them; two of a page or more, one small, one tiny

@@ -10,7 +10,7 @@ from onnx import helper
 
 import serde
 from serde.errors import Unconvertible
-from tests import directions
+from testing import directions
 
 CASES = [  # shapes, inputdimensions
     ([(1,), (1,)], [1, 1]),

@@ -11,7 +11,7 @@ from serde.formats.onnx.graph_bytes import ModuleNames, encode_graph
 from serde.formats.onnx.reader import decode
 from serde.ir.graph import DType, Graph, Node, Source, Value
 from serde.spec.inference import type_proto
-from tests.node_cases import all_cases
+from testing.node_cases import all_cases
 
 
 def serialize(body: bytes) -> bytes:

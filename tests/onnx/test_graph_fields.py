@@ -14,7 +14,7 @@ from serde.formats.onnx import graph_fields
 from serde.formats.onnx.parse import parse_file
 from serde.formats.onnx.reader import decode, read_model
 from serde.spec.inference import from_proto
-from tests.node_cases import all_cases
+from testing.node_cases import all_cases
 
 SIZES = (0, 1, 5, 127, 128, 300, 16_383, 16_384, 1 << 20, 1 << 40, -1, "N", "", "?", "é" * 70, None)
 ELEMENTS = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BFLOAT16, TensorProto.INT4)

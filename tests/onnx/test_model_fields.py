@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from serde.formats.onnx.model_fields import read_fields, write_graph_fields, write_model_fields
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 
 def of(**fields):

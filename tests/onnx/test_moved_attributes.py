@@ -11,7 +11,7 @@ import serde
 from serde.errors import SerdeError
 from serde.formats.onnx.moved_attributes import find_operands
 from serde.formats.onnx.repair import repair
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 CASES = [  # the operator, the last opset that has the attributes, these, and how many outputs

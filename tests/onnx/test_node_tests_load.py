@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from serde.errors import SerdeError
-from tests.node_cases import (
+from testing.node_cases import (
     ONNX_RUNTIME,
     UNOPTIMIZED,
     Case,

@@ -14,7 +14,7 @@ from serde.formats.onnx.consumers.onnxruntime.forms import FORMS, MEASURED
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
-from tests.onnx_live import LEVELS, OPTIMIZED, PLAIN, decode_text, model_of, run_at, run_model
+from testing.onnx_live import LEVELS, OPTIMIZED, PLAIN, decode_text, model_of, run_at, run_model
 
 RELEASE = onnxruntime.__version__
 IS_RECENT = tuple(map(int, RELEASE.split(".")[:2])) >= (1, 27)

@@ -12,8 +12,8 @@ import pytest
 
 import serde
 from serde.errors import SerdeError
-from tests import directions
-from tests.onnx_live import model_of
+from testing import directions
+from testing.onnx_live import model_of
 
 X = np.array([-1, 2], np.float32)
 # The graph, the names of its outputs, and what they are.

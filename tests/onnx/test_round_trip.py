@@ -14,7 +14,7 @@ from serde.formats.onnx.writer import least_ir_version, to_proto, write_model
 from serde.ir.graph import DType, Source
 from serde.legalize.convert import lower_to, raise_to_ir
 from serde.passes import tidy
-from tests.onnx_live import DIGITS, run_model
+from testing.onnx_live import DIGITS, run_model
 
 PLAIN = """
 <ir_version: 8, opset_import: ["": 17, "com.microsoft": 1], producer_name: "someone",

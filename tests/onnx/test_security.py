@@ -25,7 +25,7 @@ from serde.formats.onnx.writer import PAGE
 from serde.io.atomic_write import Replacing
 from serde.ir import budget
 from serde.verification.weights_hash import weights_hash
-from tests.onnx_live import DIGITS, model_of
+from testing.onnx_live import DIGITS, model_of
 
 SECRET = b"secret" * 10
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 import serde
 from serde.errors import MalformedFile
 from serde.formats.onnx.reader import decode
-from tests import directions
+from testing import directions
 
 X = np.array([-1, 2, 3], np.float32)
 

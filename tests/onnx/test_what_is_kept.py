@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 import serde
 from serde.errors import MalformedFile
 from serde.formats.onnx.reader import decode
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 
 def model():

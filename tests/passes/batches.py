@@ -11,7 +11,7 @@ import onnx
 from onnx import numpy_helper
 
 import serde
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 SAMPLES = 3  # batches of the source that a result is run on
 

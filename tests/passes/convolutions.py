@@ -11,7 +11,7 @@ import onnx
 from onnx.numpy_helper import from_array
 
 import serde
-from tests.onnx_live import error, model_of, run_model
+from testing.onnx_live import error, model_of, run_model
 
 Array = np.ndarray[Any, Any]
 

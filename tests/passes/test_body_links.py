@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.passes.body_links import has_loops, list_nodes
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 LOOP = """g (float[2] x, int64 n) => (float[2] y, float[K,2] z) { y, z = Loop(n, , x)
     <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] r, float[2] q)

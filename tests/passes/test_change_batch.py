@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import serde
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 from tests.passes.batches import assert_is_rebatched, model_with, random
 
 INTO_ZEROS = "(float[{0},3,4] x) => (float[{0},3,4] y) {{ s = Slice(x, a, b, c) t = Sigmoid(s) z = ConstantOfShape(n) y = ScatterND(z, i, t) }}"

@@ -7,7 +7,7 @@ import onnx
 from onnx import parser
 
 import serde
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 
 def test_only_parts_of_the_same_axis_that_nothing_else_reads(tmp_path):

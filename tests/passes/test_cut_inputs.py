@@ -13,7 +13,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.convert import lower_to
 from serde.passes.cut_inputs import cut, cut_inputs, parse_spec, rename, spec_of, with_inputs
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decode_text, ir_of, model_of, run, run_model
+from testing.onnx_live import decode_text, ir_of, model_of, run, run_model
 
 F16, F32 = DType.FLOAT16, DType.FLOAT32
 

@@ -13,7 +13,7 @@ from serde.ir.graph import DType
 from serde.passes import tidy
 from serde.passes.dequantize import dequantize
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 F32 = DType.FLOAT32
 

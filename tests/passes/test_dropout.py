@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serde.passes import tidy
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 CASES = {
     "an unread mask": ("float[2] y", "d, m = Dropout(x) y = Relu(d)", ["Relu"]),

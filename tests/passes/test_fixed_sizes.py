@@ -12,7 +12,7 @@ from onnx import numpy_helper
 import serde
 from serde.errors import UsageError
 from serde.passes.fixed_sizes import find_fixed_sizes
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 

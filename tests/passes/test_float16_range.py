@@ -9,7 +9,7 @@ import pytest
 import serde
 from serde.bridges.onnxruntime import run
 from serde.ir.graph import DType
-from tests.onnx_live import PLAIN, model_of, run_at
+from testing.onnx_live import PLAIN, model_of, run_at
 from tests.passes.float16_chains import SOURCES, make_chain
 from tests.passes.float16_decoders import make_decoder
 from tests.passes.float16_networks import FAMILIES, make

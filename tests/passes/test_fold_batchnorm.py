@@ -9,7 +9,7 @@ from onnx import parser
 from onnx.numpy_helper import from_array
 
 import serde
-from tests.onnx_live import error, run_model
+from testing.onnx_live import error, run_model
 
 LAYERS = {  # the layer, the shapes of its data, weights and bias, and whether it is folded
     "conv": ("Conv<group = 2>(x, w, b)", (2, 4, 6, 6), (6, 2, 3, 3), 6, True),

@@ -9,7 +9,7 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.bridges.onnxruntime import run as run_rounded
-from tests.onnx_live import PLAIN, error, model_of, run_at
+from testing.onnx_live import PLAIN, error, model_of, run_at
 
 F = np.float32
 BODIES = """g (float[2,64] x, bool c, int64 n) => (float[2,64] y, float[2,64] z, float[64] e1, float[2,64] p) {

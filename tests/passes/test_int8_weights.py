@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
-from tests.mxnet.int8 import needs_exact_int8
-from tests.onnx_live import LEVELS, run_at
+from testing.mxnet.int8 import needs_exact_int8
+from testing.onnx_live import LEVELS, run_at
 
 RANDOM = np.random.default_rng(0)
 PLACES = {"MatMulInteger": 1, "ConvInteger": 1, "QLinearConv": 3, "QLinearMatMul": 3}

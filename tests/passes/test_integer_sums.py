@@ -8,7 +8,7 @@ import pytest
 from onnx import parser
 
 import serde
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 SCALED = {  # what is made of the sums t of products of q (scale d, zero point e) with w
     "one scale": "t = MatMulInteger(q, w, e, u) f = Cast<to=1>(t) g = Mul(d, s) y = Mul(f, g)",

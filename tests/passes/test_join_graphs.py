@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import serde
 from serde.cli.commands import main
 from serde.errors import UsageError
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 FIRST = "g (float[N,4] x) => (float[N,4] y, float[N,4] r) { t = Relu(x) y = Neg(t) r = Abs(t) }"
 SECOND = "h (float[M,4] a, float[M,4] b) => (float[M,4] z) { t = Mul(a, a) z = Sub(t, b) }"

@@ -9,7 +9,7 @@ from onnx import parser
 from onnx.numpy_helper import from_array
 
 import serde
-from tests.onnx_live import error, run_model
+from testing.onnx_live import error, run_model
 
 CHAINS = {  # nodes, shapes of the constants, and how many products are left
     "two": ("t = Mul(x, a) y = Mul(t, b)", (1,), (3, 4), 1),

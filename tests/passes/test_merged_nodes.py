@@ -8,7 +8,7 @@ import pytest
 from onnx.numpy_helper import from_array
 
 import serde
-from tests.onnx_live import error, model_of, run_model
+from testing.onnx_live import error, model_of, run_model
 
 W = {"w": (4, 5), "b": (5,), "v": (4, 6), "c": (6,), "r": (1, 5), "o": (3, 1), "e": (1,)}
 NORM = {"s": (3,), "t": (3,), "m": (3,), "u": (3,), "f": (3, 1, 1), "k": (2, 3, 3, 3)}

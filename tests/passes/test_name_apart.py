@@ -9,7 +9,7 @@ import pytest
 import serde
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.name_apart import name_apart, name_outputs
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 F32 = DType.FLOAT32
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.name_dimensions import name_dimensions
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 
 def test_names_that_are_identifiers_stay():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serde.passes.number_sizes import Sizes
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 CASES = {  # text; whether y is beyond float16, exact, a mask; its bound where that is known
     "an input": ("(float[4] x) => (float[4] y) { y = Relu(x) }", "", None),

@@ -12,7 +12,7 @@ from serde.ir.replace_uses import replace_values
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.dedup_constants import COMPARED
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import ir_of, model_of, run
+from testing.onnx_live import ir_of, model_of, run
 
 F32 = DType.FLOAT32
 

@@ -11,7 +11,7 @@ from onnx.numpy_helper import from_array, to_array
 
 import serde
 from serde.errors import UsageError
-from tests.onnx_live import PLAIN, error, model_of, run_at, run_model
+from testing.onnx_live import PLAIN, error, model_of, run_at, run_model
 
 F = np.float32
 NETWORK = """g (float[2,3,8,8] x, int64[2] i) => (float[2,80] y, float[2,64] z, int64[2] j) {

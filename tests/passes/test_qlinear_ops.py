@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
-from tests.onnx_live import LEVELS, run_at
+from testing.onnx_live import LEVELS, run_at
 
 Array = np.ndarray
 RANDOM = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from serde.passes import tidy
 from serde.passes.dequantize import dequantize
 from serde.passes.quantized_values import Quantization, dequantize_constant
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 F32 = DType.FLOAT32
 MOVES = {  # what is between QuantizeLinear of x and a DequantizeLinear, of scale s, zero point z

@@ -8,7 +8,7 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.passes.same_pads import settle_same_pads
-from tests.onnx_live import error, ir_of, model_of, run
+from testing.onnx_live import error, ir_of, model_of, run
 
 LAYERS = {
     "Conv": "Conv<auto_pad = {mode!r}, strides = {s}>(x, w)",

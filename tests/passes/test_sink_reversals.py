@@ -12,7 +12,7 @@ from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
 from serde.passes.sink_reversals import sink_reversals
-from tests.onnx_live import PLAIN, model_of, run, run_at
+from testing.onnx_live import PLAIN, model_of, run, run_at
 
 DRAWS = np.random.default_rng(0)
 X = DRAWS.standard_normal((2, 3, 4, 5)).astype(np.float32)

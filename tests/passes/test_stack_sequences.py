@@ -9,8 +9,8 @@ import pytest
 import serde
 from serde.bridges.mxnet import run as run_mxnet
 from serde.errors import Unconvertible
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of, run_model
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of, run_model
 
 TEXT = """
 g (float[SIZE,3] x, int64 count) => (float[SHAPE] y) {

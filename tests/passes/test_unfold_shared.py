@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 import serde
 from serde import pipeline
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 SIZE = 64 * 48 * 4  # bytes of the weight
 MODELS = {  # the model, what is computed of the weight w anew, and its bytes

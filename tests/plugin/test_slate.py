@@ -14,7 +14,7 @@ import serde
 from serde import plugins
 from serde.errors import MalformedFile, Unconvertible
 from serde.plugins import targets
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1, 5, 4, 2)).astype(np.float32)

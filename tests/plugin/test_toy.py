@@ -119,7 +119,7 @@ def test_there_and_back_by_the_api(python, tmp_path):
 
 
 def test_what_it_cannot_say_is_refused_all_at_once(python, tmp_path):
-    from tests.onnx_live import model_of
+    from testing.onnx_live import model_of
 
     body = (
         "g (float[N,3] x) => (float[N,3] y) { a = Sin(x)\n b = Mul(a, x)\n y = Concat<axis=1>(b) }"

@@ -20,7 +20,7 @@ from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType
 from serde.pipeline import load
 from serde.plugins import targets
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/add-a-target.md").read_text()
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -22,10 +22,10 @@ from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests import networks
-from tests.node_cases import Case, all_cases, difference, freeze
-from tests.onnx_live import error, model_of, run_model
-from tests.relax.relax_live import RELAX, environment, run
+from testing import networks
+from testing.node_cases import Case, all_cases, difference, freeze
+from testing.onnx_live import error, model_of, run_model
+from testing.relax.relax_live import RELAX, environment, run
 
 # One test for each thing the importer lacks or gets wrong, and the profile says otherwise.
 NODE_TESTS = """

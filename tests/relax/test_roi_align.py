@@ -9,8 +9,8 @@ from onnx import parser
 
 import serde
 from serde.errors import Unconvertible
-from tests.onnx_live import run_model
-from tests.relax.relax_live import run
+from testing.onnx_live import run_model
+from testing.relax.relax_live import run
 
 REGIONS = [[1.2, 0.4, 3.9, 5.4], [4.3, 0.4, 4.7, 0.6], [3.46, 1.7, 3.49, 2.9]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.relay.running import assert_equal, graph_of, names, read_module, run
+from testing.relay.running import assert_equal, graph_of, names, read_module, run
 
 ARCHIVE = Path(__file__).with_name("corpus.zip")
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}  # leading rows of the first output

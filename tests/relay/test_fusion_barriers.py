@@ -14,8 +14,8 @@ from serde.formats.relay.encode import encode
 from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.passes.fusion_barriers import add_fusion_barriers
 from serde.ir.graph import DType, Graph, Node, Value
-from tests.onnx_live import run_model
-from tests.relay import tvm_live
+from testing.onnx_live import run_model
+from testing.relay import tvm_live
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> g (float[4] x, float[1] v, float s) => (y)'
 PLACES = "p = NonZero(x) f = Cast<to=1>(p)"  # float[1, ?]

@@ -18,7 +18,7 @@ from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.ndarray import to_base64
 from serde.formats.relay.text.parser import parse_text
 from serde.ir.graph import DType, Tensor
-from tests.relay.compare import difference
+from testing.relay.compare import difference
 from tests.relay.written import downgrade, node, string, table
 
 DATA = Path(__file__).with_name("data")

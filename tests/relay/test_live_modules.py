@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.relay import tvm_live
+from testing.relay import tvm_live
 
 SCRIPT = """
 import json, site, sys

@@ -17,12 +17,12 @@ from serde.formats.relay.io.params import read_params
 from serde.formats.relay.to_ir import to_ir
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.directions import TOLERANCE
-from tests.node_cases import all_cases
-from tests.onnx_live import ir_of
-from tests.onnx_live import run as run_onnx
-from tests.relay.round_trips import there_and_back
-from tests.relay.running import assert_equal, graph_of, names, read_module, run
+from testing.directions import TOLERANCE
+from testing.node_cases import all_cases
+from testing.onnx_live import ir_of
+from testing.onnx_live import run as run_onnx
+from testing.relay.round_trips import there_and_back
+from testing.relay.running import assert_equal, graph_of, names, read_module, run
 
 ARCHIVE = Path(__file__).parent / "corpus.zip"
 UNDEFINED = {"op-all_class_nms", "dyn-unique"}  # rows TVM leaves as they are in memory

@@ -12,7 +12,7 @@ from serde.formats.relay import ast
 from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Tensor
-from tests.relay.running import run
+from testing.relay.running import run
 
 HEADER = '#[version = "0.0.5"]\n'
 LIST = "type List[A] { Cons(A, List[A]), Nil, }\n"

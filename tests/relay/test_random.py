@@ -14,9 +14,9 @@ from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.legalize.convert import lower_to
 from serde.passes import tidy
-from tests.onnx_live import PLAIN, run_at
-from tests.relay.running import fed_and_given
-from tests.relay.tvm_live import ask
+from testing.onnx_live import PLAIN, run_at
+from testing.relay.running import fed_and_given
+from testing.relay.tvm_live import ask
 
 COUNT = 4000
 KEY = "R.random.threefry_key(7)"

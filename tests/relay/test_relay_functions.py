@@ -15,7 +15,7 @@ from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph
 from serde.passes import tidy
-from tests.relay.running import assert_equal, graph_of, names, read_module
+from testing.relay.running import assert_equal, graph_of, names, read_module
 
 ARCHIVE = Path(__file__).with_name("corpus.zip")
 V = "Tensor[(2), float32]"

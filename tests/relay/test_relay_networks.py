@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.relay.networks import FORMS, STAGES, TOLERANCE, outcome, read, write
+from testing.relay.networks import FORMS, STAGES, TOLERANCE, outcome, read, write
 
 
 @pytest.mark.parametrize("name", ["mlp", "lstm", "synthetic", "gluon/mobilenet0.5"])

@@ -13,7 +13,7 @@ import pytest
 
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.text.parser import parse_text
-from tests.relay.compare import SIX_DIGITS, difference
+from testing.relay.compare import SIX_DIGITS, difference
 from tests.relay.written import downgrade
 
 DATA = Path(__file__).with_name("data")

@@ -11,7 +11,7 @@ from serde.formats.relay.json.reader import parse_json, read_json
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.text.parser import parse_text, read_text
 from serde.formats.relay.text.printer import print_text
-from tests.relay.compare import SIX_DIGITS, difference
+from testing.relay.compare import SIX_DIGITS, difference
 
 DATA = Path(__file__).with_name("data")
 NAMES = sorted(p.stem for p in DATA.glob("*.json"))

@@ -13,7 +13,7 @@ from serde.formats.relay.ast_walk import post_order
 from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.text.printer import print_text
 from serde.ir.graph import DType
-from tests.relay.compare import difference
+from testing.relay.compare import difference
 
 HEADER = '#[version = "0.0.5"]\n'
 HEAD = f"{HEADER}def @main(%x: float32, %t: (float32, float32)) {{\n"

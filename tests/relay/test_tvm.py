@@ -14,8 +14,8 @@ from serde.formats.relay.json.reader import parse_json, read_json
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.text.printer import print_text
-from tests.relay.compare import difference
-from tests.relay.tvm_live import TvmError, ask, run
+from testing.relay.compare import difference
+from testing.relay.tvm_live import TvmError, ask, run
 from tests.relay.written import downgrade
 
 DATA = Path(__file__).with_name("data")

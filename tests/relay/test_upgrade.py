@@ -18,7 +18,7 @@ from serde.formats.relay.text.printer import print_text
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.legalize.convert import lower_to
 from serde.passes import tidy
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 IMAGE = "%x: Tensor[(1, 2, 5, 6), float32]"
 BYTES = "%x: Tensor[(2, 4), uint8]"

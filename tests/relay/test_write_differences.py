@@ -13,8 +13,8 @@ from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.onnx_live import model_of, run_model
-from tests.relay.tvm_live import run
+from testing.onnx_live import model_of, run_model
+from testing.relay.tvm_live import run
 
 INF, NAN = np.inf, np.nan
 

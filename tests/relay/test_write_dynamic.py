@@ -9,8 +9,8 @@ from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.passes import tidy
-from tests.onnx_live import ir_of, model_of, run_model
-from tests.relay.tvm_live import run
+from testing.onnx_live import ir_of, model_of, run_model
+from testing.relay.tvm_live import run
 
 BODIES = {
     "a pool with pads at the end": (

@@ -12,8 +12,8 @@ from serde.errors import UsageError
 from serde.formats.relay.decode import read_module
 from serde.formats.relay.encode import encode
 from serde.formats.relay.from_ir import from_ir
+from testing.relay.tvm_live import ask
 from tests.relay.test_relay_functions import PROGRAMS, X, graph
-from tests.relay.tvm_live import ask
 
 FEEDS = {"x": X, "n": np.array(2, np.int32)}
 

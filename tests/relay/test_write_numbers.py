@@ -17,7 +17,7 @@ from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.relay.tvm_live import run
+from testing.relay.tvm_live import run
 
 RNG = np.random.default_rng(11)
 

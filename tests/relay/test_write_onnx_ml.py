@@ -9,6 +9,7 @@ import serde
 from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
+from testing.relay.tvm_live import run
 from tests.learned_models import (
     CLASSIFIERS,
     CURVES,
@@ -24,7 +25,6 @@ from tests.learned_models import (
     assert_strangers,
     fit,
 )
-from tests.relay.tvm_live import run
 from tests.tree_ensembles import CASES, assert_ensemble
 
 

@@ -9,9 +9,9 @@ from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.passes import tidy
-from tests.mxnet.cases import _graph, _symbol_json, case
-from tests.onnx_live import ir_of, model_of, run_model
-from tests.relay.tvm_live import run_static
+from testing.mxnet.cases import _graph, _symbol_json, case
+from testing.onnx_live import ir_of, model_of, run_model
+from testing.relay.tvm_live import run_static
 
 RNG = np.random.default_rng(5)
 REGIONS = np.float32([

@@ -11,8 +11,8 @@ from serde.formats.relay.encode import encode
 from serde.formats.relay.from_ir import from_ir
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.node_cases import all_cases, difference
-from tests.relay.tvm_live import ask
+from testing.node_cases import all_cases, difference
+from testing.relay.tvm_live import ask
 
 EACH = 48  # every so many node tests, all of which take an hour
 

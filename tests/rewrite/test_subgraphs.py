@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from tests.onnx_live import ir_of, model_of, run, run_model
+from testing.onnx_live import ir_of, model_of, run, run_model
 
 # How a turn changes what enters: not in shape, in one size, in rank.
 STATES = {

@@ -10,7 +10,7 @@ from serde.legalize.convert import raise_to_ir
 from serde.spec import canonicalize, schema
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.traits import AXES_OPERANDS, AXIS
-from tests.onnx_live import decode_text, model_of, run, run_model
+from testing.onnx_live import decode_text, model_of, run, run_model
 
 F32 = DType.FLOAT32
 

@@ -10,7 +10,7 @@ from serde.ir.graph import DType
 from serde.passes import tidy
 from serde.spec.expressions import lowest_value
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import run
+from testing.onnx_live import run
 
 F32, I64, F16, BF16 = DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.BFLOAT16
 ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

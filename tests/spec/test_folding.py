@@ -13,7 +13,7 @@ from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from serde.spec import folding, inference, schema
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import decode_text, ir_of, model_of, run_model
+from testing.onnx_live import decode_text, ir_of, model_of, run_model
 
 F32, I64 = DType.FLOAT32, DType.INT64
 rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 from serde.errors import SerdeError
 from serde.passes.change_batch import fix_dimensions
 from serde.spec.follow_sizes import follow_sizes
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 IMAGES = """(float[N,3,H,W] x, float[4,3,3,3] w, float[4] b) => (float[A,B] y) {
     c = Conv<kernel_shape = [3, 3], strides = [2, 2]>(x, w, b)

@@ -12,7 +12,7 @@ from serde.rewrite.rules import RuleTable
 from serde.spec import inference, memo, schema
 from serde.spec.inference import Type, from_proto, merge, type_proto
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 F32, I64 = DType.FLOAT32, DType.INT64
 

@@ -15,7 +15,7 @@ from serde.ir.graph import DType
 from serde.spec import inference
 from serde.spec.node_checks import CHECKS, HINT, RULES
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import DIGITS
+from testing.onnx_live import DIGITS
 
 F32, I64, U8 = DType.FLOAT32, DType.INT64, DType.UINT8
 IMAGE, SCALAR, BYTE = (2, 4, 8, 8), (), ((), U8)

@@ -18,8 +18,8 @@ from serde.legalize.convert import raise_to_ir
 from serde.spec import schema
 from serde.spec.sample_axes import ANY, SHARED, SampleAxis, find_sample_axes, has_sample_axes
 from serde.spec.schema import to_python_attribute
-from tests.node_cases import RANDOM, Case, all_cases
-from tests.onnx_live import PLAIN, model_of, session_of
+from testing.node_cases import RANDOM, Case, all_cases
+from testing.onnx_live import PLAIN, model_of, session_of
 
 ML = "ai.onnx.ml"
 # Operators that have no axis in general: they compute sizes, draw, or look at all elements.

@@ -8,7 +8,7 @@ import pytest
 from serde.ir.graph import DType, Node, Value
 from serde.spec import simplify
 from serde.spec.onnx_builder import OnnxBuilder
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 F32, F64, I64, BOOL = DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.BOOL
 BIG = 2**63 - 1

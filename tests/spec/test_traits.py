@@ -31,7 +31,7 @@ from serde.spec.traits import (
     WRAPS,
     ZERO_FILLS,
 )
-from tests.node_cases import Case, all_cases
+from testing.node_cases import Case, all_cases
 
 SCHEMAS = {s.name: s for s in sorted(
     (s for s in onnx.defs.get_all_schemas_with_history() if not s.domain),

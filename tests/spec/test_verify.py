@@ -10,7 +10,7 @@ import pytest
 from serde.errors import InvalidGraph
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.spec.verify import check
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 F32 = DType.FLOAT32
 GOOD = """

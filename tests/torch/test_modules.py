@@ -13,8 +13,8 @@ import pytest
 
 import serde
 from serde.bridges.torch import TorchWorker
-from tests import networks
-from tests.node_cases import all_cases, difference, freeze
+from testing import networks
+from testing.node_cases import all_cases, difference, freeze
 from tests.torch.torch_live import why_not
 
 SMALL = ["squeezenet1.1", "resnet18_v2", "mobilenetv2_0.25", "lstm_ntc_2", "lstm_bidirectional",

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from tests.live_worker import install, make
+from testing.live_worker import install, make
 
 NEEDS = ["torch==2.13.0+cpu", "numpy"]
 INDEX = "https://download.pytorch.org/whl/cpu"

@@ -9,7 +9,7 @@ import pytest
 import serde
 from serde.passes.batch.places import Place, Size
 from serde.verification.baked_batch import BakedBatch, NotComparable, find_baked_batch
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 from tests.passes.batches import model_with
 
 BODY = "(float[2,4] x) => (float[2,4] y, float[2,1] z) { y = Relu(x) z = Exp(c) }"

@@ -22,8 +22,8 @@ from serde.spec.traits import SORTS
 from serde.verification import compare_layers as layers_module
 from serde.verification.compare_layers import match_layers, values_behind
 from serde.verification.compare_models import compare_models
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import ir_of, model_of
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import ir_of, model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"

@@ -12,7 +12,7 @@ import serde
 from serde.cli.commands import main
 from serde.errors import SerdeError, UsageError
 from serde.verification.compare_models import compare_models
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 TEXT = (
     "g (float[N,8] x, int64[N] i) => (float[N,8] y, float[N,8] z) "

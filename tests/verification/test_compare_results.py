@@ -12,7 +12,7 @@ import serde
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.verification import compare, compare_results
 from serde.verification.compare_outputs import Tolerance
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 X = "g (float[N,4] x) => (float[N,4] y) "
 

@@ -17,7 +17,7 @@ from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.ir.graph import DType, Value
 from serde.verification import compare, compare_results, make_random_inputs, verify_conversion
 from serde.verification.input_sets import input_sets
-from tests.onnx_live import ir_of, model_of
+from testing.onnx_live import ir_of, model_of
 
 NAN, INF = np.nan, np.inf
 

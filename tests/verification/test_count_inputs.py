@@ -8,7 +8,7 @@ import pytest
 from serde.verification.count_inputs import draw_counts, find_angles, find_counts, find_masks
 from serde.verification.input_sets import COUNTS, NORMAL, narrow_input_sets
 from serde.verification.input_uses import readers_of
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 CASES = {  # text, counts, masks, angles
     "positions": ("(int64[4] p) => (y) { f = Cast<to=1>(p) y = Sin(f) }", {"p"}, set(), set()),

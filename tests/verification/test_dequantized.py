@@ -12,7 +12,7 @@ from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.verification import verify
 from serde.verification.dequantized import put_roundings_back
-from tests.onnx_live import PLAIN, run_at
+from testing.onnx_live import PLAIN, run_at
 from tests.passes.test_dequantize import METHODS, NETWORKS, make_network, quantize_network
 
 SHORT = [(n, m) for n in ("rows", "attention", "words") for m in METHODS]

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 import serde
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import model_of
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import model_of
 
 # Models that reject what is drawn first, and how they are run instead.
 OTHERWISE = {

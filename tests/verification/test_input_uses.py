@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serde.verification.input_uses import readers_of, table_size
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 CASES = {
     "(float[9] t, int64[4] i) => (y) { y = Gather(t, i) }": 9,

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 import serde
 from serde.verification.match_layers import is_generated, match_layers
-from tests.onnx_live import ir_of, model_of
+from testing.onnx_live import ir_of, model_of
 
 GENERATED = {
     ("add_2", "Add"): True, ("Add_2", "Add"): True, ("/layer1/Add_1_output_0", "Add"): True,

@@ -8,8 +8,8 @@ import pytest
 
 import serde
 from serde.verification.nan_paths import INFINITY, NAN, find_disputed
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import ir_of, model_of
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import ir_of, model_of
 
 
 def build(name):

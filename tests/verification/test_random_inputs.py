@@ -7,7 +7,7 @@ import pytest
 
 import serde
 from serde.verification import make_random_inputs
-from tests.onnx_live import ir_of, model_of, run_model
+from testing.onnx_live import ir_of, model_of, run_model
 
 # Models of inputs with open sizes; the shapes that are drawn.
 CASES = {
@@ -34,7 +34,7 @@ def test_open_sizes_fit(name: str) -> None:
 
 def test_sizes_that_do_not_fit_are_told(tmp_path) -> None:
     """MXNet wants operands alike; nothing tells how the two inputs share the columns."""
-    from tests.mxnet_live import live_mxnet
+    from testing.mxnet_live import live_mxnet
 
     s = live_mxnet().sym
     joined = s.Concat(s.var("a"), s.var("b"), dim=1)

@@ -16,7 +16,7 @@ from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph
 from serde.legalize.convert import lower_to, raise_to_ir
-from tests.node_cases import Case, results, verdict
+from testing.node_cases import Case, results, verdict
 
 WRITTEN = 26  # the newest opset ONNX Runtime takes
 UNKNOWN, BY_NAME, STATIC = "all sizes by name", "data sizes by name", "static"

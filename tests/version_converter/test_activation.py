@@ -7,7 +7,7 @@ import pytest
 
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
-from tests.onnx_live import ir_of, model_of, run_model
+from testing.onnx_live import ir_of, model_of, run_model
 
 X = np.array([np.nan, -2, 0.0, 0.3, 3, -np.inf, np.inf], np.float32)
 NODES = (

@@ -9,8 +9,8 @@ from onnx import helper
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to
-from tests.node_cases import results
-from tests.onnx_live import ir_of
+from testing.node_cases import results
+from testing.onnx_live import ir_of
 from tests.version_converter.single import STATIC, UNKNOWN, Single
 
 WIDTHS = (8, 16, 32, 64)

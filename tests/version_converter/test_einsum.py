@@ -13,8 +13,8 @@ from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph
 from serde.legalize.convert import lower_to, raise_to_ir
 from serde.spec.einsum_equation import broadcast_size, parse_equation
-from tests import directions
-from tests.onnx_live import run_model
+from testing import directions
+from testing.onnx_live import run_model
 
 CASES = {
     "ij,jk->ik": [(3, 1), (2, 2)],

@@ -7,7 +7,7 @@ import numpy as np
 from conformance import record
 from conformance.opsets import Opsets
 from serde.spec import schema
-from tests.legalize.sequence_cases import CROSSING
+from testing.legalize.sequence_cases import CROSSING
 
 FEW = 8
 

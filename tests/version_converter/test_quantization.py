@@ -10,7 +10,7 @@ from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
-from tests.onnx_live import model_of, run_model
+from testing.onnx_live import model_of, run_model
 from tests.version_converter.single import STATIC, Single
 
 RNG = np.random.default_rng(17)

@@ -11,7 +11,7 @@ import pytest
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to, raise_to_ir
-from tests.node_cases import results
+from testing.node_cases import results
 from tests.version_converter.single import BY_NAME, STATIC, UNKNOWN, Single
 
 RNG = np.random.default_rng(5)

@@ -24,8 +24,8 @@ from serde.legalize.target import IR, LOWEST_WRITTEN, opset_target
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades, upgrades
-from tests.node_cases import Case, all_cases, freeze, verdict
-from tests.onnx_live import ir_of, run_model
+from testing.node_cases import Case, all_cases, freeze, verdict
+from testing.onnx_live import ir_of, run_model
 
 ELSEWHERE = {(15, "CastLike"), (15, "Shape")}  # rules with a test of their own below
 FEW = 3  # tests a rule, spread over those of its operator

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.formats.onnx.from_ir import from_ir
-from tests.onnx_live import ir_of, run
+from testing.onnx_live import ir_of, run
 
 WINDOW = np.hanning(16)
 SIGNALS = {"float[2,N] x": (2, 50), "float[2,N,1] x": (2, 50, 1), "float[2,N,2] x": (2, 50, 2)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.onnx_live import ir_of, model_of, run, run_model
+from testing.onnx_live import ir_of, model_of, run, run_model
 
 X = np.random.default_rng(0).permutation(2 * 3 * 7 * 9).astype(np.float32).reshape(2, 3, 7, 9)
 FORMS = {  # the kernel, the strides and the pads

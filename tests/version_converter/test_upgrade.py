@@ -18,7 +18,7 @@ from serde.errors import SerdeError
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to, raise_to_ir
-from tests.node_cases import results
+from testing.node_cases import results
 
 WRITTEN = 17
 RNG = np.random.default_rng(7)

@@ -1,6 +1,6 @@
 """Names under which MXNet registers an operator a second time.
 
-Written by tests/mxnet/make_registry.py.
+Written by testing/mxnet/make_registry.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names of MXNet 2.0's operators, where they are others than MXNet 1.9.1's.
 
-Written by tests/mxnet/make_registry.py.
+Written by testing/mxnet/make_registry.py.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from onnx import numpy_helper
 import serde
 from serde.api import bench as module
 from serde.api.bench import bench
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import DIGITS, model_of
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import DIGITS, model_of
 
 
 def make_products(path, size, count, dtype=np.float32, name="x"):

@@ -9,7 +9,7 @@ import pytest
 import serde
 from serde.api.bench.child import load_model, match_inputs, read_peak, time_runs
 from serde.ir.graph import DType, Value
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 X = np.arange(3, dtype=np.float32)
 INPUTS = (Value("a", DType.FLOAT16, (3,)), Value("b", DType.INT64, (3,)))

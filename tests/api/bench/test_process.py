@@ -11,7 +11,7 @@ import pytest
 
 import serde
 from serde.api.bench.process import ModelProcess
-from tests.onnx_live import model_of
+from testing.onnx_live import model_of
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from onnx import numpy_helper
 
 from serde.api.inspection import inspect_model
 from serde.api.report.view import draw_text, render_view
+from testing.onnx_live import DIGITS, model_of
 from tests.chromium import open_browser
-from tests.onnx_live import DIGITS, model_of
 
 EVIL = '<img src=x onerror=alert(1)></script><script>alert("1")</script>'
 

@@ -19,7 +19,7 @@ from serde.legalize.forms.form import Call, Form, join_forms, require_sizes
 from serde.legalize.target import Target, legalization_table
 from serde.pipeline import load
 from serde.plugins.targets import get_consumer
-from tests.node_cases import all_cases
+from testing.node_cases import all_cases
 
 CONSUMERS = ("mnn", "ncnn", "onnx2torch", "openvino", "tensorrt", "tract")
 TARGETS = {**{name: get_consumer(name).get_target() for name in CONSUMERS}, "relax": RELAX}

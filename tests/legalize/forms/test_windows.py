@@ -16,7 +16,7 @@ from serde.legalize.forms import windows
 from serde.legalize.target import Target, legalization_table
 from serde.pipeline import load
 from serde.spec import schema
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 OPSET = 21
 LACKS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.formats.mxnet.ops.activation import ACTIVATIONS as EVERY
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, operator_test, refuses
 
 ACTIVATIONS = [name for name in EVERY if name != "mish"]  # which came with MXNet 2.0
 SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from tests.mxnet.cases import (
+from testing.mxnet.cases import (
     Case,
     Refusal,
     case,

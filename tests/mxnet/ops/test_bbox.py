@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, ints, operator_test, refuses
+from testing.mxnet.cases import case, f32, f64, ints, operator_test, refuses
 
 
 def boxes(*shape, seed=0, dtype="float32"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from serde.formats.mxnet.ops.binary import PROMOTING, REVERSED, SCALARS, TENSORS
-from tests.mxnet.cases import (
+from testing.mxnet.cases import (
     case,
     f16,
     f32,
@@ -19,7 +19,7 @@ from tests.mxnet.cases import (
     refuses,
     u8,
 )
-from tests.mxnet.make_registry import FILE
+from testing.mxnet.make_registry import FILE
 
 NEWEST = json.loads(FILE.read_text()).keys()  # operators of MXNet 1.9.1; others are of 2.0
 

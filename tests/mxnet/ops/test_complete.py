@@ -9,7 +9,7 @@ import pytest
 
 from serde.formats.mxnet.bind.op_names import FIRST_ALIASES
 from serde.formats.mxnet.rules import reads
-from tests.mxnet.cases import Case, check
+from testing.mxnet.cases import Case, check
 
 TABLES = [
     getattr(import_module(f"tests.mxnet.{folder}.{path.stem}"), "CASES", ())

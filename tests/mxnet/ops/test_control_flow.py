@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from tests.mxnet.cases import Case, f32, f64, live, of, operator_test
+from testing.mxnet.cases import Case, f32, f64, live, of, operator_test
 
 
 def control(op, network, *inputs, **expected):

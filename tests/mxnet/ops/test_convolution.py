@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import (
+from testing.mxnet.cases import (
     case,
     f16,
     f32,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, operator_test, refuses, under
+from testing.mxnet.cases import case, f16, f32, f64, i32, operator_test, refuses, under
 
 TYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64")
 CASES = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refuses
 
 X = f32(2, 3, 4)
 SHARES = of([0, 30, 50, 99.5, 100])

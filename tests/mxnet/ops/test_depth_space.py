@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, operator_test
+from testing.mxnet.cases import case, f16, f32, f64, i32, operator_test
 
 X = f32(2, 3, 6, 5)
 CHANNELS = "needs to know the number of channels"

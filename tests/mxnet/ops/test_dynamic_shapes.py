@@ -12,8 +12,8 @@ from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.onnx_live import model_of, run_model
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.onnx_live import model_of, run_model
 
 DRAW = np.random.default_rng(5).standard_normal
 A, B, C = "float[n,3] a", "float[m,3] b", "float[n,1] c"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, of, operator_test, refuses
+from testing.mxnet.cases import case, f32, of, operator_test, refuses
 
 
 def compute_fft(case):

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, flags, i32, of, operator_test, refuses, u8, under
+from testing.mxnet.cases import (
+    case,
+    f16,
+    f32,
+    f64,
+    flags,
+    i32,
+    of,
+    operator_test,
+    refuses,
+    u8,
+    under,
+)
 
 TYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")
 NUMBERS = of([-1.7, 2.5, 0, 0.3, 100.5])

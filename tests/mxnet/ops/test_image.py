@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, i32, operator_test, refuses, u8
+from testing.mxnet.cases import case, f32, f64, i32, operator_test, refuses, u8
 
 ONE, BATCH = (4, 5, 3), (2, 4, 5, 3)
 CHANNELS = "mean="

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, i64, ints, of, operator_test, refuses, u8
+from testing.mxnet.cases import case, f16, f32, f64, i32, i64, ints, of, operator_test, refuses, u8
 
 X = f32(4, 5, 6)
 OUT = of([-7, -1, 0, 3, 4, 9, 2.7])  # beyond both ends of an axis, and between

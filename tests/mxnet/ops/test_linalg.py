@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, operator_test
+from testing.mxnet.cases import case, f32, f64, operator_test
 
 SIZE = "needs to know the size of the matrices"
 ELEMENTS = "how many elements the triangle has"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, i32, of, operator_test
+from testing.mxnet.cases import case, f32, f64, i32, of, operator_test
 
 
 def numpy(op, *xs, **attrs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, in_float32, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, in_float32, operator_test, refuses
 
 CASES = [
     *(

@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from serde.formats.mxnet.ops.logic import COMPARISONS, LOGIC, TESTS
-from tests.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, ints, of, operator_test, u8
+from testing.mxnet.cases import (
+    case,
+    f16,
+    f32,
+    f64,
+    flags,
+    i8,
+    i32,
+    i64,
+    ints,
+    of,
+    operator_test,
+    u8,
+)
 
 NUMPY = [numpy for _, numpy in COMPARISONS.values()]
 A, B = ints(2, 3, high=2), ints(2, 3, high=2, seed=1)

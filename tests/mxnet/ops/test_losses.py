@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, i32, ints, of, operator_test, refuses
+from testing.mxnet.cases import case, f32, f64, i32, ints, of, operator_test, refuses
 
 X = f32(5, 2, 4)
 BY_DATA, BY_LABEL = {"use_data_lengths": True}, {"use_label_lengths": True}

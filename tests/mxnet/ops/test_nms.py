@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, operator_test, refuses
+from testing.mxnet.cases import case, f32, operator_test, refuses
 from tests.mxnet.ops.test_bbox import boxes
 
 

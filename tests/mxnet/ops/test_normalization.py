@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, operator_test, refuses
 
 STATES = (1, 2, 3, 4)
 CHANNELS = "needs to know the number of channels"

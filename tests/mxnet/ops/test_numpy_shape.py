@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, i32, operator_test, refuses
+from testing.mxnet.cases import case, f32, f64, i32, operator_test, refuses
 
 X = f32(2, 3, 4)
 SCALAR = np.array(3, "float32")

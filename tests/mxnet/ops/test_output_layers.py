@@ -10,7 +10,7 @@ from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import to_ir
 from serde.legalize.convert import lower_to
 from serde.passes.cut_inputs import with_inputs
-from tests.mxnet.cases import (
+from testing.mxnet.cases import (
     _compare,
     _runs,
     _symbol_json,
@@ -24,8 +24,8 @@ from tests.mxnet.cases import (
     refuses,
     without_onednn,
 )
-from tests.mxnet_live import live_mxnet
-from tests.onnx_live import LEVELS
+from testing.mxnet_live import live_mxnet
+from testing.onnx_live import LEVELS
 
 
 def softmax_of_rows(case):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refuses, without_onednn
+from testing.mxnet.cases import case, f16, f32, f64, operator_test, refuses, without_onednn
 
 S = {1: (9,), 2: (9, 8), 3: (6, 5, 7)}
 TYPES = ("max", "avg", "sum", "lp")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, i32, ints, of, operator_test
+from testing.mxnet.cases import case, f32, i32, ints, of, operator_test
 
 CASES = [
     case("log2", i32(3)).but(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, of, operator_test, refuses
+from testing.mxnet.cases import case, f32, of, operator_test, refuses
 
 IMAGES = ((48, 64, 1), (33, 60, 2), (48, 64, 1))
 USUAL = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from tests.mxnet.cases import Case, case, f32, i8, i32, ints, of, operator_test, refuses, u8
+from testing.mxnet.cases import Case, case, f32, i8, i32, ints, of, operator_test, refuses, u8
 
 CALIBRATED = {"min_calib_range": -3, "max_calib_range": 2.5}
 Q, P = i8(2, 3, 5, 4, low=-128, high=127), i8(2, 3, 5, 4, low=-128, high=127, seed=1)

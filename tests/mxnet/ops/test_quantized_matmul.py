@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from tests.mxnet.cases import Case, Refusal, case, f32, i8, of, operator_test, u8
+from testing.mxnet.cases import Case, Refusal, case, f32, i8, of, operator_test, u8
 from tests.mxnet.ops.test_quantization import load_symbol
 
 LOW, HIGH, ZERO = of([-2]), of([3]), of([0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.mxnet.cases import case, f32, f64, ints, of, operator_test, refuses, u8
+from testing.mxnet.cases import case, f32, f64, ints, of, operator_test, refuses, u8
 
 P = "_random_pdf_"
 positive = partial(f32, low=0.2, high=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.formats.mxnet.ops.reduction import REDUCTIONS
-from tests.mxnet.cases import (
+from testing.mxnet.cases import (
     case,
     f16,
     f32,

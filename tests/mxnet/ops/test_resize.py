@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, operator_test, refuses
+from testing.mxnet.cases import case, f32, f64, operator_test, refuses
 
 X = f32(2, 3, 5, 4)
 DOWN = {"scale_height": 0.5, "scale_width": 0.7}

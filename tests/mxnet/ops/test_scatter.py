@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, i32, i64, ints, of, operator_test, refuses
+from testing.mxnet.cases import case, f32, f64, i32, i64, ints, of, operator_test, refuses
 
 X = f32(4, 5, 3)
 AXES = "how many axes are indexed"

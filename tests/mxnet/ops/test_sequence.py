@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, of, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, i32, of, operator_test, refuses
 
 SHAPES = [(4, 3), (4, 3, 2), (4, 3, 2, 5)]
 LENGTHS = of([2, 4, 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f16, f32, f64, i8, i32, i64, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, i8, i32, i64, operator_test, refuses
 
 SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
 X = f32(2, 3, 4)

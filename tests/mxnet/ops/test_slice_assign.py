@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import Case, case, f32, f64, flags, i32, of, operator_test, refuses
-from tests.mxnet_live import live_mxnet
+from testing.mxnet.cases import Case, case, f32, f64, flags, i32, of, operator_test, refuses
+from testing.mxnet_live import live_mxnet
 
 A, B, C = f32(6), f32(2, 3), f32(2, 2, 3)
 SLICE = "needs to know how many places the slice has"

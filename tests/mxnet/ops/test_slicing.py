@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, i32, live, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, i32, live, operator_test, refuses
 
 X = f32(4, 5, 6)
 SLICES = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, of, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, of, operator_test, refuses
 
 SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
 SOFT = ("softmax", "softmin", "log_softmax")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f16, f32, f64, i64, ints, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, i64, ints, operator_test, refuses
 
 X = f32(3, 4, 5)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, of, operator_test, refuses
+from testing.mxnet.cases import case, f16, f32, f64, i32, of, operator_test, refuses
 
 CASES = [
     case("erfinv", f32(3, 4, low=-0.999)),

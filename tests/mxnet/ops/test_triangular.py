@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, i32, operator_test, refuses
+from testing.mxnet.cases import case, f32, f64, i32, operator_test, refuses
 
 X = f32(2, 3, 4)
 AXES = [{}, {"axis1": 2, "axis2": 1}, {"axis1": -1, "axis2": 0}]

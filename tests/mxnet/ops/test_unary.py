@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.formats.mxnet.ops.unary import FLOATS, NUMBERS, ROUNDING, TWINS
-from tests.mxnet.cases import case, f16, f32, f64, i8, i32, i64, of, operator_test, refuses, u8
+from testing.mxnet.cases import case, f16, f32, f64, i8, i32, i64, of, operator_test, refuses, u8
 
 # ONNX Runtime has no float64 kernel of these; nor of what is made of them.
 NO_FLOAT64 = {"erf": "Erf", "softsign": "Softsign", "tan": "Tan", "arctan": "Atan",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import f16, f32, f64, flags, i8, i32, i64, of, operator_test, u8
+from testing.mxnet.cases import f16, f32, f64, flags, i8, i32, i64, of, operator_test, u8
 from tests.mxnet.recorded import refused_by_second, second
 
 X, Y, ROW = f32(2, 3), f32(2, 3, seed=1), f32(3, seed=2)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import Case, Refusal, operator_test
+from testing.mxnet.cases import Case, Refusal, operator_test
+from testing.mxnet.releases_live import SECOND, number_of
 from tests.mxnet.ops.test_quantized_matmul import BIASED, CALIBRATED, POSITIVE, RELU, U, X, conv
 from tests.mxnet.recorded import recall
-from tests.mxnet.releases_live import SECOND, number_of
 
 
 def in_second(base: Case) -> Case:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import f16, f32, f64, flags, i8, i32, i64, of, operator_test, u8
+from testing.mxnet.cases import f16, f32, f64, flags, i8, i32, i64, of, operator_test, u8
 from tests.mxnet.recorded import refused_by_second, second
 
 X, CUBE, LINE = f32(2, 3), f32(2, 3, 4), f32(3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.formats.mxnet.rules import changed_rules
-from tests.mxnet.cases import Case, Refusal, f32, i8, i32, of, operator_test, u8
+from testing.mxnet.cases import Case, Refusal, f32, i8, i32, of, operator_test, u8
 from tests.mxnet.recorded import in_release
 
 FIRST, SECOND, THIRD, FOURTH = "0.9.5.post2", "1.0.0", "1.2.0", "1.4.0"

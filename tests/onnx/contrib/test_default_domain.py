@@ -17,7 +17,7 @@ from serde.formats.onnx.contrib import OPSETS, SYNONYMS, reads_default
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.to_ir import to_ir
 from serde.spec import schema
-from tests import directions
+from testing import directions
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((2, 4, 3, 5)).astype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import serde
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 
 SIZES = {"forward": 1, "bidirectional": 2}
 

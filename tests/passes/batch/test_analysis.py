@@ -7,7 +7,7 @@ import pytest
 from serde.errors import Unconvertible
 from serde.passes.batch.analysis import Analysis
 from serde.passes.change_batch import find_places
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 
 def analyze(text: str) -> Analysis:

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Node, Value
 from serde.passes.batch.nodes import natural_place, place_outputs
 from serde.passes.batch.places import Place, Size
 from serde.passes.batch.state import State
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 
 def value(name: str, *shape: int) -> Value:

@@ -6,7 +6,7 @@ import pytest
 
 from serde.errors import UsageError
 from serde.passes.batch.request import Request, find_batch_axes, parse_request, read_request
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 GRAPH = "g (float[1,4] x, float[2,1,3] h, float r) => (float[1,4] y) { z = Mul(x, r) y = Relu(z) }"
 

@@ -8,7 +8,7 @@ import serde
 from serde.passes.batch.places import Place
 from serde.passes.batch.rewriting import infer_again, write_batch
 from serde.passes.change_batch import find_places
-from tests.onnx_live import ir_of
+from testing.onnx_live import ir_of
 
 TEXT = """g (float[1,4] x) => (float[1,8] y, float[1,3] z) <float[1,4] w = {1,2,3,4}, float[1,3] c = {1,2,3}>
   { h = Relu(x) y = Concat<axis=1>(h, w) z = Exp(c) }"""

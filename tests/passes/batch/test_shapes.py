@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import serde
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 from tests.passes.batches import assert_is_rebatched, model_with, random
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from serde.ir.graph import DType, Node, Tensor, Value
 from serde.passes.batch.uniform import find_uniform_axes, is_uniform
-from tests.onnx_live import run_model
+from testing.onnx_live import run_model
 from tests.passes.batches import model_with
 
 CASES = {

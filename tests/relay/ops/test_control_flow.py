@@ -13,8 +13,8 @@ from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
+from testing.relay.tvm_live import run
 from tests.relay.test_write_numbers import call, compare, f32, model_of
-from tests.relay.tvm_live import run
 
 RECURRENT = [
     call("LSTM", f32(4, 2, 3), held=[f32(2, 20, 3), f32(2, 20, 5), f32(2, 40)], hidden_size=5,

@@ -11,9 +11,9 @@ from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.passes import tidy
+from testing.onnx_live import ir_of, model_of, run_model
+from testing.relay.tvm_live import run
 from tests.onnx.contrib import cases, test_generation
-from tests.onnx_live import ir_of, model_of, run_model
-from tests.relay.tvm_live import run
 
 RNG = np.random.default_rng(7)
 SIZES = {"N": 3, "L": 1, "S": 6, "K": 4, "T": 5}

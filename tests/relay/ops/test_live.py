@@ -22,10 +22,10 @@ from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph
 from serde.legalize.convert import lower_to
 from serde.passes import tidy
-from tests.onnx_live import LEVELS, run_at, run_model
-from tests.relay.ops.table import CASES
-from tests.relay.running import assert_equal, fed_and_given
-from tests.relay.tvm_live import ask
+from testing.onnx_live import LEVELS, run_at, run_model
+from testing.relay.ops.table import CASES
+from testing.relay.running import assert_equal, fed_and_given
+from testing.relay.tvm_live import ask
 
 OPSETS = (11, 17, 21)
 FIXED = {  # why a size has to be known, and the cases that are refused where one is not

@@ -12,9 +12,9 @@ from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
-from tests.mxnet_live import live_mxnet, run_symbol
-from tests.onnx_live import model_of, run_model
-from tests.relay.tvm_live import run
+from testing.mxnet_live import live_mxnet, run_symbol
+from testing.onnx_live import model_of, run_model
+from testing.relay.tvm_live import run
 
 SUPPRESSED = """
 g (float[{sizes},4] boxes, float[{batch},{classes}] scores{more}) => (int64[n,3] y)

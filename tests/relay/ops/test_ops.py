@@ -16,14 +16,11 @@ from serde.formats.relay.ops.random import draws
 from serde.formats.relay.ops.unsupported import REASONS
 from serde.formats.relay.partial_eval.operators import TRANSPARENT
 from serde.formats.relay.rules import reads
-from tests.relay import operators
-from tests.relay.ops.record import folder_name
-from tests.relay.ops.table import CASES
-from tests.relay.running import assert_equal, graph_of, names, read_module, run
+from testing.relay import operators
+from testing.relay.operators import ARCHIVE, EXPECTED
+from testing.relay.running import assert_equal, graph_of, names, read_module, run
 
-ARCHIVE = Path(__file__).with_name("recorded.zip.xz")
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/relay-operators.md"
-EXPECTED = {folder_name(n): case for n, case in CASES.items()}
 REFUSED = {op for ops in REASONS.values() for op in ops.split()}
 
 
@@ -59,7 +56,7 @@ def test_every_operator_has_a_rule_or_is_refused_by_name() -> None:
 
 
 def test_the_page_of_operators_is_what_the_table_says() -> None:
-    """Run ``python -m tests.relay.operators > docs/reference/relay-operators.md`` after a change."""
+    """Run ``python -m testing.relay.operators > docs/reference/relay-operators.md`` after a change."""
     assert PAGE.read_text() == "".join(f"{line}\n" for line in operators.lines())
 
 

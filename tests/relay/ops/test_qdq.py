@@ -11,12 +11,12 @@ import pytest
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.passes import tidy
-from tests.relay.ops.record import folder_name
-from tests.relay.ops.table import CASES
-from tests.relay.running import fed_and_given, names, read_module, run
-from tests.relay.tvm_live import ask
+from testing.relay.operators import ARCHIVE
+from testing.relay.ops.record import folder_name
+from testing.relay.ops.table import CASES
+from testing.relay.running import fed_and_given, names, read_module, run
+from testing.relay.tvm_live import ask
 
-ARCHIVE = Path(__file__).with_name("recorded.zip.xz")
 QUANTIZED = {
     folder_name(n): c for n, c in CASES.items() if n.startswith(("qnn.", "fixed_point_multiply"))
 }

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 import serde
-from tests.onnx_live import run_model
-from tests.relay.tvm_live import run
+from testing.onnx_live import run_model
+from testing.relay.tvm_live import run
 
 RESIZE = (
     'image.resize2d({x}, size=[{size}], roi=[0f, 0f, 0f, 0f], layout="{layout}", '
