@@ -264,7 +264,8 @@ def run_files(
 
     The outputs, and how long the model or each of its parts ran.
     """
-    runnable, arrays = prepare(model, runtimes, **options), read_npz(data)
+    runnable = prepare(model, runtimes, **options)
+    arrays: Feeds = read_npz(data)
     if isinstance(runnable, Hybrid):
         runnable.finite = finite
         outputs = runnable(arrays)

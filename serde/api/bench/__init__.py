@@ -122,7 +122,8 @@ def _make_inputs(model: Path_, reading: Mapping[str, Any], seed: int) -> dict[st
 def _measure_model(model: Path_, params: Path_ | None) -> int:
     """The bytes of the files of a model."""
     with within_command() as files:
-        graph, _ = read(model, **({} if params is None else {"params": params}))
+        reading: dict[str, Any] = {} if params is None else {"params": params}
+        graph, _ = read(model, **reading)
         return sum(f.bytes for f in stamp_files(graph.list_files() | files.list_read()))
 
 
