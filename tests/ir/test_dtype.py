@@ -1,0 +1,39 @@
+"""Element types: their names, sizes and kinds."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from serde.errors import ConversionError
+from serde.ir.dtype import BYTES, DType
+
+
+@pytest.mark.parametrize("dtype", list(DType), ids=lambda d: d.value)
+def test_each_type_is_found_by_its_name_and_by_numpys(dtype):
+    assert DType.of(dtype.value) is dtype
+    assert DType.of(dtype.numpy) is dtype
+
+
+@pytest.mark.parametrize(
+    "name, bits, kind",
+    [("float16", 16, "f"), ("bfloat16", 16, "f"), ("int4", 4, "i"), ("uint2", 2, "u"),
+     ("bool", 8, "b"), ("complex64", 64, "c"), ("object", 0, "S"), ("float4_e2m1fn", 4, "f")],
+)  # fmt: skip
+def test_sizes_and_kinds(name, bits, kind):
+    dtype = DType.of(name)
+    assert (dtype.bits, dtype.kind) == (bits, kind)
+
+
+def test_byte_order_and_width_of_strings_do_not_matter():
+    assert DType.of(">f4") is DType.FLOAT32
+    assert DType.of("<U7") is DType.STRING
+    assert DType.of(np.dtype(ml_dtypes.bfloat16)) is DType.BFLOAT16
+
+
+def test_what_is_no_type_is_refused():
+    with pytest.raises(ConversionError, match="float7"):
+        DType.of("float7")
+
+
+def test_bytes_are_the_integers_of_eight_bits():
+    assert {d for d in DType if d.kind in "iu" and d.bits == 8} == BYTES
