@@ -115,6 +115,7 @@ def _share(written: Written) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _invert(written: Written) -> dict[str, list[str]]:
     """Keys of the ``state_dict`` by array of the source."""
     keys: dict[str, list[str]] = {}
-    for key, name in written.origins.items():
-        keys.setdefault(name, []).append(key)
+    for key, names in written.origins.items():
+        for name in names:
+            keys.setdefault(name, []).append(key)
     return keys

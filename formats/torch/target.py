@@ -21,6 +21,7 @@ from serde.legalize.target import legalization_table
 from serde.rewrite import custom_ops
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
+from serde.spec.weight_origins import names_in, origins_of
 
 DOMAIN = "torch"
 TYPES = frozenset(
@@ -207,8 +208,10 @@ def set_type(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
     return value
 
 
-def derive(t: TorchBuilder, constant: Value, change: Any, shape: tuple[int, ...]) -> Value:
-    """A constant of the same elements in another order: ``change(array)``, of ``shape``."""
+def derive(
+    t: TorchBuilder, constant: Value, change: Any, shape: tuple[int, ...], begin: int = 0
+) -> Value:
+    """A constant of the elements from ``begin`` on in another order: ``change(array)``."""
     tensor = constant.tensor
     require(tensor is not None, f"{constant.name!r} is no constant")
     assert tensor is not None
@@ -216,5 +219,7 @@ def derive(t: TorchBuilder, constant: Value, change: Any, shape: tuple[int, ...]
     changed = Tensor(tensor.dtype, shape, lambda: change(load()))
     value = Value(t.names.fresh(constant.name), tensor.dtype, shape, changed)
     value.name_is_original = constant.name_is_original
+    names = names_in(origins_of(constant), begin, begin + changed.size)
+    value.origins = ((names, changed.size),) if names else ()
     t.origins[value] = constant
     return value

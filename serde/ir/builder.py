@@ -132,7 +132,9 @@ class Builder:
             self.names.used.add(constant.name)
             return constant
         name = self.names.fresh(constant.name or "const")
-        return Value(name, constant.dtype, constant.shape, constant.tensor)
+        adopted = Value(name, constant.dtype, constant.shape, constant.tensor)
+        adopted.origins = constant.origins
+        return adopted
 
     @contextmanager
     def at(self, *sources: Source) -> Iterator[None]:

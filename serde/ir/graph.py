@@ -27,6 +27,7 @@ from serde.ir.printer import (
 IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are those of this opset
 Dim = int | str | None  # a size, a named size, or unknown
 Shape = tuple[Dim, ...]
+Origins = tuple[tuple[tuple[str, ...], int], ...]
 DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -118,7 +119,8 @@ class Value:
 
     ``shape`` None is an unknown rank. ``tensor`` is set for constants. ``shape_data`` holds what
     is known of the contents of a small integer tensor (a computed shape), sizes by name included.
-    ``name_is_original`` marks a weight whose name is the source's own, and stays.
+    ``name_is_original`` marks a weight whose name is the source's own, and stays; ``origins`` are
+    the weights that a constant was made of, in runs of its elements: their names, how many.
     ``container`` lists what is around the tensor, outermost first: ``("optional", "sequence")``,
     ``("map:int64",)``, ``("sparse",)``.
     """
@@ -130,6 +132,7 @@ class Value:
     shape_data: tuple[Dim, ...] | None = None
     container: tuple[str, ...] = ()
     name_is_original: bool = False
+    origins: Origins = ()
     __repr__ = describe_value
 
     @property

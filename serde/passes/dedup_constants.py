@@ -32,7 +32,8 @@ def share_constants(graph: Graph) -> Graph:
 
 def _key(value: Value) -> Hashable | None:
     tensor = value.tensor
-    if value.name_is_original or tensor is None or tensor.dtype is DType.STRING:
+    is_weight = value.name_is_original or value.origins
+    if is_weight or tensor is None or tensor.dtype is DType.STRING:
         return None
     if tensor.where is not None:
         return (tensor.dtype, tensor.shape, tensor.where)

@@ -13,13 +13,20 @@ from serde.errors import ConversionError, show_attribute
 from serde.ir import dim_expr
 from serde.ir.builder import Builder, Op, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
-from serde.spec import canonicalize, folding, inference, schema, shape_functions, simplify
+from serde.spec import (
+    canonicalize,
+    folding,
+    inference,
+    schema,
+    shape_functions,
+    simplify,
+    weight_origins,
+)
 from serde.spec.expressions import Expressions
 from serde.spec.memo import memoize, number_attributes
 from serde.spec.static_shapes import SHAPES, are_possible
-from serde.spec.traits import AXES_OPERANDS, RESHAPES
+from serde.spec.traits import AXES_OPERANDS
 
-LAYOUTS = RESHAPES | {"Transpose"}  # all elements of a weight, in another form
 # Operators whose operands' contents or makers decide what they come to.
 BY_CONTENTS = frozenset({*simplify.RULES, *AXES_OPERANDS, *shape_functions.SHAPE_FUNCTION_OPS})
 
@@ -197,8 +204,10 @@ class OnnxBuilder(Expressions):
         known = folding.fold(op, self.current_opset, read, full, types)
         if known is not None:
             results = self._emit_folded(op, read, known)
-            if self.for_training and op in LAYOUTS and read[0] is not None:
-                results[0].name_is_original = read[0].name_is_original  # it is trained as it is
+            if self.for_training and op in weight_origins.FOLLOWED:
+                found = weight_origins.follow(op, read, full.get("axis", 0), known)
+                for value, origins in zip(results, found, strict=True):
+                    value.origins = origins
             return results[0] if outputs == 1 else results
         elements = dim_expr.infer_shape_data(op, read, full) if outputs == 1 else None
         if elements is not None and all(isinstance(e, int) for e in elements) and (

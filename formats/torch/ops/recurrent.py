@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,11 +95,13 @@ def _list_arrays(
         for name, array in (("ih", w), ("hh", r)):
             shape = (count * hidden, array.static_shape[2])
             change = _reorder(gates, hidden, way)
-            yield f"weight_{name}_{suffix}", derive(t, array, change, shape)
+            begin = way * math.prod(shape)
+            yield f"weight_{name}_{suffix}", derive(t, array, change, shape, begin)
         for at, name in enumerate(("ih", "hh") if b is not None else ()):
             assert b is not None
             change = _reorder(gates, hidden, way, at * count * hidden)
-            yield f"bias_{name}_{suffix}", derive(t, b, change, (count * hidden,))
+            begin = (2 * way + at) * count * hidden
+            yield f"bias_{name}_{suffix}", derive(t, b, change, (count * hidden,), begin)
 
 
 def _reorder(

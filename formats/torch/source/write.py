@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from serde.ir.graph import DType, Graph, Node, Value
+from serde.spec.weight_origins import names_in, origins_of
 
 from ..target import ListOf, Module, Slot
 from . import names as naming
@@ -34,7 +37,7 @@ class Written:
     class_name: str
     lines: list[str] = field(default_factory=list)
     state: dict[str, Value] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
 
 
@@ -53,6 +56,7 @@ class _Writer:
         self.arrays: dict[Value, ast.expr] = {}  # constants that are members, as they are read
         self.modules: dict[Node, ast.expr] = {}
         self.shared: dict[Any, ast.expr] = {}
+        self.weights: dict[Hashable, tuple[Value, ast.expr]] = {}  # and where they are first
         layers = [_layer_of(n) for n in graph.nodes if "module" in n.attrs]
         self.short = naming.shorten(layers) if is_short else {n: n for n in layers}
         self.makers = {v: n for n in graph.nodes for v in n.outputs}
@@ -97,18 +101,32 @@ class _Writer:
         self.init.append(ast.Assign([member], call))
         for parameter, array in zip(module.parameters, arrays, strict=True):
             assert array is not None
+            own = ast.Attribute(member, parameter)
+            if twin := self.find_twin(array, own):  # two layers train one array
+                array, first = twin
+                self.init.append(ast.Assign([own], first))
             self.enter(f"{name}.{parameter}", array)
             is_scale = parameter == "weight" and node.op.startswith("nn.BatchNorm")
-            if is_scale and not array.name_is_original:  # nothing that the source trains
+            if is_scale and not origins_of(array):  # nothing that the source trains
                 fixed = _spell_name(f"self.{name}.{parameter}.requires_grad_")
                 self.init.append(ast.Expr(ast.Call(fixed, [ast.Constant(False)], [])))
         self.shared[key] = member
         return member
 
+    def find_twin(self, value: Value, member: ast.expr) -> tuple[Value, ast.expr] | None:
+        """The same weight in a member before this one, and that member."""
+        if not origins_of(value):
+            return None
+        key = origins_of(value), value.dtype, value.shape
+        first = self.weights.setdefault(key, (value, member))
+        is_same = first[1] is not member and np.array_equal(first[0].array(), value.array())
+        return first if is_same else None
+
     def enter(self, key: str, array: Value) -> None:
         """Enter an array under its key in the ``state_dict``."""
         self.written.state[key] = array
-        self.written.origins[key] = self.origins.get(array, array).name
+        names = names_in(origins_of(array), 0, array.tensor.size) if array.tensor else ()
+        self.written.origins[key] = names or (self.origins.get(array, array).name,)
 
     def array(self, value: Value) -> ast.expr:
         """A constant as it is read: a parameter of its own or a buffer."""
@@ -116,11 +134,14 @@ class _Writer:
             assert value.tensor is not None
             name = self.members.claim(naming.to_identifier(value.name, "constant"))
             member = ast.Attribute(ast.Name("self"), name)
+            if twin := self.find_twin(value, member):
+                self.arrays[value] = twin[1]
+                return twin[1]
             size = ast.Call(
                 _spell_name("torch.empty"), [_literal(tuple(value.tensor.shape))],
                 _dtype_option(value),
             )  # fmt: skip
-            if value.name_is_original and value.type.kind == "f":
+            if origins_of(value):
                 call = ast.Call(_spell_name("nn.Parameter"), [size], [])
                 self.init.append(ast.Assign([member], call))
             else:

@@ -1,0 +1,87 @@
+"""Which arrays of the source a constant consists of: weights are rearranged before they are read.
+
+The origins of a constant are runs of its elements in order, each the names of the arrays that they
+are of, and how many elements there are. Where their order is lost, all are one run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from serde.ir.graph import Origins, Tensor, Value
+from serde.spec.traits import ARRANGES, RESHAPES
+
+IN_ORDER = RESHAPES | {"Cast", "Identity"}
+FOLLOWED = (ARRANGES | {"Cast", "Concat"}) - {"Dropout", "Expand", "Tile"}
+
+
+def origins_of(value: Value | None) -> Origins:
+    """The origins of an operand: a weight that the source names has its own name."""
+    if value is None or value.tensor is None or value.type.kind != "f":
+        return ()
+    if value.origins or not value.name_is_original:
+        return value.origins
+    return (((value.name,), value.tensor.size),)
+
+
+def names_in(origins: Origins, begin: int, end: int) -> tuple[str, ...]:
+    """The names of the arrays that elements from ``begin`` to ``end`` are of."""
+    return tuple(dict.fromkeys(name for names, _ in _cut(origins, begin, end) for name in names))
+
+
+def follow(
+    op: str, inputs: Sequence[Value | None], axis: int, results: Sequence[Tensor]
+) -> list[Origins]:
+    """The origins of each result of an operator on constants that rearranges elements."""
+    operands = inputs if op == "Concat" else inputs[:1]
+    values = [v for v in operands if v is not None and v.tensor is not None]
+    most = sum(v.tensor.size for v in values if v.tensor is not None)
+    runs = tuple(run for v in values for run in origins_of(v) or _unnamed(v))
+    names = names_in(runs, 0, most)
+    if op not in FOLLOWED or not names or results[0].dtype.kind != "f":
+        return [()] * len(results)
+    is_outermost = all(math.prod(v.static_shape[: axis % max(v.rank, 1)]) == 1 for v in values)
+    found: list[Origins] = []
+    begin = 0
+    for result in results:
+        end = begin + result.size
+        if op in IN_ORDER or (op in ("Concat", "Split") and is_outermost):
+            found.append(_cut(runs, begin, end))
+        elif op == "Slice" and (start := _find_start(inputs)) is not None:
+            found.append(_cut(runs, start, start + result.size))
+        else:  # elements that are there twice would be trained apart
+            found.append(((names, result.size),) if result.size <= most else ())
+        begin = end
+    return found
+
+
+def _unnamed(value: Value) -> Origins:
+    return (((), value.tensor.size if value.tensor is not None else 0),)
+
+
+def _cut(origins: Origins, begin: int, end: int) -> Origins:
+    return tuple(_overlap(origins, begin, end))
+
+
+def _overlap(origins: Origins, begin: int, end: int) -> Iterator[tuple[tuple[str, ...], int]]:
+    at = 0
+    for names, count in origins:
+        inside = min(at + count, end) - max(at, begin)
+        if inside > 0:
+            yield names, inside
+        at += count
+
+
+def _find_start(inputs: Sequence[Value | None]) -> int | None:
+    """The first element of a slice of neighbours along the outermost axis, if it is one."""
+    x, starts, _, axes, *steps = (*inputs, None, None)[:5]
+    if x is None or starts is None or starts.array().size != 1:
+        return None
+    axis = 0 if axes is None else int(axes.array().reshape(-1)[0]) % x.rank
+    if math.prod(x.static_shape[:axis]) != 1 or any(s and (s.array() != 1).any() for s in steps):
+        return None
+    size = x.static_shape[axis]
+    start = int(starts.array().reshape(-1)[0])
+    start = min(max(start + size if start < 0 else start, 0), size)
+    return start * math.prod(x.static_shape[axis + 1 :])

@@ -1,0 +1,152 @@
+"""Written modules train as MXNet does: one step of SGD, in live MXNet and in live PyTorch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import serde
+from tests import networks
+from tests.mxnet_live import live_mxnet
+from tests.torch.torch_live import VARIABLE, why_not
+
+RATE = 0.01
+NETWORKS = ["squeezenet1.1", "resnet18_v1", "resnet18_v2", "mobilenetv2_0.25", "mobilenet0.25",
+            "vgg11_bn", "lstm", "lstm_ntc_2", "lstm_bidirectional", "lstm_states", "lstm_tied",
+            "gru", "gru_ntc_2", "gru_bidirectional", "rnn_relu", "rnn_tanh_2", "bert_batch_dot",
+            "bert_batch_dot_where", "bert_interleaved", "bert_interleaved_where"]  # fmt: skip
+SIZES = {"mobilenetv2_0.25": 96}  # of the image: with few pixels rounding grows in its BatchNorms
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+
+
+class Step(NamedTuple):
+    """The loss of a step, and gradients and updated arrays by name."""
+
+    loss: np.ndarray
+    gradients: Mapping[str, np.ndarray]
+    updated: Mapping[str, np.ndarray]
+
+
+def leave_out_dropout(block: Any) -> None:
+    """Make every rate of Dropout zero: random numbers of two frameworks differ."""
+    gluon = live_mxnet().gluon
+
+    def change(layer: Any) -> None:
+        if isinstance(layer, gluon.nn.Dropout):
+            layer._rate = 0
+        if hasattr(layer, "_dropout"):
+            layer._dropout = 0
+
+    block.apply(change)
+
+
+def step_mxnet(network: networks.Network, feeds: Mapping[str, np.ndarray]) -> Step:
+    """What MXNet's own step makes of the trainable arrays; the block keeps its own."""
+    mx = live_mxnet()
+    arrays = network.block.collect_params()
+    trained = {n: p for n, p in arrays.items() if p.grad_req != "null"}
+    before = {n: p.data().asnumpy() for n, p in arrays.items()}
+    with mx.autograd.record():
+        outputs = network.block(*(mx.nd.array(x, dtype=x.dtype) for x in feeds.values()))
+        outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+        loss = sum((y * y).mean() for y in outputs)
+    loss.backward()
+    gradients = {n: p.grad().asnumpy() for n, p in trained.items()}
+    for name, parameter in arrays.items():
+        parameter.set_data(mx.nd.array(before[name]))
+    updated = {n: before[n] - RATE * g for n, g in gradients.items()}
+    return Step(loss.asnumpy(), gradients, updated)
+
+
+def step_torch(source: Path, feeds: Mapping[str, np.ndarray]) -> Step:
+    """What PyTorch's step makes of the written module."""
+    inputs, results = source.with_name("in.npz"), source.with_name("out.npz")
+    np.savez(inputs, **feeds)
+    script = Path(__file__).with_name("sgd_step.py").absolute()
+    command = [os.environ.get(VARIABLE) or sys.executable, script, source, inputs, results]
+    done = subprocess.run([*command, str(RATE)], capture_output=True, text=True, cwd=source.parent)
+    assert not done.returncode, done.stderr
+    with np.load(results) as arrays:
+        by_kind: dict[str, dict[str, np.ndarray]] = {"grad": {}, "new": {}, "loss": {}}
+        for key in arrays.files:
+            kind, _, name = key.partition(":")
+            by_kind[kind][name] = arrays[key]
+    return Step(by_kind["loss"][""], by_kind["grad"], by_kind["new"])
+
+
+def perturb(network: networks.Network, feeds: Mapping[str, np.ndarray]) -> Step:
+    """MXNet's step where floats of the input are a millionth off."""
+    shift = np.random.default_rng(2).uniform(-1e-6, 1e-6, (64,))
+    return step_mxnet(network, {
+        n: (x * (1 + np.resize(shift, x.shape))).astype(x.dtype) if n == "data" else x
+        for n, x in feeds.items()
+    })  # fmt: skip
+
+
+def write_arrays(
+    paths: tuple[Path, Path], arrays: Mapping[str, np.ndarray], network: networks.Network
+) -> dict[str, np.ndarray]:
+    """The ``state_dict`` that a network is written with where its weights are ``arrays``."""
+    mx = live_mxnet()
+    params = mx.nd.load(str(paths[1]))
+    params |= {f"arg:{name}": mx.nd.array(array) for name, array in arrays.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        changed, source = Path(folder, "changed.params"), Path(folder, "net.py")
+        mx.nd.save(str(changed), params)
+        serde.convert(paths[0], source, params=changed, inputs=networks.shapes(network))
+        return read_floats(source.with_suffix(".safetensors"))
+
+
+def read_floats(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of float32 in a file of safetensors, shared ones by each of their keys."""
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    shared = header.pop("__metadata__")
+    arrays = {}
+    for key, entry in header.items():
+        begin, end = entry["data_offsets"]
+        if entry["dtype"] == "F32":
+            array = np.frombuffer(data[start + begin : start + end], np.float32)
+            arrays[key] = array.reshape(entry["shape"])
+    return arrays | {key: arrays[first] for key, first in shared.items() if first in arrays}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_step_is_mxnets(name: str, tmp_path: Path) -> None:
+    size = SIZES.get(name) or (networks.smallest(name) if name in networks.VISION else None)
+    network = networks.build(name, size)
+    leave_out_dropout(network.block)
+    feeds = networks.feeds(network, 3)
+    paths = networks.export(network, tmp_path)
+    serde.convert(paths[0], tmp_path / "net.py", inputs=networks.shapes(network))
+    expected, got = step_mxnet(network, feeds), step_torch(tmp_path / "net.py", feeds)
+    near = perturb(network, feeds) if size else expected
+    keys = json.loads((tmp_path / "net.names.json").read_text())
+    np.testing.assert_allclose(got.loss, expected.loss, rtol=1e-4)
+    for array in expected.updated:
+        assert keys.get(array), f"{array} is not told of"
+        assert {*keys[array]} <= {*got.gradients}, f"{array} has no gradient as {keys[array]}"
+    told = {key for array in expected.updated for key in keys[array]}
+    right, own, other = (
+        write_arrays(paths, arrays, network)
+        for arrays in (expected.updated, expected.gradients, near.gradients)
+    )
+    most = max(np.abs(g).max() for g in expected.gradients.values())
+    for key in told:  # the symbol does not tell that Gluon keeps a beta
+        gradient = got.gradients[key]
+        apart = 10 * np.abs(other[key] - own[key]).max()
+        bound = max(1e-4 * np.abs(own[key]).max(), apart, 1e-6 * most)
+        np.testing.assert_allclose(gradient, own[key], rtol=0, atol=bound, err_msg=key)
+        bound = max(1e-4 * np.abs(right[key]).max(), RATE * apart)
+        np.testing.assert_allclose(got.updated[key], right[key], rtol=0, atol=bound, err_msg=key)
