@@ -136,6 +136,12 @@ FRAMEWORKS = {  # target: its title, its own importer, and what the page says of
         "The importer reads what the profile `relax` writes in the first column, and the tests as "
         "they are in the second (apache-tvm 0.27).",
     ),
+    "torch": (
+        "PyTorch 2.13",
+        "the profile `onnx2torch`",
+        "The first column are sources that serde writes, the second the modules that onnx2torch "
+        "makes of the ONNX files that serde writes for it.",
+    ),
 }
 
 

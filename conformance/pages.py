@@ -38,6 +38,11 @@ PAGES = {
         )
         for target in ("mxnet", "relay", "relax")
     },
+    "results/node-tests-torch.md": Page(
+        "onnx_nodes:framework_page",
+        ("onnx-nodes-constant/torch", "onnx-nodes-constant/onnx2torch"),
+        ("torch",),
+    ),
     "results/opsets.md": Page("opsets:page", ("operators/opsets",)),
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),

@@ -112,10 +112,15 @@ class ONNXRuntime(Target):
 
     def comparable(self, expected: Any, got: Any) -> Any:
         """The expected bfloat16 for one two steps away: operators in float32 round one by one."""
-        if getattr(got, "dtype", None) != BFLOAT16 or got.shape != expected.shape:
-            return got
-        a, b = (np.asarray(v, np.float32) for v in (got, expected))
-        return np.where(np.abs(a - b) <= np.maximum(np.abs(b), 2**-6) * 2**-6, expected, got)
+        return round_bfloat16(expected, got)
+
+
+def round_bfloat16(expected: Any, got: Any) -> Any:
+    """``got`` with the expected bfloat16 for one two steps away."""
+    if getattr(got, "dtype", None) != BFLOAT16 or got.shape != expected.shape:
+        return got
+    a, b = (np.asarray(v, np.float32) for v in (got, expected))
+    return np.where(np.abs(a - b) <= np.maximum(np.abs(b), 2**-6) * 2**-6, expected, got)
 
 
 class OpenVINO(Consumer):
@@ -150,6 +155,29 @@ class Onnx2Torch(Consumer):
     def comparable(self, expected: Any, got: Any) -> Any:
         """PyTorch divides as the standard does."""
         return got
+
+
+class Torch(Target):
+    """The sources of PyTorch modules, run in a process of their own."""
+
+    name = "torch"
+
+    @cached_property
+    def worker(self) -> Any:
+        """The process, which ``SERDE_PYTORCH`` names a Python for."""
+        from serde.bridges.torch import TorchWorker
+
+        return TorchWorker()
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/m.py"
+            serde.save(graph, path)
+            return self.worker.run(path, [feeds[v.name] for v in graph.inputs])  # type: ignore[no-any-return]
+
+    def comparable(self, expected: Any, got: Any) -> Any:
+        """The expected bfloat16 for one two steps away: PyTorch's softmax rounds once."""
+        return round_bfloat16(expected, got)
 
 
 def _versions(model: onnx.ModelProto) -> Iterator[int]:

@@ -27,7 +27,8 @@ maxpool_2d_ceil mod_mixed_sign_int64 nonzero_example onehot_with_axis pow_types_
 prelu_broadcast reduce_log_sum_exp_keepdims_example resize_upsample_scales_linear roialign_aligned_true
 scan_sum scatter_elements_with_reduction_max scatternd_add slice_neg_steps softmax_axis_1
 split_variable_parts_2d_opset18 sce_mean_no_weight_ii_4d tile top_k top_k_same_values triu_one_row where_example
-xor_bcast4v3d reduce_max_empty_set_bool""".split()  # fmt: skip
+xor_bcast4v3d add_uint64 bitshift_left_uint16 bitshift_right_uint64 bitwise_not_3d greater_equal_uint64
+min_uint64 top_k_uint64 batchnorm_example_training_mode bernoulli training_dropout_mask reduce_max_empty_set_bool""".split()  # fmt: skip
 CASES = [c for c in all_cases() if c.name.removeprefix("test_") in OPS]
 
 needs_torch = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")

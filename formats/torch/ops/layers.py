@@ -8,10 +8,12 @@ from serde.decompositions import normalization
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
+from serde.spec.schema import ELEMENT_TYPES
 
 from ..target import TorchBuilder, derive, legalizations, writes
 from .elementwise import shorten
 
+FLOAT = next(number for number, dtype in ELEMENT_TYPES.items() if dtype is DType.FLOAT32)
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
 
 
@@ -83,6 +85,14 @@ def write_conv_transpose(
     options |= {"bias": None if b is not None else False, "dtype": name_type(w)}
     parameters = {"weight": w, "bias": b}
     return t.module(f"nn.ConvTranspose{count}d", [x], args, parameters=parameters, **options)
+
+
+@legalizations("BatchNormalization")
+def legalize_batch_norm(g, *arrays: Value, training_mode: int, outputs: int = 1, **form: float):
+    """By the statistics of the batch outside of training too, which are written out."""
+    if not training_mode:
+        return None
+    return normalization.train_batch_norm(g, *arrays, outputs=outputs, **form)
 
 
 @writes("BatchNormalization", only={"training_mode": (0,)})
@@ -214,10 +224,31 @@ def write_global_pool(name: str, t: TorchBuilder, x: Value):
 @legalizations("Dropout")
 def legalize_dropout(g, x, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1):
     """One of inference is a module, which drops when it is trained."""
+    is_on = mode is not None and mode.tensor is not None and bool(mode.array().all())
+    if is_on and (ratio is None or ratio.tensor is not None):
+        return draw_dropped(g, x, 0.5 if ratio is None else float(ratio.array()), outputs)
     is_off = mode is None or (mode.tensor is not None and not mode.array().any())
     if is_off and outputs == 1 and (ratio is None or ratio.tensor is not None):
         return None if mode is None else g.Dropout(x, ratio)
     return normalization.drop_nothing(g, x, ratio, mode, seed=seed, outputs=outputs)
+
+
+def draw_dropped(g, x: Value, rate: float, outputs: int):
+    """Dropout that drops outside of training too, with the mask of what it keeps."""
+    drawn = g.RandomUniformLike(x, dtype=FLOAT)
+    mask = g.GreaterOrEqual(drawn, rate)
+    kept = g.Where(mask, g.Div(x, 1 - rate), 0.0) if rate < 1 else g.Mul(x, 0.0)
+    return (kept, mask)[:outputs] if outputs > 1 else kept
+
+
+@writes("RandomUniformLike", ignore=("seed",))
+def write_random_uniform_like(
+    t: TorchBuilder, x: Value, *, low: float, high: float, dtype: int | None = None
+):
+    """Drawn anew with each call, by PyTorch's generator: a seed makes other numbers there."""
+    y = t.torch.rand_like(x, dtype=None if dtype is None else ELEMENT_TYPES[dtype])
+    y = y if high - low == 1 else t["*"](y, shorten(high - low))
+    return t["+"](y, shorten(low)) if low else y
 
 
 @writes("Dropout", ignore=("seed",))
