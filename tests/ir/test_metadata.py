@@ -1,14 +1,22 @@
-"""Documentation of inputs and outputs follows their names."""
+"""Documentation of inputs and outputs under their new names."""
+
+from __future__ import annotations
+
+import pytest
 
 from serde.ir.metadata import DOC_OF, rename_docs
 
 
-def test_documentation_has_the_new_names():
-    metadata = {f"{DOC_OF}x": "an image", f"{DOC_OF}y": "scores", "author": "x"}
-    renamed = rename_docs(metadata, {"x": "y", "y": "x"})
-    assert renamed == {f"{DOC_OF}y": "an image", f"{DOC_OF}x": "scores", "author": "x"}
-
-
-def test_metadata_of_other_names_stay_the_same_object():
-    metadata = {"author": "x"}
-    assert rename_docs(metadata, {"x": "y"}) is metadata
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({"x": "image"}, {"image": "pixels", "y": "scores"}),
+        ({"x": "y", "y": "x"}, {"y": "pixels", "x": "scores"}),
+        ({"other": "z"}, {"x": "pixels", "y": "scores"}),
+        ({}, {"x": "pixels", "y": "scores"}),
+    ],
+)
+def test_documentation_goes_with_its_value(names, expected):
+    metadata = {f"{DOC_OF}x": "pixels", f"{DOC_OF}y": "scores", "author": "x"}
+    renamed = rename_docs(metadata, names)
+    assert renamed == {"author": "x"} | {f"{DOC_OF}{n}": text for n, text in expected.items()}

@@ -77,6 +77,22 @@ class TestDocumentation:
         assert convert(proto, tmp_path)[1] == ["not kept: documentation of values inside"]
 
 
+def test_what_the_graph_says_is_not_taken_for_that_of_a_subgraph(tmp_path):
+    """Functions are read before the graph, and their subgraphs with them."""
+    proto = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["" : 18, "f" : 1]>
+        g (bool b, float[2] x) => (float[2] y) { y = f.Either(b, x) }
+        <domain: "f", opset_import: ["" : 18]> Either (b, x) => (y) {
+            y = If(b) <then_branch = t () => (float[2] u) { u = Relu(x) },
+                       else_branch = e () => (float[2] v) { v = Neg(x) }> }"""
+    )
+    proto.graph.metadata_props.add(key="pkg.torch", value="graph")
+    proto.graph.input[1].doc_string = "pixels"
+    result, notes = convert(proto, tmp_path)
+    assert notes == [] and result.graph.metadata_props[0].value == "graph"
+    assert result.graph.input[1].doc_string == "pixels"
+
+
 class TestWhatExportersWrite:
     """Who wrote a model, its version, and metadata of the model, its graph and its nodes."""
 
