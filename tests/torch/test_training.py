@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import serde
-from tests import networks
-from tests.mxnet_live import live_mxnet
+from testing import networks
+from testing.mxnet_live import live_mxnet
 from tests.torch.torch_live import VARIABLE, why_not
 
 RATE = 0.01

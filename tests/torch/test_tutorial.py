@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import serde
 from serde.cli.commands import main
-from tests.mxnet_live import live_mxnet
+from testing.mxnet_live import live_mxnet
 from tests.torch.torch_live import VARIABLE, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
