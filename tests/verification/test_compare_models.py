@@ -97,7 +97,7 @@ def test_it_is_printed_and_shown(deep, tmp_path):
     lines = str(found).splitlines()
     assert lines[0] == f"{deep['float']} and {deep['float16']}"
     assert lines[2].startswith("  y float16[2, 16]: max_abs ") and lines[2].endswith(": pass")
-    assert lines[3] == "layers: 3 layers compared: all agree"
+    assert lines[3] == "  layers: 3 layers compared: all agree"
     assert "<iframe" in found._repr_html_() and "MatMul" in found.to_html()
     found.save(tmp_path / "c.html")
     assert serde.compare(deep["float"], deep["float16"], layers=False).layers is None
@@ -119,7 +119,7 @@ def test_formats_are_named(tmp_path):
         (tmp_path / name).write_bytes(model_of(text, 18, 8).SerializeToString())
     names = {"from_format": "onnx", "other_format": "onnx"}
     assert serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json", **names).ok
-    with pytest.raises(SerdeError, match="say which with --from"):
+    with pytest.raises(SerdeError, match="say which with format="):
         serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json")
 
 

@@ -124,7 +124,9 @@ def test_formats_are_those_that_are_named(tmp_path):
 class TestArguments:
     def test_unknown_ones_are_a_type_error(self, tmp_path):
         source = write(tmp_path / "a.onnx", "{ y = Relu(x) }")
-        with pytest.raises(TypeError, match=r"verify\(\) takes no argument 'layer'"):
+        with pytest.raises(
+            TypeError, match=r"verify\(\) has no argument 'layer'; did you mean layers"
+        ):
             serde.verify(source, source, layer=True)
 
     def test_sizes_that_a_caller_gives_are_run(self, tmp_path):

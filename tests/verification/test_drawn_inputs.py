@@ -70,7 +70,7 @@ def test_what_is_never_taken_is_named_with_the_options_that_set_it(tmp_path):
     assert check.statement.startswith(
         "not compared: the source failed to run on the inputs that serde drew: ONNX Runtime cannot"
     )
-    assert "serde chose the sizes x=5,8, which --input x=DIMS sets" in check.statement
+    assert "serde chose the sizes x=5,8, which inputs={'x': ('DIMS',)} sets" in check.statement
 
 
 def test_given_inputs_that_a_source_rejects(tmp_path):
