@@ -223,3 +223,12 @@ def derive(
     value.origins = ((names, changed.size),) if names else ()
     t.origins[value] = constant
     return value
+
+
+def freeze(t: TorchBuilder, value: Value) -> Value:
+    """A constant that the source does not train: its statistics."""
+    if value.tensor is None:
+        return value
+    frozen = Value(value.name, value.dtype, value.shape, value.tensor)
+    t.origins[frozen] = value
+    return frozen

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from serde.ir.graph import Origins, Tensor, Value
 from serde.spec.traits import ARRANGES, RESHAPES
 
-IN_ORDER = RESHAPES | {"Cast", "Identity"}
-FOLLOWED = (ARRANGES | {"Cast", "Concat"}) - {"Dropout", "Expand", "Tile"}
+IN_ORDER = RESHAPES | {"Cast"}
+FOLLOWED = (ARRANGES | {"Cast", "Concat"}) - {"Dropout"}
 
 
 def origins_of(value: Value | None) -> Origins:
@@ -37,7 +37,7 @@ def follow(
     operands = inputs if op == "Concat" else inputs[:1]
     values = [v for v in operands if v is not None and v.tensor is not None]
     most = sum(v.tensor.size for v in values if v.tensor is not None)
-    runs = tuple(run for v in values for run in origins_of(v) or _unnamed(v))
+    runs = tuple(run for v in values for run in origins_of(v) or _make_unnamed(v))
     names = names_in(runs, 0, most)
     if op not in FOLLOWED or not names or results[0].dtype.kind != "f":
         return [()] * len(results)
@@ -50,13 +50,13 @@ def follow(
             found.append(_cut(runs, begin, end))
         elif op == "Slice" and (start := _find_start(inputs)) is not None:
             found.append(_cut(runs, start, start + result.size))
-        else:  # elements that are there twice would be trained apart
-            found.append(((names, result.size),) if result.size <= most else ())
+        else:  # elements that are there twice are trained apart
+            found.append(((names, result.size),))
         begin = end
     return found
 
 
-def _unnamed(value: Value) -> Origins:
+def _make_unnamed(value: Value) -> Origins:
     return (((), value.tensor.size if value.tensor is not None else 0),)
 
 

@@ -10,7 +10,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from ..target import TorchBuilder, derive, legalizations, writes
+from ..target import TorchBuilder, derive, freeze, legalizations, writes
 from .elementwise import shorten
 
 FLOAT = next(number for number, dtype in ELEMENT_TYPES.items() if dtype is DType.FLOAT32)
@@ -103,6 +103,7 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
     has_module = 2 <= x.rank <= 5 and all(v.tensor is not None for v in arrays)
     moves = round(1 - momentum, 9)
     if not has_module or len({v.type for v in (x, *arrays)}) > 1 or not moves:
+        mean, var = (freeze(t, v) for v in (mean, var))
         return t.F.batch_norm(x, mean, var, scale, bias, eps=shorten(epsilon))
     count = scale.static_shape[0]
     batches = Tensor.of(np.zeros((), np.int64))
