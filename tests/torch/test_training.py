@@ -187,7 +187,8 @@ def assert_steps_agree(network: networks.Network, tmp_path: Path) -> None:
     is_real = network.kind in ("vision", "layers")
     near = perturb(network, feeds) if is_real else expected
     keys = json.loads((tmp_path / "net.names.json").read_text())
-    np.testing.assert_allclose(got.loss, expected.loss, rtol=1e-4)
+    apart = 10 * np.abs(near.loss - expected.loss).max()
+    np.testing.assert_allclose(got.loss, expected.loss, rtol=1e-4, atol=apart)
     for array in expected.updated:
         assert keys.get(array), f"{array} is not told of"
         assert {*keys[array]} <= {*got.gradients}, f"{array} has no gradient as {keys[array]}"
