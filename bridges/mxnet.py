@@ -92,13 +92,12 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def attach(mxnet: ModuleType) -> None:
     """Put ``mxnet.serde`` in place."""
-    from serde import api
-    from serde.api import live_objects
+    import serde
 
     announced = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
     vars(announced).update(
-        {"export": live_objects.export, "import_": live_objects.import_,
-         "import": live_objects.import_, "load": api.load, "to_block": to_block,
+        {"export": serde.export, "import_": serde.import_, "import": serde.import_,
+         "load": serde.load, "to_block": to_block,
          "trace": trace}
     )  # fmt: skip
     mxnet.serde = announced  # type: ignore[attr-defined]

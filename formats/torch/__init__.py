@@ -35,6 +35,7 @@ FORMAT = Format(
     title="PyTorch",
     next_step="model = {stem}.load(), in Python",
     runtime="torch",
+    is_read=False,
     suffixes=(".py",),
     matches=_matches,
     reading=lambda options: {} if options.get("inference") else {"training": True},

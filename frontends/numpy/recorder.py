@@ -13,16 +13,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from serde import errors
 from serde.errors import SerdeError
 from serde.ir.graph import Source, Value
 
 from . import hooks
 from .kernels import TraceBuilder
 
-# Whose lines are not the user's: this front end, NumPy, and what is between them.
+# Whose lines are not the user's: this front end, NumPy, and what is around and between them.
 OWN = (
     os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""),
     os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__, "<__array_",
+    errors.__file__,
 )  # fmt: skip
 PYTHON = os.path.join(os.path.dirname(contextlib.__file__), "")
 PACKAGES = "site-packages", "dist-packages"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=DocumentedCommand)
-@click.argument("models", nargs=-1, required=True)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL…")
 @add_option("--data", metavar="NPZ",
             help="The inputs, by their names in the first model; random if left out.")  # fmt: skip
 @add_option("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,

@@ -18,7 +18,7 @@ from serde.cli.options import (
 from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
-from serde.plugins import format_names
+from serde.plugins import read_formats
 from serde.plugins.command_options import ToleranceOptions
 
 
@@ -36,9 +36,9 @@ from serde.plugins.command_options import ToleranceOptions
 @add_option("--data", metavar="NPZ",
             help="The inputs, by their names in SECOND; random if left out.")  # fmt: skip
 @add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
-@add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
+@add_option("--from", "from_format", choices=read_formats, metavar="FORMAT",
             help="The format of FIRST, where its content does not tell.")  # fmt: skip
-@add_option("--other-from", "other_format", choices=format_names, metavar="FORMAT",
+@add_option("--other-from", "other_format", choices=read_formats, metavar="FORMAT",
             help="The format of SECOND, likewise.")  # fmt: skip
 @add_options(ToleranceOptions)
 @add_option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")

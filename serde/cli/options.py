@@ -18,7 +18,14 @@ from serde.io.child_process import FILE_SIZE
 from serde.passes.batch.request import parse_request
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
-from serde.plugins import format_names, get_format, installed_formats, read_classes, write_classes
+from serde.plugins import (
+    format_names,
+    get_format,
+    installed_formats,
+    read_classes,
+    read_formats,
+    write_classes,
+)
 from serde.plugins.options import (
     IMAGES,
     LIMITS,
@@ -270,7 +277,7 @@ def add_read_options() -> Decorator:
 @cache
 def _add_reading(classes: tuple[type, ...]) -> Decorator:
     """The options of these classes, made once for all commands that have them."""
-    source = add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
+    source = add_option("--from", "from_format", choices=read_formats, metavar="FORMAT",
                         help="The source's format, where its content does not tell.")  # fmt: skip
     return _combine([add_options(*classes), source, DEBUG])
 

@@ -10,7 +10,7 @@ from serde.cli.options import DocumentedCommand, add_option, claim_output, give
 from serde.cli.partition_commands import parse_runtimes
 from serde.cli.printing import print_line
 from serde.errors import UsageError
-from serde.plugins import format_names
+from serde.plugins import read_formats
 
 
 @click.command(cls=DocumentedCommand)
@@ -23,7 +23,7 @@ from serde.plugins import format_names
 @add_option("--outputs", metavar="NAMES",
             callback=lambda c, p, v: None if v is None else [n.strip() for n in v.split(",")],
             help="End at these values, separated by commas.")  # fmt: skip
-@add_option("--from", "from_format", choices=format_names, metavar="FORMAT",
+@add_option("--from", "from_format", choices=read_formats, metavar="FORMAT",
             help="The model's format, where its content does not tell.")  # fmt: skip
 @add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
             help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",

@@ -80,6 +80,11 @@ def format_names() -> list[str]:
     return sorted(_entries("serde.formats"))
 
 
+def read_formats() -> list[str]:
+    """Names of the installed formats whose files are read."""
+    return [fmt.name for fmt in installed_formats() if fmt.is_read]
+
+
 def installed_formats() -> list[Format]:
     """The installed formats, by name."""
     return [get_format(name) for name in format_names()]

@@ -40,6 +40,7 @@ class Format:
             ``{stem}`` stand for its path, and each option of writing for its value.
         can_be_remainder: whether a partitioned model can have its remainder in this format.
         runtime: the name of what runs its files, if anything does.
+        is_read: whether files of it are read at all.
         reading: ``(options) -> Mapping[str, Any]``, what sources are read with for files that are
             written with these options, unless the caller says otherwise.
         read_arrays: ``(path) -> Mapping[str, Tensor]``, the arrays of a file that holds nothing
@@ -64,6 +65,7 @@ class Format:
     can_be_remainder: bool = False
     runtime: str = ""
     read_arrays: Callable[[Path], Mapping[str, Tensor] | None] | None = None
+    is_read: bool = True
     reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
 
     @classmethod

@@ -44,7 +44,13 @@ class OptionSignature(Signature):
     The formats, which declare options too, are loaded only then.
     """
 
-    classes: Classes
+    classes: Classes = tuple
+
+    def replace(self, **changes: Any) -> Signature:  # type: ignore[override]
+        """A plain signature of the same parameters, options too, with changes."""
+        parameters = [*self.parameters.values()]
+        plain = Signature(parameters, return_annotation=self.return_annotation)
+        return plain.replace(**changes)
 
     @property
     def takes_options(self) -> bool:

@@ -109,6 +109,7 @@ PAGES = {
 APART = {"how-to/move-from-mx-onnx"}  # it changes MXNet for the whole process
 ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with the code they quote
     "how-to/add-a-format": "cli/test_docs.py",
+    "how-to/add-a-pass": "rewrite/test_patterns.py",
     "how-to/add-a-target": "plugin/test_toy_npu.py",
     "how-to/add-an-operator": "cli/test_docs.py",
     "how-to/convert-between-formats": "cli/test_docs.py",
@@ -116,6 +117,7 @@ ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with
     "how-to/partition-a-model": "cli/test_docs.py",
     "how-to/trace-python-code": "frontends/test_docs.py",
     "how-to/write-a-front-end": "frontends/test_toy.py",
+    "tutorial/fine-tune-in-pytorch": "torch/test_tutorial.py",
     "tutorial/convert-a-model": "cli/test_docs.py",
     "tutorial/put-code-into-a-model": "frontends/test_docs.py",
 }

@@ -267,7 +267,7 @@ NPZ_FAULTS = {
     "has not the size": {"x.npy": npy_bytes(FLOAT) + b"\0"},
     "claims the shape (1, 1, 1,": {"x.npy": npy_bytes(FLOAT, shape=(1,) * 33)},
     "claims the shape (0, 9999": {"x.npy": npy_bytes(FLOAT, shape=(0, 10**19 - 1))},
-    "max_growth= allows more": {"x.npy": npy_bytes(np.zeros(1 << 17, "float64"))},
+    "--max-growth allows more": {"x.npy": npy_bytes(np.zeros(1 << 17, "float64"))},
     "does not say csr": sparse_members(
         "e", "csc", data=DATA, indptr=STARTS, indices=COLUMNS, shape=[3, 2]
     ),

@@ -225,5 +225,5 @@ def test_profiles_look_into_bodies(tmp_path):
 
 
 def test_unknown_profiles_are_listed(tmp_path):
-    with pytest.raises(serde.UsageError, match="there are: generic, onnxruntime, tensorrt"):
+    with pytest.raises(serde.UsageError, match="is not one of .*onnxruntime"):
         serde.convert(model(SLICED, tmp_path / "a.onnx"), tmp_path / "b.onnx", profile="tpu")

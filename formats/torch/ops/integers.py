@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from serde.ir.graph import DType, Value
+from serde.spec.traits import COMPARISONS
 
 from ..target import TYPES, legalizations
 
-RING = "Add BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Equal Mul Sub".split()
-ORDERED = "Greater GreaterOrEqual Less LessOrEqual Max Min".split()
+BITWISE = ("And", "Not", "Or", "Xor")
+RING = ("Add", "Equal", "Mul", "Sub", *(f"Bitwise{name}" for name in BITWISE))
+ORDERED = (*(COMPARISONS - {"Equal"}), "Max", "Min")
 LOWEST = -(1 << 63)
 
 
