@@ -25,7 +25,7 @@ html_show_sphinx = False
 html_show_search_summary = False  # it would fetch pages, which files may not
 myst_heading_anchors = 4
 autodoc_typehints = "none"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False
 
 LINK = re.compile(r"\[([^]]+)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
