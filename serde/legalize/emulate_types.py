@@ -74,6 +74,8 @@ GRIDS = {
 EXACT = frozenset({"Abs", "Clip", "Neg", "Relu", *MOVES}) - {
     "Dropout", "ScatterElements", "ScatterND",
 }  # fmt: skip
+# Operators of integers of which a result may wrap around, computed as integers everywhere.
+WRAPPING = WRAPS - {"Conv", "ConvTranspose", "Gemm", "Pow"}
 # Operators of integers of which no result exceeds its type.
 STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
 TYPED = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")  # they name a type, or leave one
@@ -268,7 +270,7 @@ def require_exact(
     out_ties = {o.tie for o in operator.outputs}
     for tie in ties.keys() & out_ties:
         dtype = ties[tie]
-        is_exact = INTEGERS.get(dtype, 0) >= 16 and op in WRAPS | STAYING
+        is_exact = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
         if op not in EXACT and op not in BODIES and not is_exact:
             raise UnsupportedOp(_explain_unsupported(op, dtype, dtype in emulated.target))
     return ties
@@ -287,7 +289,7 @@ def _explain_unsupported(op: str, dtype: DType, never: bool) -> str:
 def wrap_integers(g: Any, op: str, ties: Mapping[str, DType], result: Any) -> Any:
     """The result of an operator, within the integers it stands for."""
     dtype = next((d for d in ties.values() if INTEGERS.get(d, 0) >= 16), None)
-    return result if dtype is None or op not in WRAPS else round_to_type(g, result, dtype, 1)
+    return result if dtype is None or op not in WRAPPING else round_to_type(g, result, dtype, 1)
 
 
 def mark(emulated: EmulatedTypes, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],

@@ -6,12 +6,15 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType, Graph, Tensor, Value
-from serde.legalize.convert import lower_to
+from serde.legalize.convert import lower_to, lower_to_target
+from serde.legalize.target import Target
+from serde.pipeline import load
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.schema import ELEMENT_CODES
 from serde.version_converter.element_types import BORN
@@ -177,3 +180,13 @@ def test_refused() -> None:
     x = g.Cast(g.input("x", DType.FLOAT32, (2,)), to=ELEMENT_CODES[DType.BFLOAT16])
     with pytest.raises(Unconvertible, match="no bfloat16 elements; opset 13 is the lowest"):
         lower_to(g.build([x]), 12)
+
+
+def test_an_exponent_of_an_emulated_type_leaves_the_result_as_it_is():
+    """The result of Pow has the type of the base."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 15]> g (float[3] x) => (float[3] z) '
+        "<uint32[3] y = {1, 2, 3}> { z = Pow(x, y) }"
+    )
+    graph = lower_to_target(load(model), Target("toy", emulated=frozenset({DType.UINT32})))
+    assert [(n.op, n.outputs[0].dtype) for n in graph.nodes][-1] == ("Pow", DType.FLOAT32)
