@@ -205,7 +205,7 @@ def read_leaky(g, x, *, alpha: float):
 
 
 @pytest.mark.parametrize("way", ["a plug-in", "the caller"])
-@pytest.mark.parametrize("name", plugins.format_names())
+@pytest.mark.parametrize("name", plugins.read_formats())
 def test_rules_of_plugins_and_callers_are_read_by_every_format(monkeypatch, tmp_path, name, way):
     path, (_, op) = write_swish(tmp_path, name), SWISHES[name]
     rule = read_leaky if name == "relay" else read_swish

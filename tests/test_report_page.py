@@ -228,7 +228,7 @@ class TestInChromium:
     def test_tables_in_narrow_windows_break_no_words(self, page, written, tmp_path, width):
         table = as_html([Row("models/a-model-symbol.json", "out/a-model.onnx", "refused",
                              "deconvolution (Deconvolution): target_shape is not supported",
-                             "mxnet", 1.5, 120, 25_000_000)], "out")  # fmt: skip
+                             "mxnet", 1.5, 120, 25_000_000)], "out", {})  # fmt: skip
         (tmp_path / "migration.html").write_text(table)
         try:
             page.resize(width, 900)
@@ -321,7 +321,7 @@ def test_paths_of_a_migration_are_seen_from_its_folder(tmp_path):
     rows = [Row(str(tmp_path / "in" / "a b#1.onnx"), str(tmp_path / "out/a b#1.onnx"), "converted",
                 report=str(tmp_path / "out/x/a b#1.html")),
             Row("s3://bucket/b.onnx", str(tmp_path / "out/b.onnx"), "converted")]  # fmt: skip
-    page = as_html(rows, str(tmp_path / "out"))
+    page = as_html(rows, str(tmp_path / "out"), {})
     assert "<code>../in/a b#1.onnx</code>" in page and 'href="x/a%20b%231.html"' in page
     assert "<code>s3://bucket/b.onnx</code>" in page
 

@@ -128,7 +128,7 @@ def find_models(
 
 
 def _suffixes() -> list[str]:
-    return [*(s for f in installed_formats() for s in f.suffixes), *ARCHIVES]
+    return [*(s for f in installed_formats() if f.is_read for s in f.suffixes), *ARCHIVES]
 
 
 def _is_candidate(name: str) -> bool:
