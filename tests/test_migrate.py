@@ -363,6 +363,8 @@ class TestStopped:
             [sys.executable, "-m", "serde", "migrate", tmp_path / "in", "-o", tmp_path / "out",
              *more], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True,
+            # a command in the background ignores what a terminal sends
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process:  # fmt: skip
             lines = iter(process.stdout.readline, "")
             assert any(line.startswith("[1/9]") for line in lines)

@@ -128,8 +128,8 @@ class TorchBuilder(Builder):
         operands: list[Value] = []
         called = tuple([_take_operands(a, operands) for a in (inputs if call is None else call)])
         arrays = {name: value for name, value in parameters.items() if value is not None}
-        own = {name: v for name, v in options.items() if v is not None}
-        module = Module(tuple(args), MappingProxyType(own), tuple(arrays))
+        set_options = {name: v for name, v in options.items() if v is not None}
+        module = Module(tuple(args), MappingProxyType(set_options), tuple(arrays))
         operands += arrays.values()
         results = self._append(op, tuple(operands), {"args": called, "module": module}, outputs)
         return results[0] if outputs == 1 else results

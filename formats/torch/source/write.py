@@ -30,8 +30,8 @@ LONGEST_NAME = 8  # letters of the usual variable, and of what stands around it
 class Written:
     """What becomes of a model.
 
-    ``state`` maps the keys of the ``state_dict`` to arrays; ``frozen`` are keys of those that are
-    buffers; ``origins`` tells the arrays of the source by key.
+    ``state`` maps the keys of the ``state_dict`` to arrays; ``origins`` tells the arrays of the
+    source by key, ``inputs`` the parameters of ``forward``.
     """
 
     class_name: str
@@ -101,10 +101,10 @@ class _Writer:
         self.init.append(ast.Assign([member], call))
         for parameter, array in zip(module.parameters, arrays, strict=True):
             assert array is not None
-            own = ast.Attribute(member, parameter)
-            if twin := self.find_twin(array, own):  # two layers train one array
+            weight = ast.Attribute(member, parameter)
+            if twin := self.find_twin(array, weight):  # two layers train one array
                 array, first = twin
-                self.init.append(ast.Assign([own], first))
+                self.init.append(ast.Assign([weight], first))
             self.enter(f"{name}.{parameter}", array)
             is_scale = parameter == "weight" and node.op.startswith("nn.BatchNorm")
             if is_scale and not origins_of(array):  # nothing that the source trains
