@@ -33,7 +33,7 @@ def _matches(path: Path) -> bool:
 FORMAT = Format(
     name="torch",
     title="PyTorch",
-    next_step="model = {stem}.load(), in Python",
+    next_step="load() of {name!r} makes the model",
     runtime="torch",
     is_read=False,
     suffixes=(".py",),
