@@ -15,6 +15,7 @@ from weakref import finalize
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError
+from serde.io.child_process import FORGET_FOLDER
 from serde.ir.graph import DType, Graph
 from serde.plugins import Bridge
 
@@ -25,8 +26,6 @@ INSTALL = (
     f"the environment variable {PYTHON}"
 )
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16, as in the worker
-# The folder of the command is no place of modules.
-FOUND_ANYWHERE = "import sys; sys.path[:] = filter(None, sys.path)\n"
 PATIENCE = 10  # seconds a process has to end
 
 
@@ -68,7 +67,7 @@ class TorchWorker:
         script = Path(__file__).with_name("torch_worker.py").read_text(encoding="utf-8")
         self._folder = tempfile.TemporaryDirectory(prefix="serde-torch-")
         self._process = subprocess.Popen(
-            [python, "-c", FOUND_ANYWHERE + script], text=True, encoding="utf-8",
+            [python, "-c", FORGET_FOLDER + script], text=True, encoding="utf-8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._end = finalize(self, _end, self._process, self._folder)
@@ -81,7 +80,7 @@ class TorchWorker:
             SerdeError: where it fails.
         """
         inputs, outputs = (os.path.join(self._folder.name, n) for n in ("in.npz", "out.npz"))
-        np.savez(inputs, **dict(_hold(at, a) for at, a in enumerate(operands)))  # type: ignore[arg-type]
+        np.savez(inputs, **dict(_encode_array(at, a) for at, a in enumerate(operands)))  # type: ignore[arg-type]
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps([path, inputs, outputs]) + "\n")
@@ -90,7 +89,7 @@ class TorchWorker:
             pass  # what it said before it ended tells why
         self._read_answer()
         with np.load(outputs, allow_pickle=False) as arrays:
-            return [_release(key, arrays[key]) for key in arrays.files]
+            return [_decode_array(key, arrays[key]) for key in arrays.files]
 
     def _read_answer(self) -> None:
         assert self._process.stdout is not None and self._process.stderr is not None
@@ -118,7 +117,7 @@ def _end(process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str
     folder.cleanup()
 
 
-def _hold(at: int, array: Array) -> tuple[str, Array]:
+def _encode_array(at: int, array: Array) -> tuple[str, Array]:
     """The key and the array of a file that stand for an input."""
     array = np.asarray(array)
     if array.dtype.name == DType.BFLOAT16.value:
@@ -126,7 +125,7 @@ def _hold(at: int, array: Array) -> tuple[str, Array]:
     return str(at), array
 
 
-def _release(key: str, array: Array) -> Array:
+def _decode_array(key: str, array: Array) -> Array:
     return array.view(DType.BFLOAT16.numpy) if key.startswith(HALF) else array
 
 

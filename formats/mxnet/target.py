@@ -43,12 +43,6 @@ OF_TWO = {
 BLOCKED = frozenset({"broadcast_add", "broadcast_div", "broadcast_mul", "broadcast_sub"})
 
 
-def defaults(op: str) -> Mapping[str, Any]:
-    """The standard's defaults of an operator's attributes."""
-    operator = schema.find(op)
-    return {} if operator is None else operator.defaults
-
-
 def illegal_reason(value: Value) -> str | None:
     """Why MXNet cannot hold a value, None if it can. Booleans are numbers inside."""
     if value.container:
@@ -97,7 +91,7 @@ def _illegal_output_reason(node: Node) -> str | None:
     return next((r for v in node.outputs if v.name and (r := illegal_reason(v))), None)
 
 
-writes = Writes("ir → mxnet", defaults=defaults)
+writes = Writes("ir → mxnet", defaults=schema.defaults_of)
 # Operators MXNet lacks, or has in part, as operators of the IR that it has. A rule that returns
 # None leaves the operator as it is.
 legalizations = legalization_table("ir → mxnet")

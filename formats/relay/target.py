@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from serde.errors import ConversionError, require
+from serde.errors import require
 from serde.ir.builder import Builder
+from serde.ir.builder import set_type as set_type
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Node, Shape, Value
+from serde.ir.graph import DType, Shape, Value
 from serde.legalize.target import legalization_table
-from serde.rewrite import custom_ops
-from serde.rewrite.rules import RuleTable
-from serde.spec import schema
-
-
-def _defaults(op: str) -> Mapping[str, Any]:
-    operator = schema.find(op)
-    return {} if operator is None else operator.defaults
-
+from serde.rewrite.writer_table import WriterTable
 
 DOMAIN = "relay"  # of nodes that legalizations leave for a rule of their own
-
-
-class _Writes(RuleTable):
-    def apply(
-        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
-    ) -> tuple[Value | None, ...]:
-        if node.domain not in ("", DOMAIN):
-            raise self.diagnostic(node) or custom_ops.refuse(node, "Relay")
-        return super().apply(node, builder, inputs)
-
-    def refusal(self, node: Node) -> ConversionError | None:
-        if node.domain not in ("", DOMAIN):
-            return self.diagnostic(node) or custom_ops.refuse(node, "Relay")
-        return super().refusal(node)
 
 
 SEQUENCES = (
@@ -48,8 +26,8 @@ DYNAMIC_SEQUENCE = (
     "are constant, and they are not, or it is an input or output. Give static shapes "
     "(--input)"
 )
-writes = _Writes(
-    "ir → relay", defaults=_defaults, reasons=dict.fromkeys(SEQUENCES, DYNAMIC_SEQUENCE)
+writes = WriterTable(
+    "ir → relay", "Relay", ("", DOMAIN), dict.fromkeys(SEQUENCES, DYNAMIC_SEQUENCE)
 )
 # Operators Relay has not, or not in such a form, as operators of the IR that it has. A rule that
 # returns None leaves the operator as it is.
@@ -110,12 +88,6 @@ def illegal_reason(value: Value) -> str | None:
         shown = held.get(value.dtype) or f"elements of {value.dtype.value}"  # type: ignore[union-attr]
         return f"{value.name!r} holds {shown}, which Relay does not compute with"
     return f"{value.name!r} is of unknown rank: give its shape" if value.shape is None else None
-
-
-def set_type(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
-    """``value``, made inside a rule, with its type told to what reads it."""
-    value.dtype, value.shape = dtype, shape
-    return value
 
 
 def emit_scalar(r: CallBuilder, number: Any, dtype: DType | None) -> Value:

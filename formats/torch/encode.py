@@ -51,6 +51,8 @@ def encode(
 ) -> list[str]:  # fmt: skip
     """Write ``path``, a module's source, and its weights and the names of arrays beside it.
 
+    ``inference`` changes how a model is read (``Format.reading``), and nothing here.
+
     Raises:
         UsageError: where ``class_name`` is no identifier.
     """

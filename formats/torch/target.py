@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from serde.errors import ConversionError, require
+from serde.errors import require
 from serde.ir.builder import Builder, Op
+from serde.ir.builder import set_type as set_type
 from serde.ir.dim_expr import SIGNS, shape_data_of
-from serde.ir.graph import Dim, DType, Node, Shape, Tensor, Value
+from serde.ir.graph import Dim, DType, Node, Tensor, Value
 from serde.legalize.target import legalization_table
-from serde.rewrite import custom_ops
-from serde.rewrite.rules import RuleTable
-from serde.spec import schema
+from serde.rewrite.writer_table import WriterTable
 from serde.spec.weight_origins import names_in, origins_of
 
 DOMAIN = "torch"
@@ -55,26 +54,7 @@ class Module(NamedTuple):
     parameters: tuple[str, ...]
 
 
-class _Writes(RuleTable):
-    def apply(
-        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
-    ) -> tuple[Value | None, ...]:
-        if node.domain:
-            raise self.diagnostic(node) or custom_ops.refuse(node, "PyTorch")
-        return super().apply(node, builder, inputs)
-
-    def refusal(self, node: Node) -> ConversionError | None:
-        if node.domain:
-            return self.diagnostic(node) or custom_ops.refuse(node, "PyTorch")
-        return super().refusal(node)
-
-
-def _defaults(op: str) -> Mapping[str, Any]:
-    operator = schema.find(op)
-    return {} if operator is None else operator.defaults
-
-
-writes = _Writes("ir → torch", defaults=_defaults)
+writes = WriterTable("ir → torch", "PyTorch")
 # Operators PyTorch has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → torch")
 
@@ -200,12 +180,6 @@ def _take_operands(argument: Any, operands: list[Value]) -> Any:
     if isinstance(argument, list):
         return ListOf(tuple([_take_operands(a, operands) for a in argument]))
     return argument
-
-
-def set_type(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
-    """``value``, made inside a rule, with its type told to what reads it."""
-    value.dtype, value.shape = dtype, shape
-    return value
 
 
 def derive(

@@ -11,6 +11,8 @@ from contextlib import suppress
 
 SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 FILE_SIZE = 1 << 16  # MiB that each file of a process with limits may have
+# Begins Python code that runs as a command: the working directory is not to be imported from.
+FORGET_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 PATIENCE = 2  # seconds that a stopped process has to clean up
 
 

@@ -254,6 +254,12 @@ def normalize_attribute(value: Any) -> Attr:
     return value  # type: ignore[no-any-return]
 
 
+def set_type(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
+    """``value``, made inside a rule, with its type told to what reads it."""
+    value.dtype, value.shape = dtype, shape
+    return value
+
+
 def ensure_distinct_outputs(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
     """Outputs of the graph being built, each a value of its own that a node of it computes."""
     free = {v for node in builder.nodes for v in node.outputs}

@@ -63,7 +63,7 @@ class Patterns:
         any more goes.
         """
         for ops in (self._rules, self._required):
-            if ops and not any(node.op in ops for node in graph.all_nodes()):
+            if ops and graph.operators().isdisjoint(ops):
                 return graph
         return _walk(graph, self._rules, Neighbours(graph, self._domain))
 

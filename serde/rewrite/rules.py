@@ -227,7 +227,7 @@ class RuleTable:
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
     ) -> tuple[Value | None, ...]:
         """Run the rule of one node, or the fallback."""
-        if self._diagnostics and (error := self.diagnostic(node)) is not None:
+        if (error := self.diagnostic(node)) is not None:
             raise error
         rule = self._rules.get(node.op) if node.domain == "" or self._fallback is None else None
         if rule is None:

@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from ..target import TorchBuilder, legalizations, writes
+from ..target import TorchBuilder, derive, legalizations, writes
 
 CALLS = {
     "Abs": "torch.abs", "Acos": "torch.acos", "Acosh": "torch.acosh", "Asin": "torch.asin",
@@ -81,18 +81,6 @@ def write_pow(t: TorchBuilder, x: Value, y: Value):
     return t.torch.pow(x, as_number(y, x))
 
 
-@legalizations("Pow")
-def legalize_pow(g, x, y):
-    """PyTorch promotes both to one type, and has no integers to negative powers."""
-    is_whole = y.type.kind in "iu" and y.tensor is not None and bool((y.array() >= 0).all())
-    if x.type.kind != "f" and not is_whole:
-        powers = g.Pow(g.cast(x, DType.FLOAT64), g.cast(y, DType.FLOAT64))
-        return g.cast_like(powers, x)
-    if y.type.kind == "f" and y.type.numpy.itemsize > x.type.numpy.itemsize:
-        return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
-    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
-
-
 @writes("BitShift")
 def write_shift(t: TorchBuilder, x: Value, y: Value, *, direction: str):
     return t["<<" if direction == "LEFT" else ">>"](x, y)
@@ -155,14 +143,9 @@ def shorten(number: float) -> Any:
     return read_number(Value("", DType.FLOAT32, (), Tensor.of(np.asarray(number, np.float32))))
 
 
-@writes("Elu")
-def write_elu(t: TorchBuilder, x: Value, *, alpha: float):
-    return t.F.elu(x, alpha=None if alpha == 1 else shorten(alpha))
-
-
-@writes("Celu")
-def write_celu(t: TorchBuilder, x: Value, *, alpha: float):
-    return t.F.celu(x, alpha=None if alpha == 1 else shorten(alpha))
+@writes.for_each({"Elu": "F.elu", "Celu": "F.celu"})
+def write_elu(name: str, t: TorchBuilder, x: Value, *, alpha: float):
+    return t[name](x, alpha=None if alpha == 1 else shorten(alpha))
 
 
 @writes("ThresholdedRelu")
@@ -204,16 +187,14 @@ def legalize_prelu(g, x, slope):
 
 def is_by_channel(slope: Value, x: Value) -> bool:
     """Whether there is a slope for each index of axis 1."""
-    own = (*[1] * (x.rank - slope.rank), *slope.ranked_shape)
-    return x.rank > 1 and x.ranked_shape[1] == own[1] and all(
-        d == 1 for axis, d in enumerate(own) if axis != 1
+    shape = (*[1] * (x.rank - slope.rank), *slope.ranked_shape)
+    return x.rank > 1 and x.ranked_shape[1] == shape[1] and all(
+        d == 1 for axis, d in enumerate(shape) if axis != 1
     )  # fmt: skip
 
 
 @writes("PRelu")
 def write_prelu(t: TorchBuilder, x: Value, slope: Value):
-    from ..target import derive
-
     count = slope.array().size
     weight = derive(t, slope, lambda a: a.reshape(-1), (count,))
     return t.module("nn.PReLU", [x], [count] if count > 1 else (), parameters={"weight": weight})

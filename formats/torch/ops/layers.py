@@ -22,17 +22,17 @@ def plain(values: Ints) -> int | Ints:
     return values[0] if len(set(values)) == 1 else tuple(values)
 
 
-def pad_input(t: TorchBuilder, x: Value, pads: Ints, fill: float | None = None):
+def pad_input(t: TorchBuilder, x: Value, pads: Ints):
     """``x`` with uneven pads written before the layer, and the even ones that are left."""
     count = len(pads) // 2
     begin, end = tuple(pads[:count]), tuple(pads[count:])
     if begin == end and min(pads) >= 0:
         return x, begin
     flat = tuple(p for at in reversed(range(count)) for p in (begin[at], end[at]))
-    return t.F.pad(x, flat, value=fill), (0,) * count
+    return t.F.pad(x, flat), (0,) * count
 
 
-def window_options(t: TorchBuilder, strides: Ints, pads: Ints, dilations: Ints, group: int):
+def window_options(strides: Ints, pads: Ints, dilations: Ints, group: int):
     """The options of a convolution that are not the defaults."""
     return {
         "stride": plain(strides) if set(strides) != {1} else None,
@@ -50,7 +50,7 @@ def write_conv(
     count = len(kernel_shape)
     require(count < 4, f"a convolution over {count} axes")
     x, even = pad_input(t, x, pads)
-    options = window_options(t, strides, even, dilations, group)
+    options = window_options(strides, even, dilations, group)
     if w.tensor is None or (b is not None and b.tensor is None):
         return t[f"F.conv{count}d"](x, w, b, **options)
     filters, channels = w.static_shape[:2]
@@ -76,7 +76,7 @@ def write_conv_transpose(
     even, extra = tuple(pads[:count]), tuple(output_padding)
     too_far = any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True))
     require(not too_far, f"output_padding={extra}, as large as the strides")
-    options = window_options(t, strides, even, dilations, group)
+    options = window_options(strides, even, dilations, group)
     options["output_padding"] = plain(extra) if any(extra) else None
     if w.tensor is None or (b is not None and b.tensor is None):
         return t[f"F.conv_transpose{count}d"](x, w, b, **options)

@@ -1,9 +1,9 @@
-"""Windows, padding and resizing in forms that PyTorch computes alike."""
+"""Powers, padding and resizing in forms that PyTorch computes alike."""
 
 from __future__ import annotations
 
-from serde.legalize.forms.pytorch import legalize_windows
+from serde.legalize.forms.pytorch import add_pytorch_rules
 
 from ..target import legalizations
 
-legalize_windows(legalizations)
+add_pytorch_rules(legalizations)

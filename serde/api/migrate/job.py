@@ -20,14 +20,10 @@ from serde.api.migrate.sources import (
     store_files,
 )
 from serde.errors import SerdeError
-from serde.io.child_process import describe_crash, run_child
+from serde.io.child_process import FORGET_FOLDER, describe_crash, run_child
 from serde.io.command_files import stamp_file
 
-# The folder the process runs in is not to be imported from.
-START = (
-    "import sys; sys.path[:] = filter(None, sys.path); "
-    "from serde.api.migrate.child import main; main()"
-)
+START = FORGET_FOLDER + "from serde.api.migrate.child import main; main()"
 GOOD = ("verified", "converted")
 FINAL = frozenset({*GOOD, "differs", "refused", "unreadable"})  # would come out the same again
 STATUSES = FINAL | {"failed", "timed out", "out of memory", "crashed"}

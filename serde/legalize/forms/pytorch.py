@@ -1,4 +1,4 @@
-"""Layers that move windows, padding and resizing: what PyTorch has otherwise than ONNX."""
+"""Layers that move windows, padding, resizing and powers: what PyTorch has otherwise than ONNX."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ EXACT = 1 << 53  # integers below are float64
 LONGEST = 1 << 12  # sizes that places are computed for
 
 
-def legalize_windows(legalize: RuleTable) -> None:
+def add_pytorch_rules(legalize: RuleTable) -> None:
     """Add the rules of this module."""
     legalize("Pad")(pad)
+    legalize("Pow")(power)
     legalize("Resize")(resize)
 
 
@@ -74,6 +75,17 @@ def pad(g, x, pads, fill=None, axes=None, *, mode: str):
     if mode != "constant" and repeats_inner_axes(x, every, mode):
         return None if axes is None else g.Pad(x, every, mode=mode)
     return decompose_pad(g, x, every, fill, mode)
+
+
+def power(g, x, y):
+    """``Pow``: PyTorch promotes both to one type, and has no integers to negative powers."""
+    is_whole = y.type.kind in "iu" and y.tensor is not None and bool((y.array() >= 0).all())
+    if x.type.kind != "f" and not is_whole:
+        powers = g.Pow(g.cast(x, DType.FLOAT64), g.cast(y, DType.FLOAT64))
+        return g.cast_like(powers, x)
+    if y.type.kind == "f" and y.type.numpy.itemsize > x.type.numpy.itemsize:
+        return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
+    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
 
 
 def repeats_inner_axes(x: Value, pads: Value, mode: str) -> bool:

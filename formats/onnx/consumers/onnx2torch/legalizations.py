@@ -9,7 +9,7 @@ from serde.errors import ConversionError
 from serde.ir.graph import BYTES, DType, Tensor, Value
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, by
-from serde.legalize.forms.pytorch import legalize_windows
+from serde.legalize.forms.pytorch import add_pytorch_rules
 from serde.legalize.target import legalization_table
 from serde.passes.quantized_values import Quantization, dequantize_constant
 from serde.spec.expressions import END
@@ -35,7 +35,7 @@ legalize("GlobalMaxPool")(reduction.global_max)  # it has the maximum over axes
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ScatterND")(decompose_scatter_nd)
-legalize_windows(legalize)
+add_pytorch_rules(legalize)
 
 UNFLIPPED = frozenset({DType.UINT16, DType.UINT32, DType.UINT64})
 HALF_STEP, LEAST, BEYOND = 2.0**-25, 2.0**-151, 2.0**129  # of float32, as float64 has them
@@ -52,18 +52,6 @@ def legalize_non_max_suppression(
     least = g.const([-np.inf], DType.FLOAT32) if least is None else least
     form = {"center_point_box": center_point_box}
     return g.as_is("NonMaxSuppression", (boxes, scores, most, overlap, least), form)
-
-
-@legalize("Pow")
-def legalize_pow(g, x, y):
-    """PyTorch promotes both to one type, and has no integers to negative powers."""
-    is_whole = y.type.kind in "iu" and y.tensor is not None and bool((y.array() >= 0).all())
-    if x.type.kind != "f" and not is_whole:
-        y = g.Pow(g.cast(x, DType.FLOAT64), g.cast(y, DType.FLOAT64))
-        return g.cast_like(y, x)
-    if y.type.kind == "f" and y.type.numpy.itemsize > x.type.numpy.itemsize:
-        return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
-    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
 
 
 @legalize("IsInf")
