@@ -83,9 +83,13 @@ def _concatenate(place: Place, parts: Sequence[Array], size: int, total: int) ->
 
 
 def find_baked_batch(graph: Graph, batch: Any) -> BakedBatch | None:
-    """The batch of a graph that was made another by ``rebatch``; None where it has a name."""
-    graph = fix_batch(graph, batch)
-    if not isinstance(find_batch_axes(graph, read_request(batch)).size, int):
+    """The batch of a graph that was made another by ``rebatch``.
+
+    None where it has a name, or is the one that was asked for: the result is the same model.
+    """
+    graph, request = fix_batch(graph, batch), read_request(batch)
+    size = find_batch_axes(graph, request).size
+    if not isinstance(size, int) or size == request.size:
         return None
     analysis = find_places(graph, batch)
     places = {v.name: place for v, place in analysis.state.places.items()}

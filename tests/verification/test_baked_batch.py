@@ -61,6 +61,14 @@ def test_a_result_is_compared_with_the_source(batch, tmp_path):
     assert report.verification.done and report.ok
 
 
+def test_the_batch_that_it_has_changes_nothing(tmp_path):
+    """A model that mixes the samples of its batch is compared as it is."""
+    body = "(float[3] x) => (float[2] y, float[1] z) { y, z = Split<axis=0>(x, sizes) }"
+    onnx.save(model_with(body, sizes=np.array([2, 1])), tmp_path / "a.onnx")
+    report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", rebatch=3, verify=True)
+    assert report.verification.done and report.ok
+
+
 def test_a_wrong_result_is_found(tmp_path, monkeypatch):
     """The verification does not rely on what the pass believes of the numbers."""
     body = "(float[1,4] x) => (float[1,4] y) { y = Softmax<axis=1>(x) }"
