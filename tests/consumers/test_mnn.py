@@ -93,6 +93,9 @@ def test_slices_that_count_back(tmp_path):
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
          "MNN has no Cast with other element types: float16. Leave out fp16=, or give fp32= for a model "
          "of it"),
+        ("(int32[2] x) => (int32[2] y)",
+         "c = Constant<value = int32[1] {123456789}>() y = Mul(x, c)",
+         "multiplies integers to more than 32 bits, which MNN does in float32. Use smaller numbers"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)",
          "MNN has no Neg with tensors without elements. Leave them out of the model"),
         ("(float[1,1,2,2] x) => (float[1,1,1,1] y)",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from serde.decompositions import elementwise, indexing, normalization, recurrent, reduction
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -99,6 +103,29 @@ def legalize_division(g, a, b):
         return quotient
     rest = g.Sub(a, g.Mul(quotient, b))  # coordinates: 49 times 1/49 is not 1
     return g.Add(quotient, g.Mul(rest, inverse))
+
+
+@legalize("Mul")
+def legalize_product(g, a, b):
+    """MNN multiplies integers in float32: it rounds beyond 24 bits, and does not wrap around."""
+    if a.type.kind == "f":
+        return
+    sizes = [bound_size(g, a), bound_size(g, b)]
+    known = [size for size in sizes if size is not None]
+    is_small = len(known) == len(sizes) and math.prod(known) <= 1 << 31
+    require(
+        is_small or max(known, default=0) <= 1 << 24,
+        "multiplies integers to more than 32 bits, which MNN does in float32. Use smaller numbers",
+    )
+
+
+def bound_size(g, value: Value) -> int | None:
+    """The largest size of integers that are constants, or come from a table; None of others."""
+    node = None if value.tensor is not None else g.producer(value)
+    table = node.inputs[0] if node is not None and node.op == "Gather" else value
+    if table.tensor is None:
+        return None
+    return int(np.abs(table.array().astype(np.int64)).max(initial=0))
 
 
 @legalize("Mod")
