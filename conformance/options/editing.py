@@ -205,6 +205,13 @@ def rename(model: Model, folder: Path) -> str | None:
     return differ(run_optimized(target, feeds), run(model.proto, model.feeds))
 
 
+def convert_with(option: str, model: Model, folder: Path) -> str | None:
+    """An option that leaves the numbers as they are."""
+    path, target = write(model, folder), folder / "converted.onnx"
+    convert(path, target, model.feeds, **{option: True})
+    return differ(run_optimized(target, model.feeds), run(model.proto, model.feeds))
+
+
 PROPERTIES: dict[str, Callable[[Model, Path], str | None]] = {
     "--outputs": cut_outputs,
     "--cut-inputs": cut_inputs,
@@ -214,4 +221,6 @@ PROPERTIES: dict[str, Callable[[Model, Path], str | None]] = {
     "--static, sums of names": partial(fix_sizes, True),
     "--set-input": fix_input,
     "--rename": rename,
+    "--fold-batchnorm": partial(convert_with, "fold_batchnorm"),
+    "--training": partial(convert_with, "training"),
 }

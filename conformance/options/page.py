@@ -21,8 +21,8 @@ and `Loop`), the small models of the onnx package and networks of MXNet: {count}
   computes each alone.
 * **precision**: outputs are near those of float32, with ONNX Runtime and with each operation
   rounded (onnx's evaluator), and `--verify` agrees.
-* **editing**: cuts, joins, fixed inputs and sizes, new names, beside the values that the source
-  computes inside.
+* **editing**: cuts, joins, fixed inputs and sizes, new names, folded batch norms and the training
+  form, beside the values that the source computes inside.
 * **quantized**: what ONNX Runtime's quantizer writes, as it is and with `--dequantize`.
 * **opsets**: written at an opset, read and written again; names of inputs and outputs stay.
 * **parts**: partitions for the backends that come with serde, run part by part.

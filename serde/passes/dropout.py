@@ -5,7 +5,8 @@ One without a mask goes while the graph is built (``simplify.py``).
 
 from __future__ import annotations
 
-from serde.ir.graph import Node, Value
+from serde.ir.graph import Graph, Node, Value
+from serde.passes.dce import drop_dead
 from serde.rewrite.patterns import Neighbours, Patterns
 
 patterns = Patterns()
@@ -19,4 +20,6 @@ def drop(near: Neighbours, node: Node) -> Value | None:
     return node.inputs[0] if is_off else None
 
 
-drop_dropout = patterns.apply
+def drop_dropout(graph: Graph) -> Graph:
+    """Return ``graph`` without them; older masks are cast, also where nothing reads the result."""
+    return patterns.apply(drop_dead(graph)) if "Dropout" in graph.operators() else graph

@@ -178,9 +178,10 @@ def _is_by_channel(constant: Value, x: Value) -> bool:
         return False
     if constant.dtype not in FLOATS or constant.rank > len(x.shape):
         return False
+    if len(x.shape) < 2:
+        return False
     shape = (1,) * (len(x.shape) - constant.rank) + constant.static_shape
-    channels = x.shape[1] if len(shape) > 1 else 1
-    return shape[:1] + shape[2:] == (1,) * (len(shape) - 1) and shape[1] in (1, channels)
+    return shape[:1] + shape[2:] == (1,) * (len(shape) - 1) and shape[1] in (1, x.shape[1])
 
 
 def _load(value: Value | None) -> Array:

@@ -155,3 +155,18 @@ def test_halves_are_rounded_once(name, tmp_path):
         for m in (model, new_model)
     )
     assert after < 2 * before < 4e-3
+
+
+@pytest.mark.parametrize("shape", ["", "4"])
+def test_operands_without_channels_stay(shape, tmp_path):
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[{shape}] x) => (float[{shape}] y) {{
+        two = Constant<value = float {{2}}>()
+        a = Add(x, two)
+        b = Abs(a)
+        y = Mul(b, two)
+    }}"""
+    onnx.save(parser.parse_model(text), tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
+    feeds = {"x": np.full([int(size) for size in shape.split(",") if size], -3, np.float32)}
+    assert np.all(run_model(onnx.load(tmp_path / "b.onnx"), feeds)[0] == 2)
