@@ -3,7 +3,8 @@
 Each is a linear map by channel: ``x * factor + summand``. One behind a layer with constant weights,
 or behind another BatchNormalization, changes the constants of that; a factor before a Conv, whose
 padding is zero, changes its weights. Weights are computed when they are written, in float64, and
-rounded to their type once, as the operators that go away rounded results.
+rounded to their type once, as the operators that go away rounded results. Layers and what is behind
+them may be of two functions of the source: the merged layer is of what both are inside of.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Linear(NamedTuple):
 def fold_into_layer(near: Neighbours, node: Node) -> Node | None:
     """A map behind a layer, or behind a BatchNormalization."""
     for linear in _list_maps(node):
-        layer = near.sole_maker(node, linear.x, *LAYERS, "BatchNormalization")
+        layer = near.sole_maker(node, linear.x, *LAYERS, "BatchNormalization", crosses_calls=True)
         if layer is None:
             continue
         fold = _fold_into_norm if layer.op == "BatchNormalization" else _fold_into_weights
@@ -54,7 +55,8 @@ def fold_into_layer(near: Neighbours, node: Node) -> Node | None:
 @patterns("Conv")
 def fold_factor_before(near: Neighbours, node: Node) -> Node | None:
     """A factor before a Conv."""
-    product, w = near.sole_maker(node, node.inputs[0], "Mul"), node.inputs[1]
+    product = near.sole_maker(node, node.inputs[0], "Mul", crosses_calls=True)
+    w = node.inputs[1]
     for x, factor in () if product is None else orders(product):
         if product is None or x is None or factor is None or x.tensor is not None:
             continue

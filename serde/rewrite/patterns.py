@@ -155,12 +155,14 @@ class Neighbours:
         is_found = node is not None and node.op in ops and node.domain == self.domain
         return node if is_found else None
 
-    def sole_maker(self, reader: Node, value: Value | None, *ops: str) -> Node | None:
-        """The same, if only ``reader`` reads the value, once, in the same functions."""
+    def sole_maker(
+        self, reader: Node, value: Value | None, *ops: str, crosses_calls: bool = False
+    ) -> Node | None:
+        """The same, if only ``reader`` reads the value, once, in the same functions or any."""
         node = self.maker(value, *ops)
         if node is None or value is None or self.uses[value] != 1:
             return None
-        return node if calls_of(node) == calls_of(reader) else None
+        return node if crosses_calls or calls_of(node) == calls_of(reader) else None
 
     def sole_reader(self, node: Node, *ops: str) -> Node | None:
         """The node of the domain that alone reads the first result of ``node``.

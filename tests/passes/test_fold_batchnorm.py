@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import pytest
@@ -9,7 +11,9 @@ from onnx import parser
 from onnx.numpy_helper import from_array
 
 import serde
-from testing.onnx_live import error, run_model
+from serde.ir.graph import Call, Source
+from serde.passes.fold_batchnorm import fold_batchnorm
+from testing.onnx_live import error, ir_of, run, run_model
 
 LAYERS = {  # the layer, the shapes of its data, weights and bias, and whether it is folded
     "conv": ("Conv<group = 2>(x, w, b)", (2, 4, 6, 6), (6, 2, 3, 3), 6, True),
@@ -170,3 +174,18 @@ def test_operands_without_channels_stay(shape, tmp_path):
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
     feeds = {"x": np.full([int(size) for size in shape.split(",") if size], -3, np.float32)}
     assert np.all(run_model(onnx.load(tmp_path / "b.onnx"), feeds)[0] == 2)
+
+
+def test_layers_of_two_functions_are_merged():
+    body = ("g (float[1,2,4] x) => (float[1,2,2] y) {"
+            " w = Constant<value = float[2,2,3] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>()"
+            " s = Constant<value = float[2] {1, 2}>()"
+            " a = Conv(x, w)  y = BatchNormalization(a, s, s, s, s) }")  # fmt: skip
+    graph = ir_of(body, 17)
+    nodes = [replace(node, sources=(Source("relay", node.op, node.op, calls=(Call(node.op),)),))
+             for node in graph.nodes]  # fmt: skip
+    done = fold_batchnorm(replace(graph, nodes=tuple(nodes)))
+    assert [node.op for node in done.nodes] == ["Conv"]
+    feeds = {"x": np.arange(8, dtype=np.float32).reshape(1, 2, 4)}
+    for a, b in zip(run(graph, feeds), run(done, feeds), strict=True):
+        assert error(b, a) < 1e-6
