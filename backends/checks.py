@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,10 @@ def _find_difference(info: TensorInfo, value: Any) -> str | None:
     return None if fits else f"has the shape {list(array.shape)}. Make it [{shown}]"
 
 
-def check_finite(what: str, results: Mapping[str, Any]) -> None:
+def check_finite(what: str, results: Mapping[str, Any], explain: Callable[[], str] = str) -> None:
     """Refuse results, arrays or lists of them by name, with infinities or NaN.
+
+    ``explain`` tells where they arise, if that is known.
 
     Raises:
         SerdeError: with what computed them, the value, and how many there are.
@@ -56,7 +58,8 @@ def check_finite(what: str, results: Mapping[str, Any]) -> None:
                 continue
             count = int((~np.isfinite(array.astype(np.float64))).sum())
             if count:
+                reason = explain()
                 raise SerdeError(
                     f"{what}: {count} of the {array.size} elements of its result {name!r} are not "
-                    "finite"
+                    f"finite{': ' if reason else ''}{reason}"
                 )

@@ -276,7 +276,7 @@ def run_files(
         outputs = dict(runnable(arrays))
         seconds = {Path(model).name: time.perf_counter() - start}
         if finite:
-            check_finite("the model", outputs)
+            check_finite("the model", outputs, partial(runnable.describe_nonfinite, arrays))
     if target is not None:
         if lists := [n for n, v in outputs.items() if not isinstance(v, np.ndarray)]:
             reason = "is a sequence, which an .npz file cannot hold"

@@ -17,6 +17,7 @@ from serde.io.command_files import within_command
 from serde.ir.graph import DType, Graph, Value, show_shape
 from serde.pipeline import encode, load, read, save
 from serde.plugins import Bridge, bridge_for, get_format, get_runtime_bridge
+from serde.verification.first_nonfinite import describe_first
 from serde.verification.given_arrays import is_sequence
 from serde.verification.source_runs import Run
 from serde.verification.source_runs import prepare as prepare_run
@@ -36,8 +37,10 @@ class RunnableModel:
         self, source: Any, *, from_format: str | None = None, threads: int | None = None,
         **options: Any,
     ) -> None:  # fmt: skip
+        self._source, self._options = source, options
+        self._read = partial(read, source, from_format=from_format, **options)
         with within_command():
-            graph, name = read(source, from_format=from_format, **options)
+            graph, name = self._read()
         bridge = _find_bridge(source, name)
         self.runtime = bridge.name
         self._load = partial(load, source, format=from_format, **options)
@@ -74,6 +77,17 @@ class RunnableModel:
     def bind_inputs(self, feeds: Mapping[str, Any]) -> Callable[[], Any]:
         """A function that runs the model on these inputs, and does nothing else."""
         return partial(self._run, self._name_inputs((), feeds))
+
+    def describe_nonfinite(self, feeds: Mapping[str, Any]) -> str:
+        """In which layers NaN and infinities arise, for inputs that make some."""
+        arrays = self._name_inputs((), feeds)
+        graph, name = self._read()
+        bridge = _find_bridge(self._source, name)
+
+        def probe(names: Sequence[str]) -> Sequence[Any]:
+            return _prepare(bridge, self._source, {**self._options, "outputs": names}, {})(arrays)
+
+        return describe_first(graph, arrays, probe)
 
     def select_inputs(self, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
         """Those arrays that are inputs; one array of another name is the only input there is."""

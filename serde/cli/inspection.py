@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,8 @@ from serde.cli.options import (
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import describe_weights, show_model, show_notes
 from serde.cli.streams import with_local_source
+from serde.errors import UsageError
+from serde.ir.weights import show_size
 
 if TYPE_CHECKING:
     from serde.api.inspection import Inspection
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=DocumentedCommand)
 @SOURCE
+@click.argument("others", nargs=-1, metavar="[OTHERS]…")
 @add_read_options()
 @add_option("--values", is_flag=True,
             help="List every value, which --outputs takes, and every weight with statistics.",
@@ -34,20 +38,49 @@ if TYPE_CHECKING:
 @add_isolation
 @with_local_source
 def inspect(
-    source: str, path: str, debug: bool, values: bool, as_json: bool, **options: Any
-) -> None:
+    source: str, path: str, others: tuple[str, ...], debug: bool, values: bool, as_json: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     """Show what SOURCE holds: inputs, outputs, operators, weights.
 
-    A file of parameters alone is listed.
+    A file of parameters alone is listed. With OTHERS, the models stand side by side in a table.
     """
     from serde.api.inspection import inspect_model
 
-    found = inspect_model(path, all_values=values, **give(**options))
-    found.source = source
+    if others and values and not as_json:
+        raise UsageError("--values lists one model: name one, or add --json")
+    paths = (path, *others)
+    found = [inspect_model(each, all_values=values, **give(**options)) for each in paths]
+    found[0].source = source
     if as_json:
-        print_lines(json.dumps(found.to_json(values), indent=2))
-        return
-    show_inspection(found, values)
+        fields = [each.to_json(values) for each in found]
+        print_lines(json.dumps(fields if others else fields[0], indent=2))
+    elif others:
+        show_table(found)
+    else:
+        show_inspection(found[0], values)
+
+
+def show_table(found: Sequence[Inspection]) -> None:
+    """Print several models side by side: a column each."""
+    rows: dict[str, dict[int, str]] = {}
+    for at, each in enumerate(found):
+        cells = {"model": each.source, "format": f"{each.format} {each.version}".strip()}
+        for kind, entries in (("input", each.inputs), ("output", each.outputs)):
+            for number, entry in enumerate(entries, 1):
+                shown = f"{entry['name']} {entry['dtype'] or '?'} {entry['shape']}"
+                cells[f"{kind} {number}"] = shown
+        cells["nodes"] = str(sum(each.operators.values()))
+        cells |= {f"  {op}": str(count) for op, count in each.operators.items()}
+        cells |= {"weights": f"{each.parameters:,}", "size": show_size(each.weight_bytes)}
+        for title, cell in cells.items():
+            rows.setdefault(title, {})[at] = cell
+    order = ("model", "format", "input", "output", "nodes", "", "weights", "size")
+    titles = sorted(rows, key=lambda title: order.index(title.partition(" ")[0]))
+    table = [[t, *(rows[t].get(at, "–") for at in range(len(found)))] for t in titles]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        print_line("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
 @click.command("verify-hash", cls=DocumentedCommand)

@@ -197,6 +197,9 @@ def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
     return None if value is None else [n.strip() for n in value.split(",") if n.strip()]
 
 
+NUMBERS: dict[str, tuple[type, Any]] = {
+    "integer": (int, click.IntRange), "number": (float, click.FloatRange)
+}  # fmt: skip
 ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
     "types": parse_spec, "sizes": _parse_size, "values": parse_setting, "renames": _parse_pair,
     "batch": parse_request,
@@ -210,9 +213,9 @@ def _to_click(option: Option, formats: tuple[str, ...] = ()) -> Decorator:
         more |= {"choices": option.choices, "is_open": option.is_open}
     elif option.kind == "flag":
         more = {"is_flag": True, "default": None}
-    elif option.kind in ("integer", "number"):
-        kind: Any = click.IntRange if option.kind == "integer" else click.FloatRange
-        more["type"] = kind(min=option.least)
+    elif option.kind in NUMBERS:
+        plain, within = NUMBERS[option.kind]
+        more["type"] = plain if option.least is None else within(min=option.least)
     elif option.kind in ITEMS:
         parse = ITEMS[option.kind]
         more |= {

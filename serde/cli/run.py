@@ -28,7 +28,9 @@ from serde.plugins import read_formats
 @add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
             help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
             details="Those of their formats if left out.")  # fmt: skip
-@add_option("--finite", is_flag=True, help="Refuse results with infinities or NaN, part by part.")
+@add_option("--finite", is_flag=True,
+            help="Refuse results with infinities or NaN, and name the layer, or the part.",
+            )  # fmt: skip
 @add_option("--times", is_flag=True, help="Print how long the model, or each part, ran.")
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 def run(

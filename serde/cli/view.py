@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from serde.cli.options import DocumentedCommand, add_option, add_read_options, claim_output, give
+from serde.cli.options import (
+    DocumentedCommand,
+    add_isolation,
+    add_option,
+    add_read_options,
+    claim_output,
+    give,
+)
 from serde.cli.printing import print_line
 from serde.errors import UsageError
 
@@ -20,6 +27,7 @@ from serde.errors import UsageError
             help="The page to write; one in a temporary folder if left out.")  # fmt: skip
 @add_option("--no-browser", is_flag=True, help="Write the page and print its path only.")
 @add_read_options()
+@add_isolation
 def view(
     source: str, target: str | None, no_browser: bool, debug: bool, **options: Any
 ) -> None:  # fmt: skip

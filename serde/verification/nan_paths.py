@@ -47,7 +47,7 @@ def find_disputed(
     values |= probe_each([n for n in names if n not in feeds], probe)
     found: dict[str, list[Node]] = {}
     for name in names:
-        for what in _list_special(values.get(name)):
+        for what in list_special(values.get(name)):
             nodes = found.setdefault(what, [])
             nodes += [n for n in readers[name] if _is_disputed(n, what) and n not in nodes]
     return {what: nodes for what, nodes in found.items() if nodes}
@@ -93,7 +93,7 @@ def probe_each(names: Sequence[str], probe: Probe) -> dict[str, Any]:
         return {**probe_each(names[:middle], probe), **probe_each(names[middle:], probe)}
 
 
-def _list_special(value: Any) -> list[str]:
+def list_special(value: Any) -> list[str]:
     """What of NaN and infinities a tensor has."""
     array = np.asarray(value) if isinstance(value, np.ndarray) else np.zeros(0)
     if array.dtype.kind not in "fV":

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import onnx
 from click.testing import CliRunner
 
 from serde.cli.commands import main
-from testing.onnx_live import DIGITS
+from testing.onnx_live import DIGITS, model_of
 
 
 def inspect(*arguments):
@@ -44,3 +45,20 @@ def test_json_is_of_lists():
     read = json.loads(inspect(DIGITS, "--json", "--values"))
     assert read["outputs"][0]["shape"] == ["N", 10]
     assert {len(w["statistics"]["histogram"]) for w in read["weights"]} == {24}
+
+
+def test_several_models_stand_side_by_side(tmp_path):
+    other = tmp_path / "m.onnx"
+    onnx.save(
+        model_of("g (float[N,3] x) => (float[N,3] y) { t = Neg(x)\n y = Relu(t) }", 13), other
+    )
+    text = inspect(DIGITS, other)
+    rows = {line[:15].strip(): re.split(r"\s{2,}", line[15:].strip()) for line in text.splitlines()}
+    assert rows["model"] == [str(DIGITS), str(other)]
+    assert rows["input 1"] == ["data float32 (N, 1, H, W)", "x float32 (N, 3)"]
+    assert rows["nodes"] == ["13", "2"] and rows["Neg"] == ["–", "1"]
+    assert rows["weights"] == ["21,722", "0"]
+    read = json.loads(inspect(DIGITS, other, "--json"))
+    assert [each["source_format"] for each in read] == ["mxnet", "onnx"]
+    result = CliRunner().invoke(main, ["inspect", str(DIGITS), str(other), "--values"])
+    assert result.exit_code == 2 and "name one" in result.output

@@ -26,6 +26,7 @@ def test_help_fits_a_terminal_and_cuts_nothing(name):
     code, text = run(*filter(None, [name]), "--help")
     assert code == 0 and max(map(len, text.splitlines())) <= COLUMNS
     assert "..." not in text.replace("[ARGS]...", "").replace("SOURCES...", "")
+    assert "None" not in text  # a bound that there is none of
 
 
 def test_every_command_is_summed_up_in_full():

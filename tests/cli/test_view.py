@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,12 @@ def test_without_a_browser_it_says_so(opened, monkeypatch):
 def test_places_that_cannot_be_written_are_refused(opened, target, message):
     result = view("--no-browser", "-o", target)
     assert result.exit_code != 0 and message in result.output
+
+
+def test_a_file_nobody_vouches_for_is_read_in_a_process_of_its_own(tmp_path):
+    command = [sys.executable, "-m", "serde", "view", "--isolate", "--no-browser"]
+    (tmp_path / "bad.onnx").write_bytes(b"\x08\xff")
+    for source, code in ((DIGITS, 0), (tmp_path / "bad.onnx", 3)):
+        page = tmp_path / f"{code}.html"
+        done = subprocess.run([*command, source, "-o", page], capture_output=True, text=True)
+        assert (done.returncode, page.exists()) == (code, code == 0), done.stderr
