@@ -101,10 +101,13 @@ PAGES = {
     "how-to/write-pytorch": nothing,
     "how-to/verify-a-conversion": nothing,
     "how-to/move-from-mx-onnx": nothing,
+    "tutorial/edge-device": nothing,
+    "tutorial/first-operator": nothing,
     "tutorial/gluon-notebook": nothing,
     "tutorial/old-mxnet-model": nothing,
     "tutorial/relay-to-relax": nothing,
     "tutorial/sagemaker-detector": make_detector,
+    "tutorial/sixty-models": nothing,
 }
 APART = {"how-to/move-from-mx-onnx"}  # it changes MXNet for the whole process
 ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with the code they quote
