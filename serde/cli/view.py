@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from serde.cli.context import LIMITED
 from serde.cli.options import (
     DocumentedCommand,
     add_isolation,
@@ -33,7 +34,8 @@ def view(
 ) -> None:  # fmt: skip
     """Show SOURCE in the browser: its graph, types, shapes, and weights with histograms.
 
-    The page is one file, which loads nothing and opens without a network.
+    The page is one file, which loads nothing and opens without a network. With --isolate it is
+    written, and its path printed.
     """
     from serde.api.inspection import inspect_model
     from serde.api.report.data import write_text
@@ -47,7 +49,8 @@ def view(
     path = Path(target or choose_path(source)).absolute()
     write_text(path, page)
     print_line(os.fspath(path))
-    if not no_browser:
+    is_limited = click.get_current_context().find_root().obj == LIMITED  # as a browser would be
+    if not no_browser and not is_limited:
         import webbrowser
 
         if not webbrowser.open(path.as_uri()):
