@@ -16,6 +16,7 @@ from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 from serde.spec import schema
 from serde.spec.traits import RESHAPES
 
+from .passes.find_attention import ATTENTION
 from .target import STORED, TYPES, legalizations, writes
 
 # Operators that move elements of types that PyTorch does not compute with.
@@ -71,4 +72,4 @@ def legalize_for_torch(graph: Graph) -> Legalized:
     """Rewrite an IR graph into one whose operators, but those without any way, PyTorch has."""
     graph = scalarize_sequences(without_functions(graph, traced=True))
     legal = legalize(graph, torch_target(), tidy)
-    return legal._replace(graph=LINEAR.apply(legal.graph))
+    return legal._replace(graph=LINEAR.apply(ATTENTION.apply(legal.graph)))

@@ -42,6 +42,12 @@ class ListOf(NamedTuple):
     items: tuple[Any, ...]
 
 
+class WhileTrained(NamedTuple):
+    """An argument that is ``value`` while the module is trained, and 0 elsewhere."""
+
+    value: float
+
+
 class Module(NamedTuple):
     """What a node that calls a module declares of it, as its attribute ``module``.
 
@@ -172,7 +178,7 @@ def _take_operands(argument: Any, operands: list[Value]) -> Any:
     if isinstance(argument, Value):
         operands.append(argument)
         return Slot(len(operands) - 1)
-    if isinstance(argument, tuple) and not isinstance(argument, Slot):
+    if isinstance(argument, tuple) and not isinstance(argument, (Slot, WhileTrained)):
         return tuple([_take_operands(a, operands) for a in argument])
     if isinstance(argument, slice):
         ends = argument.start, argument.stop, argument.step

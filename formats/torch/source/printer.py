@@ -14,7 +14,7 @@ PRECEDENCE: dict[type, int] = {
     ast.BitOr: 4, ast.BitXor: 5, ast.BitAnd: 6, ast.LShift: 7, ast.RShift: 7, ast.Add: 8,
     ast.Sub: 8, ast.Mult: 9, ast.Div: 9, ast.FloorDiv: 9, ast.Mod: 9, ast.MatMult: 9,
 }  # fmt: skip
-COMPARISON, UNARY, ATOM = 3, 10, 12
+CHOICE, COMPARISON, UNARY, ATOM = 1, 3, 10, 12
 SIGNS: dict[type, str] = {
     ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.LShift: "<<", ast.RShift: ">>",
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -61,6 +61,13 @@ def _print(tree: ast.expr) -> tuple[str, int]:
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             sides = _print_at(left, COMPARISON + 1), _print_at(right, COMPARISON + 1)
             return f" {SIGNS[type(op)]} ".join(sides), COMPARISON
+        case ast.IfExp(test=test, body=body, orelse=other):
+            parts = (
+                _print_at(body, CHOICE + 1),
+                _print_at(test, CHOICE + 1),
+                _print_at(other, CHOICE),
+            )
+            return "{} if {} else {}".format(*parts), CHOICE
     raise TypeError(f"the printer has no {type(tree).__name__}")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.spec.weight_origins import names_in, origins_of
 
-from ..target import ListOf, Module, Slot
+from ..target import ListOf, Module, Slot, WhileTrained
 from . import names as naming
 from .printer import SIGNS, WIDTH, print_expression, print_statement
 from .variables import ALWAYS_INLINED, Variables, find_inlined, find_last_reads
@@ -246,6 +246,9 @@ class _Body:
             value = node.inputs[argument.operand]
             assert value is not None
             return self.read(value)
+        if isinstance(argument, WhileTrained):
+            rate, none = ast.Constant(argument.value), ast.Constant(0.0)
+            return ast.IfExp(_spell_name("self.training"), rate, none)
         if isinstance(argument, ListOf):
             return ast.List([self.argument(a, node) for a in argument.items])
         if isinstance(argument, tuple):
