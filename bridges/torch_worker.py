@@ -44,6 +44,7 @@ def run(module: Any, inputs: str, outputs: str) -> None:
     listed = results if isinstance(results, (list, tuple)) else [results]
     entries: dict[str, Any] = {}
     for at, y in enumerate(listed):
+        y = y.detach()  # an output may be a parameter
         is_half = y.dtype is torch.bfloat16
         entries[f"{HALF if is_half else ''}{at}"] = (y.view(torch.int16) if is_half else y).numpy()
     np.savez(outputs, **entries)

@@ -273,6 +273,29 @@ def in_relax(trip: Trip) -> Iterator[Results]:
     yield from trip.each(compute)
 
 
+@cache
+def torch_worker() -> Any:
+    """The process that runs written modules."""
+    from serde.bridges.torch import TorchWorker
+
+    return TorchWorker()
+
+
+def in_torch(trip: Trip) -> Iterator[Results]:
+    """Written as a PyTorch module, and run by live PyTorch."""
+    path = trip.path("live.py")
+    serde.save(trip.ir, path)
+    names = [v.name for v in trip.ir.inputs]
+
+    def compute(feeds: dict[str, Array]) -> list[Array]:
+        try:
+            return torch_worker().run(str(path), [feeds[n] for n in names])  # type: ignore[no-any-return]
+        except serde.SerdeError as error:
+            raise CannotRun(matrix.last_line(error)) from error
+
+    yield from trip.each(compute)
+
+
 def in_consumer(name: str, trip: Trip) -> Iterator[Results]:
     """Written with the profile of a consumer, and run by it."""
     from testing.consumers.runtimes import run
@@ -297,6 +320,7 @@ LIVE: dict[str, Callable[[Trip], Iterator[Results]]] = {
     "MXNet": in_mxnet,
     "Relay": in_relay,
     "Relax": in_relax,
+    "PyTorch": in_torch,
 }
 FILES: dict[str, Callable[[Trip], Iterator[Results]]] = {
     "ONNX, lowered": to_opset,

@@ -51,6 +51,19 @@ def fails_to_reshape_nothing(program: Program, how: str) -> bool:
     return "eshape" in how and has_empty_value(program, how)
 
 
+def lacks_empty(program: Program, how: str) -> bool:
+    """Whether a tensor turns out to have no elements, and PyTorch says that it needs some."""
+    texts = ("to have non-zero size", "sizes should be greater than 0")
+    return any(text in how for text in texts) and has_empty_value(program, how)
+
+
+def has_large_gelu(program: Program, how: str) -> bool:
+    """Whether a Gelu reads numbers near the end of the range."""
+    operands = [values[s.inputs[0]] for s in program.steps if s.op == "Gelu"
+                for values in program.data]  # fmt: skip
+    return any(bool((np.abs(x.astype(np.float64)) > 1e4).any()) for x in operands)
+
+
 def broadcasts_nothing(program: Program, how: str) -> bool:
     """Whether a tensor turns out to have no elements, and TVM's size of a broadcast is 1."""
     return "max(any_dim" in how and has_empty_value(program, how)
@@ -210,6 +223,14 @@ KNOWN = (
     Known(
         ("tract", "onnx2torch"), has_empty_value,
         "tract and PyTorch fail at ranges and slices that turn out empty in the run",
+    ),
+    Known(
+        ("PyTorch",), lacks_empty,
+        "PyTorch has no extreme of an axis, and no image, that turns out empty in the run",
+    ),
+    Known(
+        ("PyTorch",), has_large_gelu,
+        "PyTorch's gelu of numbers whose cube, or themselves, are infinite is NaN",
     ),
     Known(
         ("OpenVINO",), ranks_equal,

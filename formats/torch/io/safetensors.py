@@ -19,7 +19,8 @@ from serde.ir.graph import DType, Tensor
 CODES = {
     DType.FLOAT64: "F64", DType.FLOAT32: "F32", DType.FLOAT16: "F16", DType.BFLOAT16: "BF16",
     DType.INT64: "I64", DType.INT32: "I32", DType.INT16: "I16", DType.INT8: "I8",
-    DType.UINT8: "U8", DType.BOOL: "BOOL",
+    DType.UINT64: "U64", DType.UINT32: "U32", DType.UINT16: "U16", DType.UINT8: "U8",
+    DType.BOOL: "BOOL",
 }  # fmt: skip
 ALIGNMENT = 8  # bytes that the length of the object is a multiple of
 

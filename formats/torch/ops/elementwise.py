@@ -66,8 +66,9 @@ def write_sum(t: TorchBuilder, *values: Value):
 
 @writes("Div")
 def write_div(t: TorchBuilder, x: Value, y: Value):
-    if x.type.kind == "f":
-        return t["/"](as_number(x, y), as_number(y, x))
+    if x.type.kind == "f":  # PyTorch multiplies a number by the reciprocal
+        number = as_number(x, y)
+        return t["/"](number if number in (1, -1) else x, as_number(y, x))
     return t.torch.div(x, as_number(y, x), rounding_mode="trunc")
 
 
@@ -150,7 +151,7 @@ def write_elu(name: str, t: TorchBuilder, x: Value, *, alpha: float):
 
 @writes("ThresholdedRelu")
 def write_threshold(t: TorchBuilder, x: Value, *, alpha: float):
-    return t.F.threshold(x, shorten(alpha), 0.0)
+    return t.torch.where(t[">"](x, shorten(alpha)), x, 0.0)  # F.threshold keeps NaN
 
 
 @writes("Gelu")

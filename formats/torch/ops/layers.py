@@ -9,6 +9,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.normalization import standardize
 
 from ..target import TorchBuilder, derive, freeze, legalizations, writes
 from .elementwise import shorten
@@ -113,6 +114,18 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
     return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
                     eps=None if shorten(epsilon) == 1e-5 else shorten(epsilon),
                     momentum=None if moves == 0.1 else moves, dtype=name_type(scale))  # fmt: skip
+
+
+@legalizations("InstanceNormalization")
+def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
+    """PyTorch refuses instances of one element."""
+    inner = x.ranked_shape[2:]
+    if any(not isinstance(d, int) or d > 1 for d in inner):
+        return None
+    axes = list(range(2, x.rank))
+    centred, _, inverse = standardize(g, x, axes, epsilon)
+    scale, bias = (g.Unsqueeze(v, [a - 1 for a in axes]) for v in (scale, bias))
+    return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
 
 
 @writes("InstanceNormalization")

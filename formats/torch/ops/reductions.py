@@ -36,9 +36,12 @@ def write_reduction(name: str, t: TorchBuilder, x: Value, axes: Value | None = N
 @legalizations.for_each(("ReduceMax", "ReduceMin"))
 def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """PyTorch has no extreme of no elements."""
-    if 0 not in x.ranked_shape:
+    is_known = axes is None or axes.tensor is not None
+    named = find_axes(x, axes, noop_with_empty_axes) if is_known else ()
+    empty = [axis for axis in named if x.ranked_shape[axis] == 0]
+    if not empty:
         return None
-    ends = [*[0] * x.rank, *(int(d == 0) for d in x.ranked_shape)]
+    ends = [*[0] * x.rank, *(int(axis in empty) for axis in range(x.rank))]
     is_least = op == "ReduceMin"
     least = is_least if x.type is DType.BOOL else extreme_value(x.type, is_least)
     padded = g.Pad(x, ends, g.const(least, x.type))

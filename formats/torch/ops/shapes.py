@@ -29,6 +29,17 @@ def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
     return list_elements(t, shape) if sizes is None else sizes
 
 
+@legalizations("Reshape")
+def legalize_reshape(g, x, shape, *, allowzero: int):
+    """A 0 among sizes that are computed of data stands for the operand's own."""
+    count = shape.ranked_shape[0]
+    if allowzero or shape_data_of(shape) is not None or not isinstance(count, int):
+        return None
+    sizes = g.Concat(g.Shape(x), [0] * count, axis=0)
+    known = g.Where(g.Equal(shape, 0), g.Slice(sizes, [0], [count]), shape)
+    return g.Reshape(x, known, allowzero=1)
+
+
 @writes("Reshape")
 def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
     elements = shape_data_of(shape)
@@ -297,10 +308,24 @@ def write_shape(t: TorchBuilder, x: Value, *, start: int = 0, end: int | None = 
     return t.torch.tensor(list(sizes), dtype=DType.INT64, device=t.device())
 
 
+@legalizations("Range")
+def legalize_range(g, start, limit, delta):
+    """PyTorch refuses ranges that lead away from their end: the elements are counted."""
+    if delta.tensor is not None:
+        return None
+    ends = [g.cast(v, DType.FLOAT64) for v in (start, limit, delta)]
+    count = g.Max(g.Ceil(g.Div(g.Sub(ends[1], ends[0]), ends[2])), 0.0)
+    numbers = g.cast_like(g.Range(0, g.cast(count, DType.INT64), 1), start)
+    return g.Add(g.Mul(numbers, delta), start)
+
+
 @writes("Range")
 def write_range(t: TorchBuilder, start: Value, limit: Value, delta: Value):
     ends = [number_of(t, v) for v in (start, limit, delta)]
-    if isinstance(ends[2], (int, float)) and ends[2] == 1:
+    is_known = isinstance(ends[2], (int, float))
+    if is_known and not all(isinstance(e, (int, float)) for e in ends):  # no range is an error
+        ends[1] = t["max" if ends[2] > 0 else "min"](*ends[:2])
+    if is_known and ends[2] == 1:
         ends.pop()
         if isinstance(ends[0], (int, float)) and ends[0] == 0:
             ends.pop(0)

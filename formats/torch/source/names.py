@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 from collections.abc import Iterable
@@ -20,7 +21,9 @@ RESERVED = frozenset(
     "set_submodule share_memory state_dict to to_empty train training type xpu zero_grad".split()
 )
 # What the written source means by names of its own, and builtins that it calls.
-GLOBALS = frozenset("self torch nn F Path load super range len int float bool tuple list".split())
+GLOBALS = frozenset(
+    "self torch nn F Path load super range len int float bool tuple list max min".split()
+)
 LONGEST = 60  # letters of a name
 
 
@@ -82,3 +85,12 @@ def find_path(name: str) -> list[str]:
             path = path[:kept]
         path += own
     return path
+
+
+def spell_name(name: str) -> ast.expr:
+    """A dotted name as a tree."""
+    first, *rest = name.split(".")
+    tree: ast.expr = ast.Name(first)
+    for part in rest:
+        tree = ast.Attribute(tree, part)
+    return tree

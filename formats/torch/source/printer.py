@@ -19,7 +19,7 @@ SIGNS: dict[type, str] = {
     ast.BitOr: "|", ast.BitXor: "^", ast.BitAnd: "&", ast.LShift: "<<", ast.RShift: ">>",
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.MatMult: "@", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
-    ast.GtE: ">=", ast.USub: "-", ast.Invert: "~",
+    ast.GtE: ">=", ast.USub: "-", ast.Invert: "~", ast.Not: "not ",
 }  # fmt: skip
 ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -149,8 +149,18 @@ def _print_part(part: ast.expr | ast.keyword) -> str:
 
 
 def print_statement(statement: ast.stmt, indent: str) -> list[str]:
-    """The lines of an assignment, an expression or a return, wrapped at 88 columns."""
+    """The lines of a statement, wrapped at 88 columns."""
     match statement:
+        case ast.If(test=test, body=body, orelse=other):
+            lines = [*_wrap(f"{indent}if ", test, indent, ":"), *_print_block(body, indent)]
+            return [*lines, *([f"{indent}else:", *_print_block(other, indent)] if other else [])]
+        case ast.For(target=target, iter=over, body=body):
+            head = f"{indent}for {print_expression(target)} in "
+            return [*_wrap(head, over, indent, ":"), *_print_block(body, indent)]
+        case ast.While(test=test, body=body):
+            return [*_wrap(f"{indent}while ", test, indent, ":"), *_print_block(body, indent)]
+        case ast.Break() | ast.Pass():
+            return [f"{indent}{type(statement).__name__.lower()}"]
         case ast.Assign(targets=[target], value=value):
             return _wrap(f"{indent}{_print_bare(target)} = ", value, indent)
         case ast.Return(value=None):
@@ -160,6 +170,10 @@ def print_statement(statement: ast.stmt, indent: str) -> list[str]:
         case ast.Expr(value=value):
             return _wrap(indent, value, indent)
     raise TypeError(f"the printer has no {type(statement).__name__}")
+
+
+def _print_block(statements: Sequence[ast.stmt], indent: str) -> list[str]:
+    return [line for s in statements for line in print_statement(s, indent + INDENT)]
 
 
 def _print_bare(tree: ast.expr) -> str:

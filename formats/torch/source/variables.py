@@ -31,7 +31,8 @@ def find_inlined(graph: Graph) -> dict[Node, list[Node]]:
         depth[node] = 1 + max(nested, default=-1)
         result = node.outputs[0]
         reading = readers.get(result, [])
-        if len(node.outputs) != 1 or node.graphs() or any(r.graphs() for r in reading):
+        is_around = any(r.graphs() and r.inputs[0] is not result for r in reading)
+        if len(node.outputs) != 1 or node.graphs() or is_around:
             continue
         is_size = node.op in ALWAYS_INLINED and result not in outputs
         is_same_layer = len(reading) == 1 and node.sources == reading[0].sources
@@ -67,6 +68,29 @@ class Variables:
         self.names: dict[Value, str] = dict(inputs)
         self._busy = {*inputs.values(), *reserved}
         self._inputs = frozenset(inputs.values())
+
+    def copy(self) -> Variables:
+        """The names that are known in a block."""
+        copied = Variables({}, ())
+        copied.names, copied._busy, copied._inputs = {**self.names}, {*self._busy}, self._inputs
+        return copied
+
+    def claim(self, stem: str) -> str:
+        """A name that is not in use, for what is no value of the graph."""
+        name, number = stem, 1
+        while name in self._busy:
+            number += 1
+            name = f"{stem}_{number}"
+        self._busy.add(name)
+        return name
+
+    def free(self, name: str | None) -> None:
+        """Let a name be given out again."""
+        self._busy.discard(name)  # type: ignore[arg-type]
+
+    def is_busy(self, name: str) -> bool:
+        """Whether a name holds something that is still read."""
+        return name in self._busy
 
     def release(self, value: Value) -> str | None:
         """Free the name of a value that is read no more; inputs keep theirs."""

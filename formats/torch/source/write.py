@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from serde.spec.weight_origins import names_in, origins_of
 
 from ..target import ListOf, Module, Slot, WhileTrained
 from . import names as naming
+from .control import CONTROL, assign, emit_control
 from .printer import SIGNS, WIDTH, print_expression, print_statement
 from .variables import ALWAYS_INLINED, Variables, find_inlined, find_last_reads
 
@@ -57,16 +58,16 @@ class _Writer:
         self.modules: dict[Node, ast.expr] = {}
         self.shared: dict[Any, ast.expr] = {}
         self.weights: dict[Hashable, tuple[Value, ast.expr]] = {}  # and where they are first
-        layers = [_layer_of(n) for n in graph.nodes if "module" in n.attrs]
+        layers = [_layer_of(n) for n in graph.all_nodes() if "module" in n.attrs]
         self.short = naming.shorten(layers) if is_short else {n: n for n in layers}
-        self.makers = {v: n for n in graph.nodes for v in n.outputs}
+        self.makers = {v: n for n in graph.all_nodes() for v in n.outputs}
 
     def write(self) -> Written:
         written = self.written
         scope = naming.Scope(naming.GLOBALS)
         inputs = {v: scope.claim(naming.to_identifier(v.name)) for v in self.graph.inputs}
         written.inputs = list(inputs.values())
-        for node in self.graph.nodes:
+        for node in self.graph.all_nodes():
             if "module" in node.attrs:
                 self.modules[node] = self.construct(node)
         body = _Body(self, self.graph, Variables(inputs, tuple(naming.GLOBALS)))
@@ -96,7 +97,7 @@ class _Writer:
         layer = _layer_of(node)
         name = self.members.claim(naming.to_identifier(self.short[layer], "layer"))
         options = [ast.keyword(k, _literal(v)) for k, v in module.options.items()]
-        call = ast.Call(_spell_name(node.op), [_literal(a) for a in module.args], options)
+        call = ast.Call(naming.spell_name(node.op), [_literal(a) for a in module.args], options)
         member = ast.Attribute(ast.Name("self"), name)
         self.init.append(ast.Assign([member], call))
         for parameter, array in zip(module.parameters, arrays, strict=True):
@@ -108,7 +109,7 @@ class _Writer:
             self.enter(f"{name}.{parameter}", array)
             is_scale = parameter == "weight" and node.op.startswith("nn.BatchNorm")
             if is_scale and not origins_of(array):  # nothing that the source trains
-                fixed = _spell_name(f"self.{name}.{parameter}.requires_grad_")
+                fixed = naming.spell_name(f"self.{name}.{parameter}.requires_grad_")
                 self.init.append(ast.Expr(ast.Call(fixed, [ast.Constant(False)], [])))
         self.shared[key] = member
         return member
@@ -138,14 +139,14 @@ class _Writer:
                 self.arrays[value] = twin[1]
                 return twin[1]
             size = ast.Call(
-                _spell_name("torch.empty"), [_literal(tuple(value.tensor.shape))],
+                naming.spell_name("torch.empty"), [_literal(tuple(value.tensor.shape))],
                 _dtype_option(value),
             )  # fmt: skip
             if origins_of(value):
-                call = ast.Call(_spell_name("nn.Parameter"), [size], [])
+                call = ast.Call(naming.spell_name("nn.Parameter"), [size], [])
                 self.init.append(ast.Assign([member], call))
             else:
-                register = _spell_name("self.register_buffer")
+                register = naming.spell_name("self.register_buffer")
                 self.init.append(ast.Expr(ast.Call(register, [ast.Constant(name), size], [])))
             self.enter(name, value)
             self.arrays[value] = member
@@ -159,11 +160,52 @@ class _Body:
         self.writer, self.graph, self.variables = writer, graph, variables
         self.inlined = find_inlined(graph)
         self.last = find_last_reads(graph, self.inlined)
+        made = (v for node in graph.nodes for v in node.outputs)
+        self.made = {*graph.inputs, *made}  # here, so that their names can be given out again
+        self.preferred: dict[Value, str] = {}  # what results of a block are called behind it
+        self.expressions: dict[Value, ast.expr] = {}  # values that are no variables
 
     def statements(self) -> Iterator[ast.stmt]:
         for node in self.graph.nodes:
             if node not in self.inlined:
-                yield from self.emit(node)
+                yield from (emit_control if node.op in CONTROL else _Body.emit)(self, node)
+
+    def enter(self, graph: Graph, inputs: Iterable[tuple[Value, str]]) -> _Body:
+        """The body of a block, whose inputs are variables."""
+        variables = self.variables.copy()
+        variables.names.update(inputs)
+        inner = _Body(self.writer, graph, variables)
+        inner.expressions.update(self.expressions)
+        return inner
+
+    def leave(self, node: Node) -> None:
+        """Free the names of what a node with blocks has read last."""
+        for value in self.read_by(node):
+            if self.last[value] is node and value in self.made:
+                self.variables.release(value)
+        for value in node.outputs:
+            if value not in self.last:
+                self.variables.release(value)
+
+    def name_result(self, value: Value, node: Node) -> str:
+        """The variable of what a node computes."""
+        return self.variables.assign(value, self.preferred.get(value), _layer_of(node)[:20])
+
+    def block(
+        self, names: Sequence[str], results: Sequence[Value],
+        rows: Sequence[tuple[str, Value]] = (),
+    ) -> list[ast.stmt]:  # fmt: skip
+        """The statements of a block that leave ``results`` in ``names``, and ``rows`` in lists."""
+        for name, value in zip(names, results, strict=True):
+            self.preferred.setdefault(value, name)
+            if not any(self.variables.names.get(v) == name for v in self.graph.inputs):
+                self.variables.free(name)
+        statements = list(self.statements())
+        for name, value in rows:
+            append = ast.Call(naming.spell_name(f"{name}.append"), [self.read(value)], [])
+            statements.append(ast.Expr(append))
+        statements += assign(names, [self.read(v) for v in results])
+        return statements
 
     def emit(self, node: Node) -> Iterator[ast.stmt]:
         """The statement of a node; where it is long, nested expressions have their own before."""
@@ -179,7 +221,8 @@ class _Body:
         yield self.assign(node, value)
 
     def assign(self, node: Node, value: ast.expr) -> ast.stmt:
-        released = [self.variables.release(v) for v in self.read_by(node) if self.last[v] is node]
+        released = [self.variables.release(v) for v in self.read_by(node)
+                    if self.last[v] is node and v in self.made]  # fmt: skip
         free = next((n for n in released if n is not None), None)
         targets: list[ast.expr] = []
         for output in node.outputs:
@@ -189,8 +232,11 @@ class _Body:
             if output not in self.last:
                 targets.append(ast.Name("_"))
                 continue
-            targets.append(ast.Name(self.variables.assign(output, free, fallback)))
-            free = None
+            wanted = self.preferred.get(output)
+            is_free = wanted is not None and not self.variables.is_busy(wanted)
+            name = self.variables.assign(output, wanted if is_free else free, fallback)
+            targets.append(ast.Name(name))
+            free = None if name == free else free
         if node.op == "nn.LSTM":  # whose states are a tuple
             states: ast.expr = ast.Tuple(targets[1:])
             used = any(v in self.last for v in node.outputs[1:])
@@ -209,6 +255,8 @@ class _Body:
 
     def read(self, value: Value) -> ast.expr:
         """A value where it is read."""
+        if value in self.expressions:
+            return self.expressions[value]
         if value in self.variables.names:
             return ast.Name(self.variables.names[value])
         if value.tensor is not None:
@@ -239,7 +287,7 @@ class _Body:
             return ast.Call(self.writer.modules[node], args, options)
         if op.startswith("."):
             return ast.Call(ast.Attribute(args[0], op[1:]), args[1:], options)
-        return ast.Call(_spell_name(op), args, options)
+        return ast.Call(naming.spell_name(op), args, options)
 
     def argument(self, argument: Any, node: Node) -> ast.expr:
         if isinstance(argument, Slot):
@@ -248,7 +296,7 @@ class _Body:
             return self.read(value)
         if isinstance(argument, WhileTrained):
             rate, none = ast.Constant(argument.value), ast.Constant(0.0)
-            return ast.IfExp(_spell_name("self.training"), rate, none)
+            return ast.IfExp(naming.spell_name("self.training"), rate, none)
         if isinstance(argument, ListOf):
             return ast.List([self.argument(a, node) for a in argument.items])
         if isinstance(argument, tuple):
@@ -286,14 +334,6 @@ def _dtype_option(value: Value) -> list[ast.keyword]:
     """The argument that says an element type other than PyTorch's default."""
     is_default = value.dtype is DType.FLOAT32
     return [] if is_default else [ast.keyword("dtype", _literal(value.dtype))]
-
-
-def _spell_name(name: str) -> ast.expr:
-    first, *rest = name.split(".")
-    tree: ast.expr = ast.Name(first)
-    for part in rest:
-        tree = ast.Attribute(tree, part)
-    return tree
 
 
 def _layer_of(node: Node) -> str:

@@ -1,0 +1,68 @@
+"""Branches and loops, as statements of Python around tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serde.ir.graph import Graph, Value
+
+from ..target import TorchBuilder, writes
+from .elementwise import read_number
+from .shapes import number_of
+
+
+def list_outer_values(*bodies: Graph) -> tuple[Value, ...]:
+    """The values that subgraphs read of the graph around, each once."""
+    return tuple(dict.fromkeys(v for body in bodies for v in _read_from_outside(body)))
+
+
+def _read_from_outside(body: Graph) -> Iterator[Value]:
+    inside = {*body.inputs, *(v for node in body.nodes for v in node.outputs)}
+    for values in (*(node.inputs for node in body.nodes), body.outputs):
+        for value in values:
+            if value is not None and value.tensor is None and value not in inside:
+                yield value
+
+
+@writes("If")
+def write_if(t: TorchBuilder, condition: Value, *, then_branch: Graph, else_branch: Graph):
+    outer = list_outer_values(then_branch, else_branch)
+    bodies = {"then_branch": then_branch, "else_branch": else_branch}
+    return t.emit("if", (condition, outer), bodies, len(then_branch.outputs))
+
+
+@writes("Loop")
+def write_loop(
+    t: TorchBuilder, most: Value | None, going: Value | None, *states: Value, body: Graph
+):
+    """A loop over the numbers of its turns, or one that goes on while a condition holds."""
+    is_begun = None if going is None or going.tensor is None else bool(going.array().any())
+    condition = going if going is not None and is_begun is None else None
+    count = None if most is None else number_of(t, most)
+    if is_begun is False:
+        count = 0
+    elif count is not None and condition is not None:
+        count = t["*"](count, t.int(condition))
+    if count is None:
+        header = condition
+    elif is_turn_read(body):
+        header = t.torch.arange(count, device=t.device())
+    else:
+        header = t.range(count)
+    form = {"body": body, "kind": "while" if count is None else "for",
+            "is_never_empty": int(isinstance(count, int) and count > 0)}  # fmt: skip
+    return t.emit("loop", (header, states, list_outer_values(body)), form, len(body.outputs) - 1)
+
+
+def is_turn_read(body: Graph) -> bool:
+    """Whether a loop's body reads the number of the turn."""
+    turn = body.inputs[0]
+    return turn in body.outputs or any(turn in node.inputs for node in body.nodes)
+
+
+def always_goes_on(body: Graph) -> bool:
+    """Whether a loop's body ends it never."""
+    condition = body.outputs[0]
+    if condition.tensor is not None:
+        return bool(read_number(condition))
+    return condition is body.inputs[1]

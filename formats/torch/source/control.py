@@ -1,0 +1,118 @@
+"""Branches and loops as statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from serde.ir.graph import DType, Graph, Node, Value
+
+from ..ops.control_flow import always_goes_on, is_turn_read
+from ..target import Slot
+from .names import spell_name
+
+CONTROL = frozenset(("if", "loop"))
+
+
+def without_aliases(graph: Graph) -> Graph:
+    """A body whose outputs are what they are second names of."""
+    aliases = {n.outputs[0]: n for n in graph.nodes if n.op == "alias"}
+    outputs = []
+    for value in graph.outputs:
+        while value in aliases:
+            value = aliases[value].inputs[0]  # type: ignore[assignment]
+        outputs.append(value)
+    nodes = tuple([n for n in graph.nodes if n.op != "alias" or n.outputs[0] not in graph.outputs])
+    return replace(graph, nodes=nodes, outputs=tuple(outputs))
+
+
+def emit_control(body: Any, node: Node) -> Iterator[ast.stmt]:
+    """The statements of a node that has bodies."""
+    yield from (_emit_if if node.op == "if" else _emit_loop)(body, node)
+
+
+def _emit_if(body: Any, node: Node) -> Iterator[ast.stmt]:
+    test = body.argument(Slot(0), node)
+    names = [body.name_result(v, node) for v in node.outputs]
+    branches = []
+    for key in ("then_branch", "else_branch"):
+        inner = body.enter(without_aliases(node.attrs[key]), ())
+        branches.append(inner.block(names, inner.graph.outputs) or [ast.Pass()])
+    body.leave(node)
+    yield ast.If(test, *branches)
+
+
+def _emit_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
+    graph = without_aliases(node.attrs["body"])  # type: ignore[arg-type]
+    header, states, _ = node.attrs["args"]  # type: ignore[misc]
+    turn, going, *inner_states = graph.inputs
+    is_for, goes_on = node.attrs["kind"] == "for", always_goes_on(graph)
+    head = None if header is None else body.argument(header, node)
+    starts = [body.argument(s, node) for s in states]
+    names = [body.name_result(v, node) for v in node.outputs[: len(states)]]
+    flag = None if goes_on else body.variables.claim("going")
+    rows = [body.variables.claim("rows") for _ in node.outputs[len(states) :]]
+    counts = not is_for and is_turn_read(graph)
+    step = body.variables.claim("i") if counts or (is_for and is_turn_read(graph)) else "_"
+    yield from assign(names, starts)
+    for name in rows:
+        yield ast.Assign([ast.Name(name)], ast.List([]))
+    if counts:
+        yield ast.Assign([ast.Name(step)], _call("torch.zeros", ast.Tuple([]), dtype=DType.INT64))
+    if not is_for and flag is not None:
+        yield ast.Assign([ast.Name(flag)], head or ast.Constant(True))
+    inner = body.enter(graph, zip([turn, *inner_states], [step, *names], strict=True))
+    if counts:  # it is read once more, at the end of the turn
+        inner.made.discard(turn)
+    inner.expressions[going] = _call("torch.tensor", ast.Constant(True))
+    targets = [*names] if flag is None else [flag, *names]
+    ends = graph.outputs[1 : 1 + len(states)] if flag is None else graph.outputs[: 1 + len(states)]
+    inside = inner.block(
+        targets, ends, list(zip(rows, graph.outputs[1 + len(states) :], strict=True))
+    )
+    if counts:
+        following = ast.BinOp(ast.Name(step), ast.Add(), ast.Constant(1))
+        inside.append(ast.Assign([ast.Name(step)], following))
+    if is_for and flag is not None:
+        inside.append(ast.If(ast.UnaryOp(ast.Not(), ast.Name(flag)), [ast.Break()], []))
+    inside = inside or [ast.Pass()]
+    if is_for:
+        yield ast.For(ast.Name(step), head, inside, [])
+    else:
+        yield ast.While(ast.Name(flag) if flag else head or ast.Constant(True), inside, [])
+    body.leave(node)
+    for name in (flag, step, *rows):
+        body.variables.free(name)
+    for name, value, row in zip(rows, node.outputs[len(states) :],
+                                graph.outputs[1 + len(states) :], strict=True):  # fmt: skip
+        stacked: ast.expr = _call("torch.stack", ast.Name(name))
+        if not node.attrs["is_never_empty"]:
+            stacked = ast.IfExp(ast.Name(name), stacked, _make_empty(row))
+        if value in body.last:
+            yield ast.Assign([ast.Name(body.name_result(value, node))], stacked)
+
+
+def _make_empty(row: Value) -> ast.expr:
+    """No rows of a type; sizes that are not known are 0."""
+    shape = (0, *(d if isinstance(d, int) else 0 for d in row.shape or ()))
+    sizes = ast.Tuple([ast.Constant(d) for d in shape])
+    return _call("torch.empty", sizes, dtype=row.dtype)
+
+
+def _call(name: str, *args: ast.expr, dtype: DType | None = None) -> ast.expr:
+    is_default = dtype in (None, DType.FLOAT32)
+    option = [] if is_default else [ast.keyword("dtype", spell_name(f"torch.{dtype.value}"))]  # type: ignore[union-attr]
+    return ast.Call(spell_name(name), list(args), option)
+
+
+def assign(names: Sequence[str], values: Sequence[ast.expr]) -> Iterator[ast.stmt]:
+    """All names set at once, without those that have their value."""
+    pairs = [(n, v) for n, v in zip(names, values, strict=True)
+             if not (isinstance(v, ast.Name) and v.id == n)]  # fmt: skip
+    if len(pairs) == 1:
+        yield ast.Assign([ast.Name(pairs[0][0])], pairs[0][1])
+    elif pairs:
+        targets: list[ast.expr] = [ast.Name(n) for n, _ in pairs]
+        yield ast.Assign([ast.Tuple(targets)], ast.Tuple([v for _, v in pairs]))
