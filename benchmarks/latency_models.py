@@ -21,10 +21,10 @@ import numpy as np
 import onnx
 
 import serde
+from benchmarks import torch_live
 from conformance.zoo.compare import scale_error
 from serde.bridges.mxnet import import_mxnet
 from testing.consumers.consumers_live import CONSUMERS
-from testing.consumers.torch_live import TORCH
 from testing.live_worker import LiveError
 
 Array = np.ndarray[Any, Any]
@@ -118,9 +118,10 @@ def export_by_torch(
     name: str, arrays: list[Array], feeds: dict[str, Array], folder: Path
 ) -> dict[str, str]:
     """The file of each of PyTorch's exporters for torchvision's network, with these weights."""
-    place = os.environ.get(TORCH.variable)
+    place = os.environ.get(torch_live.VARIABLE)
     if not place:
-        raise LiveError(f"no PyTorch: {TORCH.variable} names no folder made by {TORCH.maker}")
+        names = f"{torch_live.VARIABLE} names no folder made by {torch_live.MAKER}"
+        raise LiveError(f"no PyTorch: {names}")
     outputs = run_mxnet(folder / name.rpartition("/")[2], feeds)()
     if len(feeds) > 1 or len(outputs) > 1:
         raise LiveError("no network of torchvision")

@@ -18,8 +18,6 @@ from testing.consumers.runtimes import TITLES, run, worker_of
 
 from .operator_support import Consumer, write_table
 
-# Operators that a consumer has with constant weights only.
-WEIGHTED = {"onnx2torch": frozenset({"Conv", "ConvTranspose"})}
 FOLDER = Path(__file__).parents[1] / "formats" / "onnx" / "consumers"
 
 
@@ -28,7 +26,7 @@ def consumer(name: str) -> Consumer:
     return Consumer(
         TITLES[name], name, get_consumer(name).default_opset(), partial(run, name),
         lambda: str(worker_of(name).ask("version", name)), FOLDER / name / "support_table.py",
-        f"consumer_operators {name}", WEIGHTED.get(name, frozenset()),
+        f"consumer_operators {name}",
     )  # fmt: skip
 
 

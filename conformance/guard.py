@@ -29,7 +29,7 @@ from testing.node_cases import all_cases
 SHOWN = 20
 OPSETS = (7, 9, 11, 13, 17, 21, 28)
 PROFILES = (
-    "onnxruntime", "openvino", "tract", "mnn", "ncnn", "onnx2torch", "tensorrt", "npu-static",
+    "onnxruntime", "openvino", "tract", "mnn", "ncnn", "tensorrt", "npu-static",
 )  # fmt: skip
 TARGETS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     *((f"opset {n}", "model.onnx", {"opset": n}) for n in OPSETS),

@@ -138,7 +138,6 @@ TARGETS = {
     "tract": ("conformance.targets", "Tract"),
     "mnn": ("conformance.targets", "MNN"),
     "ncnn": ("conformance.targets", "NCNN"),
-    "onnx2torch": ("conformance.targets", "Onnx2Torch"),
     "torch": ("conformance.targets", "Torch"),
     "mxnet-importer": ("conformance.importers", "MXNetImporter"),
     "relay-importer": ("conformance.importers", "RelayImporter"),
@@ -155,7 +154,6 @@ PAIRS = (
     "onnx-nodes-constant/tract",
     "onnx-nodes-constant/mnn",
     "onnx-nodes-constant/ncnn",
-    "onnx-nodes-constant/onnx2torch",
     "onnx-nodes-constant/torch",
     "onnx-nodes-file/mxnet-importer",
     "onnx-nodes-file/relay-importer",
@@ -172,7 +170,6 @@ PAIRS = (
     "relay-corpus/tract",
     "relay-corpus/mnn",
     "relay-corpus/ncnn",
-    "relay-corpus/onnx2torch",
 )
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),

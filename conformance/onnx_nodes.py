@@ -138,9 +138,9 @@ FRAMEWORKS = {  # target: its title, its own importer, and what the page says of
     ),
     "torch": (
         "PyTorch 2.13",
-        "the profile `onnx2torch`",
-        "The first column are sources that serde writes, the second the modules that onnx2torch "
-        "makes of the ONNX files that serde writes for it.",
+        "onnx2torch 1.5.15",
+        "The first column are sources that serde writes. The second was measured once: the modules "
+        "that onnx2torch made of ONNX files that a former profile wrote for it.",
     ),
 }
 

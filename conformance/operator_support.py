@@ -70,8 +70,7 @@ SUPPORTED = parse_table(MEASURED)
 class Consumer:
     """What is measured: ``run`` computes a model in a file, or raises LiveError.
 
-    ``page`` is written, by the command ``conformance.{maker}``. Operators in ``weighted`` are given
-    all operands but the first as constants.
+    ``page`` is written, by the command ``conformance.{maker}``.
     """
 
     title: str
@@ -81,7 +80,6 @@ class Consumer:
     version: Callable[[], str]
     page: Path
     maker: str
-    weighted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ class Tried:
     op: str
 
 
-def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]:
+def tests(opset: int) -> Iterator[Tried]:
     """Node tests that are one node of the default domain at the opset."""
     by_op = defaultdict(list)
     for case in (*all_cases(), *make_missing_cases()):
@@ -110,8 +108,7 @@ def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]
             nodes[0].name = "node"
             new_case = Case(case.name, model, case.data, 1e-3, 1e-6)
             new_case = without_extras(new_case, opset) or new_case
-            held_apart = nodes[0].op_type in weighted
-            by_op[nodes[0].op_type].append(with_weights(new_case) if held_apart else new_case)
+            by_op[nodes[0].op_type].append(new_case)
     for op, cases in by_op.items():
         step = max(1, len(cases) // CASES)
         yield from (Tried(c, op) for c in cases[::step][:CASES])
@@ -165,19 +162,6 @@ def without_extras(case: Case, opset: int) -> Case | None:
     del model.graph.output[1:]
     ((feeds, expected),) = case.data
     return Case(case.name, model, [(feeds, expected[:1])], case.rtol, case.atol)
-
-
-def with_weights(case: Case) -> Case:
-    """The test with all operands but the first as constants of the model."""
-    model = onnx.ModelProto()
-    model.CopyFrom(case.model)
-    ((feeds, expected),) = case.data
-    inputs = dict(zip((i.name for i in model.graph.input), feeds, strict=True))
-    first = model.graph.input[0]
-    held = [numpy_helper.from_array(a, n) for n, a in inputs.items() if n != first.name]
-    model.graph.initializer.extend(held)
-    del model.graph.input[1:]
-    return Case(case.name, model, [(feeds[:1], expected)], case.rtol, case.atol)
 
 
 def retype(
@@ -289,7 +273,7 @@ def join_table(operators: Mapping[str, str]) -> str:
 def write_table(consumer: Consumer, measured_before: str, arguments: Sequence[str]) -> None:
     """Measure the operators named, all if there are none, and write the table."""
     groups: dict[str, list[Tried]] = defaultdict(list)
-    for tried in tests(consumer.opset, consumer.weighted):
+    for tried in tests(consumer.opset):
         if not arguments or tried.op in arguments:
             groups[tried.op].append(tried)
     table = split_table(measured_before) if arguments else {}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from . import record
 from .options import FAMILIES
 
-CONSUMERS = ("onnxruntime", "openvino", "tract", "onnx2torch", "mnn", "ncnn")
+CONSUMERS = ("onnxruntime", "openvino", "tract", "mnn", "ncnn")
 DOCS = Path(__file__).parents[1] / "docs"
 
 

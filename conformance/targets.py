@@ -147,16 +147,6 @@ class NCNN(Consumer):
     name = "ncnn"
 
 
-class Onnx2Torch(Consumer):
-    """The PyTorch modules that onnx2torch makes."""
-
-    name = "onnx2torch"
-
-    def comparable(self, expected: Any, got: Any) -> Any:
-        """PyTorch divides as the standard does."""
-        return got
-
-
 class Torch(Target):
     """The sources of PyTorch modules, run in a process of their own."""
 

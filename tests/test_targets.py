@@ -39,7 +39,7 @@ def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("trt", "tensorrt"), ("TensorRT", "tensorrt"), ("ort", "onnxruntime"), ("torch", "onnx2torch"),
+    [("trt", "tensorrt"), ("TensorRT", "tensorrt"), ("ort", "onnxruntime"),
      ("openvine", "openvino"), ("pnnx", "ncnn"), ("npu", "npu-static")],
 )  # fmt: skip
 def test_the_consumer_that_may_be_meant_is_suggested(name, meant):
@@ -47,6 +47,13 @@ def test_the_consumer_that_may_be_meant_is_suggested(name, meant):
         UsageError, match=f"profile='{name}' is not one of coreml, .*; did you mean {meant}?"
     ):
         targets.get_consumer(name)
+
+
+@pytest.mark.parametrize("find", [targets.get_consumer, targets.find_target])
+def test_a_profile_that_is_no_more_tells_what_to_use(find):
+    with pytest.raises(UsageError, match="'onnx2torch' is no profile any more: .*-o net.py"):
+        find("onnx2torch")
+    assert "onnx2torch" not in targets.list_targets()
 
 
 @pytest.mark.parametrize("name", targets.consumer_names())
@@ -67,7 +74,6 @@ STEPS = {
     "--bizCode serde",
     ("onnx", "m.onnx", "ncnn"): "pnnx m.onnx fp16=0",
     ("onnx", "m.onnx", "tract"): "tract.onnx().load('m.onnx')",
-    ("onnx", "m.onnx", "onnx2torch"): "onnx2torch.convert('m.onnx').eval()",
     ("onnx", "m.onnx", "npu-static"): "onnxruntime.InferenceSession('m.onnx')",
     ("relay", "m.relay", None): "tvm.relay.fromtext(open('m.relay').read())",
     ("relay", "m.json", None): "tvm.ir.load_json(open('m.json').read())",

@@ -333,7 +333,7 @@ CONSUMERS = {
     title: partial(in_consumer, name)
     for name, title in (
         ("onnxruntime", "profile onnxruntime"), ("openvino", "OpenVINO"), ("tract", "tract"),
-        ("onnx2torch", "onnx2torch"), ("mnn", "MNN"), ("ncnn", "ncnn"),
+        ("mnn", "MNN"), ("ncnn", "ncnn"),
     )
 }  # fmt: skip
 DIRECTIONS = FILES | LIVE | CONSUMERS

@@ -57,6 +57,11 @@ def lacks_empty(program: Program, how: str) -> bool:
     return any(text in how for text in texts) and has_empty_value(program, how)
 
 
+def gathers_no_rows(program: Program, how: str) -> bool:
+    """Whether a result of no rows has other sizes behind."""
+    return how.startswith("shape (0, ") and any(s.op in ("Loop", "Scan") for s in program.steps)
+
+
 def has_large_gelu(program: Program, how: str) -> bool:
     """Whether a Gelu reads numbers near the end of the range."""
     operands = [values[s.inputs[0]] for s in program.steps if s.op == "Gelu"
@@ -221,12 +226,16 @@ KNOWN = (
         "has an element",
     ),
     Known(
-        ("tract", "onnx2torch"), has_empty_value,
-        "tract and PyTorch fail at ranges and slices that turn out empty in the run",
+        ("tract",), has_empty_value,
+        "tract fails at ranges and slices that turn out empty in the run",
     ),
     Known(
         ("PyTorch",), lacks_empty,
         "PyTorch has no extreme of an axis, and no image, that turns out empty in the run",
+    ),
+    Known(
+        ("PyTorch",), gathers_no_rows,
+        "rows of a loop without turns have sizes that only the turns tell: they are 0 in PyTorch",
     ),
     Known(
         ("PyTorch",), has_large_gelu,
@@ -242,7 +251,7 @@ KNOWN = (
     ),
     Known(("tract",), has_nan_value, "tract's bounds and approximations of NaN are numbers"),
     Known(
-        ("onnx2torch",), multiplies_infinity,
+        ("PyTorch",), multiplies_infinity,
         "a product that overflows before a factor is 0 is NaN or 0: PyTorch has another order",
     ),
     Known(

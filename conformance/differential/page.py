@@ -28,8 +28,8 @@ what the record has as different.
 * *ONNX, lowered*: at a random opset from 7 to 26; *raised again*: from there to a newer one.
 * *MXNet*, *Relay, read again*: written, read and written as ONNX. *profile relax*: what is written
   for TVM's importer, in ONNX Runtime.
-* *MXNet*, *Relay*, *Relax*: in the live frameworks.
-* *MNN*, *ncnn*, *onnx2torch*, *OpenVINO*, *tract*: written with the profile of a consumer, and run
+* *MXNet*, *Relay*, *Relax*, *PyTorch*: in the live frameworks.
+* *MNN*, *ncnn*, *OpenVINO*, *tract*: written with the profile of a consumer, and run
   by it. Graphs have a few nodes and plain numbers, in float32 mostly; those for ncnn have static
   shapes, and no other type.
 

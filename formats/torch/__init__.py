@@ -33,6 +33,7 @@ def _matches(path: Path) -> bool:
 FORMAT = Format(
     name="torch",
     title="PyTorch",
+    replaces={"onnx2torch": "write the PyTorch module itself (-o net.py, or --to torch)"},
     next_step="load() of {name!r} makes the model",
     runtime="torch",
     is_read=False,

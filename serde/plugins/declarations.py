@@ -39,6 +39,7 @@ class Format:
         next_step: how a result is run, by the suffix of its file where that matters; ``{name}`` and
             ``{stem}`` stand for its path, and each option of writing for its value.
         can_be_remainder: whether a partitioned model can have its remainder in this format.
+        replaces: names of profiles that are no more, and what to use of the format instead.
         runtime: the name of what runs its files, if anything does.
         is_read: whether files of it are read at all.
         reading: ``(options) -> Mapping[str, Any]``, what sources are read with for files that are
@@ -63,6 +64,7 @@ class Format:
     consumers: Mapping[str, Consumer] = field(default_factory=lambda: EMPTY)
     next_step: str | Mapping[str, str] = ""
     can_be_remainder: bool = False
+    replaces: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     runtime: str = ""
     read_arrays: Callable[[Path], Mapping[str, Tensor] | None] | None = None
     is_read: bool = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from serde.errors import UsageError
 from serde.plugins import Format, format_names, get_format, installed_formats, target_names
 from serde.plugins.consumer import Consumer
 from serde.plugins.options import check_word, list_options
@@ -30,8 +31,15 @@ def get_consumer(name: str) -> Consumer:
     Raises:
         UsageError: listing those there are, with the one that may be meant.
     """
+    _refuse_replaced(name)
     check_word("--profile=", name, list_profiles())
     return format_of_consumer(name).consumers[name]
+
+
+def _refuse_replaced(name: str) -> None:
+    for fmt in installed_formats():
+        if name in fmt.replaces:
+            raise UsageError(f"{name!r} is no profile any more: {fmt.replaces[name]}")
 
 
 def format_of_consumer(name: str) -> Format:
@@ -65,5 +73,6 @@ def find_target(name: str) -> tuple[Format, str | None]:
     Raises:
         UsageError: for a name of neither, with the one that may be meant.
     """
+    _refuse_replaced(name)
     check_word("--to=", name, list_targets())
     return (get_format(name), None) if name in format_names() else (format_of_consumer(name), name)

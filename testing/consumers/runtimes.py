@@ -13,20 +13,17 @@ from testing.live_worker import LiveError, LiveWorker
 from testing.onnx_live import LEVELS, assert_agree, run_at
 
 from .consumers_live import CONSUMERS, NCNN, RUNTIMES
-from .torch_live import RUNTIME as ONNX2TORCH
-from .torch_live import TORCH
 
 HERE = "onnxruntime"  # the one that runs in this process
 TITLES = {HERE: "ONNX Runtime", "openvino": "OpenVINO", "tract": "tract",
-          "onnx2torch": "onnx2torch", "mnn": "MNN", "ncnn": "ncnn"}  # fmt: skip
-VERSIONS = dict(package.split("==") for package in (*RUNTIMES, NCNN, ONNX2TORCH))
+          "mnn": "MNN", "ncnn": "ncnn"}  # fmt: skip
+VERSIONS = dict(package.split("==") for package in (*RUNTIMES, NCNN))
 VERSIONS[HERE] = onnxruntime.__version__
-SEPARATE = {"onnx2torch": TORCH}  # those with an environment of their own
 
 
 def worker_of(consumer: str) -> LiveWorker:
     """The process that a consumer runs in."""
-    return SEPARATE.get(consumer, CONSUMERS)
+    return CONSUMERS
 
 
 def is_here(consumer: str) -> bool:

@@ -262,7 +262,7 @@ def test_a_documented_operator_that_is_computed_wrongly_is_not_taken():
     assert "DFT" not in judge_nodes(graph, backend.target)[graph.nodes[0]].operators
 
 
-@pytest.mark.parametrize("name", ["mnn", "ncnn", "onnx2torch", "onnxruntime", "tract"])
+@pytest.mark.parametrize("name", ["mnn", "ncnn", "onnxruntime", "tract"])
 def test_consumers_are_backends_by_their_names(name, tmp_path):
     assert name in backend_names() and get_backend(name).target.source == "measured"
     graph = ir_of("g (float[1,2,6,6] x) => (float[1,2,3,3] y) "

@@ -46,7 +46,7 @@ def complete(*arguments):
     ("arguments", "words"),
     [
         (("convert", "m", "--profile", "t"), ["tensorrt", "tract"]),
-        (("convert", "m", "--profile", "onnx"), ["onnx2torch", "onnxruntime"]),
+        (("convert", "m", "--profile", "onnx"), ["onnxruntime"]),
         (("convert", "m", "--to", ""), ["mxnet", "onnx", "relay", "torch"]),
         (("convert", "m", "--from", "m"), ["mxnet"]),
         (("check", "m", "--to", "re"), ["relay", "relax"]),

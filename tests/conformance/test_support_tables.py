@@ -17,7 +17,7 @@ def test_types_and_operators_may_take_several_lines():
     assert table == {"Cast": {}, "Gather": types, "Slice": types}
 
 
-MEASURED = ("mnn", "ncnn", "onnx2torch", "onnxruntime", "openvino", "relax", "tract")
+MEASURED = ("mnn", "ncnn", "onnxruntime", "openvino", "relax", "tract")
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -11,7 +11,7 @@ from testing.consumers.runtimes import run
 from testing.onnx_live import model_of
 from tests.consumers.checks import check_form, refusals
 
-CONSUMERS = ["mnn", "onnx2torch", "onnxruntime", "openvino", "tract"]
+CONSUMERS = ["mnn", "onnxruntime", "openvino", "tract"]
 BOXES = "(float[2,20,4] x, float[2,3,20] s) => (int64[M,3] y)"
 NAMED = "(float[B,N,4] x, float[B,C,N] s) => (int64[M,3] y)"
 

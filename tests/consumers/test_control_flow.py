@@ -7,7 +7,7 @@ import pytest
 
 from tests.consumers.checks import check_form, refusals
 
-CONSUMERS = ["mnn", "ncnn", "onnx2torch", "tract"]
+CONSUMERS = ["mnn", "ncnn", "tract"]
 TURNS = (
     "m = Constant<value_int = {turns}>() "
     "y, z = Loop<body = b (int64 i, bool on, float[2,3] s) => (bool next, float[2,3] t, float[2,3] u)"

@@ -21,7 +21,7 @@ from serde.pipeline import load
 from serde.plugins.targets import get_consumer
 from testing.node_cases import all_cases
 
-CONSUMERS = ("mnn", "ncnn", "onnx2torch", "openvino", "tensorrt", "tract")
+CONSUMERS = ("mnn", "ncnn", "openvino", "tensorrt", "tract")
 TARGETS = {**{name: get_consumer(name).get_target() for name in CONSUMERS}, "relax": RELAX}
 POOLS: dict[str, list[dict]] = {
     "AveragePool": [{"count_include_pad": 0}, {"count_include_pad": 1}],
