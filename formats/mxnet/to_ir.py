@@ -100,7 +100,7 @@ def to_ir(
     complete = infer_open_sizes(complete, table, unknown=-1 if info.has_numpy_shapes else 0)
     try:
         builder = OnnxBuilder(graph.name)
-        builder.for_training = training
+        builder.for_training = builder.keeps_weights = training
         done = drop_unread_labels(table.rewrite(complete, builder))
     except Unconvertible as error:
         refuse_given_shapes(graph, info.variables, error, table)

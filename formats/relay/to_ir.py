@@ -124,6 +124,6 @@ def to_ir(
         ambiguous = ambiguous_nodes(upgraded)
         table = table.with_hints({n.outputs[0]: {"decide_by_shapes": True} for n in ambiguous})
     builder = OnnxBuilder(graph.name)
-    builder.for_training = training
+    builder.for_training = builder.keeps_weights = training
     done = table.rewrite(undo_weight_transforms(upgraded), builder)
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

@@ -35,7 +35,7 @@ def torch_target() -> Target:
     operators = {op: _constrain(op) for op in writes.rules}
     return Target(
         "torch", title="PyTorch", supports=operators, lacks=join_forms(WINDOWS, LACKS),
-        legalizations=rules,
+        legalizations=rules, keeps_weights=True,
     )  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def raise_to_ir(
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
         builder = Legalizer(body.name, IR, opset=body.opset, readers=own)
-        builder.for_training = training
+        builder.for_training = builder.keeps_weights = training
         done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)

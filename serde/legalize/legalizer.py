@@ -61,6 +61,7 @@ class Legalizer(OnnxBuilder):
     ) -> None:  # fmt: skip
         super().__init__(name, target.opset, outer)
         self.target = target
+        self.keeps_weights = self.keeps_weights or target.keeps_weights
         self.for_training = self.for_training or target is not IR  # what the IR holds is meant
         self._start = self._current_opset = opset
         self._adapting = ""  # the operator whose version adapter is running

@@ -40,6 +40,7 @@ class Target:
     ones, beside those that are younger than ``opset``; with ``emulates_inputs`` the model's inputs
     of such types too. Without ``control_flow`` there are no loops of a dynamic trip count, without
     ``sequences`` values are tensors only, without ``dynamic_shapes`` every dimension is a number.
+    With ``keeps_weights`` what is computed of arrays that are trained is not folded.
     ``counted`` are operators whose result has a data-dependent length, to be given a name, and the
     axis of it (None: the attribute ``axis``). ``domains`` are those beside the standard's whose
     operators it has, in all forms. ``opsets`` are those it was measured with; None: any. ``memo``
@@ -57,6 +58,7 @@ class Target:
     control_flow: bool = True
     sequences: bool = True
     dynamic_shapes: bool = True
+    keeps_weights: bool = False
     counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
     lacks_results: Lacks = field(default_factory=lambda: EMPTY)
     domains: frozenset[str] = frozenset()

@@ -66,12 +66,14 @@ class TypedCall(NamedTuple):
 class OnnxBuilder(Expressions):
     """A builder for ONNX operators: checks names, writes defaults out, folds, infers types.
 
-    ``for_training``: what only training needs, as Dropout, stays.
+    ``for_training``: what only training needs, as Dropout, stays. ``keeps_weights``: what is
+    computed of arrays that are trained is not folded.
     """
 
     def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
         self.for_training: bool = isinstance(outer, OnnxBuilder) and outer.for_training
+        self.keeps_weights: bool = isinstance(outer, OnnxBuilder) and outer.keeps_weights
         self._makers: dict[Value, Node] = {}
         self._outer = outer if isinstance(outer, OnnxBuilder) else None
         self._calls: dict[Any, TypedCall] = self._outer._calls if self._outer else {}
@@ -201,7 +203,8 @@ class OnnxBuilder(Expressions):
         if outputs == 1 and (result := simplify.simplify(self, op, read, full)) is not None:
             return result
         types = inference.infer(operator, self.current_opset, read, full, outputs)
-        known = folding.fold(op, self.current_opset, read, full, types)
+        is_kept = self.keeps_weights and weight_origins.computes_weight(op, read, types[0])
+        known = None if is_kept else folding.fold(op, self.current_opset, read, full, types)
         if known is not None:
             results = self._emit_folded(op, read, known)
             if self.for_training and op in weight_origins.FOLLOWED:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from serde.ir.graph import Origins, Tensor, Value
+from serde.spec.inference import Type
 from serde.spec.traits import ARRANGES, RESHAPES
 
 IN_ORDER = RESHAPES | {"Cast"}
@@ -54,6 +55,13 @@ def follow(
             found.append(((names, result.size),))
         begin = end
     return found
+
+
+def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bool:
+    """Whether an operator computes other numbers of an array that the source trains."""
+    if op in FOLLOWED or result.dtype is None or result.dtype.kind != "f":
+        return False
+    return any(origins_of(v) and v.tensor.size > 1 for v in inputs if v and v.tensor)
 
 
 def _make_unnamed(value: Value) -> Origins:

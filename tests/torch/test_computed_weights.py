@@ -1,0 +1,78 @@
+"""Weights that are computed of others, as those of weight norm, are computed in ``forward``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import serde
+from tests.torch.test_training import step_torch
+from tests.torch.torch_live import why_not
+
+MODELS = {  # those of arrays v and g, which are trained
+    "weight norm": "n = ReduceL2<axes = [1, 2, 3]>(v) u = Div(v, n) w = Mul(u, g) y = Conv(x, w, b)",
+    "a scale of a weight": "h = Constant<value_float = 0.3>() n = Mul(g, h) w = Mul(v, n) "
+    "y = Conv(x, w, b)",
+    "a weight in a product": "s = Constant<value_ints = [4, 27]>() t = Constant<value_ints = [-1, 27]>() "
+    "q = Tanh(v) r = Reshape(q, s) c = Reshape(g, t) m = Transpose<perm = [1, 0]>(r) "
+    "f = Constant<value_ints = [1, 4]>() k = Reshape(g, f) l = Mul(m, k) "
+    "e = Reshape(x, t) p = MatMul(e, l) y = Identity(p)",
+}  # fmt: skip
+
+
+def make_model(body: str) -> onnx.ModelProto:
+    """A model with the arrays v, g and b."""
+    body = body.replace("c = Reshape(g, t) ", "")
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[1,3,9,9] x) => (float[M,K] y) {{ {body} }}'
+    )
+    if "Conv" in body:
+        model.graph.output[0].CopyFrom(
+            onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4, 7, 7])
+        )
+    generator = np.random.default_rng(4)
+    for name, shape in (("v", (4, 3, 3, 3)), ("g", (4, 1, 1, 1)), ("b", (4,))):
+        array = generator.standard_normal(shape, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return model
+
+
+def compute_loss(model: onnx.ModelProto, x: np.ndarray, name: str, change: np.ndarray) -> float:
+    """The mean of squares in ONNX Runtime where an array is changed."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    for tensor in changed.graph.initializer:
+        if tensor.name == name:
+            array = onnx.numpy_helper.to_array(tensor) + change
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
+    (y,) = onnxruntime.InferenceSession(changed.SerializeToString()).run(None, {"x": x})
+    return float((y.astype(np.float64) ** 2).mean())
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+@pytest.mark.parametrize("name", MODELS)
+def test_they_train_what_they_are_computed_of(name: str, tmp_path: Path) -> None:
+    model = make_model(MODELS[name])
+    serde.convert(model, tmp_path / "net.py", to_format="torch")
+    x = np.random.default_rng(6).standard_normal((1, 3, 9, 9), np.float32)
+    gradients = step_torch(tmp_path / "net.py", {"x": x}).gradients
+    keys = json.loads((tmp_path / "net.names.json").read_text())
+    for array, shape in (("v", (4, 3, 3, 3)), ("g", (4, 1, 1, 1))):
+        (key,) = keys[array]
+        way = np.random.default_rng(7).standard_normal(shape, np.float32) * np.float32(1e-2)
+        ends = [compute_loss(model, x, array, s * way) for s in (np.float32(1), np.float32(-1))]
+        expected = (ends[0] - ends[1]) / 2
+        got = float((gradients[key].reshape(shape) * way).sum())
+        assert got == pytest.approx(expected, rel=1e-2, abs=1e-6)  # differences of float32
+
+
+def test_the_form_of_inference_has_them_folded(tmp_path: Path) -> None:
+    model = make_model(MODELS["weight norm"])
+    serde.convert(model, tmp_path / "net.py", to_format="torch", inference=True)
+    source = (tmp_path / "net.py").read_text()
+    assert "nn.Conv2d(3, 4, 3)" in source and "nn.Parameter" not in source
