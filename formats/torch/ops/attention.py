@@ -42,9 +42,9 @@ def legalize_attention(
     """Forms that PyTorch has none of are written out; heads side by side get an axis."""
     if q.rank == 3 and q_num_heads and kv_num_heads:
         counts = q_num_heads, kv_num_heads, kv_num_heads
-        heads = map(partial(_split_heads, g), (q, k, v), counts)
+        heads = tuple(map(partial(_split_heads, g), (q, k, v), counts))
     else:
-        heads = iter((q, k, v))
+        heads = q, k, v
     is_usual = (
         outputs == 1 and not any(more) and form["softcap"] == 0
         and form["left_window_size"] < 0 and form["right_window_size"] < 0

@@ -45,7 +45,7 @@ def find_attention(near: Neighbours, node: Node) -> list[Node] | None:
     q, scale = _find_scaled(near, scores.product, scores.product.inputs[0], scores.scale)
     turned, scale = _find_scaled(near, scores.product, scores.product.inputs[1], scale)
     transpose = near.maker(turned, "Transpose")
-    if transpose is None or q is None or not _is_alike(q, turned, v):
+    if transpose is None or q is None or turned is None or not _is_alike(q, turned, v):
         return None
     before: list[Node] = []
     k = _turn_back(transpose, before, node)
@@ -108,10 +108,11 @@ def _find_scores(near: Neighbours, softmax: Node) -> Scores | None:
         ):
             return None
         reader = where
-    for one, other in orders(total) if total is not None else ():
-        if _find_product(near, total, one) is not None and other is not None:
-            scores, mask, reader = one, other, total
-            break
+    if total is not None:
+        for one, other in orders(total):
+            if _find_product(near, total, one) is not None and other is not None:
+                scores, mask, reader = one, other, total
+                break
     found = _find_product(near, reader, scores)
     return None if found is None else Scores(*found, mask, fill)
 

@@ -38,7 +38,8 @@ def _emit_if(body: Any, node: Node) -> Iterator[ast.stmt]:
     names = [body.name_result(v, node) for v in node.outputs]
     branches = []
     for key in ("then_branch", "else_branch"):
-        inner = body.enter(without_aliases(node.attrs[key]), ())
+        branch: Any = node.attrs[key]
+        inner = body.enter(without_aliases(branch), ())
         branches.append(inner.block(names, inner.graph.outputs) or [ast.Pass()])
     body.leave(node)
     yield ast.If(test, *branches)
@@ -46,10 +47,11 @@ def _emit_if(body: Any, node: Node) -> Iterator[ast.stmt]:
 
 def _emit_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
     graph = without_aliases(node.attrs["body"])  # type: ignore[arg-type]
-    header, states, _ = node.attrs["args"]  # type: ignore[misc]
+    arguments: Any = node.attrs["args"]
+    header, states, _ = arguments
     turn, going, *inner_states = graph.inputs
     is_for, goes_on = node.attrs["kind"] == "for", always_goes_on(graph)
-    head = None if header is None else body.argument(header, node)
+    head: Any = None if header is None else body.argument(header, node)
     starts = [body.argument(s, node) for s in states]
     names = [body.name_result(v, node) for v in node.outputs[: len(states)]]
     flag = None if goes_on else body.variables.claim("going")
