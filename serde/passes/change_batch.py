@@ -65,7 +65,10 @@ def find_places(graph: Graph, batch: Any) -> Analysis:
     from serde.passes.batch.analysis import Analysis
     from serde.passes.batch.rewriting import infer_again
 
-    folded = drop_dead(rules.rewrite(infer_again(graph), OnnxBuilder(graph.name)))
+    typed = infer_again(graph)
+    if not rules.rules.keys().isdisjoint(typed.operators()):
+        typed = rules.rewrite(typed, OnnxBuilder(graph.name))
+    folded = drop_dead(typed)
     old, axes, outputs = find_batch_axes(folded, read_request(batch))
     assert isinstance(old, int)
     return Analysis(folded, old, axes, outputs).run()
