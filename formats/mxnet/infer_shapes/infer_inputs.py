@@ -157,26 +157,25 @@ def infer_types(graph: Graph, variables: Mapping[str, Declared]) -> dict[Value, 
     """The element type of each value for which that of the nearest value that must have the same
     is known.
     """
-    near: dict[Value, list[Node]] = {}
+    near: dict[Value, list[list[Value]]] = {}  # what has the type of a value
     types: dict[Value, DType] = {}
     for v in graph.inputs:
         dtype = v.dtype or variables.get(v.name, Declared()).dtype
         if dtype is not None:
             types[v] = dtype
     for node in graph.nodes:
-        for value in have_one_type(node):
-            near.setdefault(value, []).append(node)
+        values = have_one_type(node)
+        for value in values:
+            near.setdefault(value, []).append(values)
             if value.dtype is not None:
                 types[value] = value.dtype
-    queue, seen = deque(types), set()
+    queue = deque(types)
     while queue:
         value = queue.popleft()
-        for node in near.get(value, ()):
-            if node not in seen:
-                seen.add(node)
-                new = [v for v in have_one_type(node) if v not in types]
-                types.update(dict.fromkeys(new, types[value]))
-                queue.extend(new)
+        for values in near.pop(value, ()):
+            new = [v for v in values if v not in types]
+            types.update(dict.fromkeys(new, types[value]))
+            queue.extend(new)
     return types
 
 
