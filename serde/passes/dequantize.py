@@ -12,7 +12,8 @@ import numpy as np
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.passes.integer_sums import find_sum, multiply_sum
-from serde.passes.quantized_values import Quantization, find_real, is_of_constants, is_single
+from serde.passes.quantized_values import find_real, is_of_constants
+from serde.passes.regions import Quantization, is_single
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.schema import ELEMENT_TYPES

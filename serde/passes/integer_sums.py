@@ -15,13 +15,12 @@ import numpy as np
 from serde.ir.graph import DType, Node, Value
 from serde.passes.quantized_values import (
     MOST_STEPS,
-    Quantization,
     dequantize_constant,
     find_real,
     find_source,
     is_of_constants,
-    is_single,
 )
+from serde.passes.regions import Quantization, is_single
 from serde.spec.traits import RESHAPES, ROUNDS
 
 MOVES = RESHAPES | {"Identity"}

@@ -16,16 +16,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from serde.ir import arrays
 from serde.ir.graph import BYTES, DType, Graph, Node, Value
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 
 from .dce import drop_dead
+from .regions import Quantization, Quantized, Region, find_region, find_regions
 
-Takes = Callable[[Value, Value, Value], bool]
+Takes = Callable[[Quantization, Quantization, Quantization], bool]
 
 
 def use_qlinear_ops(graph: Graph, units: bool, by_channel: bool) -> Graph:
@@ -33,10 +31,10 @@ def use_qlinear_ops(graph: Graph, units: bool, by_channel: bool) -> Graph:
     of a scale by channel, or for both.
     """
 
-    def takes(x: Value, w: Value, y: Value) -> bool:
-        return (units and _is_one(x) and _is_one(y)) or (by_channel and _is_by_channel(w))
+    def takes(x: Quantization, w: Quantization, y: Quantization) -> bool:
+        return (units and x.is_unit and y.is_unit) or (by_channel and w.is_by_channel)
 
-    if not any(n.op == "QuantizeLinear" and not n.domain for n in graph.nodes):
+    if not find_regions(graph):
         return graph
     kernels = RuleTable("integer kernels", fallback=keep)
     kernels("QuantizeLinear")(partial(quantize, takes))
@@ -49,109 +47,50 @@ def quantize(
 ) -> Any:
     """What a quantisation ends, where there is an operator for all of it.
 
-    ``takes`` tells by the scales of data, weights and result.
+    ``takes`` tells by the quantizations of data, weights and result.
     """
-    is_one_number = _is_plain(scale, attrs) and scale.shape == ()
-    result = _kernel(g, takes, y, scale, zero) if is_one_number else None
+    region = find_region(g.producer, Node("QuantizeLinear", (y, scale, zero), (), attrs))
+    result = None if region is None else _fuse_region(g, takes, region)
     return g.QuantizeLinear(y, scale, zero, **attrs) if result is None else result
 
 
-def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) -> Any:
-    zero = _zero(g, scale, zero, DType.UINT8)
-    relu = g.maker(y, "Relu") if _is_type_minimum(zero) else None
-    node = g.maker(y if relu is None else relu.inputs[0], "Conv", "Gemm", "MatMul")
-    if node is None or zero.dtype not in BYTES:
+def _fuse_region(g: Any, takes: Takes, region: Region) -> Any:
+    """The operator for a region, None where there is none."""
+    node, activation, result = region.layer, region.activation, region.result
+    operands = [v for v in region.operands if v is not None]
+    if activation is not None and not (activation.op == "Relu" and region.cuts_negative):
         return None
-    operands: list[Any] = [_match_dequantize(g, v) for v in node.inputs if v is not None]
-    if len(operands) < 2 or None in operands:
+    if node.op not in ("Conv", "Gemm", "MatMul") or region.dtype not in BYTES:
         return None
-    (_, x_scale, *_), (_, w_scale, *_), *_ = operands
-    return (
-        _fuse_product(g, node, operands, (scale, zero)) if takes(x_scale, w_scale, scale) else None
-    )
-
-
-def _fuse_product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
-    """The operator for a node of dequantised operands, None where there is none."""
-    (x, x_scale, x_zero, _), (w, w_scale, w_zero, axis), *bias = operands
-    fitting = x.dtype in BYTES and w.dtype in BYTES and x_scale.shape == ()
-    counted = not bias or _has_product_scale(bias[0], x_scale, w_scale)
-    if not fitting or not counted:
-        return None
-    quantities, counts = (w_scale, w_zero, *result), [b for b, *_ in bias]
-    if node.op == "Conv" and _is_along(axis, 0, w_scale):
-        return g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, **node.attrs)
-    if node.op == "MatMul" and w.rank == 2 and _is_along(axis, 1, w_scale):
-        return g.QLinearMatMul(x, x_scale, x_zero, w, *quantities)
-    attrs = node.attrs
-    if (
-        node.op == "MatMul"
-        or node.op == "Conv"
-        or attrs["transA"]
-        or (attrs["alpha"], attrs["beta"]) != (1, 1)
+    parts = [v for v in operands if isinstance(v, Quantized)]
+    if len(parts) != len(operands) or not all(
+        q.is_plain for q in (result, *(v.form for v in parts))
     ):
         return None
-    if not _is_along(axis, 0 if attrs["transB"] else 1, w_scale):
+    (x, x_form), (w, w_form), *bias = parts
+    is_per_tensor = result.scale.shape == () == x_form.scale.shape
+    has_kernel = x.dtype is region.dtype and w.dtype in (x.dtype, DType.INT8)  # in ONNX Runtime
+    if not (is_per_tensor and has_kernel):
+        return None
+    if not takes(x_form, w_form, result) or not region.has_counted_bias:
+        return None
+    zeros = (
+        result.emit_zero(g, DType.UINT8),
+        x_form.emit_zero(g, x.type),
+        w_form.emit_zero(g, w.type),
+    )
+    data = x, x_form.scale, zeros[1]
+    quantities = (w_form.scale, zeros[2], result.scale, zeros[0])
+    counts = [b.value for b in bias]
+    if node.op == "Conv" and w_form.is_along(0):
+        return g.QLinearConv(*data, w, *quantities, *counts, **node.attrs)
+    if node.op == "MatMul" and w.rank == 2 and w_form.is_along(1):
+        return g.QLinearMatMul(*data, w, *quantities)
+    attrs = node.attrs
+    is_product = node.op == "Gemm" and not attrs["transA"] and attrs["alpha"] == attrs["beta"] == 1
+    if not is_product or not w_form.is_along(0 if attrs["transB"] else 1):
         return None
     w = w if attrs["transB"] else g.Transpose(w, perm=(1, 0))
-    x, w = (g.Unsqueeze(v, [2, 3]) for v in (x, w))
-    y = g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, kernel_shape=(1, 1))
+    image, kernel = (g.Unsqueeze(v, [2, 3]) for v in (x, w))
+    y = g.QLinearConv(image, *data[1:], kernel, *quantities, *counts, kernel_shape=(1, 1))
     return g.Squeeze(y, [2, 3])
-
-
-def _match_dequantize(g: Any, v: Value) -> tuple[Value, Value, Value, Any] | None:
-    """The integers that floats were, their scale and zero point, and the axis of these."""
-    node = g.maker(v, "DequantizeLinear")
-    if node is None or not _is_plain(node.inputs[1], node.attrs):
-        return None
-    q, scale, zero = (*node.inputs, None)[:3]
-    assert q is not None and scale is not None
-    return q, scale, _zero(g, scale, zero, q.type), node.attrs["axis"]
-
-
-def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
-    """The zero point, which is 0 where there is none."""
-    if zero is not None:
-        return zero
-    return g.const(arrays.zeros(scale.static_shape, dtype.numpy))  # type: ignore[no-any-return]
-
-
-def _is_plain(scale: Value | None, attrs: Any) -> bool:
-    """Whether there are no blocks, and scales of float32."""
-    has_scale = scale is not None and scale.dtype is DType.FLOAT32
-    return has_scale and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
-
-
-def _is_by_channel(scale: Value | None) -> bool:
-    return scale is not None and scale.shape is not None and len(scale.shape) == 1
-
-
-def _is_along(axis: int, expected: int, scale: Value) -> bool:
-    """Whether scales are those of slices along an axis, or one for all."""
-    return scale.shape == () or (_is_by_channel(scale) and axis == expected)
-
-
-def _is_one(scale: Value | None) -> bool:
-    """Whether integers stand for themselves."""
-    if scale is None or scale.tensor is None or not _is_plain(scale, {}):
-        return False
-    return scale.shape == () and bool(scale.array() == 1)
-
-
-def _is_type_minimum(zero: Value) -> bool:
-    """Whether no integer of a type is less than ``zero``, so that it cuts off what is negative."""
-    if zero.tensor is None or zero.dtype not in BYTES:
-        return False
-    return bool((zero.array() == np.iinfo(zero.type.numpy).min).all())
-
-
-def _has_product_scale(bias: tuple[Value, Value, Value, Any], data: Value, weights: Value) -> bool:
-    """Whether a bias is counted in the unit of the products."""
-    b, scale, zero, _ = bias
-    if b.dtype is not DType.INT32 or zero.tensor is None or zero.array().any():
-        return False
-    if scale is weights:
-        return _is_one(data)
-    if any(v.tensor is None for v in (scale, data, weights)):
-        return False
-    return np.array_equal(scale.array(), data.array() * weights.array())

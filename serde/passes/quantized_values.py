@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from serde.ir.graph import DType, Node, Tensor, Value
+from serde.passes.regions import Quantization, is_same_zero
 from serde.spec.traits import ARRANGES, CHOOSES, MOVES, NON_NEGATIVE, ZERO_FILLS
 
 Array = np.ndarray[Any, Any]
@@ -17,58 +17,6 @@ PASSING = ARRANGES | {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxP
 # Operators whose results are elements of operands, or means of these, and the places of these.
 MOVING = {op: MOVES[op] for op in ARRANGES | CHOOSES | ZERO_FILLS | {"Concat", "Where"}}
 MOVING["Resize"] = (0,)
-
-
-class Quantization(NamedTuple):
-    """How integers stand for real numbers: by ``scale * (q - zero)``, by axis or block."""
-
-    scale: Value
-    zero: Value | None = None
-    axis: int = 1
-    block_size: int = 0
-
-    @classmethod
-    def of(cls, node: Node) -> Quantization:
-        """The quantization of a QuantizeLinear or DequantizeLinear node."""
-        scale, zero = (*node.inputs, None)[1:3]
-        assert scale is not None
-        attrs: Mapping[str, Any] = node.attrs
-        return cls(scale, zero, attrs.get("axis", 1), attrs.get("block_size", 0))
-
-    @property
-    def is_per_tensor(self) -> bool:
-        """Whether one scale is that of all elements."""
-        return is_single(self.scale) and (self.zero is None or is_single(self.zero))
-
-    def is_same(self, other: Quantization, rank: int | None) -> bool:
-        """Whether the other one stands for the same numbers."""
-        if not (_is_equal(self.scale, other.scale) and _is_same_zero(self.zero, other.zero)):
-            return False
-        if self.is_per_tensor and other.is_per_tensor:
-            return True
-        axes = {a % rank if rank else a for a in (self.axis, other.axis)}
-        return len(axes) == 1 and self.block_size == other.block_size
-
-
-def is_single(value: Value) -> bool:
-    """Whether a value is known to have one element."""
-    return value.shape is not None and all(d == 1 for d in value.shape)
-
-
-def _is_equal(a: Value, b: Value) -> bool:
-    if a is b:
-        return True
-    if a.tensor is None or b.tensor is None:
-        return False
-    x, y = a.array(), b.array()
-    return np.array_equal(x.ravel(), y.ravel()) and (x.shape == y.shape or x.size == 1)
-
-
-def _is_same_zero(a: Value | None, b: Value | None) -> bool:
-    if a is not None and b is not None:
-        return _is_equal(a, b)
-    one = b if a is None else a
-    return one is None or (one.tensor is not None and not one.array().any())
 
 
 def find_real(g: Any, q: Value, form: Quantization, dtype: DType) -> Value | None:
@@ -124,7 +72,7 @@ def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DTy
         return None
     x, scale = g.cast(_keep_bounds(g, x, q, own), dtype), _as_number(g, form.scale, dtype)
     x = g.Mul(x, g.Div(scale, _as_number(g, own.scale, dtype)))
-    if _is_same_zero(own.zero, form.zero):
+    if is_same_zero(own.zero, form.zero):
         return x  # type: ignore[no-any-return]
     zeros = [g.scalar(0.0, x) if z is None else _as_number(g, z, dtype)
              for z in (own.zero, form.zero)]  # fmt: skip
@@ -146,7 +94,7 @@ def _list_moved(node: Node) -> list[Value]:
 def _move_real(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -> Value | None:
     """The real numbers of moved elements: those of the elements, moved."""
     is_positive = form.scale.tensor is not None and bool((form.scale.array() > 0).all())
-    is_offset = not _is_same_zero(form.zero, None)
+    is_offset = not is_same_zero(form.zero, None)
     if (node.op in CHOOSES and not is_positive) or (node.op in ZERO_FILLS and is_offset):
         return None
     is_extended = node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize"
