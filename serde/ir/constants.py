@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Tensor, Value
+from .graph import DType, Tensor, Value
 
 
 def make_constant(name: str, tensor: Tensor) -> Value:
@@ -26,6 +26,13 @@ def make_lazy_constant(
     """A constant of the element type of ``like``, computed when it is read, and rounded once."""
     tensor = Tensor(like.type, shape, lambda: np.asarray(load(), like.type.numpy).reshape(shape))
     return make_constant(name, tensor)
+
+
+def shift_bytes(tensor: Tensor) -> Tensor:
+    """uint8 less 128 as int8, or int8 plus 128 as uint8, computed when they are read."""
+    dtype = DType.INT8 if tensor.dtype is DType.UINT8 else DType.UINT8
+    shape = tensor.shape
+    return Tensor(dtype, shape, lambda: (tensor.load().view(np.uint8) ^ 128).view(dtype.numpy))
 
 
 def is_constant(values: Iterable[Value | None]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.passes.integer_sums import find_sum, multiply_sum
 from serde.passes.quantized_values import find_real, is_of_constants
-from serde.passes.regions import Quantization, is_single
+from serde.passes.regions import Quantization, Quantized, emit_qlinear_conv, is_single
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.schema import ELEMENT_TYPES
@@ -63,13 +64,10 @@ def _list_left(graph: Graph) -> Iterator[str]:
         )
 
 
-def find_float(g: Any, q: Value, form: Quantization, dtype: DType) -> Value:
+def find_float(q: Quantized, g: Any, dtype: DType = DType.FLOAT32) -> Value:
     """The numbers that ``q`` stands for: without integers if they can be, else dequantized."""
-    real = find_real(g, q, form, dtype)
-    if real is None:
-        attrs = {"axis": form.axis, "block_size": form.block_size}
-        real = g.DequantizeLinear(q, form.scale, form.zero, **attrs)
-    return g.cast(real, dtype)  # type: ignore[no-any-return]
+    real = find_real(g, *q, dtype)
+    return g.cast(q.dequantize(g) if real is None else real, dtype)  # type: ignore[no-any-return]
 
 
 @rules("DequantizeLinear")
@@ -88,16 +86,7 @@ def dequantize_values(g, q, scale, zero=None, *, axis=1, block_size=0, output_dt
     return g.DequantizeLinear(q, scale, zero, **attrs) if real is None else real
 
 
-@rules("QLinearConv")
-def convolve(  # type: ignore
-    g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, **frame
-):
-    """A convolution of the numbers; a bias counts in the unit of the products."""
-    if b is not None:
-        b = find_float(g, b, Quantization(g.Mul(x_scale, w_scale), None, 0), DType.FLOAT32)
-    w = find_float(g, w, Quantization(w_scale, w_zero, 0), DType.FLOAT32)
-    x = find_float(g, x, Quantization(x_scale, x_zero), DType.FLOAT32)
-    return g.QuantizeLinear(g.Conv(x, w, b, **frame), y_scale, y_zero)
+rules("QLinearConv")(partial(emit_qlinear_conv, find_float))
 
 
 @rules("QLinearMatMul")
@@ -107,8 +96,8 @@ def multiply_matrices(g, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
     if any(v.rank > 1 for v in (*operands[1:3], *operands[4:6], *operands[6:])):
         return g.QLinearMatMul(*operands)
     dtype = a_scale.type
-    a = find_float(g, a, Quantization(a_scale, a_zero, -2), dtype)
-    b = find_float(g, b, Quantization(b_scale, b_zero, -1), dtype)
+    a = find_float(Quantized(a, Quantization(a_scale, a_zero, -2)), g, dtype)
+    b = find_float(Quantized(b, Quantization(b_scale, b_zero, -1)), g, dtype)
     y = g.MatMul(a, b)
     rank = y.rank
     axis = {"axis": rank - 2} if not is_single(y_scale) else {}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from serde.ir import arrays
-from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.ir.constants import make_constant, shift_bytes
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.map_nodes import map_nodes
 
 # The operands of weights and of their zero point. ConvInteger is left as it is: ONNX Runtime
@@ -72,13 +70,5 @@ def _is_shifted(weights: Value, zero: Value) -> bool:
 
 def _as_int8(value: Value) -> Value:
     """A constant of uint8 less 128."""
-    tensor = value.tensor
-    assert tensor is not None
-
-    def load() -> arrays.Array:
-        shifted: arrays.Array = (tensor.load() ^ np.uint8(MIDDLE)).view(np.int8)
-        return shifted
-
-    return Value(
-        f"{value.name}/int8", DType.INT8, tensor.shape, Tensor(DType.INT8, tensor.shape, load)
-    )
+    assert value.tensor is not None
+    return make_constant(f"{value.name}/int8", shift_bytes(value.tensor))

@@ -124,17 +124,27 @@ class Region(NamedTuple):
 
 
 Operand = Quantized | Value | None
-Dequantize = Callable[[Quantized, Any], Value]
 
 
 def emit_region(
-    g: Any, layer: Callable[..., Value], operands: Sequence[Operand], result: Quantization,
-    dequantize: Dequantize = Quantized.dequantize,
-) -> Value:  # fmt: skip
+    g: Any, layer: Callable[..., Value], operands: Sequence[Operand], result: Quantization
+) -> Value:
     """Quantize what ``layer`` computes of the real numbers of its operands."""
-    y = layer(*(dequantize(v, g) if isinstance(v, Quantized) else v for v in operands))
+    y = layer(*(v.dequantize(g) if isinstance(v, Quantized) else v for v in operands))
     attrs = {"axis": result.axis, "block_size": result.block_size}
     return g.QuantizeLinear(y, *result[:2], **attrs)  # type: ignore[no-any-return]
+
+
+def emit_qlinear_conv(  # type: ignore[no-untyped-def]
+    dequantize, g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, **frame
+):
+    """The region of a QLinearConv, whose bias counts in the unit of the products."""
+    if b is not None:
+        b = dequantize(Quantized(b, Quantization(g.Mul(x_scale, w_scale), None, 0)), g)
+    w = dequantize(Quantized(w, Quantization(w_scale, w_zero, 0)), g)
+    x = Quantized(x, Quantization(x_scale, x_zero))
+    y = g.Conv(dequantize(x, g), w, b, **frame)
+    return g.QuantizeLinear(y, y_scale, y_zero)
 
 
 def find_regions(graph: Graph) -> dict[Value, Region]:

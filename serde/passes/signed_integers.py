@@ -44,18 +44,14 @@ def _convertible(graph: Graph) -> dict[Value, int]:
             zero = points.pop() if len(points) == 1 else None
         if zero is not None and node.outputs[0].dtype is DType.UINT8:
             zeros[node.outputs[0]] = zero
-    before = -1
-    while before != len(zeros):
-        before = len(zeros)
-        for v, zero in list(zeros.items()):
-            read = all(_takes(n, v, zero, zeros) for n in readers[v]) and v not in graph.outputs
-            if not read:
-                del zeros[v]
-        for node in graph.nodes:
-            is_moved = node.op in MOVING and node.outputs and node.outputs[0] in zeros
-            if is_moved and not all(v in zeros for v in _bytes(node)):
-                del zeros[node.outputs[0]]
-    return zeros
+    while True:
+        wrong = {v for v, zero in zeros.items() if v in graph.outputs
+                 or not all(_takes(n, v, zero, zeros) for n in readers[v])}  # fmt: skip
+        moved = (n for n in graph.nodes if n.op in MOVING and n.outputs[0] in zeros)
+        wrong |= {n.outputs[0] for n in moved if not all(v in zeros for v in _bytes(n))}
+        if not wrong:
+            return zeros
+        zeros = {v: zero for v, zero in zeros.items() if v not in wrong}
 
 
 def _bytes(node: Node) -> list[Value]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from serde.ir.graph import DType, Value
+from serde.passes.regions import is_single
 
-from .quantized import quantize
-from .table import as_scalar, is_one_element, reads
+from .quantized import emit_layer
+from .table import as_scalar, reads
 
 
 def apply_scale(g, total: Value, scale: Value, bias: Value | None = None):
@@ -16,7 +17,7 @@ def apply_scale(g, total: Value, scale: Value, bias: Value | None = None):
 
 def align_columns(g, x: Value):
     """A scale or a zero point of the right operand: one number, or one for each column."""
-    return as_scalar(g, x) if is_one_element(x) else x
+    return as_scalar(g, x) if is_single(x) else x
 
 
 @reads("MatMulIntegerToFloat")
@@ -52,4 +53,4 @@ def read_qgemm(
         return apply_scale(g, total, scale)
     real = apply_scale(g, total, g.Div(scale, as_scalar(g, y_scale)))
     dtype = a.type if y_zero is None else y_zero.type
-    return quantize(g, real, g.const(1.0, DType.FLOAT32), y_zero, dtype)
+    return emit_layer(g, lambda: real, (), g.const(1.0, DType.FLOAT32), y_zero, dtype)

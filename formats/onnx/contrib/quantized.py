@@ -5,56 +5,66 @@ ONNX Runtime fuses that form to the operator it was read from, so that the integ
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.passes.regions import Quantization, Quantized, emit_region, is_single
 from serde.spec.schema import ELEMENT_CODES
 
-from .table import apply_in_layout, as_scalar, is_one_element, reads
+from .table import apply_in_layout, as_scalar, reads
 
 MODERN_SOFTMAX = 13  # the opset whose Softmax normalizes along one axis
 
 
+def emit_layer(g, layer, operands, scale: Value, zero: Value | None, dtype: DType):
+    """``layer`` of tensors with their scales and zero points, quantized again: a scale for each."""
+    zero = g.const(np.zeros((), dtype.numpy)) if zero is None else zero
+    parts = [Quantized(x, single_form(g, *form)) for x, *form in operands]
+    return emit_region(g, layer, parts, single_form(g, scale, zero))
+
+
+def single_form(g, scale: Value, zero: Value | None) -> Quantization:
+    """The quantization by one scale for the whole tensor."""
+    zero = None if zero is None else as_scalar(g, zero)
+    return Quantization(as_scalar(g, scale), zero)
+
+
 def dequantize(g, x: Value, scale: Value, zero: Value | None):
     """``x`` in real numbers, by one scale for the whole tensor."""
-    zero = None if zero is None else as_scalar(g, zero)
-    return g.DequantizeLinear(x, as_scalar(g, scale), zero)
-
-
-def quantize(g, x: Value, scale: Value, zero: Value | None, dtype: DType):
-    """``x`` as integers of ``dtype``, by one scale for the whole tensor."""
-    zero = g.const(np.zeros((), dtype.numpy)) if zero is None else as_scalar(g, zero)
-    return g.QuantizeLinear(x, as_scalar(g, scale), zero)
+    return Quantized(x, single_form(g, scale, zero)).dequantize(g)
 
 
 @reads.for_each({"QLinearAdd": "Add", "QLinearMul": "Mul"})
 def read_binary(op, g, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero=None):
-    y = g[op](dequantize(g, a, a_scale, a_zero), dequantize(g, b, b_scale, b_zero))
-    return quantize(g, y, c_scale, c_zero, a.type)
+    operands = (a, a_scale, a_zero), (b, b_scale, b_zero)
+    return emit_layer(g, g[op], operands, c_scale, c_zero, a.type)
 
 
 @reads("QLinearSigmoid")
 def read_sigmoid(g, x, x_scale, x_zero, y_scale, y_zero=None):
-    return quantize(g, g.Sigmoid(dequantize(g, x, x_scale, x_zero)), y_scale, y_zero, x.type)
+    return emit_layer(g, g.Sigmoid, [(x, x_scale, x_zero)], y_scale, y_zero, x.type)
 
 
 @reads("QLinearLeakyRelu")
 def read_leaky_relu(g, x, x_scale, x_zero, y_scale, y_zero=None, *, alpha=0.01):
-    y = g.LeakyRelu(dequantize(g, x, x_scale, x_zero), alpha=alpha)
-    return quantize(g, y, y_scale, y_zero, x.type)
+    layer = partial(g.LeakyRelu, alpha=alpha)
+    return emit_layer(g, layer, [(x, x_scale, x_zero)], y_scale, y_zero, x.type)
 
 
 @reads("QLinearSoftmax")
 def read_softmax(g, x, x_scale, x_zero, y_scale, y_zero, *, opset: int, axis=-1):
-    real = dequantize(g, x, x_scale, x_zero)
-    if opset >= MODERN_SOFTMAX:
-        y = g.Softmax(real, axis=axis)
-    else:
+    def normalize(real: Value):
+        if opset >= MODERN_SOFTMAX:
+            return g.Softmax(real, axis=axis)
         rows = g.Softmax(g.Flatten(real, axis=axis % x.rank), axis=-1)
-        y = g.Reshape(rows, g.Shape(x))
-    return quantize(g, y, read_steps(g, y_scale), y_zero, x.type)
+        return g.Reshape(rows, g.Shape(x))
+
+    scale = read_steps(g, y_scale)
+    return emit_layer(g, normalize, [(x, x_scale, x_zero)], scale, y_zero, x.type)
 
 
 def read_steps(g, scale: Value) -> Value:
@@ -82,46 +92,37 @@ def read_average_pool(
     require(not (ceil_mode and count_include_pad), "no support for ceil_mode=1 with "
             "count_include_pad=1: it divides by more elements than AveragePool does")  # fmt: skip
 
-    def pool(x: Value):
-        y = g.AveragePool(
-            dequantize(g, x, x_scale, x_zero), kernel_shape=kernel_shape, auto_pad=auto_pad,
-            ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=pads or None,
-            strides=strides or None,
-        )  # fmt: skip
-        return quantize(g, y, y_scale, y_zero, x.type)
-
-    return apply_in_layout(g, x, channels_last, pool)
+    pool = partial(
+        g.AveragePool, kernel_shape=kernel_shape, auto_pad=auto_pad, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad, pads=pads or None, strides=strides or None,
+    )  # fmt: skip
+    return apply_in_layout(g, x, channels_last, lambda x: emit_layer(
+        g, pool, [(x, x_scale, x_zero)], y_scale, y_zero, x.type))  # fmt: skip
 
 
 @reads("QLinearGlobalAveragePool")
 def read_global_average_pool(g, x, x_scale, x_zero, y_scale, y_zero, *, channels_last=0):
-    def pool(x: Value):
-        y = g.GlobalAveragePool(dequantize(g, x, x_scale, x_zero))
-        return quantize(g, y, y_scale, y_zero, x.type)
-
-    return apply_in_layout(g, x, channels_last, pool)
+    return apply_in_layout(g, x, channels_last, lambda x: emit_layer(
+        g, g.GlobalAveragePool, [(x, x_scale, x_zero)], y_scale, y_zero, x.type))  # fmt: skip
 
 
 @reads("QLinearReduceMean")
 def read_reduce_mean(g, x, x_scale, x_zero, y_scale, y_zero=None, *, axes: Ints, keepdims: int):
-    mean = g.ReduceMean(dequantize(g, x, x_scale, x_zero), axes, keepdims=keepdims)
-    return quantize(g, mean, y_scale, y_zero, x.type)
+    mean = partial(g.ReduceMean, axes=axes, keepdims=keepdims)
+    return emit_layer(g, mean, [(x, x_scale, x_zero)], y_scale, y_zero, x.type)
 
 
 @reads("QLinearConcat")
 def read_concat(g, y_scale, y_zero, *inputs, axis: int):
     require(len(inputs) % 3 == 0, f"{len(inputs)} inputs, which are no triples")
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
-    y = g.Concat(*(dequantize(g, *triple) for triple in triples), axis=axis)
-    return quantize(g, y, y_scale, y_zero, y_zero.type)
+    return emit_layer(g, partial(g.Concat, axis=axis), triples, y_scale, y_zero, y_zero.type)
 
 
 @reads("QLinearWhere")
 def read_where(g, condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero):
-    chosen = g.Where(
-        condition, dequantize(g, x, x_scale, x_zero), dequantize(g, y, y_scale, y_zero)
-    )
-    return quantize(g, chosen, z_scale, z_zero, x.type)
+    operands = (x, x_scale, x_zero), (y, y_scale, y_zero)
+    return emit_layer(g, partial(g.Where, condition), operands, z_scale, z_zero, x.type)
 
 
 @reads("QLinearConv")
@@ -154,14 +155,14 @@ def read_max_pool(
 
 @reads("DequantizeLinear")
 def read_dequantize(g, x, scale, zero=None, *, axis=1):
-    if is_one_element(scale):
+    if is_single(scale):
         return dequantize(g, x, scale, zero)
     return g.DequantizeLinear(x, scale, zero, axis=axis)
 
 
 @reads("QuantizeLinear")
 def read_quantize(g, x, scale, zero=None, *, axis=1):
-    if is_one_element(scale):
-        return quantize(g, x, scale, zero, DType.UINT8)
+    if is_single(scale):
+        return emit_layer(g, lambda: x, (), scale, zero, DType.UINT8)
     code = ELEMENT_CODES[DType.UINT8] if zero is None else None
     return g.QuantizeLinear(x, scale, zero, axis=axis, output_dtype=code)

@@ -19,11 +19,6 @@ def as_scalar(g, x: Value):
     return x if x.shape == () else g.Reshape(x, np.zeros(0, np.int64))
 
 
-def is_one_element(x: Value):
-    """Whether ``x`` is known to hold one element."""
-    return x.shape is not None and all(d == 1 for d in x.shape)
-
-
 def apply_in_layout(g, x: Value, channels_last: int, apply: Callable[[Value], Value]):
     """Apply an operator that takes channels at axis 1, wherever those of ``x`` are."""
     if not channels_last:

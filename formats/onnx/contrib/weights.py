@@ -48,14 +48,9 @@ def read_matmul_nbits(
     by_block, size = g.Reshape(scales, [N, blocks]), (N, blocks)
     real = zero_points is not None and zero_points.dtype is not DType.UINT8
     require(not real, "no support for zero points that are no integers")
-    if zero_points is None:
-        arrays.charge_elements(*size)
-        middle = 2 ** (bits - 1)
-        zero = g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
-    else:
-        zero = make_derived_constant(
-            g, zero_points, dtype, size, lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks]
-        )
+    zero = _unpack_zeros(
+        g, zero_points, bits, size, lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks]
+    )
     weight = g.DequantizeLinear(w, by_block, zero, axis=1, block_size=block_size)
     product = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
     return product if bias is None else g.Add(product, bias)
@@ -80,13 +75,20 @@ def _unpack_table(g, data: Value, zero_points: Value | None, scales: Value, bits
     full = (*shape[:-1], shape[-1] * BYTE // bits)
     table = make_derived_constant(g, data, dtype, full, lambda v: unpack(v, bits))
     size = scales.static_shape
-    if zero_points is None:
-        arrays.charge_elements(*size)
-        middle = 2 ** (bits - 1)
-        return table, g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
-    return table, make_derived_constant(
-        g, zero_points, dtype, size, lambda v: unpack(v, bits)[..., : size[-1]]
+    return table, _unpack_zeros(
+        g, zero_points, bits, size, lambda v: unpack(v, bits)[..., : size[-1]]
     )
+
+
+def _unpack_zeros(
+    g, packed: Value | None, bits: int, size: tuple[int, ...], make: Callable[[Array], Array]
+):
+    """The zero points, which are in the middle where they are left out."""
+    dtype = TYPES[bits]
+    if packed is not None:
+        return make_derived_constant(g, packed, dtype, size, make)
+    arrays.charge_elements(*size)
+    return g.const(Tensor(dtype, size, lambda: np.full(size, 2 ** (bits - 1), dtype.numpy)))
 
 
 NF4 = (

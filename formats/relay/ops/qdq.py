@@ -20,6 +20,7 @@ import numpy as np
 
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import BYTES, DType, Value
+from serde.passes.regions import Quantization
 from serde.rewrite.rules import Rule
 
 from .binary import IGNORED
@@ -31,6 +32,7 @@ from .layouts import pack_layout, unpack_layout
 from .linear import read_bias_add, swap_last_axes
 from .quantization import (
     FUNCTIONS,
+    is_representable,
     read_concatenate,
     read_dequantize,
     read_function,
@@ -285,51 +287,46 @@ class QdqRules:
 
     # Other operators of bytes
 
+    def apply(self, g, layer, exact, operands, *quantities, axes=(-1, -1)):
+        """``layer`` of real tensors, quantized; ``exact`` integers where these are not known."""
+        *pairs, scale, zero = quantities
+        if not is_known(*quantities) or any(x.type not in BYTES for x in operands):
+            return exact(g, *operands, *quantities)
+        parts = zip(operands, pairs[::2], pairs[1::2], axes, strict=False)
+        y = layer(*(read_dequantize(g, x, *pair, axis=axis) for x, *pair, axis in parts))
+        return self.emit_quantize(g, y, scale.array(), zero.array(), -1, operands[0].type)
+
     def binary(self, op, g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
-        if a.type not in BYTES or not is_known(*quantities):
-            exact = {"Add": partial(read_sum, 1), "Sub": partial(read_sum, -1), "Mul": read_mul}[op]
-            return exact(g, a, b, *quantities, lhs_axis=lhs_axis, rhs_axis=rhs_axis)
-        a_scale, a_zero, b_scale, b_zero, scale, zero = quantities
-        left = read_dequantize(g, a, a_scale, a_zero, axis=lhs_axis)
-        right = read_dequantize(g, b, b_scale, b_zero, axis=rhs_axis)
-        y = getattr(g, op)(left, right)
-        return self.emit_quantize(g, y, scale.array(), zero.array(), -1, a.type)
+        rules: dict[str, Any] = {
+            "Add": partial(read_sum, 1),
+            "Sub": partial(read_sum, -1),
+            "Mul": read_mul,
+        }
+        exact: Any = partial(rules[op], lhs_axis=lhs_axis, rhs_axis=rhs_axis)
+        return self.apply(g, g[op], exact, (a, b), *quantities, axes=(lhs_axis, rhs_axis))
 
     def concatenate(self, g, *operands, axis=0):
         count = (len(operands) - 2) // 3
-        known = is_known(*operands[count:]) and all(x.type in BYTES for x in operands[:count])
-        arrays = [v.array() for v in operands[count:]] if known else []
-        ends = arrays[-2:]
-        same = all(
-            np.array_equal(s.ravel(), ends[0].ravel())
-            and np.array_equal(z.ravel(), ends[1].ravel())
-            for s, z in zip(arrays[:count], arrays[count:-2], strict=True)
-        )
-        if same or not known:
-            return read_concatenate(g, *operands, axis=axis)
-        parts = [
-            read_dequantize(g, operands[i], operands[count + i], operands[2 * count + i])
-            for i in range(count)
-        ]
-        y = g.Concat(*parts, axis=axis_of(axis, parts[0].rank))
-        scale, zero = ends
-        return self.emit_quantize(g, y, scale, zero, -1, operands[0].type)
+        tensors, scales, zeros = (operands[i * count : (i + 1) * count] for i in range(3))
+        result, pairs = Quantization(*operands[-2:]), list(zip(scales, zeros, strict=True))
 
-    def apply(self, g, function, exact, x, *quantities):
-        """``function`` of the real tensor, quantized; ``exact`` integers where it is not known."""
-        if not is_known(*quantities) or x.type not in BYTES:
-            return exact(g, x, *quantities)
-        scale, zero, out_scale, out_zero = quantities
-        y = function(read_dequantize(g, x, scale, zero))
-        return self.emit_quantize(g, y, out_scale.array(), out_zero.array(), -1, x.type)
+        def exact(g, *_):
+            return read_concatenate(g, *operands, axis=axis)
+
+        is_same = all(result.is_same(Quantization(*pair), None) for pair in pairs)
+        if is_known(*operands[count:]) and is_same:
+            return exact(g)
+        layer = partial(g.Concat, axis=axis_of(axis, tensors[0].rank))
+        quantities = (v for pair in (*pairs, result[:2]) for v in pair)
+        return self.apply(g, layer, exact, tensors, *quantities, axes=[-1] * count)
 
     def function(self, name, g, x, *quantities):
         exact = partial(read_function, FUNCTIONS[name])
-        return self.apply(g, g[REAL_FUNCTIONS[name]], exact, x, *quantities)
+        return self.apply(g, g[REAL_FUNCTIONS[name]], exact, [x], *quantities)
 
     def leaky_relu(self, g, x, *quantities, alpha=0.25):
         exact = partial(read_leaky_relu, alpha=alpha)
-        return self.apply(g, partial(g.LeakyRelu, alpha=alpha), exact, x, *quantities)
+        return self.apply(g, partial(g.LeakyRelu, alpha=alpha), exact, [x], *quantities)
 
     def avg_pool2d(
         self, g, x, *quantities, pool_size: Ints, strides: Ints = (1, 1),
@@ -344,7 +341,7 @@ class QdqRules:
         exact = partial(read_qnn_avg_pool2d, **form)
         if any(padding) or ceil_mode:
             return exact(g, x, *quantities)
-        return self.apply(g, partial(average, g, **form), exact, x, *quantities)
+        return self.apply(g, partial(average, g, **form), exact, [x], *quantities)
 
 
 def is_known(*quantities: Value) -> bool:
@@ -357,11 +354,7 @@ def combine_scales(x, w, x_zero, w_zero, x_scale, w_scale) -> Array | None:
     quantities = (x_zero, w_zero, x_scale, w_scale)
     if x.type not in BYTES or w.type not in BYTES or not is_known(*quantities):
         return None
-    fits = all(
-        (z.array() >= np.iinfo(v.type.numpy).min).all()
-        and (z.array() <= np.iinfo(v.type.numpy).max).all()
-        for z, v in ((x_zero, x), (w_zero, w))
-    )
+    fits = is_representable(x_zero, x) and is_representable(w_zero, w)
     if x_scale.array().size != 1 or x_zero.array().size != 1 or not fits:
         return None
     if w_zero.array().size not in (1, w_scale.array().size):

@@ -74,8 +74,11 @@ def read_qnn_conv2d_transpose(
     )  # fmt: skip
 
 
-def multiply_with_zero_points(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
+def multiply_with_zero_points(
+    g, a: Value, b: Value, a_zero: Value, b_zero: Value, out_dtype: DType | None
+):
     """``(a - a_zero) · (b - b_zero)`` as int32."""
+    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
     pairs = ((a, a_zero), (b, b_zero))
     operands = [g.Sub(g.cast(x, DType.INT32), g.cast(z, DType.INT32)) for x, z in pairs]
     parts = as_bytes(g, *operands)
@@ -84,8 +87,7 @@ def multiply_with_zero_points(g, a: Value, b: Value, a_zero: Value, b_zero: Valu
 
 @reads("qnn.dense", ignore=("units",))
 def read_qnn_dense(g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None):
-    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
-    return multiply_with_zero_points(g, x, swap_last_axes(g, w), x_zero, w_zero)
+    return multiply_with_zero_points(g, x, swap_last_axes(g, w), x_zero, w_zero, out_dtype)
 
 
 @reads("qnn.contrib_dense_pack", ignore=("units",))
@@ -93,10 +95,8 @@ def read_qnn_dense_pack(
     g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None,
     weight_layout="NC",
 ):  # fmt: skip
-    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
-    return multiply_with_zero_points(
-        g, x, swap_last_axes(g, unpack_layout(g, w, weight_layout, "NC")), x_zero, w_zero
-    )
+    w = unpack_layout(g, w, weight_layout, "NC")
+    return read_qnn_dense(g, x, w, x_zero, w_zero, x_scale, w_scale, out_dtype=out_dtype)
 
 
 @reads("qnn.batch_matmul")
@@ -104,10 +104,9 @@ def read_qnn_batch_matmul(
     g, x, y, x_zero, y_zero, x_scale, y_scale, *, out_dtype: DType | None = None,
     transpose_a=False, transpose_b=False,
 ):  # fmt: skip
-    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
     x = swap_last_axes(g, x) if transpose_a else x
     y = swap_last_axes(g, y) if transpose_b else y
-    return multiply_with_zero_points(g, x, y, x_zero, y_zero)
+    return multiply_with_zero_points(g, x, y, x_zero, y_zero, out_dtype)
 
 
 @reads("qnn.avg_pool2d")

@@ -8,7 +8,8 @@ from math import prod
 import numpy as np
 
 from serde.ir import arrays
-from serde.ir.graph import DType, Tensor, Value
+from serde.ir.constants import shift_bytes
+from serde.ir.graph import DType, Value
 
 from ..convolution import window
 from .layers import round_to_type
@@ -47,15 +48,6 @@ def find_unsigned_source(g, q: Value) -> Value | None:
     return q if q.type is DType.UINT8 else None
 
 
-def shift_constant(g, q: Value, signed: Tensor):
-    """Weights of int8 as uint8, computed while the file is written."""
-
-    def load():
-        return (signed.load().view(np.uint8) ^ MIDDLE).astype(np.uint8)
-
-    return g.const(Tensor(DType.UINT8, signed.shape, load), name=f"{q.name}/unsigned")
-
-
 def to_unsigned(g, q: Value):
     """Integers as uint8, and the zero among them.
 
@@ -66,7 +58,7 @@ def to_unsigned(g, q: Value):
         return q, g.const(np.zeros((), np.uint8))
     middle = g.const(np.array(MIDDLE, np.uint8))
     if q.tensor is not None:
-        return shift_constant(g, q, q.tensor), middle
+        return g.const(shift_bytes(q.tensor), name=f"{q.name}/unsigned"), middle
     if (node := g.maker(q, "QuantizeLinear")) is not None:
         return g.QuantizeLinear(*node.inputs[:2], middle), middle
     if (before := find_unsigned_source(g, q)) is not None:

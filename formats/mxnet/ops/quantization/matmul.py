@@ -45,7 +45,6 @@ from .layers import (
     has_range,
     make_range,
     product_range,
-    quantize,
     round_to_int32,
     round_to_type,
 )
@@ -57,35 +56,22 @@ FLAGS = (  # what the layers say as well
 
 
 def read_fused_convolution(
-    way, g, *operands, layers: tuple[Layer, ...], quantized=False,
+    way, is_second, g, *operands, layers: tuple[Layer, ...], quantized=False,
     min_calib_range: Calibration = None, max_calib_range: Calibration = None,
 ):  # fmt: skip
-    bounds = min_calib_range, max_calib_range
-    return fuse_convolution(way, g, Parts(layers, operands), quantized, bounds, leaves_clip=True)
-
-
-def read_second_fused_convolution(
-    way, g, *operands, layers: tuple[Layer, ...], quantized=False,
-    min_calib_range: Calibration = None, max_calib_range: Calibration = None,
-):  # fmt: skip
-    """MXNet 2.0 applies a clip, and has fewer bits for the weights beside data of int8."""
+    """MXNet 2.0 has fewer bits for the weights beside data of int8, and applies a clip, which
+    other releases leave to the range of the result.
+    """
     parts, bounds = Parts(layers, operands), (min_calib_range, max_calib_range)
-    narrow = quantized and parts.x.type is DType.INT8
-    require(
-        not narrow, "int8 data, beside which MXNet 2.0 has weights of 7 bits: quantize to uint8"
-    )
-    return fuse_convolution(way, g, parts, quantized, bounds, leaves_clip=False)
-
-
-def fuse_convolution(way, g, parts: Parts, quantized: bool, bounds, leaves_clip: bool):
-    """The layers of a convolution; some releases leave a clip to the range of the result."""
     if not quantized:
         y = apply_layer(g, parts.first, parts.x, parts.w, parts.b)
         y = apply_layer(g, parts.norm, y, *parts.statistics) if parts.norm else y
         return apply_following_layers(g, y, parts.after, lambda y: g.Add(y, parts.sum))
+    reason = "int8 data, beside which MXNet 2.0 has weights of 7 bits: quantize to uint8"
+    require(not is_second or parts.x.type is not DType.INT8, reason)
     check_activations(parts)
     w, b = fold_batch_norm(g, parts)
-    if leaves_clip:  # even where the result has no range
+    if not is_second:  # even where the result has no range
         cut: list[Layer] = [Layer("relu", {})] if has_range(*bounds) else []
         parts.after = [p for each in parts.after for p in (cut if each.op == "clip" else [each])]
     if not has_range(*bounds):
@@ -99,10 +85,17 @@ def convolve_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     reason = "an activation that MXNet applies to integers, which only integers='exact' says"
     require(is_scale_invariant(parts), reason)
     w, b = quantize_per_channel(g, w, b, parts.x.type, *parts.ranges[:2])
+    return run_in_floats(g, parts, w, b, ends)
+
+
+def run_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
+    """The layers on real numbers, which stay what they are where there are no ``ends``."""
     y = apply_layer(g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, b)
     y = apply_following_layers(
         g, y, parts.after, lambda y: g.Add(y, dequantize(g, parts.sum, *parts.ranges[2:]))
     )
+    if ends is None:
+        return y
     dtype = output_type(parts)
     return add_summand(g, y, dtype, compute_scale(g, dtype, *ends), parts.sum)
 
@@ -119,8 +112,8 @@ for _reads, _reads_second, _way in (
     (reads, reads_second, convolve_in_integers),
     (floating, floating_second, convolve_in_floats),
 ):
-    _reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, _way))
-    _reads_second("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_second_fused_convolution, _way))
+    for _table, _is_second in ((_reads, False), (_reads_second, True)):
+        _table("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, _way, _is_second))
 
 
 def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
@@ -151,40 +144,27 @@ def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None, *, is_exac
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
-def split_bias(no_bias: bool, *operands: Value | None):
-    """A bias, and the ranges of data, weights and bias: without a bias the others move up."""
-    values = [v for v in operands if v is not None]
-    return (None, values) if no_bias else (values[0], values[1:])
-
-
 @reads(
     "_contrib_quantized_conv",
     ignore=tuple(t for t in TUNING if t != "no_bias"),
     only={"layout": ("None", "NCHW", "NCDHW")},
 )
 def read_quantized_convolution(
-    g, data, weight, bias, min_data, max_data, min_weight, max_weight=None, min_bias=None,
-    max_bias=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1, no_bias=False,
+    g, data, weight, *operands: Value, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    no_bias=False,
 ):  # fmt: skip
     """The bias is added as it is, whatever its range, which is what MXNet does."""
     frame = {"stride": stride, "dilate": dilate, "pad": pad, "num_group": num_group}
-    b, ranges = split_bias(
-        no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
-    )
+    b, *ranges = (None, *operands) if no_bias else operands
     y = convolve(g, data, weight, kernel=kernel, **frame)
     y = y if b is None else g.Add(y, g.cast(b, DType.INT32))
     return channels_first(g, y), *product_range(g, DType.INT8, *ranges[:4])
 
 
 @reads("_contrib_quantized_fully_connected", ignore=("num_hidden",))
-def read_quantized_dense(
-    g, data, weight, bias, min_data, max_data, min_weight, max_weight=None, min_bias=None,
-    max_bias=None, *, no_bias=False, flatten=True,
-):  # fmt: skip
+def read_quantized_dense(g, data, weight, *operands: Value, no_bias=False, flatten=True):
     """The bias is brought to the scale of the products, and cut to an integer."""
-    b, ranges = split_bias(
-        no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
-    )
+    b, *ranges = (None, *operands) if no_bias else operands
     y = multiply(g, data, weight, flatten)
     if b is not None:
         y = g.Add(y, g.cast(rescale_bias(g, data, b, ranges), DType.INT32))
@@ -242,14 +222,11 @@ def dense_in_integers(g, parts: Parts, by_channel, ends):
 
 
 def dense_in_floats(g, parts: Parts, by_channel, ends):
-    """Of real numbers, which stay what they are where there are no ``ends`` of a range."""
     if by_channel:
         w, b = quantize_per_channel(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
         w, b = dequantize_weights(g, parts)
-    y = apply_layer(g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, b)
-    y = apply_following_layers(g, y, parts.after)
-    return y if ends is None else quantize(g, y, output_type(parts), *ends)
+    return run_in_floats(g, parts, w, b, ends)
 
 
 DENSE = "_sg_mkldnn_fully_connected"

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from serde.ir.constants import make_constant
+from serde.ir.constants import make_constant, make_lazy_constant
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.ir.map_nodes import map_bodies
 from serde.rewrite.patterns import Neighbours, join_sources
@@ -110,9 +110,7 @@ def _as_vector(row: Value, name: str) -> Value:
     assert tensor is not None
     if row.rank < 2:
         return row
-    size = tensor.size
-    vector = Tensor(tensor.dtype, (size,), lambda: tensor.load().reshape(size))
-    return make_constant(f"{name}/{row.name}", vector)
+    return make_lazy_constant(f"{name}/{row.name}", row, (tensor.size,), tensor.load)
 
 
 def _is_product(node: Node) -> bool:

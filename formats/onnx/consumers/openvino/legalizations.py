@@ -16,6 +16,7 @@ from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms.form import STATIC, Call, Form, Lacks, by, decompose
 from serde.legalize.target import legalization_table
+from serde.passes.regions import Quantized, emit_qlinear_conv
 from serde.spec.schema import ELEMENT_CODES
 from serde.spec.traits import NON_NEGATIVE, REDUCES
 from serde.version_converter.adapters.common import size
@@ -280,15 +281,8 @@ def legalize_prelu(g, x, slope):
     return elementwise.prelu(g, x, slope) if is_product and slope.shape not in ((), (1,)) else None
 
 
-@legalize("QLinearConv")
-def legalize_qlinear_conv(
-    g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, **frame
-):  # fmt: skip
-    """OpenVINO takes scales by channel of the weights for those of their second axis."""
-    bias = None if b is None else g.DequantizeLinear(b, g.Mul(x_scale, w_scale), axis=0)
-    w = g.DequantizeLinear(w, w_scale, w_zero, axis=0)
-    y = g.Conv(g.DequantizeLinear(x, x_scale, x_zero), w, bias, **frame)
-    return g.QuantizeLinear(y, y_scale, y_zero)
+# OpenVINO takes scales by channel of the weights for those of their second axis.
+legalize("QLinearConv")(partial(emit_qlinear_conv, Quantized.dequantize))
 
 
 @legalize("Div")

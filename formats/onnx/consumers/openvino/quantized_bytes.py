@@ -12,7 +12,7 @@ import numpy as np
 
 from serde.ir import arrays
 from serde.ir.builder import Names
-from serde.ir.constants import is_constant, make_constant
+from serde.ir.constants import is_constant, make_constant, shift_bytes
 from serde.ir.graph import BYTES, DType, Graph, Node, Tensor, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.patterns import Neighbours
@@ -22,7 +22,6 @@ from ..used_names import used_names
 FOLDED = frozenset({"Add", "BatchNormalization", "Mul", "Relu"})  # into the quantization
 FARTHEST = 8  # of these behind a Concat
 PRODUCTS = frozenset({"Gemm", "MatMul"})
-SHIFT = 128
 LARGEST = np.finfo(np.float32).max
 
 
@@ -102,7 +101,6 @@ def _shift_zero(node: Node, names: Names) -> Value:
     """The zero point of uint8 for that of int8, which is 0 where it is left out."""
     scale, zero = (*node.inputs, None)[1:3]
     assert scale is not None
-    own = arrays.zeros(scale.static_shape, np.int8) if zero is None else zero.array()
-    shifted = (own.astype(np.int16) + SHIFT).astype(np.uint8)
-    name = names.fresh(f"{node.outputs[0].name}/zero_point")
-    return Value(name, DType.UINT8, shifted.shape, Tensor.of(shifted))
+    of_zeros = Tensor.of(arrays.zeros(scale.static_shape, np.int8))
+    tensor = of_zeros if zero is None or zero.tensor is None else zero.tensor
+    return make_constant(names.fresh(f"{node.outputs[0].name}/zero_point"), shift_bytes(tensor))

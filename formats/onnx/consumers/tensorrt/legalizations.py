@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
+from serde.passes.regions import Quantization, Quantized, emit_region
 from serde.passes.signed_integers import MOVING
+from serde.version_converter.adapters.quantization import emit_dequantize
 
 legalize = legalization_table("ir → tensorrt")
 
@@ -28,19 +32,16 @@ def legalize_quantize(g, x, scale, zero=None, **form):
 
 
 @legalize("DequantizeLinear")
-def legalize_dequantize(g, x, scale, zero=None, *, axis: int, **form):
+def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, **form):
     """Constants of other types than int8 as floats."""
     if x.tensor is None or x.type is DType.INT8:
         check_scale(scale, zero, x.type)
         return None
-    shape = [-1 if a == axis else 1 for a in range(x.rank)] if scale.rank else []
-    y = g.cast(x, scale.type)
-    y = y if zero is None else g.Sub(y, g.Reshape(g.cast(zero, scale.type), shape))
-    return g.Mul(y, g.Reshape(scale, shape))
+    return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
 
 
 @legalize.for_each(MOVING)
-def move_floats(op, g, *operands, outputs=1, **form):
+def move_floats(op, g, *operands, outputs=1, **attrs):
     """Elements moved as floats between the quantization that they came from and another."""
     nodes = [g.producer(v) for v in operands if v is not None and v.dtype is DType.INT8]
     if not nodes or outputs > 1 or any(n is None or n.op != "QuantizeLinear" for n in nodes):
@@ -48,8 +49,6 @@ def move_floats(op, g, *operands, outputs=1, **form):
     scale, zero = nodes[0].inputs[1:3]
     if any(n.inputs[1] is not scale for n in nodes) or scale.rank:
         return None
-    floats = [
-        v if v is None or v.dtype is not DType.INT8 else g.DequantizeLinear(v, scale, zero)
-        for v in operands
-    ]
-    return g.QuantizeLinear(g[op](*floats, **form), scale, zero)
+    form = Quantization(scale, zero)
+    parts = [v if v is None or v.dtype is not DType.INT8 else Quantized(v, form) for v in operands]
+    return emit_region(g, partial(g[op], **attrs), parts, form)
