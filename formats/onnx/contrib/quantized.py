@@ -108,8 +108,14 @@ def read_global_average_pool(g, x, x_scale, x_zero, y_scale, y_zero, *, channels
 
 @reads("QLinearReduceMean")
 def read_reduce_mean(g, x, x_scale, x_zero, y_scale, y_zero=None, *, axes: Ints, keepdims: int):
-    mean = partial(g.ReduceMean, axes=axes, keepdims=keepdims)
-    return emit_layer(g, mean, [(x, x_scale, x_zero)], y_scale, y_zero, x.type)
+    return emit_layer(
+        g,
+        lambda x: g.ReduceMean(x, axes, keepdims=keepdims),
+        [(x, x_scale, x_zero)],
+        y_scale,
+        y_zero,
+        x.type,
+    )
 
 
 @reads("QLinearConcat")
