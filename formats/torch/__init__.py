@@ -18,6 +18,11 @@ class TorchWriteOptions(opts.WriteOptions):
         "Members named after the source's layers: short (the default) or as they are (source).",
         choices=("short", "source"),
     )
+    flat: bool | None = opts.option(
+        "One class, whose modules are not nested.",
+        "Otherwise they are nested as the source's names say, and repeated blocks are one class.",
+        kind="flag",
+    )  # fmt: skip
     inference: bool | None = opts.option(
         "Leave out what only training needs.",
         "Otherwise Dropout stays, and BatchNorm moves its statistics as the source does.",

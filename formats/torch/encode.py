@@ -24,6 +24,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 """
+CONSTANTS = """\
+    for name in state.keys() - model.state_dict().keys():
+        model.get_buffer(name).copy_(state.pop(name))
+"""
 LOAD = '''\
 def load(path=None):
     """The model with the weights of a file, those beside this source by default."""
@@ -40,6 +44,8 @@ def load(path=None):
         state[name] = array.reshape(entry["shape"])
     state.update({name: state[key] for name, key in shared.items() if key in state})
     model = CLASS()
+    for name in state.keys() - model.state_dict().keys():
+        model.get_buffer(name).copy_(state.pop(name))
     model.load_state_dict(state)
     return model.eval()
 '''
@@ -47,7 +53,7 @@ def load(path=None):
 
 def encode(
     graph: Graph, path: str | os.PathLike[str], class_name: str | None = None,
-    names: str | None = None, inference: bool = False,
+    names: str | None = None, inference: bool = False, flat: bool = False,
 ) -> list[str]:  # fmt: skip
     """Write ``path``, a module's source, and its weights and the names of arrays beside it.
 
@@ -60,8 +66,8 @@ def encode(
     if class_name is not None and (not class_name.isidentifier() or class_name in GLOBALS):
         raise UsageError(f"class_name={class_name!r} cannot name a class")
     stem = os.path.splitext(path)[0]
-    written = write_class(graph, class_name or to_class_name(graph.name or Path(stem).name),
-                          names != "source")  # fmt: skip
+    written = write_class(graph, class_name, to_class_name(graph.name or Path(stem).name),
+                          names != "source", not flat, inference)  # fmt: skip
     arrays, shared = _share(written)
     source = format_source(written, graph)
     with Replacing(path) as files:
@@ -87,6 +93,8 @@ def format_source(written: Written, graph: Graph) -> str:
     if len(types) > 88:
         types = "\n".join(["TYPES = {", *(f"    {quote(k)}: {v}," for k, v in pairs), "}"])
     load = LOAD.replace("CLASS", written.class_name)
+    if not written.constants:
+        load = load.replace(CONSTANTS, "")
     return "\n".join([*parts, imports, types, "", "", body, "", "", load])
 
 

@@ -12,7 +12,8 @@ from serde.passes.same_pads import settle_same_pads
 
 from . import ops
 from .legalize import legalize_for_torch, torch_target
-from .passes.stack_recurrent import stack_recurrent
+from .passes.group_norm import join_group_norms
+from .passes.stack_recurrent import drop_zero_states, stack_recurrent
 from .target import STORED, TorchBuilder, writes
 
 __all__ = ["from_ir", "ops"]
@@ -36,7 +37,8 @@ def from_ir(graph: Graph) -> Graph:
         raise Unconvertible(writes.name, problems)
     builder = TorchBuilder(graph.name)
     done = writes.rewrite(legal.graph, builder)
-    return replace(stack_recurrent(drop_dead(done)), source_info=builder.origins)
+    done = stack_recurrent(drop_dead(drop_zero_states(done)))
+    return replace(join_group_norms(done, builder), source_info=builder.origins)
 
 
 def _explain(value) -> str:  # type: ignore[no-untyped-def]

@@ -58,7 +58,12 @@ def follow(
 
 
 def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bool:
-    """Whether an operator computes other numbers of an array that the source trains."""
+    """Whether an operator computes other numbers of an array that the source trains, or looks rows
+    of it up, which are trained as such.
+    """
+    if op == "Gather":
+        rows, indices = inputs
+        return bool(origins_of(rows)) and indices is not None and indices.rank > 0
     if op in FOLLOWED or result.dtype is None or result.dtype.kind != "f":
         return False
     return any(origins_of(v) and v.tensor.size > 1 for v in inputs if v and v.tensor)

@@ -10,7 +10,6 @@ from serde.formats.torch.source.names import (
     GLOBALS,
     RESERVED,
     Scope,
-    find_path,
     shorten,
     to_class_name,
     to_identifier,
@@ -40,8 +39,3 @@ def test_layers_lose_what_they_all_begin_with() -> None:
     assert [*shorten(names).values()] == ["conv0", "dense0", "stage1_conv0"]
     assert shorten(["fc1"]) == {"fc1": "fc1"}
     assert shorten(["conv1", "conv2"]) == {"conv1": "conv1", "conv2": "conv2"}
-
-
-def test_paths_of_pytorch_exports_are_found() -> None:
-    assert find_path("/layer1/layer1.0/conv1/Conv") == ["layer1", "0", "conv1"]
-    assert find_path("/Relu") == [] and find_path("conv0_fwd") == []

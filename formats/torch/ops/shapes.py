@@ -48,7 +48,7 @@ def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
         return t[".reshape"](x, list_elements(t, shape))
     if not allowzero:
         elements = tuple(x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements))
-    made = t.maker(x, ".reshape")
+    made = t.maker(x, ".reshape") or t.maker(x, ".unsqueeze")
     base = made.inputs[0] if made is not None and made.inputs[0] is not None else x
     sizes = [t.find_size(dim, base, x) for dim in elements]
     if sizes.count(None) == 1 and -1 not in sizes:
@@ -76,6 +76,11 @@ def write_transpose(t: TorchBuilder, x: Value, *, perm: Ints):
         before: Any = made.attrs["args"][1:]  # type: ignore[index]
         assert made.inputs[0] is not None
         x, perm = made.inputs[0], tuple(int(before[axis]) for axis in perm)
+    made = t.maker(x, ".unsqueeze")
+    if made is not None and made.inputs[0] is not None:
+        axis: Any = made.attrs["args"][1]  # type: ignore[index]
+        if [a for a in perm if a != axis] == [a for a in range(x.rank) if a != axis]:
+            return t[".unsqueeze"](made.inputs[0], list(perm).index(axis))
     return x if tuple(perm) == tuple(range(len(perm))) else t[".permute"](x, *perm)
 
 
@@ -91,9 +96,9 @@ def write_flatten(t: TorchBuilder, x: Value, *, axis: int):
 
 @writes("Squeeze")
 def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
-    require(axes is not None, "axes of size 1 that are not named")
-    assert axes is not None
-    named = axes.ints()
+    require(axes is not None or x.is_static, "axes of size 1 that are not named")
+    ones = tuple(axis for axis, size in enumerate(x.ranked_shape) if size == 1)
+    named = axes.ints() if axes is not None else ones
     made = t.maker(x, ".unsqueeze")
     if made is not None and len(named) == 1 and made.attrs["args"][1] == named[0] % x.rank:
         return made.inputs[0]
@@ -208,7 +213,7 @@ def write_gather(t: TorchBuilder, x: Value, indices: Value, *, axis: int):
     if indices.tensor is not None and indices.rank == 0:
         return t["[]"](x, *lead, int(indices.array()))
     is_table = x.tensor is not None and x.rank == 2 and x.type.kind == "f" and axis == 0
-    if is_table and indices.tensor is None:
+    if is_table:
         dtype = None if x.type is DType.FLOAT32 else x.type
         return t.module("nn.Embedding", [indices], x.static_shape, parameters={"weight": x},
                         dtype=dtype)  # fmt: skip

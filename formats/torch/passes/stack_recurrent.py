@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from serde.ir.graph import Graph, Node, Value
 from serde.rewrite.patterns import join_sources
 
-from ..target import Module
+from ..target import Module, Slot
 
 RECURRENT = frozenset(("nn.GRU", "nn.LSTM", "nn.RNN"))
+
+
+def drop_zero_states(graph: Graph) -> Graph:
+    """Return ``graph`` without states of zeros, which modules begin with anyway."""
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    nodes = [_drop_zero_states(n, makers) if n.op in RECURRENT else n for n in graph.nodes]
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _drop_zero_states(node: Node, makers: Mapping[Value, Node]) -> Node:
+    count = len(node.inputs) - len(_module_of(node).parameters)
+    states = node.inputs[1:count]
+    if not states or not all(v is not None and _is_zero(v, makers) for v in states):
+        return node
+    attrs = {**node.attrs, "args": (Slot(0),)}
+    return replace(node, inputs=(node.inputs[0], *node.inputs[count:]), attrs=attrs)
+
+
+def _is_zero(value: Value, makers: Mapping[Value, Node]) -> bool:
+    """Whether a value is zero, by how it is made."""
+    maker = makers.get(value)
+    while maker is not None and maker.op in ("[]", ".expand") and maker.inputs[0] is not None:
+        value = maker.inputs[0]
+        maker = makers.get(value)
+    if maker is not None:
+        args = maker.attrs["args"]
+        return maker.op == "torch.full" and isinstance(args, tuple) and args[1] == 0
+    return value.tensor is not None and not value.array().any()
 
 
 def stack_recurrent(graph: Graph) -> Graph:

@@ -11,7 +11,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 
 from ..ops.control_flow import always_goes_on, is_turn_read
 from ..target import Slot
-from .names import spell_name
+from .trees import spell_name
 
 CONTROL = frozenset(("if", "loop"))
 
@@ -40,7 +40,7 @@ def _emit_if(body: Any, node: Node) -> Iterator[ast.stmt]:
     for key in ("then_branch", "else_branch"):
         branch: Any = node.attrs[key]
         inner = body.enter(without_aliases(branch), ())
-        branches.append(inner.block(names, inner.graph.outputs) or [ast.Pass()])
+        branches.append(inner.list_statements(names, inner.graph.outputs) or [ast.Pass()])
     body.leave(node)
     yield ast.If(test, *branches)
 
@@ -71,7 +71,7 @@ def _emit_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
     inner.expressions[going] = _call("torch.tensor", ast.Constant(True))
     targets = [*names] if flag is None else [flag, *names]
     ends = graph.outputs[1 : 1 + len(states)] if flag is None else graph.outputs[: 1 + len(states)]
-    inside = inner.block(
+    inside = inner.list_statements(
         targets, ends, list(zip(rows, graph.outputs[1 + len(states) :], strict=True))
     )
     if counts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import keyword
 import re
 from collections.abc import Iterable
@@ -72,25 +71,3 @@ def shorten(names: Iterable[str]) -> dict[str, str]:
 
 def _strip(name: str) -> str:
     return re.sub(r"(_fwd)$", "", name).strip("_/. ")
-
-
-def find_path(name: str) -> list[str]:
-    """The modules that a node of a PyTorch export is of, by its name: ``/a/a.0/conv/Conv``."""
-    parts = [p for p in name.split("/")[:-1] if p] if name.startswith("/") else []
-    path: list[str] = []
-    for part in parts:
-        own = part.split(".")
-        kept = len(path) - len(own) + 1
-        if len(own) > 1 and kept >= 0 and path[kept:] == own[:-1]:
-            path = path[:kept]
-        path += own
-    return path
-
-
-def spell_name(name: str) -> ast.expr:
-    """A dotted name as a tree."""
-    first, *rest = name.split(".")
-    tree: ast.expr = ast.Name(first)
-    for part in rest:
-        tree = ast.Attribute(tree, part)
-    return tree

@@ -1,0 +1,1 @@
+"""Modules in modules: where members are, what is called as a whole, and blocks that repeat."""

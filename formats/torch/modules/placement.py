@@ -1,0 +1,327 @@
+"""The place of each member in the modules, and the module whose ``forward`` has each expression."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from serde.ir.graph import Graph, Node, Value
+from serde.spec.weight_origins import names_in, origins_of
+
+from ..source import names as naming
+from ..target import Module, Slot
+from .scopes import Path, Scope, find_scopes, is_key, split_name
+from .unfold import unfold_batch_norms
+
+# Modules as functions, of arrays that are members of the module around them.
+FUNCTIONS = {"nn.Linear": "F.linear", "nn.Embedding": "F.embedding", "nn.PReLU": "F.prelu",
+             "nn.LayerNorm": "F.layer_norm", "nn.Conv1d": "F.conv1d", "nn.Conv2d": "F.conv2d",
+             "nn.Conv3d": "F.conv3d"}  # fmt: skip
+PACKED = "in_proj_"  # begins the arrays of attention that hold those of several layers
+
+
+@dataclass
+class Plan:
+    """Where things are.
+
+    ``members`` has the path of each node's module, ``arrays`` that of each array that is read as it
+    is; ``buffers`` are those of them that no checkpoint has.
+    ``homes`` tells the module whose ``forward`` has a node, ``called`` those that have one.
+    ``is_checkpoint`` tells that the source names the keys of a ``state_dict``: what it does not
+    name is none of it.
+    """
+
+    graph: Graph
+    members: dict[Node, Path] = field(default_factory=dict)
+    arrays: dict[Value, Path] = field(default_factory=dict)
+    buffers: set[Value] = field(default_factory=set)
+    homes: dict[Node, Path] = field(default_factory=dict)
+    called: set[Path] = field(default_factory=set)
+    scopes: Mapping[Node, Scope] = field(default_factory=dict)
+    classes: dict[Path, str] = field(default_factory=dict)
+    is_checkpoint: bool = False
+
+    def find_module(self, token: str, parameter: str, path: Path) -> Path | None:
+        """The module that an array is of, if that is another than ``path``."""
+        if token == f"p_{_flatten((*path, parameter))}" or not token.endswith(f"_{parameter}"):
+            return None
+        around = [p for p in self.called if token.startswith(f"p_{_flatten(p)}_")]
+        outer = max(around, key=len, default=())
+        start = f"p_{_flatten(outer)}_" if outer else "p_"
+        return (*outer, token.removeprefix(start).removesuffix(f"_{parameter}"))
+
+
+def place(
+    graph: Graph, origins: Mapping[Value, Value], is_nested: bool, is_short: bool,
+    inference: bool = False,
+) -> Plan:  # fmt: skip
+    """Place all members: nested as the source names them, or in one module."""
+    # Bodies of branches and loops read the values of the graph around: they stay in one module.
+    is_nested = is_nested and not any(node.graphs() for node in graph.nodes)
+    scopes = find_scopes(graph) if is_nested else {}
+    if scopes:
+        return _Placing(graph, origins, scopes).place(inference)
+    return _place_by_names(graph, is_nested, is_short)
+
+
+def layer_of(node: Node) -> str:
+    """The source's layer that a node is of."""
+    return node.sources[0].name if node.sources and node.sources[0].name else node.name or node.op
+
+
+def operands_of(node: Node) -> tuple[Value | None, ...]:
+    """What a node reads, without the arrays of its module."""
+    module = node.attrs.get("module")
+    return node.inputs[: len(node.inputs) - len(module.parameters)] if isinstance(
+        module, Module) else node.inputs  # fmt: skip
+
+
+def parameters_of(node: Node) -> dict[str, Value]:
+    """The arrays of a node's module by their names there."""
+    module = node.attrs.get("module")
+    if not isinstance(module, Module):
+        return {}
+    arrays = node.inputs[len(node.inputs) - len(module.parameters) :]
+    return {name: v for name, v in zip(module.parameters, arrays, strict=True) if v is not None}
+
+
+def _place_by_names(graph: Graph, is_nested: bool, is_short: bool) -> Plan:
+    """Layers by their names; those of a block are in it where there are several."""
+    plan = Plan(graph)
+    layers = {n: layer_of(n) for n in graph.all_nodes() if "module" in n.attrs}
+    short = naming.shorten(layers.values()) if is_short else {n: n for n in layers.values()}
+    if not is_nested or not is_short:
+        plan.members = {n: (short[name],) for n, name in layers.items()}
+        plan.homes = dict.fromkeys(graph.nodes, ())
+        return plan
+    paths = {name: split_name(text) for name, text in short.items()}
+    count = Counter(path[:end] for path in paths.values() for end in range(1, len(path)))
+    plan.called = {path for path, members in count.items() if 1 < members < len(paths)}
+    start = next((len(n) - len(s) for n, s in short.items() if n.endswith(s)), 0)
+    lead = next(iter(short), "")[:start]
+    for node in graph.nodes:
+        name = layer_of(node)
+        path = paths.get(name) or split_name(name.removeprefix(lead))
+        ends = [end for end in range(1, len(path)) if path[:end] in plan.called]
+        plan.homes[node] = path[: ends[-1]] if ends else ()
+        if node in layers:
+            plan.members[node] = path
+    return plan
+
+
+class _Placing:
+    """Places the members of a model of PyTorch, which tells the modules around each node."""
+
+    def __init__(
+        self, graph: Graph, origins: Mapping[Value, Value], scopes: Mapping[Node, Scope]
+    ) -> None:
+        self.graph, self.origins, self.scopes = graph, dict(origins), dict(scopes)
+        self.plan = Plan(graph, scopes=self.scopes, is_checkpoint=True)
+        self.nodes: list[Node] = []
+        self.parameters = {p for scope in scopes.values() for p in scope.parameters}
+
+    def place(self, inference: bool) -> Plan:
+        plan = self.plan
+        nodes = list(self.graph.nodes)
+        if not inference:
+            nodes = unfold_batch_norms(nodes, self.scopes, self.keys_of)
+        leaves = Counter(s.path for n in nodes if "module" in n.attrs
+                         and (s := self.scopes.get(n)))  # fmt: skip
+        for node in nodes:
+            self.nodes += [node] if "module" not in node.attrs else self.place_module(node, leaves)
+        for scope in self.scopes.values():
+            plan.classes.update(scope.classes)
+        self.place_arrays()
+        plan.graph = replace(self.graph, nodes=tuple(self.nodes))
+        self.find_homes()
+        return plan
+
+    def keys_of(self, value: Value) -> list[str]:
+        """The arrays of the checkpoint that a constant is made of."""
+        assert value.tensor is not None
+        names = names_in(origins_of(value), 0, value.tensor.size)
+        base = value
+        while base in self.origins:
+            base = self.origins[base]
+        return [name for name in names or (base.name,) if self.is_key(name, value)]
+
+    def is_key(self, name: str, value: Value) -> bool:
+        """Whether an array is one of the checkpoint's, and none that the exporter computed."""
+        if "." in name or not self.parameters:
+            return is_key(name) and ("." in name or value.type.kind == "f")
+        return any(f"{kind}_{_flatten((name,))}" in self.parameters for kind in "pb")
+
+    def place_module(self, node: Node, leaves: Counter[Path]) -> Iterator[Node]:
+        scope = self.scopes.get(node, Scope((), {}))
+        around = scope.path
+        parameters = parameters_of(node)
+        keys = {name: self.keys_of(v) for name, v in parameters.items()}
+        found = [tuple(key.split(".")) for listed in keys.values() for key in listed]
+        named = [tuple(key.split("."))[:-1] for name, listed in keys.items() for key in listed
+                 if key.endswith(f".{name}")]  # fmt: skip
+        inside = [path for path in named if path[: len(around)] == around]
+        as_it_is = self.has_own_orientation(node, parameters)
+        if inside and not as_it_is:
+            self.plan.members[node] = inside[0]
+            yield node
+            return
+        told = self.read_parameters(node, scope, parameters)
+        bare = next((p[-1] for p in found if p[:-1] == around and p[-1] not in keys), None)
+        if bare is None and told.startswith(PACKED):
+            bare = told
+        if node.op in FUNCTIONS and (as_it_is or bare is not None):
+            yield from self.write_function(node, parameters, keys, bare)
+            return
+        if told:
+            path = (*around, told)
+        elif (around and leaves[around] == 1) or (
+            around and scope.classes.get(around, "").endswith(f".{node.op[3:]}")
+        ):
+            path = around
+        else:
+            path = (*around, node.op[3:].lower())
+        self.plan.members[node] = path
+        yield node
+
+    def has_own_orientation(self, node: Node, parameters: Mapping[str, Value]) -> bool:
+        """Whether a linear layer's weight is not transposed in its source."""
+        if node.op != "nn.Linear":
+            return False
+        weight = parameters["weight"]
+        base = self.origins.get(weight)
+        return base is not None and bool(self.keys_of(weight)) and base.name_is_original
+
+    def read_parameters(self, node: Node, scope: Scope, parameters: Mapping[str, Value]) -> str:
+        """The module in the innermost one that a node's arrays are of, or what they begin with."""
+        if len(scope.parameters) != len(parameters):
+            return ""
+        lead = _flatten(scope.path)
+        for name, text in zip(parameters, scope.parameters, strict=True):
+            rest = text[2:].removeprefix(f"{lead}_") if lead else text[2:]
+            if rest != text[2:] and rest.endswith(f"_{name}"):
+                return rest if rest.startswith(PACKED) else rest.removesuffix(f"_{name}")
+        return ""
+
+    def write_function(
+        self, node: Node, parameters: Mapping[str, Value], keys: Mapping[str, list[str]],
+        bare: str | None,
+    ) -> Iterator[Node]:  # fmt: skip
+        """A module's function of arrays, which are members of their own."""
+        scope = self.scopes.get(node, Scope((), {}))
+        module = node.attrs["module"]
+        assert isinstance(module, Module)
+        x = operands_of(node)[0]
+        arrays: list[Value] = []
+        lead = re.sub(r"(weight|bias)$", "", bare or "")
+        for name, value in parameters.items():
+            listed = keys[name]
+            path = tuple(listed[0].split(".")) if listed else (*scope.path, f"{lead}{name}")
+            arrays.append(value)
+            if name == "weight" and self.has_own_orientation(node, parameters):
+                base = self.origins[value]
+                turned = Value(f"{value.name}.T", value.dtype, value.shape)
+                turn = Node(".t", (base,), (turned,), {"args": (Slot(0),)}, "torch",
+                            sources=node.sources)  # fmt: skip
+                self.plan.arrays[base] = path
+                self.scopes[turn] = scope
+                arrays[-1] = turned
+                yield turn
+            else:
+                self.plan.arrays[value] = path
+        middle: tuple[Any, ...] = ()
+        if node.op == "nn.LayerNorm":
+            size = module.args[0]
+            middle = (size if isinstance(size, tuple) else (size,),)
+        slots = tuple([Slot(at + 1) for at in range(len(arrays))])
+        options = {k: v for k, v in module.options.items() if k not in ("bias", "dtype")}
+        attrs = {"args": (Slot(0), *middle, *slots), **options}
+        call = Node(FUNCTIONS[node.op], (x, *arrays), node.outputs, attrs, "torch",
+                    sources=node.sources)  # fmt: skip
+        self.scopes[call] = scope
+        yield call
+
+    def place_arrays(self) -> None:
+        """Arrays that the source names are where it has them."""
+        for at, node in enumerate(self.nodes):
+            copies: dict[Value, Value] = {}
+            for value in operands_of(node):
+                if value is None or value.tensor is None:
+                    continue
+                keys = self.keys_of(value)
+                base = self.origins.get(value, value)
+                if len(keys) != 1 or base.static_shape != value.static_shape or base.origins:
+                    continue
+                path = self.plan.arrays.get(value, tuple(keys[0].split(".")))
+                apart = self.find_apart(node, value, path)
+                if apart is not None:
+                    copies[value] = copy = Value(value.name, value.dtype, value.shape, value.tensor)
+                    copy.name_is_original = True
+                    self.origins[copy], value, path = value, copy, apart
+                self.plan.arrays[value] = path
+                is_parameter = f"p_{_flatten(path)}" in self.parameters or not self.parameters
+                if value.type.kind != "f" or not is_parameter:
+                    self.plan.buffers.add(value)
+            if copies:
+                inputs = tuple([copies.get(v, v) if v is not None else None for v in node.inputs])
+                self.nodes[at] = changed = replace(node, inputs=inputs)
+                self.scopes[changed] = self.scopes[node]
+                if node in self.plan.members:
+                    self.plan.members[changed] = self.plan.members.pop(node)
+
+    def find_apart(self, node: Node, value: Value, path: Path) -> Path | None:
+        """The place of an array of a module for which the exporter has one of another module.
+
+        It has one array for all that have the same elements.
+        """
+        scope = self.scopes.get(node)
+        if scope is None or scope.path[: len(path) - 1] == path[:-1]:
+            return None
+        own = (*scope.path, path[-1])
+        if self.parameters:
+            return own if f"p_{_flatten(own)}" in scope.parameters else None
+        array = value.array()
+        return own if array.size and (array == array.flat[0]).all() else None
+
+    def find_homes(self) -> None:
+        plan = self.plan
+        holders = {p[:end] for p in (*plan.members.values(), *plan.arrays.values())
+                   for end in range(1, len(p))}  # fmt: skip
+        plan.members = {n: (*p[:-1], f"{p[-1]}_{n.op[3:].lower()}") if p in holders else p
+                        for n, p in plan.members.items()}  # fmt: skip
+        reached = {m for scope in self.scopes.values() for m in scope.modules}
+        plan.called = holders & reached
+        readers: dict[Value, list[Path]] = {}
+        for node in reversed(self.nodes):
+            scope = self.scopes.get(node)
+            home: Path
+            if scope is not None:
+                member = plan.members.get(node)
+                chain = [m for m in scope.modules if m in plan.called]
+                if member is not None:
+                    chain = [m for m in chain if len(m) < len(member) and member[: len(m)] == m]
+                home = chain[-1] if chain else ()
+            else:
+                homes = [home for v in node.outputs for home in readers.get(v, ())]
+                home = _common(homes)
+            plan.homes[node] = home
+            for value in operands_of(node):
+                if value is not None and value.tensor is None:
+                    readers.setdefault(value, []).append(home)
+
+
+def _flatten(path: Path) -> str:
+    """A path as exporters write it into the names of parameters."""
+    return re.sub(r"\W", "_", "_".join(path)).lower()
+
+
+def _common(paths: list[Path]) -> Path:
+    """The path that all begin with."""
+    if not paths:
+        return ()
+    first, last = min(paths), max(paths)
+    count = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
+                 min(len(first), len(last)))  # fmt: skip
+    return first[:count]

@@ -1,0 +1,207 @@
+"""Modules are nested as the source names them, and what repeats is one class."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import serde
+from serde.bridges.torch import TorchWorker
+from serde.formats.torch.modules.scopes import find_paths, is_key, split_name
+from tests.torch.torch_live import why_not
+
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((2, 4, 6, 6)).astype(np.float32)
+
+needs_torch = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+
+
+def make_model(nodes: list[onnx.NodeProto], arrays: dict[str, np.ndarray], shape=X.shape):
+    """A model from ``x`` to ``y``."""
+    graph = helper.make_graph(
+        nodes, "main_graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(a, n) for n, a in arrays.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def draw(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def make_blocks() -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
+    """Two blocks as the exporter by TorchScript names them, with folded normalizations."""
+    nodes, arrays, x, channels = [], {}, "x", 4
+    for at, filters in enumerate((4, 8)):
+        scope = f"/layer1/layer1.{at}"
+        w, b = f"onnx::Conv_{at}", f"onnx::Conv_{at + 10}"
+        arrays |= {w: draw(filters, channels, 3, 3), b: draw(filters)}
+        pads = {"pads": [1] * 4, "kernel_shape": [3, 3]}
+        nodes += [
+            helper.make_node("Conv", [x, w, b], [f"{scope}/c"], f"{scope}/conv1/Conv", **pads),
+            helper.make_node("Relu", [f"{scope}/c"], [f"{scope}/r"], f"{scope}/relu/Relu"),
+        ]
+        x, channels = f"{scope}/r", filters
+    arrays |= {"fc.weight": draw(3, 8), "fc.bias": draw(3)}
+    nodes += [
+        helper.make_node("ReduceMean", [x], ["m"], "/ReduceMean", axes=[2, 3], keepdims=0),
+        helper.make_node("Gemm", ["m", "fc.weight", "fc.bias"], ["y"], "/fc/Gemm", transB=1),
+    ]
+    return nodes, arrays
+
+
+def keys_of(folder: Path) -> set[str]:
+    """The keys of the ``state_dict``, by the file of weights."""
+    data = (folder / "n.safetensors").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    shared = {k for k in header.pop("__metadata__") if k != "format"}
+    return {*header} | shared
+
+
+def compare(model: onnx.ModelProto, folder: Path, x: np.ndarray = X, **options) -> str:
+    """Write a model, and compare with what it computes in ONNX Runtime; return the source."""
+    serde.convert(model, folder / "n.py", to_format="torch", **options)
+    if not why_not():
+        session = __import__("onnxruntime").InferenceSession(model.SerializeToString())
+        (expected,) = session.run(None, {"x": x})
+        (got,) = TorchWorker().run(str(folder / "n.py"), [x])
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * scale)
+    return (folder / "n.py").read_text()
+
+
+def test_blocks_that_repeat_are_a_class_with_arguments(tmp_path: Path) -> None:
+    source = compare(make_model(*make_blocks()), tmp_path)
+    assert "nn.Sequential(Layer(4), Layer(8))" in source
+    assert "def __init__(self, out_channels) -> None:" in source
+    norm = {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
+    expected = {f"layer1.{at}.conv1.weight" for at in (0, 1)} | {"fc.weight", "fc.bias"}
+    assert keys_of(tmp_path) == expected | {f"layer1.{at}.bn1.{n}" for at in (0, 1) for n in norm}
+
+
+def test_folded_normalizations_stay_folded_for_inference(tmp_path: Path) -> None:
+    source = compare(make_model(*make_blocks()), tmp_path, inference=True)
+    assert "BatchNorm" not in source and "layer1.0.conv1.bias" in keys_of(tmp_path)
+
+
+def test_flat_modules_are_one_class(tmp_path: Path) -> None:
+    source = compare(make_model(*make_blocks()), tmp_path, flat=True)
+    classes = [n for n in ast.parse(source).body if isinstance(n, ast.ClassDef)]
+    assert len(classes) == 1 and "Sequential" not in source
+
+
+def describe(node: onnx.NodeProto, scopes: list[str], classes: list[str], call: str) -> None:
+    """Enter what PyTorch's newer exporter writes of a node."""
+    for key, text in (("name_scopes", str(["", *scopes, "n"])),
+                      ("class_hierarchy", str(["my.Net", *classes, "aten.n"])),
+                      ("fx_node", call)):  # fmt: skip
+        node.metadata_props.add(key=f"pkg.torch.onnx.{key}", value=text)
+
+
+def test_tied_and_packed_weights_keep_their_places(tmp_path: Path) -> None:
+    """Words' table and last layer are one parameter; attention has its packed weights."""
+    table = draw(5, 4)
+    arrays = {"embed.weight": table, "val_1": table.T.copy(), "val_2": draw(4, 12),
+              "attn.in_proj_bias": draw(12), "val_3": draw(12, 4)}  # fmt: skip
+    nodes = [
+        helper.make_node("Gather", ["embed.weight", "x"], ["e"], "node_embedding"),
+        helper.make_node("MatMul", ["e", "val_2"], ["p"], "node_MatMul_1"),
+        helper.make_node("Add", ["p", "attn.in_proj_bias"], ["q"], "node_linear"),
+        helper.make_node("MatMul", ["q", "val_3"], ["r"], "node_MatMul_2"),
+        helper.make_node("MatMul", ["r", "val_1"], ["y"], "node_MatMul_3"),
+    ]
+    linear = "torch.nn.modules.linear.Linear"
+    attention = "torch.nn.modules.activation.MultiheadAttention"
+    packed = "(%e, %p_attn_in_proj_weight, %p_attn_in_proj_bias)"
+    describe(nodes[0], ["embed"], ["torch.nn.modules.sparse.Embedding"], "(%p_embed_weight, %x)")
+    for node in nodes[1:3]:
+        describe(node, ["attn"], [attention], packed)
+    describe(nodes[3], ["attn"], [attention], "(%q, %p_attn_out_proj_weight)")
+    describe(nodes[4], ["decoder"], [linear], "(%r, %p_embed_weight)")
+    model = make_model(nodes, arrays, (2, 3))
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    ids = np.array([[0, 1, 2], [3, 4, 0]])
+    source = compare(model, tmp_path, ids)
+    assert keys_of(tmp_path) == {
+        "embed.weight", "decoder.weight", "attn.in_proj_weight", "attn.in_proj_bias",
+        "attn.out_proj.weight",
+    }  # fmt: skip
+    assert "self.decoder.weight = self.embed.weight" in source and "class Net(" in source
+    assert "F.linear(x, self.in_proj_weight, self.in_proj_bias)" in source
+
+
+def test_a_weight_that_is_not_transposed_stays_so(tmp_path: Path) -> None:
+    """A module of its own, whose weight is no linear layer's."""
+    arrays = {"h.c_attn.weight": draw(6, 9), "h.c_attn.bias": draw(9)}
+    names = ["x", "h.c_attn.weight", "h.c_attn.bias"]
+    nodes = [helper.make_node("Gemm", names, ["z"], "/h/c_attn/Gemm"),
+             helper.make_node("Relu", ["z"], ["y"], "/h/Relu")]  # fmt: skip
+    source = compare(make_model(nodes, arrays, (2, 6)), tmp_path, draw(2, 6))
+    assert keys_of(tmp_path) == {*arrays}
+    assert "torch.empty((6, 9))" in source
+
+
+def test_constants_are_no_keys(tmp_path: Path) -> None:
+    arrays = {
+        "a.fc.weight": draw(6, 6),
+        "onnx::Add_7": draw(6),
+        "/a/Constant_output_0": draw(1, 40),
+    }
+    nodes = [
+        helper.make_node("Gemm", ["x", "a.fc.weight"], ["z"], "/a/fc/Gemm", transB=1),
+        helper.make_node("Add", ["z", "onnx::Add_7"], ["w"], "/a/Add"),
+        helper.make_node("Concat", ["w", "/a/Constant_output_0"], ["y"], "/a/Concat", axis=1),
+    ]
+    compare(make_model(nodes, arrays, (1, 6)), tmp_path, draw(1, 6))
+    text = (tmp_path / "n.py").read_text()
+    assert text.count("persistent=False") == 2 and "model.get_buffer(name)" in text
+
+
+def test_modules_that_are_no_whole_are_only_places(tmp_path: Path) -> None:
+    """What goes in between leaves the block and comes back."""
+    arrays = {"a.p.weight": draw(6, 6), "b.q.weight": draw(6, 6), "a.r.weight": draw(6, 6)}
+    nodes = [
+        helper.make_node("Gemm", ["x", "a.p.weight"], ["u"], "/a/p/Gemm", transB=1),
+        helper.make_node("Gemm", ["u", "b.q.weight"], ["v"], "/b/q/Gemm", transB=1),
+        helper.make_node("Gemm", ["v", "a.r.weight"], ["y"], "/a/r/Gemm", transB=1),
+    ]
+    source = compare(make_model(nodes, arrays, (1, 6)), tmp_path, draw(1, 6))
+    assert keys_of(tmp_path) == {*arrays}
+    assert "self.a.p(x)" in source and "self.a.r(" in source
+
+
+def test_paths_of_names() -> None:
+    assert find_paths("/layer1/layer1.0/conv1/Conv")[-1] == ("layer1", "0", "conv1")
+    known = {("layers", "layers", "0", "fc")}
+    known |= {path[:3] for path in known}
+    assert find_paths("/layers/layers.0/fc/MatMul", known)[-1] == ("layers", "layers", "0", "fc")
+    assert find_paths("/Relu") == [] and find_paths("conv0_fwd") == []
+    assert split_name("stage1_unit2_conv0") == ("stage1", "unit2", "conv0")
+    assert split_name("proj_query") == ("proj_query",)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("layer1.0.conv.weight", True), ("0.weight", True), ("block1-0.weight", False),
+     ("a.block1-0.weight", True), ("onnx::Conv_12", False), ("val_3", False), ("a b.c", False),
+     ("/a/Constant_output_0", False), ("x'); import os; ('.w", False)],
+)  # fmt: skip
+def test_names_of_parameters_are_told_from_others(name: str, expected: bool) -> None:
+    assert is_key(name) == expected
+
+
+def test_names_of_blocks_are_no_code(tmp_path: Path) -> None:
+    hostile = "x'); import os; ('"
+    arrays = {"w": draw(6, 6)}
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["u"], f"/{hostile}/class/Gemm", transB=1),
+             helper.make_node("Relu", ["u"], ["y"], "/train/0/Relu")]  # fmt: skip
+    source = compare(make_model(nodes, arrays, (1, 6)), tmp_path, draw(1, 6))
+    assert not any(isinstance(n, ast.Import) and n.names[0].name == "os"
+                   for n in ast.walk(ast.parse(source)))  # fmt: skip
