@@ -183,6 +183,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/reduced-precision": ("conformance.reduced_precision", "ReducedPrecision"),
     "models/optimizers": ("conformance.optimizers", "Optimizers"),
     "models/processors": ("conformance.processors", "Processors"),
+    "torch-checkpoints/torch": ("conformance.torch_checkpoints", "TorchCheckpoints"),
     "models/relax": ("conformance.relax_models", "RelaxModels"),
     "models/directions": ("conformance.directions", "Directions"),
     "models/round-trips": ("conformance.round_trips", "RoundTrips"),

@@ -58,6 +58,7 @@ PAGES = {
     ),
     "results/reduced-precision.md": Page("reduced_precision:page", ("models/reduced-precision",)),
     "results/optimizers.md": Page("optimizers:page", ("models/optimizers",)),
+    "results/torch-checkpoints.md": Page("torch_checkpoints:page", ("torch-checkpoints/torch",)),
     "results/processors.md": Page("processors:page", ("models/processors",)),
     "results/relax.md": Page("relax_models:page", ("models/relax",)),
     "results/directions.md": Page("directions:page", ("models/directions",)),
