@@ -151,7 +151,7 @@ def _shorten(tree: Any) -> Any:
         args = [k.value for k in call.keywords if is_own and k.arg not in defaults]
         kept = [k for k in call.keywords if (k.arg in defaults or not is_own) and not (
             k.arg in defaults and isinstance(k.value, ast.Constant)
-            and repr(k.value.value) == repr(defaults[k.arg]))]  # fmt: skip
+            and repr(k.value.value) == repr(defaults[k.arg or ""]))]  # fmt: skip
         return ast.Call(call.func, [*call.args, *args], kept)
 
     return _map(tree, lambda value, name: None, shorten)

@@ -76,7 +76,7 @@ class Members:
                 self.find_holder((*self.real(block.path), "")).members[str(number)] = node
         for node in block.graph.all_nodes():
             if node.op == CALL:
-                self.find_holder((*self.real(node.attrs["path"]), ""))  # type: ignore[misc]
+                self.find_holder((*self.real(node.attrs["path"]), ""))  # type: ignore[arg-type]
                 self.enter_block(self.blocks[node.attrs["path"]])  # type: ignore[index]
             elif "module" in node.attrs:
                 self.modules[node] = self.construct(node, block.path)

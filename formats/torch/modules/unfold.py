@@ -100,9 +100,10 @@ class _Followers:
         first = named if is_plain else f"{self.word}{ordinal}"
         used = [p[-1].removeprefix(self.word) for p in self.keys if p[:-1] == path[:-1]]
         numbers = [int(n) for n in used if n.isdigit()]
-        names = (first, f"{self.word}{ordinal}", named, f"{self.word}{max(numbers, default=0) + 1}")
-        if is_plain and (*around, named) not in self.paths:
-            names = (f"{self.word}1", *names) if (*around, f"{self.word}1") in self.paths else names
+        names = [first, f"{self.word}{ordinal}", named, f"{self.word}{max(numbers, default=0) + 1}"]
+        is_seen = (*around, f"{self.word}1") in self.paths
+        if is_plain and (*around, named) not in self.paths and is_seen:
+            names.insert(0, f"{self.word}1")
         free = [(*around, n) for n in names if (*around, n) not in self.keys]
         self.keys.update(free[:1])
         return free[0] if free else None
