@@ -78,6 +78,8 @@ AXIS = frozenset(
     "LayerNormalization LogSoftmax LpNormalization QuantizeLinear RMSNormalization Scatter "
     "ScatterElements Softmax Split SplitToSequence TensorScatter TopK Unique".split()
 )
+# The first of several axes, to the last of all.
+NAMES_FIRST_AXIS = frozenset({"Flatten", "LayerNormalization", "RMSNormalization"})
 AXES = frozenset({"CenterCropPad", "MeanVarianceNormalization", "Resize"})
 AXES_OPERANDS: Mapping[str, int] = {
     **dict.fromkeys(REDUCES, 1), "Pad": 3, "Slice": 3, "Squeeze": 1, "Unsqueeze": 1,

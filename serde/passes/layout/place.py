@@ -1,0 +1,192 @@
+"""Layouts of values for targets whose images have channels last.
+
+The operators of images stay as they are: what reads a Transpose to channels first, and is read by
+one to channels last, is one operator of such a target. Operators between them compute in the layout
+of their operands, with their axes renamed. Each value has both forms at most, each made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError
+from serde.ir.builder import Builder
+from serde.ir.geometry import axes_of
+from serde.ir.graph import Graph, Node, Value
+from serde.passes.dce import drop_dead
+from serde.rewrite.driver import again
+from serde.rewrite.rules import RuleTable
+from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.sample_axes import find_sample_axes
+from serde.spec.traits import (
+    AXES_OPERANDS,
+    AXIS,
+    BROADCASTS,
+    ELEMENTWISE,
+    NAMES_FIRST_AXIS,
+    REDUCES,
+)
+
+RENAMES = (AXIS | BROADCASTS | ELEMENTWISE | REDUCES | {"Identity", "PRelu", "Pad", "Slice"}) - (
+    NAMES_FIRST_AXIS
+)
+Order = tuple[int, ...]
+
+
+def to_last(rank: int) -> Order:
+    """The axes of a tensor with channels first, in the order that has them last."""
+    return (0, *range(2, rank), 1)
+
+
+def to_first(rank: int) -> Order:
+    """The axes of a tensor with channels last, in the order that has them first."""
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+def place(graph: Graph, images: Collection[str]) -> Graph:
+    """Return an IR graph with what is between operators of ``images`` in channels last."""
+    placing = _Placing(frozenset(images))
+    if placing.images.isdisjoint(graph.operators()):
+        return graph
+    table = RuleTable("layout", fallback=placing.node)
+    return drop_dead(table.rewrite(graph, OnnxBuilder(graph.name)))
+
+
+class _Placing:
+    def __init__(self, images: frozenset[str]) -> None:
+        self.images = images
+        self.forms: dict[Value, Value] = {}  # with channels last, by the one with channels first
+        self.builder: Builder | None = None  # of the model; subgraphs are left as they are
+
+    def node(self, g: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        self.builder = self.builder or g
+        if g is not self.builder or node.domain:
+            return again(g, node, inputs)
+        if node.op in self.images:
+            return self.keep_image(g, node, inputs)
+        if node.op in RENAMES and self.is_last(node, inputs):
+            renamed = self.rename(g, node, inputs)
+            if renamed is not None:
+                return renamed
+        return again(g, node, inputs)
+
+    def is_last(self, node: Node, inputs: Sequence[Value | None]) -> bool:
+        """Whether an operand is there with channels last, and the first result is of its rank."""
+        ranks = {len(v.shape or ()) for v in inputs if v in self.forms}
+        return len(ranks) == 1 and all(v.shape is not None for v in (*inputs, *node.outputs) if v)
+
+    def keep_image(self, g: Any, node: Node, inputs: Sequence[Value | None]) -> Any:
+        """The operator as it is; its operand and its results are there with channels last."""
+        if inputs[0] is not None and inputs[0].shape is not None:
+            self.last(g, inputs[0])
+        made = again(g, node, tuple(inputs))
+        for result in made if isinstance(made, tuple) else (made,):
+            if result.shape is not None and len(result.shape) > 2:
+                self.last(g, result)
+        return made
+
+    def last(self, g: Any, value: Value, rank: int | None = None) -> Value:
+        """A value with channels last, of a rank that it is repeated to."""
+        if value in self.forms and value.rank == (rank or value.rank):
+            return self.forms[value]
+        wide = value
+        if rank is not None and value.rank < rank:
+            wide = g.Unsqueeze(value, list(range(rank - value.rank)))
+        self.forms[value if wide is value else wide] = form = g.Transpose(
+            wide, perm=to_last(wide.rank)
+        )
+        return form  # type: ignore[no-any-return]
+
+    def rename(self, g: Any, node: Node, inputs: Sequence[Value | None]) -> Any:
+        """The operator on operands with channels last; None where it may mix their axes."""
+        rank = max(len(v.shape or ()) for v in inputs if v in self.forms)
+        named = _named_axes(node, rank)
+        if named is None or not _computes_by_index(node, rank, named):
+            return None
+        moved = [at for at in range(len(inputs)) if (at == 0 and named) or _moves(node, at)]
+        operands = [
+            self.last(g, v, rank) if v is not None and at in moved and v.rank > 0 else v
+            for at, v in enumerate(inputs)
+        ]
+        places = [to_last(rank).index(axis) for axis in named]
+        attrs = dict(node.attrs)
+        if node.op in AXES_OPERANDS:
+            at = AXES_OPERANDS[node.op]
+            operands += [None] * (at + 1 - len(operands))
+            operands[at] = g.const(_as_indices(places))
+        elif node.op in AXIS:
+            attrs["axis"] = places[0]
+        made = g.emit(node.op, operands, attrs, len(node.outputs))
+        results = made if isinstance(made, tuple) else (made,)
+        gone = named if _drops_axes(node) else ()
+        return tuple([self.first(g, v, rank, gone) for v in results])
+
+    def first(self, g: Any, value: Value, rank: int, gone: Collection[int]) -> Value:
+        """A result with channels first; ``gone`` are the axes, so counted, that it lacks."""
+        if not gone:
+            form: Value = g.Transpose(value, perm=to_first(rank))
+            self.forms.setdefault(form, value)
+            return form
+        left = [axis for axis in to_last(rank) if axis not in gone]
+        return g.Transpose(value, perm=[left.index(a) for a in sorted(left)]) if left else value
+
+
+def _as_indices(axes: Sequence[int]) -> Any:
+    return np.asarray(axes, np.int64)
+
+
+def _named_axes(node: Node, rank: int) -> tuple[int, ...] | None:
+    """The axes that attributes or operands name, counted from the front; None if not known."""
+    if node.op in AXES_OPERANDS:
+        at = AXES_OPERANDS[node.op]
+        operand = node.inputs[at] if at < len(node.inputs) else None
+        if operand is not None:
+            return None if operand.tensor is None else axes_of(operand.ints(), rank)
+        if node.op in REDUCES and node.attrs.get("noop_with_empty_axes"):
+            return None
+        if node.op == "Slice":
+            starts = node.inputs[1]
+            length = starts.shape[0] if starts is not None and starts.shape else None
+            return tuple(range(length)) if isinstance(length, int) else None
+        return tuple(range(rank))
+    if node.op in AXIS:
+        axis = node.attrs.get("axis")
+        return axes_of([axis], rank) if isinstance(axis, int) else None
+    return ()
+
+
+def _drops_axes(node: Node) -> bool:
+    return node.attrs.get("keepdims", 1) == 0
+
+
+def _computes_by_index(node: Node, rank: int, named: Collection[int]) -> bool:
+    """Whether all axes but the named ones are there in all results, each index by itself."""
+    try:
+        axes = list(find_sample_axes(node))
+    except ConversionError:
+        return False
+    kept = [a for a in range(rank) if a not in named]
+    at = {a: n for n, a in enumerate(kept)} if _drops_axes(node) else {a: a for a in kept}
+    found = set()
+    for axis in axes:
+        operands = list(_placed(node, axis.inputs, rank))
+        if operands and all(a == operands[0] for a in operands):
+            a = operands[0]
+            if a in at and all(o == at[a] for o in axis.outputs):
+                found.add(a)
+    return found == set(kept)
+
+
+def _placed(node: Node, axes: Sequence[int | None], rank: int) -> Iterator[int]:
+    """The axes of operands, counted as in the one of most axes."""
+    for axis, value in zip(axes, node.inputs, strict=False):
+        if axis is not None and axis >= 0 and value is not None and value.shape is not None:
+            yield axis + rank - len(value.shape)
+
+
+def _moves(node: Node, at: int) -> bool:
+    """Whether an operand has axes of the result."""
+    return any(a.inputs[at] is not None and a.inputs[at] != -1 for a in find_sample_axes(node))
