@@ -142,28 +142,34 @@ FRAMEWORKS = {  # target: its title, its own importer, and what the page says of
         "The first column are sources that serde writes. The second was measured once: the modules "
         "that onnx2torch made of ONNX files that a former profile wrote for it.",
     ),
+    "litert": (
+        "LiteRT",
+        "",
+        "LiteRT 2.3 runs each file with XNNPACK's kernels and without; a file that it refuses "
+        "counts as wrong. Tests of all element types are counted, also of those it has not.",
+    ),
 }
 
 
-def framework_page(
-    ours: Mapping[str, str], theirs: Mapping[str, str], target: str
-) -> Iterator[str]:
-    """ONNX's node tests in a framework, by serde and by its own importer."""
+def framework_page(*records_and_target: Any) -> Iterator[str]:
+    """ONNX's node tests in a framework, by serde and by its own importer, if it has one."""
+    *records, target = records_and_target
     title, importer, notes = FRAMEWORKS[target]
-    columns = f"| serde | {importer} |"
-    cases = [c for c in all_cases() if c.name in ours and c.name in theirs]
-    sides = [[Outcome.parse(side[c.name]) for c in cases] for side in (ours, theirs)]
+    columns = f"| serde | {importer} |" if importer else "| serde |"
+    cases = [c for c in all_cases() if all(c.name in side for side in records)]
+    sides = [[Outcome.parse(side[c.name]) for c in cases] for side in records]
     yield f"# ONNX's node tests in {title}\n"
     yield (
         f"Made by `python -m conformance.pages`: the {len(cases)} node tests of onnx "
         f"{onnx.__version__}, converted and run. Small integer and scalar operands (bounds, axes, "
         f"sizes) are constants, as they are in models. {notes}\n"
     )
-    yield f"| {columns}\n|---|---|---|"
+    rule = "|---" * (len(sides) + 1) + "|"
+    yield f"| {columns}\n{rule}"
     for kind in KINDS:
         yield f"| {kind} | " + " | ".join(str(_count(kind, side)) for side in sides) + " |"
     yield "\n## By operator\n\nRight, of how many; what else there is in words.\n"
-    yield f"| operator {columns}\n|---|---|---|"
+    yield f"| operator {columns}\n{rule}"
     families: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
         families.setdefault(family(case), []).append(number)

@@ -43,6 +43,9 @@ PAGES = {
         ("onnx-nodes-constant/torch", "onnx-nodes-constant/onnx2torch"),
         ("torch",),
     ),
+    "results/node-tests-litert.md": Page(
+        "onnx_nodes:framework_page", ("onnx-nodes-constant/litert",), ("litert",)
+    ),
     "results/opsets.md": Page("opsets:page", ("operators/opsets",)),
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),

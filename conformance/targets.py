@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 import serde
+from serde.errors import SerdeError
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
@@ -168,6 +169,37 @@ class Torch(Target):
     def comparable(self, expected: Any, got: Any) -> Any:
         """The expected bfloat16 for one two steps away: PyTorch's softmax rounds once."""
         return round_bfloat16(expected, got)
+
+
+class Litert(Target):
+    """TensorFlow Lite's files, run by LiteRT with XNNPACK's kernels and without.
+
+    A file that it cannot run is a wrong one.
+    """
+
+    name = "litert"
+
+    @cached_property
+    def worker(self) -> Any:
+        """The process, for which ``SERDE_LITERT`` names a folder with LiteRT."""
+        from serde.bridges.litert import LitertWorker
+
+        return LitertWorker()
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/m.tflite"
+            serde.save(graph, path)
+            arrays = [feeds[v.name] for v in graph.inputs]
+            try:
+                both = [self.worker.run(path, arrays, delegates=d) for d in (True, False)]
+            except SerdeError as error:
+                del self.worker  # it may have ended
+                raise RuntimeError(str(error)) from error
+        for ours, theirs in zip(*both, strict=True):
+            # The kernels without XNNPACK have the largest number where infinity belongs.
+            np.testing.assert_allclose(*map(np.nan_to_num, (ours, theirs)), 1e-4, 1e-5)
+        return both[0]  # type: ignore[no-any-return]
 
 
 def _versions(model: onnx.ModelProto) -> Iterator[int]:

@@ -61,6 +61,7 @@ LIVE = {  # the variable that names an environment, what makes it, and what for
     "SERDE_RELAX": ("testing/relax/relax_live.py", ".relax", "TVM with Relax"),
     "SERDE_CONSUMERS": ("testing/consumers/consumers_live.py", ".consumers", "OpenVINO and others"),
     "SERDE_TORCH_CPU": ("tests/torch/torch_live.py", ".torch", "PyTorch"),
+    "SERDE_LITERT": ("tests/tflite/litert_live.py", ".litert", "LiteRT"),
 }
 
 

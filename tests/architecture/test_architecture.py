@@ -50,6 +50,7 @@ EXEMPT = (
     "formats/onnx/contrib/",
     "formats/relay/ops/",
     "formats/torch/ops/",
+    "formats/tflite/ops/",
     "serde/decompositions/",
     "serde/legalize/scalarize_sequences.py",
     "serde/version_converter/adapters/",
@@ -479,7 +480,8 @@ def test_nothing_prints_or_logs():
                 "sys.stdout.write", "sys.stderr.write", "traceback.print_exc"}  # fmt: skip
     files = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
     assert files == {
-        "serde/cli/printing.py", "bridges/mxnet_export.py", "bridges/torch_worker.py",
+        "serde/cli/printing.py", "bridges/mxnet_export.py", "bridges/litert_worker.py",
+        "bridges/torch_worker.py",
     }  # fmt: skip
 
 
@@ -493,7 +495,8 @@ def test_markup_is_escaped_by_one_function():
 # Who opens files in another way than serde.io.sniff.open_regular, and which files these are.
 OPENS = {
     "bridges/mxnet.py": "of a temporary folder of its own",
-    "bridges/torch.py": "of the package, and of a temporary folder of its own",
+    "bridges/array_worker.py": "of the package, and of a temporary folder of its own",
+    "bridges/litert_worker.py": "of a temporary folder of its parent",
     "bridges/torch_worker.py": "of a temporary folder of its parent",
     "formats/onnx/external_data_paths.py": "beneath a folder; it looks at what it has opened",
     "serde/api/bench/child.py": "what Linux tells of the process itself",

@@ -47,7 +47,7 @@ def complete(*arguments):
     [
         (("convert", "m", "--profile", "t"), ["tensorrt", "tract"]),
         (("convert", "m", "--profile", "onnx"), ["onnxruntime"]),
-        (("convert", "m", "--to", ""), ["mxnet", "onnx", "relay", "torch"]),
+        (("convert", "m", "--to", ""), ["mxnet", "onnx", "relay", "tflite", "torch"]),
         (("convert", "m", "--from", "m"), ["mxnet"]),
         (("check", "m", "--to", "re"), ["relay", "relax"]),
         (("check", "m", "--backend", "q"), ["qnn"]),

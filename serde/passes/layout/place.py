@@ -172,7 +172,7 @@ def _computes_by_index(node: Node, rank: int, named: Collection[int]) -> bool:
     at = {a: n for n, a in enumerate(kept)} if _drops_axes(node) else {a: a for a in kept}
     found = set()
     for axis in axes:
-        operands = list(_placed(node, axis.inputs, rank))
+        operands = list(_align_axes(node, axis.inputs, rank))
         if operands and all(a == operands[0] for a in operands):
             a = operands[0]
             if a in at and all(o == at[a] for o in axis.outputs):
@@ -180,7 +180,7 @@ def _computes_by_index(node: Node, rank: int, named: Collection[int]) -> bool:
     return found == set(kept)
 
 
-def _placed(node: Node, axes: Sequence[int | None], rank: int) -> Iterator[int]:
+def _align_axes(node: Node, axes: Sequence[int | None], rank: int) -> Iterator[int]:
     """The axes of operands, counted as in the one of most axes."""
     for axis, value in zip(axes, node.inputs, strict=False):
         if axis is not None and axis >= 0 and value is not None and value.shape is not None:

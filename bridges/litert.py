@@ -1,0 +1,78 @@
+"""TensorFlow Lite's files, run by LiteRT in a process of its own: it ends at some files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.errors import SerdeError
+from serde.ir.graph import Graph
+from serde.plugins import Bridge
+
+from .array_worker import ArrayWorker
+
+Array = np.ndarray[Any, Any]
+FOLDER = "SERDE_LITERT"  # names a folder that ai-edge-litert is installed in
+INSTALL = (
+    "LiteRT is needed to run files of TensorFlow Lite: pip install 'serde-hub[litert]', or name a "
+    f"folder that ai-edge-litert is installed in in the environment variable {FOLDER}"
+)
+
+
+def decode(model: Any, params: Any = None, **options: Any) -> Graph:
+    """Refuse: interpreters are not read.
+
+    Raises:
+        SerdeError: always.
+    """
+    raise SerdeError("a LiteRT interpreter is not read: give the model that its file was made of")
+
+
+def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
+    """What a file computes; ``feeds`` are in the order of its inputs.
+
+    Raises:
+        MissingDependency: without LiteRT. SerdeError: where it cannot run the file.
+    """
+    return prepare(source, **options)(feeds)
+
+
+def prepare(
+    source: Any, *, outputs: Sequence[str] | None = None, delegates: bool = True, **options: Any
+) -> Callable[[Mapping[str, Array]], list[Array]]:
+    """A function of the feeds that runs a file, which is loaded once.
+
+    With ``delegates`` XNNPACK's kernels run what they can, as LiteRT does by itself.
+    """
+    if outputs:
+        raise SerdeError("LiteRT returns a file's own outputs only")
+    worker, path = LitertWorker(), os.fspath(source)
+    return lambda feeds: worker.run(path, list(feeds.values()), delegates=delegates)
+
+
+class LitertWorker(ArrayWorker):
+    """A process that runs files."""
+
+    def __init__(self) -> None:
+        environment = dict(os.environ)
+        if folder := environment.get(FOLDER):
+            environment["PYTHONPATH"] = os.path.abspath(folder)
+        super().__init__(
+            sys.executable, "litert_worker.py", "LiteRT", "ai_edge_litert", INSTALL, environment
+        )
+
+
+BRIDGE = Bridge(
+    "litert",
+    ("ai_edge_litert",),
+    "tflite",
+    decode,
+    run,
+    prepare=prepare,
+    settings={"without XNNPACK": {"delegates": False}},
+    ends_anywhere=False,
+)

@@ -1,0 +1,70 @@
+"""Runs TensorFlow Lite's files on arrays, in a process of its own.
+
+It reads a line for each run on its standard input, as JSON: the path of a file, those of ``.npz``
+files of the inputs in their order and of the outputs, which it writes, and whether delegates may
+run parts of it. It answers with a line. The interpreter of the last run is kept.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def load_model(path: str, with_delegates: bool) -> Any:
+    """The interpreter of a file."""
+    from ai_edge_litert import interpreter as litert
+
+    kinds = litert.OpResolverType
+    kernels = kinds.BUILTIN if with_delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    return litert.Interpreter(model_path=path, experimental_op_resolver_type=kernels, num_threads=1)
+
+
+def run(model: Any, inputs: str, outputs: str) -> None:
+    """What the model computes of a file's arrays, into another file."""
+    with np.load(inputs, allow_pickle=False) as arrays:
+        operands = [arrays[key] for key in arrays.files]
+    details = model.get_input_details()
+    if len(details) != len(operands):
+        raise ValueError(f"{len(operands)} arrays for {len(details)} inputs")
+    for detail, array in zip(details, operands, strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            model.resize_tensor_input(detail["index"], array.shape, strict=True)
+    model.allocate_tensors()
+    for detail, array in zip(details, operands, strict=True):
+        model.set_tensor(detail["index"], array)
+    model.invoke()
+    places = [detail["index"] for detail in model.get_output_details()]
+    np.savez(outputs, **{str(at): model.get_tensor(place) for at, place in enumerate(places)})
+
+
+def answer(reply: Mapping[str, str]) -> None:
+    """Write a line."""
+    sys.stdout.write(json.dumps(reply) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run a file for each line that is read."""
+    import ai_edge_litert
+
+    answer({"version": getattr(ai_edge_litert, "__version__", "")})
+    last = model = None
+    for line in sys.stdin:
+        path, inputs, outputs, with_delegates = json.loads(line)
+        try:
+            if (path, with_delegates) != last:
+                last, model = None, load_model(path, with_delegates)
+            last = path, with_delegates
+            run(model, inputs, outputs)
+            reply: dict[str, str] = {}
+        except Exception as error:
+            last = None
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        answer(reply)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""From the IR to a graph of TensorFlow Lite's operators."""
+
+from __future__ import annotations
+
+from serde.errors import Problem, Unconvertible
+from serde.ir.graph import EMPTY, Graph, Value
+from serde.legalize.convert import require_legal
+from serde.passes.dce import drop_dead
+from serde.passes.fold_batchnorm import fold_batchnorm
+from serde.passes.layout.place import place
+from serde.passes.same_pads import settle_same_pads
+
+from . import ops
+from .legalize import IMAGES, MOST_AXES, STORED, legalize_for_tflite, tflite_target
+from .passes.fuse import fuse
+from .target import TITLE, TfliteBuilder, writes
+
+__all__ = ["from_ir", "ops"]
+
+
+def from_ir(graph: Graph) -> Graph:
+    """Rewrite the IR into operators of TensorFlow Lite.
+
+    Raises:
+        Unconvertible: for all inputs and nodes that its kernels have no way for, at once.
+    """
+    problems = [
+        Problem("input", EMPTY, reason, (value.name,), writes.name)
+        for value in graph.inputs
+        if (reason := _explain(value)) is not None
+    ]
+    if problems:
+        raise Unconvertible(writes.name, problems)
+    legal = require_legal(
+        legalize_for_tflite(fold_batchnorm(settle_same_pads(graph))), tflite_target()
+    )
+    placed = place(legal, IMAGES)
+    return fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name))))
+
+
+def _explain(value: Value) -> str | None:
+    """Why a model cannot have such an input, None where it can."""
+    kind = " of ".join(value.container) or (value.dtype.value if value.dtype else "an unknown type")
+    if value.container or value.dtype not in STORED:
+        return f"{value.name!r} is of {kind}, which {TITLE} does not compute with"
+    if value.shape is None or None in value.shape:
+        return f"{value.name!r} has no known shape: give it (--input)"
+    if 0 in value.shape:
+        return f"{value.name!r} has no elements: give another size (--input)"
+    if len(value.shape) > MOST_AXES:
+        return f"{value.name!r} has more than {MOST_AXES} axes: reshape it"
+    return None

@@ -1,0 +1,1 @@
+"""Files in flatbuffers of TensorFlow Lite's schema."""

@@ -1,0 +1,186 @@
+"""What TensorFlow Lite's kernels take, and operators of the IR in the form that they take."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from serde.decompositions.table import add_decompositions
+from serde.ir.graph import IR_OPSET, DType, Graph
+from serde.legalize.convert import scalarize_sequences, without_functions
+from serde.legalize.forms import operators as forms
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, decompose
+from serde.legalize.target import Target
+from serde.legalize.walk import Legalized, legalize
+from serde.passes import tidy
+from serde.spec import schema
+from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, RESHAPES
+
+from .ops.layers import agrees_with_same
+from .support_table import KERNELS
+from .target import TITLE, legalizations, writes
+
+STORED = frozenset(
+    {DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8, DType.INT16, DType.BOOL}
+)
+FLOAT = frozenset({DType.FLOAT32})
+MOST_AXES = 6  # of an input
+# Operators whose first operand and results are images, with channels last in the file.
+IMAGES = CONVOLVES | {"AveragePool", "DepthToSpace", "MaxPool", "SpaceToDepth"}
+BROADCAST_AXES = 4  # that all kernels of two operands repeat along
+
+
+def is_no_image(call: Call) -> bool:
+    """Whether the first operand has other than two axes of an image."""
+    return call.x.rank != 4
+
+
+def is_constant(at: int):  # type: ignore[no-untyped-def]
+    """A test for a constant operand."""
+    return lambda call: (v := call.operand(at)) is None or v.tensor is not None
+
+
+def need_constant(at: int, name: str) -> Form:
+    """An operand that is to be a constant."""
+    return Form(f"a computed {name!r}", lambda call: not is_constant(at)(call), advice=CONSTANT)
+
+
+def need_constants(**places: int) -> list[Form]:
+    """Operands that are to be constants, each with its place."""
+    return [need_constant(at, name) for name, at in places.items()]
+
+
+def repeats_many_axes(call: Call) -> bool:
+    """Whether operands of several shapes have more axes than kernels repeat along."""
+    shapes = [v.shape for v in call.inputs if v is not None]
+    return len(set(shapes)) > 1 and any(len(s or ()) > BROADCAST_AXES for s in shapes)
+
+
+def has_infinity(call: Call) -> bool:
+    """Whether a constant is compared that is infinite."""
+    constants = [v for v in call.inputs if v is not None and v.tensor is not None]
+    return any(v.type.kind == "f" and bool(np.isinf(v.array()).any()) for v in constants)
+
+
+def widen_line(g, call: Call):  # type: ignore[no-untyped-def]
+    """A layer of one axis as one of two, the first of size 1."""
+    wide = [g.Unsqueeze(v, [2]) if at < 2 else v for at, v in enumerate(call.inputs)]
+    attrs = dict(call.attrs)
+    for name, fill in (("kernel_shape", 1), ("strides", 1), ("dilations", 1)):
+        if attrs.get(name) is not None:
+            attrs[name] = (fill, *attrs[name])
+    if attrs.get("pads") is not None:
+        attrs["pads"] = (0, attrs["pads"][0], 0, attrs["pads"][1])
+    if attrs.get("output_padding") is not None:
+        attrs["output_padding"] = (0, *attrs["output_padding"])
+    return g.Squeeze(g[call.op](*wide, **attrs), [2])
+
+
+def has_own_pads(call: Call) -> bool:
+    """Whether a mean has pads that SAME does not stand for, or counts them."""
+    pads = call.window.pads or ()
+    if not any(pads) or call.x.rank != 4 or not windows.is_fixed(call):
+        return any(pads) and windows.is_fixed(call)
+    w = call.window
+    is_same = agrees_with_same(call.x.ranked_shape[2:], w.kernel_shape, w.strides, pads)
+    return bool(call.attrs["count_include_pad"]) or not is_same
+
+
+LINE = Form(
+    "one axis of windows",
+    lambda call: call.x.rank == 3 and call.outputs == 1 and windows.is_fixed(call)
+    and call.attrs.get("output_shape") is None,
+    widen_line,
+)  # fmt: skip
+NO_IMAGE = Form("other than one or two axes of windows", is_no_image, advice="Reshape the tensor")
+OPEN_PADS = Form(
+    "auto_pad", lambda call: not windows.is_fixed(call), advice="Give numbers for pads"
+)
+MANY_AXES = Form(
+    f"operands of several shapes and more than {BROADCAST_AXES} axes", repeats_many_axes,
+    advice="Reshape the tensors to fewer axes",
+)  # fmt: skip
+INFINITE = Form(
+    "an infinite constant, in whose place kernels of sums have the largest number",
+    has_infinity, advice="Mask with a finite number",
+)  # fmt: skip
+LAST_INDEX = Form(
+    "select_last_index=1", lambda call: bool(call.attrs["select_last_index"]), decompose(12)
+)
+LACKS: Lacks = {
+    **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS},
+    **{op: [MANY_AXES, INFINITE] for op in COMPARISONS},
+    "Max": [forms.ONE_OPERAND, forms.MORE_OPERANDS, MANY_AXES],
+    "Min": [forms.ONE_OPERAND, forms.MORE_OPERANDS, MANY_AXES],
+    "Sum": [forms.SUMMANDS],
+    "Mean": [forms.MEAN],
+    "Clip": [forms.NO_BOUNDS, forms.COMPUTED_BOUNDS, forms.CROSSED_BOUNDS],
+    "Conv": [LINE, NO_IMAGE, OPEN_PADS, windows.COMPUTED_BIAS],
+    "ConvTranspose": [
+        OPEN_PADS,
+        Form("pads", lambda call: any(call.attrs.get("pads") or ()), windows.crop_behind),
+        LINE, NO_IMAGE,
+    ],
+    "MaxPool": [
+        windows.PLACES, windows.MAX_DILATIONS, windows.CEIL_MODE, LINE, NO_IMAGE, OPEN_PADS,
+    ],
+    "AveragePool": [
+        windows.AVERAGE_DILATIONS, windows.CEIL_MODE,
+        Form("pads", has_own_pads, windows.pad_average),
+        LINE, NO_IMAGE, OPEN_PADS,
+    ],
+    "LpPool": windows.LP_POOL,
+    "Pad": [forms.WRAP, *need_constants(pads=1, constant_value=2, axes=3)],
+    "Reshape": [forms.ALLOW_ZERO],
+    "Transpose": [Form("more than 6 axes", lambda call: call.x.rank > 6, advice="Reshape first")],
+    "BatchNormalization": [
+        forms.TRAINING, forms.MIXED_TYPES, forms.COMPUTED_PARAMETERS,
+        Form("constants", lambda call: True, forms.scale_by_channel),
+    ],
+    "GatherND": [forms.BATCH_DIMS],
+    **{op: [need_constant(1, "axes")] for op in (
+        "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Squeeze", "Unsqueeze",
+    )},
+    "Slice": need_constants(starts=1, ends=2, axes=3, steps=4),
+    "Expand": [need_constant(1, "shape"), Form("more than 6 axes", lambda c: c.x.rank > 6)],
+    "Tile": [need_constant(1, "repeats")],
+    "TopK": [
+        need_constant(1, "K"),
+        Form("largest=0", lambda call: not call.attrs["largest"], decompose(11)),
+    ],
+    "ArgMax": [LAST_INDEX],
+    "ArgMin": [LAST_INDEX],
+    "Split": [need_constant(1, "split")],
+}  # fmt: skip
+
+
+@cache
+def tflite_target() -> Target:
+    """TensorFlow Lite, once all families have filled the tables."""
+    rules = add_decompositions(legalizations, writes.rules)
+    operators = {op: _constrain(op) for op in writes.rules}
+    return Target(
+        "tflite", title=TITLE, supports=operators, lacks=LACKS, legalizations=rules,
+        control_flow=False, sequences=False,
+    )  # fmt: skip
+
+
+def _constrain(op: str) -> dict[str, frozenset[DType]]:
+    """The element types of each type variable: those whose kernels were measured right."""
+    operator = schema.operator(op, IR_OPSET)
+    types = KERNELS.get(op, STORED if op in RESHAPES else FLOAT)
+    ties: dict[str, frozenset[DType]] = {}
+    for at, p in enumerate((*operator.inputs, *operator.outputs)):
+        first = operator.inputs[0].tie if operator.inputs else ""
+        is_data = p.tie == first or op in ("Where", "OneHot")
+        ties.setdefault(p.tie, types if is_data or (at == 0) else STORED)
+    if op in COMPARISONS | {"Cast"}:
+        ties[operator.outputs[0].tie] = STORED
+    return ties
+
+
+def legalize_for_tflite(graph: Graph) -> Legalized:
+    """Rewrite an IR graph into one whose operators, but those without any way, the target has."""
+    return legalize(scalarize_sequences(without_functions(graph)), tflite_target(), tidy)

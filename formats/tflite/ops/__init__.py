@@ -1,0 +1,5 @@
+"""Rules from the IR to TensorFlow Lite, by family."""
+
+from . import elementwise, indexing, layers, reductions, shapes
+
+__all__ = ["elementwise", "indexing", "layers", "reductions", "shapes"]

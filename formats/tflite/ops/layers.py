@@ -1,0 +1,221 @@
+"""Convolutions, pools, products and resized images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.decompositions.normalization import drop_nothing
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import Value
+
+from ..target import TfliteBuilder, legalizations, padded_shape, writes
+from .elementwise import broadcast_shape
+
+SAME, VALID = 0, 1  # of the enumeration Padding
+FIXED = {"auto_pad": ("NOTSET",)}
+
+
+def agrees_with_same(sizes, covers, strides, pads) -> bool:
+    """Whether pads are those that ``SAME`` stands for."""
+    n = len(covers)
+    for size, cover, stride, begin, end in zip(
+        sizes, covers, strides, pads[:n], pads[n:], strict=True
+    ):
+        if isinstance(size, int):
+            total = max((-(-size // stride) - 1) * stride + cover - size, 0)
+        elif stride == 1:
+            total = cover - 1
+        else:
+            return False
+        if (begin, end) != (total // 2, total - total // 2):
+            return False
+    return True
+
+
+def pad_image(t: TfliteBuilder, x: Value, pads: Ints, fill: float = 0.0) -> Value:
+    """An image with channels last, padded by a PAD, or a PADV2 of another number than 0."""
+    require(min(pads) >= 0, "negative pads. Cut the data with a Slice")
+    ends = [[0, 0], *[[a, b] for a, b in zip(pads[:2], pads[2:], strict=True)], [0, 0]]
+    shape = padded_shape(x, ends)
+    operands = [x, t.ints(ends)]
+    if fill == 0:
+        return t.make("PAD", operands, x.dtype, shape)
+    return t.make("PADV2", [*operands, t.const(np.float32(fill))], x.dtype, shape)
+
+
+def place_window(t: TfliteBuilder, x: Value, covers, strides, pads, fill: float = 0.0):
+    """The image with channels last that windows move over, and the kind of padding."""
+    image = t.last(x)
+    if not any(pads):
+        return image, VALID
+    if agrees_with_same(x.ranked_shape[2:], covers, strides, pads):
+        return image, SAME
+    return pad_image(t, image, pads, fill), VALID
+
+
+def last_shape(shape):
+    """A shape with channels first, in the order of channels last."""
+    return (shape[0], *shape[2:], shape[1])
+
+
+def window_result(x: Value, channels: int, covers, strides, pads):
+    """The shape with channels first of what windows make of an image."""
+    sizes = [
+        (d + a + b - c) // s + 1 if isinstance(d, int) else d
+        for d, a, b, c, s in zip(
+            x.ranked_shape[2:], pads[:2], pads[2:], covers, strides, strict=True
+        )
+    ]
+    is_known = all(
+        isinstance(d, int) or (s == 1 and a + b == c - 1)
+        for d, a, b, c, s in zip(
+            x.ranked_shape[2:], pads[:2], pads[2:], covers, strides, strict=True
+        )
+    )
+    require(is_known, "an image of a size by name. Give numbers (--static, --input)")
+    return (x.ranked_shape[0], channels, *sizes)
+
+
+@writes("Conv", only=FIXED, ignore=("kernel_shape",))
+def write_conv(t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, strides: Ints,
+               dilations: Ints, pads: Ints, group: int):  # fmt: skip
+    outs, per_group, *kernel = w.static_shape
+    covers = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    image, padding = place_window(t, x, covers, strides, pads)
+    shape = window_result(x, outs, covers, strides, pads)
+    options = {
+        "padding": padding, "stride_h": strides[0], "stride_w": strides[1],
+        "dilation_h_factor": dilations[0], "dilation_w_factor": dilations[1],
+    }  # fmt: skip
+    bias = b if b is not None else t.const(np.zeros(outs, np.float32))
+    is_deep = per_group == 1 and group == x.ranked_shape[1]
+    if is_deep:
+        weights = t.transpose(w, (1, 2, 3, 0))
+        options["depth_multiplier"] = outs // group
+    else:
+        weights = t.transpose(w, (0, 2, 3, 1))
+    code = "DEPTHWISE_CONV_2D" if is_deep else "CONV_2D"
+    return t.first(t.make(code, [image, weights, bias], x.dtype, last_shape(shape), **options))
+
+
+@writes("ConvTranspose", only={**FIXED, "group": (1,)}, ignore=("kernel_shape",))
+def write_conv_transpose(
+    t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, strides: Ints,
+    dilations: Ints, pads: Ints, output_padding: Ints = (),
+):  # fmt: skip
+    require(not any(pads) and not any(output_padding) and {*dilations} == {1},
+            "pads, output_padding or dilations. Write it as a Conv of a spread image")  # fmt: skip
+    _, outs, *kernel = w.static_shape
+    batch, _, *sizes = x.static_shape
+    made = [(n - 1) * s + k for n, s, k in zip(sizes, strides, kernel, strict=True)]
+    shape = (batch, *made, outs)
+    weights = t.transpose(w, (1, 2, 3, 0))
+    y = t.make("TRANSPOSE_CONV", [t.ints(shape), weights, t.last(x)], x.dtype, shape,
+               padding=VALID, stride_h=strides[0], stride_w=strides[1])  # fmt: skip
+    y = y if b is None else t.make("ADD", [y, b], x.dtype, shape)
+    return t.first(y)
+
+
+@writes.for_each({"MaxPool": "MAX_POOL_2D", "AveragePool": "AVERAGE_POOL_2D"},
+                 only={**FIXED, "ceil_mode": (0,)},
+                 ignore=("storage_order", "count_include_pad", "dilations"))  # fmt: skip
+def write_pool(code: str, t: TfliteBuilder, x: Value, *, kernel_shape: Ints, strides: Ints,
+               pads: Ints):  # fmt: skip
+    fill = -np.inf if code == "MAX_POOL_2D" else 0.0
+    image, padding = place_window(t, x, kernel_shape, strides, pads, fill)
+    require(code == "MAX_POOL_2D" or padding == SAME or not any(pads), "pads of a mean")
+    shape = window_result(x, x.ranked_shape[1], kernel_shape, strides, pads)
+    return t.first(t.make(
+        code, [image], x.dtype, last_shape(shape), padding=padding, stride_h=strides[0],
+        stride_w=strides[1], filter_height=kernel_shape[0], filter_width=kernel_shape[1],
+    ))  # fmt: skip
+
+
+@legalizations("GlobalAveragePool")
+def legalize_global_average(g, x: Value):
+    return g.ReduceMean(x, list(range(2, x.rank)))
+
+
+@legalizations("GlobalMaxPool")
+def legalize_global_max(g, x: Value):
+    return g.ReduceMax(x, list(range(2, x.rank)))
+
+
+@legalizations("Dropout")
+def legalize_dropout(g, x: Value, ratio=None, mode=None, *, seed=None, outputs: int = 1):
+    """One of inference drops nothing."""
+    return drop_nothing(g, x, ratio, mode, seed=seed, outputs=outputs)
+
+
+@legalizations("InstanceNormalization")
+def legalize_instance_norm(g, x: Value, scale: Value, b: Value, *, epsilon: float):
+    """A difference and a quotient by sample and channel."""
+    axes = list(range(2, x.rank))
+    centered = g.Sub(x, g.ReduceMean(x, axes))
+    variance = g.ReduceMean(g.Mul(centered, centered), axes)
+    scaled = g.Div(centered, g.Sqrt(g.Add(variance, epsilon)))
+    factors, summands = (g.Unsqueeze(v, [a - 1 for a in axes]) for v in (scale, b))
+    return g.Add(g.Mul(scaled, factors), summands)
+
+
+@legalizations("Gemm")
+def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """A layer of constants stays; others are a product and a sum."""
+    is_bias = c is None or (c.tensor is not None and b.tensor is not None
+                            and c.tensor.size == b.ranked_shape[0 if transB else 1]
+                            and c.ranked_shape[-1:] == (c.tensor.size,))  # fmt: skip
+    if b.tensor is not None and is_bias and alpha == 1 and beta == 1 and not transA:
+        return None
+    a, b = (g.Transpose(v, perm=(1, 0)) if swap else v for v, swap in ((a, transA), (b, transB)))
+    product = g.MatMul(a, b)
+    product = product if alpha == 1 else g.Mul(product, alpha)
+    if c is None or beta == 0:
+        return product
+    return g.Add(product, c if beta == 1 else g.Mul(c, beta))
+
+
+@writes("Gemm", only={"alpha": (1.0,), "beta": (1.0,), "transA": (0,)})
+def write_gemm(t: TfliteBuilder, a: Value, b: Value, c: Value | None = None, *, transB: int):
+    weights = b if transB else t.transpose(b, (1, 0))
+    bias = None if c is None else t.reshape(c, (c.tensor.size,))
+    return connect(t, a, weights, bias)
+
+
+def connect(t: TfliteBuilder, x: Value, weights: Value, bias: Value | None) -> Value:
+    """A FULLY_CONNECTED along the last axis."""
+    shape = (*x.ranked_shape[:-1], weights.static_shape[0])
+    options = {"keep_num_dims": 1} if x.rank != 2 else {}
+    return t.make("FULLY_CONNECTED", [x, weights, bias], x.dtype, shape, **options)
+
+
+@legalizations("MatMul")
+def legalize_matmul(g, a, b):
+    """Vectors become matrices; kernels repeat at most five axes."""
+    if a.rank == 1:
+        return g.Squeeze(g.MatMul(g.Unsqueeze(a, [0]), b), [-1 if b.rank == 1 else -2])
+    if b.rank == 1:
+        return g.Squeeze(g.MatMul(a, g.Unsqueeze(b, [1])), [-1])
+    require(max(a.rank, b.rank) < 6, "a product of more than five axes. Reshape the tensors")
+    return None
+
+
+@writes("MatMul")
+def write_matmul(t: TfliteBuilder, a: Value, b: Value):
+    if b.tensor is not None and b.rank == 2 and a.rank > 1:
+        return connect(t, a, t.transpose(b, (1, 0)), None)
+    lead = broadcast_shape([Value("", None, v.ranked_shape[:-2]) for v in (a, b)])
+    shape = (*lead, a.ranked_shape[-2], b.ranked_shape[-1])
+    return t.make("BATCH_MATMUL", [a, b], a.dtype, shape)
+
+
+@writes.for_each({"DepthToSpace": "DEPTH_TO_SPACE", "SpaceToDepth": "SPACE_TO_DEPTH"})
+def write_space(code: str, t: TfliteBuilder, x: Value, *, blocksize: int, mode: str = "DCR"):
+    require(mode == "DCR", f"mode={mode}. Use DCR")
+    n, c, h, w = x.static_shape
+    b = blocksize
+    if code == "DEPTH_TO_SPACE":
+        shape = (n, h * b, w * b, c // b**2)
+    else:
+        shape = (n, h // b, w // b, c * b**2)
+    return t.first(t.make(code, [t.last(x)], x.dtype, shape, block_size=b))

@@ -1,0 +1,171 @@
+"""Operators that change shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.dim_expr import shape_data_of
+from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.graph import Value
+
+from ..target import TfliteBuilder, legalizations, padded_shape, writes
+from .elementwise import broadcast_shape
+
+MOST_CUT = 5  # axes that STRIDED_SLICE takes
+LIMIT = (1 << 31) - 1
+
+
+@writes("Reshape", only={"allowzero": (0,)})
+def write_reshape(t: TfliteBuilder, x: Value, shape: Value):
+    elements = shape_data_of(shape)
+    require(elements is not None, "a shape that is computed from data. Give static sizes")
+    sizes = [x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements)]
+    if -1 in sizes:
+        at = sizes.index(-1)
+        rest = [d for n, d in enumerate(sizes) if n != at]
+        if x.is_static and all(isinstance(d, int) for d in rest):
+            sizes[at] = int(np.prod(x.static_shape)) // int(np.prod(rest))
+        else:
+            left = [*x.ranked_shape]
+            for d in rest:
+                if d in left:
+                    left.remove(d)
+            names = [d for d in left if not isinstance(d, int)]
+            require(not any(not isinstance(d, int) for d in rest), "a shape with two open sizes")
+            factor = np.prod([d for d in left if isinstance(d, int)], initial=1)
+            is_name = len(names) == 1 and factor == 1
+            sizes[at] = names[0] if is_name else None
+    return t.reshape(x, tuple(sizes))
+
+
+@writes("Flatten")
+def write_flatten(t: TfliteBuilder, x: Value, *, axis: int):
+    lead, rest = x.ranked_shape[:axis], x.ranked_shape[axis:]
+    sizes = []
+    for dims in (lead, rest):
+        names = [d for d in dims if not isinstance(d, int)]
+        product = int(np.prod([d for d in dims if isinstance(d, int)], initial=1))
+        sizes.append(
+            product if not names else names[0] if product == 1 and len(names) == 1 else None
+        )
+    return t.reshape(x, tuple(sizes))
+
+
+@writes("Squeeze")
+def write_squeeze(t: TfliteBuilder, x: Value, axes: Value | None = None):
+    require(axes is not None, "axes of size 1 that are not named. Name them")
+    named = axes_of(axes.ints(), x.rank)
+    return t.reshape(x, tuple([d for a, d in enumerate(x.ranked_shape) if a not in named]))
+
+
+@writes("Unsqueeze")
+def write_unsqueeze(t: TfliteBuilder, x: Value, axes: Value):
+    named = axes_of(axes.ints(), x.rank + len(axes.ints()))
+    sizes = iter(x.ranked_shape)
+    rank = x.rank + len(named)
+    return t.reshape(x, tuple([1 if a in named else next(sizes) for a in range(rank)]))
+
+
+@writes("Transpose")
+def write_transpose(t: TfliteBuilder, x: Value, *, perm: Ints):
+    return t.transpose(x, perm)
+
+
+@writes("Concat")
+def write_concat(t: TfliteBuilder, *values: Value, axis: int):
+    place = axis_of(axis, values[0].rank)
+    if len(values) == 1:
+        return values[0]
+    sizes = [v.ranked_shape[place] for v in values]
+    require(all(isinstance(d, int) for d in sizes), "joined sizes by name. Give numbers (--static)")
+    shape = list(values[0].ranked_shape)
+    shape[place] = sum(sizes)
+    return t.make("CONCATENATION", values, values[0].dtype, tuple(shape), axis=place)
+
+
+@writes("Expand")
+def write_expand(t: TfliteBuilder, x: Value, shape: Value):
+    wanted = Value("", None, tuple(shape.ints()))
+    sizes = broadcast_shape((x, wanted))
+    require(all(isinstance(d, int) for d in sizes), "a size by name. Give numbers (--static)")
+    return t.make("BROADCAST_TO", [x, t.ints(sizes)], x.dtype, sizes) if sizes != x.shape else x
+
+
+@writes("Tile")
+def write_tile(t: TfliteBuilder, x: Value, repeats: Value):
+    shape = tuple([d * r for d, r in zip(x.static_shape, repeats.ints(), strict=True)])
+    return t.make("TILE", [x, t.ints(repeats.ints())], x.dtype, shape)
+
+
+@writes("Slice")
+def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Value | None = None,
+                steps: Value | None = None):  # fmt: skip
+    first, last = starts.ints(), ends.ints()
+    named = range(len(first)) if axes is None else axes_of(axes.ints(), x.rank)
+    by = (1,) * len(first) if steps is None else steps.ints()
+    require(x.rank <= MOST_CUT, f"more than {MOST_CUT} axes. Reshape the tensor")
+    begin, end, step = [0] * x.rank, [0] * x.rank, [1] * x.rank
+    shape, open_ends = list(x.ranked_shape), (1 << x.rank) - 1
+    for axis, start, stop, stride in zip(named, first, last, by, strict=True):
+        size = x.ranked_shape[axis]
+        require(isinstance(size, int), "a cut of a size by name. Give numbers (--static, --input)")
+        places = range(size)[start:stop:stride]
+        if stride < 0:
+            places = range(size)[slice(start, stop if stop >= -size else None, stride)]
+        begin[axis], end[axis], step[axis] = places.start, places.stop, stride
+        shape[axis] = len(places)
+        if places.stop >= 0:
+            open_ends &= ~(1 << axis)
+        else:
+            end[axis] = 0
+    if tuple(shape) == x.shape and {*step} == {1}:
+        return x
+    operands = [x, t.ints(begin), t.ints(end), t.ints(step)]
+    return t.make("STRIDED_SLICE", operands, x.dtype, tuple(shape), end_mask=open_ends)
+
+
+@legalizations("Split")
+def legalize_split(g, x: Value, parts=None, *, axis: int, num_outputs: int | None = None,
+                   outputs: int = 1):  # fmt: skip
+    """Parts of the same size, the last maybe smaller, are counted out."""
+    if parts is not None:
+        return None
+    size, count = x.ranked_shape[axis], num_outputs or outputs
+    require(isinstance(size, int), "parts of a size by name. Give numbers (--static, --input)")
+    each = -(-size // count)
+    sizes = [max(0, min(each, size - at * each)) for at in range(count)]
+    return g.Split(x, sizes, axis=axis, outputs=outputs)
+
+
+@writes("Split", ignore=("num_outputs",))
+def write_split(t: TfliteBuilder, x: Value, split: Value, *, axis: int):
+    place = axis_of(axis, x.rank)
+    parts = []
+    for at, size in enumerate(split.ints()):
+        begin, sizes = [0] * x.rank, [-1] * x.rank
+        begin[place], sizes[place] = sum(split.ints()[:at]), size
+        shape = tuple([size if a == place else d for a, d in enumerate(x.ranked_shape)])
+        parts.append(t.make("SLICE", [x, t.ints(begin), t.ints(sizes)], x.dtype, shape))
+    return tuple(parts)
+
+
+@writes("Pad")
+def write_pad(t: TfliteBuilder, x: Value, pads: Value, fill: Value | None = None,
+              axes: Value | None = None, *, mode: str):  # fmt: skip
+    require(mode in ("constant", "reflect"), f"mode={mode!r}. Use constant or reflect")
+    named = range(x.rank) if axes is None else axes_of(axes.ints(), x.rank)
+    ends = [[0, 0] for _ in range(x.rank)]
+    for at, axis in enumerate(named):
+        ends[axis] = [pads.ints()[at], pads.ints()[at + len(named)]]
+    require(all(p >= 0 for pair in ends for p in pair), "negative pads. Cut the data with a Slice")
+    require(x.rank <= 4, "more than four axes. Reshape the tensor")
+    shape = padded_shape(x, ends)
+    if mode == "reflect":
+        is_near = all(max(e) < d for d, e in zip(x.static_shape, ends, strict=True))
+        require(is_near, "pads that reflect more than there is")
+        return t.make("MIRROR_PAD", [x, t.ints(ends)], x.dtype, shape, mode=0)
+    if fill is None or not np.any(fill.array()):
+        return t.make("PAD", [x, t.ints(ends)], x.dtype, shape)
+    number = t.const(np.asarray(fill.array()).reshape(()))
+    return t.make("PADV2", [x, t.ints(ends), number], x.dtype, shape)

@@ -1,0 +1,1 @@
+"""Rewrites of graphs of TensorFlow Lite's operators."""

@@ -1,0 +1,143 @@
+"""The builder of graphs of TensorFlow Lite's operators, and the tables of rules that fill it.
+
+A graph of the domain ``tflite`` has a node for each operator of the file, named as the schema names
+it; its attributes are the fields of the operator's options. Every value has its type and shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.builder import Builder, set_type
+from serde.ir.graph import DType, Node, Shape, Tensor, Value
+from serde.legalize.target import legalization_table
+from serde.passes.layout.place import to_first, to_last
+from serde.rewrite.writer_table import WriterTable
+
+DOMAIN = "tflite"
+TITLE = "TensorFlow Lite"
+writes = WriterTable("ir → tflite", TITLE)
+# Operators that TensorFlow Lite has not, or not in such a form, as operators of the IR that it has.
+legalizations = legalization_table("ir → tflite")
+Order = tuple[int, ...]
+
+
+class TfliteBuilder(Builder):
+    """Grows a graph of TensorFlow Lite's operators, each with its results' types."""
+
+    domain = DOMAIN
+    identity = "RESHAPE"
+
+    def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self._makers: dict[Value, Node] = {}
+        self._moved: dict[tuple[Value, Order], Value] = {}
+
+    def maker(self, value: Value, op: str) -> Node | None:
+        """The node that computes ``value``, if it is one of an operator."""
+        node = self._makers.get(value)
+        return node if node is not None and node.op == op else None
+
+    def make(
+        self, op: str, inputs: Sequence[Any], dtype: DType | None, shape: Shape | None,
+        **options: Any,
+    ) -> Value:  # fmt: skip
+        """Append an operator of one result.
+
+        Raises:
+            ConversionError: where there would be no elements: kernels differ in what they do then.
+        """
+        require(0 not in (shape or ()), "a tensor without elements, which LiteRT does not compute")
+        return set_type(self.emit(op, inputs, options), dtype, shape)
+
+    def _append(self, *call: Any, **options: Any) -> tuple[Value, ...]:
+        results = super()._append(*call, **options)
+        self._makers.update(dict.fromkeys(results, self.nodes[-1]))
+        return results
+
+    def emit_identity(self, value: Value) -> Value:
+        """A copy of a value, by a RESHAPE to its own shape."""
+        return self.copy(value)
+
+    def copy(self, x: Value) -> Value:
+        """The same under another name."""
+        return self.make("RESHAPE", [x, self.sizes(x.ranked_shape)], x.dtype, x.shape)
+
+    def sizes(self, shape: Shape) -> Value:
+        """A shape as an operand; a size by name is counted from the rest."""
+        require(
+            sum(not isinstance(d, int) for d in shape) < 2,
+            "a shape with two sizes by name. Give numbers (--static, --input)",
+        )
+        return self.ints([d if isinstance(d, int) else -1 for d in shape])
+
+    def ints(self, numbers: Sequence[int]) -> Value:
+        """A constant of int32, as operands of kernels are."""
+        return self.const(np.asarray(numbers, np.int32))
+
+    def reshape(self, x: Value, shape: Shape) -> Value:
+        """The elements of ``x`` in another shape; of two in a row the second is made."""
+        while (made := self.maker(x, "RESHAPE")) is not None and made.inputs[0] is not None:
+            x = made.inputs[0]
+        if x.shape == shape and None not in shape:
+            return x
+        if x.tensor is not None:
+            sizes = tuple([d if isinstance(d, int) else -1 for d in shape])
+            return derive(self, x, lambda a: a.reshape(sizes), sizes)
+        return self.make("RESHAPE", [x, self.sizes(shape)], x.dtype, shape)
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        """Axes in another order; two orders in a row are one, and made once for each value."""
+        order = tuple(perm)
+        while (made := self.maker(x, "TRANSPOSE")) is not None:
+            x, before = made.inputs  # type: ignore[assignment]
+            order = tuple(int(before.ints()[axis]) for axis in order)  # type: ignore[attr-defined]
+        shape = tuple([x.ranked_shape[axis] for axis in order])
+        if order == tuple(range(len(order))):
+            return x
+        if x.tensor is not None:
+            return derive(self, x, lambda a: np.ascontiguousarray(a.transpose(order)), shape)  # type: ignore[arg-type]
+        if (x, order) not in self._moved:
+            self._moved[x, order] = self._transpose(x, order, shape)
+        return self._moved[x, order]
+
+    def _transpose(self, x: Value, order: Order, shape: Shape) -> Value:
+        wide = [axis for axis in order if x.ranked_shape[axis] != 1]
+        if wide == sorted(wide):
+            return self.reshape(x, shape)
+        return self.make("TRANSPOSE", [x, self.ints(order)], x.dtype, shape)
+
+    def last(self, x: Value) -> Value:
+        """An image with channels last."""
+        return self.transpose(x, to_last(x.rank))
+
+    def first(self, x: Value) -> Value:
+        """An image with channels first."""
+        return self.transpose(x, to_first(x.rank))
+
+
+def derive(
+    t: Builder, constant: Value, change: Callable[[Any], Any], shape: tuple[int, ...],
+    dtype: DType | None = None,
+) -> Value:  # fmt: skip
+    """A constant of the same elements in another order, shape or type: ``change(array)``."""
+    tensor = constant.tensor
+    require(tensor is not None, f"{constant.name!r} is computed. Make it a constant")
+    assert tensor is not None
+    load, kind = tensor.load, dtype or tensor.dtype
+    changed = Tensor(kind, shape, lambda: change(load()))
+    return Value(t.names.fresh(constant.name), kind, shape, changed)
+
+
+def padded_shape(x: Value, ends: Sequence[Sequence[int]]) -> Shape:
+    """The shape of a tensor with elements before and behind each axis."""
+    pairs = [*zip(x.ranked_shape, map(sum, ends), strict=True)]
+    require(
+        all(isinstance(d, int) or not more for d, more in pairs),
+        "pads of a size by name. Give numbers (--static, --input)",
+    )
+    return tuple([d + more if isinstance(d, int) else d for d, more in pairs])

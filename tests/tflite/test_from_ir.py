@@ -1,0 +1,137 @@
+"""Files compute in LiteRT what ONNX Runtime and MXNet do, with both sets of its kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import serde
+from serde.bridges.litert import LitertWorker
+from serde.errors import SerdeError, Unconvertible
+from serde.formats.tflite.from_ir import from_ir
+from testing import networks
+from testing.node_cases import all_cases, difference, freeze
+from testing.onnx_live import ir_of
+from testing.onnx_live import run as run_onnx
+from tests.tflite.litert_live import why_not
+
+needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+# The most operators and TRANSPOSEs of each network, at a size of its own.
+COUNTS = {
+    "resnet18_v1": (37, 1), "mobilenetv2_0.25": (72, 1), "squeezenet1.0": (40, 1),
+    "alexnet": (14, 1), "inceptionv3": (131, 1), "densenet121": (310, 1),
+}  # fmt: skip
+OPS = """add argmax_default_axis_example argmax_keepdims_example_select_last_index
+averagepool_2d_pads averagepool_2d_pads_count_include_pad averagepool_2d_ceil batchnorm_epsilon
+cast_FLOAT_to_INT32 clip concat_2d_axis_1 conv_with_strides_padding conv_with_strides_and_asymmetric_padding
+convtranspose depthtospace_example div elu expand_dim_changed gather_0 gather_negative_indices
+gelu_tanh_1 gelu_default_1 hardsigmoid instancenorm_example layer_normalization_2d_axis1 leakyrelu
+logsoftmax_axis_1 matmul_4d max_int32 maxpool_1d_default maxpool_2d_pads maxpool_2d_dilations
+maxpool_2d_same_lower pow_types_float32_int64 prelu_broadcast reduce_mean_keepdims_example
+reduce_prod_do_not_keepdims_random reshape_negative_dim slice_neg_steps slice_end_out_of_bounds
+softmax_axis_1 spacetodepth_example split_variable_parts_2d_opset18 squeeze tile top_k top_k_smallest
+transpose_all_permutations_2 where_example xor_bcast4v3d reflect_pad constant_pad""".split()  # fmt: skip
+CASES = [c for c in all_cases() if c.name.removeprefix("test_") in OPS]
+
+
+@pytest.fixture(scope="module")
+def worker() -> LitertWorker:
+    """One process for all files."""
+    return LitertWorker()
+
+
+def run_both(worker: LitertWorker, path: Path, arrays) -> list[list[np.ndarray]]:
+    return [worker.run(str(path), arrays, delegates=delegates) for delegates in (True, False)]
+
+
+@needs_litert
+@pytest.mark.parametrize("name", COUNTS)
+def test_networks_compute_what_mxnet_does(name: str, worker, tmp_path: Path) -> None:
+    network = networks.build(name, networks.smallest(name))
+    symbol, _ = networks.export(network, tmp_path)
+    feeds = networks.feeds(network, 1)
+    graph = serde.load(symbol, inputs={k: v.shape for k, v in feeds.items()})
+    serde.save(graph, tmp_path / "net.tflite")
+    counted = Counter(node.op for node in from_ir(graph).nodes)
+    most, transposes = COUNTS[name]
+    assert counted.total() <= most and counted["TRANSPOSE"] <= transposes
+    for got in run_both(worker, tmp_path / "net.tflite", [*feeds.values()]):
+        for actual, expected in zip(got, networks.compute(network, feeds), strict=True):
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * scale)
+
+
+@needs_litert
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_operators_compute_what_the_node_tests_say(case, worker, tmp_path: Path) -> None:
+    test = freeze(case) or case
+    (tmp_path / "m.onnx").write_bytes(test.model.SerializeToString())
+    serde.convert(tmp_path / "m.onnx", tmp_path / "m.tflite", verify=False)
+    for feeds, expected in test.data:
+        for got in run_both(worker, tmp_path / "m.tflite", feeds):
+            assert difference(test, expected, got) is None
+
+
+@needs_litert
+def test_a_batch_by_name_stays_open(worker, tmp_path: Path) -> None:
+    network = networks.build("squeezenet1.0", networks.smallest("squeezenet1.0"))
+    symbol, _ = networks.export(network, tmp_path)
+    serde.convert(symbol, tmp_path / "net.tflite", inputs=networks.shapes(network), verify=False)
+    for batch in (1, 3, 2):
+        feeds = networks.feeds(network, batch)
+        (expected,) = networks.compute(network, feeds)
+        for (got,) in run_both(worker, tmp_path / "net.tflite", [*feeds.values()]):
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@needs_litert
+def test_a_conversion_is_verified_with_both_kernel_sets(tmp_path: Path) -> None:
+    network = networks.build("resnet18_v1", 32)
+    symbol, _ = networks.export(network, tmp_path)
+    shapes = {k: v.shape for k, v in networks.feeds(network, 1).items()}
+    done = serde.convert(symbol, tmp_path / "net.tflite", inputs=shapes, verify=True)
+    assert done.verification is not None
+
+
+@needs_litert
+def test_what_litert_cannot_run_is_an_error(worker, tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(40))
+    with pytest.raises(SerdeError, match="LiteRT cannot run the model"):
+        LitertWorker().run(str(tmp_path / "m.tflite"), [])
+
+
+REFUSED = {
+    "float64": ("g (double[2] x) => (double[2] y) { y = Neg(x) }", "'x' is of float64"),
+    "without elements": ("g (float[0] x) => (float[0] y) { y = Neg(x) }", "'x' has no elements"),
+    "infinity": (
+        "g (float[2] x) => (bool[2] y) <float i = {inf}> { y = Equal(x, i) }", "infinite constant",
+    ),
+    "recurrent of dynamic length": (
+        "g (float[T,1,2] x, float[1,4,2] w, float[1,4,1] r) => (float[T,1,1,1] y) "
+        "{ y = LSTM<hidden_size=1>(x, w, r) }", "LSTM",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_written_is_refused(name: str) -> None:
+    body, reason = REFUSED[name]
+    with pytest.raises(Unconvertible, match=reason):
+        from_ir(ir_of(body))
+
+
+@needs_litert
+def test_ends_keep_their_names_and_shapes(worker, tmp_path: Path) -> None:
+    body = """g (float[1,2,4,5] x) => (float[1,2,4,5] x2, float[1,2,4,5] y, float[2] c)
+        <float[2] c = {1, 2}> { x2 = Identity(x) a = MaxPool<kernel_shape=[1,1]>(x) y = Relu(a) }"""
+    graph = ir_of(body)
+    feeds = {"x": np.random.default_rng(1).standard_normal((1, 2, 4, 5), np.float32)}
+    serde.save(graph, tmp_path / "m.tflite")
+    written = from_ir(graph)
+    assert [v.name for v in (*written.inputs, *written.outputs)] == ["x", "x2", "y", "c"]
+    for got in run_both(worker, tmp_path / "m.tflite", [feeds["x"]]):
+        for actual, expected in zip(got, run_onnx(graph, feeds), strict=True):
+            np.testing.assert_array_equal(actual, expected)
