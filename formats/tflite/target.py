@@ -95,7 +95,7 @@ class TfliteBuilder(Builder):
         order = tuple(perm)
         while (made := self.maker(x, "TRANSPOSE")) is not None:
             x, before = made.inputs  # type: ignore[assignment]
-            order = tuple(int(before.ints()[axis]) for axis in order)  # type: ignore[attr-defined]
+            order = tuple(int(before.ints()[axis]) for axis in order)  # type: ignore[union-attr]
         shape = tuple([x.ranked_shape[axis] for axis in order])
         if order == tuple(range(len(order))):
             return x

@@ -11,6 +11,7 @@ import pytest
 import serde
 from serde.bridges.litert import LitertWorker
 from serde.errors import SerdeError, Unconvertible
+from serde.formats.tflite import encode
 from serde.formats.tflite.from_ir import from_ir
 from testing import networks
 from testing.node_cases import all_cases, difference, freeze
@@ -135,3 +136,15 @@ def test_ends_keep_their_names_and_shapes(worker, tmp_path: Path) -> None:
     for got in run_both(worker, tmp_path / "m.tflite", [feeds["x"]]):
         for actual, expected in zip(got, run_onnx(graph, feeds), strict=True):
             np.testing.assert_array_equal(actual, expected)
+
+
+@needs_litert
+def test_weights_of_a_large_file_lie_behind_its_tables(worker, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(encode, "SPARE", encode.LARGEST)  # as if there were more than 2 GiB
+    graph = ir_of("""g (float[2,3] x) => (float[2,3] y, float[2,3] z)
+        <float[3] a = {1, 2, 3}, float b = {4}> { y = Add(x, a) z = Mul(y, b) }""")
+    serde.save(graph, tmp_path / "m.tflite")
+    x = np.ones((2, 3), np.float32)
+    assert (tmp_path / "m.tflite").read_bytes().endswith(np.float32(4).tobytes())
+    for y, z in run_both(worker, tmp_path / "m.tflite", [x]):
+        assert y.tolist() == [[2, 3, 4]] * 2 and z.tolist() == [[8, 12, 16]] * 2

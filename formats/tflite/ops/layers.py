@@ -178,7 +178,7 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
 @writes("Gemm", only={"alpha": (1.0,), "beta": (1.0,), "transA": (0,)})
 def write_gemm(t: TfliteBuilder, a: Value, b: Value, c: Value | None = None, *, transB: int):
     weights = b if transB else t.transpose(b, (1, 0))
-    bias = None if c is None else t.reshape(c, (c.tensor.size,))
+    bias = None if c is None else t.reshape(c, (c.array().size,))
     return connect(t, a, weights, bias)
 
 

@@ -55,7 +55,7 @@ def write_flatten(t: TfliteBuilder, x: Value, *, axis: int):
 @writes("Squeeze")
 def write_squeeze(t: TfliteBuilder, x: Value, axes: Value | None = None):
     require(axes is not None, "axes of size 1 that are not named. Name them")
-    named = axes_of(axes.ints(), x.rank)
+    named = () if axes is None else axes_of(axes.ints(), x.rank)
     return t.reshape(x, tuple([d for a, d in enumerate(x.ranked_shape) if a not in named]))
 
 
