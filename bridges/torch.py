@@ -24,14 +24,12 @@ INSTALL = (
 
 
 def decode(model: Any, params: Any = None, **options: Any) -> Graph:
-    """Refuse: modules are read through a file of ``torch.export``.
+    """Refuse: written modules are code, and live ones are of another format.
 
     Raises:
         SerdeError: always.
     """
-    raise SerdeError(
-        "a live PyTorch module is not read: export it with torch.onnx.export, and convert that file"
-    )
+    raise SerdeError("a written module is not read: load it, and convert what its load() returns")
 
 
 def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
@@ -61,4 +59,4 @@ class TorchWorker(ArrayWorker):
         super().__init__(python, "torch_worker.py", "PyTorch", "torch", INSTALL)
 
 
-BRIDGE = Bridge("torch", ("torch",), "torch", decode, run, prepare=prepare, ends_anywhere=False)
+BRIDGE = Bridge("torch", (), "torch", decode, run, prepare=prepare, ends_anywhere=False)

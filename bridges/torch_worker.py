@@ -17,7 +17,11 @@ HALF = "bfloat16:"  # begins the keys of arrays of bfloat16
 
 
 def load_module(path: str) -> Any:
-    """The module that a file of source holds, with its weights."""
+    """The module that a file of source holds, with its weights, or that of an exported program."""
+    if path.endswith(".pt2"):
+        import torch
+
+        return torch.export.load(path).module()
     spec = importlib.util.spec_from_file_location("written", path)
     assert spec is not None and spec.loader is not None
     source = importlib.util.module_from_spec(spec)
@@ -41,10 +45,10 @@ def run(module: Any, inputs: str, outputs: str) -> None:
         operands = [to_tensor(key, arrays[key]) for key in arrays.files]
     with torch.no_grad():
         results = module(*operands)
-    listed = results if isinstance(results, (list, tuple)) else [results]
+    listed = [y for y in torch.utils._pytree.tree_leaves(results) if y is not None]
     entries: dict[str, Any] = {}
     for at, y in enumerate(listed):
-        y = y.detach()  # an output may be a parameter
+        y = torch.as_tensor(y).detach()  # an output may be a parameter
         is_half = y.dtype is torch.bfloat16
         entries[f"{HALF if is_half else ''}{at}"] = (y.view(torch.int16) if is_half else y).numpy()
     np.savez(outputs, **entries)

@@ -175,6 +175,7 @@ SWISHES = {  # a file with an operator of somebody else's, and its name
     "onnx": ("m.onnx", "my.domain::Swish"),
     "relay": ("m.relay", "nn.leaky_relu"),
     "mxnet": ("m-symbol.json", "my_swish"),
+    "pt2": ("m.pt2", "leaky_relu"),
 }
 
 
@@ -187,6 +188,8 @@ def write_swish(folder, name):
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my.domain", 1)]
         graph = helper.make_graph([node], "g", ends[:1], ends[1:])
         onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    elif name == "pt2":
+        path.write_bytes((Path(__file__).parent / "data/pt2/leaky.pt2").read_bytes())
     elif name == "relay":
         path.write_text(
             '#[version = "0.0.5"]\n'
@@ -204,11 +207,18 @@ def read_leaky(g, x, *, alpha: float):
     return read_swish(g, x, beta=alpha)
 
 
+def read_leaky_in_order(g, x, slope):
+    return read_swish(g, x, beta=slope)
+
+
+RULES = {"relay": read_leaky, "pt2": read_leaky_in_order}
+
+
 @pytest.mark.parametrize("way", ["a plug-in", "the caller"])
 @pytest.mark.parametrize("name", plugins.read_formats())
 def test_rules_of_plugins_and_callers_are_read_by_every_format(monkeypatch, tmp_path, name, way):
     path, (_, op) = write_swish(tmp_path, name), SWISHES[name]
-    rule = read_leaky if name == "relay" else read_swish
+    rule = RULES.get(name, read_swish)
     if way == "a plug-in":
         entries, mine = plugins._entries, {f"serde.rules.{name}": {op: Entry(op, rule)}}
         monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or entries(group))

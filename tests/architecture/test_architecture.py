@@ -48,6 +48,7 @@ EXEMPT = (
     "formats/mxnet/ops/",
     "formats/onnx/consumers/relax/",
     "formats/onnx/contrib/",
+    "formats/pt2/ops/",
     "formats/relay/ops/",
     "formats/torch/ops/",
     "formats/tflite/ops/",

@@ -73,6 +73,11 @@ def name_files(folder):
     serde.convert("model", "model.onnx", inputs={"data": (1, 1, 8, 8)})
 
 
+def copy_program(folder):
+    """A small program that PyTorch saved."""
+    shutil.copy(Path(__file__).resolve().parents[1] / "data/pt2/network.pt2", "network.pt2")
+
+
 def write_detector(folder):
     """A voice detector of one chunk: its state has the samples second, its rate has none."""
     body = """vad (float[1,8] x, float[2,1,8] state, float rate) => (float[1,8] y) {
@@ -97,6 +102,7 @@ PAGES = {
     "how-to/quantized-models": quantize_digits,
     "how-to/read-a-report": nothing,
     "how-to/reduced-precision": name_files,
+    "how-to/read-pytorch": copy_program,
     "how-to/run-a-model": nothing,
     "how-to/write-pytorch": nothing,
     "how-to/verify-a-conversion": nothing,

@@ -29,6 +29,7 @@ from .params import Params, read_params
 EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
 ANY_EPOCH = re.compile(r"-(\d+)\.params$")  # as others do, where what precedes it is a symbol's
 SYMBOL = "-symbol.json"
+PYTORCH = (".pt", ".pth")  # archives that hold no model of MXNet
 MOST_JSON = 1 << 28  # bytes of symbol JSON
 MOST_FILES = 10_000  # of a folder that are looked into
 
@@ -180,7 +181,7 @@ def _inner_archive(files: Sequence[Candidate]) -> Candidate | None:
     """The archive among files without a symbol: SageMaker's ``model_algo-1`` is one in a tar."""
     if any(f.is_symbol or f.is_params for f in files):
         return None
-    archives = [f for f in files if is_archive(f.name, f.head)]
+    archives = [f for f in files if is_archive(f.name, f.head) and not f.name.endswith(PYTORCH)]
     return archives[0] if len(archives) == 1 else None
 
 

@@ -1,0 +1,91 @@
+"""Live PyTorch modules and exported programs, read through a file of ``torch.export.save``."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import SerdeError, UsageError
+from serde.formats.pt2.decode import decode as decode_file
+from serde.ir.graph import Graph, Tensor
+from serde.plugins import Bridge
+
+from .torch import TorchWorker
+
+Array = np.ndarray[Any, Any]
+SIZE = 3  # of an axis by name, in examples
+
+
+def decode(
+    model: Any, params: Any = None, *, inputs: Mapping[str, Any] | None = None, **options: Any
+) -> Graph:
+    """The graph of an exported program, or of a module with its ``inputs`` by parameter.
+
+    An input is an array, a shape, or a pair of shape and type; sizes by name are dynamic.
+
+    Raises:
+        UsageError: for a module without inputs.
+    """
+    import torch
+
+    program = model
+    if isinstance(model, torch.nn.Module):
+        program = _export(model, inputs)
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise SerdeError(f"a {type(model).__qualname__} is not read: give an nn.Module or what "
+                         "torch.export.export makes of it")  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="serde-pt2-") as folder:
+        path = os.path.join(folder, "model.pt2")
+        torch.export.save(program, path)
+        graph = decode_file(path)
+        for value in graph.constants():
+            assert value.tensor is not None
+            value.tensor = Tensor.of(value.tensor.load().copy())  # the file goes
+    return replace(graph, files=frozenset())
+
+
+def _export(model: Any, inputs: Mapping[str, Any] | None) -> Any:
+    """Export a module with examples of its inputs."""
+    import torch
+
+    if not inputs:
+        raise UsageError("a live module is exported with its inputs: give inputs=, a mapping of "
+                         "the names of forward's parameters to arrays or shapes")  # fmt: skip
+    examples, dynamic = {}, {}
+    for name, value in inputs.items():
+        if hasattr(value, "dtype"):
+            examples[name], dynamic[name] = torch.as_tensor(value), {}
+            continue
+        shape, dtype = (
+            value if len(value) == 2 and isinstance(value[1], str) else (value, "float32")
+        )
+        sizes = [d if isinstance(d, int) and d >= 0 else SIZE for d in shape]
+        examples[name] = torch.zeros(sizes, dtype=getattr(torch, dtype))
+        names = [k for k, d in enumerate(shape) if not isinstance(d, int) or d < 0]
+        dynamic[name] = dict.fromkeys(names, torch.export.Dim.DYNAMIC)
+    with torch.no_grad():
+        return torch.export.export(model, (), examples, dynamic_shapes=dynamic)
+
+
+def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
+    """What PyTorch computes of an exported program, in a process of its own."""
+    return prepare(source, **options)(feeds)
+
+
+def prepare(
+    source: Any, *, outputs: Sequence[str] | None = None, **options: Any
+) -> Callable[[Mapping[str, Array]], list[Array]]:
+    """A function of the feeds that runs a program, which is loaded once."""
+    if outputs:
+        raise SerdeError("an exported program returns its own outputs only")
+    worker, path = TorchWorker(), Path(os.fspath(source)).absolute()
+    return lambda feeds: worker.run(os.fspath(path), list(feeds.values()))
+
+
+BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, run, prepare=prepare, ends_anywhere=False)

@@ -1,0 +1,235 @@
+"""Operators that change their operands, as operators that do not.
+
+In the form of ``torch.export`` before decomposition a node may write to a tensor, which others are
+views of. A write gives the tensor a new value of the graph; a write to a view gives one to what it
+is a view of, and a view whose tensor has changed is derived again when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from serde.errors import ConversionError
+from serde.ir.graph import Node, Source, Value
+
+from .operands import Operand
+
+VIEWS = frozenset(
+    "view select.int slice.Tensor transpose.int permute unsqueeze squeeze squeeze.dim squeeze.dims"
+    " expand expand_as t numpy_T unbind.int split.Tensor split_with_sizes split.sizes chunk"
+    " diagonal alias detach narrow view_as movedim.int movedim.intlist unfold as_strided"
+    " unflatten.int swapaxes mT real".split()
+)
+MAY_VIEW = frozenset(
+    "reshape flatten.using_ints contiguous to.dtype to.device to.dtype_layout reshape_as type_as"
+    .split()
+)  # fmt: skip
+RESHAPES = frozenset("view unsqueeze squeeze squeeze.dim squeeze.dims view_as unflatten.int reshape"
+                     " flatten.using_ints reshape_as".split())  # fmt: skip
+SCATTERS = {"select.int": "select_scatter", "slice.Tensor": "slice_scatter",
+            "diagonal": "diagonal_scatter"}  # fmt: skip
+SAME = frozenset("alias detach contiguous to.dtype to.device to.dtype_layout type_as".split())
+SWAPS = frozenset("transpose.int t numpy_T swapaxes mT".split())
+RESHAPING = frozenset("squeeze_ unsqueeze_ transpose_ t_ resize_ set_ swapaxes_ swapdims_"
+                      " as_strided_ resize_as_ unsqueeze_.default".split())  # fmt: skip
+
+
+@dataclass
+class _Cell:
+    """A tensor of the program: its value now, and what it is a view of."""
+
+    value: Value
+    base: str | None = None
+    node: Node | None = None
+    place: int = 0  # among the outputs of the node
+    version: int = 0  # of the base, when the value was derived
+    writes: int = 0
+    is_certain: bool = True  # that it is a view
+
+
+class Functionalizer:
+    """Collects nodes, none of which changes an operand."""
+
+    def __init__(self, layout: Callable[[str], tuple[Sequence[Any], Sequence[Any]]]) -> None:
+        self.layout = layout
+        self.nodes: list[Node] = []
+        self.cells: dict[str, _Cell] = {}
+        self.named: set[Value] = set()
+
+    def enter(self, name: str, value: Value) -> None:
+        """Let ``name`` have a value."""
+        self.cells[name] = _Cell(value)
+
+    def read(self, name: str) -> Value:
+        """The value of a tensor now."""
+        cell = self.cells[name]
+        if cell.base is None or cell.node is None:
+            return cell.value
+        base = self.read(cell.base)
+        version = self._version(cell.base)
+        if version == cell.version:
+            return cell.value
+        if not cell.is_certain:
+            raise ConversionError(
+                f"{name!r} may share its memory with a tensor that is written to: "
+                "clone it before the write"
+            )
+        node = cell.node
+        outputs = tuple(Value(v.name, v.dtype, v.shape) for v in node.outputs)
+        self.nodes.append(replace(node, inputs=(base, *node.inputs[1:]), outputs=outputs))
+        cell.value, cell.version = outputs[cell.place], version
+        return cell.value
+
+    def _version(self, name: str) -> int:
+        cell = self.cells[name]
+        return cell.writes + (self._version(cell.base) if cell.base else 0)
+
+    def is_written(self, name: str) -> bool:
+        """Whether a tensor that was entered has changed."""
+        return name in self.cells and self.cells[name].writes > 0
+
+    def add(
+        self, node: Node, arguments: Sequence[tuple[str, str | None]], names: Sequence[str]
+    ) -> None:
+        """Append a node; ``arguments`` are those of the operator, and the tensors they name."""
+        stem = node.op.partition(".")[0]
+        first = arguments[0][1] if arguments else None
+        if stem.endswith("_") and not stem.endswith("__") and first is not None:
+            self._add_inplace(node, first, names)
+            return
+        if any(key == "out" for key, _ in arguments):
+            raise ConversionError(f"{node.op} writes to out=: let it return its result")
+        writes = _training_writes(node, dict(arguments))
+        extra = [Value(f"{n}.written", v.dtype, v.shape) for n, v in
+                 ((n, self.cells[n].value) for n in writes)]  # fmt: skip
+        outputs = node.outputs
+        if extra:
+            node = replace(node, outputs=(*_pad(outputs, node), *extra))
+        self.nodes.append(node)
+        for place, (name, value) in enumerate(zip(names, outputs, strict=True)):
+            self.cells[name] = _Cell(value)
+            if (
+                first is not None
+                and (is_certain := self._is_view(node.op, first, name)) is not None
+            ):
+                version = self._version(first)
+                self.cells[name] = _Cell(value, first, node, place, version, 0, is_certain)
+        for name, value in zip(writes, extra, strict=True):
+            self._write(name, value, node.sources)
+
+    def _is_view(self, op: str, base: str, name: str) -> bool | None:
+        """Whether the result shares memory with the operand; None where it does not."""
+        if op in VIEWS:
+            return True
+        if op not in MAY_VIEW:
+            return None
+        old, new = self.cells[base].value, self.cells[name].value
+        if op.startswith(("to.", "type_as")) and old.dtype is not new.dtype:
+            return None
+        sizes, strides = self.layout(base)
+        return _is_packed(sizes, strides)
+
+    def _add_inplace(self, node: Node, name: str, names: Sequence[str]) -> None:
+        stem, dot, overload = node.op.partition(".")
+        if node.op in RESHAPING or stem in RESHAPING:
+            raise ConversionError(f"{node.op} changes a shape in place: use {stem[:-1]}")
+        old = self.read(name)
+        result = Value(f"{old.name}.new", old.dtype, None)
+        op = {"zero_": "zeros_like", "fill_": "fill", "copy_": "copy"}.get(stem, stem[:-1])
+        self.nodes.append(replace(node, op=f"{op}{dot}{overload}", outputs=(result,)))
+        value = node.outputs[0] if node.outputs else Value(f"{old.name}.written")
+        value.dtype, value.shape = old.dtype, old.shape
+        self._emit("copy", (old, result), {"self": Operand(0, False), "src": Operand(1, False)},
+                   value, node.sources)  # fmt: skip
+        self._write(name, value, node.sources)
+        for output in names:
+            version = self._version(name)
+            alias = Node("alias", (value,), (value,), {"self": Operand(0, False)}, "aten")
+            self.cells[output] = _Cell(value, name, alias, 0, version)
+
+    def _emit(
+        self, op: str, inputs: tuple[Value, ...], attrs: Mapping[str, Any], output: Value,
+        sources: tuple[Source, ...],
+    ) -> Value:  # fmt: skip
+        self.nodes.append(Node(op, inputs, (output,), attrs, "aten", output.name, sources))
+        return output
+
+    def _write(self, name: str, value: Value, sources: tuple[Source, ...]) -> None:
+        """Let a tensor, and what it is a view of, have a new value."""
+        cell = self.cells[name]
+        if cell.base is not None and cell.node is not None:
+            if not cell.is_certain:
+                raise ConversionError(f"{name!r} may be a copy or a view where it is written to: "
+                                      "clone it before the write")  # fmt: skip
+            base = self.read(cell.base)
+            self._write(cell.base, self._invert(cell.node, base, value, sources), sources)
+            cell.version = self._version(cell.base)
+        else:
+            cell.writes += 1
+        cell.value = value
+
+    def _invert(self, node: Node, base: Value, value: Value, sources: tuple[Source, ...]) -> Value:
+        """What a tensor becomes where a view of it is written to."""
+        result = Value(f"{base.name}.written", base.dtype, base.shape)
+        if node.op in SAME:
+            return value
+        if node.op in SCATTERS:
+            attrs = {
+                **node.attrs,
+                "self": Operand(0, False),
+                "src": Operand(len(node.inputs), False),
+            }
+            inputs = (base, *[v for v in node.inputs[1:] if v is not None], value)
+            return self._emit(SCATTERS[node.op], inputs, attrs, result, sources)
+        if node.op in RESHAPES:
+            attrs = {"self": Operand(0, False), "other": Operand(1, False)}
+            return self._emit("view_as", (value, base), attrs, result, sources)
+        if node.op in SWAPS:
+            return self._emit(node.op, (value,), node.attrs, result, sources)
+        if node.op == "permute":
+            dims = [d % len(node.attrs["dims"]) for d in node.attrs["dims"]]  # type: ignore[arg-type, union-attr]
+            attrs = {**node.attrs, "dims": tuple(sorted(range(len(dims)), key=dims.__getitem__))}
+            return self._emit("permute", (value,), attrs, result, sources)
+        raise ConversionError(f"a write to what {node.op} gives: clone it before the write")
+
+    def name_output(self, name: str, label: str) -> Value:
+        """The value of an output, a value of its own that is called ``label``."""
+        value = self.read(name)
+        made = value.tensor is None and any(value in n.outputs for n in self.nodes[-1:])
+        if value in self.named or value.name != label or not made:
+            value = self._emit("alias", (value,), {"self": Operand(0, False)},
+                               Value(label, value.dtype, value.shape), ())  # fmt: skip
+        self.named.add(value)
+        return value
+
+
+def _pad(outputs: tuple[Value, ...], node: Node) -> tuple[Value, ...]:
+    """All results of a normalization, in front of the statistics that it moves."""
+    count = 3 if node.op.startswith("_native_batch_norm") else 1
+    more = [Value(f"{node.name}.{i}") for i in range(len(outputs), count)]
+    return (*outputs, *more)
+
+
+def _training_writes(node: Node, arguments: Mapping[str, str | None]) -> list[str]:
+    """The statistics that a normalization moves in training."""
+    if node.op not in ("batch_norm", "_native_batch_norm_legit"):
+        return []
+    if not node.attrs.get("training"):
+        return []
+    names = [arguments.get("running_mean"), arguments.get("running_var")]
+    return [n for n in names if n is not None]
+
+
+def _is_packed(sizes: Sequence[Any], strides: Sequence[Any]) -> bool:
+    """Whether elements certainly lie in order, without gaps."""
+    expected = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size is None or expected is None:
+            expected = None
+            continue
+        if size != 1 and stride != expected:
+            return False
+        expected = expected * size
+    return True

@@ -1,0 +1,44 @@
+"""Arguments of ATen operators: attributes in which operands stand for values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+LONGEST = 80  # letters of a size by name
+
+
+class Operand(NamedTuple):
+    """Stands in an attribute for an input of the node; ``is_number``: one that is no tensor."""
+
+    index: int
+    is_number: bool
+
+
+class Number(NamedTuple):
+    """A number that is computed, in a tensor of one element: it takes part in promotion as one."""
+
+    value: Any
+
+
+def symbol_text(size: Mapping[str, Any]) -> str | None:
+    """The text of a size by name, None for expressions other than sums and products."""
+    try:
+        tree = ast.parse(str(size["as_expr"]["expr_str"])[:1000], mode="eval")
+        text = _print(tree.body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return text if text and len(text) <= LONGEST else None
+
+
+def _print(node: ast.expr, inner: bool = False) -> str:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise ValueError("no expression")
+    name = node.func.id
+    if name in ("Symbol", "Integer") and node.args and isinstance(node.args[0], ast.Constant):
+        return str(node.args[0].value)
+    if name not in ("Add", "Mul"):
+        raise ValueError(name)
+    text = {"Add": " + ", "Mul": "*"}[name].join(_print(a, name == "Mul") for a in node.args)
+    return f"({text})" if inner and name == "Add" else text

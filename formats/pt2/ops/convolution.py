@@ -1,0 +1,61 @@
+"""Convolutions and their transposes."""
+
+from __future__ import annotations
+
+from serde.errors import require
+
+from ..rules import reads
+
+CONVS = {f"conv{n}d": n for n in (1, 2, 3)}
+TRANSPOSED = {"conv_transpose1d": 1, "conv_transpose2d.input": 2, "conv_transpose3d.input": 3}
+
+
+def for_each_axis(values, n):
+    """A number for each axis."""
+    return tuple(values) * n if len(values) == 1 else tuple(values)
+
+
+def convolve(g, x, w, b, n, *, transposed=False, extra=(0,), **attrs):
+    """A convolution over ``n`` axes, of one image too."""
+    single = x.rank == n + 1
+    x = g.Unsqueeze(x, [0]) if single else x
+    if transposed:
+        y = g.ConvTranspose(x, w, b, output_padding=for_each_axis(extra, n), **attrs)
+    else:
+        y = g.Conv(x, w, b, **attrs)
+    return g.Squeeze(y, [0]) if single else y
+
+
+def frame(n, stride, padding, dilation, groups):
+    """The window's attributes."""
+    return {"strides": for_each_axis(stride, n), "pads": for_each_axis(padding, n) * 2,
+            "dilations": for_each_axis(dilation, n), "group": groups}  # fmt: skip
+
+
+@reads.for_each(CONVS)
+def read_conv(n, g, x, w, b, stride, padding, dilation, groups):
+    return convolve(g, x, w, b, n, **frame(n, stride, padding, dilation, groups))
+
+
+@reads.for_each({f"conv{n}d.padding": n for n in (1, 2, 3)})
+def read_conv_padding(n, g, x, w, b, stride, padding, dilation, groups):
+    """``same`` puts the odd row at the end."""
+    attrs = frame(n, stride, (0,), dilation, groups)
+    if padding == "same":
+        totals = [d * (k - 1) for d, k in zip(attrs["dilations"], w.static_shape[2:], strict=True)]
+        attrs["pads"] = (*(t // 2 for t in totals), *(t - t // 2 for t in totals))
+    return convolve(g, x, w, b, n, **attrs)
+
+
+@reads.for_each(TRANSPOSED)
+def read_conv_transpose(n, g, x, w, b, stride, padding, output_padding, groups, dilation):
+    return convolve(g, x, w, b, n, transposed=True, extra=output_padding,
+                    **frame(n, stride, padding, dilation, groups))  # fmt: skip
+
+
+@reads("convolution")
+def read_convolution(g, x, w, b, stride, padding, dilation, transposed, output_padding, groups):
+    n = w.rank - 2
+    require(n > 0, "a convolution over no axis")
+    return convolve(g, x, w, b, n, transposed=transposed, extra=output_padding or (0,),
+                    **frame(n, stride, padding, dilation, groups))  # fmt: skip

@@ -1,0 +1,164 @@
+"""Tensors made of numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.graph import DType, Tensor, Value
+
+from ..operands import Number
+from ..promotion import as_type
+from ..rules import reads
+from .symbols import in_row
+
+FILLS = {"zeros": 0, "ones": 1, "empty.memory_format": 0, "empty": 0}
+LIKE = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
+NEW = {"new_zeros": 0, "new_ones": 1, "new_empty": 0}
+
+
+def fill(g, sizes, number, dtype: DType):
+    """A tensor of sizes that holds one number."""
+    shape = g.shape_from(sizes)
+    if isinstance(number, Number):
+        return g.Expand(as_type(g, number, dtype), shape)
+    with np.errstate(over="ignore"):
+        value = np.array([number], np.float64 if dtype.kind == "f" else None).astype(dtype.numpy)
+    return g.ConstantOfShape(shape, value=Tensor.of(value))
+
+
+@reads.for_each(FILLS)
+def read_filled(number, g, sizes, *, dtype):
+    return fill(g, sizes, number, dtype or DType.FLOAT32)
+
+
+@reads("empty_strided", ignore=("stride",))
+def read_empty_strided(g, sizes, *, dtype):
+    return fill(g, sizes, 0, dtype or DType.FLOAT32)
+
+
+@reads.for_each(LIKE)
+def read_filled_like(number, g, x, *, dtype):
+    return g.full_like(x, number, dtype)
+
+
+@reads.for_each(NEW)
+def read_new(number, g, x, sizes, *, dtype):
+    return fill(g, sizes, number, dtype or x.type)
+
+
+def default_type(number) -> DType:
+    """The type of a tensor of one number."""
+    if isinstance(number, Number):
+        return DType.INT64 if number.value.type.kind == "i" else DType.FLOAT32
+    if isinstance(number, bool):
+        return DType.BOOL
+    return DType.INT64 if isinstance(number, int) else DType.FLOAT32
+
+
+@reads("full")
+def read_full(g, sizes, number, *, dtype):
+    return fill(g, sizes, number, dtype or default_type(number))
+
+
+@reads("full_like")
+def read_full_like(g, x, number, *, dtype):
+    return g.Expand(as_type(g, number, dtype or x.type), g.Shape(x))
+
+
+@reads("new_full")
+def read_new_full(g, x, sizes, number, *, dtype):
+    return fill(g, sizes, number, dtype or x.type)
+
+
+@reads("zero", "zeros_like.default")
+def read_zero(g, x):
+    return g.full_like(x, 0)
+
+
+@reads("arange")
+def read_arange(g, end, *, dtype):
+    return make_range(g, 0, end, 1, dtype)
+
+
+@reads("arange.start")
+def read_arange_start(g, start, end, *, dtype):
+    return make_range(g, start, end, 1, dtype)
+
+
+@reads("arange.start_step")
+def read_arange_step(g, start, end, step, *, dtype):
+    return make_range(g, start, end, step, dtype)
+
+
+def make_range(g, start, end, step, dtype):
+    """Numbers from ``start``; in doubles where they are no integers, as PyTorch computes them."""
+    numbers = (start, end, step)
+    is_whole = all(default_type(n) is DType.INT64 for n in numbers)
+    dtype = dtype or (DType.INT64 if is_whole else DType.FLOAT32)
+    if is_whole:
+        parts = [g.Squeeze(in_row(g, n, DType.INT64), [0]) for n in numbers]
+        return g.cast(g.Range(*parts), dtype)
+    require(not any(isinstance(n, Number) for n in numbers), "a range of computed numbers that "
+            "are no integers: compute it from a range of integers")  # fmt: skip
+    count = max(0, math.ceil((end - start) / step))
+    return g.const((start + np.arange(count) * step).astype(dtype.numpy))
+
+
+@reads("linspace")
+def read_linspace(g, start, end, steps, *, dtype):
+    require(isinstance(steps, int), "a number of steps that is computed: make it a number")
+    kind = dtype or DType.FLOAT32
+    return g.const(np.linspace(start, end, steps, dtype=kind.numpy))
+
+
+@reads("eye")
+def read_eye(g, n, *, dtype):
+    return read_eye_m(g, n, n, dtype=dtype)
+
+
+@reads("eye.m")
+def read_eye_m(g, n, m, *, dtype):
+    rows, columns = (g.index_range(d) for d in (n, m))
+    same = g.Equal(g.Unsqueeze(rows, [1]), g.Unsqueeze(columns, [0]))
+    return g.cast(same, dtype or DType.FLOAT32)
+
+
+@reads.for_each({"tril": 0, "triu": 1})
+def read_triangle(upper, g, x, diagonal):
+    if x.type in (DType.BOOL, DType.INT32):
+        return g.cast(g.Trilu(g.cast(x, DType.INT64), diagonal, upper=upper), x.type)
+    return g.Trilu(x, diagonal, upper=upper)
+
+
+@reads("_to_copy", "to.dtype_layout")
+def read_to_copy(g, x, *, dtype):
+    return g.Identity(x) if dtype is None else convert(g, x, dtype)
+
+
+@reads("to.dtype", "prims.convert_element_type")
+def read_to_dtype(g, x, dtype, copy=False):
+    return convert(g, x, dtype)
+
+
+@reads("to.device")
+def read_to_device(g, x, device, dtype, copy=False):
+    return convert(g, x, dtype)
+
+
+@reads("type_as", "to.other")
+def read_type_as(g, x, like):
+    return convert(g, x, like.type)
+
+
+def convert(g, x: Value, dtype: DType):
+    """Elements of another type."""
+    return g.cast(x, dtype)
+
+
+@reads("one_hot")
+def read_one_hot(g, x, classes):
+    require(isinstance(classes, int) and classes > 0, "one_hot without num_classes: give it")
+    return g.OneHot(x, classes, g.const([0, 1], DType.INT64), axis=-1)

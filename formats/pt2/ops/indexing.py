@@ -1,0 +1,290 @@
+"""Reading and writing at indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.geometry import axis_of
+from serde.ir.graph import DType
+from serde.spec.expressions import END
+
+from ..promotion import as_type
+from ..rules import reads
+
+REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+
+
+@reads("embedding", ignore=("padding_idx",))
+def read_embedding(g, w, indices):
+    return g.Gather(w, indices, axis=0)
+
+
+@reads("index_select")
+def read_index_select(g, x, dim, index):
+    if x.rank == 0:
+        return g.Identity(x)
+    index = g.Unsqueeze(index, [0]) if index.rank == 0 else index
+    return g.Gather(x, index, axis=axis_of(dim, x.rank))
+
+
+@reads("gather")
+def read_gather(g, x, dim, index):
+    if x.rank == 0:
+        return g.Expand(x, g.Shape(index))
+    return g.GatherElements(x, index, axis=axis_of(dim, x.rank))
+
+
+@reads("take_along_dim")
+def read_take_along(g, x, index, dim):
+    require(dim is not None, "take_along_dim without dim: give it")
+    return g.GatherElements(x, index, axis=axis_of(dim, x.rank))
+
+
+@reads("nonzero")
+def read_nonzero(g, x):
+    return g.Transpose(g.NonZero(x), perm=[1, 0])
+
+
+@reads("masked_select")
+def read_masked_select(g, x, mask):
+    shape = g.Shape(g.Or(g.cast(g.full_like(x, 0), DType.BOOL), mask))
+    return g.Compress(g.Reshape(g.Expand(x, shape), [-1]), g.Reshape(g.Expand(mask, shape), [-1]),
+                      axis=0)  # fmt: skip
+
+
+def spread_masks(g, indices):
+    """Indices in which masks are replaced by where they are true."""
+    result = []
+    for index in indices:
+        if index is not None and index.type in (DType.BOOL, DType.UINT8):
+            places = g.NonZero(index)
+            result += [g.Gather(places, axis, axis=0) for axis in range(index.rank)]
+        else:
+            result.append(None if index is None else g.cast(index, DType.INT64))
+    return result
+
+
+def index_tuple(g, x, indices):
+    """The axes that are indexed, their indices as one tensor, and whether they lie side by side."""
+    indices = spread_masks(g, indices)
+    axes = [a for a, i in enumerate(indices) if i is not None]
+    require(len(indices) <= x.rank and bool(axes), "indices that do not fit the tensor")
+    tensors = [indices[a] for a in axes]
+    parts = []
+    for axis, index in zip(axes, tensors, strict=True):
+        size = g.shape_from([g.size_of(x, axis)])
+        parts.append(g.Where(g.Less(index, 0), g.Add(index, size), index))
+    if len(parts) > 1:
+        total = parts[0]
+        for part in parts[1:]:
+            total = g.Add(g.Mul(total, 0), g.Mul(part, 0))
+        shape = g.Shape(total)
+        parts = [g.Expand(p, shape) for p in parts]
+    joined = g.Concat(*(g.Unsqueeze(p, [p.rank]) for p in parts), axis=parts[0].rank)
+    return axes, joined, axes == list(range(axes[0], axes[-1] + 1))
+
+
+@reads("index.Tensor")
+def read_index(g, x, indices):
+    present = [i for i in indices if i is not None]
+    if len(present) == 1 and present[0].type not in (DType.BOOL, DType.UINT8):
+        return g.Gather(x, present[0], axis=[i is not None for i in indices].index(True))
+    axes, joined, adjacent = index_tuple(g, x, indices)
+    rest = [a for a in range(x.rank) if a not in axes]
+    y = g.GatherND(g.Transpose(x, perm=[*axes, *rest]), joined)
+    if not adjacent or axes[0] == 0:
+        return y
+    many, lead = joined.rank - 1, axes[0]
+    order = [*range(many, many + lead), *range(many), *range(many + lead, y.rank)]
+    return g.Transpose(y, perm=order)
+
+
+@reads("index_put")
+def read_index_put(g, x, indices, values, accumulate):
+    axes, joined, adjacent = index_tuple(g, x, indices)
+    rest = [a for a in range(x.rank) if a not in axes]
+    order = [*axes, *rest]
+    turned = g.Transpose(x, perm=order)
+    many, lead = joined.rank - 1, axes[0]
+    tail = [g.size_of(x, a) for a in rest]
+    found = g.sizes_of(joined)[:-1]
+    values = g.cast(values, x.type)
+    if adjacent and lead:
+        values = g.Expand(values, g.shape_from([*tail[:lead], *found, *tail[lead:]]))
+        values = g.Transpose(
+            values, perm=[*range(lead, lead + many), *range(lead), *range(lead + many, values.rank)]
+        )
+    else:
+        values = g.Expand(values, g.shape_from([*found, *tail]))
+    y = g.ScatterND(turned, joined, values, reduction="add" if accumulate else "none")
+    return g.Transpose(y, perm=[order.index(a) for a in range(x.rank)])
+
+
+def scatter(g, x, dim, index, source, reduction="none"):
+    """Write along an axis."""
+    axis = axis_of(dim, x.rank)
+    if source.shape != index.shape:
+        source = g.Slice(source, [0] * source.rank, g.Shape(index), list(range(source.rank)))
+    if x.type is DType.BOOL:
+        y = g.ScatterElements(g.cast(x, DType.INT32), index, g.cast(source, DType.INT32), axis=axis)
+        return g.cast(y, DType.BOOL)
+    return g.ScatterElements(x, index, source, axis=axis, reduction=reduction)
+
+
+@reads("scatter.src")
+def read_scatter(g, x, dim, index, source):
+    return scatter(g, x, dim, index, source)
+
+
+@reads("scatter.value")
+def read_scatter_value(g, x, dim, index, value):
+    return scatter(g, x, dim, index, g.Expand(as_type(g, value, x.type), g.Shape(index)))
+
+
+@reads("scatter_add")
+def read_scatter_add(g, x, dim, index, source):
+    return scatter(g, x, dim, index, source, "add")
+
+
+@reads("scatter_reduce.two")
+def read_scatter_reduce(g, x, dim, index, source, reduce, *, include_self):
+    require(reduce in REDUCTIONS, f"reduce={reduce!r}: use one of {', '.join(REDUCTIONS)}")
+    if not include_self:
+        start = {"sum": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}[reduce]
+        require(x.type.kind == "f" or abs(start) < 2, f"reduce={reduce!r} of integers without "
+                "include_self: include it")  # fmt: skip
+        neutral = g.Expand(as_type(g, start, x.type), g.Shape(index))
+        x = scatter(g, x, dim, index, neutral)
+    return scatter(g, x, dim, index, source, REDUCTIONS[reduce])
+
+
+@reads("index_add")
+def read_index_add(g, x, dim, index, source, *, alpha):
+    require(alpha == 1, f"alpha={alpha}: multiply the source")
+    dim = axis_of(dim, x.rank)
+    shape = [1] * x.rank
+    shape[dim] = -1
+    spread = g.Expand(g.Reshape(index, shape), g.Shape(source))
+    return g.ScatterElements(x, g.cast(spread, DType.INT64), source, axis=dim, reduction="add")
+
+
+@reads("masked_scatter")
+def read_masked_scatter(g, x, mask, source):
+    """Elements of the source in order, where the mask is true."""
+    mask = g.Expand(mask, g.Shape(x))
+    flat = g.Reshape(g.cast(mask, DType.INT64), [-1])
+    places = g.Max(g.Sub(g.CumSum(flat, g.const(0, DType.INT64)), 1), 0)
+    found = g.Reshape(g.Gather(g.Reshape(source, [-1]), places, axis=0), g.Shape(x))
+    return g.Where(mask, found, x)
+
+
+@reads("select_scatter")
+def read_select_scatter(g, x, source, dim, index):
+    dim = axis_of(dim, x.rank)
+    start = g.shape_from([index])
+    source = g.Unsqueeze(source, [dim])
+    return write_rows(g, x, source, dim, start)
+
+
+def write_rows(g, x, source, dim, rows):
+    """Write slices along an axis at the given rows."""
+    rows = g.Where(g.Less(rows, 0), g.Add(rows, g.shape_from([g.size_of(x, dim)])), rows)
+    order = [dim, *(a for a in range(x.rank) if a != dim)]
+    turned, source = (g.Transpose(v, perm=order) for v in (x, g.cast(source, x.type)))
+    y = g.ScatterND(turned, g.Unsqueeze(rows, [1]), source)
+    return g.Transpose(y, perm=[order.index(a) for a in range(x.rank)])
+
+
+@reads("slice_scatter")
+def read_slice_scatter(g, x, source, dim, start, end, step):
+    dim = axis_of(dim, x.rank)
+    rows = g.index_range(g.size_of(x, dim))
+    start, end = 0 if start is None else start, END if end is None else end
+    rows = g.slice_axis(rows, 0, start, end, step)
+    sizes = g.sizes_of(x)
+    sizes[dim] = g.size_of(rows, 0)
+    return write_rows(g, x, g.Expand(source, g.shape_from(sizes)), dim, rows)
+
+
+def diagonal_places(g, x, offset, a, b):
+    """The axes of a diagonal, and the indices along both."""
+    a, b = axis_of(a, x.rank), axis_of(b, x.rank)
+    rows, columns = x.ranked_shape[a], x.ranked_shape[b]
+    require(
+        isinstance(rows, int) and isinstance(columns, int), "a diagonal of unknown size: fix it"
+    )
+    length = max(0, min(rows - max(-offset, 0), columns - max(offset, 0)))
+    at = np.arange(length)
+    return a, b, np.stack([at + max(-offset, 0), at + max(offset, 0)], 1).astype(np.int64)
+
+
+@reads("diagonal", "diagonal_copy")
+def read_diagonal(g, x, offset, a, b):
+    a, b, places = diagonal_places(g, x, offset, a, b)
+    rest = [i for i in range(x.rank) if i not in (a, b)]
+    y = g.GatherND(g.Transpose(x, perm=[a, b, *rest]), g.const(places))
+    return g.Transpose(y, perm=[*range(1, y.rank), 0])
+
+
+@reads("diagonal_scatter")
+def read_diagonal_scatter(g, x, source, offset, a, b):
+    a, b, places = diagonal_places(g, x, offset, a, b)
+    order = [a, b, *(i for i in range(x.rank) if i not in (a, b))]
+    source = g.Transpose(source, perm=[source.rank - 1, *range(source.rank - 1)])
+    y = g.ScatterND(g.Transpose(x, perm=order), g.const(places), source)
+    return g.Transpose(y, perm=[order.index(i) for i in range(x.rank)])
+
+
+@reads("as_strided", "as_strided_copy")
+def read_as_strided(g, x, sizes, strides, offset):
+    """Of a tensor whose elements lie in order."""
+    known = all(isinstance(n, int) for n in (*sizes, *strides, offset or 0))
+    require(known and x.is_static, "as_strided of unknown sizes: fix them when exporting")
+    places = np.full(sizes, offset or 0, np.int64)
+    for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        shape = [1] * len(sizes)
+        shape[axis] = size
+        places = places + (np.arange(size) * stride).reshape(shape)
+    return g.Gather(g.Reshape(x, [-1]), g.const(places), axis=0)
+
+
+@reads("unfold")
+def read_unfold(g, x, dim, size, step):
+    dim = axis_of(dim, x.rank)
+    total = x.ranked_shape[dim]
+    require(isinstance(total, int), "windows along an axis of unknown size: fix it")
+    starts = np.arange(0, total - size + 1, step)
+    windows = g.Gather(x, g.const(starts[:, None] + np.arange(size)), axis=dim)
+    order = [*range(dim + 1), *range(dim + 2, x.rank + 1), dim + 1]
+    return g.Transpose(windows, perm=order)
+
+
+@reads("_embedding_bag", "embedding_bag.padding_idx", "embedding_bag")
+def read_embedding_bag(
+    g, w, indices, offsets, scale_grad, mode, sparse, weights, include_last, padding_idx=-1
+):  # fmt: skip
+    """Bags by the number of offsets that are not behind an index."""
+    require(padding_idx in (-1, None), f"padding_idx={padding_idx} in bags: leave it out")
+    rows = g.Gather(w, indices, axis=0)
+    if weights is not None:
+        rows = g.Mul(rows, g.Unsqueeze(weights, [1]))
+    offsets = g.slice_axis(offsets, 0, 0, -1) if include_last else offsets
+    at = g.index_range(g.size_of(indices, 0))
+    ends = g.Concat(
+        g.slice_axis(offsets, 0, 1, END), g.cast_like(g.Shape(indices), offsets), axis=0
+    )
+    at = g.Unsqueeze(g.cast_like(at, offsets), [0])
+    inside = g.And(g.GreaterOrEqual(at, g.Unsqueeze(offsets, [1])),
+                   g.Less(at, g.Unsqueeze(ends, [1])))  # fmt: skip
+    if mode == 2:
+        low = as_type(g, -np.inf, rows.type)
+        spread = g.Where(g.Unsqueeze(inside, [2]), g.Unsqueeze(rows, [0]), low)
+        y = g.ReduceMax(spread, [1], keepdims=0)
+        none = g.Not(g.is_true(g.ReduceMax(g.cast(inside, DType.INT32), [1], keepdims=1)))
+        y = g.Where(none, as_type(g, 0.0, rows.type), y)
+    else:
+        y = g.MatMul(g.cast(inside, rows.type), rows)
+        count = g.ReduceSum(g.cast(inside, rows.type), [1], keepdims=1)
+        y = y if mode == 0 else g.Div(y, g.Max(count, 1.0))
+    return (y,)

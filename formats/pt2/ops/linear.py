@@ -1,0 +1,112 @@
+"""Products of matrices, and attention."""
+
+from __future__ import annotations
+
+import math
+
+from serde.errors import require
+from serde.ir.graph import DType
+
+from ..promotion import as_type
+from ..rules import reads
+
+
+@reads("mm", "bmm", "matmul", "mv", "dot", "linalg_matmul", "vdot")
+def read_matmul(g, a, b):
+    return g.MatMul(a, b)
+
+
+@reads("addmm", "addmv", "baddbmm")
+def read_addmm(g, x, a, b, *, beta, alpha):
+    product = multiply(g, g.MatMul(a, b), alpha)
+    return product if beta == 0 else g.Add(product, multiply(g, x, beta))
+
+
+def multiply(g, x, factor):
+    """A multiple of a tensor."""
+    return x if factor == 1 else g.Mul(x, as_type(g, factor, x.type))
+
+
+@reads("linear")
+def read_linear(g, x, w, b):
+    if w.rank == 1:
+        y = g.MatMul(x, w)
+        return y if b is None else g.Add(y, b)
+    if x.rank == 2 and b is not None:
+        return g.Gemm(x, w, b, transB=1)
+    y = g.MatMul(x, g.Transpose(w, perm=[1, 0]))
+    return y if b is None else g.Add(y, b)
+
+
+@reads("bilinear")
+def read_bilinear(g, a, b, w, bias):
+    y = g.Einsum(a, w, b, equation="...i,oij,...j->...o")
+    return y if bias is None else g.Add(y, bias)
+
+
+@reads("einsum", ignore=("path",))
+def read_einsum(g, equation, xs):
+    return g.Einsum(*xs, equation=equation)
+
+
+@reads("outer", "ger")
+def read_outer(g, a, b):
+    return g.Mul(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0]))
+
+
+@reads("scaled_dot_product_attention")
+def read_attention(g, q, k, v, mask, dropout, causal, *, scale, enable_gqa):
+    require(dropout == 0, f"dropout_p={dropout} in attention: export the module in eval()")
+    width = q.ranked_shape[-1]
+    require(isinstance(width, int) or scale is not None, "attention of unknown width: give scale=")
+    if enable_gqa:
+        groups = q.static_shape[-3] // k.static_shape[-3] if k.is_static else None
+        require(groups is not None, "grouped heads of unknown number: fix the sizes")
+        k, v = (g.repeat(x, groups, x.rank - 3) for x in (k, v))
+    factor = math.sqrt(1 / math.sqrt(width) if scale is None else scale)
+    order = [*range(k.rank - 2), k.rank - 1, k.rank - 2]
+    scores = g.MatMul(multiply(g, q, factor), g.Transpose(multiply(g, k, factor), perm=order))
+    if causal:
+        rows, columns = (g.index_range(g.size_of(x, x.rank - 2)) for x in (q, k))
+        mask = g.GreaterOrEqual(g.Unsqueeze(rows, [1]), g.Unsqueeze(columns, [0]))
+    if mask is not None and mask.type is DType.BOOL:
+        lowest = as_type(g, -math.inf, q.type)
+        empty = None
+        scores = g.Where(mask, scores, lowest)
+        if not causal:
+            any_ = g.cast(mask, DType.INT32)
+            empty = g.Equal(g.ReduceMax(any_, [-1], keepdims=1), 0)
+        weights = g.Softmax(scores, axis=-1)
+        if empty is not None:
+            weights = g.Where(empty, as_type(g, 0.0, q.type), weights)
+        return g.MatMul(weights, v)
+    scores = scores if mask is None else g.Add(scores, g.cast(mask, q.type))
+    return g.MatMul(g.Softmax(scores, axis=-1), v)
+
+
+@reads("_cdist_forward", "cdist")
+def read_cdist(g, a, b, p, compute_mode=None):
+    difference = g.Abs(g.Sub(g.Unsqueeze(a, [a.rank - 1]), g.Unsqueeze(b, [b.rank - 2])))
+    return p_norm(g, difference, p, -1)
+
+
+def p_norm(g, x, p, axis):
+    """The p-norm of what is not negative, along one axis."""
+    if p == 0:
+        return g.ReduceSum(g.cast(g.Greater(x, 0.0), x.type), [axis], keepdims=0)
+    if p == math.inf:
+        return g.ReduceMax(x, [axis], keepdims=0)
+    if p == 1:
+        return g.ReduceSum(x, [axis], keepdims=0)
+    if p == 2:
+        return g.Sqrt(g.ReduceSum(g.Mul(x, x), [axis], keepdims=0))
+    total = g.ReduceSum(g.Pow(x, as_type(g, p, x.type)), [axis], keepdims=0)
+    return g.Pow(total, as_type(g, 1 / p, x.type))
+
+
+@reads("_pdist_forward", "pdist")
+def read_pdist(g, x, p):
+    n = x.static_shape[0]
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    first, second = (g.Gather(x, [pair[k] for pair in pairs], axis=0) for k in (0, 1))
+    return p_norm(g, g.Abs(g.Sub(first, second)), p, -1)

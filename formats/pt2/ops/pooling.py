@@ -1,0 +1,116 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.errors import require
+from serde.ir.graph import DType
+
+from ..promotion import as_type
+from ..rules import reads
+from .convolution import for_each_axis
+
+AXES = (1, 2, 3)
+
+
+def apply_to_images(g, x, n, apply):
+    """Apply a function of images to one image too."""
+    if x.rank != n + 1:
+        return apply(x)
+    y = apply(g.Unsqueeze(x, [0]))
+    if isinstance(y, tuple):
+        return tuple(g.Squeeze(v, [0]) for v in y)
+    return g.Squeeze(y, [0])
+
+
+@reads.for_each({f"max_pool{n}d": n for n in AXES})
+def read_max_pool(n, g, x, kernel, stride, padding, dilation, ceil_mode):
+    return apply_to_images(
+        g, x, n, partial(max_pool, g, n, kernel, stride, padding, dilation, ceil_mode, 1)
+    )
+
+
+@reads.for_each({"max_pool1d_with_indices": 1, "max_pool2d_with_indices": 2,
+                 "max_pool3d_with_indices": 3})  # fmt: skip
+def read_max_pool_indices(n, g, x, kernel, stride, padding, dilation, ceil_mode):
+    return apply_to_images(
+        g, x, n, partial(max_pool, g, n, kernel, stride, padding, dilation, ceil_mode, 2)
+    )
+
+
+def max_pool(g, n, kernel, stride, padding, dilation, ceil_mode, outputs, x):
+    """The greatest of windows; indices count within a channel."""
+    attrs = {
+        "kernel_shape": for_each_axis(kernel, n), "strides": for_each_axis(stride or kernel, n),
+        "pads": for_each_axis(padding, n) * 2, "dilations": for_each_axis(dilation, n),
+        "ceil_mode": int(ceil_mode),
+    }  # fmt: skip
+    if outputs == 1:
+        return g.MaxPool(x, **attrs)
+    y, places = g.MaxPool(x, outputs=2, **attrs)
+    area = g.multiply_sizes(g.sizes_of(x)[2:])
+    area = g.const(area, DType.INT64) if isinstance(area, int) else g.Squeeze(area, [0])
+    return y, g.Mod(places, area)
+
+
+@reads("avg_pool1d")
+def read_avg_pool1d(g, x, kernel, stride, padding, ceil_mode, count_include_pad):
+    return avg_pool(1, g, x, kernel, stride, padding, ceil_mode, count_include_pad, None)
+
+
+@reads.for_each({"avg_pool2d": 2, "avg_pool3d": 3})
+def read_avg_pool(n, g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor):
+    return avg_pool(n, g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
+
+
+def avg_pool(n, g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor):
+    """The mean of windows; a divisor of one's own stands for their counts."""
+    kernel = for_each_axis(kernel, n)
+    attrs = {
+        "kernel_shape": kernel, "strides": for_each_axis(stride or kernel, n),
+        "pads": for_each_axis(padding, n) * 2, "ceil_mode": int(ceil_mode),
+        "count_include_pad": int(count_include_pad or divisor is not None),
+    }  # fmt: skip
+    require(divisor is None or not ceil_mode, "divisor_override with ceil_mode: leave one out")
+
+    def apply(x):
+        y = g.AveragePool(x, **attrs)
+        area = 1
+        for k in kernel:
+            area *= k
+        return y if divisor is None else g.Mul(y, as_type(g, area / divisor, x.type))
+
+    return apply_to_images(g, x, n, apply)
+
+
+@reads.for_each({"adaptive_avg_pool1d": 1, "adaptive_avg_pool2d": 2, "adaptive_avg_pool3d": 3,
+                 "_adaptive_avg_pool2d": 2, "_adaptive_avg_pool3d": 3})  # fmt: skip
+def read_adaptive_avg(n, g, x, sizes):
+    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, "Mean"))
+
+
+@reads.for_each({f"adaptive_max_pool{n}d": n for n in AXES})
+def read_adaptive_max(n, g, x, sizes):
+    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, "Max"))
+
+
+def adaptive(g, x, n, sizes, op):
+    """Windows that cover each axis in as many parts as are asked for."""
+    sizes = for_each_axis(sizes, n)
+    if all(s == 1 for s in sizes):
+        return g["Reduce" + op](x, list(range(2, 2 + n)), keepdims=1)
+    areas = x.ranked_shape[2:]
+    known = all(isinstance(a, int) for a in areas) and all(isinstance(s, int) for s in sizes)
+    require(known, "an adaptive pool of images of unknown sizes: fix them when exporting")
+    if all(a % s == 0 for a, s in zip(areas, sizes, strict=True)):
+        kernel = tuple(a // s for a, s in zip(areas, sizes, strict=True))
+        pool = g.AveragePool if op == "Mean" else g.MaxPool
+        return pool(x, kernel_shape=kernel, strides=kernel)
+    for axis, (area, size) in enumerate(zip(areas, sizes, strict=True), 2):
+        parts = []
+        for i in range(size):
+            part = g.slice_axis(x, axis, i * area // size, -((i + 1) * area // -size))
+            parts.append(g["Reduce" + op](part, [axis], keepdims=1))
+        x = g.Concat(*parts, axis=axis)
+    return x

@@ -1,0 +1,1 @@
+"""What tests and sweeps of exported programs share."""

@@ -1,0 +1,45 @@
+"""Writes ``tests/data/pt2``: small exported programs as PyTorch saves them, and their numbers.
+
+SERDE_TORCH_CPU=FOLDER python -m testing.pt2.make_samples
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from testing.pt2.cases import Case
+from testing.pt2.run import export_cases
+
+FOLDER = Path(__file__).resolve().parents[2] / "tests/data/pt2"
+NET = "nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(True), nn.MaxPool2d(2))"
+SAMPLES: dict[str, Case] = {
+    "network": ("network", "{'scores': self.a(x).flatten(1).softmax(-1)}", "f(2, 3, 8, 8)",
+                {"layers": {"a": NET}, "dynamic": [[0]]}),
+    "core": ("core", "self.a(x).mean((2, 3))", "f(2, 3, 8, 8)", {"layers": {"a": NET}, "core": True}),
+    "training": ("training", "self.a(x)", "f(4, 3, 5)",
+                 {"layers": {"a": "nn.BatchNorm1d(3)"}, "train": True}),
+    "recurrent": ("recurrent", "self.a(x)[0]", "f(2, 5, 3)",
+                  {"layers": {"a": "nn.LSTM(3, 4, batch_first=True)"}}),
+    "writes": ("writes", "(lambda t: (t.view(4, 3)[1:3].mul_(2), t.t())[1])(x * 1)", "f(3, 4)", {}),
+    "types": ("types", "(x.half(), x.double() * (y > 0), (x * 9).int() // 2)",
+              "f(3, 4), i(4)", {}),
+    "refused": ("refused", "self.a(x) + torch.rand([4])", "f(2, 3)", {"layers": {"a": "nn.Linear(3, 4)"}}),
+    "leaky": ("leaky", "F.leaky_relu(x, 1.5)", "f(2, 3)", {}),
+    "strided": ("strided", "x @ self.a.weight", "f(2, 3)", {"layers": {"a": "nn.Linear(4, 3)"}}),
+}  # fmt: skip
+
+
+def main() -> None:
+    """Write all."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        names = export_cases(list(SAMPLES.values()), Path(folder))
+        for name, sample in zip(names, SAMPLES, strict=True):
+            for suffix in (".pt2", ".npz"):
+                shutil.copy(Path(folder, name + suffix), FOLDER / (sample + suffix))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Files that PyTorch saved, read without it; and files that are damaged or lie."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import serde
+from serde.errors import MalformedFile, SerdeError
+from testing.pt2.run import compare, outcome, run_onnx
+
+FOLDER = Path(__file__).resolve().parents[1] / "data/pt2"
+RIGHT = ["network", "core", "training", "recurrent", "writes", "types", "strided"]
+WEIGHTS = "data/weights/model_weights_config.json"
+
+
+def changed(tmp_path, name, member, change, compression=zipfile.ZIP_STORED):
+    """A copy of a sample, one member of which is changed."""
+    path = tmp_path / "model.pt2"
+    with zipfile.ZipFile(FOLDER / f"{name}.pt2") as old, zipfile.ZipFile(path, "w") as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename.partition("/")[2].endswith(member):
+                data = change(data)
+            if data is not None:
+                new.writestr(info.filename, data, compression)
+    return path
+
+
+def edit(change):
+    """A change of a member's JSON."""
+
+    def apply(data):
+        tree = json.loads(data)
+        change(tree)
+        return json.dumps(tree).encode()
+
+    return apply
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_recorded_program_computes_what_pytorch_did(name, tmp_path):
+    for suffix in (".pt2", ".npz"):
+        (tmp_path / f"{name}{suffix}").write_bytes((FOLDER / f"{name}{suffix}").read_bytes())
+    assert outcome(tmp_path, name) == "right"
+
+
+def test_changed_buffers_are_further_outputs(tmp_path):
+    report = serde.convert(FOLDER / "training.pt2", tmp_path / "model.onnx")
+    arrays = np.load(FOLDER / "training.npz")
+    results = run_onnx(tmp_path / "model.onnx", [arrays["in0"]])
+    names = ["running_mean", "running_var", "num_batches_tracked"]
+    for result, name in zip(results[1:], names, strict=True):
+        assert not compare(result, arrays[f"buffer.a.{name}"], 1e-5)
+    assert any("'a.running_mean'" in note for note in report.notes)
+
+
+def test_names_and_sizes_are_the_users():
+    graph = serde.load(FOLDER / "network.pt2")
+    assert [v.name for v in graph.outputs] == ["scores"]
+    assert isinstance(graph.inputs[0].shape[0], str)
+    assert graph.inputs[0].shape[1:] == (3, 8, 8)
+    assert graph.outputs[0].shape == (graph.inputs[0].shape[0], 36)
+
+
+def test_a_refusal_names_the_line():
+    with pytest.raises(SerdeError, match=r"rand .*pass them to the module .*net\.py:1"):
+        serde.load(FOLDER / "refused.pt2")
+
+
+def test_deflated_members_are_read(tmp_path):
+    path = changed(tmp_path, "recurrent", "none", None, zipfile.ZIP_DEFLATED)
+    serde.convert(path, tmp_path / "model.onnx")
+    arrays = np.load(FOLDER / "recurrent.npz")
+    assert not compare(run_onnx(tmp_path / "model.onnx", [arrays["in0"]])[0], arrays["out0"], 1e-5)
+
+
+def first(tree):
+    return next(iter(tree["config"].values()))
+
+
+LIES = {
+    "is pickled": (WEIGHTS, edit(lambda t: first(t).update(use_pickle=True))),
+    "takes more than the": (
+        WEIGHTS, edit(lambda t: first(t)["tensor_meta"]["sizes"].__setitem__(0, {"as_int": 9999})),
+    ),
+    "claims the sizes": (
+        WEIGHTS, edit(lambda t: first(t)["tensor_meta"].update(sizes=[{"as_int": 2}] * 99)),
+    ),
+    "not described": (WEIGHTS, edit(lambda t: first(t)["tensor_meta"].update(sizes=[{"as_int": -1}]))),
+    "element type": (WEIGHTS, edit(lambda t: first(t)["tensor_meta"].update(dtype=99))),
+    "no table": (WEIGHTS, lambda data: b"[]"),
+    "is no JSON": (WEIGHTS, lambda data: b"[" * 100_000),
+    "archive version": ("archive_version", lambda data: b"7"),
+    "not of an exported program": ("archive_format", lambda data: b"pt9"),
+    "not little-endian": ("byteorder", lambda data: b"big"),
+    "schema version": (
+        "models/model.json", edit(lambda t: t["schema_version"].update(major=9)),
+    ),
+    "holds 0 models": ("models/model.json", lambda data: None),
+    "is missing": (WEIGHTS, lambda data: None),
+    "no exported program": (
+        "models/model.json", edit(lambda t: t["graph_module"]["graph"].pop("nodes")),
+    ),
+    "has no array": ("model_weights_config.json", edit(lambda t: t["config"].popitem())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("says", LIES)
+def test_a_file_that_lies_is_refused(says, tmp_path):
+    member, change = LIES[says]
+    path = changed(tmp_path, "strided", member, change)
+    with pytest.raises(MalformedFile, match=re.escape(says)):
+        serde.load(path, format="pt2")
+
+
+def test_programs_of_old_releases_are_refused_with_advice(tmp_path):
+    path = tmp_path / "old.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("serialized_exported_program.json", "{}")
+    with pytest.raises(MalformedFile, match=r"save it again with PyTorch 2\.8"):
+        serde.load(path)
+
+
+def damage(data, random):
+    """Flip bits of a member, or change a number of its JSON."""
+    text = bytearray(data)
+    for _ in range(random.randint(1, 4)):
+        at = random.randrange(len(text))
+        numbers = [m.span() for m in re.finditer(rb"\d+", text)]
+        if numbers and random.random() < 0.7:
+            start, end = random.choice(numbers)
+            text[start:end] = random.choice(
+                [b"0", b"-1", b"1", b"9", b"4611686018427387904", b"[]"]
+            )
+        else:
+            text[at] ^= 1 << random.randrange(8)
+    return bytes(text)
+
+
+def test_damaged_files_end_in_an_error_or_a_graph(tmp_path):
+    random = Random(5)
+    outcomes = set()
+    for turn in range(300):
+        name = random.choice(RIGHT)
+        member = random.choice(["models/model.json", "config.json", "models/model.json"])
+        path = changed(tmp_path, name, member, lambda data: damage(data, random))
+        try:
+            serde.load(path, format="pt2")
+            outcomes.add("read")
+        except SerdeError as error:
+            outcomes.add(type(error).__name__)
+        del turn
+    assert {"read", "MalformedFile"} <= outcomes
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    data = (FOLDER / "network.pt2").read_bytes()
+    for size in (0, 4, 100, len(data) // 2, len(data) - 3):
+        path = tmp_path / "model.pt2"
+        path.write_bytes(data[:size])
+        with pytest.raises(MalformedFile):
+            serde.load(path, format="pt2")
+    assert zipfile.is_zipfile(io.BytesIO(data))
