@@ -57,7 +57,8 @@ def _export(model: Any, inputs: Mapping[str, Any] | None) -> Any:
     if not inputs:
         raise UsageError("a live module is exported with its inputs: give inputs=, a mapping of "
                          "the names of forward's parameters to arrays or shapes")  # fmt: skip
-    examples, dynamic = {}, {}
+    examples: dict[str, Any] = {}
+    dynamic: dict[str, Any] = {}
     for name, value in inputs.items():
         if hasattr(value, "dtype"):
             examples[name], dynamic[name] = torch.as_tensor(value), {}

@@ -189,7 +189,7 @@ class Functionalizer:
         if node.op in SWAPS:
             return self._emit(node.op, (value,), node.attrs, result, sources)
         if node.op == "permute":
-            dims = [d % len(node.attrs["dims"]) for d in node.attrs["dims"]]  # type: ignore[arg-type, union-attr]
+            dims = [d % len(node.attrs["dims"]) for d in node.attrs["dims"]]  # type: ignore[arg-type, union-attr, operator]
             attrs = {**node.attrs, "dims": tuple(sorted(range(len(dims)), key=dims.__getitem__))}
             return self._emit("permute", (value,), attrs, result, sources)
         raise ConversionError(f"a write to what {node.op} gives: clone it before the write")
@@ -224,7 +224,7 @@ def _training_writes(node: Node, arguments: Mapping[str, str | None]) -> list[st
 
 def _is_packed(sizes: Sequence[Any], strides: Sequence[Any]) -> bool:
     """Whether elements certainly lie in order, without gaps."""
-    expected = 1
+    expected: int | None = 1
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         if size is None or expected is None:
             expected = None

@@ -12,7 +12,7 @@ LONGEST = 80  # letters of a size by name
 class Operand(NamedTuple):
     """Stands in an attribute for an input of the node; ``is_number``: one that is no tensor."""
 
-    index: int
+    place: int
     is_number: bool
 
 

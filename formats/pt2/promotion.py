@@ -60,7 +60,7 @@ def _number_type(x: Any) -> DType:
     return DType.INT64 if isinstance(x, int) else DType.FLOAT32
 
 
-def as_type(g, x: Any, dtype: DType) -> Any:
+def as_type(g: Any, x: Any, dtype: DType) -> Any:
     """A tensor, or a number, as a tensor of a type."""
     if isinstance(x, Number):
         return g.cast(g.Squeeze(x.value, [0]), dtype)
@@ -76,13 +76,13 @@ def as_type(g, x: Any, dtype: DType) -> Any:
         return g.const(np.array(x, np.float64).astype(dtype.numpy))
 
 
-def promote(g, *xs: Any) -> tuple[Any, ...]:
+def promote(g: Any, *xs: Any) -> tuple[Any, ...]:
     """Operands in the type that PyTorch computes them in."""
     dtype = result_type(*xs)
     return tuple(as_type(g, x, dtype) for x in xs)
 
 
-def promote_to_float(g, *xs: Any) -> tuple[Any, ...]:
+def promote_to_float(g: Any, *xs: Any) -> tuple[Any, ...]:
     """Operands in a floating-point type: integers become float32."""
     dtype = result_type(*xs)
     dtype = dtype if dtype.kind == "f" else DType.FLOAT32

@@ -126,7 +126,7 @@ def _is_default(raw: Any, parameter: Parameter) -> bool:
 def _fill(raw: Any, kind: str, inputs: tuple[Value | None, ...]) -> Any:
     """An argument with its values in place."""
     if isinstance(raw, Operand):
-        value = inputs[raw.index]
+        value = inputs[raw.place]
         return Number(value) if raw.is_number and not kind.startswith(SIZES) else value
     if isinstance(raw, tuple):
         return tuple(_fill(r, kind.removesuffix("[]"), inputs) for r in raw)
