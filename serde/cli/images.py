@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from serde.cli.options import add_option, parse_by_name
+from serde.io.command_files import active_files
 from serde.io.sniff import read_regular
 from serde.plugins.options import IMAGES
 
@@ -79,5 +80,6 @@ def with_images(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _read_labels(path: str) -> list[str]:
+    active_files().enter(path)
     text = read_regular(path, MOST_LABELS).decode("utf-8", "replace")
     return [line.strip() for line in text.splitlines() if line.strip()]

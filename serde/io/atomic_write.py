@@ -10,6 +10,7 @@ after may damage a result.
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
 import re
 import stat
@@ -83,6 +84,7 @@ class Replacing:
         together = [(temporary, path) for _, temporary, path in new]
         if len(new) > 1:
             with lock_folder(os.path.dirname(os.path.abspath(self.model))):
+                self._refuse_files_of_others(together)
                 _replace_together(together)
         else:
             for temporary, path in together:
@@ -90,6 +92,26 @@ class Replacing:
         for _, _, path in self._open:
             active_files().enter_written(path)
             self.written.append(path)
+
+    def _refuse_files_of_others(self, new: Sequence[tuple[str, str]]) -> None:
+        """Refuse to replace what lies beside a model that is not there: it is of something else.
+
+        It may be of this model where a process was killed, whose leftovers tell.
+        """
+        folder, name = os.path.split(os.path.abspath(self.model))
+        begins = f".{name[:80]}."
+        if os.path.lexists(self.model) or any(
+            other.startswith(begins) and is_leftover(other)
+            and os.path.join(folder, other) not in {temporary for temporary, _ in new}
+            for other in os.listdir(folder)
+        ):  # fmt: skip
+            return
+        for temporary, path in new:
+            if os.path.exists(path) and not filecmp.cmp(temporary, path, shallow=False):
+                raise TargetRefused(
+                    f"{path} is there without {self.model}, which it would belong to: move it "
+                    "away, or write to another name"
+                )
 
 
 @contextmanager

@@ -52,6 +52,9 @@ COMMANDS = {
                        ["in.npz"]),
     "run": ("run made --data in.npz -o {}", ["made/manifest.json", "made/part-0.onnx", "in.npz"]),
     "join": ("join m.onnx n.onnx -o {}", ["m.onnx", "n.onnx", "weights"]),
+    "convert labels": ("convert i.onnx --labels classes --to onnx -o {}", ["classes"]),
+    "convert labels report": ("convert i.onnx --labels classes -o new.onnx --report {}",
+                              ["classes"]),
     "wrap": ("wrap m.onnx --pre prepare.py:scale -o {}", ["m.onnx", "weights", "prepare.py"]),
     "repair": ("repair m.onnx -o {}", ["weights"]),
 }  # fmt: skip
@@ -78,6 +81,8 @@ def folder(tmp_path, monkeypatch):
     np.savez("in.npz", x=np.ones((1, 40), "f"))
     np.savez("out.npz", y=np.maximum(np.ones((1, 40), "f") @ weights, 0))
     np.save("x.npy", np.ones((1, 40), "f"))
+    onnx.save(model_of("g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }", 13, 7), "i.onnx")
+    Path("classes").write_text("a\nb\nc\n")
     Path("prepare.py").write_text(PREPARE)
     Path("b.toml").write_text(BACKEND)
     from serde.backends.partition import partition
@@ -139,6 +144,33 @@ def test_a_pair_is_replaced_by_its_prefix(folder):
     result = CliRunner().invoke(main, f"convert digits {options}".split())
     assert result.exit_code == 0, result.output
     assert serde.convert("digits-symbol.json", "d.onnx").ok
+
+
+BESIDE = {  # of each result, what comes beside it
+    "o.onnx": ("o.onnx.data", {"external_data": "always"}), "o-symbol.json": ("o-0000.params", {}),
+    "o.relay": ("o.params", {}), "o.py": ("o.safetensors", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", BESIDE)
+def test_what_lies_beside_no_model_is_of_something_else(folder, target):
+    """A checkpoint under the name that the weights of the result would have."""
+    name, options = BESIDE[target]
+    Path(name).write_bytes(b"a checkpoint")
+    before = contents(folder)
+    with pytest.raises(UsageError, match=f"{name} is there without {target}.*: move it away"):
+        serde.convert("m.onnx", target, **options)
+    assert contents(folder) == before
+    os.unlink(name)
+    serde.convert("m.onnx", target, **options)
+    weights = Path(name).read_bytes()
+    serde.convert("m.onnx", target, **options)  # a result is replaced with its weights
+    os.unlink(target)
+    serde.convert("m.onnx", target, **options)  # the same weights are those of the result
+    Path(target).rename(f".{target}.0123456789ab.part.before")
+    Path(name).write_bytes(b"of a process that was killed")
+    serde.convert("m.onnx", target, **options)
+    assert Path(name).read_bytes() == weights
 
 
 def test_a_pair_that_another_model_shares_weights_with_is_not_replaced(folder):
