@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -92,14 +93,21 @@ def limit_process(memory: int, seconds: int | None = None, file_size: int | None
         return
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _lower_limit(resource.RLIMIT_CORE, 0)
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_DATA, (memory << 20, memory << 20))
+        _lower_limit(resource.RLIMIT_DATA, memory << 20)
     if seconds is not None:
-        every = seconds * (os.cpu_count() or 1)
-        resource.setrlimit(resource.RLIMIT_CPU, (every, every + PATIENCE))
+        _lower_limit(resource.RLIMIT_CPU, seconds * (os.cpu_count() or 1), PATIENCE)
     if file_size is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size << 20, file_size << 20))
+        _lower_limit(resource.RLIMIT_FSIZE, file_size << 20)
+
+
+def _lower_limit(kind: int, most: int, patience: int = 0) -> None:
+    """Limit what this process takes of a kind; a lower limit that it is under stays."""
+    import resource
+
+    soft, hard = (n if n != resource.RLIM_INFINITY else math.inf for n in resource.getrlimit(kind))
+    resource.setrlimit(kind, (int(min(most, soft)), int(min(most + patience, hard))))
 
 
 def end_with_parent(parent: int) -> None:
