@@ -174,6 +174,10 @@ MAKERS = {
     "dynamic new axes": relay(
         f"def @main(%x: {TENSOR}, %a: int64) {{ dyn.expand_dims(%x, %a, num_newaxis=1000000000) }}"
     ),
+    "parts": lambda path: (
+        symbol(path, "_split_v2", {"indices": "()", "sections": "1000000000", "axis": "1"}, ["x"]),
+        {"inputs": {"x": (2, 3)}},
+    ),
     "repeats": lambda path: (
         symbol(path, "_npi_repeats", {"repeats": "(1000000000, 1000000000)", "axis": "0"}, ["x"]),
         {"inputs": {"x": (2, 3)}},
@@ -296,11 +300,24 @@ LARGE = {  # as few bytes claim large results, of operators that a target has in
                            (1, 1, 4, 4), {"s": np.float32([1, 1, 1e5, 1e5])}),
     "cells of a region": ([regions(output_width=10**6, sampling_ratio=2)], (1, 2, 4, 4), REGIONS),
     "samples of a region": ([regions()], (1, 2, 4, 4), REGIONS),
+    "counts of a pool": ([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2],
+                                           auto_pad="SAME_UPPER")], (1, 1, 10**9, 32), {}),
     "paddings": (MANY_PADS, (2, 3), {"p": np.int64([0, 1, 0, 0])}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("to", [("relay", None), ("mxnet", None), ("onnx", 8), ("onnx", 10)])
+@pytest.mark.parametrize(
+    "to",
+    [
+        ("relay", None),
+        ("mxnet", None),
+        ("onnx", 8),
+        ("onnx", 10),
+        ("torch", None),
+        ("mnn", None),
+        ("ncnn", None),
+    ],
+)
 @pytest.mark.parametrize("what", LARGE)
 def test_other_forms_of_a_node_take_little(tmp_path, what, to):
     nodes, shape, constants = LARGE[what]

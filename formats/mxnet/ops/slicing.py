@@ -6,6 +6,7 @@ from itertools import accumulate
 
 from serde.errors import require
 from serde.ir import arrays
+from serde.ir.budget import active_budget
 from serde.ir.dim_expr import combine
 from serde.ir.geometry import axis_of
 from serde.ir.graph import Dim, Value, show_shape
@@ -16,6 +17,7 @@ from ..target import legalizations, writes
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange
 
 FAR = 2**31 - 1  # an end beyond any axis
+PART = 512  # bytes, about, that a value of a graph takes
 MOST_AXES = 5  # that MXNet's slice takes
 FIX = "Give the sizes of the inputs as numbers (--input)."
 
@@ -76,6 +78,7 @@ def split_evenly(g, x: Value, axis: int, count: int):
     require(count > 0, f"a split into {count} parts")
     if count == 1:
         return (x,)
+    active_budget().charge(PART * count, f"a split into {count} parts")
     size = x.ranked_shape[axis]
     if isinstance(size, int):
         return g.Split(x, list(even_sizes(size, count)), axis=axis, outputs=count)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir import arrays
+from serde.ir.budget import active_budget
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
 from serde.version_converter.adapters.common import make_full
@@ -48,7 +49,7 @@ def count_elements(g: Any, x: Value, w: Windows, pads: Ints) -> Any:
     """How many elements of ``x`` each window holds."""
     sizes: Any = x.ranked_shape[2:]
     n = len(w.kernel_shape)
-    if not all(isinstance(d, int) for d in sizes):
+    if not all(isinstance(d, int) for d in sizes) or not _affords_counts(sizes, w, pads):
         ones = make_full(g, 1.0, g.shape_from([1, 1, *g.sizes_of(x)[2:]]), x.type)
         return window_sums(g, ones, w._replace(dilations=None), pads)
     counts = arrays.ones((1, 1) + (1,) * n, x.type.numpy)
@@ -57,6 +58,14 @@ def count_elements(g: Any, x: Value, w: Windows, pads: Ints) -> Any:
         inside = np.minimum(starts + k, size) - np.maximum(starts, 0)
         counts = counts * inside.reshape([-1 if a == at + 2 else 1 for a in range(n + 2)])
     return g.const(counts.astype(x.type.numpy))
+
+
+def _affords_counts(sizes: Ints, w: Windows, pads: Ints) -> bool:
+    """Whether the counts may be a constant: there are as many as results of a channel."""
+    n = len(w.kernel_shape)
+    ends = zip(sizes, pads[:n], pads[n:], w.kernel_shape, w.strides, strict=True)
+    results = [max(0, (d + a + b - k) // s + 1) for d, a, b, k, s in ends]
+    return active_budget().affords(8 * (4 * sum(results) + 2 * math.prod(results)))
 
 
 def is_fixed(call: Call) -> bool:
