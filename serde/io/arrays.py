@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping
+from tokenize import TokenError
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -17,7 +18,8 @@ from serde.ir.graph import DType, Tensor
 
 # What NumPy raises for a file that is not what it claims to be.
 BROKEN = (OSError, ValueError, EOFError, TypeError, KeyError, OverflowError, MemoryError,
-          NotImplementedError, RuntimeError, SyntaxError, BadZipFile, zlib.error)  # fmt: skip
+          NotImplementedError, RuntimeError, SyntaxError, TokenError, BadZipFile,
+          zlib.error)  # fmt: skip
 Array = np.ndarray[Any, Any]
 
 
@@ -29,7 +31,7 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     """
     try:
         with open_regular(path) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
+            return _read_array(file)
     except BROKEN as error:
         raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
 
@@ -52,7 +54,19 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
 
 def _read_member(archive: ZipFile, name: str) -> Array:
     with archive.open(name) as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+        return _read_array(file)
+
+
+def _read_array(file: IO[bytes]) -> Array:
+    """An array; NumPy would read those without bytes one by one, as many as are claimed."""
+    start, form = file.tell(), np.lib.format
+    read_header = form.read_array_header_2_0
+    if form.read_magic(file) == (1, 0):
+        read_header = form.read_array_header_1_0
+    if read_header(file)[2].itemsize == 0:
+        raise ValueError("its elements have no bytes")
+    file.seek(start)
+    return form.read_array(file, allow_pickle=False)
 
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:

@@ -115,9 +115,18 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path):
     assert np.array_equal(read_npy(tmp_path / "a.npy"), arrays["a"])
 
 
-@pytest.mark.parametrize("shape", ["(99999999999999,)", "(9999999999999999999999,)", "(-1,)", "()"])
-def test_a_header_that_claims_much_is_refused(tmp_path, shape):
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+HEADERS = [
+    f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    for kind, shape in [
+        ("<f8", "(99999999999999,)"), ("<f8", "(9999999999999999999999,)"), ("<f8", "(-1,)"),
+        ("<f8", "()"), ("<U0", "(1000000000,)"), ("|V0", "(1000000000,)"),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("header", [*HEADERS, "(" * 5000, "{'a\n", "'"])
+def test_a_header_that_claims_much_or_is_none_is_refused(tmp_path, header):
+    header = header.ljust(117) + "\n"
     data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
     (tmp_path / "a.npy").write_bytes(data)
     with pytest.raises(MalformedFile):
