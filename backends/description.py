@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, UsageError, suggest
 from serde.io.command_files import active_files
+from serde.io.toml import read_toml
 from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.forms.form import Form
 from serde.legalize.target import LOWEST_WRITTEN, Target, TypeConstraints, opset_target
@@ -24,7 +25,6 @@ from serde.spec import schema
 from .constraints import KEYS as OPERATOR_KEYS
 from .constraints import InvalidKey, other_elements, parse_types, type_constraints
 from .legalizations import express_lacking
-from .toml import read_toml
 
 DESCRIPTIONS = Path(__file__).with_name("descriptions")
 KEYS = {  # of a file, and what their values are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 import numpy as np
 import onnx
@@ -12,9 +13,9 @@ from click.testing import CliRunner
 
 from serde.api.migrate import migrate
 from serde.api.migrate.model_options import choose_options, read_config
-from serde.backends.toml import read_toml
 from serde.cli.commands import main
 from serde.errors import MalformedFile, MissingDependency, UsageError
+from serde.io.toml import read_toml
 from serde.plugins import get_format
 from testing.onnx_live import model_of
 
@@ -132,3 +133,19 @@ def test_a_refusal_tells_of_the_file(tmp_path):
     assert result.exit_code == 1 and "are given in a file: --config FILE" in result.output
     config = write(tmp_path / "m.json", json.dumps({"m-*": {"input": "x=N,3,4"}}))
     assert CliRunner().invoke(main, [*arguments, "--config", str(config)]).exit_code == 0
+
+
+@pytest.mark.parametrize(("suffix", "text"), [
+    ("toml", ".".join("a" * 20_000) + " = 1"), ("toml", "a = " + "{b=" * 3000),
+    ("toml", '"*" = {opset = 0x' + "f" * 5000 + "}"), ("json", '{"*": {"opset": ' + "9" * 5000 + "}}"),
+    ("yaml", '"*": {opset: ' + "1:" * 20_000 + "1}"), ("yaml", '"*": {opset: 0x' + "f" * 5000 + "}"),
+    ("yaml", '"*": {3: 4}'), ("yaml", '"*": {null: 4}'), ("yaml", "a: &a [*a]"),
+])  # fmt: skip
+def test_what_no_table_needs_is_refused_quickly(suffix, text, tmp_path):
+    if suffix == "yaml":
+        pytest.importorskip("yaml")
+    path = write(tmp_path / f"models.{suffix}", text)
+    start = time.process_time()
+    with pytest.raises((MalformedFile, UsageError)):
+        read_config(path, ONNX)
+    assert time.process_time() - start < 1

@@ -18,6 +18,7 @@ else:
 MOST_BYTES = 1 << 18
 MOST_NESTED = 16  # arrays and inline tables in each other
 MOST_PARTS = 16  # of a dotted key
+TOO_LONG = "a number has more than 400 digits"
 MOST_ENTRIES = 20_000  # keys, and elements of arrays
 # Strings and comments, whose contents are no syntax; one that does not end goes on to the end.
 OPAQUE = re.compile(
@@ -25,6 +26,7 @@ OPAQUE = re.compile(
     r'|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*',
     re.DOTALL,
 )
+LONG_NUMBER = re.compile(r"(?<![\w:])\d[\da-fA-Fxob_:]{400,}")  # in any notation
 DOTTED = re.compile(rf"(?<![\w-])[\w-]+(?:[ \t]*\.[ \t]*[\w-]+){{{MOST_PARTS}}}")
 
 
@@ -45,7 +47,7 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         return text, tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, for one
-        raise MalformedFile(path, f"it is no TOML: {error}") from error
+        raise MalformedFile(path, f"not TOML: {error}") from error
 
 
 def excess(text: str) -> str | None:
@@ -55,6 +57,8 @@ def excess(text: str) -> str | None:
         return f"it has more than {MOST_ENTRIES} entries"
     if DOTTED.search(syntax):
         return f"a key has more than {MOST_PARTS} parts"
+    if LONG_NUMBER.search(syntax):
+        return TOO_LONG
     depth = 0
     for bracket in re.findall(r"[][{}]", syntax):
         depth += 1 if bracket in "[{" else -1

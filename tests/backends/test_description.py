@@ -155,7 +155,7 @@ WRONG = [  # a file, and the end of the message
     ("name = 't'\nopset = 99\noperators = []", "line 2: opset is to be one of 7 to 28"),
     ("name = 't'\n", "the key 'opset' is missing"),
     ("name = 't'\nopset = 17\n", "the key 'operators' is missing"),
-    ("name = 't'\nopset = = 17\n", "it is no TOML: Invalid value (at line 2, column 9)"),
+    ("name = 't'\nopset = = 17\n", "not TOML: Invalid value (at line 2, column 9)"),
     (HEAD + entry("Relu") + entry("Cnov"),
      "line 6: opset 17 has no operator 'Cnov'; did you mean Conv?"),
     (HEAD + entry("Relu") + entry("Relu"), "line 6: Relu is listed twice"),

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from serde.backends.description import DESCRIPTIONS, read_backend
-from serde.backends.toml import MOST_BYTES, excess, read_toml
 from serde.errors import MalformedFile
+from serde.io.toml import MOST_BYTES, excess, read_toml
 
 HEAD = 'name = "x"\nopset = 17\n'
 LONG = {
@@ -21,6 +21,7 @@ LONG = {
     "headers": "[[a]]\n" * 30_000,
     "elements": "a = [" + "1," * 100_000 + "]",
     "digits": "a = " + "9" * 200_000,
+    "digits that Python does not count": HEAD.replace("17", "0x" + "f" * 5000),
     "bytes": "#" * (MOST_BYTES + 1),
     "open strings": "a = " + '"""' * 50_000,
     "backslashes": 'a = "' + "\\" * 200_001,

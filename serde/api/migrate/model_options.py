@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -16,7 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, MissingDependency, UsageError, suggest
+from serde.io.command_files import active_files
 from serde.io.sniff import read_regular
+from serde.io.toml import LONG_NUMBER, TOO_LONG, read_toml
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import Format, read_classes
 from serde.plugins.command_options import ImageOptions, ToleranceOptions, VerifyOptions
@@ -82,9 +83,13 @@ def choose_options(tables: Iterable[ModelOptions], relative: str) -> dict[str, A
 def _parse(path: str) -> Mapping[str, Any]:
     """The content of a file, by its suffix."""
     parsers: dict[str, Callable[[str], Any]] = {
-        ".toml": _parse_toml, ".json": json.loads, ".yaml": _parse_yaml, ".yml": _parse_yaml
+        ".json": json.loads, ".yaml": _parse_yaml, ".yml": _parse_yaml
     }  # fmt: skip
-    parse = parsers.get(Path(path).suffix.lower())
+    active_files().enter(path)
+    suffix = Path(path).suffix.lower()
+    if suffix == ".toml":
+        return read_toml(Path(path))[1]
+    parse = parsers.get(suffix)
     if parse is None:
         raise UsageError(f"{path}: the suffix tells no format of options: end it with {KINDS}")
     try:
@@ -100,31 +105,25 @@ def _parse(path: str) -> Mapping[str, Any]:
     return tables
 
 
-def _parse_toml(text: str) -> Any:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
-
-
 def _parse_yaml(text: str) -> Any:
     try:
         yaml = import_module("yaml")
     except ImportError as error:
         reason = "YAML needs PyYAML: pip install pyyaml, or write TOML or JSON"
         raise MissingDependency(reason) from error
+    if LONG_NUMBER.search(text):
+        raise ValueError(TOO_LONG)
     return yaml.safe_load(text)
 
 
 def _read_option(
-    spelled: str, value: Any, known: Mapping[str, Option], folder: str, place: str
+    spelled: Any, value: Any, known: Mapping[str, Option], folder: str, place: str
 ) -> tuple[str, Any]:
     """The name and the value of an option as Python has them."""
     words = {flag.lstrip("-"): name for name, o in known.items() for flag in o.all_flags}
     words |= {name: name for name in known}
     if spelled not in words:
-        raise UsageError(f"{place}: there is no option {spelled!r}{suggest(spelled, words)}")
+        raise UsageError(f"{place}: there is no option {spelled!r}{suggest(str(spelled), words)}")
     name = words[spelled]
     if known[name].kind != "file":
         return name, _read_value(known[name], value)
