@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from serde.api.run_model import RunnableModel
-from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError, suggest
+from serde.errors import (
+    MalformedFile,
+    MissingDependency,
+    SerdeError,
+    UsageError,
+    show_error,
+    suggest,
+)
 from serde.io.arrays import write_npz
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import within_command
@@ -179,7 +186,7 @@ def _run_part(part: PartInfo, run: Callable[[Feeds], Any], values: Feeds) -> lis
     except SerdeError as error:
         raise SerdeError(f"part {part.name!r}: {error}") from error
     except Exception as error:  # whatever a vendor's function raises
-        reason = f"{type(error).__name__}: {error}"
+        reason = show_error(error)
         raise SerdeError(f"part {part.name!r}: its runtime failed with {reason}") from error
     if run_values is None:
         check_values(part, part.outputs, [_to_array(v) for v in results])

@@ -63,7 +63,7 @@ def find_function(place: Function | str) -> Function:
         with refuse_exits():
             loaded = _load_file(module) if module.endswith(".py") else import_module(module)
         active_files().enter(getattr(loaded, "__file__", None) or "")
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, SyntaxError) as error:
         raise UsageError(f"{module} cannot be imported: {error}") from error
     function = getattr(loaded, name, None)
     if not callable(function):

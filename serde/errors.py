@@ -309,6 +309,14 @@ def require(condition: object, reason: str) -> None:
         raise ConversionError(reason)
 
 
+def show_error(error: BaseException) -> str:
+    """The kind of an error and what it says; some of users fail to say it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit):
+        return type(error).__name__
+
+
 def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     """What an error that no rule foresaw comes to, of a node that reads ``operands``."""
     if isinstance(error, MemoryError):
@@ -317,7 +325,7 @@ def _describe_error(error: Exception, operands: Iterable[str]) -> str:
         return "nests too deep"
     read = ", ".join(operands)
     hint = f". Its operands may not fit it: {read}" if read else ""
-    return f"fails with {type(error).__name__}: {error}{hint}"
+    return f"fails with {show_error(error)}{hint}"
 
 
 def locate_error(

@@ -28,6 +28,7 @@ from serde.errors import (
     UnknownFormat,
     UsageError,
     escape_controls,
+    show_error,
     speak_of_flags,
 )
 from serde.io.command_files import within_command
@@ -168,7 +169,7 @@ def explain(error: BaseException) -> tuple[int, str]:
         return SYSTEM, escape_controls(text)
     if isinstance(error, MemoryError):
         return FAILED, "it takes more memory than there is"
-    text = escape_controls(f"{type(error).__name__}: {error}")
+    text = escape_controls(show_error(error))
     line = find_user_line(error)
     if line is not None:
         return FAILED, escape_controls(f"{line}: the code fails with {text}")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from serde.errors import SerdeError
+from serde.errors import SerdeError, show_error
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.single_precision import NARROW
@@ -85,7 +85,7 @@ def convert_errors(bridge: Bridge) -> Iterator[None]:
     except (SerdeError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise SerdeError(f"{bridge.name} raises {type(error).__name__}: {error}") from error
+        raise SerdeError(f"{bridge.name} raises {show_error(error)}") from error
 
 
 def prepare_cut(bridge: Bridge, graph: Graph, outputs: Sequence[str]) -> Run:

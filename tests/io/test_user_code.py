@@ -72,6 +72,27 @@ def test_a_script_that_fails_is_named_with_its_line(tmp_path, error):
     assert "internal error" not in result.output
 
 
+@pytest.mark.parametrize("raised", ["ValueError(1)", "SystemExit(1)"])
+def test_an_error_that_cannot_say_what_it_is_has_its_name(tmp_path, raised):
+    path = tmp_path / "pre.py"
+    path.write_text(
+        f"class E(Exception):\n    def __str__(self):\n        raise {raised}\n"
+        "def f(x):\n    raise E\n"
+    )
+    command = ["wrap", str(DIGITS), "-o", str(tmp_path / "o.onnx"), "--pre", f"{path}:f"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 1 and f"{path}, line 5: the code fails with E\n" in result.output
+
+
+@pytest.mark.parametrize("code", [b"def f(x:", b"# coding: none-such\n", b"  x\ny", b"\xff"])
+def test_a_script_that_is_no_python_is_named(tmp_path, code):
+    path = tmp_path / "pre.py"
+    path.write_bytes(code)
+    command = ["wrap", str(DIGITS), "-o", str(tmp_path / "o.onnx"), "--pre", f"{path}:f"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2 and f"{path} cannot be imported: " in result.output
+
+
 @pytest.mark.parametrize("error", ["BrokenPipeError", "TimeoutError", "OSError"])
 def test_an_error_of_the_system_without_a_text_has_its_name(tmp_path, error):
     path = tmp_path / "pre.py"

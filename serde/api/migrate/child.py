@@ -20,6 +20,7 @@ from serde.errors import (
     TargetRefused,
     Unconvertible,
     UnknownFormat,
+    show_error,
     speak_of_flags,
 )
 from serde.io.child_process import FILE_SIZE, end_with_parent, limit_process
@@ -97,7 +98,7 @@ def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
     except MemoryError:
         answer = {"status": "out of memory", "reason": "--max-memory allows more"}
     except Exception as error:
-        answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+        answer = {"status": "failed", "reason": show_error(error)}
     if report is not None and order["report"]:
         _save_report(report, order["report"], answer)
     answer["reason"] = answer.get("reason", "")[:LONGEST_REASON]

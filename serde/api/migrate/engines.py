@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 
 from serde.api.migrate.job import Job, Row, run_job
-from serde.errors import MissingDependency
+from serde.errors import MissingDependency, show_error
 
 LOCAL = "local"  # as an address: a cluster of this machine's own
 WORKER = "serde.api.migrate.dask_worker"  # what the workers of a local cluster load first
@@ -71,5 +71,5 @@ def _run_on_dask(jobs: Sequence[Job], count: int, address: str) -> Iterator[Row]
 
 def _make_lost_row(job: Job, error: BaseException) -> Row:
     """The row of a job whose worker ended."""
-    reason = f"the worker failed: {type(error).__name__}: {error}"
+    reason = f"the worker failed: {show_error(error)}"
     return Row(job.source.path, job.target, "crashed", reason[:600], key=job.key)

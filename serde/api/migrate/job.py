@@ -19,7 +19,7 @@ from serde.api.migrate.sources import (
     stem_of,
     store_files,
 )
-from serde.errors import SerdeError
+from serde.errors import SerdeError, show_error
 from serde.io.child_process import FORGET_FOLDER, describe_crash, run_child
 from serde.io.command_files import stamp_file
 
@@ -91,7 +91,7 @@ def run_job(job: Job) -> Row:
     except (SerdeError, OSError) as error:
         row = _failed_row(job, "failed", str(error))
     except Exception as error:  # of a driver of fsspec
-        row = _failed_row(job, "failed", f"{type(error).__name__}: {error}")
+        row = _failed_row(job, "failed", show_error(error))
     row.seconds = round(time.perf_counter() - start, 3)
     row.key, row.beside = job.key, sorted(job.source.beside)
     return row

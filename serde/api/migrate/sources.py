@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.api.migrate.own_results import JOURNAL, OwnResults
-from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
+from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError, show_error
 from serde.io.command_files import stamp_file
 from serde.io.sniff import read_regular
 from serde.plugins import Format, format_of, installed_formats
@@ -98,7 +98,7 @@ def open_filesystem(url: str) -> tuple[Any, str]:
     except ValueError as error:
         raise UsageError(f"{url}: {error}") from error
     except Exception as error:  # of any driver: wrong credentials, no network
-        raise SerdeError(f"{url}: {type(error).__name__}: {error}") from error
+        raise SerdeError(f"{url}: {show_error(error)}") from error
     return system, path
 
 
@@ -274,7 +274,7 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
     except (SerdeError, KeyboardInterrupt):
         raise
     except Exception as error:  # of any driver
-        raise SerdeError(f"{source}: {type(error).__name__}: {error}") from error
+        raise SerdeError(f"{source}: {show_error(error)}") from error
 
 
 def _is_below(name: str, outside: str, system: Any) -> bool:
