@@ -34,7 +34,7 @@ KEYS = {  # of a file, and what their values are
 KIND_NAMES = {str: "a string", int: "an integer", list: "a list", bool: "true or false"}
 LONGEST = 500  # letters of a message
 LOOPS = frozenset({"Loop", "Scan"})
-OPSET = re.compile(r"opset[- :]?(\d+)")
+OPSET = re.compile(r"opset[- :]?(\d{1,9})")
 
 
 def keep_graph(graph: Graph) -> Graph:

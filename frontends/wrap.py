@@ -57,7 +57,7 @@ def find_function(place: Function | str) -> Function:
     if callable(place):
         return place
     module, colon, name = place.rpartition(":")
-    if not colon or not module or not name:
+    if not colon or not module or not name or (module[0] == "." and not module.endswith(".py")):
         raise UsageError(f"{place!r} is not module:function, such as prepare.py:resize")
     try:
         with refuse_exits():

@@ -19,6 +19,8 @@ from serde.plugins.options import WriteOptions, list_options
         ({"outputs": 3}, "outputs"),
         ({"weights": "int3"}, "weights='int3' is not one of"),
         ({"rebatch": -1}, "rebatch|batch"),
+        ({"inputs": {"x": (("\udcff", 3), "float32")}}, "--input: '.udcff' has bytes that are no"),
+        ({"random": "\udcff"}, "random"),
     ],
 )
 def test_values_that_mean_nothing(options, message):

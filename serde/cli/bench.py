@@ -25,7 +25,9 @@ if TYPE_CHECKING:
             help="An input's shape in the first model, where its file leaves it open.",
             details="May be given several times.")  # fmt: skip
 @add_option("--params", metavar="FILE", help="The parameters of the first, if not beside it.")
-@add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
+@add_option(
+    "--seed", type=click.IntRange(0), default=0, metavar="N", help="The seed of random inputs."
+)
 @add_option("--seconds", type=click.FloatRange(min=0), default=5.0, metavar="N", show_default=True,
             help="How long to measure.", details="7 rounds are measured at least.")  # fmt: skip
 @add_option("--threads", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,

@@ -35,7 +35,9 @@ from serde.plugins.command_options import ToleranceOptions
 @add_option("--other-params", metavar="FILE", help="The parameters of SECOND, likewise.")
 @add_option("--data", metavar="NPZ",
             help="The inputs, by their names in SECOND; random if left out.")  # fmt: skip
-@add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
+@add_option(
+    "--seed", type=click.IntRange(0), default=0, metavar="N", help="The seed of random inputs."
+)
 @add_option("--from", "from_format", choices=read_formats, metavar="FORMAT",
             help="The format of FIRST, where its content does not tell.")  # fmt: skip
 @add_option("--other-from", "other_format", choices=read_formats, metavar="FORMAT",

@@ -51,7 +51,7 @@ def find_user_line(error: BaseException) -> str | None:
     """The line where an error arose, if it is of code that is no installed package."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_standard(f.filename)]
     is_own = frames and not frames[-1].filename.startswith(PACKAGE)
-    if not is_own or "-packages" in frames[-1].filename:
+    if not is_own or "-packages" in frames[-1].filename or not os.path.exists(frames[-1].filename):
         return None
     return f"{frames[-1].filename}, line {frames[-1].lineno}"
 

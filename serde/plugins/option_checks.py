@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ EXAMPLES = {
     "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
     "renames": "{'data': 'image'}", "images": "{'mean': {'data': 127.5}}",
 }  # fmt: skip
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
@@ -54,6 +56,8 @@ def check_option(value: Any, option: Option) -> None:
     """Refuse a value that can mean nothing, with an example of what the option takes."""
     flag = option.all_flags[0]
     option.check_choice(value)
+    if option.kind not in ("file", "names"):
+        _check_text(value, flag)
     if option.kind in EXAMPLES:
         check_mapping(value, flag, EXAMPLES[option.kind])
     if option.kind == "names":
@@ -68,3 +72,14 @@ def check_option(value: Any, option: Option) -> None:
             check_size(size, f"{flag}={dim}")
     elif option.kind == "batch":
         read_request(value)
+
+
+def _check_text(value: Any, flag: str, depth: int = 3) -> None:
+    """Refuse names that no file can hold: a terminal of another encoding gives such ones."""
+    if isinstance(value, str) and SURROGATE.search(value):
+        raise UsageError(f"{flag}: {value!r} has bytes that are no UTF-8: give it in UTF-8")
+    if isinstance(value, Mapping):
+        value = (*value, *value.values())
+    if depth and isinstance(value, (list, tuple)):
+        for part in value:
+            _check_text(part, flag, depth - 1)

@@ -211,6 +211,8 @@ def test_names_that_nothing_bears_are_refused_with_a_suggestion(tmp_path):
         get_backend("tensort")
     with pytest.raises(UsageError, match="opset 99 is not one of 7 to 28"):
         get_backend("opset 99")
+    with pytest.raises(UsageError):
+        get_backend("opset " + "9" * 5000)
     with pytest.raises(UsageError, match="a backend is a name, a TOML file or a Target"):
         get_backend(3)
     with pytest.raises(MalformedFile, match="there is no such file"):

@@ -80,6 +80,9 @@ NONSENSE = {
     "an opset of 0": ("--opset", "0"),
     "an opset below 0": ("--opset", "-17"),
     "an epoch below 0": ("--epoch", "-1"),
+    "a new name that is no text": ("--rename", "data=\udcff"),
+    "a dimension that is no text": ("--input", "data=\udcff,1,8,8"),
+    "a custom domain that is no text": ("--custom-domain", "\udcff"),
     "an IR version of 0": ("--ir-version", "0"),
     "a report that is the model": ("--report", "d.onnx"),
 }

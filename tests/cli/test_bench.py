@@ -45,4 +45,5 @@ def test_json():
 
 def test_refusals():
     assert bench("none.onnx").exit_code == 3
+    assert bench("a.onnx", "--seed", "-1").exit_code == 2
     assert bench().exit_code == 2

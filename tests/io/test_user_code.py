@@ -93,6 +93,13 @@ def test_a_script_that_is_no_python_is_named(tmp_path, code):
     assert result.exit_code == 2 and f"{path} cannot be imported: " in result.output
 
 
+@pytest.mark.parametrize("place", [".pre:f", "..:f", ":f", "pre"])
+def test_a_place_that_is_no_module_is_refused(tmp_path, place):
+    command = ["wrap", str(DIGITS), "-o", str(tmp_path / "o.onnx"), "--pre", place]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2 and "is not module:function" in result.output
+
+
 @pytest.mark.parametrize("error", ["BrokenPipeError", "TimeoutError", "OSError"])
 def test_an_error_of_the_system_without_a_text_has_its_name(tmp_path, error):
     path = tmp_path / "pre.py"
