@@ -25,7 +25,7 @@ from serde.cli.show import show_conversion, show_next_step, show_not_compared, s
 from serde.cli.streams import STREAM, open_source, open_target
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
-from serde.plugins import format_names
+from serde.plugins import written_formats
 from serde.plugins.command_options import ToleranceOptions, VerifyOptions
 from serde.plugins.options import VERIFICATION
 
@@ -35,7 +35,7 @@ from serde.plugins.options import VERIFICATION
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_read_options()
 @add_write_options()
-@add_option("--to", "to_format", choices=format_names, metavar="FORMAT",
+@add_option("--to", "to_format", choices=written_formats, metavar="FORMAT",
             help="The format to write, where the suffix does not tell.")  # fmt: skip
 @add_options(VerifyOptions)
 @add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,

@@ -29,7 +29,7 @@ def formats() -> None:
 
     for name in format_names():
         fmt = get_format(name)
-        ways = "read and written" if fmt.encode is not None else "read"
+        ways = " and ".join(["read"] * fmt.is_read + ["written"] * (fmt.encode is not None))
         print_line(f"{name}: {', '.join(fmt.suffixes)}; {ways}")
     for bridge, format_name in api.bridges().items():
         print_line(f"bridge {bridge}: live objects, read as {format_name}")

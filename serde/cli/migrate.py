@@ -13,7 +13,7 @@ import click
 from serde.cli.context import DONE, FAILED, INTERRUPTED
 from serde.cli.options import DocumentedCommand, add_option, add_options, give, options_for_many
 from serde.cli.printing import join_parts, print_line, print_lines, style
-from serde.plugins import STANDARD, format_names
+from serde.plugins import STANDARD, written_formats
 from serde.plugins.command_options import MigrateOptions, ToleranceOptions
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SHOWN = 40  # models without a result, and operators
 @click.argument("sources", nargs=-1, required=True, type=click.Path())
 @add_option("-o", "--output", "folder", required=True, metavar="DIR",
             help="The folder, or URL, that results are written to.")  # fmt: skip
-@add_option("--to", default=STANDARD, choices=format_names, metavar="FORMAT", show_default=True,
+@add_option("--to", default=STANDARD, choices=written_formats, metavar="FORMAT", show_default=True,
             help="The format to write.")  # fmt: skip
 @add_option("--verify", is_flag=True, help="Run each source and result and compare them.")
 @add_options(ToleranceOptions, MigrateOptions)

@@ -85,6 +85,11 @@ def read_formats() -> list[str]:
     return [fmt.name for fmt in installed_formats() if fmt.is_read]
 
 
+def written_formats() -> list[str]:
+    """Names of the installed formats whose files are written."""
+    return [fmt.name for fmt in installed_formats() if fmt.encode is not None]
+
+
 def installed_formats() -> list[Format]:
     """The installed formats, by name."""
     return [get_format(name) for name in format_names()]

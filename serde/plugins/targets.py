@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from serde.errors import UsageError
-from serde.plugins import Format, format_names, get_format, installed_formats, target_names
+from serde.plugins import (
+    Format,
+    format_names,
+    get_format,
+    installed_formats,
+    target_names,
+    written_formats,
+)
 from serde.plugins.consumer import Consumer
 from serde.plugins.options import check_word, list_options
 
@@ -63,7 +70,7 @@ def describe_next_step(name: str, path: str, options: Mapping[str, Any]) -> str:
 
 def list_targets() -> dict[str, str]:
     """The names of formats and of consumers, by these and by what else consumers are called."""
-    formats = {name: name for name in format_names()}
+    formats = {name: name for name in written_formats()}
     return formats | {word: name for word, name in list_profiles().items() if word not in formats}
 
 
