@@ -396,8 +396,8 @@ class TestLaterEpochs:
     }  # fmt: skip
     # Files that lie there, and the epoch to write.
     FREE: dict[str, tuple[tuple[str, ...], int]] = {
-        "the same one": (("m-0000.params",), 0),
-        "the same later one": (("m-0003.params", "m-0010.params"), 10),
+        "the same one": (("m-symbol.json", "m-0000.params"), 0),
+        "the same later one": (("m-symbol.json", "m-0003.params", "m-0010.params"), 10),
         "earlier ones": (("m-0003.params", "m-0010.params"), 11),
         "one without a number": (("m.params",), 0),
         "another model's": (("n-0010.params", "m-fine-0010.params"), 0),

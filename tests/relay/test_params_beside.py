@@ -129,6 +129,7 @@ class TestWriting:
     def test_weights_replace_those_that_were_there(self, suffix, tmp_path):
         lay_out(tmp_path, {"s.relay": TEXT, "s.params": FULL, "m.params": {"q": B}, "m.npz": FULL})
         written = tmp_path / f"m{suffix}"
+        written.write_text(BARE)
         report = serde.convert(tmp_path / "s.relay", written)
         assert report.files == [str(written), str(tmp_path / "m.params")]
         assert [v.name for v in serde.load(written).inputs] == ["x"]
@@ -139,6 +140,7 @@ class TestWriting:
         (tmp_path / "to").mkdir()
         lay_out(tmp_path / "to", {stale: {"x": W[:1]}})
         written = tmp_path / "to" / f"m{suffix}"
+        written.write_text(BARE)
         serde.convert(tmp_path / "s.relay", written)
         assert [v.name for v in serde.load(written).inputs] == ["x"]
 

@@ -144,27 +144,40 @@ def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None, *, is_exac
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
+def split_bias(no_bias: bool, *operands: Value | None):
+    """A bias, and the ranges of data, weights and bias: without a bias the others move up."""
+    values = [v for v in operands if v is not None]
+    return (None, values) if no_bias else (values[0], values[1:])
+
+
 @reads(
     "_contrib_quantized_conv",
     ignore=tuple(t for t in TUNING if t != "no_bias"),
     only={"layout": ("None", "NCHW", "NCDHW")},
 )
 def read_quantized_convolution(
-    g, data, weight, *operands: Value, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
-    no_bias=False,
+    g, data, weight, bias, min_data, max_data, min_weight, max_weight=None, min_bias=None,
+    max_bias=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1, no_bias=False,
 ):  # fmt: skip
     """The bias is added as it is, whatever its range, which is what MXNet does."""
     frame = {"stride": stride, "dilate": dilate, "pad": pad, "num_group": num_group}
-    b, *ranges = (None, *operands) if no_bias else operands
+    b, ranges = split_bias(
+        no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
+    )
     y = convolve(g, data, weight, kernel=kernel, **frame)
     y = y if b is None else g.Add(y, g.cast(b, DType.INT32))
     return channels_first(g, y), *product_range(g, DType.INT8, *ranges[:4])
 
 
 @reads("_contrib_quantized_fully_connected", ignore=("num_hidden",))
-def read_quantized_dense(g, data, weight, *operands: Value, no_bias=False, flatten=True):
+def read_quantized_dense(
+    g, data, weight, bias, min_data, max_data, min_weight, max_weight=None, min_bias=None,
+    max_bias=None, *, no_bias=False, flatten=True,
+):  # fmt: skip
     """The bias is brought to the scale of the products, and cut to an integer."""
-    b, *ranges = (None, *operands) if no_bias else operands
+    b, ranges = split_bias(
+        no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
+    )
     y = multiply(g, data, weight, flatten)
     if b is not None:
         y = g.Add(y, g.cast(rescale_bias(g, data, b, ranges), DType.INT32))
