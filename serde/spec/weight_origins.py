@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from serde.ir.graph import Origins, Tensor, Value
 from serde.spec.inference import Type
 from serde.spec.traits import ARRANGES, RESHAPES
@@ -58,15 +60,24 @@ def follow(
 
 
 def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bool:
-    """Whether an operator computes other numbers of an array that the source trains, or looks rows
-    of it up, which are trained as such.
+    """Whether an operator computes other numbers of an array that the source trains, or looks some
+    rows of it up, or one of them twice; rows in another order are trained as they are.
     """
     if op == "Gather":
         rows, indices = inputs
-        return bool(origins_of(rows)) and indices is not None and indices.rank > 0
+        is_weight = bool(origins_of(rows)) and indices is not None and indices.rank > 0
+        return is_weight and not _reorders(rows, indices, result)
     if op in FOLLOWED or result.dtype is None or result.dtype.kind != "f":
         return False
     return any(origins_of(v) and v.tensor.size > 1 for v in inputs if v and v.tensor)
+
+
+def _reorders(rows: Value | None, indices: Value | None, result: Type) -> bool:
+    """Whether indices name each row once."""
+    if rows is None or indices is None or indices.tensor is None or result.shape != rows.shape:
+        return False
+    places = indices.array().ravel()
+    return bool(np.array_equal(np.sort(places), np.arange(places.size)))
 
 
 def _make_unnamed(value: Value) -> Origins:
