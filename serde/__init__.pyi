@@ -98,6 +98,7 @@ def check(
     int8_weights: bool | None = None,
     class_name: str | None = None,
     names: str | None = None,
+    flat: bool | None = None,
     inference: bool | None = None,
     **options: Any,
 ) -> Report: ...
@@ -161,6 +162,7 @@ def convert(
     int8_weights: bool | None = None,
     class_name: str | None = None,
     names: str | None = None,
+    flat: bool | None = None,
     inference: bool | None = None,
     **options: Any,
 ) -> Report: ...
@@ -216,6 +218,7 @@ def export(
     int8_weights: bool | None = None,
     class_name: str | None = None,
     names: str | None = None,
+    flat: bool | None = None,
     inference: bool | None = None,
     **options: Any,
 ) -> str: ...
@@ -359,6 +362,7 @@ def save(
     int8_weights: bool | None = None,
     class_name: str | None = None,
     names: str | None = None,
+    flat: bool | None = None,
     inference: bool | None = None,
     **options: Any,
 ) -> list[str]: ...

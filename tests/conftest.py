@@ -1,4 +1,4 @@
-"""The Python that runs written modules, in the environment that ``torch_live.py`` makes."""
+"""The Python that has PyTorch, in the environment that ``torch_live.py`` makes."""
 
 import os
 from pathlib import Path

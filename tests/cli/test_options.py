@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from serde import plugins
 from serde.cli.commands import main
-from serde.plugins import format_names
+from serde.plugins import written_formats
 from serde.plugins.targets import consumer_names
 from tests.plugin.every_format import SLATE
 
@@ -88,7 +88,7 @@ def test_a_format_of_a_plugin_is_offered_everywhere(monkeypatch, tmp_path):
 def test_help_names_what_is_installed():
     text = " ".join(run("convert", "--help")[1].split())
     assert f"[{', '.join(consumer_names())}]" in text
-    assert f"[{', '.join(format_names())}]" in text
+    assert f"[{', '.join(written_formats())}]" in text
 
 
 @pytest.mark.parametrize(
