@@ -32,22 +32,25 @@ def decode(
     Raises:
         UsageError: for a module without inputs.
     """
-    import torch
-
-    program = model
-    if isinstance(model, torch.nn.Module):
-        program = _export(model, inputs)
-    if not isinstance(program, torch.export.ExportedProgram):
-        raise SerdeError(f"a {type(model).__qualname__} is not read: give an nn.Module or what "
-                         "torch.export.export makes of it")  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="serde-pt2-") as folder:
-        path = os.path.join(folder, "model.pt2")
-        torch.export.save(program, path)
-        graph = decode_file(path)
+        graph = decode_file(_save(model, inputs, folder))
         for value in graph.constants():
             assert value.tensor is not None
             value.tensor = Tensor.of(value.tensor.load().copy())  # the file goes
     return replace(graph, files=frozenset())
+
+
+def _save(model: Any, inputs: Mapping[str, Any] | None, folder: str) -> str:
+    """The file of a live model in a folder."""
+    import torch
+
+    program = _export(model, inputs) if isinstance(model, torch.nn.Module) else model
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise SerdeError(f"a {type(model).__qualname__} is not read: give an nn.Module or what "
+                         "torch.export.export makes of it")  # fmt: skip
+    path = os.path.join(folder, "model.pt2")
+    torch.export.save(program, path)
+    return path
 
 
 def _export(model: Any, inputs: Mapping[str, Any] | None) -> Any:
@@ -80,13 +83,28 @@ def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
 
 
 def prepare(
-    source: Any, *, outputs: Sequence[str] | None = None, **options: Any
-) -> Callable[[Mapping[str, Array]], list[Array]]:
-    """A function of the feeds that runs a program, which is loaded once."""
+    source: Any, *, outputs: Sequence[str] | None = None,
+    inputs: Mapping[str, Any] | None = None, **options: Any,
+) -> Callable[[Mapping[str, Array]], list[Array]]:  # fmt: skip
+    """A function of the feeds that runs a program, which is loaded once.
+
+    A live model is saved for it; a module is exported with ``inputs``, or with the first feeds.
+    """
     if outputs:
         raise SerdeError("an exported program returns its own outputs only")
-    worker, path = TorchWorker(), Path(os.fspath(source)).absolute()
-    return lambda feeds: worker.run(os.fspath(path), list(feeds.values()))
+    worker = TorchWorker()
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fspath(Path(source).absolute())
+        return lambda feeds: worker.run(path, list(feeds.values()))
+    folder = tempfile.TemporaryDirectory(prefix="serde-pt2-")
+    saved: list[str] = []
+
+    def run_live(feeds: Mapping[str, Array]) -> list[Array]:
+        if not saved:
+            saved.append(_save(source, inputs or feeds, folder.name))
+        return worker.run(saved[0], list(feeds.values()))
+
+    return run_live
 
 
 BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, run, prepare=prepare, ends_anywhere=False)

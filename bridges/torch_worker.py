@@ -19,14 +19,26 @@ HALF = "bfloat16:"  # begins the keys of arrays of bfloat16
 def load_module(path: str) -> Any:
     """The module that a file of source holds, with its weights, or that of an exported program."""
     if path.endswith(".pt2"):
-        import torch
-
-        return torch.export.load(path).module()
+        return load_program(path)
     spec = importlib.util.spec_from_file_location("written", path)
     assert spec is not None and spec.loader is not None
     source = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(source)
     return source.load()
+
+
+def load_program(path: str) -> Any:
+    """An exported program as a function of its inputs, whatever arguments it takes them in."""
+    import torch
+
+    program = torch.export.load(path)
+    module, arguments = program.module(), program.call_spec.in_spec
+
+    def call(*operands: Any) -> Any:
+        positional, named = torch.utils._pytree.tree_unflatten(list(operands), arguments)
+        return module(*positional, **named)
+
+    return call
 
 
 def to_tensor(key: str, array: np.ndarray[Any, Any]) -> Any:
