@@ -32,15 +32,6 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     raise SerdeError("a LiteRT interpreter is not read: give the model that its file was made of")
 
 
-def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
-    """What a file computes; ``feeds`` are in the order of its inputs.
-
-    Raises:
-        MissingDependency: without LiteRT. SerdeError: where it cannot run the file.
-    """
-    return prepare(source, **options)(feeds)
-
-
 def prepare(
     source: Any, *, outputs: Sequence[str] | None = None, delegates: bool = True, **options: Any
 ) -> Callable[[Mapping[str, Array]], list[Array]]:
@@ -71,7 +62,6 @@ BRIDGE = Bridge(
     ("ai_edge_litert",),
     "tflite",
     decode,
-    run,
     prepare=prepare,
     settings={"without XNNPACK": {"delegates": False}},
     ends_anywhere=False,

@@ -77,11 +77,6 @@ def _export(model: Any, inputs: Mapping[str, Any] | None) -> Any:
         return torch.export.export(model, (), examples, dynamic_shapes=dynamic)
 
 
-def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
-    """What PyTorch computes of an exported program, in a process of its own."""
-    return prepare(source, **options)(feeds)
-
-
 def prepare(
     source: Any, *, outputs: Sequence[str] | None = None,
     inputs: Mapping[str, Any] | None = None, **options: Any,
@@ -107,4 +102,4 @@ def prepare(
     return run_live
 
 
-BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, run, prepare=prepare, ends_anywhere=False)
+BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, prepare=prepare, ends_anywhere=False)

@@ -32,15 +32,6 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     raise SerdeError("a written module is not read: load it, and convert what its load() returns")
 
 
-def run(source: Any, feeds: Mapping[str, Array], **options: Any) -> list[Array]:
-    """What a written module computes; ``feeds`` are in the order of its inputs.
-
-    Raises:
-        MissingDependency: without PyTorch. SerdeError: where the module fails.
-    """
-    return prepare(source, **options)(feeds)
-
-
 def prepare(
     source: Any, *, outputs: Sequence[str] | None = None, **options: Any
 ) -> Callable[[Mapping[str, Array]], list[Array]]:
@@ -59,4 +50,4 @@ class TorchWorker(ArrayWorker):
         super().__init__(python, "torch_worker.py", "PyTorch", "torch", INSTALL)
 
 
-BRIDGE = Bridge("torch", (), "torch", decode, run, prepare=prepare, ends_anywhere=False)
+BRIDGE = Bridge("torch", (), "torch", decode, prepare=prepare, ends_anywhere=False)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serde.errors import SerdeError, UsageError
+from serde.errors import SerdeError, UnknownFormat, UsageError
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.provenance import PREFIX, Provenance, enter_provenance
@@ -134,6 +134,7 @@ def raise_to_ir(
 def raise_vocabulary(fmt: Format, graph: Graph, options: ReadOptions) -> Graph:
     """The graph in the operators of the IR; without functions where options look into them."""
     read_options = select_options(fmt, "to_ir", with_plugin_rules(fmt, options.values))
+    assert fmt.to_ir is not None
     graph = fmt.to_ir(graph, **read_options)
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if untyped or options.values.keys() & {"cut_inputs", "static", "rebatch", "dequantize"}:
@@ -217,7 +218,7 @@ def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Fo
 
 def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
     if isinstance(source, Graph):
-        fmt = get_format(format or format_name(source))
+        fmt = _get_read_format(format or format_name(source), source.name)
         own = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
         refuse_unknown(fmt, opts, HUB | own)
         active_files().enter_weights(source.list_files())
@@ -231,9 +232,19 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     if not os.fspath(source):
         raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
-    fmt = get_format(format) if format else format_of(path)
+    fmt = _get_read_format(format, path) if format else format_of(path)
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
+    assert fmt.decode is not None
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
+
+
+def _get_read_format(name: str, source: object) -> Format:
+    """The format of a name, unless its files are written only."""
+    fmt = get_format(name)
+    if not fmt.is_read:
+        reason = f"{fmt.title} is written, not read: {fmt.instead_of_reading}"
+        raise UnknownFormat(f"{source}: {reason}")
+    return fmt
 
 
 @with_options(write_classes)

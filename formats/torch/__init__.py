@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
@@ -30,23 +28,16 @@ class TorchWriteOptions(opts.WriteOptions):
     )  # fmt: skip
 
 
-def _matches(path: Path) -> bool:
-    """Python is not read back."""
-    return False
-
-
 FORMAT = Format(
     name="torch",
     title="PyTorch",
     replaces={"onnx2torch": "write the PyTorch module itself (-o net.py, or --to torch)"},
     next_step="load() of {name!r} makes the model",
     runtime="torch",
-    is_read=False,
+    instead_of_reading="export the module (torch.onnx.export or torch.export.save) and convert "
+    "that file",
     suffixes=(".py",),
-    matches=_matches,
     reading=lambda options: {} if options.get("inference") else {"training": True},
-    decode=Deferred(f"{__name__}.decode:decode"),
-    to_ir=Deferred(f"{__name__}.decode:to_ir"),
     from_ir=Deferred(f"{__name__}.from_ir:from_ir"),
     encode=Deferred(f"{__name__}.encode:encode"),
     write_options=TorchWriteOptions,

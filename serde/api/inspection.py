@@ -148,6 +148,7 @@ def _infer_types(
         options = {**options, "missing_weights": "infer"}
     try:
         with within_budget():
+            assert fmt.to_ir is not None
             ir = fmt.to_ir(graph, **select_options(fmt, "to_ir", options))
     except SerdeError as error:
         first = str(error).partition("\n")[0].removesuffix(":")

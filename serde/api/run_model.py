@@ -132,7 +132,7 @@ def _find_bridge(source: Any, format_name: str) -> Bridge:
     """The bridge that runs a source of a format."""
     is_file = isinstance(source, (str, os.PathLike, Graph))
     bridge = get_runtime_bridge(format_name) if is_file else bridge_for(source)
-    if bridge is None or bridge.run is None:
+    if bridge is None or not bridge.can_run:
         raise MissingDependency(
             f"no bridge that is installed runs {format_name} models: convert the model to onnx"
         )

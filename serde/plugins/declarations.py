@@ -25,8 +25,10 @@ class Format:
         title: what headings call it.
         suffixes: endings its files are written with, the first the default.
         matches: whether the file or folder at a path is of this format, judged by content.
-        decode: ``(path, **options) -> Graph`` in the format's own vocabulary.
-        to_ir: ``(graph, **options) -> Graph`` of the IR.
+        decode: ``(path, **options) -> Graph`` in the format's own vocabulary, or None where files
+            are written only.
+        to_ir: ``(graph, **options) -> Graph`` of the IR, likewise.
+        instead_of_reading: what to convert where files are written only.
         from_ir: ``(graph, **options) -> Graph`` of the format, or None where it is not written yet.
         encode: ``(graph, path, **options) -> list[str]``, the files written.
         read_options, write_options: the declared options. Each of the four functions gets those
@@ -41,7 +43,6 @@ class Format:
         can_be_remainder: whether a partitioned model can have its remainder in this format.
         replaces: names of profiles that are no more, and what to use of the format instead.
         runtime: the name of what runs its files, if anything does.
-        is_read: whether files of it are read at all.
         reading: ``(options) -> Mapping[str, Any]``, what sources are read with for files that are
             written with these options, unless the caller says otherwise.
         read_arrays: ``(path) -> Mapping[str, Tensor]``, the arrays of a file that holds nothing
@@ -50,9 +51,9 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    matches: Callable[[Path], bool]
-    decode: Callable[..., Graph]
-    to_ir: Callable[..., Graph]
+    matches: Callable[[Path], bool] = lambda path: False
+    decode: Callable[..., Graph] | None = None
+    to_ir: Callable[..., Graph] | None = None
     from_ir: Callable[..., Graph] | None = None
     encode: Callable[..., list[str]] | None = None
     read_options: type[ReadOptions] = ReadOptions
@@ -67,8 +68,13 @@ class Format:
     replaces: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     runtime: str = ""
     read_arrays: Callable[[Path], Mapping[str, Tensor] | None] | None = None
-    is_read: bool = True
+    instead_of_reading: str = "give the source"
     reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
+
+    @property
+    def is_read(self) -> bool:
+        """Whether files of it are read at all."""
+        return self.decode is not None
 
     @classmethod
     def in_package(cls, package: str, **fields: Any) -> Format:
@@ -98,8 +104,8 @@ class Bridge:
 
     ``modules`` are the top-level modules whose objects it takes, so that asking imports nothing.
     ``decode(object, params, **options)`` gives a graph in the vocabulary of ``format``;
-    ``run(source, feeds)`` runs such a source in its own framework, for verification, and
-    ``prepare(source)``, where there is one, gives a function of the feeds for several runs.
+    ``run(source, feeds)`` runs such a source in its own framework, for verification, or
+    ``prepare(source)`` gives a function of the feeds for several runs.
     ``settings`` are options of both by name: other ways to run a model that must give the same;
     ``narrow_settings`` are further ones for a model that was made to compute in float16.
     Both take ``cut_inputs`` where ``begins_anywhere``: names of values to begin a source at, and
@@ -128,3 +134,8 @@ class Bridge:
     complete_feeds: Callable[..., Completion | None] | None = None
     has_scalars: bool = True
     libraries: tuple[str, ...] = ()
+
+    @property
+    def can_run(self) -> bool:
+        """Whether it runs models."""
+        return self.run is not None or self.prepare is not None

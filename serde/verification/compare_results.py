@@ -138,7 +138,7 @@ def compare_installed(
         MissingDependency: where it is not installed.
     """
     bridge = _find_bridge(run, target)
-    if bridge is None or bridge.run is None:
+    if bridge is None or not bridge.can_run:
         statement = "the result's format cannot be run here"
         return Verification(False, "", run.inputs, statement=statement)
     if run.statement:

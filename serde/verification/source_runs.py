@@ -124,7 +124,7 @@ class SourceModel:
 
     def prepare(self, setting: str = "") -> Run:
         """The function that runs it; it needs the source's files no more."""
-        if self.bridge is None or self.bridge.run is None:
+        if self.bridge is None or not self.bridge.can_run:
             raise NotComparable("the source's format cannot be run here")
         if self.reading.get("cut_inputs") and not self.bridge.begins_anywhere:
             raise NotComparable("not compared: the source cannot be begun in its middle")
