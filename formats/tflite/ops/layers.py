@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.elementwise import gemm
 from serde.decompositions.normalization import drop_nothing
 from serde.errors import require
 from serde.ir.geometry import Ints
@@ -167,12 +168,7 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
                             and c.ranked_shape[-1:] == (c.tensor.size,))  # fmt: skip
     if b.tensor is not None and is_bias and alpha == 1 and beta == 1 and not transA:
         return None
-    a, b = (g.Transpose(v, perm=(1, 0)) if swap else v for v, swap in ((a, transA), (b, transB)))
-    product = g.MatMul(a, b)
-    product = product if alpha == 1 else g.Mul(product, alpha)
-    if c is None or beta == 0:
-        return product
-    return g.Add(product, c if beta == 1 else g.Mul(c, beta))
+    return gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 
 @writes("Gemm", only={"alpha": (1.0,), "beta": (1.0,), "transA": (0,)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions import normalization
+from serde.decompositions.elementwise import gemm
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
@@ -190,13 +191,7 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
     is_linear = b.tensor is not None and b.type.kind == "f" and is_bias
     if is_linear and alpha == 1 and beta == 1 and not transA:
         return None
-    a = g.Transpose(a, perm=(1, 0)) if transA else a
-    b = g.Transpose(b, perm=(1, 0)) if transB else b
-    product = g.MatMul(a, b)
-    product = product if alpha == 1 else g.Mul(product, alpha)
-    if c is None or beta == 0:
-        return product
-    return g.Add(product, c if beta == 1 else g.Mul(c, beta))
+    return gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 
 @writes("Gemm", only={"alpha": (1.0,), "beta": (1.0,), "transA": (0,)})
