@@ -38,7 +38,7 @@ def result_type(*operands: Any) -> DType:
             else:
                 ranked = promote_types(ranked, x.type)
         elif x is not None:
-            numbers = promote_types(numbers, _number_type(x))
+            numbers = promote_types(numbers, number_type(x))
     result = _combine(_combine(ranked, scalars), numbers)
     require(result is not None, "no operand has a type")
     return result  # type: ignore[return-value]
@@ -52,7 +52,8 @@ def _combine(higher: DType | None, lower: DType | None) -> DType | None:
     return lower if higher is None else higher
 
 
-def _number_type(x: Any) -> DType:
+def number_type(x: Any) -> DType:
+    """The type of a tensor of one number."""
     if isinstance(x, Number):
         return DType.FLOAT32 if x.value.type.kind == "f" else x.value.type
     if isinstance(x, bool):

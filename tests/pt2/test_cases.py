@@ -20,15 +20,15 @@ live = pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} names 
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
+def exports(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pt2")
     return folder, export_cases(CASES, folder)
 
 
 @live
 @pytest.mark.parametrize("at", range(len(CASES)), ids=[f"{k}-{c[0]}" for k, c in enumerate(CASES)])
-def test_a_case_computes_what_pytorch_does(exported, at):
-    folder, names = exported
+def test_a_case_computes_what_pytorch_does(exports, at):
+    folder, names = exports
     result = outcome(folder, names[at])
     if CASES[at][0] in REFUSED:
         assert "pass them to the module as an input" in result

@@ -21,7 +21,7 @@ RIGHT = ["network", "core", "training", "recurrent", "writes", "types", "strided
 WEIGHTS = "data/weights/model_weights_config.json"
 
 
-def changed(tmp_path, name, member, change, compression=zipfile.ZIP_STORED):
+def change_member(tmp_path, name, member, change, compression=zipfile.ZIP_STORED):
     """A copy of a sample, one member of which is changed."""
     path = tmp_path / "model.pt2"
     with zipfile.ZipFile(FOLDER / f"{name}.pt2") as old, zipfile.ZipFile(path, "w") as new:
@@ -76,7 +76,7 @@ def test_a_refusal_names_the_line():
 
 
 def test_deflated_members_are_read(tmp_path):
-    path = changed(tmp_path, "recurrent", "none", None, zipfile.ZIP_DEFLATED)
+    path = change_member(tmp_path, "recurrent", "none", None, zipfile.ZIP_DEFLATED)
     serde.convert(path, tmp_path / "model.onnx")
     arrays = np.load(FOLDER / "recurrent.npz")
     assert not compare(run_onnx(tmp_path / "model.onnx", [arrays["in0"]])[0], arrays["out0"], 1e-5)
@@ -116,7 +116,7 @@ LIES = {
 @pytest.mark.parametrize("says", LIES)
 def test_a_file_that_lies_is_refused(says, tmp_path):
     member, change = LIES[says]
-    path = changed(tmp_path, "strided", member, change)
+    path = change_member(tmp_path, "strided", member, change)
     with pytest.raises(MalformedFile, match=re.escape(says)):
         serde.load(path, format="pt2")
 
@@ -151,7 +151,7 @@ def test_damaged_files_end_in_an_error_or_a_graph(tmp_path):
     for turn in range(300):
         name = random.choice(RIGHT)
         member = random.choice(["models/model.json", "config.json", "models/model.json"])
-        path = changed(tmp_path, name, member, lambda data: damage(data, random))
+        path = change_member(tmp_path, name, member, lambda data: damage(data, random))
         try:
             serde.load(path, format="pt2")
             outcomes.add("read")

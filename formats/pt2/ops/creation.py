@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from serde.errors import require
-from serde.ir.graph import DType, Tensor, Value
+from serde.ir.graph import DType, Tensor
 
 from ..operands import Number
-from ..promotion import as_type
+from ..promotion import as_type, number_type
 from ..rules import reads
 from .symbols import in_row
 
@@ -49,18 +49,9 @@ def read_new(number, g, x, sizes, *, dtype):
     return fill(g, sizes, number, dtype or x.type)
 
 
-def default_type(number) -> DType:
-    """The type of a tensor of one number."""
-    if isinstance(number, Number):
-        return DType.INT64 if number.value.type.kind == "i" else DType.FLOAT32
-    if isinstance(number, bool):
-        return DType.BOOL
-    return DType.INT64 if isinstance(number, int) else DType.FLOAT32
-
-
 @reads("full")
 def read_full(g, sizes, number, *, dtype):
-    return fill(g, sizes, number, dtype or default_type(number))
+    return fill(g, sizes, number, dtype or number_type(number))
 
 
 @reads("full_like")
@@ -96,7 +87,7 @@ def read_arange_step(g, start, end, step, *, dtype):
 def make_range(g, start, end, step, dtype):
     """Numbers from ``start``; in doubles where they are no integers, as PyTorch computes them."""
     numbers = (start, end, step)
-    is_whole = all(default_type(n) is DType.INT64 for n in numbers)
+    is_whole = all(number_type(n) is DType.INT64 for n in numbers)
     dtype = dtype or (DType.INT64 if is_whole else DType.FLOAT32)
     if is_whole:
         parts = [g.Squeeze(in_row(g, n, DType.INT64), [0]) for n in numbers]
@@ -135,27 +126,22 @@ def read_triangle(upper, g, x, diagonal):
 
 @reads("_to_copy", "to.dtype_layout")
 def read_to_copy(g, x, *, dtype):
-    return g.Identity(x) if dtype is None else convert(g, x, dtype)
+    return g.Identity(x) if dtype is None else g.cast(x, dtype)
 
 
 @reads("to.dtype", "prims.convert_element_type")
 def read_to_dtype(g, x, dtype, copy=False):
-    return convert(g, x, dtype)
+    return g.cast(x, dtype)
 
 
 @reads("to.device")
 def read_to_device(g, x, device, dtype, copy=False):
-    return convert(g, x, dtype)
+    return g.cast(x, dtype)
 
 
 @reads("type_as", "to.other")
 def read_type_as(g, x, like):
-    return convert(g, x, like.type)
-
-
-def convert(g, x: Value, dtype: DType):
-    """Elements of another type."""
-    return g.cast(x, dtype)
+    return g.cast(x, like.type)
 
 
 @reads("one_hot")

@@ -32,7 +32,7 @@ def write_reshape(t: TfliteBuilder, x: Value, shape: Value):
                 if d in left:
                     left.remove(d)
             names = [d for d in left if not isinstance(d, int)]
-            require(not any(not isinstance(d, int) for d in rest), "a shape with two open sizes")
+            require(all(isinstance(d, int) for d in rest), "a shape with two sizes by name")
             factor = np.prod([d for d in left if isinstance(d, int)], initial=1)
             is_name = len(names) == 1 and factor == 1
             sizes[at] = names[0] if is_name else None

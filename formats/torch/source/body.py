@@ -37,10 +37,8 @@ class Body:
         self.makers = {v: n for n in graph.nodes for v in n.outputs}
         self.inlined = find_inlined(graph)
         self.last = find_last_reads(graph, self.inlined)
-        self.made = {
-            *graph.inputs,
-            *self.makers,
-        }  # here, so that their names can be given out again
+        # What is made here, whose names can be given out again.
+        self.made = {*graph.inputs, *self.makers}
         self.preferred: dict[Value, str] = {}  # what results of a block are called behind it
         self.expressions: dict[Value, ast.expr] = {}  # values that are no variables
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from serde.ir.graph import Graph, Node, Value
 
+from .names import Scope
+
 NAMES = tuple("xyzuvwabcdefghkmnpqrst")  # of values that pass between layers
 DEEPEST = 2  # calls in each other
 ALWAYS_INLINED = frozenset(("device", "shape", "size"))  # arithmetic of sizes, which is short
@@ -66,49 +68,39 @@ class Variables:
 
     def __init__(self, inputs: Mapping[Value, str], reserved: Sequence[str]) -> None:
         self.names: dict[Value, str] = dict(inputs)
-        self._busy = {*inputs.values(), *reserved}
+        self._busy = Scope((*inputs.values(), *reserved))
         self._inputs = frozenset(inputs.values())
 
     def copy(self) -> Variables:
         """The names that are known in a block."""
         copied = Variables({}, ())
-        copied.names, copied._busy, copied._inputs = {**self.names}, {*self._busy}, self._inputs
+        copied.names, copied._inputs = {**self.names}, self._inputs
+        copied._busy = Scope(self._busy.used)
         return copied
 
     def claim(self, stem: str) -> str:
         """A name that is not in use, for what is no value of the graph."""
-        name, number = stem, 1
-        while name in self._busy:
-            number += 1
-            name = f"{stem}_{number}"
-        self._busy.add(name)
-        return name
+        return self._busy.claim(stem)
 
     def free(self, name: str | None) -> None:
         """Let a name be given out again."""
-        self._busy.discard(name)  # type: ignore[arg-type]
+        self._busy.used.discard(name)  # type: ignore[arg-type]
 
     def is_busy(self, name: str) -> bool:
         """Whether a name holds something that is still read."""
-        return name in self._busy
+        return name in self._busy.used
 
     def release(self, value: Value) -> str | None:
         """Free the name of a value that is read no more; inputs keep theirs."""
         name = self.names.get(value)
         if name is None or name in self._inputs:
             return None
-        self._busy.discard(name)
+        self._busy.used.discard(name)
         return name
 
     def assign(self, value: Value, preferred: str | None, fallback: str) -> str:
         """The variable of a new value: one that was read last, or the first that is free."""
-        name = preferred
-        if name is None or name in self._busy:
-            name = next((n for n in NAMES if n not in self._busy), None)
-        number = 1
-        while name is None or name in self._busy:
-            name = fallback if number == 1 else f"{fallback}_{number}"
-            number += 1
-        self._busy.add(name)
-        self.names[value] = name
+        choices = NAMES if preferred is None else (preferred, *NAMES)
+        free = next((n for n in choices if not self.is_busy(n)), fallback)
+        self.names[value] = name = self._busy.claim(free)
         return name

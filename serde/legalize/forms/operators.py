@@ -8,7 +8,6 @@ from typing import Any
 
 from serde.decompositions import elementwise, normalization
 from serde.ir.graph import Value
-from serde.version_converter.adapters.roi import align_regions
 
 from .form import Call, Form, by, decompose
 
@@ -98,7 +97,6 @@ COMPUTED_PARAMETERS = Form(
     lambda call: not trains(call) and any(v.tensor is None for v in call.inputs[1:]),
     normalize_by_channel,
 )
-OTHER_SAMPLES = Form("mode='max'", other_mode("avg"), by(align_regions))
 SLOPES = Form("slopes that are not one by channel", lambda call: True, by(elementwise.prelu))
 EVEN_WINDOW = Form(
     "a window of an even size", lambda call: call.attrs["size"] % 2 == 0,
