@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from serde.backends.description import DESCRIPTIONS, read_backend
 from serde.errors import MalformedFile
 from serde.io.toml import MOST_BYTES, excess, read_toml
+from testing.cpu_limit import limit_cpu
 
 HEAD = 'name = "x"\nopset = 17\n'
 LONG = {
@@ -34,10 +33,9 @@ LONG = {
 def test_too_much_is_refused_quickly(tmp_path, what):
     path = tmp_path / "b.toml"
     path.write_text(LONG[what])
-    start = time.process_time()
-    with pytest.raises(MalformedFile) as caught:
+    with limit_cpu(1), pytest.raises(MalformedFile) as caught:
         read_backend(path)
-    assert time.process_time() - start < 1 and len(str(caught.value)) < 2_000
+    assert len(str(caught.value)) < 2_000
 
 
 def test_syntax_in_strings_and_comments_is_none(tmp_path):

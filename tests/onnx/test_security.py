@@ -7,7 +7,6 @@ import io
 import json
 import os
 import tarfile
-import time
 import zipfile
 
 import numpy as np
@@ -25,6 +24,7 @@ from serde.formats.onnx.writer import PAGE
 from serde.io.atomic_write import Replacing
 from serde.ir import budget
 from serde.verification.weights_hash import weights_hash
+from testing.cpu_limit import limit_cpu
 from testing.onnx_live import DIGITS, model_of
 
 SECRET = b"secret" * 10
@@ -100,10 +100,8 @@ def load(model, folder, **options):
 
 def refuses(why, model, folder, **options):
     """The model is refused, without long work, with its path in the message."""
-    start = time.process_time()
-    with pytest.raises(MalformedFile, match=why) as caught:
+    with limit_cpu(5), pytest.raises(MalformedFile, match=why) as caught:
         load(model, folder, **options)
-    assert time.process_time() - start < 5
     assert str(folder) in str(caught.value)
 
 
@@ -373,10 +371,8 @@ class TestRule8NoCodeInData:
     def test_json_is_checked(self, tmp_path, text, why):
         path = tmp_path / "m-symbol.json"
         path.write_text(text)
-        start = time.process_time()
-        with pytest.raises(MalformedFile, match=why):
+        with limit_cpu(5), pytest.raises(MalformedFile, match=why):
             serde.load(path)
-        assert time.process_time() - start < 5
 
 
 def symbol():
@@ -510,9 +506,8 @@ class TestRule11Graphs:
     )
     def test_a_small_model_computes_nothing_large_as_it_is_read(self, folder, nodes):
         load(model_of(f"g (float[4] x) => (y) {{ {nodes} }}", 17, 8), folder)
-        start = time.process_time()
-        serde.load(folder / "m.onnx")
-        assert time.process_time() - start < 5
+        with limit_cpu(5):
+            serde.load(folder / "m.onnx")
 
     @pytest.mark.parametrize(
         ("links", "why"),
@@ -538,10 +533,8 @@ class TestRule12AProcessOfItsOwn:
 
     def test_so_does_one_that_does_not_end(self, monkeypatch):
         monkeypatch.setattr(sandbox, "START", "import time; time.sleep(60)")
-        start = time.process_time()
         with pytest.raises(MalformedFile, match="stopped after 0.2 seconds"):
             sandbox.run_limited(["inspect", "m.onnx"], "m.onnx", seconds=0.2)
-        assert time.process_time() - start < 25
 
 
 class TestRule13NoNetwork:
@@ -554,10 +547,8 @@ class TestRule13NoNetwork:
                   "attrs": {"kernel": "(" + "1" * 50_000 + "(" * 50_000}}]  # fmt: skip
         path = tmp_path / "m-symbol.json"
         path.write_text(json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}))
-        start = time.process_time()
-        with pytest.raises(SerdeError):
+        with limit_cpu(5), pytest.raises(SerdeError):
             serde.load(path, inputs={"x": (1, 1, 4, 4)})
-        assert time.process_time() - start < 5
 
 
 class TestRule14HashesOfTheWeights:
