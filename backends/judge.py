@@ -117,10 +117,10 @@ def _judge(node: Node, target: Target, builder: Legalizer) -> Verdict:
     finally:
         nodes = builder.nodes[mark:]
         del builder.nodes[mark:]
-    own = {v for n in nodes for v in n.outputs}
+    computed = {v for n in nodes for v in n.outputs}
     results = results if isinstance(results, tuple) else (results,)
     for new, old in zip(results, node.outputs, strict=False):
-        if new in own:
+        if new in computed:
             new.name = old.name  # for reasons, which name what the source computes
     return _verdict(node, nodes, target)
 
@@ -155,7 +155,7 @@ class OperatorRow:
 
     op: str
     count: int = 0
-    taken: int = 0
+    offloaded: int = 0
     legalized: int = 0
     multiply_adds: int = 0
     multiply_adds_taken: int = 0
@@ -191,7 +191,7 @@ class BackendReport:
     def share_of_nodes(self) -> float:
         """The share of the nodes that the backend takes."""
         total = sum(r.count for r in self.rows)
-        return sum(r.taken for r in self.rows) / total if total else 1.0
+        return sum(r.offloaded for r in self.rows) / total if total else 1.0
 
     @property
     def share_of_multiply_adds(self) -> float:
@@ -216,7 +216,7 @@ def summarize(source: str, backend: str, verdicts: Iterable[Verdict]) -> Backend
                 name_of(node)
             )
             continue
-        row.taken += 1
+        row.offloaded += 1
         row.multiply_adds_taken += cost
         if verdict.is_legalized:
             row.legalized += 1

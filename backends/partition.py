@@ -50,8 +50,8 @@ def partition(
     """
     spec = get_backend(backend)
     limits = PartitionOptions(check_options(options, [PartitionOptions]))
-    own = list_options(PartitionOptions)
-    reading = {n: v for n, v in options.items() if n not in own}
+    own_names = list_options(PartitionOptions)
+    reading = {n: v for n, v in options.items() if n not in own_names}
     graph = prepare_graph(source, format=format, **reading)
     return _partition(graph, spec, limits)
 
@@ -95,31 +95,31 @@ def _partition(
 ) -> Partitioned:
     verdicts = judge_nodes(graph, backend.target)
     numbered = Numbered(graph)
-    taken = [verdicts[n].is_taken for n in graph.nodes]
+    offloaded = [verdicts[n].is_taken for n in graph.nodes]
     done: dict[tuple[Any, ...], Graph] = {}  # parts that another round need not legalize again
     while True:
-        stages = _choose_stages(numbered, verdicts, taken, limits)
-        inside = _partition_bodies(graph, taken, backend, limits, prefix)
-        parts = list(_make_parts(numbered, stages, taken, inside, prefix))
+        stages = _choose_stages(numbered, verdicts, offloaded, limits)
+        inside = _partition_bodies(graph, offloaded, backend, limits, prefix)
+        parts = list(_make_parts(numbered, stages, offloaded, inside, prefix))
         refused: dict[Node, str] = {}
         legal = [_legalize_part(p, backend, refused, done) for p in parts]
         if not refused:
             break
         verdicts |= {n: Verdict(n, reason) for n, reason in refused.items()}
-        taken = [t and n not in refused for t, n in zip(taken, graph.nodes, strict=True)]
+        offloaded = [t and n not in refused for t, n in zip(offloaded, graph.nodes, strict=True)]
     report = summarize(graph.name, backend.name, verdicts.values())
     return Partitioned(graph, backend, tuple(legal), report)
 
 
 def _choose_stages(
-    numbered: Numbered, verdicts: Mapping[Node, Verdict], taken: list[bool],
+    numbered: Numbered, verdicts: Mapping[Node, Verdict], offloaded: list[bool],
     limits: PartitionOptions,
 ) -> list[int]:  # fmt: skip
     """The stages of nodes, after those that are not worth a part have left the backend."""
     nodes, flow = numbered.graph.nodes, numbered.flow
     while True:
-        stages = assign_stages(flow, taken)
-        groups = connected_groups(flow, taken, stages)
+        stages = assign_stages(flow, offloaded)
+        groups = connected_groups(flow, offloaded, stages)
         sizes = [sum(bool(verdicts[nodes[n]].operators) for n in group) for group in groups]
         costs = [sum(count_multiply_adds(nodes[n]) for n in group) for group in groups]
         least = max(limits.min_nodes, 1)  # nodes that dissolve are no part
@@ -131,7 +131,7 @@ def _choose_stages(
             return stages
         for group in left:
             for node in group:
-                taken[node] = False
+                offloaded[node] = False
 
 
 def _least_parts(
@@ -147,20 +147,20 @@ def _least_parts(
 
 
 def _partition_bodies(
-    graph: Graph, taken: Sequence[bool], backend: Backend, limits: PartitionOptions, prefix: str
+    graph: Graph, offloaded: Sequence[bool], backend: Backend, limits: PartitionOptions, prefix: str
 ) -> dict[Node, dict[str, Partitioned]]:
     """The partitioned subgraphs of operators that are run part by part."""
     partitions: dict[Node, dict[str, Partitioned]] = {}
     if limits.control_flow != "inside":
         return partitions
-    for node, is_taken in zip(graph.nodes, taken, strict=True):
+    for node, is_taken in zip(graph.nodes, offloaded, strict=True):
         if is_taken or node.domain or node.op not in INSIDE or not _has_plain_constants(node):
             continue
         bodies = {}
         for name, body in node.attrs.items():
             if isinstance(body, Graph):
-                own = f"{prefix}{CONTROL}_{len(partitions)}.{name}."
-                bodies[name] = _partition(close_body(body), backend, limits, own)
+                body_prefix = f"{prefix}{CONTROL}_{len(partitions)}.{name}."
+                bodies[name] = _partition(close_body(body), backend, limits, body_prefix)
         if any(p.kind != REMAINDER for b in bodies.values() for p in b.parts):
             partitions[node] = bodies
     return partitions
@@ -168,8 +168,8 @@ def _partition_bodies(
 
 def _has_plain_constants(node: Node) -> bool:
     """Whether NumPy's files hold the constants that a node reads."""
-    held = (v.tensor.dtype for v in node.inputs if v is not None and v.tensor is not None)
-    return all(d.numpy.kind in "biufc" for d in held)
+    dtypes = (v.tensor.dtype for v in node.inputs if v is not None and v.tensor is not None)
+    return all(d.numpy.kind in "biufc" for d in dtypes)
 
 
 def close_body(body: Graph) -> Graph:
@@ -179,7 +179,7 @@ def close_body(body: Graph) -> Graph:
 
 
 def _make_parts(
-    numbered: Numbered, stages: Sequence[int], taken: Sequence[bool],
+    numbered: Numbered, stages: Sequence[int], offloaded: Sequence[bool],
     inside: Mapping[Node, Mapping[str, Partitioned]], prefix: str,
 ) -> Iterator[Part]:  # fmt: skip
     """The parts in order, with what they read and what others read of them."""
@@ -193,14 +193,14 @@ def _make_parts(
     holder = max((k for k in members if k[0] % 2 == 0 and k[1] % 2 == 0), default=None)
     counts = dict.fromkeys((ACCELERATOR, REMAINDER, CONTROL), 0)
     for key in sorted(members):
-        own = members[key]
+        members_of_part = members[key]
         kind = ACCELERATOR if key[0] % 2 else CONTROL if key[1] % 2 else REMAINDER
-        outputs = [numbered.values[v] for n in own for v in numbered.flow.makes[n]
+        outputs = [numbered.values[v] for n in members_of_part for v in numbered.flow.makes[n]
                    if _leaves(numbered, order, v)]  # fmt: skip
         outputs += constants if key == holder else []
         name = f"{prefix}{kind}_{counts[kind]}"
         counts[kind] += 1
-        nodes = [graph.nodes[n] for n in own]
+        nodes = [graph.nodes[n] for n in members_of_part]
         body = extract_subgraph(name, nodes, dict.fromkeys(outputs), graph.inputs)
         yield Part(name, kind, body, bodies=inside[nodes[0]] if kind == CONTROL else {})
 

@@ -165,12 +165,12 @@ def _write_part(part: Part, folder: Path, remainder: str) -> PartInfo:
 
 def _write_constants(name: str, node: Node, folder: Path) -> dict[str, str]:
     """The operands of an If or a Loop that are constants, as a file, if there are any."""
-    held = {v.name: v.array() for v in node.inputs if v is not None and v.tensor is not None}
-    if not held:
+    arrays = {v.name: v.array() for v in node.inputs if v is not None and v.tensor is not None}
+    if not arrays:
         return {}
     path = folder / f"{name}.npz"
     with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
-        np.savez(out, allow_pickle=False, **held)
+        np.savez(out, allow_pickle=False, **arrays)
     return {path.name: hash_file(path)}
 
 

@@ -136,8 +136,8 @@ class Hybrid:
         gathered: list[list[Any]] = [[] for _ in body.outputs[1 + len(states) :]]
         while is_going and (most is None or turn < int(np.reshape(most, ()))):
             first = (np.array(turn, np.int64), np.array(is_going), *states)
-            own = {v.name: x for v, x in zip(body.inputs, first, strict=False)}
-            outputs = self._run_parts(body, {**around, **own})
+            arguments = {v.name: x for v, x in zip(body.inputs, first, strict=False)}
+            outputs = self._run_parts(body, {**around, **arguments})
             results = [_to_array(outputs[v.name]) for v in body.outputs]
             is_going, states = bool(np.all(results[0])), results[1 : 1 + len(states)]
             for rows, result in zip(gathered, results[1 + len(states) :], strict=True):

@@ -54,34 +54,34 @@ def round_down(stage: int, is_taken: bool) -> int:
     return stage if stage % 2 == is_taken else stage - 1
 
 
-def earliest_stages(flow: Dataflow, taken: Sequence[bool]) -> list[int]:
+def earliest_stages(flow: Dataflow, offloaded: Sequence[bool]) -> list[int]:
     """The first possible stage of each node."""
     stages = [0] * flow.node_count
     for node in range(flow.node_count):
         first = max((stages[p] for p in flow.before[node]), default=0)
-        stages[node] = round_up(first, taken[node])
+        stages[node] = round_up(first, offloaded[node])
     return stages
 
 
-def latest_stages(flow: Dataflow, taken: Sequence[bool], last: int) -> list[int]:
+def latest_stages(flow: Dataflow, offloaded: Sequence[bool], last: int) -> list[int]:
     """The last possible stage of each node, if the last of all is ``last``."""
     stages = [last] * flow.node_count
     for node in reversed(range(flow.node_count)):
         end = min((stages[r] for r in flow.after[node]), default=last)
-        stages[node] = round_down(end, taken[node])
+        stages[node] = round_down(end, offloaded[node])
     return stages
 
 
-def assign_stages(flow: Dataflow, taken: Sequence[bool]) -> list[int]:
+def assign_stages(flow: Dataflow, offloaded: Sequence[bool]) -> list[int]:
     """The stage of each node: the fewest stages of the backend, then few bytes moved."""
-    early = earliest_stages(flow, taken)
-    parts = max((s for s, t in zip(early, taken, strict=True) if t), default=-1)
+    early = earliest_stages(flow, offloaded)
+    parts = max((s for s, t in zip(early, offloaded, strict=True) if t), default=-1)
     if parts < 0:
         return [0] * flow.node_count
-    late = latest_stages(flow, taken, parts + 1)
+    late = latest_stages(flow, offloaded, parts + 1)
     start = min((early, late), key=lambda stages: count_bytes_moved(flow, stages))
-    best = _improve(flow, taken, start) if parts > 1 else start
-    return _settle_remainder(flow, taken, best, parts + 1)
+    best = _improve(flow, offloaded, start) if parts > 1 else start
+    return _settle_remainder(flow, offloaded, best, parts + 1)
 
 
 def count_bytes_moved(flow: Dataflow, stages: Sequence[int]) -> int:
@@ -89,9 +89,9 @@ def count_bytes_moved(flow: Dataflow, stages: Sequence[int]) -> int:
     total = 0
     for value, size in enumerate(flow.sizes):
         maker = flow.maker[value]
-        own = stages[maker] if maker >= 0 else -1
-        ends = {stages[r] for r in flow.readers[value]} - {own}
-        is_sent = own % 2 == 1 and own > 0 and (bool(ends) or flow.is_output[value])
+        origin = stages[maker] if maker >= 0 else -1
+        ends = {stages[r] for r in flow.readers[value]} - {origin}
+        is_sent = origin % 2 == 1 and origin > 0 and (bool(ends) or flow.is_output[value])
         total += size * (is_sent + sum(1 for s in ends if s % 2))
     return total
 
@@ -102,10 +102,10 @@ class _Search:
     ``low`` and ``high`` bound each remainder node, as long as backend nodes stay where they are.
     """
 
-    def __init__(self, flow: Dataflow, taken: Sequence[bool], stages: Sequence[int]) -> None:
-        self.flow, self.taken, self.stages, self.last = flow, taken, [*stages], max(stages)
+    def __init__(self, flow: Dataflow, offloaded: Sequence[bool], stages: Sequence[int]) -> None:
+        self.flow, self.offloaded, self.stages, self.last = flow, offloaded, [*stages], max(stages)
         self.before, self.after = flow.before, flow.after
-        self.low, self.high = _bounds(flow, taken, stages, self.last)
+        self.low, self.high = _bounds(flow, offloaded, stages, self.last)
         self.counts: list[dict[int, int]] = []  # by value: how many read it in each stage
         for readers in flow.readers:
             counts: dict[int, int] = {}
@@ -116,11 +116,11 @@ class _Search:
     def cost(self, value: int) -> int:
         """The bytes that a value moves."""
         maker = self.flow.maker[value]
-        own = self.stages[maker] if maker >= 0 else -1
+        origin = self.stages[maker] if maker >= 0 else -1
         counts = self.counts[value]
-        ends = sum([s % 2 and s != own for s in counts])
-        leaves = self.flow.is_output[value] or len(counts) > (own in counts)
-        return self.flow.sizes[value] * (ends + (own > 0 and own % 2 == 1 and leaves))
+        ends = sum([s % 2 and s != origin for s in counts])
+        leaves = self.flow.is_output[value] or len(counts) > (origin in counts)
+        return self.flow.sizes[value] * (ends + (origin > 0 and origin % 2 == 1 and leaves))
 
     def move(self, group: Sequence[int], stage: int) -> int:
         """Put nodes into a stage; return how many bytes more that moves."""
@@ -155,7 +155,7 @@ class _Search:
 
     def limit_of(self, bounds: Sequence[int], node: int) -> int:
         """The stage of a node of the backend, the bound of another."""
-        return self.stages[node] if self.taken[node] else bounds[node]
+        return self.stages[node] if self.offloaded[node] else bounds[node]
 
     def try_moves(self, groups: Iterable[Sequence[int]]) -> list[int]:
         """Move each group to the stage that saves most bytes; return the nodes moved."""
@@ -176,20 +176,20 @@ class _Search:
 
     def update_bounds(self, group: Iterable[int]) -> None:
         """Bring the bounds of the remainder nodes up to date that a moved group limits."""
-        ahead = [r for n in group for r in self.after[n] if not self.taken[r]]
+        ahead = [r for n in group for r in self.after[n] if not self.offloaded[r]]
         while ahead:
             node = ahead.pop()
             first = max([self.limit_of(self.low, p) for p in self.before[node]], default=0)
             if (new := round_up(first, False)) != self.low[node]:
                 self.low[node] = new
-                ahead += [r for r in self.after[node] if not self.taken[r]]
-        behind = [p for n in group for p in self.before[n] if not self.taken[p]]
+                ahead += [r for r in self.after[node] if not self.offloaded[r]]
+        behind = [p for n in group for p in self.before[n] if not self.offloaded[p]]
         while behind:
             node = behind.pop()
             end = min([self.limit_of(self.high, r) for r in self.after[node]], default=self.last)
             if (new := round_down(end, False)) != self.high[node]:
                 self.high[node] = new
-                behind += [p for p in self.before[node] if not self.taken[p]]
+                behind += [p for p in self.before[node] if not self.offloaded[p]]
 
     def collect_neighbors(self, nodes: Iterable[int]) -> set[int]:
         """The backend nodes that a move of others may let move: they share a value, or are near."""
@@ -199,19 +199,19 @@ class _Search:
             for value in self.flow.reads[node]:
                 if len(self.flow.readers[value]) <= WIDEST:
                     neighbors.update(self.flow.readers[value])
-        return {n for n in neighbors if self.taken[n]}
+        return {n for n in neighbors if self.offloaded[n]}
 
 
-def _improve(flow: Dataflow, taken: Sequence[bool], start: Sequence[int]) -> list[int]:
+def _improve(flow: Dataflow, offloaded: Sequence[bool], start: Sequence[int]) -> list[int]:
     """Move nodes, and connected groups of them, while fewer bytes are moved so."""
-    search = _Search(flow, taken, start)
-    active = {n for n in range(flow.node_count) if taken[n]}
+    search = _Search(flow, offloaded, start)
+    active = {n for n in range(flow.node_count) if offloaded[n]}
     for _ in range(ROUNDS):
         moved = search.try_moves([n] for n in sorted(active))
         active |= search.collect_neighbors(moved)
         moved += search.try_moves([n] for n in sorted(active, reverse=True))
         active |= search.collect_neighbors(moved)
-        groups = connected_groups(flow, taken, search.stages)
+        groups = connected_groups(flow, offloaded, search.stages)
         moved += search.try_moves(g for g in groups if len(g) > 1 and not active.isdisjoint(g))
         active = search.collect_neighbors(moved)
         if not moved:
@@ -220,22 +220,22 @@ def _improve(flow: Dataflow, taken: Sequence[bool], start: Sequence[int]) -> lis
 
 
 def _bounds(
-    flow: Dataflow, taken: Sequence[bool], stages: Sequence[int], last: int
+    flow: Dataflow, offloaded: Sequence[bool], stages: Sequence[int], last: int
 ) -> tuple[list[int], list[int]]:
     """The first and the last stage of each remainder node, while backend nodes stay in theirs."""
     low, high = [*stages], [*stages]
     for node in range(flow.node_count):
-        if not taken[node]:
+        if not offloaded[node]:
             low[node] = round_up(max([low[p] for p in flow.before[node]], default=0), False)
     for node in reversed(range(flow.node_count)):
-        if not taken[node]:
+        if not offloaded[node]:
             end = min([high[r] for r in flow.after[node]], default=last)
             high[node] = round_down(end, False)
     return low, high
 
 
 def connected_groups(
-    flow: Dataflow, taken: Sequence[bool], stages: Sequence[int]
+    flow: Dataflow, offloaded: Sequence[bool], stages: Sequence[int]
 ) -> list[list[int]]:
     """The connected pieces of the backend's stages, each in topological order."""
     parent = list(range(flow.node_count))
@@ -247,26 +247,26 @@ def connected_groups(
         return node
 
     for node in range(flow.node_count):
-        if taken[node]:
+        if offloaded[node]:
             for other in flow.before[node]:
-                if taken[other] and stages[other] == stages[node]:
+                if offloaded[other] and stages[other] == stages[node]:
                     parent[root(node)] = root(other)
     groups: dict[int, list[int]] = {}
     for node in range(flow.node_count):
-        if taken[node]:
+        if offloaded[node]:
             groups.setdefault(root(node), []).append(node)
     return list(groups.values())
 
 
 def _settle_remainder(
-    flow: Dataflow, taken: Sequence[bool], stages: Sequence[int], last: int
+    flow: Dataflow, offloaded: Sequence[bool], stages: Sequence[int], last: int
 ) -> list[int]:
     """Put remainder nodes into few stages: the first one is empty where none has to be in it."""
-    low, high = _bounds(flow, taken, stages, last)
-    is_first = any(not t and h == 0 for t, h in zip(taken, high, strict=True))
+    low, high = _bounds(flow, offloaded, stages, last)
+    is_first = any(not t and h == 0 for t, h in zip(offloaded, high, strict=True))
     levels = [*stages]
     for node in range(flow.node_count):
-        if not taken[node]:
+        if not offloaded[node]:
             first = max((levels[p] for p in flow.before[node]), default=0)
             levels[node] = round_up(max(first, low[node]), False)
             if not is_first and levels[node] == 0:

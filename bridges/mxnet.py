@@ -323,8 +323,8 @@ def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
     mx = import_mxnet()
     there = mx.__version__
     symbol, arrays = encode_live(share_constants(drop_dead(from_ir(graph, mxnet=there))), there)
-    held = {n: mx.nd.array(t.load(), dtype=t.dtype.numpy) for n, t in arrays.items()}
-    return mx.sym.load_json(symbol), held
+    loaded = {n: mx.nd.array(t.load(), dtype=t.dtype.numpy) for n, t in arrays.items()}
+    return mx.sym.load_json(symbol), loaded
 
 
 def to_block(source: Any, *, ctx: Any = None, **options: Any) -> Any:

@@ -20,14 +20,14 @@ def exported_outputs(graph: Graph) -> tuple[list[str], dict[str, str]]:
     makers = {v: (at, i) for at, n in enumerate(graph.nodes) for i, v in enumerate(n.outputs)}
     last = (len(graph.nodes), 0)
     values = sorted(dict.fromkeys(graph.outputs), key=lambda v: makers.get(v, last))
-    taken = Counter(v.name for v in (*graph.inputs, *graph.constants(), *makers))
+    uses = Counter(v.name for v in (*graph.inputs, *graph.constants(), *makers))
     names = {
         v.name: _exported_name(graph.nodes[makers[v][0]].name, v)
         for v in values
-        if v in makers and taken[v.name] == 1
+        if v in makers and uses[v.name] == 1
     }
     new = Counter(names.values())
-    names = {a: b for a, b in names.items() if a != b and b and not taken[b] and new[b] == 1}
+    names = {a: b for a, b in names.items() if a != b and b and not uses[b] and new[b] == 1}
     return [v.name for v in values], names
 
 

@@ -38,8 +38,8 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
         raise MissingDependency(INSTALL)
     module = parse_json(tvm.ir.save_json(model), "module")
     is_path = isinstance(params, (str, os.PathLike))
-    held = read_params(params) if is_path else to_tensors(params)
-    return module_graph(module, held, "module", **options)
+    weights = read_params(params) if is_path else to_tensors(params)
+    return module_graph(module, weights, "module", **options)
 
 
 def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
@@ -147,7 +147,7 @@ def prepare(
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
     with _convert_errors(tvm):
         module = _module(tvm, source, options.get("entry"))
-        held = _load_arrays(_find_params(source, module) if params is None else params)
+        weights = _load_arrays(_find_params(source, module) if params is None else params)
         # A dispatch context of no records: else TVM asks the network for tuned schedules.
         with COMPILING, tvm.autotvm.apply_history_best([]):
             executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
@@ -156,7 +156,7 @@ def prepare(
     known = {p.name_hint for p in module["main"].params}
 
     def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        arrays = {**held, **{_spell(n, known): np.asarray(a) for n, a in feeds.items()}}
+        arrays = {**weights, **{_spell(n, known): np.asarray(a) for n, a in feeds.items()}}
         names = Names()
         with _convert_errors(tvm):
             args = [_argument(names.claim(p.name_hint), p.checked_type, arrays)
@@ -181,7 +181,7 @@ def _find_params(source: Any, module: Any) -> Path | None:
     from serde.formats.relay.io.discover import find_params
 
     names = {p.name_hint for p in module["main"].params}
-    return find_params(Path(source), lambda held: [n for n in held if n not in names])[0]
+    return find_params(Path(source), lambda weights: [n for n in weights if n not in names])[0]
 
 
 def _load_arrays(params: Any) -> dict[str, Any]:

@@ -180,9 +180,9 @@ def generate_code(function: Any) -> Any:
     results = list(_tensor_types(function.checked_type.ret_type))
 
     def call(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        held = tir.decl_buffer([len(model)], "uint8", name="model")
-        body = tir.call_packed(RUN, symbol, digest, layout, held, *inputs, *outputs)
-        return tir.AllocateConst(held.data, "uint8", [len(model)], data, tir.Evaluate(body))
+        model_bytes = tir.decl_buffer([len(model)], "uint8", name="model")
+        body = tir.call_packed(RUN, symbol, digest, layout, model_bytes, *inputs, *outputs)
+        return tir.AllocateConst(model_bytes.data, "uint8", [len(model)], data, tir.Evaluate(body))
 
     extern = te.extern(
         [_sizes(r) for r in results], operands, call, name="o", dtype=[r.dtype for r in results]
@@ -248,10 +248,10 @@ def _load_part(model: bytes) -> tuple[list[str], Run]:
 
 def view_tensor(tensor: Any) -> Array:
     """A tensor of a compiled library as an array on the same memory."""
-    held = tensor.handle.contents
+    struct = tensor.handle.contents
     dtype, shape = np.dtype(tensor.dtype), tuple(tensor.shape)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    start = (held.data or 0) + held.byte_offset
+    start = (struct.data or 0) + struct.byte_offset
     if not size:
         return np.empty(shape, dtype)
     memory = (ctypes.c_byte * size).from_address(start)
@@ -281,8 +281,8 @@ def partition_for_onnx(module: Any, params: Any = None, backend: Any = None) -> 
     register_codegen(backend, SETTINGS.load_model)
     if params:
         arrays = {n: p.numpy() if hasattr(p, "numpy") else p for n, p in params.items()}
-        held = {n: tvm.nd.array(a) for n, a in arrays.items()}
-        bound = relay.build_module.bind_params_by_name(module["main"], held)
+        weights = {n: tvm.nd.array(a) for n, a in arrays.items()}
+        bound = relay.build_module.bind_params_by_name(module["main"], weights)
         module = tvm.IRModule(dict(module.functions.items()), module.type_definitions)
         module["main"] = bound
     passes = [

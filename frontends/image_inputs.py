@@ -29,12 +29,12 @@ class Image:
 
     ``order`` are the axes of the image in the order of the model's, ``axis`` is that of the
     channels there, which are in another order where they ``swap``. ``dtype`` is the type of the
-    pixels, ``own`` that of the input, and ``shape`` that of the image.
+    pixels, ``input_dtype`` that of the input, and ``shape`` that of the image.
     """
 
     shape: tuple[Any, ...]
     dtype: DType
-    own: DType
+    input_dtype: DType
     order: tuple[int, ...]
     axis: int
     swap: bool
@@ -47,13 +47,13 @@ class Image:
         x = image if self.order == tuple(range(image.ndim)) else np.transpose(image, self.order)
         if self.swap:
             x = np.flip(x, self.axis)
-        x = x.astype(self.own.numpy)
+        x = x.astype(self.input_dtype.numpy)
         shape = [-1 if at == self.axis else 1 for at in range(len(self.shape))]
         if self.scale is not None:
-            x = x * np.asarray(self.scale, self.own.numpy)
+            x = x * np.asarray(self.scale, self.input_dtype.numpy)
         if self.mean:
-            x = x - np.asarray(self.mean, self.own.numpy).reshape(shape)
-        return x / np.asarray(self.std, self.own.numpy).reshape(shape) if self.std else x
+            x = x - np.asarray(self.mean, self.input_dtype.numpy).reshape(shape)
+        return x / np.asarray(self.std, self.input_dtype.numpy).reshape(shape) if self.std else x
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ def _read_image(
         raise UsageError(f"input {value.name!r} has no axis of 1, 3 or 4 channels: give its shape, "
                          f"as --input {value.name}=N,3,224,224")  # fmt: skip
     axis = min(places, key=lambda at: CHANNELS.index(shape[at]))
-    own = layouts[0] if axis == first else layouts[1]
-    letters, _, kind = (layout or own).partition(":")
+    usual_layout = layouts[0] if axis == first else layouts[1]
+    letters, _, kind = (layout or usual_layout).partition(":")
     letters = letters.upper()
     if letters not in layouts:
         raise UsageError(f"layout {layout!r} of {value.name!r} is none of {', '.join(layouts)}")
-    order = tuple(letters.index(letter) for letter in own)
-    dims = [shape[own.index(letter)] for letter in letters]
+    order = tuple(letters.index(letter) for letter in usual_layout)
+    dims = [shape[usual_layout.index(letter)] for letter in letters]
     dtype = _read_type(kind, value.dtype)
     channels = shape[axis]
     return Image(
@@ -155,12 +155,12 @@ def _read_image(
     )  # fmt: skip
 
 
-def _read_type(kind: str, own: DType) -> DType:
+def _read_type(kind: str, value_dtype: DType) -> DType:
     try:
-        dtype = DType(kind) if kind else own
+        dtype = DType(kind) if kind else value_dtype
     except ValueError:
         dtype = None
-    if dtype is None or (dtype not in PIXELS and dtype is not own):
+    if dtype is None or (dtype not in PIXELS and dtype is not value_dtype):
         known = ", ".join(sorted(d.value for d in PIXELS))
         raise UsageError(f"pixels of {kind!r}: give one of {known}")
     return dtype

@@ -94,13 +94,13 @@ def _parameters(function: Function) -> list[str]:
 
 
 def _prepend(graph: Graph, function: Function, inputs: Mapping[str, Any]) -> Graph:
-    own = {v.name: v for v in graph.inputs}
+    inputs_by_name = {v.name: v for v in graph.inputs}
     specs: dict[str, Any] = {}
     for name in [*_parameters(function), *inputs]:
         if name in inputs:
             specs[name] = inputs[name]
-        elif name in own or len(own) == 1:
-            specs[name] = _spec(own.get(name) or graph.inputs[0])
+        elif name in inputs_by_name or len(inputs_by_name) == 1:
+            specs[name] = _spec(inputs_by_name.get(name) or graph.inputs[0])
         else:
             raise UsageError(
                 f"the model has no input {name!r}: give the shape of this input of pre"
@@ -113,14 +113,16 @@ def _prepend(graph: Graph, function: Function, inputs: Mapping[str, Any]) -> Gra
 
 
 def _append(graph: Graph, function: Function) -> Graph:
-    own = {v.name: v for v in graph.outputs}
+    outputs_by_name = {v.name: v for v in graph.outputs}
     names = _parameters(function)
-    if set(names) <= own.keys():
-        values: Sequence[Value] = [own[n] for n in names]
+    if set(names) <= outputs_by_name.keys():
+        values: Sequence[Value] = [outputs_by_name[n] for n in names]
     else:
         values = graph.outputs
         if len(names) != len(values):
-            raise UsageError(f"post takes {', '.join(names)}; the outputs are {', '.join(own)}")
+            raise UsageError(
+                f"post takes {', '.join(names)}; the outputs are {', '.join(outputs_by_name)}"
+            )
     code, titles = record(function, *map(_spec, values))
     links = {v.name: i.name for v, i in zip(values, code.inputs, strict=True)}
     joined = join_graphs(graph, code, links)

@@ -219,8 +219,8 @@ def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Fo
 def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
     if isinstance(source, Graph):
         fmt = _get_read_format(format or format_name(source), source.name)
-        own = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
-        refuse_unknown(fmt, opts, HUB | own)
+        reader_options = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
+        refuse_unknown(fmt, opts, HUB | reader_options)
         active_files().enter_weights(source.list_files())
         return fmt, source
     if not isinstance(source, (str, os.PathLike)):

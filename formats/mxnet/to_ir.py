@@ -74,8 +74,8 @@ def to_ir(
         Unconvertible: for every node no rule takes.
     """
     info = symbol_info(graph)
-    own = collect_custom_ops(rules) | ({CUSTOM} if custom_domain is not None else set())
-    graph = drop_labels(graph, outputs is not None, own)
+    ops_of_user = collect_custom_ops(rules) | ({CUSTOM} if custom_domain is not None else set())
+    graph = drop_labels(graph, outputs is not None, ops_of_user)
     graph = apply_nms_option(graph, nms)
     if missing_weights == "infer":
         graph = add_placeholders(graph)

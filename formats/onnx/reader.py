@@ -120,13 +120,13 @@ class _Decoding:
         if twice := next((k for k, n in Counter(keys).items() if n > 1), None):
             raise MalformedFile(self.path, f"the function {twice[1]!r} is defined twice")
         named = {k: k[1] for k in keys if not k[2]}
-        taken = {k[:2] for k in named}
+        used = {k[:2] for k in named}
         for domain, name, overload in (k for k in keys if k[2]):
-            own = f"{name}_{overload}"
-            while (domain, own) in taken:
-                own += "_"
-            taken.add((domain, own))
-            named[domain, name, overload] = own
+            unique = f"{name}_{overload}"
+            while (domain, unique) in used:
+                unique += "_"
+            used.add((domain, unique))
+            named[domain, name, overload] = unique
         return named
 
     def graph(
@@ -138,7 +138,7 @@ class _Decoding:
         self.check_name(proto.name)
         self.graphs.append(proto)
         scope = outer.new_child()
-        own = scope.maps[0]
+        local_values = scope.maps[0]
         for item in parsed.tensors if parsed else ((t, None) for t in proto.initializer):
             if isinstance(item, SmallTensor):
                 name, tensor = item
@@ -148,10 +148,10 @@ class _Decoding:
             self.define(scope, constant, "initializer")
         for sparse in proto.sparse_initializer:
             self.define(scope, self.sparse(sparse), "sparse initializer")
-        held = set(own)
+        declared = set(local_values)
         inputs = []
         for info in proto.input:
-            if info.name in held:
+            if info.name in declared:
                 self.defaults.append(info.name)
                 continue  # an initializer listed as input: its default is its value
             inputs.append(self.value(info.name, info.type.SerializeToString()))
@@ -160,7 +160,7 @@ class _Decoding:
         self.types.update(types.values())
         types |= {i.name: i.type.SerializeToString() for i in (*proto.value_info, *proto.output)}
         fields_of_nodes = parsed.nodes if parsed else list(map(describe_node, proto.node))
-        ordered = sort_nodes(fields_of_nodes, self.path, own)
+        ordered = sort_nodes(fields_of_nodes, self.path, local_values)
         nodes = [self.node(n, scope, types, depth) for n in ordered]
         outputs = [self.read(o.name, scope) for o in proto.output]
         return Graph(
@@ -179,12 +179,12 @@ class _Decoding:
 
     def define(self, scope: Scope, value: Value, what: str) -> None:
         """Enter a value by its name; one of a subgraph leaves the names of the model's ends."""
-        name, own = value.name, scope.maps[0]
+        name, local_values = value.name, scope.maps[0]
         if name.__class__ is not str or len(name) > LONGEST_NAME:
             self.check_name(name)
-        if name in own:
+        if name in local_values:
             raise MalformedFile(self.path, f"{what} {name!r} is defined twice")
-        own[name] = value
+        local_values[name] = value
         if len(scope.maps) > OUTERMOST and name in self.ends:
             value.name = f"{name}/inside"
 
@@ -332,10 +332,10 @@ class _Decoding:
         nodes = tuple(self.node(n, scope, types, 0) for n in ordered)
         self.in_function = False
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope)))
-        own = {o.domain: o.version for o in proto.opset_import}
-        opset = next((own.pop(d) for d in DEFAULT_DOMAINS if d in own), 1)
+        versions = {o.domain: o.version for o in proto.opset_import}
+        opset = next((versions.pop(d) for d in DEFAULT_DOMAINS if d in versions), 1)
         name = self.overloads[proto.domain, proto.name, proto.overload]
-        body = Graph(name, inputs, outputs, nodes, opset=opset, imports=own)
+        body = Graph(name, inputs, outputs, nodes, opset=opset, imports=versions)
         attrs: dict[str, Attr | None] = dict.fromkeys(proto.attribute)
         attrs |= {a.name: self.attribute(a, ChainMap(), 0) for a in proto.attribute_proto}
         return Function(proto.domain, name, body, MappingProxyType(attrs))
@@ -359,5 +359,9 @@ def _kind(proto: onnx.AttributeProto) -> int | None:
     """The kind of an attribute that does not tell it, None where that is left open."""
     if proto.ref_attr_name:
         return int(AttributeProto.UNDEFINED)
-    held = [field.name for field, _ in proto.ListFields() if field.name in FIELDS]
-    return int(AttributeProto.AttributeType.Value(FIELDS[held[0]])) if len(held) == 1 else None
+    set_fields = [field.name for field, _ in proto.ListFields() if field.name in FIELDS]
+    return (
+        int(AttributeProto.AttributeType.Value(FIELDS[set_fields[0]]))
+        if len(set_fields) == 1
+        else None
+    )

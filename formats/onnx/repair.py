@@ -103,19 +103,19 @@ def _repair_spelling(model: onnx.ModelProto) -> Iterator[str]:
 
 def _versions(model: onnx.ModelProto) -> Iterator[str]:
     """A missing or misspelt opset import, a missing IR version."""
-    own = [o for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    entries = [o for o in model.opset_import if o.domain in ("", "ai.onnx")]
     used = {n.domain for n in model.graph.node}
     for entry in list(model.opset_import):
-        if entry.domain not in ("", "ai.onnx") and entry.domain not in used and not own:
+        if entry.domain not in ("", "ai.onnx") and entry.domain not in used and not entries:
             yield f"opset import {entry.domain!r} is the default domain"
             entry.domain = ""
-            own = [entry]
-    known = own[0].version if own else None
+            entries = [entry]
+    known = entries[0].version if entries else None
     if known is None or not 1 <= known <= IR_OPSET:
         version = _likely_opset(model)
         yield f"opset {'is missing' if known is None else known}: {version} fits the operators"
-        if own:
-            own[0].version = version
+        if entries:
+            entries[0].version = version
         else:
             model.opset_import.add(domain="", version=version)
     if model.ir_version < LEAST_IR:
@@ -171,8 +171,8 @@ LEFTOVER = frozenset("spatial consumed_inputs is_test".split())
 
 def _repair_listed_initializers(model: onnx.ModelProto) -> Iterator[str]:
     """Initializers that are inputs as well: since IR version 4 they need not be."""
-    held = {t.name for t in model.graph.initializer}
-    rest = [i for i in model.graph.input if i.name not in held]
+    initialized = {t.name for t in model.graph.initializer}
+    rest = [i for i in model.graph.input if i.name not in initialized]
     listed = len(model.graph.input) - len(rest)
     if not listed:
         return
@@ -233,9 +233,9 @@ def _read_instead(node: onnx.NodeProto, current: Mapping[str, str]) -> None:
         if not attribute.HasField("g"):
             continue
         body = attribute.g
-        own = {i.name for i in (*body.input, *body.initializer)}
-        own |= {name for inner in body.node for name in inner.output}
-        outer = {k: v for k, v in current.items() if k not in own}
+        local_names = {i.name for i in (*body.input, *body.initializer)}
+        local_names |= {name for inner in body.node for name in inner.output}
+        outer = {k: v for k, v in current.items() if k not in local_names}
         for inner in body.node:
             _read_instead(inner, outer)
         for info in body.output:

@@ -50,11 +50,11 @@ def read_tensor(
             raise tensor_error(f"of {kind} holds {raw.nbytes} bytes, not {nbytes}")
         return Tensor(dtype, shape, partial(map_slice, raw, dtype, shape), raw)
     if proto.HasField("raw_data"):
-        held = proto.raw_data
-        if len(held) != nbytes:
-            raise tensor_error(f"of {dtype.value}{list(shape)} holds {len(held)} bytes")
+        raw_bytes = proto.raw_data
+        if len(raw_bytes) != nbytes:
+            raise tensor_error(f"of {dtype.value}{list(shape)} holds {len(raw_bytes)} bytes")
         if dtype is not DType.STRING:
-            return Tensor(dtype, shape, StoredBytes(held, dtype, shape))
+            return Tensor(dtype, shape, StoredBytes(raw_bytes, dtype, shape))
     return Tensor.of(_fields(proto, dtype, shape, size, path))
 
 

@@ -42,11 +42,17 @@ def _add_rules(
     """The tables by domain with rules of callers and plug-ins, and the opsets of operators."""
     bodies = (graph, *(f.body for f in graph.functions))
     present = {(n.domain, n.op) for body in bodies for n in body.all_nodes()}
-    own: dict[str, dict[str, Callable[..., Any]]] = {}
+    rules_of_domain: dict[str, dict[str, Callable[..., Any]]] = {}
     for name in rules:
         domain, _, op = name.rpartition("::")
         if (domain, op) in present:
-            own.setdefault(domain, {})[op] = rules[name]
-    new = {d: add_rules(tables.get(d, RuleTable(f"{d} → ir")), of, of) for d, of in own.items()}
+            rules_of_domain.setdefault(domain, {})[op] = rules[name]
+    new = {
+        d: add_rules(tables.get(d, RuleTable(f"{d} → ir")), of, of)
+        for d, of in rules_of_domain.items()
+    }
     every = range(1, IR_OPSET + 1)
-    return {**tables, **new}, {**contrib.OPSETS, **dict.fromkeys(own.get("", ()), every)}
+    return {**tables, **new}, {
+        **contrib.OPSETS,
+        **dict.fromkeys(rules_of_domain.get("", ()), every),
+    }

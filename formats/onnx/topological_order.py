@@ -85,10 +85,10 @@ def _free_names(attributes: Sequence[onnx.AttributeProto]) -> Iterator[str]:
     stack = [(a.g, frozenset[str]()) for a in attributes if a.HasField("g")]
     while stack:
         graph, around = stack.pop()
-        own = {v.name for v in (*graph.input, *graph.initializer)}
-        own.update(t.values.name for t in graph.sparse_initializer)
-        own.update(name for inner in graph.node for name in inner.output)
-        known = around | own
+        local_names = {v.name for v in (*graph.input, *graph.initializer)}
+        local_names.update(t.values.name for t in graph.sparse_initializer)
+        local_names.update(name for inner in graph.node for name in inner.output)
+        known = around | local_names
         reads = [name for inner in graph.node for name in inner.input]
         reads += [v.name for v in graph.output]
         yield from (name for name in reads if name not in known)

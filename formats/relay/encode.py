@@ -65,13 +65,13 @@ def _refuse_shared(path: str, params: str, weights: Mapping[str, Tensor]) -> Non
 def _has_same_tensors(params: str, weights: Mapping[str, Tensor]) -> bool:
     """Whether a parameter file holds these arrays."""
     try:
-        held = read_params(params)
+        stored = read_params(params)
     except MalformedFile:
         return False
-    return held.keys() == weights.keys() and all(
+    return stored.keys() == weights.keys() and all(
         (t.dtype, t.shape) == (weights[n].dtype, weights[n].shape)
         and pack(t.load(), t.dtype).tobytes() == pack(weights[n].load(), t.dtype).tobytes()
-        for n, t in held.items()
+        for n, t in stored.items()
     )
 
 
@@ -81,5 +81,5 @@ def _has_others(path: str, graph: Graph) -> bool:
     if not folder.is_dir():
         return False
     names = {v.name for v in graph.inputs}
-    file, _ = find_params(Path(path), lambda held: [n for n in held if n not in names])
+    file, _ = find_params(Path(path), lambda arrays: [n for n in arrays if n not in names])
     return file is not None

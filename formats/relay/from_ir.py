@@ -45,9 +45,9 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
 
 def _with_globals(graph: Graph, functions: Keep | None) -> Graph:
     if functions is None:
-        own = all(s.format == "relay" for n in graph.nodes for s in n.sources if s.calls)
-        functions = "keep" if own else "inline"
-    new_graph = outline_calls(graph, functions, GLOBAL, taken=["main"])
+        is_of_relay = all(s.format == "relay" for n in graph.nodes for s in n.sources if s.calls)
+        functions = "keep" if is_of_relay else "inline"
+    new_graph = outline_calls(graph, functions, GLOBAL, used_names=["main"])
     bodies = [f.body for f in new_graph.functions]
     ends = [v for body in bodies for v in (*body.inputs, *body.outputs)]
     return graph if any(v.dtype is None or v.shape is None for v in ends) else new_graph

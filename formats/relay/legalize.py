@@ -27,10 +27,10 @@ WIDE = {"T": frozenset(DType) - {DType.FLOAT16}}
 @cache
 def relay_target() -> Target:
     """Relay, once all families have filled the tables."""
-    own = add_decompositions(legalizations, writes.rules)
-    named = (*writes.rules, *(SUMS & own.rules.keys()))
+    rules = add_decompositions(legalizations, writes.rules)
+    named = (*writes.rules, *(SUMS & rules.rules.keys()))
     operators = {op: WIDE if op in SUMS | WITHOUT_HALVES else {} for op in named}
-    return Target("relay", supports=operators, legalizations=own)
+    return Target("relay", supports=operators, legalizations=rules)
 
 
 def legalize_for_relay(graph: Graph) -> Legalized:

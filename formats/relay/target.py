@@ -54,7 +54,7 @@ class CallBuilder(Builder):
     def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
         self.inside = outer is not None
-        self.held: set[Value] = outer.held if isinstance(outer, CallBuilder) else set()
+        self.adopted: set[Value] = outer.adopted if isinstance(outer, CallBuilder) else set()
 
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
@@ -71,11 +71,11 @@ class CallBuilder(Builder):
         """Bring a constant over; the second time it is the one that is there."""
         reason = illegal_reason(constant)
         require(reason is None, reason or "")
-        if constant in self.held and constant.name in self.names.used:
+        if constant in self.adopted and constant.name in self.names.used:
             return constant
         value = super().adopt(constant)
         if value is constant:
-            self.held.add(value)
+            self.adopted.add(value)
         return value
 
 
@@ -84,8 +84,8 @@ def illegal_reason(value: Value) -> str | None:
     if value.container:
         return f"{value.name!r} is {' of '.join(value.container)}, which Relay has no type for"
     if value.dtype not in TYPES:
-        held = {None: "elements of unknown type", DType.STRING: "strings"}
-        shown = held.get(value.dtype) or f"elements of {value.dtype.value}"  # type: ignore[union-attr]
+        described = {None: "elements of unknown type", DType.STRING: "strings"}
+        shown = described.get(value.dtype) or f"elements of {value.dtype.value}"  # type: ignore[union-attr]
         return f"{value.name!r} holds {shown}, which Relay does not compute with"
     return f"{value.name!r} is of unknown rank: give its shape" if value.shape is None else None
 

@@ -221,13 +221,13 @@ def make_int64(value: int) -> ast.Constant:
 
 def _find_captured(graph: Graph) -> set[Value]:
     """Values of ``graph`` that its subgraphs read: named there, for the text knows no other way."""
-    own = {v for node in graph.nodes for v in node.outputs}
+    computed = {v for node in graph.nodes for v in node.outputs}
     values: set[Value] = set()
     stack = [sub for node in graph.nodes for sub in node.graphs()]
     while stack:
         sub = stack.pop()
         read = [v for node in sub.nodes for v in node.inputs if v is not None]
-        values.update(v for v in (*read, *sub.outputs) if v in own)
+        values.update(v for v in (*read, *sub.outputs) if v in computed)
         stack.extend(inner for node in sub.nodes for inner in node.graphs())
     return values
 

@@ -146,9 +146,9 @@ def _power_of_integers(g: Any, a: Value, b: Value) -> Value:
     if b.tensor is not None:
         bits = int(b.array().max()).bit_length() if b.tensor.size else 0
     else:
-        held = b.type.bits - (b.type.kind == "i")
-        bits = min(BITS, held)
-        if held > bits:  # what is even is 0 by then, and 1, 0 and -1 are right
+        value_bits = b.type.bits - (b.type.kind == "i")
+        bits = min(BITS, value_bits)
+        if value_bits > bits:  # what is even is 0 by then, and 1, 0 and -1 are right
             most = (1 << bits) - 2
             odd = g.Mod(b, constant(g, 2, b))
             large = g.Greater(b, constant(g, most + 1, b))

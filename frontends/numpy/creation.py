@@ -214,11 +214,11 @@ def _arange(*args: Any, dtype: Any = None, **options: Any) -> Any:
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     parts = promote([start, stop, step])
     kind = parts[0].dtype if dtype is None else np.dtype(dtype)
-    wide = np.dtype(np.int64) if kind.kind in "iu" and parts[0].dtype.kind in "iu" else (
+    count_dtype = np.dtype(np.int64) if kind.kind in "iu" and parts[0].dtype.kind in "iu" else (
         np.dtype(np.float64))  # fmt: skip
     if (start, step) == (0, 1) and isinstance(stop, TracedNumber) and stop.is_int:
         return cast(arange(rec, stop), kind)
-    parts = [cast(p, wide) for p in parts]
+    parts = [cast(p, count_dtype) for p in parts]
     return cast(emit(parts[0], "Range", *parts[1:]), kind)
 
 

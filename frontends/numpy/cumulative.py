@@ -27,8 +27,8 @@ from .ufuncs import finish
 def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     x, at = flatten_axis(a, axis)
     x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
-    wide = cast(x, np.float32) if x.dtype == np.float16 else x
-    return finish(cast(emit(wide, "CumSum", np.int64(at)), x.dtype), out)
+    summands = cast(x, np.float32) if x.dtype == np.float16 else x
+    return finish(cast(emit(summands, "CumSum", np.int64(at)), x.dtype), out)
 
 
 @implements(np.cumprod)

@@ -58,8 +58,8 @@ def _of_truth(op: str) -> Emit:
 
 def _shift_left(g: Any, a: Value, b: Value) -> Value:
     """A product with a power of two; 0 where all bits leave."""
-    bits, wide = a.type.bits, DType.UINT64
-    shifted = g.BitShift(to_type(g, a, wide), _limit_shift(g, b, bits), direction="LEFT")
+    bits, shift_dtype = a.type.bits, DType.UINT64
+    shifted = g.BitShift(to_type(g, a, shift_dtype), _limit_shift(g, b, bits), direction="LEFT")
     return g.Where(_is_within(g, b, bits), to_type(g, shifted, a.type), constant(g, 0, a))
 
 
@@ -77,15 +77,17 @@ def _is_within(g: Any, b: Value, bits: int) -> Value:
 
 def _shift_right(g: Any, a: Value, b: Value) -> Value:
     """Of a negative number the bits are complemented before and after."""
-    bits, wide = a.type.bits, DType.UINT64
+    bits, shift_dtype = a.type.bits, DType.UINT64
     within = _is_within(g, b, bits)
     zero = constant(g, 0, a)
     if a.type.kind == "u":
-        shifted = g.BitShift(to_type(g, a, wide), _limit_shift(g, b, bits), direction="RIGHT")
+        shifted = g.BitShift(
+            to_type(g, a, shift_dtype), _limit_shift(g, b, bits), direction="RIGHT"
+        )
         return g.Where(within, to_type(g, shifted, a.type), zero)
     negative, full = g.Less(a, zero), to_type(g, a, DType.INT64)
     size = g.Where(negative, g.BitwiseNot(full), full)
-    shifted = g.BitShift(to_type(g, size, wide), _limit_shift(g, b, bits), direction="RIGHT")
+    shifted = g.BitShift(to_type(g, size, shift_dtype), _limit_shift(g, b, bits), direction="RIGHT")
     shifted = to_type(g, shifted, DType.INT64)
     shifted = g.Where(within, shifted, g.const(np.int64(0)))
     return to_type(g, g.Where(negative, g.BitwiseNot(shifted), shifted), a.type)

@@ -25,11 +25,11 @@ def _set_length(x: TracedArray, n: Any, axis: int) -> TracedArray:
     if n is None:
         return x
     (size,) = size_list(n)
-    own = x.dims[axis]
-    if isinstance(size, int) and isinstance(own, int):
-        if size <= own:
+    length = x.dims[axis]
+    if isinstance(size, int) and isinstance(length, int):
+        if size <= length:
             return slice_axis(x, axis, 0, size)
-        widths = [(0, size - own) if i == axis else (0, 0) for i in range(x.ndim)]
+        widths = [(0, size - length) if i == axis else (0, 0) for i in range(x.ndim)]
         return as_array(np.pad(x, widths))
     padded = np.pad(x, [(0, size) if i == axis else (0, 0) for i in range(x.ndim)])
     return slice_axis(as_array(padded), axis, 0, size)
@@ -40,12 +40,12 @@ def _parts(a: Any, n: Any, axis: int) -> tuple[TracedArray, TracedArray | None, 
     real, imaginary = split_parts(a)
     x = as_array(real)
     at = axis_index(axis, x.ndim)
-    own = x.dtype if x.dtype.kind == "f" and x.dtype.itemsize < 8 else np.dtype(np.float64)
-    own = np.dtype(np.float32) if own == np.float16 else own
+    result_dtype = x.dtype if x.dtype.kind == "f" and x.dtype.itemsize < 8 else np.dtype(np.float64)
+    result_dtype = np.dtype(np.float32) if result_dtype == np.float16 else result_dtype
     x = _set_length(cast(x, np.float64), n, at)
     if not isinstance(imaginary, TracedArray):
-        return x, None, own, at
-    return x, _set_length(cast(imaginary, np.float64), n, at), own, at
+        return x, None, result_dtype, at
+    return x, _set_length(cast(imaginary, np.float64), n, at), result_dtype, at
 
 
 def _transform(
@@ -88,17 +88,17 @@ def _scale(size: Any, norm: Any, forward: bool) -> Any:
     return 1.0 / (np.sqrt(count) if norm == "ortho" else count)
 
 
-def _finish(part: TracedArray, factor: Any, own: np.dtype[Any]) -> TracedArray:
-    return cast(part if factor is None else as_array(part * factor), own)
+def _finish(part: TracedArray, factor: Any, result_dtype: np.dtype[Any]) -> TracedArray:
+    return cast(part if factor is None else as_array(part * factor), result_dtype)
 
 
 def _trace_transform(transform: Any, forward: bool) -> Any:
     """What traces ``np.fft.fft``, or ``np.fft.ifft``."""
 
     def handler(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-        x, y, own, at = _parts(a, n, axis)
+        x, y, result_dtype, at = _parts(a, n, axis)
         factor = _scale(x.size_of(at), norm, forward)
-        return TracedComplex(*(_finish(p, factor, own) for p in transform(x, y, at)))
+        return TracedComplex(*(_finish(p, factor, result_dtype) for p in transform(x, y, at)))
 
     return handler
 
@@ -109,11 +109,11 @@ implements(np.fft.ifft)(_trace_transform(_transform_back, False))
 
 @implements(np.fft.rfft)
 def _rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    x, y, own, at = _parts(a, n, axis)
+    x, y, result_dtype, at = _parts(a, n, axis)
     if y is not None:
         raise TypeError("ufunc 'rfft_n_even' did not contain a loop with signature matching types")
     factor = _scale(x.size_of(at), norm, True)
-    return TracedComplex(*(_finish(p, factor, own) for p in _transform(x, None, at, True)))
+    return TracedComplex(*(_finish(p, factor, result_dtype) for p in _transform(x, None, at, True)))
 
 
 @implements(np.fft.irfft)
@@ -121,7 +121,7 @@ def _irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = N
     x = as_array(split_parts(a)[0])
     at = axis_index(axis, x.ndim)
     size = 2 * (x.size_of(at) - 1) if n is None else size_list(n)[0]
-    x, y, own, at = _parts(a, size // 2 + 1, axis)
+    x, y, result_dtype, at = _parts(a, size // 2 + 1, axis)
     y = as_array(np.multiply(x, 0.0)) if y is None else y
     count = (size + 1) // 2
     first = slice_axis(y, at, 0, 1) * 0.0
@@ -135,7 +135,7 @@ def _irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = N
     rest_y = np.negative(np.flip(slice_axis(y, at, 1, count), at))
     spectrum = [as_array(np.concatenate(pair, at)) for pair in ((x, rest_x), (y, rest_y))]
     signal = _transform_back(spectrum[0], spectrum[1], at)[0]
-    return _finish(signal, _scale(size, norm, False), own)
+    return _finish(signal, _scale(size, norm, False), result_dtype)
 
 
 @implements(np.fft.hfft)

@@ -211,11 +211,11 @@ def _compress(y: TracedArray, entries: Sequence[Entry], entry: Entry) -> TracedA
 def check_mask(mask: TracedArray | np.ndarray[Any, Any], x: TracedArray, axis: int) -> None:
     """Raise IndexError for a mask whose sizes are not those of the axes it is for."""
     sizes = mask.dims if isinstance(mask, TracedArray) else mask.shape
-    for at, (size, own) in enumerate(zip(sizes, x.dims[axis:], strict=False)):
-        if isinstance(size, int) and isinstance(own, int) and size != own:
+    for at, (size, dim) in enumerate(zip(sizes, x.dims[axis:], strict=False)):
+        if isinstance(size, int) and isinstance(dim, int) and size != dim:
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + at}; size of "
-                f"axis is {own} but size of corresponding boolean axis is {size}"
+                f"axis is {dim} but size of corresponding boolean axis is {size}"
             )
 
 

@@ -56,21 +56,21 @@ class TraceBuilder(OnnxBuilder):
         wider = COMPUTED_IN.get(op)
         if wider is not None:
             first = inputs[1] if op == "Where" else inputs[0]
-            own = first.dtype if isinstance(first, Value) else None
-            if own is not None and own in wider:
-                return self._emit_wider(op, inputs, attrs, outputs, own, wider[own])
+            dtype = first.dtype if isinstance(first, Value) else None
+            if dtype is not None and dtype in wider:
+                return self._emit_wider(op, inputs, attrs, outputs, dtype, wider[dtype])
         return super().emit(op, inputs, attrs, outputs)
 
     def _emit_wider(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int,
-        own: DType, wide: DType,
+        dtype: DType, wider_dtype: DType,
     ) -> Any:  # fmt: skip
         """Cast the operands of the operator's type variable, and the results back."""
         declared = operator(op)
         tie = declared.input(1 if op == "Where" else 0).tie
         read = [
-            self.Cast(v, to=ELEMENT_CODES[wide])
-            if isinstance(v, Value) and v.dtype is own and declared.input(i).tie == tie
+            self.Cast(v, to=ELEMENT_CODES[wider_dtype])
+            if isinstance(v, Value) and v.dtype is dtype and declared.input(i).tie == tie
             else v
             for i, v in enumerate(inputs)
         ]
@@ -78,7 +78,9 @@ class TraceBuilder(OnnxBuilder):
         results = outs if isinstance(outs, tuple) else (outs,)
         last = len(declared.outputs) - 1
         back = tuple(
-            self.Cast(v, to=ELEMENT_CODES[own]) if declared.outputs[min(i, last)].tie == tie else v
+            self.Cast(v, to=ELEMENT_CODES[dtype])
+            if declared.outputs[min(i, last)].tie == tie
+            else v
             for i, v in enumerate(results)
         )
         return back if isinstance(outs, tuple) else back[0]

@@ -35,11 +35,11 @@ def _operands(*xs: Any) -> list[TracedArray]:
 
 def _multiply(a: TracedArray, b: TracedArray) -> TracedArray:
     """MatMul; booleans are counted and float16 is summed in float32."""
-    own = a.dtype
-    if own.kind == "b":
+    dtype = a.dtype
+    if dtype.kind == "b":
         return as_array(_multiply(cast(a, np.int32), cast(b, np.int32)) > 0)
-    wide = np.float32 if own == np.float16 else own
-    return cast(emit(cast(a, wide), "MatMul", cast(b, wide)), own)
+    product_dtype = np.float32 if dtype == np.float16 else dtype
+    return cast(emit(cast(a, product_dtype), "MatMul", cast(b, product_dtype)), dtype)
 
 
 @implements(np.linalg.matmul)
@@ -153,10 +153,10 @@ def _einsum(*operands: Any, out: Any = None, dtype: Any = None, optimize: Any = 
         once = "".join(sorted({c for c in letters if letters.count(c) == 1}))
         equation += "->" + ("..." if "..." in equation else "") + once
     arrays = _align_ellipses(arrays, equation.partition("->")[0].split(","))
-    own = arrays[0].dtype
-    if own.kind == "b":
+    sum_dtype = arrays[0].dtype
+    if sum_dtype.kind == "b":
         refuse("np.einsum", "booleans are not traced", "Cast them to integers")
-    return cast(emit(arrays[0], "Einsum", *arrays[1:], equation=equation), own)
+    return cast(emit(arrays[0], "Einsum", *arrays[1:], equation=equation), sum_dtype)
 
 
 def _align_ellipses(arrays: Sequence[TracedArray], terms: Sequence[str]) -> list[TracedArray]:
@@ -174,8 +174,10 @@ def _kron(a: Any, b: Any) -> Any:
     rank = max(x.ndim, y.ndim)
     x, y = (expand_dims(v, range(rank - v.ndim)) for v in (x, y))
     sizes = [m * n for m, n in zip(x.shape, y.shape, strict=True)]
-    wide = np.multiply(expand_dims(x, range(1, 2 * rank, 2)), expand_dims(y, range(0, 2 * rank, 2)))
-    return reshape(as_array(wide), sizes)
+    product = np.multiply(
+        expand_dims(x, range(1, 2 * rank, 2)), expand_dims(y, range(0, 2 * rank, 2))
+    )
+    return reshape(as_array(product), sizes)
 
 
 @implements(np.cross, np.linalg.cross)
@@ -354,7 +356,7 @@ def _slogdet(a: Any) -> Any:
 @implements(np.linalg.cholesky)
 def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
     (x,) = _as_inexact(a)
-    size, own = _square_size(x, "cholesky"), x.dtype
+    size, dtype = _square_size(x, "cholesky"), x.dtype
     rest, columns = cast(x, np.float64), []
     for at in range(size):
         root = np.sqrt(rest[..., at, at])
@@ -364,7 +366,7 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
     if not columns:
         return x
     factor = np.stack(columns, -2 if upper else -1)
-    return cast(as_array(factor), own)
+    return cast(as_array(factor), dtype)
 
 
 @implements(np.linalg.matrix_power)

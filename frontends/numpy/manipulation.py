@@ -298,8 +298,8 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         if isinstance(count, (int, np.integer)) and count == 0:
             return slice_axis(x, at, 0, 0)  # ONNX Runtime drops an Expand to no elements
         sizes = list(x.shape)
-        wide = expand(expand_dims(x, [at + 1]), [*sizes[: at + 1], count, *sizes[at + 1 :]])
-        return reshape(wide, [*sizes[:at], sizes[at] * count, *sizes[at + 1 :]])
+        expanded = expand(expand_dims(x, [at + 1]), [*sizes[: at + 1], count, *sizes[at + 1 :]])
+        return reshape(expanded, [*sizes[:at], sizes[at] * count, *sizes[at + 1 :]])
     if is_known(repeats):
         counts, size = np.asarray(repeats), x.dims[at]
         if counts.ndim > 1:

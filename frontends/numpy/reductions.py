@@ -58,8 +58,8 @@ def _trace_reduction(op: str, combine: Any, identity: Any) -> Any:
         x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
         if (mask := set_value(where, True)) is not True:
             x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)
-        wide = cast(x, np.float32) if x.dtype == np.float16 else x
-        result = cast(reduce_axes(wide, op, axes, bool(set_value(keepdims))), x.dtype)
+        operand = cast(x, np.float32) if x.dtype == np.float16 else x
+        result = cast(reduce_axes(operand, op, axes, bool(set_value(keepdims))), x.dtype)
         if (first := set_value(initial)) is not None:
             result = combine(result, _cast_initial(first, result.dtype))
         return finish(result, out)
@@ -121,12 +121,12 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims
         total = np.sum(x, axis, expected, keepdims=set_value(keepdims, False), where=mask)
         return finish(cast(as_array(np.true_divide(total, count)), expected), out)
     axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
-    wide = np.dtype(np.float32) if expected == np.float16 else expected
-    x = cast(x, wide)
+    sum_dtype = np.dtype(np.float32) if expected == np.float16 else expected
+    x = cast(x, sum_dtype)
     if all(isinstance(x.dims[i], int) and x.dims[i] for i in axes):
         result = reduce_axes(x, "ReduceMean", axes, keep)
     else:  # of no elements the mean is NaN, but runtimes' ReduceMean 0
-        count = cast(as_array(count_of(x, axes), x.rec), wide)
+        count = cast(as_array(count_of(x, axes), x.rec), sum_dtype)
         with np.errstate(all="ignore"):
             result = as_array(np.true_divide(reduce_axes(x, "ReduceSum", axes, keep), count))
     return finish(cast(result, expected), out)
@@ -162,19 +162,19 @@ def _var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any
     refuse_options("np.var", where=None if set_value(where, True) is True else where)
     freedom = set_value(correction, ddof)
     expected = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
-    wide = cast(x, np.float32 if expected == np.float16 else expected)
+    operand = cast(x, np.float32 if expected == np.float16 else expected)
     axes = axis_tuple(axis, x.ndim)
-    middle = np.mean(wide, axes, keepdims=True) if set_value(mean) is None else mean
-    squares = np.sum(np.square(wide - middle), axes, keepdims=bool(set_value(keepdims)))
+    middle = np.mean(operand, axes, keepdims=True) if set_value(mean) is None else mean
+    squares = np.sum(np.square(operand - middle), axes, keepdims=bool(set_value(keepdims)))
     count = count_of(x, axes)
     if isinstance(count, int) and isinstance(freedom, (int, float)):
         divisor: Any = max(count - freedom, 0)
     else:
         divisor = as_array(np.maximum(as_array(count - freedom), 0))
-        divisor = cast(divisor, wide.dtype)
+        divisor = cast(divisor, operand.dtype)
     with np.errstate(all="ignore"):
         result = squares / (divisor if isinstance(divisor, TracedArray)
-                            else np.asarray(divisor, wide.dtype))  # fmt: skip
+                            else np.asarray(divisor, operand.dtype))  # fmt: skip
     return finish(cast(as_array(result), expected), out)
 
 
@@ -226,15 +226,15 @@ def _trace_extreme(largest: bool) -> Any:
 
 def _reduce_to_extreme(x: TracedArray, axes: Any, keep: bool, largest: bool) -> TracedArray:
     """The extremes over axes; NaN where there is one."""
-    own, op = x.dtype, "ReduceMax" if largest else "ReduceMin"
-    if own == np.uint64:
+    dtype, op = x.dtype, "ReduceMax" if largest else "ReduceMin"
+    if dtype == np.uint64:
         return order_as_unsigned(reduce_axes(order_as_signed(x), op, axes, keep))
-    wide = np.float32 if own == np.float16 else own
-    result = cast(reduce_axes(cast(x, wide), op, axes, keep), own)
-    if own.kind != "f" or not axes:
+    compared_dtype = np.float32 if dtype == np.float16 else dtype
+    result = cast(reduce_axes(cast(x, compared_dtype), op, axes, keep), dtype)
+    if dtype.kind != "f" or not axes:
         return result
     nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
-    return emit(cast(nan, bool), "Where", np.asarray(np.nan, own), result)
+    return emit(cast(nan, bool), "Where", np.asarray(np.nan, dtype), result)
 
 
 implements(np.max, np.amax)(_trace_extreme(True))

@@ -174,9 +174,9 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         if i != at and index.dims[i] == 1:
             sizes[i] = x.size_of(i)
     index = as_array(np.broadcast_to(index, sizes))
-    own = [s if i == at or d != 1 else index.size_of(i)
+    target_sizes = [s if i == at or d != 1 else index.size_of(i)
            for i, (d, s) in enumerate(zip(x.dims, x.shape, strict=True))]  # fmt: skip
-    x = as_array(np.broadcast_to(x, own))
+    x = as_array(np.broadcast_to(x, target_sizes))
     return emit(x, "GatherElements", index, axis=at)
 
 

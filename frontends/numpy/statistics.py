@@ -39,10 +39,10 @@ def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input
         raise ValueError("Quantiles must be in the range [0, 1]")
     axes = axis_tuple(axis, x.ndim)
     x, at = _merge_axes(x, axes)
-    own = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
+    data_dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
     weak = isinstance(q, (int, float)) and x.dtype.kind == "f"
-    fractions = np.asarray(q, own if weak else None) if is_known(q) else as_array(q, x.rec)
-    kind = np.result_type(own, fractions.dtype)
+    fractions = np.asarray(q, data_dtype if weak else None) if is_known(q) else as_array(q, x.rec)
+    kind = np.result_type(data_dtype, fractions.dtype)
     ordered = as_array(np.moveaxis(sort_values(x, at), at, 0))
     last = ordered.size_of(0) - 1
     virtual = fractions * last if isinstance(last, int) else cast(
@@ -151,13 +151,13 @@ def _slide(x: TracedArray, w: TracedArray, mode: str, is_correlation: bool) -> T
         raise ValueError("object too deep for desired array")
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    sizes, own = (x.size_of(0), w.size_of(0)), x.dtype
+    sizes, dtype = (x.size_of(0), w.size_of(0)), x.dtype
     if not isinstance(sizes[1], int) or (isinstance(sizes[0], int) and sizes[0] < sizes[1]):
         x, w = w, x
     size = w.dims[0]
     if not isinstance(size, int):
         refuse("np.convolve", "one of the arrays needs a size that is a number")
-    x, w = (cast(t, np.int32) if own.kind == "b" else t for t in (x, w))
+    x, w = (cast(t, np.int32) if dtype.kind == "b" else t for t in (x, w))
     start, last = _bounds_of_mode(sizes, mode, is_correlation)
     if isinstance(last, int):
         pads = size - 1 - start, size - 1 - (x.dims[0] + size - 1 - last)
@@ -165,7 +165,7 @@ def _slide(x: TracedArray, w: TracedArray, mode: str, is_correlation: bool) -> T
         pads = size - 1, size - 1
     padded = as_array(np.pad(x, pads)) if any(pads) else x
     count = padded.size_of(0) - (size - 1)
-    y = cast(as_array(np.linalg.matmul(_frames(padded, count, size), np.flip(w))), own)
+    y = cast(as_array(np.linalg.matmul(_frames(padded, count, size), np.flip(w))), dtype)
     return y if isinstance(last, int) or mode == "full" else y[start:last]
 
 
@@ -260,8 +260,8 @@ def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: 
     for size, place in zip(sizes, axes, strict=True):
         if size < 0:
             raise ValueError("`window_shape` cannot contain negative values")
-        own = array.dims[axis_index(place, np.ndim(x))]
-        if isinstance(own, int) and size > own:
+        dim = array.dims[axis_index(place, np.ndim(x))]
+        if isinstance(dim, int) and size > dim:
             raise ValueError("window shape cannot be larger than input array shape")
         at, last = axis_index(place, np.ndim(x)), array.ndim
         moved = as_array(np.moveaxis(array, at, -1))

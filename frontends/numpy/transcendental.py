@@ -168,8 +168,8 @@ def _keep_zeros(g: Any, value: Value, x: Value) -> Value:
 
 def _arctan2(g: Any, y: Value, x: Value) -> Value:
     if x.dtype is not F8:
-        wide = _arctan2(g, to_type(g, y, F8), to_type(g, x, F8))
-        return to_type(g, wide, x.type)
+        angle_float64 = _arctan2(g, to_type(g, y, F8), to_type(g, x, F8))
+        return to_type(g, angle_float64, x.type)
     one = constant(g, 1, x)
     infinite = g.And(g.IsInf(x), g.IsInf(y))
     a = g.Where(infinite, one, g.Abs(y))

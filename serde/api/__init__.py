@@ -198,8 +198,8 @@ def convert(
 
 def _begin_provenance(function: str, *arguments: Any, **options: Any) -> Provenance:
     """The provenance of a result: the command as it was typed, or the call."""
-    given = {name: value for name, value in options.items() if value is not None}
-    call = active_files().call or describe_call(f"serde.{function}", arguments, given)
+    passed = {name: value for name, value in options.items() if value is not None}
+    call = active_files().call or describe_call(f"serde.{function}", arguments, passed)
     return Provenance(call, list_runtimes=list_libraries)
 
 

@@ -64,11 +64,13 @@ def convert(
     quiet = quiet or target == STREAM
     try:
         with (
-            open_source(source) as own, open_target(target, options["to_format"]) as path,
+            open_source(source) as local_source, open_target(target, options["to_format"]) as path,
             show_stages(quiet) as progress,
         ):  # fmt: skip
-            report = api.convert(own, path, verify=verify or strict, progress=progress, **kwargs)
-            name_source(report, own, source)
+            report = api.convert(
+                local_source, path, verify=verify or strict, progress=progress, **kwargs
+            )
+            name_source(report, local_source, source)
             report.target = target
             if target == STREAM:
                 report.files = [STREAM]

@@ -43,5 +43,5 @@ def as_markdown(name: str | None = None) -> Iterator[str]:
         yield "| operator | attributes | only |"
         yield "|---|---|---|"
         for op, rule in sorted(table.rules.items()):
-            taken = ", ".join(f"`{a}`" for a in sorted(rule.attributes))
-            yield f"| `{op}` | {taken} | {restrictions(rule)} |"
+            attributes = ", ".join(f"`{a}`" for a in sorted(rule.attributes))
+            yield f"| `{op}` | {attributes} | {restrictions(rule)} |"

@@ -265,9 +265,9 @@ def list_backends() -> list[str]:
 
 def add_options(*classes: type, keep: Callable[[Option], bool] = lambda option: True) -> Decorator:
     """Add the options that classes declare, but those of Python only, and the formats of each."""
-    own = {f.name: f.own_options() for f in installed_formats()}
+    by_format = {f.name: f.own_options() for f in installed_formats()}
     return _combine(
-        [_to_click(option, tuple(name for name in own if option.name in own[name]))
+        [_to_click(option, tuple(name for name in by_format if option.name in by_format[name]))
          for option in merge_options(classes).values() if option.kind != "object" and keep(option)]
     )  # fmt: skip
 

@@ -48,8 +48,8 @@ def check_for_backend(
     )
     for row in report.rows:
         parts = []
-        if row.taken > row.legalized:
-            parts.append(f"{row.taken - row.legalized} taken")
+        if row.offloaded > row.legalized:
+            parts.append(f"{row.offloaded - row.legalized} taken")
         if row.legalized:
             parts.append(f"{row.legalized} taken as {', '.join(row.operators) or 'nothing'}")
         print_line(f"  {row.op} ×{row.count}: {', '.join(parts) or 'not taken'}")

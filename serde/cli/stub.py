@@ -63,8 +63,8 @@ def show_imports(others: Mapping[str, str], public: Mapping[str, str]) -> Iterat
         by_module = {m: sorted(n for n in others if others[n] == m) for m in others.values() if m}
         lines = [(m, f"from {m} import {', '.join(names)}") for m, names in by_module.items()]
         lines += [(module, f"from {module} import {n} as {n}") for n, module in public.items()]
-        own = sorted(line for line in lines if line[0].startswith("serde.") == of_serde)
-        yield from (line for _, line in own)
+        chosen = sorted(line for line in lines if line[0].startswith("serde.") == of_serde)
+        yield from (line for _, line in chosen)
         yield from () if of_serde else ("",)
 
 

@@ -15,10 +15,10 @@ def mean(g, *xs: Value):
 @decompositions("Pow")
 def power(g, x: Value, y: Value):
     """Of floats of one type, in which an exponent is taken; integers are computed as float64."""
-    wide = x.type if x.type.kind == "f" else DType.FLOAT64
-    if wide is x.type is y.type:
+    power_dtype = x.type if x.type.kind == "f" else DType.FLOAT64
+    if power_dtype is x.type is y.type:
         return None
-    return g.cast_like(g.Pow(g.cast(x, wide), g.cast(y, wide)), x)
+    return g.cast_like(g.Pow(g.cast(x, power_dtype), g.cast(y, power_dtype)), x)
 
 
 @decompositions("Selu")

@@ -11,13 +11,15 @@ from serde.spec.expressions import Size
 @decompositions("OneHot")
 def one_hot(g, index: Value, depth: Value, values: Value, *, axis: int):
     """A comparison with every place."""
-    wide = g.cast(index, DType.INT64)
+    index_int64 = g.cast(index, DType.INT64)
     count = g.Reshape(g.cast(depth, DType.INT64), [])
     at = axis % (index.rank + 1)
     steps = g.Reshape(g.Range(0, count, 1), [-1] + [1] * (index.rank - at))
-    wide = g.Unsqueeze(g.Where(g.Less(wide, 0), g.Add(wide, count), wide), [at])
+    index_int64 = g.Unsqueeze(
+        g.Where(g.Less(index_int64, 0), g.Add(index_int64, count), index_int64), [at]
+    )
     low, high = (g.Gather(values, i, axis=0) for i in (0, 1))
-    return g.Where(g.Equal(wide, steps), high, low)
+    return g.Where(g.Equal(index_int64, steps), high, low)
 
 
 @decompositions("Size")
@@ -48,11 +50,11 @@ def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
 @decompositions("SpaceToDepth")
 def space_to_depth(g, x: Value, *, blocksize: int, mode: str = "DCR"):
     b, (_, c, h, w) = blocksize, g.sizes_of(x)
-    tall, wide = divide_size(g, h, b), divide_size(g, w, b)
-    split = g.reshape(x, [0, c, tall, b, wide, b])
+    rows, columns = divide_size(g, h, b), divide_size(g, w, b)
+    split = g.reshape(x, [0, c, rows, b, columns, b])
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
     deep = g.multiply_sizes([c, b * b])
-    return g.reshape(g.Transpose(split, perm=order), [0, deep, tall, wide])
+    return g.reshape(g.Transpose(split, perm=order), [0, deep, rows, columns])
 
 
 @decompositions("OptionalGetElement")

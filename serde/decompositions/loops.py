@@ -152,12 +152,12 @@ def unroll_scan(
 def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
     """A Loop that takes the parts of a Scan by their number."""
     total = g.Gather(g.Shape(over[0]), axes[0], axis=0)
-    inner, (turn, on, *held) = loop_body(g, states)
+    inner, (turn, on, *state_inputs) = loop_body(g, states)
     parts = []
     for v, axis, back in zip(over, axes, backward, strict=True):
         at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
         parts.append(inner.Gather(v, at, axis=axis))
-    results = body(inner, *held, *parts)
+    results = body(inner, *state_inputs, *parts)
     graph = inner.build([on, *results])
     values = g.Loop(total, None, *states, body=graph, outputs=len(results))
     return list(values) if len(results) > 1 else [values]
@@ -166,9 +166,9 @@ def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
 def loop_body(g, states) -> tuple[Any, list[Value]]:
     """A builder of a loop's body, and its inputs: the turn, whether to go on, and the states."""
     inner = g.child("turns")
-    held = [inner.input(v.name, v.dtype, v.shape) for v in states]
+    state_inputs = [inner.input(v.name, v.dtype, v.shape) for v in states]
     first = [inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())]
-    inner.inputs = [*first, *held]
+    inner.inputs = [*first, *state_inputs]
     return inner, inner.inputs
 
 

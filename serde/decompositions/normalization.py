@@ -18,13 +18,13 @@ def train_batch_norm(
 ):  # fmt: skip
     """BatchNormalization in training: by the statistics of the batch, which move the model's."""
     axes = [a for a in range(x.rank) if a != 1]
-    own = g.ReduceMean(x, axes, keepdims=0)
-    centred = g.Sub(x, g.Unsqueeze(own, axes))
+    batch_mean = g.ReduceMean(x, axes, keepdims=0)
+    centred = g.Sub(x, g.Unsqueeze(batch_mean, axes))
     spread = g.ReduceMean(g.Mul(centred, centred), axes, keepdims=0)
-    y = g.BatchNormalization(x, scale, bias, own, spread, epsilon=epsilon, training_mode=0)
+    y = g.BatchNormalization(x, scale, bias, batch_mean, spread, epsilon=epsilon, training_mode=0)
     moved = [
         g.Add(g.Mul(old, momentum), g.Mul(g.cast_like(new, old), 1 - momentum))
-        for old, new in ((mean, own), (var, spread))
+        for old, new in ((mean, batch_mean), (var, spread))
     ]
     return (y, *moved)[:outputs]
 
@@ -75,8 +75,8 @@ def local_response(g, x: Value, *, size: int, alpha: float, beta: float, bias: f
     )
     pads = [0] * 2 * x.rank
     pads[1], pads[x.rank + 1] = before, after
-    wide = g.Pad(g.Mul(x, x), pads)
-    parts = [g.Slice(wide, [i], [i + 1 - count or END], [1], [1]) for i in range(count)]
+    padded = g.Pad(g.Mul(x, x), pads)
+    parts = [g.Slice(padded, [i], [i + 1 - count or END], [1], [1]) for i in range(count)]
     return g.Div(x, g.Pow(g.Add(g.Mul(g.Sum(*parts), alpha / size), bias), beta))
 
 

@@ -43,15 +43,15 @@ def make_activation(name: str, alphas: Iterator[float], betas: Iterator[float]):
     kinds = {k.lower(): k for k in (*NUMBERS, "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")}
     require(name.lower() in kinds, f"activation {name!r}")
     name = kinds[name.lower()]
-    own = dict(NUMBERS.get(name, {}))
+    factors = dict(NUMBERS.get(name, {}))
     for key, numbers in (("alpha", alphas), ("beta", betas)):
-        if key in own:
-            own[key] = next(numbers, own[key])
+        if key in factors:
+            factors[key] = next(numbers, factors[key])
     if name == "Affine":
-        return lambda g, x: g.Add(g.Mul(x, own["alpha"]), own["beta"])
+        return lambda g, x: g.Add(g.Mul(x, factors["alpha"]), factors["beta"])
     if name == "ScaledTanh":
-        return lambda g, x: g.Mul(g.Tanh(g.Mul(x, own["beta"])), own["alpha"])
-    return lambda g, x: g[name](x, **own)
+        return lambda g, x: g.Mul(g.Tanh(g.Mul(x, factors["beta"])), factors["alpha"])
+    return lambda g, x: g[name](x, **factors)
 
 
 def dense(g, x: Value, w: Value, b: Value | None = None) -> Value:
@@ -190,8 +190,8 @@ def _run_as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
     """As many turns as there are steps."""
     total = g.Gather(g.Shape(projected), 0, axis=0)
     states = [v for v in (d.h, d.c) if v is not None]
-    inner, (turn, on, *held) = loop_body(g, states)
-    turned = replace(d, h=held[0], c=held[1] if len(held) > 1 else None)
+    inner, (turn, on, *state_inputs) = loop_body(g, states)
+    turned = replace(d, h=state_inputs[0], c=state_inputs[1] if len(state_inputs) > 1 else None)
     at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
     row = _run_step(inner, projected, at, turned, stepping, lengths)
     after = [v for v in (turned.h, turned.c) if v is not None]

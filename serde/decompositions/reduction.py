@@ -58,8 +58,8 @@ def log_sum_exp(g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: 
     """The largest is taken out, so that no exponential overflows."""
     form = {"noop_with_empty_axes": noop_with_empty_axes}
     if x.type.kind != "f":
-        wide = g.ReduceLogSumExp(g.cast(x, DType.FLOAT64), axes, keepdims=keepdims, **form)
-        return g.cast_like(wide, x)
+        reduced = g.ReduceLogSumExp(g.cast(x, DType.FLOAT64), axes, keepdims=keepdims, **form)
+        return g.cast_like(reduced, x)
     most = g.ReduceMax(x, axes, keepdims=1, **form)
     finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
     total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)

@@ -30,12 +30,12 @@ def average_regions(
     order = g.Transpose(x, perm=(0, 2, 1, 3))
     if images == 1:
         image = g.Reshape(order, [height, channels * width])
-        taken = g.MatMul(g.Reshape(rows, [-1, height]), image)
+        sums = g.MatMul(g.Reshape(rows, [-1, height]), image)
     else:
         image = g.Gather(g.Reshape(order, [images, height, channels * width]), batch, axis=0)
-        taken = g.MatMul(rows, image)
-    taken = g.Reshape(taken, [-1, output_height * channels, width])
-    means = g.MatMul(taken, g.Transpose(columns, perm=(0, 2, 1)))
+        sums = g.MatMul(rows, image)
+    sums = g.Reshape(sums, [-1, output_height * channels, width])
+    means = g.MatMul(sums, g.Transpose(columns, perm=(0, 2, 1)))
     means = g.Reshape(means, [-1, output_height, channels, output_width])
     return g.Transpose(means, perm=(0, 2, 1, 3))
 
@@ -107,8 +107,8 @@ def maximize_regions(
     below = _largest_by_cell(g, g.Min(image, 0.0), least_h, least_w)
     counts = []
     for shape, one in (((-1, 1, output_height, 1), rows), ((-1, 1, 1, output_width), columns)):
-        held = g.ReduceSum(g.Where(one.inside, 1.0, 0.0), [2], keepdims=0)
-        counts.append((g.Reshape(held, shape), g.Reshape(one.total, [-1, 1, 1, 1])))
+        counts_inside = g.ReduceSum(g.Where(one.inside, 1.0, 0.0), [2], keepdims=0)
+        counts.append((g.Reshape(counts_inside, shape), g.Reshape(one.total, [-1, 1, 1, 1])))
     (inside_h, all_h), (inside_w, all_w) = counts
     inside, total = g.Mul(inside_h, inside_w), g.Mul(all_h, all_w)
     value = g.Where(g.Greater(inside, 0.0), g.Add(above, below), 0.0)

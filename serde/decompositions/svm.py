@@ -50,8 +50,8 @@ def evaluate_decisions(g, alike: Value, coefficients: Array, sizes: tuple[int, .
     ends = np.cumsum([0, *sizes])
     table = arrays.zeros((ends[-1], len(rho)), np.float32)
     for at, (i, j) in enumerate(pairs_of(len(sizes))):
-        for own, row in ((i, j - 1), (j, i)):
-            part = slice(ends[own], ends[own + 1])
+        for class_index, row in ((i, j - 1), (j, i)):
+            part = slice(ends[class_index], ends[class_index + 1])
             table[part, at] = coefficients[row, part]
     return g.Add(g.MatMul(alike, g.const(table)), g.const(np.asarray(rho, np.float32)))
 
@@ -76,9 +76,11 @@ def couple_probabilities(g, scores: Value, count: int, slopes, offsets):
     """Shares of all classes, coupled from those of every two (Wu, Lin and Weng, 2004)."""
     pairs = pairs_of(count)
     rising = g.Add(g.Mul(scores, g.const(np.float32(slopes))), g.const(np.float32(offsets)))
-    own = g.Clip(g.Sigmoid(g.Neg(rising)), g.const(np.float32(SURE)), g.const(np.float32(1 - SURE)))
+    pair_odds = g.Clip(
+        g.Sigmoid(g.Neg(rising)), g.const(np.float32(SURE)), g.const(np.float32(1 - SURE))
+    )
     places = [(i * count + j, j * count + i) for i, j in pairs]
-    flat = _scatter_pairs(g, own, len(pairs), places, count * count)
+    flat = _scatter_pairs(g, pair_odds, len(pairs), places, count * count)
     table = g.Reshape(flat, [-1, count, count])
     turned = g.Transpose(table, perm=(0, 2, 1))
     diagonal = g.ReduceSum(g.Mul(table, table), [1], keepdims=0)
@@ -100,10 +102,10 @@ def _update_probabilities(g, p: Value, matrix: Value, count: int):
     new = p
     for at in range(count):
         row = g.Squeeze(g.Slice(matrix, [at], [at + 1], [1], [1]), [1])
-        ours, own = (g.Slice(v, [at], [at + 1], [1], [1]) for v in (step, row))
-        move = g.Div(g.Sub(total, ours), own)
+        gradient, diagonal = (g.Slice(v, [at], [at + 1], [1], [1]) for v in (step, row))
+        move = g.Div(g.Sub(total, gradient), diagonal)
         grown = g.Add(move, 1.0)
-        gain = g.Mul(move, g.Add(g.Mul(move, own), g.Mul(ours, 2.0)))
+        gain = g.Mul(move, g.Add(g.Mul(move, diagonal), g.Mul(gradient, 2.0)))
         total = g.Div(g.Div(g.Add(total, gain), grown), grown)
         step = g.Div(g.Add(step, g.Mul(move, row)), grown)
         unit = g.const(arrays.eye(count, dtype=np.float32)[at][None])

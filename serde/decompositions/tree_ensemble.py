@@ -112,10 +112,13 @@ def _sets(modes: Sequence[str], members: Array):
     ends = np.flatnonzero(np.isnan(members))
     sets = [part[~np.isnan(part)] for part in np.split(members, ends)]
     sets = sets[:-1] if ends.size and ends[-1] == len(members) - 1 else sets
-    own = [i for i, mode in enumerate(modes) if mode == MEMBER]
-    require(len(own) == len(sets), f"{len(sets)} sets for {len(own)} nodes that ask for one")
+    at_members = [i for i, mode in enumerate(modes) if mode == MEMBER]
+    require(
+        len(at_members) == len(sets),
+        f"{len(sets)} sets for {len(at_members)} nodes that ask for one",
+    )
     table = arrays.full((len(modes), max(map(len, sets), default=0) or 1), np.nan, members.dtype)
-    for row, values in zip(own, sets, strict=True):
+    for row, values in zip(at_members, sets, strict=True):
         table[row, : len(values)] = values
     return table
 

@@ -56,12 +56,12 @@ class CommandFiles:
 
         Its main file is that, unless another is named in the block (``enter_main``).
         """
-        outer, own = self._current, set[FileId]()
-        self._current = own
+        outer, files_of_model = self._current, set[FileId]()
+        self._current = files_of_model
         try:
             self.enter(path, OF_SOURCE)
             yield
-            if not any(files is own for files in self._models.values()):
+            if not any(files is files_of_model for files in self._models.values()):
                 self.enter_main(path)
         finally:
             self._current = outer

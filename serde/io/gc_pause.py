@@ -21,13 +21,13 @@ class _Pauses:
         self.lock = threading.RLock()  # a collection inside may run code that converts
         self.count = 0
         self.was_enabled = False
-        self.own = threading.local()  # ``count``: the pauses of this thread
+        self.of_thread = threading.local()  # ``count``: the pauses of this thread
 
     def add(self, count: int) -> None:
         """Count pauses of this thread; the first stops the collector, after the last it goes on."""
         if not count:
             return
-        self.own.count = self.count_own() + count
+        self.of_thread.count = self.count_own() + count
         with self.lock:
             if self.count == 0:
                 self.was_enabled = gc.isenabled()
@@ -49,7 +49,7 @@ class _Pauses:
 
     def count_own(self) -> int:
         """The pauses of this thread."""
-        return getattr(self.own, "count", 0)
+        return getattr(self.of_thread, "count", 0)
 
 
 _pauses = _Pauses()

@@ -127,8 +127,8 @@ class Builder:
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over from another graph: itself while its name is free."""
-        taken = constant.name in self.names.used or constant.name in self.names.reserved
-        if constant.name and not taken:
+        is_used = constant.name in self.names.used or constant.name in self.names.reserved
+        if constant.name and not is_used:
             self.names.used.add(constant.name)
             return constant
         name = self.names.fresh(constant.name or "const")

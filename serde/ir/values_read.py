@@ -18,12 +18,12 @@ def values_read(node: Node) -> Iterator[Value]:
 
 def captured_values(body: Graph) -> Iterator[Value]:
     """What a subgraph reads of the graphs around it, constants left out."""
-    own = set(body.inputs)
+    local_values = set(body.inputs)
     for node in body.nodes:
         for value in values_read(node):
-            if value not in own:
+            if value not in local_values:
                 yield value
-        own.update(node.outputs)
+        local_values.update(node.outputs)
     for value in body.outputs:
-        if value.tensor is None and value not in own:
+        if value.tensor is None and value not in local_values:
             yield value

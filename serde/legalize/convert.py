@@ -80,10 +80,10 @@ def raise_to_ir(
     known = LOWEST <= graph.opset <= IR_OPSET
     require(known, f"the model is of opset {graph.opset}; those known are {LOWEST} to {IR_OPSET}")
     stage = f"opset {graph.opset} → ir"
-    own = readers.of_model(graph)
+    readers_of_model = readers.of_model(graph)
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
-        builder = Legalizer(body.name, IR, opset=body.opset, readers=own)
+        builder = Legalizer(body.name, IR, opset=body.opset, readers=readers_of_model)
         builder.for_training = builder.keeps_weights = training
         done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
@@ -92,9 +92,11 @@ def raise_to_ir(
     try:
         done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
     except Unconvertible as error:
-        raise Unconvertible(stage, [*error.problems, *_describe_untyped(graph, own)]) from error
+        raise Unconvertible(
+            stage, [*error.problems, *_describe_untyped(graph, readers_of_model)]
+        ) from error
     done = done if training else drop_dropout(done)
-    return replace(done, notes=(*done.notes, *own.notes(graph)))
+    return replace(done, notes=(*done.notes, *readers_of_model.notes(graph)))
 
 
 def _describe_untyped(graph: Graph, readers: custom_ops.Readers) -> Iterator[Problem]:

@@ -112,11 +112,11 @@ class EmulatedTypes:
     def as_stored(self, values: Sequence[Any]) -> Iterator[None]:
         """Within it, the values stand for no other type than that they are stored in."""
         known = self.logical_types
-        held = {v: known.pop(v) for v in values if isinstance(v, Value) and v in known}
+        removed = {v: known.pop(v) for v in values if isinstance(v, Value) and v in known}
         try:
             yield
         finally:
-            known.update(held)
+            known.update(removed)
 
 
 def widen_constant(constant: Value) -> Value:

@@ -69,8 +69,10 @@ class Legalizer(OnnxBuilder):
         around = outer if isinstance(outer, Legalizer) else None
         self.readers = readers
         self.diagnostics: dict[Value, str] = {} if around is None else around.diagnostics
-        own = EmulatedTypes(target.opset, target.emulated)
-        self.emulated_types: EmulatedTypes = own if around is None else around.emulated_types
+        emulated_types = EmulatedTypes(target.opset, target.emulated)
+        self.emulated_types: EmulatedTypes = (
+            emulated_types if around is None else around.emulated_types
+        )
         self.known_sequences: dict[Value, scalarize_sequences.KnownSequence] = (
             {} if around is None else around.known_sequences
         )

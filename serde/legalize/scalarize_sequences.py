@@ -45,18 +45,18 @@ def forward(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
 
 def materialize(g: Any, value: Value) -> Value:
     """What a value stands for, as a sequence or an optional of the opset."""
-    held = g.known_sequences.get(value)
-    if held is None:
+    known = g.known_sequences.get(value)
+    if known is None:
         return value
     kind, op, lowest = "a sequence", "SequenceConstruct", 11
-    if held.optional:
+    if known.optional:
         kind, op, lowest = "an optional", "Optional", 15
     require(g.opset >= lowest, f"{kind} that is an output of the graph, or whose contents are "
             f"dynamic; opset {lowest} is the lowest with such")  # fmt: skip
-    if not held.values:
-        require(not held.optional, "an optional without element; opset 16 is the lowest")
+    if not known.values:
+        require(not known.optional, "an optional without element; opset 16 is the lowest")
         return g.node("SequenceEmpty", (), {})  # type: ignore[no-any-return]
-    values = [materialize(g, v) for v in held.values]
+    values = [materialize(g, v) for v in known.values]
     return g.node(op, values, {})  # type: ignore[no-any-return]
 
 
@@ -228,19 +228,19 @@ def unroll_sequence_loop(
 def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -> Any:
     """An If whose branches give as many tensors, in what they hold, gives those tensors."""
     bodies = [attrs["then_branch"], attrs["else_branch"]]
-    held = [[g.known_sequences.get(v) for v in b.outputs] for b in bodies]
-    if not any(h is not None for part in held for h in part):
+    sequences = [[g.known_sequences.get(v) for v in b.outputs] for b in bodies]
+    if not any(h is not None for part in sequences for h in part):
         return None
-    for one, other in zip(*held, strict=True):
+    for one, other in zip(*sequences, strict=True):
         same = one is not None and other is not None and len(one.values) == len(other.values)
         late = f"opset {SEQUENCES} is the lowest with such (of optionals, {OPTIONALS})"
         require(same or one is other is None, f"a sequence that a condition makes longer; {late}")
-    flat = [return_elements(g, body, part) for body, part in zip(bodies, held, strict=True)]
+    flat = [return_elements(g, body, part) for body, part in zip(bodies, sequences, strict=True)]
     count = len(flat[0].outputs)
     result = g.If(condition, then_branch=flat[0], else_branch=flat[1], outputs=count)
     left = list(result if isinstance(result, tuple) else (result,))
     results = []
-    for h in held[0]:
+    for h in sequences[0]:
         if h is None:
             results.append(left.pop(0))
         else:
@@ -248,11 +248,11 @@ def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -
     return results[0] if outputs == 1 else tuple(results)
 
 
-def return_elements(g: Any, body: Graph, held: Sequence[KnownSequence | None]) -> Graph:
+def return_elements(g: Any, body: Graph, sequences: Sequence[KnownSequence | None]) -> Graph:
     """A branch that gives what its outputs hold, each a value of its own."""
     inner = g.child(body.name)
     inner.nodes.extend(body.nodes)
     outputs: list[Value] = []
-    for value, h in zip(body.outputs, held, strict=True):
+    for value, h in zip(body.outputs, sequences, strict=True):
         outputs += [value] if h is None else [inner.emit_identity(v) for v in h.values]
     return inner.build(outputs)  # type: ignore[no-any-return]

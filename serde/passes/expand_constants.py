@@ -33,13 +33,13 @@ def expand_constants(graph: Graph) -> Graph:
     for node in graph.nodes:
         reads = not instead.keys().isdisjoint(node.inputs)
         node = map_bodies(replace_inputs(node, instead) if instead else node, expand_constants)
-        held = None
+        computed = None
         if len(node.outputs) == 1 and not node.domain and outputs.isdisjoint(node.outputs):
-            held = (_fold_node(node) if reads else None) or _expand_node(node)
-        if held is None:
+            computed = (_fold_node(node) if reads else None) or _expand_node(node)
+        if computed is None:
             nodes.append(node)
         else:
-            instead[node.outputs[0]] = held
+            instead[node.outputs[0]] = computed
     is_same = not instead and all(map(operator.is_, nodes, graph.nodes))
     return graph if is_same else replace(graph, nodes=tuple(nodes))
 

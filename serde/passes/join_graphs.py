@@ -57,10 +57,10 @@ def join_graphs(
     second = _copy_passed_inputs(second, connected)
     ends += [v for v in (*second.inputs, *second.outputs) if v not in connected]
     names = Names()
-    own = {v: names.claim(v.name) for v in dict.fromkeys(ends)}
+    interface_names = {v: names.claim(v.name) for v in dict.fromkeys(ends)}
     files = first.files | second.files
     first, second = (
-        _clone(graph, names, own, dims)
+        _clone(graph, names, interface_names, dims)
         for graph, dims in ((first, {}), (second, _separate_dims(first, second)))
     )
     pairs = [(first.outputs[a], second.inputs[b]) for a, b in links]
@@ -69,10 +69,10 @@ def join_graphs(
     instead |= {v: _resize(v, of_second, of_first) for v in second.inputs}
     instead |= {b: instead.get(a, a) for a, b in pairs}
     left = [v for i, v in enumerate(first.outputs) if i not in hidden]
-    taken = {b for _, b in pairs}
+    fed_inputs = {b for _, b in pairs}
     joined = Graph(
         f"{first.name}_{second.name}",
-        tuple(instead[v] for v in (*first.inputs, *second.inputs) if v not in taken),
+        tuple(instead[v] for v in (*first.inputs, *second.inputs) if v not in fed_inputs),
         (*second.outputs, *left),
         (*first.nodes, *second.nodes),
         metadata={**second.metadata, **first.metadata},
@@ -158,14 +158,14 @@ def _require_name(name: str, known: Mapping[str, int], what: str) -> None:
         raise UsageError(f"no {what} model is called {name!r}; there are: {', '.join(known)}")
 
 
-def _clone(graph: Graph, names: Names, own: Mapping[Value, str], dims: Dims) -> Graph:
+def _clone(graph: Graph, names: Names, interface_names: Mapping[Value, str], dims: Dims) -> Graph:
     """The graph with values of its own, called as ``own`` has it, or by names that are free."""
     env: dict[Value, Value] = {}
 
     def clone_value(value: Value) -> Value:
         if value not in env:
             shape = substitute_dims(value.shape, dims)
-            name = own.get(value) or (names.claim(value.name) if value.name else "")
+            name = interface_names.get(value) or (names.claim(value.name) if value.name else "")
             env[value] = Value(
                 name, value.dtype, shape, value.tensor, substitute_dims(value.shape_data, dims),
                 value.container, value.name_is_original,
@@ -202,10 +202,10 @@ def _names_of(graph: Graph) -> set[str]:
 
 def _separate_dims(first: Graph, second: Graph) -> Dims:
     """New names for the sizes of the second graph that the first one means others by."""
-    own, other = _names_of(first), _names_of(second)
+    names_of_first, names_of_second = _names_of(first), _names_of(second)
     used = Names()
-    used.used.update(own | other)
-    return {n: used.fresh(n) for n in sorted(own & other)}
+    used.used.update(names_of_first | names_of_second)
+    return {n: used.fresh(n) for n in sorted(names_of_first & names_of_second)}
 
 
 def _unify(pairs: Sequence[tuple[Value, Value]], first: Graph) -> tuple[Dims, Dims]:

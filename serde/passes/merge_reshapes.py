@@ -71,9 +71,9 @@ def _added_axes(before: Node, node: Node) -> list[int] | None:
     if inner.tensor is None or outer.tensor is None:
         return None
     count = len(inner.ints()) + len(outer.ints())
-    own = {axis % (x.rank + count) for axis in outer.ints()}
-    kept = [axis for axis in range(x.rank + count) if axis not in own]
-    return sorted(own | {kept[axis % len(kept)] for axis in inner.ints()})
+    outer_axes = {axis % (x.rank + count) for axis in outer.ints()}
+    kept = [axis for axis in range(x.rank + count) if axis not in outer_axes]
+    return sorted(outer_axes | {kept[axis % len(kept)] for axis in inner.ints()})
 
 
 def _is_reshaping(node: Node) -> bool:

@@ -63,19 +63,21 @@ def is_of_constants(g: Any, q: Value) -> bool:
 
 def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -> Value | None:
     """What a QuantizeLinear node quantizes, as another quantization reads it."""
-    own, x = Quantization.of(node), node.inputs[0]
+    source_form, x = Quantization.of(node), node.inputs[0]
     assert x is not None
-    if own.is_same(form, None if x.shape is None else len(x.shape)):
-        return g.cast(_keep_bounds(g, x, q, own), dtype)  # type: ignore[no-any-return]
-    is_plain = own.is_per_tensor and form.is_per_tensor and own.scale.tensor is not None
+    if source_form.is_same(form, None if x.shape is None else len(x.shape)):
+        return g.cast(_keep_bounds(g, x, q, source_form), dtype)  # type: ignore[no-any-return]
+    is_plain = (
+        source_form.is_per_tensor and form.is_per_tensor and source_form.scale.tensor is not None
+    )
     if not is_plain or q.dtype is None or q.dtype.kind == "f":
         return None
-    x, scale = g.cast(_keep_bounds(g, x, q, own), dtype), _as_number(g, form.scale, dtype)
-    x = g.Mul(x, g.Div(scale, _as_number(g, own.scale, dtype)))
-    if is_same_zero(own.zero, form.zero):
+    x, scale = g.cast(_keep_bounds(g, x, q, source_form), dtype), _as_number(g, form.scale, dtype)
+    x = g.Mul(x, g.Div(scale, _as_number(g, source_form.scale, dtype)))
+    if is_same_zero(source_form.zero, form.zero):
         return x  # type: ignore[no-any-return]
     zeros = [g.scalar(0.0, x) if z is None else _as_number(g, z, dtype)
-             for z in (own.zero, form.zero)]  # fmt: skip
+             for z in (source_form.zero, form.zero)]  # fmt: skip
     return g.Add(x, g.Mul(g.Sub(*zeros), scale))  # type: ignore[no-any-return]
 
 

@@ -104,19 +104,21 @@ def _array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]
     """``data`` in the type of the input; float32 where the model declares none."""
     try:
         array = np.asarray(data)
-        held = DType.of(array.dtype)
+        array_dtype = DType.of(array.dtype)
     except (ValueError, ConversionError):
         raise UsageError(f"{what}: {data!r} is no array") from None
-    expected = dtype or (held if hasattr(data, "dtype") else DType.FLOAT32)
-    if held is DType.STRING and not all(isinstance(e, str) for e in array.flat):
+    expected = dtype or (array_dtype if hasattr(data, "dtype") else DType.FLOAT32)
+    if array_dtype is DType.STRING and not all(isinstance(e, str) for e in array.flat):
         raise UsageError(f"{what}: {data!r} is no array of numbers")
-    if (expected is DType.STRING) is not (held is DType.STRING):
+    if (expected is DType.STRING) is not (array_dtype is DType.STRING):
         shown = "string" if expected is DType.STRING else expected.value
         raise UsageError(f"{what} is of type {shown}; {data!r} is not")
     if expected is DType.STRING:
         return array.astype(object)
-    if held.kind == "c" and expected.kind != "c":
-        raise UsageError(f"{what} is of type {expected.value}, and the value of {held.value}")
+    if array_dtype.kind == "c" and expected.kind != "c":
+        raise UsageError(
+            f"{what} is of type {expected.value}, and the value of {array_dtype.value}"
+        )
     with np.errstate(all="ignore"):
         cast = array.astype(expected.numpy)
     if expected.kind in "iub":

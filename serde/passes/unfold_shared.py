@@ -77,6 +77,6 @@ def _make_node(
     known = schema.operator(folded.op, graph.opset).attributes
     attrs = {n: a for n, a in folded.attrs.items() if n in known}
     constants = (v for v in folded.inputs if v is not None and v.tensor is not None)
-    own = {v: sources.get(v.tensor, v) for v in constants if v.tensor is not None}
-    inputs = tuple(v and own[v] for v in folded.inputs)
+    unfolded = {v: sources.get(v.tensor, v) for v in constants if v.tensor is not None}
+    inputs = tuple(v and unfolded[v] for v in folded.inputs)
     return Node(folded.op, inputs, (y,), attrs, "", y.name)

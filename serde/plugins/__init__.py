@@ -136,14 +136,15 @@ class PluginRules(Mapping[str, Callable[..., Any]]):
     loaded when they are asked for.
     """
 
-    def __init__(self, name: str, own: Mapping[str, Callable[..., Any]] | None) -> None:
-        self.own, self.group = own or {}, f"serde.rules.{name}"
+    def __init__(self, name: str, built_in: Mapping[str, Callable[..., Any]] | None) -> None:
+        self.built_in, self.group = built_in or {}, f"serde.rules.{name}"
 
     def __getitem__(self, op: str) -> Callable[..., Any]:
-        return self.own[op] if op in self.own else _load(self.group, op)  # type: ignore[no-any-return]
+        rule = self.built_in.get(op)
+        return _load(self.group, op) if rule is None else rule  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self.own, *(op for op in sorted(_entries(self.group)) if op not in self.own)])
+        return iter([*self.built_in, *sorted(_entries(self.group).keys() - self.built_in.keys())])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -60,9 +60,9 @@ class OptionSignature(Signature):
     @property
     def parameters(self) -> MappingProxyType[str, Parameter]:
         """The parameters by name, those of options last."""
-        own = {n: p for n, p in super().parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
-        return MappingProxyType(own | {
-            n: p for n, p in list_keywords(self.classes()).items() if n not in own
+        named = {n: p for n, p in super().parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
+        return MappingProxyType(named | {
+            n: p for n, p in list_keywords(self.classes()).items() if n not in named
         })  # fmt: skip
 
 
@@ -85,20 +85,20 @@ def with_options(classes: Classes = tuple) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         plain = signature(function)
         parameters = [*plain.parameters.values()]
-        own = {p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD}
+        declared = {p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD}
         shown = OptionSignature(parameters, return_annotation=plain.return_annotation)
         shown.classes = classes
 
         @wraps(function)
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if not own >= keywords.keys():
+            if not declared >= keywords.keys():
                 check_keywords(function.__name__, keywords, shown.parameters)
             if flags_are_known.get():
                 return function(*arguments, **keywords)
             try:
-                return respell(function(*arguments, **keywords), own)
+                return respell(function(*arguments, **keywords), declared)
             except SerdeError as error:
-                respell(error, own)
+                respell(error, declared)
                 raise
 
         cast(Any, call).__signature__ = shown

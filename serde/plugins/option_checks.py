@@ -48,8 +48,8 @@ def refuse_unknown(fmt: Format, names: Iterable[str], known: Collection[str]) ->
             shown = (n for n in names if every[n].kind != "object" or not flags_are_known.get())
             return ", ".join(every[n].all_flags[0] for n in shown)
 
-        own = spell(sorted(set(known) - HUB)) or "none"
-        raise UsageError(f"{fmt.name} takes no option {spell(unknown)} here; it takes {own}")
+        listed = spell(sorted(set(known) - HUB)) or "none"
+        raise UsageError(f"{fmt.name} takes no option {spell(unknown)} here; it takes {listed}")
 
 
 def check_option(value: Any, option: Option) -> None:

@@ -37,8 +37,8 @@ class FunctionTable(dict[tuple[str, str], Function]):
         super().__init__(((f.domain, f.name), f) for f in graph.functions)
         self.traced = traced
         self._sizes: dict[tuple[str, str], int] = {}
-        held = len(graph.nodes) + sum(len(f.body.nodes) for f in graph.functions)
-        self.left = NODES.of(held)
+        node_count = len(graph.nodes) + sum(len(f.body.nodes) for f in graph.functions)
+        self.left = NODES.of(node_count)
 
     def spend(self, node: Node) -> None:
         """Refuse a call that would become more nodes than are left."""
@@ -53,8 +53,8 @@ class FunctionTable(dict[tuple[str, str], Function]):
         require(depth < DEEPEST, f"{called} calls itself, or nests too deep")
         if key in self and key not in self._sizes:
             self._sizes[key] = self._total(self[key].body, depth)
-        own = self._sizes.get(key, 1)
-        return own + sum(self._total(body, depth) for body in node.graphs())
+        node_size = self._sizes.get(key, 1)
+        return node_size + sum(self._total(body, depth) for body in node.graphs())
 
     def _total(self, graph: Graph, depth: int) -> int:
         return 1 + sum(self._size(n, depth + 1) for n in graph.nodes)

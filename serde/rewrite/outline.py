@@ -25,16 +25,16 @@ EMBEDDED = 64  # elements of an integer constant that is part of a function, not
 
 
 def outline_calls(
-    graph: Graph, keep: Keep, domain: str | None = None, taken: Iterable[str] = ()
+    graph: Graph, keep: Keep, domain: str | None = None, used_names: Iterable[str] = ()
 ) -> Graph:  # fmt: skip
     """``graph`` with functions in place of what their calls became.
 
-    Their ``domain`` is the format they came from, unless given; none has a name that is ``taken``.
+    Their ``domain`` is the format they came from, unless given; none has a name of ``used_names``.
     """
     if keep == "inline" or not any(s.calls for n in graph.all_nodes() for s in n.sources):
         return graph
     state = _Outlining(keep, domain)
-    state.names.used.update(taken)
+    state.names.used.update(used_names)
     done = state.graph(graph, 0)
     funcs = [replace(f, body=replace(f.body, opset=graph.opset)) for f in state.functions.values()]
     imports = MappingProxyType({**graph.imports, **{f.domain: 1 for f in funcs}})
@@ -120,10 +120,10 @@ def _operands(
     nodes: Iterable[Node], values: Iterable[Value], params: Mapping[str, str]
 ) -> tuple[Value, ...]:
     """What nodes read and do not make, in the order of the parameters it was given for."""
-    own = set(values)
+    local_values = set(values)
     read = Graph("", (), (), tuple(nodes)).uses()
     inner = set(_variables(nodes))
-    inputs = [v for v in read if v not in own and v not in inner and not _is_embedded(v)]
+    inputs = [v for v in read if v not in local_values and v not in inner and not _is_embedded(v)]
     order = {name: at for at, name in enumerate(params)}
     return tuple(sorted(inputs, key=lambda v: order.get(v.name, len(order))))
 
@@ -148,16 +148,23 @@ def _body(
     """The nodes with values of their own; names are those of the parameters where they are free."""
     names = Names()
     names.used.update(v.name for v in _variables(nodes))
-    own = {
+    copies_of_values = {
         v: Value(v.name, v.dtype, v.shape, container=v.container) for n in nodes for v in n.outputs
     }
     for v in operands:
-        own[v] = Value(
+        copies_of_values[v] = Value(
             names.claim(params.get(v.name, v.name)), v.dtype, v.shape, container=v.container
         )
-    copied = (replace_inputs(n, own) for n in nodes)
-    copies = tuple(replace(n, outputs=tuple(own[v] for v in n.outputs)) for n in copied)
-    return Graph("", tuple(own[v] for v in operands), tuple(own[v] for v in results), copies)
+    copied = (replace_inputs(n, copies_of_values) for n in nodes)
+    copies = tuple(
+        replace(n, outputs=tuple(copies_of_values[v] for v in n.outputs)) for n in copied
+    )
+    return Graph(
+        "",
+        tuple(copies_of_values[v] for v in operands),
+        tuple(copies_of_values[v] for v in results),
+        copies,
+    )
 
 
 def _form(nodes: Iterable[Node], operands: Sequence[Value], results: Sequence[Value]) -> Hashable:

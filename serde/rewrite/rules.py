@@ -310,8 +310,8 @@ def add_rules(table: RuleTable, rules: RuleTable | Mapping[str, Function] | None
     """
     if isinstance(rules, RuleTable):
         return rules
-    own = {} if rules is None else {op: rules[op] for op in rules if op in present}
-    return table.extend(own) if own else table
+    chosen = {} if rules is None else {op: rules[op] for op in rules if op in present}
+    return table.extend(chosen) if chosen else table
 
 
 def _explain_unhandled(rule: Rule, names: Iterable[str], attrs: Keyed, defaults: Keyed) -> str:

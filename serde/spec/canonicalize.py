@@ -174,8 +174,8 @@ def _normalize_ends(g: Any, ends: Value) -> Value:
     if ends.tensor is None or ends.dtype is not DType.INT64 or ends.tensor.size > LIMIT:
         return ends
     numbers = list(ends.ints()) if ends.rank == 1 else []
-    wide = [n if abs(n) <= SENTINEL else MOST if n > 0 else -MOST - 1 for n in numbers]
-    return ends if wide == numbers else g.const(wide, DType.INT64, "ends")
+    ends_in_range = [n if abs(n) <= SENTINEL else MOST if n > 0 else -MOST - 1 for n in numbers]
+    return ends if ends_in_range == numbers else g.const(ends_in_range, DType.INT64, "ends")
 
 
 RESIZE_OPTIONAL = 13  # the opset from which the operands of Resize but the first may be left out

@@ -37,7 +37,7 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], L
     else:
         letters = sorted(c for c in set(left) - set(",.") if left.count(c) == 1)
         output = (*(str(i) for i in range(widest)), *letters)
-    known = {label for own in operands for label in own}
+    known = {label for operand in operands for label in operand}
     complete = len(set(output)) == len(output) and known.issuperset(output)
     require(complete, f"the output of {equation!r} repeats a label, or has one of no operand")
     return operands, output
@@ -63,13 +63,13 @@ def label_sizes(terms: Sequence[Labels], shapes: Sequence[Shape]) -> dict[str, D
     sizes: dict[str, Dim] = {}
     first: dict[str, tuple[int, int]] = {}  # a number other than 1, and the operand that has it
     for at, (labels, shape) in enumerate(zip(terms, shapes, strict=True)):
-        own: dict[str, Dim] = {}
+        sizes_of_term: dict[str, Dim] = {}
         for label, size in zip(labels, shape, strict=True):
-            other = own.setdefault(label, size)
+            other = sizes_of_term.setdefault(label, size)
             equal = other == size or not isinstance(other, int) or not isinstance(size, int)
             require(equal, f"axes {label!r} of input {at} have the sizes {other} and {size}")
-            own[label] = size if isinstance(size, int) else other
-        for label, size in own.items():
+            sizes_of_term[label] = size if isinstance(size, int) else other
+        for label, size in sizes_of_term.items():
             if isinstance(size, int) and size != 1:
                 number, where = first.setdefault(label, (size, at))
                 require(
@@ -130,7 +130,7 @@ def without_broadcasting(g: Any, inputs: Sequence[Value], equation: str) -> Valu
 
 def _as_letters(terms: Sequence[Labels]) -> Mapping[str, str] | None:
     """A letter for each label; None where there are not enough."""
-    labels = {label: None for own in terms for label in own}
+    labels = {label: None for term in terms for label in term}
     free = [c for c in ascii_letters if c not in labels]
     numbers = [label for label in labels if not label.isalpha()]
     if len(numbers) > len(free):

@@ -158,8 +158,8 @@ class Expressions(Builder):
         """
         body = self.child("body")
         turn, on = body.input("turn", DType.INT64, ()), body.input("go", DType.BOOL, ())
-        held = [body.input("state", v.dtype, v.shape) for v in states]
-        results = list(step(body, turn, on, *held))
+        state_inputs = [body.input("state", v.dtype, v.shape) for v in states]
+        results = list(step(body, turn, on, *state_inputs))
         graph = body.build(ensure_distinct_outputs(body, results))
         result = self.Loop(turns, go, *states, body=graph, outputs=len(results) - 1)
         return result if isinstance(result, tuple) else (result,)
@@ -171,9 +171,9 @@ class Expressions(Builder):
         row. All its outputs, as a tuple.
         """
         body = self.child("body")
-        held = [body.input("state", v.dtype, v.shape) for v in states]
+        state_inputs = [body.input("state", v.dtype, v.shape) for v in states]
         rows = [body.input("row", v.dtype, v.shape and v.shape[1:]) for v in over]
-        results = list(step(body, *held, *rows))
+        results = list(step(body, *state_inputs, *rows))
         graph = body.build(ensure_distinct_outputs(body, results))
         attrs |= {"body": graph, "num_scan_inputs": len(over), "outputs": len(results)}
         result = self.Scan(*states, *over, **attrs)

@@ -151,20 +151,20 @@ def _apply_shape_function(
         return target
     if op == "Range":
         return _count_range(*map(dim_expr.shape_data_of, inputs))
-    own = x.shape
-    if own is None:
+    shape = x.shape
+    if shape is None:
         return None
     if op == "Expand":
-        return _broadcast(own, target)
+        return _broadcast(shape, target)
     if op == "Reshape":
-        return infer_reshape(own, target, bool(attrs.get("allowzero", 0)))
+        return infer_reshape(shape, target, bool(attrs.get("allowzero", 0)))
     if op == "TopK":
-        axis = attrs.get("axis", -1) % max(len(own), 1)
-        return (*own[:axis], target[0] if len(target) == 1 else None, *own[axis + 1 :])
-    if len(target) != len(own):
+        axis = attrs.get("axis", -1) % max(len(shape), 1)
+        return (*shape[:axis], target[0] if len(target) == 1 else None, *shape[axis + 1 :])
+    if len(target) != len(shape):
         return None
     if op == "Tile":
-        return tuple(dim_expr.combine("*", d, n) for d, n in zip(own, target, strict=True))
+        return tuple(dim_expr.combine("*", d, n) for d, n in zip(shape, target, strict=True))
     fixed = attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch"
     return None if fixed or attrs.get("axes") else target  # Resize
 

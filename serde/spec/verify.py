@@ -55,20 +55,20 @@ def check_topological_order(graph: Graph, known: set[Value]) -> None:
 
     ``known`` holds what is computed around the graph, and again when it is done.
     """
-    own = set(graph.inputs) - known
-    known |= own
+    defined = set(graph.inputs) - known
+    known |= defined
     for node in graph.nodes:
         for value in node.inputs:
             if value is not None and value.tensor is None and value not in known:
                 raise InvalidGraph(f"node {node.name!r} reads {value.name!r} before it is computed")
         for body in node.graphs():
             check_topological_order(body, known)
-        own.update(node.outputs)
+        defined.update(node.outputs)
         known.update(node.outputs)
     for value in graph.outputs:
         if value.tensor is None and value not in known:
             raise InvalidGraph(f"output {value.name!r} is not computed")
-    known -= own
+    known -= defined
 
 
 def check_operator(node: Node) -> None:

@@ -123,17 +123,17 @@ def _divide(matches: Sequence[Match], feeds: Feeds, graph: Graph) -> Iterator[li
     pairs = (pair for dims, shape in fed for pair in zip(dims, shape, strict=False))
     sizes = {d: n for d, n in pairs if isinstance(d, str)}
     part: list[Match] = []
-    held = 0
+    part_bytes = 0
     for match in matches:
         shape = match.value.shape or match.other.shape or (UNKNOWN_SIZE,) * 3
         count = 4
         for dim in shape:
             count *= dim if isinstance(dim, int) else sizes.get(dim or "", UNKNOWN_SIZE)
-        if part and held + count > MOST_BYTES:
+        if part and part_bytes + count > MOST_BYTES:
             yield part
-            part, held = [], 0
+            part, part_bytes = [], 0
         part.append(match)
-        held += count
+        part_bytes += count
     yield part
 
 

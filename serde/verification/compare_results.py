@@ -260,16 +260,21 @@ def compare_run_layers(
         return LayersComparison(statement=f"{NOT_COMPARED}{reason}")
     model = run.model
     params = {} if weights is None else {"params": weights}
-    own = graph or read(target, from_format=run.format, **params)[0]
+    target_graph = graph or read(target, from_format=run.format, **params)[0]
 
     def run_result(names: Sequence[str], feeds: Mapping[str, Array]) -> Sequence[Any]:
         if bridge.ends_anywhere:
             return prepare(bridge, target, params=weights, outputs=names)(feeds)
-        return prepare_cut(bridge, own, names)(feeds)
+        return prepare_cut(bridge, target_graph, names)(feeds)
 
     source = CutModel(model.read(), lambda names, feeds: model.cut(names).run(feeds))
     return compare_layers(
-        source, CutModel(own, run_result), run.sets[0].feeds, run.ir, run.tolerance, run.share
+        source,
+        CutModel(target_graph, run_result),
+        run.sets[0].feeds,
+        run.ir,
+        run.tolerance,
+        run.share,
     )
 
 

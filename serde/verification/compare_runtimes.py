@@ -98,8 +98,8 @@ def _load_target(
     """The graph of a result, with the sizes of its inputs that the caller knows."""
     graph = load(target, format=to_format)
     named = {renames.get(n, n): spec for n, spec in (inputs or {}).items()}
-    own = {v.name for v in graph.inputs if any(type(d) is not int for d in v.shape or ())}
-    sizes = {n: spec for n, spec in named.items() if n in own}
+    open_inputs = {v.name for v in graph.inputs if any(type(d) is not int for d in v.shape or ())}
+    sizes = {n: spec for n, spec in named.items() if n in open_inputs}
     return load(target, format=to_format, inputs=sizes) if sizes else graph
 
 

@@ -31,17 +31,19 @@ def load_inputs(graph: Graph, data: Any) -> dict[str, Any]:
     Raises:
         UsageError: where one is missing.
     """
-    held = read_npz(data)
-    absent = [v.name for v in graph.inputs if v.name not in held]
-    if absent and len(graph.inputs) == 1 and len(held) == 1:
-        return {graph.inputs[0].name: next(iter(held.values()))}
+    arrays = read_npz(data)
+    absent = [v.name for v in graph.inputs if v.name not in arrays]
+    if absent and len(graph.inputs) == 1 and len(arrays) == 1:
+        return {graph.inputs[0].name: next(iter(arrays.values()))}
     if absent:
         raise UsageError(
             f"the data have no input {', '.join(map(repr, absent))}; they have "
-            f"{', '.join(map(repr, held))}"
+            f"{', '.join(map(repr, arrays))}"
         )
     sequences = {v.name for v in graph.inputs if is_sequence(v)}
-    return {v.name: [*held[v.name]] if v.name in sequences else held[v.name] for v in graph.inputs}
+    return {
+        v.name: [*arrays[v.name]] if v.name in sequences else arrays[v.name] for v in graph.inputs
+    }
 
 
 def is_sequence(value: Value) -> bool:
@@ -51,15 +53,15 @@ def is_sequence(value: Value) -> bool:
 
 def load_expected(graph: Graph, expected: Any) -> list[Array]:
     """The outputs in order: by name where the names are the model's, otherwise as they come."""
-    held = read_npz(expected)
+    arrays = read_npz(expected)
     names = [v.name for v in graph.outputs]
-    if all(n in held for n in names):
-        return [held[n] for n in names]
-    if len(names) == 1 and "expected" in held:
-        return [held["expected"]]
-    if len(held) != len(names):
+    if all(n in arrays for n in names):
+        return [arrays[n] for n in names]
+    if len(names) == 1 and "expected" in arrays:
+        return [arrays["expected"]]
+    if len(arrays) != len(names):
         raise UsageError(
-            f"the expected outputs are called {', '.join(map(repr, held))}, the model's "
+            f"the expected outputs are called {', '.join(map(repr, arrays))}, the model's "
             f"{', '.join(map(repr, names))}"
         )
-    return list(held.values())
+    return list(arrays.values())

@@ -34,12 +34,12 @@ def match_layers(first: Graph, second: Graph) -> Iterator[Match]:
     """
     makers = {v: node for node in second.nodes for v in node.outputs}
     by_name = {v.name: v for v in makers}
-    by_source, own = _results_by_layer(second), _results_by_layer(first)
+    by_source, by_layer = _results_by_layer(second), _results_by_layer(first)
     pairs = _pair_inputs(first, second)
     used: set[Value] = set()
     for node in first.nodes:
         for value in node.outputs:
-            keys = [k for k in _layer_names(node) if own.get(k) is value]
+            keys = [k for k in _layer_names(node) if by_layer.get(k) is value]
             named = (*(by_source.get(k) for k in keys), by_name.get(value.name))
             for other in (v for v in named if v is not None and v not in used):
                 sources = find_recorded(node, first), find_recorded(makers[other], second)

@@ -158,10 +158,10 @@ class SourceModel:
         bridge = get_runtime_bridge(STANDARD)
         assert bridge is not None
         plain = list(bridge.settings.values())[-1] if bridge.settings else {}
-        own = plain if self.bridge is bridge else {}
+        float_options = plain if self.bridge is bridge else {}
         rounded, missing = put_roundings_back(graph, floats)
         return DequantizedRun(
-            self._prepare({**options, **own}), _prepare_graph(bridge, floats, {}),
+            self._prepare({**options, **float_options}), _prepare_graph(bridge, floats, {}),
             _prepare_graph(bridge, rounded, plain), missing,
         )  # fmt: skip
 
@@ -209,8 +209,8 @@ class SourceModel:
 
     def _to_own(self, feeds: Feeds) -> Feeds:
         """Feeds of the result as the source takes them, by its names."""
-        own = {self.old_names.get(n, n): a for n, a in feeds.items()}
-        return own if self.images is None else self.images.prepare(own)
+        named = {self.old_names.get(n, n): a for n, a in feeds.items()}
+        return named if self.images is None else self.images.prepare(named)
 
     @cached_property
     def completion(self) -> Completion | None:
@@ -225,9 +225,9 @@ class SourceModel:
             return feeds, ""
         assert self.bridge is not None
         with convert_errors(self.bridge):
-            own = self._to_own(feeds)
-            done, left_out = self.completion(own)
-        changed = {n: a for n, a in done.items() if a is not own.get(n)}
+            source_feeds = self._to_own(feeds)
+            done, left_out = self.completion(source_feeds)
+        changed = {n: a for n, a in done.items() if a is not source_feeds.get(n)}
         if self.images is not None and changed.keys() & self.images.inputs.keys():
             raise NotComparable("not compared: the source takes another batch of images")
         return {**feeds, **{self.renames.get(n, n): a for n, a in changed.items()}}, left_out

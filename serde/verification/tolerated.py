@@ -311,14 +311,14 @@ def move_floats(x: Array, name: str, move: Move | None) -> Array:
         return x
     rng = np.random.default_rng(SEED)
     step = move.units * max(float(np.finfo(x.dtype).eps), move.step)
-    wide: Array = x.astype(np.float64)
+    x_float64: Array = x.astype(np.float64)
     if name not in TIES:
-        return np.asarray(wide * (1 + step * rng.choice([-1, 1], x.shape)), x.dtype)
+        return np.asarray(x_float64 * (1 + step * rng.choice([-1, 1], x.shape)), x.dtype)
     if not move.apart:
-        return np.asarray(wide * (1 + step), x.dtype)
-    finite = np.abs(wide[np.isfinite(wide)])
+        return np.asarray(x_float64 * (1 + step), x.dtype)
+    finite = np.abs(x_float64[np.isfinite(x_float64)])
     scale = max(float(finite.max()) if finite.size else 1.0, 1.0)
-    return np.asarray(wide + step * scale * rng.standard_normal(x.shape), x.dtype)
+    return np.asarray(x_float64 + step * scale * rng.standard_normal(x.shape), x.dtype)
 
 
 def _is_same_type(value: Value, got: Any, expected: Any) -> bool:

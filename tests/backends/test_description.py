@@ -245,7 +245,7 @@ def test_subgraphs_of_what_is_not_taken_are_looked_into():
         "else_branch = e () => (float[2] b) { b = Erf(x) }> }"
     )
     report = check_backend(graph, Target("t", 17, {"Relu": {}}))
-    assert {r.op: r.taken for r in report.rows} == {"If": 0, "Relu": 1, "Erf": 0}
+    assert {r.op: r.offloaded for r in report.rows} == {"If": 0, "Relu": 1, "Erf": 0}
 
 
 @pytest.mark.parametrize("name", ["openvino", "tensorrt"])

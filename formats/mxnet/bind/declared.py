@@ -68,16 +68,16 @@ def _convolution(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:
     channels = None if x is None else x[-1 if last else 1]
     if isinstance(channels, int):
         channels //= parse(int, attrs.get("num_group", "1"))
-    own = channels if isinstance(channels, int) else None
-    return ((count, *kernel, own) if last else (count, own, *kernel)), (count,)
+    per_group = channels if isinstance(channels, int) else None
+    return ((count, *kernel, per_group) if last else (count, per_group, *kernel)), (count,)
 
 
 def _deconvolution(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:
     count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
-    own, last = count // parse(int, attrs.get("num_group", "1")), is_channels_last(attrs)
+    per_group, last = count // parse(int, attrs.get("num_group", "1")), is_channels_last(attrs)
     channels = None if x is None else x[-1 if last else 1]
     channels = channels if isinstance(channels, int) else None
-    return ((channels, *kernel, own) if last else (channels, own, *kernel)), (count,)
+    return ((channels, *kernel, per_group) if last else (channels, per_group, *kernel)), (count,)
 
 
 def _fully_connected(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:

@@ -17,8 +17,8 @@ def _expand_aliases(
 ) -> dict[str, str]:
     """The name that rules are registered under, by each other name of an operator."""
     aliases = {alias: name for name, words in others.items() for alias in words.split()}
-    for (prefix, own), stems in families.items():
-        aliases |= {prefix + stem: own + stem for stem in stems.split()}
+    for (prefix, canonical_prefix), stems in families.items():
+        aliases |= {prefix + stem: canonical_prefix + stem for stem in stems.split()}
     return aliases
 
 
@@ -76,10 +76,10 @@ def canonical_name(op: str, version: int) -> str:
 
 def output_names(op: str, name: str, attrs: Mapping[str, str], count: int) -> list[str]:
     """What MXNet's ``list_outputs`` calls the first ``count`` outputs of a node."""
-    own = QUANTIZED if op.startswith("_contrib_quantized_") else NAMED.get(op, ())
-    own = FUSED if op.startswith("_sg_mkldnn_") else own
-    if count <= len(own):
-        return [f"{name}_{n}" for n in own[:count]]
+    suffixes = QUANTIZED if op.startswith("_contrib_quantized_") else NAMED.get(op, ())
+    suffixes = FUSED if op.startswith("_sg_mkldnn_") else suffixes
+    if count <= len(suffixes):
+        return [f"{name}_{n}" for n in suffixes[:count]]
     if count == 1 and not _is_numbered(op, attrs):
         return [f"{name}_output"]
     return [f"{name}_output{i}" for i in range(count)]

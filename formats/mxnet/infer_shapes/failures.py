@@ -31,9 +31,11 @@ def refuse_given_shapes(
         raise UsageError(f"{reason}: {show_inputs(wrong)}?") from error
     inferred = InputShapes(graph, variables)
     if inferred.guessed and inferred.undetermined:
-        taken = {v: s for v in inferred.undetermined if (s := inferred.shape_of(v)) is not None}
-        guessed = ", ".join(f"{v.name!r} was taken to be {show_shape(s)}" for v, s in taken.items())
-        asking = ask_for_shapes(graph, inferred.undetermined, taken)
+        assumed = {v: s for v in inferred.undetermined if (s := inferred.shape_of(v)) is not None}
+        guessed = ", ".join(
+            f"{v.name!r} was taken to be {show_shape(s)}" for v, s in assumed.items()
+        )
+        asking = ask_for_shapes(graph, inferred.undetermined, assumed)
         raise UsageError(f"{reason}; {guessed}, but {asking}") from error
 
 

@@ -58,19 +58,19 @@ def complete_inputs(graph: Graph, variables: Mapping[str, Declared]) -> Graph:
 class _Names:
     """Names of sizes, of which each is given once."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.taken, self.count = set(taken), dict[str, int]()
+    def __init__(self, used: Iterable[str]) -> None:
+        self.used, self.count = set(used), dict[str, int]()
 
     def make_distinct(self, dim: Dim) -> Dim:
-        """``dim``, if it is a name with a number behind it where the name is taken."""
+        """``dim``, if it is a name with a number behind it where the name is used."""
         if not isinstance(dim, str):
             return dim
         name, number = str(dim), self.count.get(dim, 1)
-        while name in self.taken:
+        while name in self.used:
             number += 1
             name = f"{dim}{number}"
         self.count[dim] = number
-        self.taken.add(name)
+        self.used.add(name)
         return name
 
 

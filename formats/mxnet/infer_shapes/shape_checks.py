@@ -101,8 +101,8 @@ def _check_split(x: Shape, *, axis: int = 1, indices: Ints = (), sections: int =
 
 @checks("squeeze")
 def _check_squeeze(x: Shape, *, axis: Ints | None = None) -> None:
-    wide = [x[a] for a in axes_of(axis or (), len(x)) if are_different(x[a], 1)]
-    require(not wide, f"axis={axis} of shape {show_shape(x)}")
+    sizes_above_one = [x[a] for a in axes_of(axis or (), len(x)) if are_different(x[a], 1)]
+    require(not sizes_above_one, f"axis={axis} of shape {show_shape(x)}")
 
 
 @checks("transpose")
@@ -131,8 +131,8 @@ def _check_broadcast_to(x: Shape, *, shape: Ints = ()) -> None:
 @checks("broadcast_axis")
 def _check_broadcast_axis(x: Shape, *, axis: Ints = ()) -> None:
     require(min(axis, default=0) >= 0, f"{axis=}: MXNet counts them from the front")
-    wide = [a for a in axis if a >= len(x) or are_different(x[a], 1)]
-    require(not wide, f"{axis=} of shape {show_shape(x)}, which are not all of size 1")
+    axes_above_one = [a for a in axis if a >= len(x) or are_different(x[a], 1)]
+    require(not axes_above_one, f"{axis=} of shape {show_shape(x)}, which are not all of size 1")
 
 
 @checks("broadcast_like")

@@ -293,14 +293,14 @@ def _pair(
     if weights is not None:
         return _read_symbol(symbol, weights)
     params = [f for f in files if f.is_params and f.name != symbol.name]
-    own = [f for f in params if f.belongs_to(symbol.prefix)]
+    matching = [f for f in params if f.belongs_to(symbol.prefix)]
     for name in _find_bucketing(symbol, files):
-        own = own or [f for f in params if f.belongs_to(name)]
-    if not own and sum(f.is_symbol for f in files) <= 1:
-        own = params
-        if len({f.prefix for f in own}) > 1:
-            raise _make_choice_error(own, f"{where} holds several parameter files")
-    chosen = _epoch(own, epoch, symbol)
+        matching = matching or [f for f in params if f.belongs_to(name)]
+    if not matching and sum(f.is_symbol for f in files) <= 1:
+        matching = params
+        if len({f.prefix for f in matching}) > 1:
+            raise _make_choice_error(matching, f"{where} holds several parameter files")
+    chosen = _epoch(matching, epoch, symbol)
     if chosen is not None:
         return _read_symbol(symbol, chosen.params())
     active_files().absent.add(f"{symbol.prefix}-0000.params")

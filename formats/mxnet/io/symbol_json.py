@@ -148,14 +148,14 @@ class _Parsing:
             raise self.fail(f"__shape__ or __dtype__: {error}", place) from None
 
     def entries(self, nodes: list[Any], place: str, version: int) -> Iterator[_Entry]:
-        taken = {n["name"] for n in nodes if isinstance(n, dict) and isinstance(n.get("name"), str)}
+        used = {n["name"] for n in nodes if isinstance(n, dict) and isinstance(n.get("name"), str)}
         for index, node in enumerate(nodes):
             where = f"{place}.nodes[{index}]"
             if not isinstance(node, dict):
                 raise self.fail("a node is not an object", where)
             op = self.word(node, "op", where)
             is_unnamed = node.get("name") == ""  # as C++ front ends leave them
-            name = _new_name(op, index, taken) if is_unnamed else self.word(node, "name", where)
+            name = _new_name(op, index, used) if is_unnamed else self.word(node, "name", where)
             if op == "tvm_op":
                 raise self.fail("a graph that TVM compiled, not a symbol", where)
             attrs: Texts = {}
@@ -271,10 +271,10 @@ class _Growing:
         return Graph("symbol", tuple(self.inputs.values()), outputs, tuple(self.nodes), "mxnet")
 
 
-def _new_name(op: str, index: int, taken: Container[str]) -> str:
+def _new_name(op: str, index: int, used: Container[str]) -> str:
     """A name for a node that has none, by its operator and position."""
     name = f"{'variable' if op == 'null' else op.lower().lstrip('_')}{index}"
-    while name in taken:
+    while name in used:
         name += "_"
     return name
 

@@ -162,8 +162,8 @@ def legalize_relu(g, x):
 
 @legalizations("Selu")
 def legalize_selu(g, x, *, alpha, gamma):
-    own = (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701)
-    return None if own else selu(g, x, alpha=alpha, gamma=gamma)
+    has_mxnet_factors = (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701)
+    return None if has_mxnet_factors else selu(g, x, alpha=alpha, gamma=gamma)
 
 
 @legalizations("Gelu")

@@ -191,8 +191,8 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
                 for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
         carry = [g.Where(hit, g.cast_like(other, x), old)
                  for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
-        taken = g.Or(g.Unsqueeze(hits[0], [2]), g.Unsqueeze(hits[1], [1]))
-        return go, g.Where(taken, never, left), *carry
+        matched = g.Or(g.Unsqueeze(hits[0], [2]), g.Unsqueeze(hits[1], [1]))
+        return go, g.Where(matched, never, left), *carry
 
     _, *done = g.loop(step, g.Squeeze(most, [0]), g.const(True), scores, *none)
     batch = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []

@@ -78,11 +78,11 @@ def read_lcm(g, a: Value, b: Value):
     if a.dtype is DType.BOOL:
         return g.And(a, b)
     require(a.type.kind in "iu", f"the least common multiple of {a.type.value} numbers")
-    wide = [g.Abs(g.cast(x, DType.INT64)) for x in (a, b)]
-    product = g.Mul(*wide)
+    magnitudes = [g.Abs(g.cast(x, DType.INT64)) for x in (a, b)]
+    product = g.Mul(*magnitudes)
     zeros = g.Sub(product, product)
-    divisor = greatest_common_divisor(g, *(g.Add(x, zeros) for x in wide))
-    return g.cast_like(g.Mul(g.Div(wide[0], g.Max(divisor, 1)), wide[1]), a)
+    divisor = greatest_common_divisor(g, *(g.Add(x, zeros) for x in magnitudes))
+    return g.cast_like(g.Mul(g.Div(magnitudes[0], g.Max(divisor, 1)), magnitudes[1]), a)
 
 
 def greatest_common_divisor(g, a: Value, b: Value):
@@ -97,9 +97,9 @@ def greatest_common_divisor(g, a: Value, b: Value):
 def read_gcd(g, a: Value, b: Value):
     """The greatest common divisor, which is not negative."""
     require(a.type.kind in "iu", f"the greatest common divisor of {a.type.value} numbers")
-    wide = [g.Abs(g.cast(x, DType.INT64)) for x in (a, b)]
-    zeros = g.Mul(g.Mul(*wide), 0)
-    return g.cast_like(greatest_common_divisor(g, *(g.Add(x, zeros) for x in wide)), a)
+    magnitudes = [g.Abs(g.cast(x, DType.INT64)) for x in (a, b)]
+    zeros = g.Mul(g.Mul(*magnitudes), 0)
+    return g.cast_like(greatest_common_divisor(g, *(g.Add(x, zeros) for x in magnitudes)), a)
 
 
 def is_any_nonzero(g, x: Value):
@@ -132,8 +132,10 @@ def log_of_sum(g, a: Value, b: Value):
 
 def shift(function, g, a: Value, b: Value):
     """Multiply or divide by a power of two; bits that are pushed out are lost, the sign stays."""
-    wide = g.cast(a, DType.INT64)
-    return g.cast_like(function(g, wide, g.Pow(g.const(2, DType.INT64), g.cast(b, DType.INT64))), a)
+    a_int64 = g.cast(a, DType.INT64)
+    return g.cast_like(
+        function(g, a_int64, g.Pow(g.const(2, DType.INT64), g.cast(b, DType.INT64))), a
+    )
 
 
 FUNCTIONS = {

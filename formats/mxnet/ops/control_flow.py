@@ -269,10 +269,10 @@ def emit_foreach(s, numbers: Value, states: Sequence[Value], body: Graph):
     if not data:  # MXNet counts turns by what it goes over
         closure, read = depend_on_iteration(closure, read, count)
         data = [count]
-    held = (*data, *inner)
-    rest = [v for v in read if v not in held]
+    local = (*data, *inner)
+    rest = [v for v in read if v not in local]
     outputs = s["_foreach"](
-        *(outside.get(v, v) for v in (*held, *rest)), subgraph0=closure, num_args=1 + len(read),
+        *(outside.get(v, v) for v in (*local, *rest)), subgraph0=closure, num_args=1 + len(read),
         num_outputs=len(results), num_out_data=len(results) - len(states),
         in_data_locs=positions_of(data, read), in_state_locs=positions_of(inner, read),
         remain_locs=positions_of(rest, read), outputs=len(results),
@@ -306,8 +306,10 @@ def depend_on_iteration(closure: Graph, read: list[Value], count: Value):
 def emit_while_loop(s, most: Value | None, going, states: Sequence[Value], body: Graph):
     """``_while_loop`` over the number of the turn, whether to go on, and the states."""
     turns, (count, still) = scalar_value(most), body.inputs[:2]
-    own = [Value(n, count.dtype, ()) for n in ("limit", "under", "going_on", "next", "again")]
-    limit, under, both, following, again = own
+    names_of_loop = [
+        Value(n, count.dtype, ()) for n in ("limit", "under", "going_on", "next", "again")
+    ]
+    limit, under, both, following, again = names_of_loop
     if most is None or turns is not None:
         most = s.const(np.array([MOST if turns is None else turns]), DType.INT64)
     less = Value("less")

@@ -175,10 +175,10 @@ def legalize_conv_transpose(
         raise ConversionError("of volumes in float64, for which MXNet has no kernel")
     dilations = form.get("dilations") or (1,)
     if set(dilations) != {1} and (w.rank == 5 or x.type is DType.FLOAT64):
-        wide = dilate_kernel(g, w, dilations)
-        form |= {"kernel_shape": wide.static_shape[2:], "dilations": (1,) * len(dilations)}
+        dilated = dilate_kernel(g, w, dilations)
+        form |= {"kernel_shape": dilated.static_shape[2:], "dilations": (1,) * len(dilations)}
         asked = {"output_shape": output_shape, "auto_pad": auto_pad}
-        return g.ConvTranspose(x, wide, b, group=group, **form, **asked)
+        return g.ConvTranspose(x, dilated, b, group=group, **form, **asked)
     pads = form.get("pads")
     settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
     if settled and is_symmetric(pads):

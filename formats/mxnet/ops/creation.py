@@ -185,8 +185,8 @@ def read_index_array(g, x, *, axes: Ints | None = None):
     places = [
         g.Unsqueeze(g.index_range(g.size_of(x, a)), list(range(1, x.rank - a))) for a in chosen
     ]
-    wide = [g.Unsqueeze(g.Expand(p, g.Shape(x)), [x.rank]) for p in places]
-    return g.Concat(*wide, axis=x.rank)
+    coordinates = [g.Unsqueeze(g.Expand(p, g.Shape(x)), [x.rank]) for p in places]
+    return g.Concat(*coordinates, axis=x.rank)
 
 
 @writes("Range")

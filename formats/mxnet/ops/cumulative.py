@@ -21,8 +21,8 @@ def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
     """Booleans are counted in int64; without an axis the tensor is flattened."""
     kind = dtype_of(dtype) if dtype else DType.INT64 if x.dtype is DType.BOOL else x.type
     x, at = flatten_without_axis(g, x, axis)
-    wide = DType.INT32 if kind in BYTES else kind
-    return g.cast(g.CumSum(g.cast(x, wide), at), kind)
+    sum_dtype = DType.INT32 if kind in BYTES else kind
+    return g.cast(g.CumSum(g.cast(x, sum_dtype), at), kind)
 
 
 def difference(g, x: Value, axis: int):

@@ -69,12 +69,12 @@ def emit_arange_like(s, like: Value, rank: int = 1, axis: int = 0, kind: str = "
 
 def broadcast_axes_to(s, x: Value, sizes: Sequence[Dim]):
     """``x`` repeated along its axes of size 1, and new ones in front, up to ``sizes``."""
-    kind, own = storage_type_name(x.type), list(x.ranked_shape) or [1]
-    for _ in range(len(sizes) - len(own)):
+    kind, sizes_of_x = storage_type_name(x.type), list(x.ranked_shape) or [1]
+    for _ in range(len(sizes) - len(sizes_of_x)):
         x = s.expand_dims(x, axis=0)
-        own.insert(0, 1)
-    expected = [1] * (len(own) - len(sizes)) + list(sizes)
-    pairs = list(zip(own, expected, strict=True))
+        sizes_of_x.insert(0, 1)
+    expected = [1] * (len(sizes_of_x) - len(sizes)) + list(sizes)
+    pairs = list(zip(sizes_of_x, expected, strict=True))
     fixed = [new if old == 1 and isinstance(new, int) and new != 1 else 0 for old, new in pairs]
     some = [axis for axis, size in enumerate(fixed) if size]
     for pair in (some[i : i + 2] for i in range(0, len(some), 2)):  # MXNet takes few axes at once
@@ -86,7 +86,7 @@ def broadcast_axes_to(s, x: Value, sizes: Sequence[Dim]):
         if old == 1 and s.release.has("broadcast_like", lhs_axes=()) and not wants_one_type(s):
             x = s.broadcast_like(x, counted, lhs_axes=(axis,), rhs_axes=(0,))
         else:  # it may be 1 where the model runs, or the new size may
-            x = match_axis_length(s, x, counted, axis, len(own), kind)
+            x = match_axis_length(s, x, counted, axis, len(sizes_of_x), kind)
     return x
 
 
@@ -111,18 +111,18 @@ def match_axis_length(s, x: Value, row: Value, axis: int, rank: int, kind: str) 
 def broadcast_together(s, values: Sequence[Value]) -> list[Value]:
     """The values expanded to the dynamic shape they broadcast to."""
     rank = max(v.rank for v in values)
-    wide, zeros = [], []
+    operands, zeros = [], []
     for value in values:
         x = value
         for _ in range(rank - max(value.rank, 1)):
             x = s.expand_dims(x, axis=0)
-        wide.append(x)
+        operands.append(x)
         zeros.append(s.Cast(s.zeros_like(x), dtype="float32"))
     full = reduce(s.broadcast_add, zeros)
     likes = [full] * len(values)
     if wants_one_type(s):
         likes = [s.Cast(full, dtype=storage_type_name(v.type)) for v in values]
-    return [s.broadcast_like(x, like) for x, like in zip(wide, likes, strict=True)]
+    return [s.broadcast_like(x, like) for x, like in zip(operands, likes, strict=True)]
 
 
 def wants_one_type(s) -> bool:

@@ -33,10 +33,10 @@ def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4)
     """One number a channel, or one for all of them; integers are cut off."""
     channels = x.ranked_shape[x.rank - 3]
     require(len(mean) in (1, channels) and len(std) in (1, channels), f"{mean=} {std=}")
-    wide = x if x.type.kind == "f" else g.cast(x, DType.FLOAT32)
-    away, scale = (np.array(v, wide.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
-    y = g.Div(g.Sub(wide, away), scale)
-    return y if wide is x else g.cast_like(g.cast(y, DType.INT32), x)
+    pixels = x if x.type.kind == "f" else g.cast(x, DType.FLOAT32)
+    away, scale = (np.array(v, pixels.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
+    y = g.Div(g.Sub(pixels, away), scale)
+    return y if pixels is x else g.cast_like(g.cast(y, DType.INT32), x)
 
 
 @reads_between(0, 10500)("_image_normalize")

@@ -93,8 +93,8 @@ def read_maketrian(g, x, *, offset=0, lower=True):
     places = arrays.full((size, size), count)
     places[triangle_indices(size, offset, lower)] = arrays.arange(count)
     last = x.rank - 1
-    wide = g.Pad(x, [0] * (x.rank + last) + [1])
-    return g.Gather(wide, g.const(places, DType.INT64), axis=last)
+    padded = g.Pad(x, [0] * (x.rank + last) + [1])
+    return g.Gather(padded, g.const(places, DType.INT64), axis=last)
 
 
 @reads("khatri_rao", ignore=("num_args",))
@@ -149,8 +149,8 @@ def read_kron(g, a, b):
     rank = max(a.rank, b.rank)
     a, b = (g.Unsqueeze(x, list(range(rank - x.rank))) for x in (a, b))
     sizes = [g.multiply_sizes([g.size_of(a, i), g.size_of(b, i)]) for i in range(rank)]
-    wide = g.Unsqueeze(a, [2 * i + 1 for i in range(rank)])
-    full = g.Mul(wide, g.Unsqueeze(b, [2 * i for i in range(rank)]))
+    spread = g.Unsqueeze(a, [2 * i + 1 for i in range(rank)])
+    full = g.Mul(spread, g.Unsqueeze(b, [2 * i for i in range(rank)]))
     return g.Reshape(full, g.shape_from(sizes))
 
 

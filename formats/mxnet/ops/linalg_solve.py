@@ -22,7 +22,7 @@ def scan_columns(g, count, state: Value, step):
     """
     trips = count if isinstance(count, int) else g.Squeeze(count, [0])
     return g.loop(
-        lambda g, column, go, held: (go, *step(g, column, held)), trips, g.const(True), state
+        lambda g, column, go, states: (go, *step(g, column, states)), trips, g.const(True), state
     )
 
 

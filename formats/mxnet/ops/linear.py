@@ -34,8 +34,8 @@ def read_dot(g, a, b, *, transpose_a=False, transpose_b=False):
     if b.rank <= 2:
         return g.MatMul(a, b)
     inner = g.size_of(b, 0)
-    wide = g.MatMul(a, g.reshape(b, [inner, -1]))
-    return g.reshape(wide, [*g.sizes_of(a)[:-1], *g.sizes_of(b)[1:]])
+    product = g.MatMul(a, g.reshape(b, [inner, -1]))
+    return g.reshape(product, [*g.sizes_of(a)[:-1], *g.sizes_of(b)[1:]])
 
 
 def rotate_axes(rank: int, by: int) -> Ints:
@@ -80,8 +80,8 @@ def write_mat_mul(s, a, b):
     require(a.ranked_shape[:-2] == b.ranked_shape[:-2], "a product that broadcasts")
     if a.rank == 3:
         return s.batch_dot(a, b)
-    wide = a.type in (DType.FLOAT32, DType.FLOAT64)
-    require(wide, f"a product of {a.rank} axes of {a.type.value} elements")
+    is_float = a.type in (DType.FLOAT32, DType.FLOAT64)
+    require(is_float, f"a product of {a.rank} axes of {a.type.value} elements")
     return s["_linalg_gemm2"](a, b)
 
 

@@ -28,15 +28,17 @@ def count_labels(g, label: Value, padding: int):
 def insert_blanks(g, label: Value, blank: Value):
     """``(N, 2L + 1)``: the labels, blanks between and around them."""
     rows = g.shape_from([g.size_of(label, 0)])
-    wide = g.Expand(blank, g.Concat(g.Shape(label), [1], axis=0))
-    pairs = g.Reshape(g.Concat(wide, g.Unsqueeze(label, [2]), axis=2), g.Concat(rows, [-1], axis=0))
+    blanks = g.Expand(blank, g.Concat(g.Shape(label), [1], axis=0))
+    pairs = g.Reshape(
+        g.Concat(blanks, g.Unsqueeze(label, [2]), axis=2), g.Concat(rows, [-1], axis=0)
+    )
     return g.Concat(pairs, g.Expand(blank, g.Concat(rows, [1], axis=0)), axis=1)
 
 
 def shift_right(g, x: Value, by: int):
     """``x`` moved along its last axis, what has no chance coming in."""
-    wide = g.Pad(x, [0, by, 0, 0], g.scalar(NEVER, x))
-    return g.Slice(wide, [0], [-by], [1], [1])
+    padded = g.Pad(x, [0, by, 0, 0], g.scalar(NEVER, x))
+    return g.Slice(padded, [0], [-by], [1], [1])
 
 
 def forward_log_probs(g, emitted: Value, skips: Value, lengths: Value):
@@ -87,8 +89,8 @@ def read_ctc_loss(
 
 def shift_labels(g, places: Value):
     """The labels two places before, -1 where there are none."""
-    wide = g.Pad(places, [0, 2, 0, 0], g.const(-1))
-    return g.Slice(wide, [0], [-2], [1], [1])
+    padded = g.Pad(places, [0, 2, 0, 0], g.const(-1))
+    return g.Slice(padded, [0], [-2], [1], [1])
 
 
 @reads("_contrib_hawkesll")
@@ -98,11 +100,11 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
     time_first = [g.Transpose(v, perm=(1, 0)) for v in (lags, g.cast(marks, DType.INT64))]
     places = g.index_range(g.size_of(lags, 1))
 
-    def step(g, held, last, now, total, lag, mark, turn):
+    def step(g, mark_state, last, now, total, lag, mark, turn):
         at = g.Unsqueeze(mark, [1])
         then = g.Add(now, lag)
         mu, memory, before = (
-            g.Squeeze(g.GatherElements(v, at, axis=1), [1]) for v in (lda, held, last)
+            g.Squeeze(g.GatherElements(v, at, axis=1), [1]) for v in (lda, mark_state, last)
         )
         a, b = (g.Gather(v, mark, axis=0) for v in (alpha, beta))
         distance = g.Sub(then, before)
@@ -110,12 +112,12 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
         rate = g.Add(mu, g.Mul(g.Mul(g.Mul(a, b), memory), fading))
         gain = g.Sub(g.Log(rate), expected_events(g, mu, a, memory, distance, fading))
         kept = g.Unsqueeze(g.Add(1.0, g.Mul(memory, fading)), [1])
-        held_then = g.ScatterElements(held, at, kept, axis=1)
+        held_then = g.ScatterElements(mark_state, at, kept, axis=1)
         last_then = g.ScatterElements(last, at, g.Unsqueeze(then, [1]), axis=1)
         real = g.Less(g.cast_like(turn, valid_length), valid_length)
         rows = g.Unsqueeze(real, [1])
         return (
-            g.Where(rows, held_then, held), g.Where(rows, last_then, last),
+            g.Where(rows, held_then, mark_state), g.Where(rows, last_then, last),
             g.Where(real, then, now), g.Where(real, g.Add(total, gain), total),
         )  # fmt: skip
 

@@ -39,8 +39,8 @@ def select_survivors(
         first, last = (g[op](int_ids, [0, 1], keepdims=0) for op in ("ReduceMin", "ReduceMax"))
         ends = (0, count) if isinstance(count, int) else (first, g.Add(last, 1))
         classes = g.cast_like(g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
-        own = g.Equal(g.Unsqueeze(ids, [1]), classes)
-        each = g.Where(own, each, g.scalar(lowest_value(scores), scores))
+        is_of_class = g.Equal(g.Unsqueeze(ids, [1]), classes)
+        each = g.Where(is_of_class, each, g.scalar(lowest_value(scores), scores))
     require(bound >= 0, f"an overlap of {bound}, by which boxes far apart suppress each other")
     boxes, bound = clip_negative_sides(g, boxes, center), min(bound, 1.0)
     limit = g.shape_from([g.size_of(scores, 1)])
@@ -298,9 +298,9 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
         hit = s.scatter_nd(ones, s.Reshape(at, shape=(1, -1)), shape=(rows * count + 1,))
         hit = s.Reshape(s.slice_axis(hit, axis=0, begin=0, end=-1), shape=(rows, count))
     else:
-        own = s.broadcast_equal(place, s.transpose(chosen, axes=(0, 1, 3, 2)))
-        own = s.broadcast_mul(own, s.transpose(kept, axes=(0, 1, 3, 2)))
-        hit = s.max(own, axis=(1, 3))
+        pairs = s.broadcast_equal(place, s.transpose(chosen, axes=(0, 1, 3, 2)))
+        pairs = s.broadcast_mul(pairs, s.transpose(kept, axes=(0, 1, 3, 2)))
+        hit = s.max(pairs, axis=(1, 3))
     return s.where(hit, emit_broadcast_like(s, s.Reshape(update, shape=(1, 1)), data), data)
 
 

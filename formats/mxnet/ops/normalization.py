@@ -106,8 +106,8 @@ def read_group_norm(g, x, gamma, beta, *, num_groups=1, eps=1e-5):
 
 def expand_to_channels(g, v: Value, channels: int):
     (groups,) = v.static_shape
-    wide = g.Expand(g.Unsqueeze(v, [1]), [groups, channels // groups])
-    return v if groups == channels else g.Reshape(wide, [channels])
+    per_group = g.Expand(g.Unsqueeze(v, [1]), [groups, channels // groups])
+    return v if groups == channels else g.Reshape(per_group, [channels])
 
 
 @reads("InstanceNorm")
@@ -203,15 +203,15 @@ def legalize_batch_norm(g, x, *parameters, epsilon, training_mode, outputs: int 
         y = g.BatchNormalization(g.Unsqueeze(x, [1]), *parameters, epsilon=epsilon)
         return g.Squeeze(y, [1])
     kind = statistics_type(x, *parameters)
-    wide = g.cast(x, kind) if kind is DType.FLOAT64 else x
+    data = g.cast(x, kind) if kind is DType.FLOAT64 else x
     casted = [v if v.dtype is kind else g.cast(v, kind) for v in parameters]
     if any(g.producer(v) is not None for v in casted[2:]):
         return g.cast(
             normalize_with_statistics(g, g.cast(x, kind), *casted, epsilon=epsilon), x.type
         )
-    if wide is x and casted == list(parameters):
+    if data is x and casted == list(parameters):
         return None
-    return g.cast(g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
+    return g.cast(g.BatchNormalization(data, *casted, epsilon=epsilon), x.type)
 
 
 def statistics_type(*operands: Value) -> DType:

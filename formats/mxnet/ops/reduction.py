@@ -34,16 +34,16 @@ def reduce_axes(g, op, x: Value, axes: Ints, keepdims):
     if op == "ReduceProd" and x.type.kind != "f":
         return product(g, x, axes, keepdims)
     if x.type in NARROW or (op == "ReduceSum" and x.type in WIDER):
-        wide = g[op](g.cast(x, WIDER[x.type]), axes, keepdims=int(keepdims))
-        return g.cast_like(wide, x)
+        reduced = g[op](g.cast(x, WIDER[x.type]), axes, keepdims=int(keepdims))
+        return g.cast_like(reduced, x)
     return g[op](x, axes, keepdims=int(keepdims))
 
 
 def product(g, x: Value, axes: Ints, keepdims):
     """A product of integers, which ONNX Runtime computes in float64: by multiplication alone."""
     if x.type in NARROW:
-        wide = product(g, g.cast(x, WIDER[x.type]), axes, keepdims)
-        return g.cast_like(wide, x)
+        reduced = product(g, g.cast(x, WIDER[x.type]), axes, keepdims)
+        return g.cast_like(reduced, x)
     kept, sizes = other_axes(axes, x.rank), g.sizes_of(x)
     count = g.multiply_sizes([sizes[a] for a in axes])
     order = (*axes, *kept)
@@ -247,8 +247,8 @@ for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
 @reads("multi_sum_sq", ignore=("num_arrays",), only={"scale": (1.0,)})
 def read_multi_sum_sq(g, *xs):
     """One sum of squares a tensor."""
-    wide = (x if x.dtype is DType.FLOAT64 else g.cast(x, DType.FLOAT32) for x in xs)
-    sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in wide)
+    arrays_of_floats = (x if x.dtype is DType.FLOAT64 else g.cast(x, DType.FLOAT32) for x in xs)
+    sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in arrays_of_floats)
     return g.cast(g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0), DType.FLOAT32)
 
 

@@ -109,8 +109,8 @@ def interpolate_axis(g, x: Value, axis: int, size: Size, align_corners: bool):
     first = g.cast(place, DType.INT64)
     share = g.Sub(place, as_float32(g, first))
     shares = (g.Reshape(v, [-1] + [1] * (x.rank - 1 - axis)) for v in (g.Sub(1.0, share), share))
-    taken = (g.Gather(x, at, axis=axis) for at in (first, g.Min(g.Add(first, 1), last)))
-    return g.Add(*(g.Mul(weight, v) for weight, v in zip(shares, taken, strict=True)))
+    neighbours = (g.Gather(x, at, axis=axis) for at in (first, g.Min(g.Add(first, 1), last)))
+    return g.Add(*(g.Mul(weight, v) for weight, v in zip(shares, neighbours, strict=True)))
 
 
 def as_float32(g, x: Value):

@@ -24,8 +24,8 @@ from .padding import pad_images
 @reads("ROIPooling")
 def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
     image, corners = split_rois(g, rois)
-    held = g.Concat(g.Max(image, 0.0), corners, axis=1)
-    y = g.MaxRoiPool(x, held, pooled_shape=pooled_size, spatial_scale=spatial_scale)
+    boxes = g.Concat(g.Max(image, 0.0), corners, axis=1)
+    y = g.MaxRoiPool(x, boxes, pooled_shape=pooled_size, spatial_scale=spatial_scale)
     return zero_where_none(g, image, y)
 
 
@@ -101,9 +101,9 @@ def clamp_offsets(g, x: Value, offset: Value, frame):
     place = g.Add(g.Reshape(offset, g.shape_from([0, -1, math.prod(kernel), 2, *sizes])), base)
     size = g.cast_like(g.Unsqueeze(g.shape_from([g.size_of(x, a) for a in (2, 3)]), [1, 2]), x)
     last = g.Min(place, g.Sub(size, 1.0))
-    held = g.Where(g.Less(place, size), last, place)
-    held = g.Where(g.Less(place, 0.0), g.scalar(-2, place), held)
-    return g.Reshape(g.Sub(held, base), g.Shape(offset))
+    clamped = g.Where(g.Less(place, size), last, place)
+    clamped = g.Where(g.Less(place, 0.0), g.scalar(-2, place), clamped)
+    return g.Reshape(g.Sub(clamped, base), g.Shape(offset))
 
 
 @reads(
@@ -162,8 +162,8 @@ def read_position_sensitive(
         bin_masks(g, rounded[i], rounded[i + 2], spatial_scale, count, g.size_of(x, 3 - i))
         for i in (1, 0)
     ]
-    own = g.Gather(x, g.cast(g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
-    split = g.Reshape(own, g.shape_from([-1, output_dim, count, count,
+    image_of_roi = g.Gather(x, g.cast(g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    split = g.Reshape(image_of_roi, g.shape_from([-1, output_dim, count, count,
                                           *(g.size_of(x, a) for a in (2, 3))]))  # fmt: skip
     total = g.Einsum(split, *masks, equation="rcijhw,rih,rjw->rcij")
     rows, columns = (g.ReduceSum(m, [2], keepdims=0) for m in masks)
@@ -180,8 +180,8 @@ def round_corners(g, rois: Value):
 def bin_masks(g, first: Value, last: Value, scale: float, count: int, size):
     """Which of ``size`` pixels lie in each of ``count`` parts of a region: ones and zeros."""
     start = g.Mul(first, scale)
-    wide = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
-    part = g.Unsqueeze(g.Div(wide, float(count)), [1])
+    extent = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
+    part = g.Unsqueeze(g.Div(extent, float(count)), [1])
     line = g.cast_like(g.index_range(count), first)
     start = g.Unsqueeze(start, [1])
     low = g.Unsqueeze(g.Floor(g.Add(g.Mul(line, part), start)), [2])
@@ -269,9 +269,9 @@ def linear_taps(g, place: Value, size) -> Taps:
     limit = g.cast_like(g.shape_from([size]), place)
     inside = g.And(g.GreaterOrEqual(place, -0.5), g.LessOrEqual(place, g.Sub(limit, 0.5)))
     weight = g.cast_like(inside, place)
-    held = g.Max(g.Min(place, g.Sub(limit, 1.0)), 0.0)
-    low = g.Floor(held)
-    far = g.Mul(g.Sub(held, low), weight)
+    clamped = g.Max(g.Min(place, g.Sub(limit, 1.0)), 0.0)
+    low = g.Floor(clamped)
+    far = g.Mul(g.Sub(clamped, low), weight)
     pixels = g.Concat(low, g.Min(g.Add(low, 1.0), g.Sub(limit, 1.0)), axis=4)
     weights = g.Concat(g.Sub(weight, far), far, axis=4)
     return Taps(g.cast(pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0))
@@ -301,8 +301,8 @@ def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, s
         for p, e in zip(points, ends, strict=True)
     ]
     grid = g.Reshape(g.Concat(*scaled, axis=2), [-1, rows, columns, 2])
-    own = g.Gather(x, g.cast(g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
-    y = g.GridSample(own, grid, mode="linear", padding_mode="border", align_corners=1)
+    image_of_roi = g.Gather(x, g.cast(g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    y = g.GridSample(image_of_roi, grid, mode="linear", padding_mode="border", align_corners=1)
     none = g.Reshape(g.Or(*outside), [-1, 1, rows, columns])
     each = window((sampling_ratio,) * 2, (sampling_ratio,) * 2, (), ())
     return g.AveragePool(g.Where(none, g.scalar(0, y), y), **each)

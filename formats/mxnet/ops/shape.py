@@ -175,8 +175,8 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
 @reads("broadcast_axis")
 def read_broadcast_axis(g, x, *, axis: Ints = (), size: Ints = ()):
     sizes = g.sizes_of(x)
-    for at, wide in zip(axes_of(axis, x.rank), size, strict=True):
-        sizes[at] = wide
+    for at, new_size in zip(axes_of(axis, x.rank), size, strict=True):
+        sizes[at] = new_size
     return g.Expand(x, g.shape_from(sizes))
 
 
@@ -317,7 +317,7 @@ def reshape_to_sizes(s, x: Value, sizes: Sizes | None):
 
 
 def reshape_codes(
-    own: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False
+    source_sizes: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False
 ) -> list[int] | None:
     """How ``Reshape`` says ``sizes``: 0 keeps a size, -3 joins two, -4 parts one, -1 is the rest.
 
@@ -328,18 +328,18 @@ def reshape_codes(
         return []
     first, second = sizes[0], sizes[1] if len(sizes) > 1 else None
     ways: list[tuple[list[int], int, int]] = []
-    if own and own[0] == first:
+    if source_sizes and source_sizes[0] == first:
         ways.append(([0], 1, 1))
-    if len(own) > 1 and combine("*", own[0], own[1]) == first:
+    if len(source_sizes) > 1 and combine("*", source_sizes[0], source_sizes[1]) == first:
         ways.append(([-3], 2, 1))
-    if own and second is not None and combine("*", first, second) == own[0]:
+    if source_sizes and second is not None and combine("*", first, second) == source_sizes[0]:
         parts = [d if isinstance(d, int) else -1 for d in (first, second)]
         ways += [([-4, *parts], 1, 2)] * (parts != [-1, -1])
     if isinstance(first, int):
         ways.append(([first], 1, 1))
     ways += [([-1], 1, 1)] * (not inferred)
     for code, read, count in ways:
-        rest = reshape_codes(own[read:], sizes[count:], inferred or code[0] in (-1, -4))
+        rest = reshape_codes(source_sizes[read:], sizes[count:], inferred or code[0] in (-1, -4))
         if rest is not None:
             return code + rest
     return None

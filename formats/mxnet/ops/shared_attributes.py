@@ -20,11 +20,13 @@ def with_attributes_of(
     declared = {p.name: p for p in _parameters(rule) if p.kind is p.KEYWORD_ONLY}
 
     def decorate(function: Function) -> Function:
-        own = {p.name: p for p in _parameters(function) if p.kind is not p.VAR_KEYWORD}
-        operands = [p for p in own.values() if p.kind is not p.KEYWORD_ONLY]
-        attributes = [own.get(n, p) for n, p in declared.items() if n not in leave_out]
-        attributes += [p for n, p in own.items() if p.kind is p.KEYWORD_ONLY and n not in declared]
-        shared = [p for p in attributes if p.name not in own]
+        parameters = {p.name: p for p in _parameters(function) if p.kind is not p.VAR_KEYWORD}
+        operands = [p for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        attributes = [parameters.get(n, p) for n, p in declared.items() if n not in leave_out]
+        attributes += [
+            p for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and n not in declared
+        ]
+        shared = [p for p in attributes if p.name not in parameters]
         defaults = {p.name: p.default for p in shared if p.default is not p.empty}
 
         @wraps(function)

@@ -79,7 +79,7 @@ def insert_each(g, x: Value, values: Value, index: Value, axis: int):
     expected = [*g.sizes_of(x)]
     expected[axis] = 1
     each = g.shape_from([*expected[:axis], count, *expected[axis + 1 :]])
-    wide = g.Expand(broadcast_except(g, values, x, axis), each)
+    rows = g.Expand(broadcast_except(g, values, x, axis), each)
     ordered, order = g.TopK(index, count, axis=0, largest=0, outputs=2)
     new = g.Add(ordered, g.index_range(g.size_of(index, 0)))
     total = g.Add(size, count)
@@ -89,7 +89,7 @@ def insert_each(g, x: Value, values: Value, index: Value, axis: int):
     old = g.Sub(g.index_range(total), passed)
     rank = g.Max(g.Sub(passed, 1), 0)
     source = g.Where(g.is_true(is_new), g.Add(g.Gather(order, rank, axis=0), size), old)
-    return g.Gather(g.Concat(x, wide, axis=axis), source, axis=axis)
+    return g.Gather(g.Concat(x, rows, axis=axis), source, axis=axis)
 
 
 @reads("_npi_insert_scalar", only={"start": ("None",), "stop": ("None",), "step": ("None",)})
@@ -101,8 +101,8 @@ def read_insert_scalar(
     x, at = flatten_without_axis(g, x, axis)
     if values is None:
         return insert_at(g, x, g.const(val, DType.FLOAT64), int_ind, at)
-    wide = add_leading_axes(g, values, x.rank)
-    return insert_at(g, x, g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at)), int_ind, at)
+    ranked = add_leading_axes(g, values, x.rank)
+    return insert_at(g, x, g.Transpose(ranked, perm=move_axis_perm(x.rank, 0, at)), int_ind, at)
 
 
 @reads("_npi_insert_slice", only={"int_ind": ("None",)})
@@ -130,8 +130,8 @@ def read_insert_tensor(g, x, a, b=None, *, val: float | None = None, axis: Bound
     x, at = flatten_without_axis(g, x, axis)
     values, index = (g.const(val, DType.FLOAT64), a) if b is None else (a, b)
     if index.rank == 0:
-        wide = add_leading_axes(g, values, x.rank)
-        values = g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at))
+        ranked = add_leading_axes(g, values, x.rank)
+        values = g.Transpose(ranked, perm=move_axis_perm(x.rank, 0, at))
         return insert_at(g, x, values, g.Unsqueeze(index, [0]), at)
     count = index.ranked_shape[0]
     require(isinstance(count, int), "needs to know how many indices there are")

@@ -112,13 +112,19 @@ def ordering_type(s, x, axis: int) -> tuple[str, int]:
 
 def emit_topk(s, x, kind: str, **frame):
     """All elements in their order, and where they were as numbers of a type."""
-    own = next((k for k in SORTED if s.release.has("topk", dtype=k)), None)
-    narrow = x.type not in SORTED[own] and x.type in (DType.FLOAT16, DType.INT8, DType.UINT8)
-    require(narrow or x.type in SORTED[own], f"MXNet {s.release.name} sorts no {x.type.value}")
-    wide = s.Cast(x, dtype="float32") if narrow else x
-    values, places = s.topk(wide, ret_typ="both", dtype=own, outputs=2, **frame)
+    place_dtype = next((k for k in SORTED if s.release.has("topk", dtype=k)), None)
+    narrow = x.type not in SORTED[place_dtype] and x.type in (
+        DType.FLOAT16,
+        DType.INT8,
+        DType.UINT8,
+    )
+    require(
+        narrow or x.type in SORTED[place_dtype], f"MXNet {s.release.name} sorts no {x.type.value}"
+    )
+    keys = s.Cast(x, dtype="float32") if narrow else x
+    values, places = s.topk(keys, ret_typ="both", dtype=place_dtype, outputs=2, **frame)
     values = s.Cast(values, dtype=x.type.value) if narrow else values
-    return values, places if kind == own else s.Cast(places, dtype=kind)
+    return values, places if kind == place_dtype else s.Cast(places, dtype=kind)
 
 
 def emit_roll(s, x, axis: int):

@@ -36,8 +36,8 @@ def embed_diagonal(g, x: Value, k: int):
     last, edge = x.rank - 1, abs(k)
     lines = g.index_range(g.Add(g.shape_from([g.size_of(x, last)]), [edge]))
     on = g.Equal(lines, g.Add(g.Unsqueeze(lines, [1]), k))
-    wide = g.Pad(x, [0] * (x.rank + last) + [edge])
-    return g.Where(on, g.Unsqueeze(wide, [x.rank if k >= 0 else last]), g.scalar(0, x))
+    padded = g.Pad(x, [0] * (x.rank + last) + [edge])
+    return g.Where(on, g.Unsqueeze(padded, [x.rank if k >= 0 else last]), g.scalar(0, x))
 
 
 @reads("diag")

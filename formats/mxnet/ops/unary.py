@@ -149,8 +149,8 @@ def compute_in_old_float(op, g, x: Value):
     if x.type.kind == "f":
         return read_unary(op, g, x)
     note_old_meaning(g, "1.6")
-    wide = g.cast(g.cast(x, DType.FLOAT32), DType.FLOAT64)
-    return g.cast_like(g.cast(read_unary(op, g, wide), DType.FLOAT32), x)
+    x_float64 = g.cast(g.cast(x, DType.FLOAT32), DType.FLOAT64)
+    return g.cast_like(g.cast(read_unary(op, g, x_float64), DType.FLOAT32), x)
 
 
 for _name in (*ROUNDING, *IN_DOUBLE):
@@ -281,8 +281,8 @@ writes("Neg")(lambda s, x: s.negative(x))
 @writes("Abs")
 def write_abs(s, x):
     """MXNet takes it of integers as of floats of 64 bits, before 1.6 of 32."""
-    wide = x.type is DType.INT64 or (x.type is DType.INT32 and not s.release.has_bool)
-    return s.broadcast_maximum(x, s.negative(x)) if wide else s.abs(x)
+    is_inexact = x.type is DType.INT64 or (x.type is DType.INT32 and not s.release.has_bool)
+    return s.broadcast_maximum(x, s.negative(x)) if is_inexact else s.abs(x)
 
 
 @writes("Round")
@@ -310,8 +310,8 @@ def write_clip(s, x, low=None, high=None):
     least, most = (None if v is None else scalar_value(v) for v in (low, high))
     is_static = (low is None) == (least is None) and (high is None) == (most is None)
     is_integer = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
-    wide = (x.type is DType.FLOAT64 or is_integer) and None in (least, most)
-    if is_static and not wide and is_exact_float32(least) and is_exact_float32(most):
+    has_open_bound = (x.type is DType.FLOAT64 or is_integer) and None in (least, most)
+    if is_static and not has_open_bound and is_exact_float32(least) and is_exact_float32(most):
         lowest, highest = unbounded_range(x.type)
         least, most = lowest if least is None else least, highest if most is None else most
         if least <= most:

@@ -19,12 +19,12 @@ class Consumers(Mapping[str, Consumer]):
 
     def __init__(self) -> None:
         folders = (module.name for module in iter_modules(__path__) if module.ispkg)
-        self.own = {name.replace("_", "-"): name for name in folders}
+        self.built_in = {name.replace("_", "-"): name for name in folders}
 
     def __getitem__(self, name: str) -> Consumer:
-        if name not in self.own and name in target_names():
+        if name not in self.built_in and name in target_names():
             return Consumer.of(get_target(name), name)
-        consumer: Consumer = import_module(f"{__name__}.{self.own[name]}").CONSUMER
+        consumer: Consumer = import_module(f"{__name__}.{self.built_in[name]}").CONSUMER
         if name in target_names():
             raise UsageError(
                 f"a plug-in's target is called {name!r}, as a profile of serde's own: rename its "
@@ -33,7 +33,9 @@ class Consumers(Mapping[str, Consumer]):
         return consumer
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self.own, *(name for name in target_names() if name not in self.own)])
+        return iter(
+            [*self.built_in, *(name for name in target_names() if name not in self.built_in)]
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

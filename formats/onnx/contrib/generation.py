@@ -62,11 +62,11 @@ class Lengths:
         if not is_causal:
             ends = g.Reshape(self.total, [-1, 1, 1, 1])
             return g.GreaterOrEqual(places, ends)
-        own = g.Unsqueeze(places_from(g, self.past, self.new), [1, 3])
-        is_later = g.Greater(places, own)
+        query_places = g.Unsqueeze(places_from(g, self.past, self.new), [1, 3])
+        is_later = g.Greater(places, query_places)
         if window < 0:
             return is_later
-        return g.Or(is_later, g.LessOrEqual(places, g.Sub(own, window)))
+        return g.Or(is_later, g.LessOrEqual(places, g.Sub(query_places, window)))
 
 
 @reads("GroupQueryAttention", ignore=("kv_cache_bit_width",), only={

@@ -50,8 +50,8 @@ def read_rms_normalization(g, x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     require(stash_type == 1, f"no support for stash_type={stash_type}")
     fits = x.dtype is scale.dtype or (x.dtype in HALVES and scale.dtype is DType.FLOAT32)
     require(fits, "a scale of another element type than the data")
-    wide = g.cast(x, scale.type)
-    return rms_normalize(g, wide, scale, epsilon, axis), inverse_rms(g, x, epsilon, axis)
+    data = g.cast(x, scale.type)
+    return rms_normalize(g, data, scale, epsilon, axis), inverse_rms(g, x, epsilon, axis)
 
 
 @reads("LayerNormalization")

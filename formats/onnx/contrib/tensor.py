@@ -70,8 +70,8 @@ def read_grid_sample(g, x, grid, *, align_corners=0, mode="bilinear", padding_mo
 
 @reads("ReduceSumInteger")
 def read_reduce_sum_integer(g, x, *, axes: Ints, keepdims: int):
-    wide = g.cast(x, DType.UINT32 if x.type.kind == "u" else DType.INT32)
-    return g.ReduceSum(wide, axes, keepdims=keepdims)
+    integers = g.cast(x, DType.UINT32 if x.type.kind == "u" else DType.INT32)
+    return g.ReduceSum(integers, axes, keepdims=keepdims)
 
 
 @reads("MulInteger")
@@ -79,8 +79,8 @@ def read_mul_integer(g, a, a_zero, b, b_zero=None):
     dtype = DType.INT32 if "i" in (a.type.kind, b.type.kind) else DType.UINT32
 
     def subtract_zero_point(x: Value, zero: Value | None):
-        wide = g.cast(x, dtype)
-        return wide if zero is None else g.Sub(wide, g.cast(as_scalar(g, zero), dtype))
+        integers = g.cast(x, dtype)
+        return integers if zero is None else g.Sub(integers, g.cast(as_scalar(g, zero), dtype))
 
     return g.Mul(subtract_zero_point(a, a_zero), subtract_zero_point(b, b_zero))
 

@@ -46,10 +46,10 @@ def find_params(path: Path, problems: Problems) -> tuple[Path | None, str]:
     others: list[Path] = []
     for file in _find_other_params(path):
         try:
-            held = read_params(file)
+            arrays = read_params(file)
         except MalformedFile:
             continue
-        (files if held and not problems(held) else others).append(file)
+        (files if arrays and not problems(arrays) else others).append(file)
     if len(files) > 1:
         raise UsageError(
             f"{path}: several files hold parameters of it, {_join_names(files)}: "
@@ -76,14 +76,14 @@ def _find_named_after(stem: str, folder: Path) -> Iterator[Path]:
 def _find_other_params(path: Path) -> Iterator[Path]:
     """Files of ``save_param_dict`` in the folder that are not named after another module."""
     files = [p for n, p in enumerate(sorted(path.parent.iterdir())) if n < MOST_FILES]
-    taken = {
+    claimed = {
         named
         for other in files
         if other.name.removesuffix(PACKED).endswith(MODULES) and kind_of(other) in ("text", "json")
         for named in _find_named_after(stem_of(other), path.parent)
     }
     for file in files:
-        if file.suffix in (".params", ".bin") and file not in taken and kind_of(file) == "params":
+        if file.suffix in (".params", ".bin") and file not in claimed and kind_of(file) == "params":
             yield file
 
 

@@ -121,8 +121,8 @@ class Encoder:
     def add_by_layout(self, thing: Any, **more: Index) -> Index:
         """An object that the table of layouts has, and what it names before it."""
         key = KEYS[type(thing)]
-        own = [self.add_value(getattr(thing, n)) for n in thing.__match_args__]
-        return self.add_node(key, **dict(zip(LAYOUTS[key][1], own, strict=True)), **more)
+        fields = [self.add_value(getattr(thing, n)) for n in thing.__match_args__]
+        return self.add_node(key, **dict(zip(LAYOUTS[key][1], fields, strict=True)), **more)
 
     def add_global_type(self, name: str) -> Index:
         """The name of a data type."""

@@ -31,11 +31,11 @@ def builds(key: str, **parts: Part) -> Callable[[Builder], Builder]:
 
 
 def _build_expression(make: Builder, d: Decoder, at: int, attrs: Attributes, *inside: Any) -> Any:
-    *own, device, span, checked = inside
+    *fields, device, span, checked = inside
     if device is span is checked is None:
-        return make(d, at, attrs, *own)
+        return make(d, at, attrs, *fields)
     device = None if device == ast.VirtualDevice() else device
-    return make(d, at, attrs, *own, device=device, span=span, type=checked)
+    return make(d, at, attrs, *fields, device=device, span=span, type=checked)
 
 
 def builds_expression(key: str, **parts: Part) -> Callable[[Builder], Builder]:
@@ -219,12 +219,12 @@ def _build_get_item(
     type_args=each(*TYPES),
 )  # fmt: skip
 def _build_call(
-    d: Decoder, at: int, attrs: Attributes, op: ast.Expr, args: Any, own: Any, types: Any,
+    d: Decoder, at: int, attrs: Attributes, op: ast.Expr, args: Any, op_attrs: Any, types: Any,
     **common: Any,
 ) -> ast.Call:  # fmt: skip
-    if isinstance(own, MappingProxyType):
-        own = ast.Attrs("DictAttrs", own)
-    return ast.Call(op, args, own, types, **common)
+    if isinstance(op_attrs, MappingProxyType):
+        op_attrs = ast.Attrs("DictAttrs", op_attrs)
+    return ast.Call(op, args, op_attrs, types, **common)
 
 
 @builds_expression(
@@ -233,9 +233,9 @@ def _build_call(
 )  # fmt: skip
 def _build_function(
     d: Decoder, at: int, attrs: Attributes, params: Any, body: ast.Expr, ret: Any, types: Any,
-    own: Any, **common: Any,
+    function_attrs: Any, **common: Any,
 ) -> ast.Function:  # fmt: skip
-    return ast.Function(params, body, ret, types, own or ast.NOTHING, **common)
+    return ast.Function(params, body, ret, types, function_attrs or ast.NOTHING, **common)
 
 
 @builds_expression("relay.Match", data=EXPR, clauses=each(ast.Clause))
@@ -260,7 +260,7 @@ def _build_type_data(
 
 @builds("IRModule", functions=MAPPING, type_definitions=MAPPING, attrs=MAPPING)
 def _build_module(
-    d: Decoder, at: int, attrs: Attributes, functions: Any, types: Any, own: Any
+    d: Decoder, at: int, attrs: Attributes, functions: Any, types: Any, module_attrs: Any
 ) -> ast.Module:
     named: dict[str, ast.Function] = {}
     for name, function in (functions or {}).items():
@@ -270,6 +270,6 @@ def _build_module(
     return ast.Module(
         MappingProxyType(named),
         MappingProxyType({t.name: t for t in defined}),
-        own or ast.NOTHING,
+        module_attrs or ast.NOTHING,
         d.table.tvm,
     )

@@ -74,9 +74,9 @@ def legalize_prelu(g, x, slope):
 def is_per_channel(x: Value, slope: Value) -> bool:
     """Whether ``slope`` has one number for each channel of ``x``, which has some."""
     dims = slope.static_shape if slope.is_static else (0, 0)
-    wide = [at - len(dims) + x.rank for at, d in enumerate(dims) if d != 1]
+    axes = [at - len(dims) + x.rank for at, d in enumerate(dims) if d != 1]
     return (
-        x.type.kind == "f" and x.rank > 1 and wide == [1] and x.ranked_shape[1] == dims[1 - x.rank]
+        x.type.kind == "f" and x.rank > 1 and axes == [1] and x.ranked_shape[1] == dims[1 - x.rank]
     )
 
 

@@ -162,8 +162,8 @@ def write_pow(r, x, y):
 def write_bit_shift(r, x, y, *, direction: str):
     """By so many bits that none are left, or by less than none: only the sign is."""
     shift = r.left_shift if direction == "LEFT" else r.right_shift
-    held = y.array() if y.tensor is not None else None
-    if held is not None and held.size and 0 <= held.min() <= held.max() < x.type.bits:
+    counts = y.array() if y.tensor is not None else None
+    if counts is not None and counts.size and 0 <= counts.min() <= counts.max() < x.type.bits:
         return shift(x, y)
     _, zero, bits = lift_scalars(r, y, *(emit_scalar(r, n, x.type) for n in (0, x.type.bits)))
     within = r.less(y, bits)

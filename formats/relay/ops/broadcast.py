@@ -32,16 +32,16 @@ def write_expand(r, x, shape):
     target, dims = shape_data_of(shape), x.ranked_shape
     if target is None:
         return dynamic_expand(r, x, shape)
-    wide = (1,) * (x.rank - len(target)) + target
-    padded = (1,) * (len(wide) - x.rank) + dims
-    pairs = list(zip(padded, wide, strict=True))
+    padded_target = (1,) * (x.rank - len(target)) + target
+    padded = (1,) * (len(padded_target) - x.rank) + dims
+    pairs = list(zip(padded, padded_target, strict=True))
     full = tuple(_larger(d, w) for d, w in pairs)
     if not all(w == 1 or (isinstance(d, int) and isinstance(w, int)) for d, w in pairs):
         return declare_sizes(r, dynamic_expand(r, x, shape), full)
     if full == dims:
         return r.copy(x)
     if not all(isinstance(d, int) for d in full):
-        ones = r.ones(shape=wide, dtype=x.type.value)
+        ones = r.ones(shape=padded_target, dtype=x.type.value)
         require(x.type is not DType.BOOL, "an Expand of booleans of dynamic size")
         return r.multiply(x, ones)
     return r.broadcast_to(x, shape=full)
@@ -61,10 +61,10 @@ def dynamic_expand(r, x, shape):
     rank = max(count, x.rank)
     if not x.rank:
         return r.dyn.broadcast_to(x, shape)
-    own = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
-    expected, own = (
+    sizes = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
+    expected, sizes = (
         r.concatenate(r.const([1] * (rank - n), DType.INT64), v, axis=0) if n < rank else v
-        for v, n in ((shape, count), (own, x.rank))
+        for v, n in ((shape, count), (sizes, x.rank))
     )
     is_one = r.equal(expected, r.const([1], DType.INT64))
-    return r.dyn.broadcast_to(x, r.where(is_one, own, expected))
+    return r.dyn.broadcast_to(x, r.where(is_one, sizes, expected))

@@ -52,9 +52,9 @@ def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[st
     x, index, updates = node.inputs
     chosen, columns = _inputs(makers, "Gather", index, 2)
     boxes, of_classes, most, overlap, least = _inputs(makers, "NonMaxSuppression", chosen, 5)
-    own, spread, rest = _inputs(makers, "Where", of_classes, 3)
+    of_class, spread, rest = _inputs(makers, "Where", of_classes, 3)
     update, _ = _inputs(makers, "Expand", updates, 2)
-    scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, own)
+    scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, of_class)
     _expect(None not in (x, index) and _axis_of(makers, index) == 1)
     _expect(columns.tensor is not None and columns.ints() == (0, 2))
     _expect(update.ranked_shape in ((), (1,)))
@@ -69,9 +69,9 @@ def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[st
     return (boxes, scores, ids, overlap, least, x, update), attrs  # type: ignore[return-value]
 
 
-def _classes(makers: Makers, own: Value) -> Value:
+def _classes(makers: Makers, of_class: Value) -> Value:
     """Whose elements are compared with all integers from the least to the largest of them."""
-    spread, integers = _inputs(makers, "Equal", own, 2)
+    spread, integers = _inputs(makers, "Equal", of_class, 2)
     ids = _inputs(makers, "Unsqueeze", spread, 2)[0]
     _expect(ids.rank == 2 and spread.ranked_shape[1] == 1 and integers.ranked_shape[1:] == (1,))
     column = _inputs(makers, "Unsqueeze", _uncast(makers, integers), 2)[0]

@@ -81,18 +81,18 @@ class GatheredOutput:
     def __init__(self, g, inner, value: Value) -> None:
         self.plain, self.type, self.sizes = value.is_static, value.type, value.ranked_shape
         if self.plain:
-            held = inner.input("made", value.type, (None, *value.static_shape))
+            rows = inner.input("made", value.type, (None, *value.static_shape))
             self.before = [g.const(np.zeros((0, *value.static_shape), value.type.numpy))]
-            self.after = [inner.Concat(held, inner.Unsqueeze(value, [0]), axis=0)]
+            self.after = [inner.Concat(rows, inner.Unsqueeze(value, [0]), axis=0)]
             return
-        held = inner.input("made", value.type, (None,))
+        rows = inner.input("made", value.type, (None,))
         inner.input("shape", DType.INT64, (value.rank,))
         turns = inner.input("turns", DType.INT64, (1,))
         self.before = [
             g.const(np.zeros(0, value.type.numpy)), g.const([0] * value.rank, DType.INT64),
             g.const([0], DType.INT64),
         ]  # fmt: skip
-        flat = inner.Concat(held, inner.Reshape(value, [-1]), axis=0)
+        flat = inner.Concat(rows, inner.Reshape(value, [-1]), axis=0)
         self.after = [flat, inner.Shape(value), inner.Add(turns, [1])]
 
     def take_stack(self, g, results) -> Value:
@@ -112,11 +112,11 @@ class GatheredOutput:
 def _body(g, states, shapes, body: Body):
     inner = g.child(body.graph.name)
     turn, on = inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())
-    held = [
+    state_inputs = [
         inner.input(b.name, v.dtype, shape)
         for b, v, shape in zip(body.graph.inputs[2:], states, shapes, strict=True)
     ]
-    return inner, body(inner, turn, on, *held)
+    return inner, body(inner, turn, on, *state_inputs)
 
 
 def _common(a: Shape, b: Shape) -> Shape:

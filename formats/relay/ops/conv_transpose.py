@@ -58,8 +58,8 @@ def read_conv_transpose(
 def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more: Ints, dtype):
     """As a convolution of the spread-out input with the kernel turned round, which is exact."""
     count = len(more)
-    wide = DType.INT64 if dtype.bits == 64 else DType.INT32
-    x = dilate(g, g.cast(x, wide), (1, 1, *frame["strides"]), 0)
+    sum_dtype = DType.INT64 if dtype.bits == 64 else DType.INT32
+    x = dilate(g, g.cast(x, sum_dtype), (1, 1, *frame["strides"]), 0)
     spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
     begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
     ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]
@@ -113,7 +113,7 @@ def write_conv_transpose(
 
 def _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
     """A convolution of ``x`` with zeros in it; TVM errs in the shape of the other."""
-    wide = r.nn.dilate(x, strides=(1, 1, *strides), dilation_value=0.0)
+    dilated = r.nn.dilate(x, strides=(1, 1, *strides), dilation_value=0.0)
     turned = r.transpose(r.reverse(r.reverse(w, axis=2), axis=3), axes=(1, 0, 2, 3))
     begin, end = halves(pads)
     before = [k - 1 - p for k, p in zip(kernel_shape, begin, strict=True)]
@@ -121,14 +121,16 @@ def _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
     require(min(before + after) >= 0, "a transposed convolution with pads wider than its kernel")
     form = {"channels": w.ranked_shape[1], "kernel_size": kernel_shape}
     if before == after:
-        return r.nn.conv2d(wide, turned, padding=before, **form)
+        return r.nn.conv2d(dilated, turned, padding=before, **form)
     widths = ((0, 0), (0, 0), *zip(before, after, strict=True))
-    return r.nn.conv2d(r.nn.pad(wide, emit_scalar(r, 0, x.type), pad_width=widths), turned, **form)
+    return r.nn.conv2d(
+        r.nn.pad(dilated, emit_scalar(r, 0, x.type), pad_width=widths), turned, **form
+    )
 
 
 def _dilate_kernel(r, w, kernel_shape, dilations):
     """A kernel with zeros between its numbers: Relay has no dilations here."""
-    wide = tuple((k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True))
+    sizes = tuple((k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True))
     kernel = r.nn.dilate(w, strides=(1, 1, *dilations), dilation_value=0.0)
-    kernel.dtype, kernel.shape = w.dtype, (*w.ranked_shape[:2], *wide)
-    return kernel, wide
+    kernel.dtype, kernel.shape = w.dtype, (*w.ranked_shape[:2], *sizes)
+    return kernel, sizes

@@ -109,8 +109,8 @@ def convolve_integers(g, x: Value, w: Value, groups: int, frame, dtype: DType):
     narrow = padded and (dtype.bits <= 32 or largest <= INT32_MOST)
     if narrow and (parts := as_bytes(g, x, w)) is not None:
         return g.ConvInteger(*parts, group=groups, **frame)
-    wide = DType.INT64 if dtype.bits == 64 else DType.INT32
-    return convolve_by_patches(g, g.cast(x, wide), g.cast(w, wide), groups, frame)
+    sum_dtype = DType.INT64 if dtype.bits == 64 else DType.INT32
+    return convolve_by_patches(g, g.cast(x, sum_dtype), g.cast(w, sum_dtype), groups, frame)
 
 
 def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
@@ -150,8 +150,8 @@ def read_untransformed(
     """A kernel that was not transformed after all; see ``undo_weight_transforms.py``."""
     layout = kernel_layout or "OI" + spatial(count)
     axes = [layout.index(a) for a in spatial(count)] if w.rank == len(layout) else []
-    held = tuple(w.static_shape[a] for a in axes)
-    require(held == kernel_size, "its kernel was transformed before the module was written")
+    kernel_shape = tuple(w.static_shape[a] for a in axes)
+    require(kernel_shape == kernel_size, "its kernel was transformed before the module was written")
     return read_conv(
         count, g, x, w, strides=strides, padding=padding, dilation=dilation, groups=groups,
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -196,10 +196,10 @@ def legalize_conv(g, x, w, b=None, *, pads, group, **window):
 
 def convolve_as_image(op, g, x, w, *operands, pads, group, **window):
     """The convolution ``op`` of a signal, which becomes an image of height 1."""
-    wide = {n: (0 if n == "output_padding" else 1, *v) for n, v in window.items()}
+    image_window = {n: (0 if n == "output_padding" else 1, *v) for n, v in window.items()}
     flat = g[op](
         g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), *operands, pads=(0, pads[0], 0, pads[1]),
-        group=group, **wide,
+        group=group, **image_window,
     )  # fmt: skip
     return g.Squeeze(flat, [2])
 
@@ -224,8 +224,8 @@ def _convolve_by_slices(g, x, w, b, *, kernel_shape, strides, dilations, pads, g
         images = g.Reshape(
             g.Transpose(cut, perm=(0, 2, 1, 3, 4)), [-1, x.ranked_shape[1], *x.ranked_shape[3:]]
         )
-        own = g.Squeeze(g.Slice(w, [at], [at + 1], [2], [1]), [2])
-        parts.append(g.Conv(images, own, None if at else b, **form))
+        kernel_slice = g.Squeeze(g.Slice(w, [at], [at + 1], [2], [1]), [2])
+        parts.append(g.Conv(images, kernel_slice, None if at else b, **form))
     total = g.Sum(*parts)
     lead = g.Concat(g.Shape(cut, end=1), g.Shape(cut, start=2, end=3), axis=0)
     volume = g.Reshape(total, g.Concat(lead, g.Shape(total, start=1), axis=0))
@@ -239,10 +239,10 @@ def convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
     count = w.ranked_shape[0] // group if outputs == 0 else w.ranked_shape[1]
     cut = w.ranked_shape[0] // group
     for at in range(group):
-        own = g.Slice(x, [at * each], [(at + 1) * each], [1], [1])
+        channels_of_group = g.Slice(x, [at * each], [(at + 1) * each], [1], [1])
         weight = g.Slice(w, [at * cut], [(at + 1) * cut], [0], [1])
         bias = b and g.Slice(b, [at * count], [(at + 1) * count], [0], [1])
-        parts.append(convolve(own, weight, bias))
+        parts.append(convolve(channels_of_group, weight, bias))
     return g.Concat(*parts, axis=1)
 
 
@@ -279,10 +279,10 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     data, kernel, _ = LAYOUTS[axes]
     channels = w.ranked_shape[0]
     require(isinstance(channels, int), "a convolution whose weight has a dynamic size")
-    wide = "float32" if x.type is DType.FLOAT16 else None
+    out_dtype_name = "float32" if x.type is DType.FLOAT16 else None
     y = r[f"nn.conv{axes}d"](
         x, w, strides=strides, padding=explicit_pads(pads), dilation=dilations, groups=group,
         channels=channels, kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
-        out_dtype=wide,
+        out_dtype=out_dtype_name,
     )  # fmt: skip
-    return add_bias(r, r.cast(y, dtype=x.type.value) if wide else y, b)
+    return add_bias(r, r.cast(y, dtype=x.type.value) if out_dtype_name else y, b)

@@ -127,8 +127,8 @@ def legalize_range(g, start, limit, delta):
     counts_up = start.type.kind == "i" and (number(start), number(delta)) == (0, 1)
     if counts_up or all(v.tensor is not None for v in (start, limit, delta)):
         return None
-    wide = start.type if start.type.kind == "f" else DType.FLOAT64
-    first, last, step = (g.cast(v, wide) for v in (start, limit, delta))
+    count_dtype = start.type if start.type.kind == "f" else DType.FLOAT64
+    first, last, step = (g.cast(v, count_dtype) for v in (start, limit, delta))
     count = g.Max(g.cast(g.Ceil(g.Div(g.Sub(last, first), step)), DType.INT64), 0)
     places = g.Range(g.const(0, DType.INT64), count, g.const(1, DType.INT64))
     return g.Add(start, g.Mul(g.cast(places, start.type), delta))

@@ -26,10 +26,10 @@ def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_valu
     spread: list[Size] = [sizes[0]]
     for size, block in zip(sizes[1:], block_shape, strict=False):
         spread += [divide_size(g, size, block), block]
-    wide = g.reshape(x, [*spread, *sizes[count + 1 :]])
+    split = g.reshape(x, [*spread, *sizes[count + 1 :]])
     blocks, spots = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
     tail = range(2 * count + 1, 2 * count + 1 + rest)
-    turned = g.Transpose(wide, perm=(*blocks, 0, *spots, *tail))
+    turned = g.Transpose(split, perm=(*blocks, 0, *spots, *tail))
     batch = g.multiply_sizes([*block_shape, sizes[0]])
     return g.reshape(turned, [batch, *(spread[i] for i in spots), *sizes[count + 1 :]])
 
@@ -41,11 +41,11 @@ def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
     batch = sizes[0]
     for block in block_shape:
         batch = divide_size(g, batch, block)
-    wide = g.reshape(x, [*block_shape, batch, *sizes[1:]])
+    split = g.reshape(x, [*block_shape, batch, *sizes[1:]])
     order = [count]
     for i in range(count):
         order += [count + 1 + i, i]
-    turned = g.Transpose(wide, perm=(*order, *range(2 * count + 1, count + x.rank)))
+    turned = g.Transpose(split, perm=(*order, *range(2 * count + 1, count + x.rank)))
     grown = [g.multiply_sizes([s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
     y = g.reshape(turned, [batch, *grown, *sizes[count + 1 :]])
     ends = [-a if a else FAR for a in after]
@@ -86,8 +86,8 @@ def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
 @legalizations("SpaceToDepth")
 def legalize_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
-    own = mode == "DCR" and x.is_static
-    return None if own else space_to_depth(g, x, blocksize=blocksize, mode=mode)
+    is_native = mode == "DCR" and x.is_static
+    return None if is_native else space_to_depth(g, x, blocksize=blocksize, mode=mode)
 
 
 @writes("SpaceToDepth", ignore=("mode",))

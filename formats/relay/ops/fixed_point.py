@@ -41,13 +41,15 @@ def multiply_fixed_point(
     total = BITS + np.maximum(-shift, 0)
     require(np.all(total < 62), "a factor below 2 to the minus 30")
     half = np.int64(1) << (total - 1).astype(np.int64)
-    wide = g.Mul(g.Mul(g.cast(x, DType.INT64), left), multiplier.astype(np.int64))
+    product = g.Mul(g.Mul(g.cast(x, DType.INT64), left), multiplier.astype(np.int64))
     if nearest:
-        half_of = g.Where(g.Less(wide, g.const(0, DType.INT64)), g.const(half - 1), g.const(half))
+        half_of = g.Where(
+            g.Less(product, g.const(0, DType.INT64)), g.const(half - 1), g.const(half)
+        )
     else:
         half_of = g.const(half)
     divisor = g.const(np.int64(1) << total.astype(np.int64))
-    return shift_right(g, g.Add(wide, half_of), divisor)
+    return shift_right(g, g.Add(product, half_of), divisor)
 
 
 def multiply_by(g, x: Value, factor: float):

@@ -73,8 +73,10 @@ def read_adv_index(g, x, *indices):
     shape = parts[0]
     for part in parts[1:]:
         shape = g.Add(shape, part)
-    wide = [g.Unsqueeze(g.Expand(p, g.Shape(shape)), [rank]) for p in parts]
-    return g.GatherND(x, g.Concat(*wide, axis=rank) if len(wide) > 1 else wide[0])
+    coordinates = [g.Unsqueeze(g.Expand(p, g.Shape(shape)), [rank]) for p in parts]
+    return g.GatherND(
+        x, g.Concat(*coordinates, axis=rank) if len(coordinates) > 1 else coordinates[0]
+    )
 
 
 @reads("argwhere")
@@ -194,8 +196,12 @@ def from_front(r, index: Value, x: Value, axis: int) -> Value:
     """Indices along one axis of ``x``, those below 0 counted from the end."""
     size: Any = x.ranked_shape[axis]
     if index.tensor is not None and isinstance(size, int):
-        held = index.array()
-        return r.const(np.where(held < 0, held + size, held)) if (held < 0).any() else index
+        numbers = index.array()
+        return (
+            r.const(np.where(numbers < 0, numbers + size, numbers))
+            if (numbers < 0).any()
+            else index
+        )
     if not isinstance(size, int):
         shape = r.shape_of(x, dtype="int64")
         size = r.take(shape, emit_scalar(r, axis, DType.INT64), axis=0)
@@ -235,8 +241,8 @@ def legalize_scatter_elements(g, x, index, updates, *, axis: int, reduction: str
     """The same of updates: TVM counts rows of the data, so those of fewer are given all indices."""
     if not find_short_axes(x, index, axis) or not index.is_static:
         return None
-    own = arrays.indices(index.static_shape)
-    columns = [g.Unsqueeze(index if i == axis else own[i].astype(index.type.numpy), [index.rank])
+    places = arrays.indices(index.static_shape)
+    columns = [g.Unsqueeze(index if i == axis else places[i].astype(index.type.numpy), [index.rank])
                for i in range(x.rank)]  # fmt: skip
     rows = g.cast(g.Concat(*columns, axis=index.rank), DType.INT64)
     return g.ScatterND(x, rows, updates, reduction=reduction)
@@ -257,8 +263,8 @@ def places(r, index: Value, x: Value, batch: int = 0) -> Value:
     require(isinstance(count, int), "indices of a dynamic number of axes")
     sizes = x.ranked_shape[batch : batch + count]
     if index.tensor is not None and all(isinstance(d, int) for d in sizes):
-        held = index.array()
-        index = r.const(np.where(held < 0, held + np.array(sizes, held.dtype), held))
+        numbers = index.array()
+        index = r.const(np.where(numbers < 0, numbers + np.array(sizes, numbers.dtype), numbers))
     else:
         shape = r.shape_of(x, dtype="int64")
         part = r.strided_slice(shape, begin=[batch], end=[batch + count], strides=[1], axes=[0])

@@ -39,8 +39,8 @@ def multiply_integers(g, a: Value, b: Value):
     narrow = a.type.bits <= 32 or (largest is not None and largest <= INT32_MOST)
     if narrow and (parts := as_bytes(g, a, b)) is not None:
         return g.MatMulInteger(*parts)
-    wide = DType.INT32 if a.type.bits < 32 else a.type
-    return g.MatMul(g.cast(a, wide), g.cast(b, wide))
+    sum_dtype = DType.INT32 if a.type.bits < 32 else a.type
+    return g.MatMul(g.cast(a, sum_dtype), g.cast(b, sum_dtype))
 
 
 def swap_last_axes(g, x: Value):
@@ -141,11 +141,11 @@ def _zero_product(g, dtype: DType, a: Value, b: Value):
     if a.rank == 1:
         return g.Expand(g.const(0, dtype), g.Concat(lead, columns, axis=0))
     ends = g.Concat(g.Shape(a, start=a.rank - 2, end=a.rank - 1), columns, axis=0)
-    wide = g.Expand(g.const(0, dtype), ends)
+    zeros = g.Expand(g.const(0, dtype), ends)
     for v in (a, b):
         size = g.Concat(g.Shape(v, end=v.rank - 2), [1, 1], axis=0)
-        wide = g.Add(wide, g.Expand(g.const(0, dtype), size))
-    return wide
+        zeros = g.Add(zeros, g.Expand(g.const(0, dtype), size))
+    return zeros
 
 
 def _is_stacked(a: Value, b: Value) -> bool:
@@ -156,10 +156,10 @@ def _is_stacked(a: Value, b: Value) -> bool:
 def _multiply_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
     rows = g.Unsqueeze(a, [0]) if a.rank == 1 else a
     columns = g.Unsqueeze(b, [1]) if b.rank == 1 else b
-    wide = g[op](rows, columns, *rest)
-    last = wide.rank - 1
+    product = g[op](rows, columns, *rest)
+    last = product.rank - 1
     gone = ([last - 1] if a.rank == 1 else []) + ([last] if b.rank == 1 else [])
-    return g.Squeeze(wide, gone)
+    return g.Squeeze(product, gone)
 
 
 def _multiply_flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
@@ -183,8 +183,8 @@ def _multiply_broadcast(g, op: str, a: Value, b: Value, *rest: Value | None):
     count, flat = _product_of_sizes(lead), []
     for v in (a, b):
         last = g.Shape(v, start=v.rank - 2)
-        wide = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
-        flat.append(g.Reshape(wide, g.Concat([count], last, axis=0)))
+        expanded = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
+        flat.append(g.Reshape(expanded, g.Concat([count], last, axis=0)))
     product = g.as_is(op, (*flat, *rest), {})
     ends = g.Shape(a, start=a.rank - 2, end=a.rank - 1), g.Shape(b, start=b.rank - 1)
     return g.Reshape(product, g.Concat(lead, *ends, axis=0), allowzero=1)
@@ -203,21 +203,23 @@ def write_mat_mul(r, a, b):
 
     It takes no rows of the second that it knows with columns of the first that it does not.
     """
-    wide, inner = "float32" if a.type is HALF else None, b.ranked_shape[-2]
+    out_dtype, inner = "float32" if a.type is HALF else None, b.ranked_shape[-2]
     if isinstance(inner, int) and not isinstance(a.ranked_shape[-1], int):
         known = declare_sizes(r, a, (*(None,) * (a.rank - 1), inner))
         a = set_type(known, a.dtype, (*a.ranked_shape[:-1], inner))
     if a.rank == 3:
-        product = emit_batch_matmul(r, a, b, wide)
+        product = emit_batch_matmul(r, a, b, out_dtype)
     elif isinstance(b.ranked_shape[1], int):
         before = find_transpose_source(b, (1, 0))  # the weight as a layer had it
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
-        product = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=wide)
+        product = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=out_dtype)
     else:
-        product = emit_batch_matmul(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
+        product = emit_batch_matmul(
+            r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), out_dtype
+        )
         product = r.squeeze(product, axis=(0,))
-    return r.cast(product, dtype=a.type.value) if wide else product
+    return r.cast(product, dtype=a.type.value) if out_dtype else product
 
 
-def emit_batch_matmul(r, a, b, wide: str | None):
-    return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=wide)
+def emit_batch_matmul(r, a, b, out_dtype: str | None):
+    return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=out_dtype)

@@ -78,9 +78,9 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """
     is_computed = fill is not None and fill.tensor is None
     if not x.is_static and x.type not in INLINED:
-        wide = DType.FLOAT32 if x.type.kind == "f" else DType.INT64
-        number = fill if fill is None else g.cast(fill, wide)
-        return g.cast(g.Pad(g.cast(x, wide), pads, number, axes, mode=mode), x.type)
+        pad_dtype = DType.FLOAT32 if x.type.kind == "f" else DType.INT64
+        number = fill if fill is None else g.cast(fill, pad_dtype)
+        return g.cast(g.Pad(g.cast(x, pad_dtype), pads, number, axes, mode=mode), x.type)
     if is_computed and mode == "constant" and not (x.is_static and pads.tensor is not None):
         return _pad_by_choice(g, x, pads, fill, axes)
     if static_sizes(pads) is None or (axes is not None and static_sizes(axes) is None):
@@ -151,7 +151,7 @@ def write_pad(r, x, pads, fill=None, axes=None, *, mode: str):
 
 def _squeeze_scalar(r, value: Value) -> Value:
     """A number that may have an axis of size 1, without."""
-    held = number(value)
-    if held is not None:
-        return emit_scalar(r, held, value.type)
+    constant = number(value)
+    if constant is not None:
+        return emit_scalar(r, constant, value.type)
     return value if value.rank == 0 else set_type(r.reshape(value, newshape=()), value.dtype, ())

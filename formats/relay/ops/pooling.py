@@ -45,7 +45,7 @@ def read_pool(
 
 def pool(g, x: Value, kind: str, frame, up: bool, include: bool):
     """Windows of which the last may reach beyond the padding; what lies there never counts."""
-    own = frame["pads"]
+    window_pads = frame["pads"]
     if up:
         frame = {**frame, "pads": pads_of_last_window(x, frame)}
     half = len(frame["kernel_shape"])
@@ -59,16 +59,16 @@ def pool(g, x: Value, kind: str, frame, up: bool, include: bool):
             return g.MaxPool(x, **frame)
         return compute_widely(g, lambda g, x: max_pool_in_float(g, x, frame), x)
     if x.type.kind in "iu":
-        return integer_average(g, x, frame, own, include)
-    if include and any(own):
-        x = g.Pad(x, (0, 0, *own[:half], 0, 0, *own[half:]))
-        over = tuple(p - q for p, q in zip(frame["pads"], own, strict=True))
+        return integer_average(g, x, frame, window_pads, include)
+    if include and any(window_pads):
+        x = g.Pad(x, (0, 0, *window_pads[:half], 0, 0, *window_pads[half:]))
+        over = tuple(p - q for p, q in zip(frame["pads"], window_pads, strict=True))
         frame = {**frame, "pads": over}
     require(include or not outside, "average pooling with a window that lies in the padding")
     return g.AveragePool(x, count_include_pad=0, **frame)
 
 
-def integer_average(g, x: Value, frame, own: Ints, include: bool):
+def integer_average(g, x: Value, frame, window_pads: Ints, include: bool):
     """The sum of a window, which float32 counts exactly, divided by its size and cut off."""
     size = g.const(prod(frame["kernel_shape"]), DType.FLOAT32)
 
@@ -76,12 +76,14 @@ def integer_average(g, x: Value, frame, own: Ints, include: bool):
         mean = g.AveragePool(v, count_include_pad=1, **frame)
         return g.cast(g.Floor(g.Add(g.Mul(mean, size), 0.5)), DType.INT32)
 
-    wide = g.cast(x, DType.FLOAT32)
-    total = sum_window(wide)
-    require(not include or frame["pads"] == own, "integers, ceil_mode and count_include_pad")
+    x_float32 = g.cast(x, DType.FLOAT32)
+    total = sum_window(x_float32)
+    require(
+        not include or frame["pads"] == window_pads, "integers, ceil_mode and count_include_pad"
+    )
     if include or not any(frame["pads"]):
         return g.cast(g.Div(total, g.cast(size, DType.INT32)), x.type)
-    counted = sum_window(g.full_like(g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
+    counted = sum_window(g.full_like(g.Slice(x_float32, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
     return g.cast(g.Div(total, g.Max(counted, g.const(1, DType.INT32))), x.type)
 
 
@@ -198,13 +200,13 @@ def pool_unequal_windows(g, x: Value, kind: str, axis: int, size: int, count: in
     if size == count:
         return x
     table, lengths = windows_of(size, count)
-    wide = g.Gather(x, g.const(table, DType.INT64), axis=axis)
+    windows = g.Gather(x, g.const(table, DType.INT64), axis=axis)
     if kind == "max":
-        return g.ReduceMax(wide, [axis + 1], keepdims=0)
+        return g.ReduceMax(windows, [axis + 1], keepdims=0)
     inside = arrays.arange(table.shape[1]) < lengths[:, None]
     shape = (*table.shape, *(1,) * (x.rank - axis - 1))
     weights = (inside / lengths[:, None]).reshape(shape).astype(x.type.numpy)
-    scaled = g.Mul(wide, g.const(weights))
+    scaled = g.Mul(windows, g.const(weights))
     return g.ReduceSum(scaled, [axis + 1], keepdims=0)
 
 
@@ -260,8 +262,8 @@ def pool_by_images(pool, g, x: Value, *, pads, **form):
     """TVM pools images only of dynamic size: a signal is one, and a volume is pooled twice."""
     (begin, end), axes = halves(pads), len(form["kernel_shape"])
     if axes == 1:
-        wide = {n: (1, *v) for n, v in form.items()}
-        return g.Squeeze(pool(g.Unsqueeze(x, [2]), pads=(0, *begin, 0, *end), **wide), [2])
+        image_window = {n: (1, *v) for n, v in form.items()}
+        return g.Squeeze(pool(g.Unsqueeze(x, [2]), pads=(0, *begin, 0, *end), **image_window), [2])
     require(axes == 3, f"pooling over {axes} axes of dynamic size")
     size, channels = g.Shape(x), g.Shape(x, end=2)
     flat = g.Reshape(x, g.Concat(g.Shape(x, end=1), [-1], g.Shape(x, start=3), axis=0))

@@ -18,11 +18,11 @@ from .nms import column, order_kept_first, reorder_rows, select_boxes, sort_boxe
 def make_anchor(ratio: float, scale: float, size: int) -> tuple[float, float, float, float]:
     """The corners of an anchor around the first place."""
     middle = 0.5 * (size - 1.0)
-    wide = math.floor(math.sqrt(math.floor(size * size / ratio)) + 0.5) * scale
-    high = math.floor(wide / scale * ratio + 0.5) * scale
+    width = math.floor(math.sqrt(math.floor(size * size / ratio)) + 0.5) * scale
+    height = math.floor(width / scale * ratio + 0.5) * scale
     return (
-        middle - 0.5 * (wide - 1.0), middle - 0.5 * (high - 1.0),
-        middle + 0.5 * (wide - 1.0), middle + 0.5 * (high - 1.0),
+        middle - 0.5 * (width - 1.0), middle - 0.5 * (height - 1.0),
+        middle + 0.5 * (width - 1.0), middle + 0.5 * (height - 1.0),
     )  # fmt: skip
 
 
@@ -154,11 +154,13 @@ def collect_best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
     shown = g.Less(g.const(arrays.arange(few)[None]), row_count)
     rows = reorder_rows(g, boxes, reorder_rows(g, order, first))
     classes = g.cast(g.Div(first, g.const(count, DType.INT64)), DType.FLOAT32)
-    held = [g.Where(g.Unsqueeze(shown, [2]), rows, g.const(0, rows.type))]
-    held += [
+    columns = [g.Where(g.Unsqueeze(shown, [2]), rows, g.const(0, rows.type))]
+    columns += [
         g.Where(shown, v, g.const(0, v.type)) for v in (classes, reorder_rows(g, score, first))
     ]
     if most > few:
-        held = [g.Pad(v, (0,) * (v.rank + 1) + (most - few,) + (0,) * (v.rank - 2)) for v in held]
+        columns = [
+            g.Pad(v, (0,) * (v.rank + 1) + (most - few,) + (0,) * (v.rank - 2)) for v in columns
+        ]
     number = g.cast(g.Min(g.Squeeze(row_count, [1]), g.const(most, DType.INT64)), DType.INT32)
-    return (*held, number)
+    return (*columns, number)

@@ -183,10 +183,10 @@ class QdqRules:
         zeros = np.clip(zero, limits.min, limits.max).astype(dtype.numpy)
         shape = np.broadcast_shapes(scale.shape, zero.shape)
         if (zeros != zero).any():  # a zero point that the type does not hold
-            wide = read_quantize(
+            quantized = read_quantize(
                 g, real, g.const(scale), g.const(zero), out_dtype=DType.INT32, axis=axis
             )
-            return saturate(g, wide, dtype)
+            return saturate(g, quantized, dtype)
         operands = (g.const(np.broadcast_to(v, shape).copy()) for v in (scale, zeros))
         y = g.QuantizeLinear(real, *operands, axis=axis_of(axis, real.rank))
         self.real[y] = Real(lambda g, bias: real, scale, zero, axis)

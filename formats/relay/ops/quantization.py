@@ -70,8 +70,8 @@ def read_dequantize(g, x, scale, zero, *, out_dtype: DType | None = None, axis=-
 
 
 def is_representable(zero: Value, x: Value) -> bool:
-    limits, held = np.iinfo(x.type.numpy), zero.array()
-    return bool((held >= limits.min).all() and (held <= limits.max).all())
+    limits, zeros = np.iinfo(x.type.numpy), zero.array()
+    return bool((zeros >= limits.min).all() and (zeros <= limits.max).all())
 
 
 def as_scalar(g, v: Value):
@@ -185,11 +185,11 @@ def read_function(function, g, x, *quantities):
 @reads("qnn.leaky_relu")
 def read_leaky_relu(g, x, *quantities, alpha=0.25):
     scale, zero, out_scale, out_zero = require_scalars(quantities)
-    wide = g.cast(x, DType.INT32)
-    y = requantize(g, wide, scale, zero, out_scale, out_zero)
+    x_int32 = g.cast(x, DType.INT32)
+    y = requantize(g, x_int32, scale, zero, out_scale, out_zero)
     offset = g.const(out_zero.astype(np.int32))
     low = g.Add(multiply_by(g, y, alpha), multiply_by(g, offset, 1 - alpha))
-    y = g.Where(g.Less(wide, g.const(zero.astype(np.int32))), low, y)
+    y = g.Where(g.Less(x_int32, g.const(zero.astype(np.int32))), low, y)
     return saturate(g, y, x.type)
 
 
@@ -199,8 +199,8 @@ def read_softmax(g, x, *quantities, axis=-1):
     scale, zero, out_scale, out_zero = require_scalars(quantities)
     at = [axis_of(axis, x.rank)]
     unit = np.int32(math.floor(1 / float(scale) + 0.5))
-    wide = g.Sub(g.cast(x, DType.INT32), zero.astype(np.int32))
-    below = g.Sub(wide, g.ReduceMax(wide, at, keepdims=1))
+    centred = g.Sub(g.cast(x, DType.INT32), zero.astype(np.int32))
+    below = g.Sub(centred, g.ReduceMax(centred, at, keepdims=1))
     power = g.Sub(
         g.Add(below, shift_right(g, below, np.int32(2))), shift_right(g, below, np.int32(16))
     )
@@ -264,8 +264,8 @@ def write_dequantize(r, x, scale, zero=None, *, axis: int):
 
 def as_parameter(r, v: Value, dtype: DType) -> Value:
     """One number without axes, or one for each element of an axis."""
-    if (held := number(v)) is not None:
-        return emit_scalar(r, held, dtype)
+    if (constant := number(v)) is not None:
+        return emit_scalar(r, constant, dtype)
     if v.tensor is not None:
         return r.const(v.array().astype(dtype.numpy))
     if v.ranked_shape == (1,):

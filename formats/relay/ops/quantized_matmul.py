@@ -32,11 +32,11 @@ WHOLE = {"out_dtype": "int32"}
 
 def subtract_zero_point(g, x: Value, zero: Value, axis: int):
     """``x`` less its zero point, as int16 where that holds it."""
-    wide = g.cast(x, DType.INT32)
+    x_int32 = g.cast(x, DType.INT32)
     known = zero.tensor is not None
     if known and not zero.array().any():
-        return x if x.type in BYTES else wide
-    y = g.Sub(wide, align_to_axis(g, g.cast(zero, DType.INT32), axis, x.rank))
+        return x if x.type in BYTES else x_int32
+    y = g.Sub(x_int32, align_to_axis(g, g.cast(zero, DType.INT32), axis, x.rank))
     return g.cast(y, DType.INT16) if x.type in BYTES else y
 
 
@@ -117,9 +117,9 @@ def read_qnn_avg_pool2d(
 ):  # fmt: skip
     """The mean at the scale of the result, cut off; padding is 0, whatever the zero point."""
     scale, zero, out_scale, out_zero = require_scalars(quantities)
-    wide = upcast(g, x, scale, zero, out_scale, out_zero)
+    upcast_x = upcast(g, x, scale, zero, out_scale, out_zero)
     y = average(
-        g, wide, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        g, upcast_x, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
         layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
     )  # fmt: skip

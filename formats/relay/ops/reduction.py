@@ -66,8 +66,8 @@ def count_reduced(g, x: Value, axes: Ints):
 
 @reads.for_each({"all": "ReduceMin", "any": "ReduceMax"})
 def read_truth(op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    wide = g.cast(x, DType.INT32)
-    return g.cast(reduce_axes(op, g, wide, choose_axes(x, axis, exclude), keepdims), DType.BOOL)
+    x_int32 = g.cast(x, DType.INT32)
+    return g.cast(reduce_axes(op, g, x_int32, choose_axes(x, axis, exclude), keepdims), DType.BOOL)
 
 
 @reads("variance")
@@ -101,12 +101,12 @@ def read_arg(
     """Where the extreme is, counted along the axes as if they were one."""
     axes = choose_axes(x, axis, exclude)
     require(len(axes) in (1, x.rank), f"axis={axes}: several axes, and not all")
-    wide = g.cast(x, COUNTED[x.type]) if x.type in COUNTED else x
+    keys = g.cast(x, COUNTED[x.type]) if x.type in COUNTED else x
     pick = int(select_last_index)
     if len(axes) == 1:
-        y = g[op](wide, axis=axes[0], keepdims=int(keepdims), select_last_index=pick)
+        y = g[op](keys, axis=axes[0], keepdims=int(keepdims), select_last_index=pick)
     else:
-        flat = g.Reshape(wide, [-1])
+        flat = g.Reshape(keys, [-1])
         y = g[op](flat, axis=0, keepdims=int(keepdims), select_last_index=pick)
         y = g.Unsqueeze(y, list(range(x.rank - 1))) if keepdims else y
     return g.cast(y, DType.INT32)

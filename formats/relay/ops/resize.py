@@ -239,9 +239,9 @@ def resize_by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill
     for i, (d, n) in reversed([*enumerate(zip(dims, sizes, strict=True))]):
         at = positions(d, n, mode, (roi[i], roi[count + i]))
         index, share = weights(at, d, method, alpha, exclude)
-        wide = g.Gather(y, g.const(index), axis=2 + i)
+        samples = g.Gather(y, g.const(index), axis=2 + i)
         shape = (*share.shape, *(1,) * (count - i - 1))
-        y = g.ReduceSum(g.Mul(wide, g.const(share.reshape(shape))), [3 + i], keepdims=0)
+        y = g.ReduceSum(g.Mul(samples, g.const(share.reshape(shape))), [3 + i], keepdims=0)
     return fill_outside(g, y, dims, sizes, mode, roi, fill)
 
 
@@ -277,8 +277,8 @@ def parts_of(g, sizes: Value) -> tuple[Size, ...]:
     """The elements of a tensor of two sizes."""
     if sizes.tensor is not None:
         return sizes.ints()
-    wide = g.cast(sizes, DType.INT64)
-    return tuple(g.slice_axis(wide, 0, i, i + 1) for i in range(2))
+    sizes_int64 = g.cast(sizes, DType.INT64)
+    return tuple(g.slice_axis(sizes_int64, 0, i, i + 1) for i in range(2))
 
 
 @reads("dyn.image.resize2d", ignore=("size", "roi"))
@@ -310,14 +310,14 @@ def resize_by_scales(g, x: Value, scales, method: str, mode: str):
 
 def scale_size(g, size: Size, scale: float | Value) -> Size:
     if isinstance(scale, Value):
-        held = g.cast(g.shape_from([size]), DType.FLOAT32)
-        return g.cast(g.Floor(g.Add(g.Mul(held, scale), 0.5)), DType.INT64)
+        size_float32 = g.cast(g.shape_from([size]), DType.FLOAT32)
+        return g.cast(g.Floor(g.Add(g.Mul(size_float32, scale), 0.5)), DType.INT64)
     if isinstance(size, int):
         return int(np.floor(size * scale + 0.5))
     if scale == int(scale):
         return g.multiply_sizes([size, int(scale)])
-    wide = g.Mul(g.cast(size, DType.FLOAT64), scale)
-    return g.cast(g.Floor(g.Add(wide, 0.5)), DType.INT64)
+    scaled = g.Mul(g.cast(size, DType.FLOAT64), scale)
+    return g.cast(g.Floor(g.Add(scaled, 0.5)), DType.INT64)
 
 
 def method_of(name: str) -> str:

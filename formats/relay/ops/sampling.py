@@ -165,11 +165,11 @@ def read_deformable_conv2d(
     y = g.Where(g.Unsqueeze(g.And(*inside), [1]), y, 0.0)
     # one patch for each result: a convolution whose windows do not overlap
     patches = g.Reshape(y, [-1, channels, count, rows, columns])
-    wide = g.Reshape(patches, [-1, channels * count, rows, columns])
+    columns_of_patches = g.Reshape(patches, [-1, channels * count, rows, columns])
     kernel_shape = {"kernel_shape": (1, 1), "strides": (1, 1), "dilations": (1, 1),
                     "pads": (0, 0, 0, 0)}  # fmt: skip
     flat = g.Reshape(w, [w.static_shape[0], w.static_shape[1] * count, 1, 1])
-    result = convolve(g, wide, flat, groups, kernel_shape, out_dtype or x.type)
+    result = convolve(g, columns_of_patches, flat, groups, kernel_shape, out_dtype or x.type)
     return pack_layout(g, result, "NCHW", data_layout)
 
 

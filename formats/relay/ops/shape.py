@@ -173,9 +173,9 @@ def dilate(g, x: Value, strides: Ints, fill: float):
         sizes = g.sizes_of(x)
         pads = [0] * (2 * x.rank + 2)
         pads[x.rank + 2 + axis] = step - 1
-        wide = g.Pad(g.Unsqueeze(x, [axis + 1]), pads, g.scalar(fill, x))
+        padded = g.Pad(g.Unsqueeze(x, [axis + 1]), pads, g.scalar(fill, x))
         merged = g.multiply_sizes([sizes[axis], step])
-        y = g.reshape(wide, [*sizes[:axis], merged, *sizes[axis + 1 :]])
+        y = g.reshape(padded, [*sizes[:axis], merged, *sizes[axis + 1 :]])
         x = g.slice_axis(y, axis, 0, -(step - 1))
     return x
 

@@ -60,10 +60,10 @@ def load_parts(*parts: Value) -> list[np.ndarray]:
 
 def to_dense_matrix(data: Value, indices: Value, starts: Value, columns: int) -> np.ndarray:
     """The dense matrix of one in CSR or BSR form."""
-    held, at, begin = load_parts(data, indices, starts)
-    blocks = held if held.ndim == 3 else held.reshape(-1, 1, 1)
+    values, at, begin = load_parts(data, indices, starts)
+    blocks = values if values.ndim == 3 else values.reshape(-1, 1, 1)
     height, width = blocks.shape[1:]
-    full = arrays.zeros(((len(begin) - 1) * height, columns), held.dtype)
+    full = arrays.zeros(((len(begin) - 1) * height, columns), values.dtype)
     for row in range(len(begin) - 1):
         for i in range(begin[row], begin[row + 1]):
             top, left = row * height, at[i] * width
@@ -89,9 +89,9 @@ def read_sparse_transpose(g, data, indices, starts):
     rows = np.repeat(arrays.arange(count), np.diff(begin))
     order = np.argsort(columns, kind="stable")
     ends = np.searchsorted(columns[order], arrays.arange(count + 1))
-    held = (elements[order], rows[order], ends)
+    parts = (elements[order], rows[order], ends)
     kinds = (v.type.numpy for v in (data, indices, starts))
-    return tuple(g.const(v.astype(t)) for v, t in zip(held, kinds, strict=True))
+    return tuple(g.const(v.astype(t)) for v, t in zip(parts, kinds, strict=True))
 
 
 @reads("nn.sparse_conv2d")
@@ -146,8 +146,8 @@ def read_sparse_reshape(g, index, before, after):
     if -1 in new:
         new[new.index(-1)] = total // -int(np.prod(new))
     strides = [int(np.prod(s[i + 1 :])) for s in (old, new) for i in range(len(s))]
-    wide = g.cast(index, DType.INT64)
-    flat = g.ReduceSum(g.Mul(wide, np.array(strides[: len(old)], np.int64)), [1], keepdims=1)
+    index_int64 = g.cast(index, DType.INT64)
+    flat = g.ReduceSum(g.Mul(index_int64, np.array(strides[: len(old)], np.int64)), [1], keepdims=1)
     steps = np.array(strides[len(old) :], np.int64)
     rows = g.Mod(g.Div(flat, steps), np.array(new, np.int64))
     return g.cast(rows, index.type), g.const(np.array(new).astype(before.type.numpy))

@@ -91,10 +91,10 @@ def read_unique(g, x, *, sorted=True, return_counts=False):
 @reads("searchsorted")
 def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = None):
     """How many of a row, sorted, lie before each value (or are equal to it, with ``right``)."""
-    wide = g.Unsqueeze(values, [values.rank])
+    columns = g.Unsqueeze(values, [values.rank])
     if rows.rank > 1:
         rows = g.Unsqueeze(rows, [rows.rank - 1])
-    before = g.LessOrEqual(rows, wide) if right else g.Less(rows, wide)
+    before = g.LessOrEqual(rows, columns) if right else g.Less(rows, columns)
     total = g.ReduceSum(g.cast(before, DType.INT32), [values.rank], keepdims=0)
     return g.cast(total, dtype or DType.INT32)
 

@@ -19,10 +19,10 @@ def wide_type(dtype: DType) -> DType:
 def compute_widely(g, function, *xs: Value):
     """``function`` of operands of one type, computed in a wider type where theirs is narrow."""
     dtype = xs[0].type
-    wide = wide_type(dtype)
-    if wide is dtype:
+    wider_dtype = wide_type(dtype)
+    if wider_dtype is dtype:
         return function(g, *xs)
-    return g.cast(function(g, *(g.cast(x, wide) for x in xs)), dtype)
+    return g.cast(function(g, *(g.cast(x, wider_dtype) for x in xs)), dtype)
 
 
 def compute_in_order(g, function, *xs: Value):

@@ -23,9 +23,9 @@ def function_name(closure: Closure) -> str:
 def make_source_calls(closure: Closure, args: Sequence[Symbolic]) -> tuple[Call, ...]:
     """The call as nodes' sources tell it; none unless it has a name, or is a fusion, of tensors."""
     function = closure.function
-    own = closure.name if closure.binding is not None else ""
+    bound_name = closure.name if closure.binding is not None else ""
     is_fused = bool(function.attrs.get("Primitive")) and not isinstance(closure.binding, str)
-    name = _declared_name(function) or (make_fused_name(function) if is_fused else own)
+    name = _declared_name(function) or (make_fused_name(function) if is_fused else bound_name)
     if not name or not has_only_tensors(args):
         return ()
     params = [

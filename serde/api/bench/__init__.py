@@ -100,8 +100,8 @@ def bench(
             write_npz(file, feeds)
         processes = []
         for at, model in enumerate(models):
-            own = os.fspath(params) if params is not None and not at else None
-            process = ModelProcess(os.fspath(model), own, os.fspath(path), threads)
+            params_of_model = os.fspath(params) if params is not None and not at else None
+            process = ModelProcess(os.fspath(model), params_of_model, os.fspath(path), threads)
             processes.append(stack.enter_context(process))
         rounds = _run_rounds(processes, seconds)
         memory = [process.measure_memory() for process in processes]

@@ -130,9 +130,9 @@ def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     from serde.plugins import format_of, installed_formats
 
-    own = {*list_options(ReadOptions), *list_options(format_of(Path(source)).read_options)}
+    known = {*list_options(ReadOptions), *list_options(format_of(Path(source)).read_options)}
     reading = {name for f in installed_formats() for name in list_options(f.read_options)}
-    return {k: v for k, v in options.items() if k in own or k not in reading}
+    return {k: v for k, v in options.items() if k in known or k not in reading}
 
 
 def describe(report: Report) -> dict[str, Any]:

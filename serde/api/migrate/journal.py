@@ -36,7 +36,7 @@ class Journal:
     def __init__(self, folder: str) -> None:
         self.folder, self.rows = folder, dict[str, Row]()
         names = () if is_url(folder) else (JOURNAL, *TABLES)
-        self.own = {os.path.abspath(os.path.join(folder, name)) for name in names}
+        self.written = {os.path.abspath(os.path.join(folder, name)) for name in names}
         self.begun: dict[str, list[str]] = {}
         self._system: Any = None
         self._unsaved = 0
@@ -64,7 +64,7 @@ class Journal:
         row = parse_row(line)
         if row is not None:
             self.rows[row.key] = row
-            self.own |= row.written.keys()
+            self.written |= row.written.keys()
             self.begun.pop(row.target, None)
         elif line.startswith(BEGINNINGS[1]):
             self.begun |= parse_begun(line)
@@ -86,7 +86,7 @@ class Journal:
         spared = self.begun.get(target)
         for other in list_beginning(folder, stem_of(name)):
             path = os.path.join(folder, other)
-            if path not in self.own and (spared is None or other in spared):
+            if path not in self.written and (spared is None or other in spared):
                 yield path
 
     def find(self, job: Job) -> Row | None:
@@ -101,10 +101,10 @@ class Journal:
     def _has_same_sources(self, row: Row, job: Job) -> bool:
         """Whether a model would be read from the same files, and they are as they were."""
         folder, names = os.path.dirname(job.source.path), {*row.beside, *job.source.beside}
-        own = {os.path.basename(path) for path in row.written}
-        own |= {name for name in names if os.path.join(folder, name) in self.own}
+        written = {os.path.basename(path) for path in row.written}
+        written |= {name for name in names if os.path.join(folder, name) in self.written}
         return (
-            set(row.beside) - own == job.source.beside - own
+            set(row.beside) - written == job.source.beside - written
             and all(stamp_file(path) == stamp for path, stamp in row.read.items())
             and not any(map(os.path.exists, row.absent))
         )

@@ -301,11 +301,11 @@ def stamp_entry(entry: Mapping[str, Any]) -> str:
 
 def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
     """The files of a folder that a model may need: those that begin like it, or all but models."""
-    folder, _, own = name.rpartition("/")
+    folder, _, base_name = name.rpartition("/")
     entries = {e["name"]: e for e in system.ls(folder, detail=True) if e["type"] == "file"}
     files = sorted(entries)
     models = [f for f in files if _is_candidate(f) and not _is_ambiguous(f)]
-    stem = stem_of(own)
+    stem = stem_of(base_name)
     for path in files:
         base = path.rpartition("/")[2]
         if path != name and path not in models and (len(models) == 1 or base.startswith(stem)):
@@ -326,13 +326,13 @@ def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSourc
     Raises:
         UsageError: where two models would write one file.
     """
-    taken: dict[str, ModelSource] = {}
+    planned: dict[str, ModelSource] = {}
     for model in models:
         folder, name = os.path.split(model.relative.replace("\\", "/"))
         target = os.path.normpath(os.path.join(folder, stem_of(name) + into.suffixes[0]))
         if target.startswith(".."):
             target = os.path.basename(target)
-        other = taken.setdefault(target, model)
+        other = planned.setdefault(target, model)
         if other is not model:
             is_beside = os.path.dirname(other.path) == os.path.dirname(model.path)
             cure = "choose one kind by a glob" if is_beside else "give the folder that holds both"
@@ -340,7 +340,7 @@ def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSourc
                 f"{other.path} and {model.path} would both be written to {target}: {cure}, or "
                 "migrate them to two folders"
             )
-    return {model: target for target, model in taken.items()}
+    return {model: target for target, model in planned.items()}
 
 
 def fetch_model(source: ModelSource, folder: str) -> str:

@@ -51,12 +51,12 @@ def as_json(rows: Sequence[Row], skipped: Mapping[str, str]) -> str:
         {"op": op, "models": models, "nodes": nodes, "reason": reason}
         for op, models, nodes, reason in group_missing(rows)
     ]
-    held = {
+    fields = {
         "schema": SCHEMA, "counts": count_statuses(rows), "missing": missing,
         "models": [_describe(row) for row in rows],
         "skipped": [{"path": path, "reason": reason} for path, reason in skipped.items()],
     }  # fmt: skip
-    return json.dumps(to_json(held), indent=2)
+    return json.dumps(to_json(fields), indent=2)
 
 
 def _describe(row: Row) -> dict[str, Any]:

@@ -55,8 +55,8 @@ class ComparisonReport:
     def to_json(self) -> str:
         """The comparison as JSON text, ``verification`` as in the report of a conversion."""
         fields = {"schema": SCHEMA, "first": self.first, "second": self.second}
-        held = {**fields, "ok": self.verification.ok, "verification": self.verification}
-        return json.dumps(to_json(held), indent=2)
+        members = {**fields, "ok": self.verification.ok, "verification": self.verification}
+        return json.dumps(to_json(members), indent=2)
 
     def to_markdown(self) -> str:
         """The comparison as Markdown."""

@@ -109,9 +109,9 @@ class ReportData:
 
     def to_json(self) -> str:
         """The report as JSON text; docs/reference/report.md has its schema."""
-        held = {n: v for n, v in _fields(self).items() if n not in UNWRITTEN}
-        held["provenance"] = self.provenance and self.provenance.describe()
-        return json.dumps(to_json({"schema": SCHEMA, **held, "ok": self.ok}), indent=2)
+        members = {n: v for n, v in _fields(self).items() if n not in UNWRITTEN}
+        members["provenance"] = self.provenance and self.provenance.describe()
+        return json.dumps(to_json({"schema": SCHEMA, **members, "ok": self.ok}), indent=2)
 
 
 def report_suffix(path: str | os.PathLike[str], known: Sequence[str] = SUFFIXES) -> str:

@@ -39,7 +39,7 @@ def render_page(
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     shown = [s for s in sections if s.body]
-    held = json.dumps(data or {"drawn": [], "others": {}}, separators=(",", ":"))
+    graph_json = json.dumps(data or {"drawn": [], "others": {}}, separators=(",", ":"))
     parts = {
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(script)}'",
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
@@ -50,7 +50,7 @@ def render_page(
             f'<section id="{s.name}"><h2>{escape(s.title)}</h2>{s.body}</section>' for s in shown
         ),
         "version": escape(__version__),
-        "data": held.replace("<", "\\u003c"),  # so that no name ends the script
+        "data": graph_json.replace("<", "\\u003c"),  # so that no name ends the script
         "script": script,
     }  # fmt: skip
     page = (HERE / "page.html").read_text(encoding="utf-8")

@@ -52,11 +52,11 @@ def _expand_outputs(state: State, body: Graph, wanted: Sequence[Place | None]) -
     """Have a body give outputs that are one for all samples as many as its others are."""
     expansions = {}
     for at, (value, place) in enumerate(zip(body.outputs, wanted, strict=True)):
-        own = state.places.get(value)
-        if own is None and place is not None:
+        place_in_body = state.places.get(value)
+        if place_in_body is None and place is not None:
             expansions[at] = state.expand(value, place)
         else:
-            require(own == place, f"{MIXED}. {ADVICE}")
+            require(place_in_body == place, f"{MIXED}. {ADVICE}")
     state.results[id(body)] = expansions
 
 

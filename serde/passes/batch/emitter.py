@@ -106,8 +106,8 @@ class Emitter:
             numbers[at] = element
             return self.join(numbers)
         rest = self.slice_vector(new, 0, at), self.slice_vector(new, at + 1, END)
-        own = self.const([element]) if isinstance(element, int) else element
-        return self.emit("Concat", rest[0], own, rest[1], axis=0)
+        replacement = self.const([element]) if isinstance(element, int) else element
+        return self.emit("Concat", rest[0], replacement, rest[1], axis=0)
 
     def join(self, elements: Elements) -> Value:
         """A vector of numbers and of vectors."""

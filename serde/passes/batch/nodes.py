@@ -73,8 +73,8 @@ def _find_axis(state: State, node: Node, placed: Mapping[int, Place]) -> SampleA
     if node not in state.axes:
         state.axes[node] = find_sample_axes(node)
     for axis in state.axes[node]:
-        own = [(axis.inputs[i], p) for i, p in placed.items() if axis.inputs[i] != ANY]
-        if all(p == (own[0][1].move(p.axis)) and a == p.axis for a, p in own):
+        placed_sizes = [(axis.inputs[i], p) for i, p in placed.items() if axis.inputs[i] != ANY]
+        if all(p == (placed_sizes[0][1].move(p.axis)) and a == p.axis for a, p in placed_sizes):
             return axis
     if len({p.axis for p in placed.values()}) > 1 or len(set(placed.values())) > 1:
         others = (f"axis {p.axis} of {_name(node.inputs[i])}" for i, p in placed.items())
@@ -151,8 +151,8 @@ def find_coordinate(state: State, node: Node) -> Place | None:
     *grid, length = indices.ranked_shape
     if node.attrs.get("batch_dims", 0) or not isinstance(length, int) or place.axis >= length:
         return None
-    own = [state.places.get(v) for v in (indices, *updates) if v is not None]
-    known = {p for p in own if p is not None} or {
+    places = [state.places.get(v) for v in (indices, *updates) if v is not None]
+    known = {p for p in places if p is not None} or {
         Place(i) for i, d in enumerate(grid) if d == state.batch
     }
     if state.batch != 1 and not place.is_alone:
@@ -161,7 +161,7 @@ def find_coordinate(state: State, node: Node) -> Place | None:
         known = {p for p in known if _counts_samples(indices, place.axis, p, state.batch)}
     along = min(known, default=None)
     fits = along is not None and along.axis < len(grid)
-    is_one = fits and len({p for p in own if p is not None}) < 2
+    is_one = fits and len({p for p in places if p is not None}) < 2
     return along if is_one else None
 
 

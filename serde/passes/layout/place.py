@@ -92,11 +92,11 @@ class _Placing:
         """A value with channels last, of a rank that it is repeated to."""
         if value in self.forms and value.rank == (rank or value.rank):
             return self.forms[value]
-        wide = value
+        ranked = value
         if rank is not None and value.rank < rank:
-            wide = g.Unsqueeze(value, list(range(rank - value.rank)))
-        self.forms[value if wide is value else wide] = form = g.Transpose(
-            wide, perm=to_last(wide.rank)
+            ranked = g.Unsqueeze(value, list(range(rank - value.rank)))
+        self.forms[value if ranked is value else ranked] = form = g.Transpose(
+            ranked, perm=to_last(ranked.rank)
         )
         return form  # type: ignore[no-any-return]
 

@@ -43,8 +43,10 @@ def quantize_linear(node: Node) -> Iterator[SampleAxis]:
     along = attribute_axis(node, 1) if scale and rank else -1
     for axis in range(rank):
         if axis != along:
-            own = axis if scale > 1 else None
-            rest = tuple(own if has_operand(node, i) else None for i in range(1, len(node.inputs)))
+            parameter_axis = axis if scale > 1 else None
+            rest = tuple(
+                parameter_axis if has_operand(node, i) else None for i in range(1, len(node.inputs))
+            )
             yield SampleAxis((axis, *rest), (axis,))
 
 

@@ -131,9 +131,9 @@ def products(node: Node, first: int, second: int, *swapped: bool) -> Iterator[Sa
     count = len(node.inputs)
 
     def axis(at: Axis, of_b: Axis, result: int) -> SampleAxis:
-        own: list[Axis] = [None] * count
-        own[first], own[second] = at, of_b
-        return SampleAxis(tuple(own), (result,), True)
+        operand_axes: list[Axis] = [None] * count
+        operand_axes[first], operand_axes[second] = at, of_b
+        return SampleAxis(tuple(operand_axes), (result,), True)
 
     for result in range(rank - 2):
         at, of_b = result - (rank - a), result - (rank - b)
@@ -162,8 +162,8 @@ def einsum(node: Node) -> Iterator[SampleAxis]:
     terms, output = parse_equation(str(node.attrs["equation"]), ranks)
     for at, label in enumerate(output):
         if all(term.count(label) < 2 for term in terms):
-            own = tuple(term.index(label) if label in term else None for term in terms)
-            yield SampleAxis(own, (at,), True)
+            operand_axes = tuple(term.index(label) if label in term else None for term in terms)
+            yield SampleAxis(operand_axes, (at,), True)
 
 
 @sample_axes("Resize")

@@ -71,8 +71,8 @@ def align_operands(node: Node) -> Iterator[SampleAxis]:
     ranks = [None if v is None else v.rank for v in node.inputs]
     rank = max((r for r in ranks if r is not None), default=0)
     for axis in range(rank):
-        own = (None if r is None or axis < rank - r else axis - (rank - r) for r in ranks)
-        yield SampleAxis(tuple(own), (axis,) * len(node.outputs), True)
+        operand_axes = (None if r is None or axis < rank - r else axis - (rank - r) for r in ranks)
+        yield SampleAxis(tuple(operand_axes), (axis,) * len(node.outputs), True)
 
 
 def other_axes(node: Node, axes: Iterable[int]) -> Ints:

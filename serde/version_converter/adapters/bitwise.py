@@ -29,17 +29,19 @@ def digits(g, x: Value, count: int):
 def by_digits(op, g, a: Value, b: Value):
     """Look the results of four bits at a time up in a table."""
     kind = a.type
-    wide = kind if kind in (DType.INT64, DType.UINT64) else DType.INT64
+    digit_dtype = kind if kind in (DType.INT64, DType.UINT64) else DType.INT64
     table = TABLES[op].outer(np.arange(DIGIT), np.arange(DIGIT)).ravel()
     top = np.where(table < DIGIT // 2, table, table - DIGIT) if kind.kind == "i" else table
     count = kind.bits // 4
-    pairs = list(zip(*(digits(g, cast(g, v, wide), count) for v in (a, b)), strict=True))
+    pairs = list(zip(*(digits(g, cast(g, v, digit_dtype), count) for v in (a, b)), strict=True))
     parts = []
     for place, (p, q) in enumerate(pairs):
         last = place == len(pairs) - 1
         at = g.Add(g.Mul(g.Mod(p, DIGIT), DIGIT), g.Mod(q, DIGIT))
-        digit = g.Gather(g.const(top if last else table, wide), cast(g, at, DType.INT64), axis=0)
-        parts.append(g.Mul(digit, g.const(DIGIT**place, wide)))
+        digit = g.Gather(
+            g.const(top if last else table, digit_dtype), cast(g, at, DType.INT64), axis=0
+        )
+        parts.append(g.Mul(digit, g.const(DIGIT**place, digit_dtype)))
     return cast(g, reduce(g.Add, parts), kind)
 
 
@@ -63,10 +65,10 @@ def same_bits(g, x: Value, *, to: int):
     require(kind.numpy.itemsize == new.numpy.itemsize, "BitCast to another width")
     if kind.bits >= 8 or kind.kind == new.kind:
         return cast(g, x, new)
-    wide, span = cast(g, x, DType.INT8), 1 << kind.bits
-    outside = g.Less(wide, 0) if new.kind == "u" else g.Not(g.Less(wide, span // 2))
-    moved = g.Add(wide, g.const(span if new.kind == "u" else -span, DType.INT8))
-    return cast(g, g.Where(outside, moved, wide), new)
+    x_int8, span = cast(g, x, DType.INT8), 1 << kind.bits
+    outside = g.Less(x_int8, 0) if new.kind == "u" else g.Not(g.Less(x_int8, span // 2))
+    moved = g.Add(x_int8, g.const(span if new.kind == "u" else -span, DType.INT8))
+    return cast(g, g.Where(outside, moved, x_int8), new)
 
 
 def powers(g, y: Value, most: int, dtype: DType, per: int = 1):

@@ -36,10 +36,13 @@ def resample(g, x: Value, roi, scales, sizes, how: Sampling):
             None if v is None else g.Reshape(g.Slice(v, [at], [at + 1], [0], [1]), [1])
             for v in (scales if by_scale else sizes, sizes if by_scale else None)
         )
-        own = size(g, x, at)
-        if is_unchanged(own, requested, by_scale) and how.coordinates != "tf_crop_and_resize":
+        axis_length = size(g, x, at)
+        if (
+            is_unchanged(axis_length, requested, by_scale)
+            and how.coordinates != "tf_crop_and_resize"
+        ):
             continue
-        n, requested = (cast(g, v, DType.FLOAT32) for v in (own, requested))
+        n, requested = (cast(g, v, DType.FLOAT32) for v in (axis_length, requested))
         length = g.Mul(n, requested) if by_scale else requested
         part = None
         if roi is not None and roi.shape != (0,):
@@ -57,11 +60,11 @@ def clamp_index(g, index: Value, last: Value):
     return g.Min(g.Max(index, 0.0), last)
 
 
-def is_unchanged(own: Value, requested: Value, by_scale: bool) -> bool:
+def is_unchanged(length: Value, requested: Value, by_scale: bool) -> bool:
     """Whether an axis is known to stay as large as it is."""
     if by_scale:
         return requested.tensor is not None and float(requested.array()[0]) == 1
-    return requested.shape_data is not None and requested.shape_data == own.shape_data
+    return requested.shape_data is not None and requested.shape_data == length.shape_data
 
 
 def source_coordinates(g, axis: Axis, mode: str):
@@ -148,8 +151,8 @@ def antialias_weights(g, at: Value, axis: Axis, how: Sampling):
         share = g.Mul(share, g.Unsqueeze(cast(g, inside, DType.FLOAT32), [0]))
     share = g.Div(share, g.ReduceSum(share, [1], keepdims=1))
     counted = cast(g, clamp_index(g, index, last), DType.INT64)
-    own = count_range(g, cast(g, n, DType.INT64))
-    folded = g.Equal(g.Unsqueeze(counted, [1]), g.Unsqueeze(own, [0]))
+    positions = count_range(g, cast(g, n, DType.INT64))
+    folded = g.Equal(g.Unsqueeze(counted, [1]), g.Unsqueeze(positions, [0]))
     return g.MatMul(share, cast(g, folded, DType.FLOAT32))
 
 

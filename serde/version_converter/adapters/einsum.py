@@ -43,8 +43,8 @@ def expand_axes(g, x: Value, labels: Labels, other: Value, other_labels: Labels,
     sources = {}  # axes of x, and those of the other operand that tell their size
     for label in inner:
         at, to = labels.index(label), other_labels.index(label)
-        own = x.ranked_shape[at]
-        if own is None or (isinstance(own, str) and own != other.ranked_shape[to]):
+        dim = x.ranked_shape[at]
+        if dim is None or (isinstance(dim, str) and dim != other.ranked_shape[to]):
             sources[at] = size(g, other, to)
     if not sources:
         return x
@@ -58,9 +58,9 @@ def multiply_operands(g, a: Value, a_labels: Labels, b: Value, b_labels: Labels,
     inner = tuple(label for label in a_labels if label in b_labels and label not in kept)
     rows = [label for label in a_labels if label not in b_labels]
     columns = [label for label in b_labels if label not in a_labels]
-    wide = expand_axes(g, a, a_labels, b, b_labels, inner)
+    expanded = expand_axes(g, a, a_labels, b, b_labels, inner)
     b = expand_axes(g, b, b_labels, a, a_labels, inner)
-    a = wide
+    a = expanded
     a = transpose_labels(g, a, a_labels, (*shared, *rows, *inner))
     b = transpose_labels(g, b, b_labels, (*shared, *inner, *columns))
     n, counts = len(shared), (len(rows), len(columns))
@@ -94,15 +94,15 @@ def einsum(g, *operands: Value, equation: str):
     terms, output = parse_equation(equation, [x.rank for x in operands])
     total: Value | None = None
     labels: Labels = ()
-    for i, (x, own) in enumerate(zip(operands, terms, strict=True)):
+    for i, (x, letters) in enumerate(zip(operands, terms, strict=True)):
         later = {label for term in terms[i + 1 :] for label in term} | set(output)
-        x, own = diagonal(g, x, own)
-        x, own = sum_labels(g, x, own, later | set(labels))
+        x, letters = diagonal(g, x, letters)
+        x, letters = sum_labels(g, x, letters, later | set(labels))
         if total is None:
-            total, labels = x, own
+            total, labels = x, letters
             continue
-        total, labels = sum_labels(g, total, labels, later | set(own))
-        total, labels = multiply_operands(g, total, labels, x, own, later)
+        total, labels = sum_labels(g, total, labels, later | set(letters))
+        total, labels = multiply_operands(g, total, labels, x, letters, later)
     assert total is not None
     total, labels = sum_labels(g, total, labels, set(output))
     return transpose_labels(g, total, labels, output)

@@ -207,12 +207,12 @@ def where_by_gathering(g, condition: Value, x: Value, y: Value):
 @downgrades[12]("Pow")
 def power_of_one_type(g, x: Value, y: Value):
     """Before opset 12 base and exponent were floats of one type."""
-    wide = DType.FLOAT64 if DType.FLOAT64 in (x.dtype, y.dtype) else DType.FLOAT32
+    power_dtype = DType.FLOAT64 if DType.FLOAT64 in (x.dtype, y.dtype) else DType.FLOAT32
     if x.dtype is y.dtype and x.dtype in FLOATS:
         return g.Pow(x, y)
     exact = x.dtype in FLOATS and x.dtype is not DType.FLOAT64
-    wide = wide if exact else DType.FLOAT64
-    return cast(g, g.Pow(cast(g, x, wide), cast(g, y, wide)), x.dtype)
+    power_dtype = power_dtype if exact else DType.FLOAT64
+    return cast(g, g.Pow(cast(g, x, power_dtype), cast(g, y, power_dtype)), x.dtype)
 
 
 def floor_mod(g, a: Value, b: Value):
@@ -270,8 +270,8 @@ def remainder(g, x: Value, y: Value):
     left, part = (down.input(n, DType.FLOAT64, step.shape) for n in ("rest", "step"))
     more = down.Greater(part, step)
     some = down.Greater(flat_sum(down, more), 0.5)
-    taken = down.Where(down.Less(left, part), left, down.Sub(left, part))
-    graph = down.build([some, taken, down.Where(more, down.Mul(part, 0.5), part)])
+    reduced = down.Where(down.Less(left, part), left, down.Sub(left, part))
+    graph = down.build([some, reduced, down.Where(more, down.Mul(part, 0.5), part)])
     rest, _ = g.Loop(most, True, rest, largest, body=graph, outputs=2)
     real = g.And(g.Less(g.Sub(x, x), 1.0), g.Greater(y, 0.0))
     return g.Where(real, rest, g.Div(g.Sub(x, x), g.Sub(y, y)))  # not a number

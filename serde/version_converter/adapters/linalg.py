@@ -58,11 +58,11 @@ def determinant_by_looping(g, x: Value):
     sizes = body.Add(body.Abs(first), 1.0)
     at = body.ArgMax(body.Mul(sizes, cast(body, open_, u.dtype)), axis=rows, keepdims=1)
     chosen = body.Equal(index, at)  # (…, n, 1)
-    pivots, own = (
+    pivots, swapped_rows = (
         body.ReduceSum(body.Mul(left, cast(body, v, u.type)), [rows], keepdims=1)
         for v in (chosen, here)
     )
-    placed = body.Where(here, pivots, body.Where(chosen, own, left))
+    placed = body.Where(here, pivots, body.Where(chosen, swapped_rows, left))
     pivot = body.Unsqueeze(body.Gather(pivots, turn, axis=columns), [columns])  # (…, 1, 1)
     safe = body.Where(body.Equal(pivot, 0), body.const(1.0, u.type), pivot)
     column = body.Unsqueeze(body.Gather(placed, turn, axis=columns), [columns])

@@ -12,8 +12,8 @@ def edges_of(g, boxes: Value, center_point_box: int):
     """Lower and upper edges of boxes along both axes: four tensors without the last axis."""
     a, b, c, d = (g.Gather(boxes, i, axis=2) for i in range(4))
     if center_point_box:
-        tall, wide = (g.Mul(v, 0.5) for v in (c, d))
-        return g.Sub(a, tall), g.Sub(b, wide), g.Add(a, tall), g.Add(b, wide)
+        rise, run = (g.Mul(v, 0.5) for v in (c, d))
+        return g.Sub(a, rise), g.Sub(b, run), g.Add(a, rise), g.Add(b, run)
     return g.Min(a, c), g.Min(b, d), g.Max(a, c), g.Max(b, d)
 
 
@@ -59,9 +59,9 @@ def suppress_by_looping(
         body.ReduceSum(kept, [rank - 1], keepdims=1), cast(body, scalar(body, most), DType.FLOAT32)
     )
     allowed = body.Unsqueeze(body.Gather(open_, turn, axis=2), [2])
-    taken = body.And(body.And(allowed, full), body.Less(blocked, 0.5))
-    grown = body.Add(kept, body.Mul(mine, cast(body, taken, DType.FLOAT32)))
-    graph = body.build([body.Identity(go), grown, body.Mul(mine, cast(body, taken, DType.FLOAT32))])
+    hit = body.And(body.And(allowed, full), body.Less(blocked, 0.5))
+    grown = body.Add(kept, body.Mul(mine, cast(body, hit, DType.FLOAT32)))
+    graph = body.build([body.Identity(go), grown, body.Mul(mine, cast(body, hit, DType.FLOAT32))])
 
     nothing = make_full(g, 0.0, g.Shape(scores), DType.FLOAT32)
     _, turns = g.Loop(scalar(g, count), True, nothing, body=graph, outputs=2)

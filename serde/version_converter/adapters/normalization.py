@@ -25,17 +25,17 @@ def standardize(g, x: Value, axes, epsilon: float):
 def layer_normalization(
     g, x: Value, scale: Value, b=None, *, axis: int, epsilon: float, stash_type: int
 ):  # fmt: skip
-    wide = cast(g, x, ELEMENT_TYPES[stash_type])
-    centred, mean, inverse = standardize(g, wide, list(range(axis, x.rank)), epsilon)
+    stashed = cast(g, x, ELEMENT_TYPES[stash_type])
+    centred, mean, inverse = standardize(g, stashed, list(range(axis, x.rank)), epsilon)
     y = g.Mul(cast(g, g.Mul(centred, inverse), x.dtype), scale)
     return y if b is None else g.Add(y, b), mean, inverse
 
 
 @decomposition(23, "RMSNormalization")
 def rms_normalization(g, x: Value, scale: Value, *, axis: int, epsilon: float, stash_type: int):
-    wide = cast(g, x, ELEMENT_TYPES[stash_type])
-    square = g.ReduceMean(g.Mul(wide, wide), list(range(axis, x.rank)), keepdims=1)
-    y = g.Div(wide, g.Sqrt(g.Add(square, epsilon)))
+    stashed = cast(g, x, ELEMENT_TYPES[stash_type])
+    square = g.ReduceMean(g.Mul(stashed, stashed), list(range(axis, x.rank)), keepdims=1)
+    y = g.Div(stashed, g.Sqrt(g.Add(square, epsilon)))
     return g.Mul(cast(g, y, x.dtype), cast(g, scale, x.dtype))
 
 
@@ -44,10 +44,10 @@ def group_normalization(
     g, x: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float, stash_type: int
 ):
     """Normalise each group as an instance. Opset 18 has the operator, but scales per group."""
-    wide = cast(g, x, ELEMENT_TYPES[stash_type])
+    stashed = cast(g, x, ELEMENT_TYPES[stash_type])
     require_expandable(num_groups, "groups", 1 << 20)
-    ones, zeros = (g.const([v] * num_groups, wide.dtype) for v in (1.0, 0.0))
-    groups = g.Reshape(wide, [0, num_groups, -1])
+    ones, zeros = (g.const([v] * num_groups, stashed.dtype) for v in (1.0, 0.0))
+    groups = g.Reshape(stashed, [0, num_groups, -1])
     normal = g.InstanceNormalization(groups, ones, zeros, epsilon=epsilon)
     y = cast(g, reshape_exactly(g, normal, g.Shape(x)), x.dtype)
     behind = list(range(1, x.rank - 1))
@@ -69,8 +69,8 @@ def batch_normalization_of_one_type(
 ):
     """Before opset 15 all operands had one element type."""
     types = {v.dtype for v in (x, scale, b, mean, var)}
-    wide = next((t for t in (DType.FLOAT64, DType.FLOAT32) if t in types), x.dtype)
-    operands = (cast(g, v, wide) for v in (x, scale, b, mean, var))
+    norm_dtype = next((t for t in (DType.FLOAT64, DType.FLOAT32) if t in types), x.dtype)
+    operands = (cast(g, v, norm_dtype) for v in (x, scale, b, mean, var))
     results = g.BatchNormalization(*operands, outputs=outputs, **rest)
     y, *running = results if isinstance(results, tuple) else (results,)
     return cast(g, y, x.dtype), *(cast(g, v, mean.dtype) for v in running)
@@ -87,9 +87,9 @@ def batch_normalization_in_parts(
     """
     if not training_mode:
         return g.BatchNormalization(x, scale, b, mean, var, epsilon=epsilon, momentum=momentum)
-    wide = [widen_float(g, v) for v in (x, scale, b, mean, var)]
+    operands = [widen_float(g, v) for v in (x, scale, b, mean, var)]
     with g.at_opset(18):
-        y, *running = train_batch_norm(g, *wide, epsilon=epsilon, momentum=momentum, outputs=3)
+        y, *running = train_batch_norm(g, *operands, epsilon=epsilon, momentum=momentum, outputs=3)
     return cast(g, y, x.dtype), *(cast(g, v, mean.dtype) for v in running)
 
 

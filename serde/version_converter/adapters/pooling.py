@@ -34,12 +34,12 @@ def ceil_mode_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads:
     if len(sizes) < x.rank - 2:
         return None
     n, extra = len(kernel), []
-    for i, (own, k, s, d) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
-        count = window_output(own, k, s, d, pads[i] + pads[n + i], True)
-        if (count - 1) * s >= own + pads[i]:
+    for i, (length, k, s, d) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
+        count = window_output(length, k, s, d, pads[i] + pads[n + i], True)
+        if (count - 1) * s >= length + pads[i]:
             count -= 1  # a window that would begin in the padding at the end
         reach = (count - 1) * s + d * (k - 1) + 1
-        extra.append(max(0, reach - own - pads[i] - pads[n + i]))
+        extra.append(max(0, reach - length - pads[i] - pads[n + i]))
     return extra
 
 
@@ -92,20 +92,20 @@ def dynamic_pads(g, x: Value, w: Windows):
     """Padding before and behind each axis, and what ``ceil_mode`` reaches beyond, when run."""
     n, pads = len(w.kernel_shape), []
     for i, (cover, s) in enumerate(zip(w.covers, w.strides, strict=True)):
-        own = size(g, x, 2 + i)
+        length = size(g, x, 2 + i)
         before, behind, more = (g.const([v]) for v in (0, 0, 0))
         if w.auto_pad.startswith("SAME"):
-            count = g.Div(g.Add(own, s - 1), s)
-            total = g.Max(g.Sub(g.Add(g.Mul(g.Sub(count, 1), s), cover), own), 0)
+            count = g.Div(g.Add(length, s - 1), s)
+            total = g.Max(g.Sub(g.Add(g.Mul(g.Sub(count, 1), s), cover), length), 0)
             small = g.Div(total, 2)
             parts = small, g.Sub(total, small)
             before, behind = parts if w.auto_pad == "SAME_UPPER" else parts[::-1]
         elif w.pads:
             before, behind = (g.const([w.pads[j]]) for j in (i, n + i))
         if w.ceil_mode:
-            room = g.Add(g.Add(own, before), behind)
+            room = g.Add(g.Add(length, before), behind)
             count = g.Add(g.Div(g.Add(g.Sub(room, cover), s - 1), s), 1)
-            starts = g.Less(g.Mul(g.Sub(count, 1), s), g.Add(own, before))
+            starts = g.Less(g.Mul(g.Sub(count, 1), s), g.Add(length, before))
             count = g.Sub(count, cast(g, g.Not(starts), DType.INT64))
             reach = g.Add(g.Mul(g.Sub(count, 1), s), cover)
             more = g.Max(g.Sub(reach, room), 0)
@@ -136,8 +136,8 @@ def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: 
     """MaxPool by gathering each window's elements side by side."""
     before, behind, more = dynamic_pads(g, x, w)
     behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-    wide = cast(g, x, DType.INT32) if x.type in BYTES else x  # padding is less than any byte
-    y = pad_dynamically(g, wide, before, behind, extreme_value(wide.type, False))
+    keys = cast(g, x, DType.INT32) if x.type in BYTES else x  # padding is less than any byte
+    y = pad_dynamically(g, keys, before, behind, extreme_value(keys.type, False))
     n = len(w.kernel_shape)
     taps = require_expandable(prod(w.kernel_shape), "a window", 1 << 16)
     starts: list[Value] = []
@@ -267,8 +267,8 @@ def norm_of_whole_windows(g, x: Value, *, p: int, **window):
     if not w.is_spread and not w.ceil_mode:
         return g.LpPool(x, p=p, **w.basic)
     if x.type is DType.FLOAT16:  # whose powers overflow
-        wide = norm_of_whole_windows(g, cast(g, x, DType.FLOAT32), p=p, **window)
-        return cast(g, wide, DType.FLOAT16)
+        norm = norm_of_whole_windows(g, cast(g, x, DType.FLOAT32), p=p, **window)
+        return cast(g, norm, DType.FLOAT16)
     with g.at_opset(18):
         powers, reach = g.Pow(g.Abs(x), float(p)), w.reach(x)
         if reach is None:

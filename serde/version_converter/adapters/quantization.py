@@ -22,9 +22,11 @@ def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):
         return lay_along(g, v, axis, x.rank)
     each = g.Unsqueeze(v, [axis + 1])
     parts = [size(g, v, a) for a in range(x.rank)]
-    wide = g.Expand(each, g.Concat(*parts[: axis + 1], [block_size], *parts[axis + 1 :], axis=0))
+    expanded = g.Expand(
+        each, g.Concat(*parts[: axis + 1], [block_size], *parts[axis + 1 :], axis=0)
+    )
     grown = g.Mul(parts[axis], block_size)
-    flat = g.Reshape(wide, g.Concat(*parts[:axis], grown, *parts[axis + 1 :], axis=0))
+    flat = g.Reshape(expanded, g.Concat(*parts[:axis], grown, *parts[axis + 1 :], axis=0))
     return g.Slice(flat, [0], size(g, x, axis), [axis], [1])
 
 
@@ -49,18 +51,22 @@ def quantize_in_float(g, x: Value, scale: Value, zero, kind: DType, axis: int, b
 
 def divide_by_scale(g, x: Value, scale: Value, axis: int, block_size: int):
     """``x / scale`` in float32."""
-    wide = cast(g, scale, DType.FLOAT32)
-    return g.Div(cast(g, x, DType.FLOAT32), broadcast_parameter(g, wide, x, axis, block_size))
+    scale_float32 = cast(g, scale, DType.FLOAT32)
+    return g.Div(
+        cast(g, x, DType.FLOAT32), broadcast_parameter(g, scale_float32, x, axis, block_size)
+    )
 
 
 def emit_dequantize(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
     """``(x - zero) * scale``, decomposed; of 32-bit integers in float64, which holds them."""
-    wide = DType.FLOAT64 if x.dtype is DType.INT32 else DType.FLOAT32
-    y = cast(g, x, wide)
+    product_dtype = DType.FLOAT64 if x.dtype is DType.INT32 else DType.FLOAT32
+    y = cast(g, x, product_dtype)
     if zero is not None:
-        y = g.Sub(y, broadcast_parameter(g, cast(g, zero, wide), x, axis, block_size))
+        y = g.Sub(y, broadcast_parameter(g, cast(g, zero, product_dtype), x, axis, block_size))
     return cast(
-        g, g.Mul(y, broadcast_parameter(g, cast(g, scale, wide), x, axis, block_size)), kind
+        g,
+        g.Mul(y, broadcast_parameter(g, cast(g, scale, product_dtype), x, axis, block_size)),
+        kind,
     )
 
 
@@ -150,11 +156,11 @@ def as_exact_floats(g, terms, *operands: Value):
 
 def subtract_zero_point(g, x: Value, zero, shape=None, kind: DType = DType.INT32):
     """Bytes less their zero point, in a type that has room for the difference."""
-    wide = cast(g, x, kind)
+    x_of_kind = cast(g, x, kind)
     if zero is None:
-        return wide
+        return x_of_kind
     zero = cast(g, zero, kind)
-    return g.Sub(wide, zero if shape is None else g.Reshape(zero, shape))
+    return g.Sub(x_of_kind, zero if shape is None else g.Reshape(zero, shape))
 
 
 def per_row(v):

@@ -25,8 +25,8 @@ def range_of_wide_floats(g, start: Value, limit: Value, delta: Value, *, stash_t
     """Half floats, new at opset 27, count in the wider type ``stash_type`` names."""
     if start.dtype not in (DType.FLOAT16, DType.BFLOAT16):
         return g.Range(start, limit, delta)
-    wide = ELEMENT_TYPES[stash_type]
-    return cast(g, g.Range(*(cast(g, v, wide) for v in (start, limit, delta))), start.dtype)
+    stash_dtype = ELEMENT_TYPES[stash_type]
+    return cast(g, g.Range(*(cast(g, v, stash_dtype) for v in (start, limit, delta))), start.dtype)
 
 
 @decomposition(11, "Range")

@@ -121,11 +121,11 @@ def every_axis(g, x: Value, roi, scales, sizes, *, keep_aspect_ratio_policy: str
     """
     at = [a % x.rank for a in axes] if axes else list(range(x.rank))
     if sizes is not None and keep_aspect_ratio_policy != "stretch":
-        own = cast(g, g.Concat(*(size(g, x, a) for a in at), axis=0), DType.FLOAT32)
-        ratio = g.Div(cast(g, sizes, DType.FLOAT32), own)
+        lengths = cast(g, g.Concat(*(size(g, x, a) for a in at), axis=0), DType.FLOAT32)
+        ratio = g.Div(cast(g, sizes, DType.FLOAT32), lengths)
         kept = g.ReduceMin if keep_aspect_ratio_policy == "not_larger" else g.ReduceMax
         scales = g.Expand(kept(ratio, [0], keepdims=1), [len(at)])
-        exact = g.Mul(own, scales)
+        exact = g.Mul(lengths, scales)
         grown = g.Floor(g.Add(exact, 0.5))
         sizes = cast(g, grown, DType.INT64)
         if exact.tensor is not None and (exact.array() == grown.array()).all():

@@ -80,16 +80,16 @@ def align_regions(
 
 def pool_samples(g, grid: Value, counts: list[Value], largest: bool):
     """Of each region the samples it has; 0 where it has none."""
-    taken = None
+    is_inside = None
     for axis, count in zip((2, 4), counts, strict=True):
         step = lay_along(g, cast(g, count_range(g, size(g, grid, axis)), grid.type), axis, 6)
         here = g.Less(step, g.Reshape(count, [-1, 1, 1, 1, 1, 1]))
-        taken = here if taken is None else g.And(taken, here)
+        is_inside = here if is_inside is None else g.And(is_inside, here)
     both = g.Reshape(g.Mul(*counts), [-1, 1, 1, 1])
     if largest:
-        kept = g.ReduceMax(g.Where(taken, grid, float("-inf")), [2, 4], keepdims=0)
+        kept = g.ReduceMax(g.Where(is_inside, grid, float("-inf")), [2, 4], keepdims=0)
         return g.Where(g.Greater(both, 0.0), kept, 0.0)
-    return g.Div(g.ReduceSum(g.Where(taken, grid, 0.0), [2, 4], keepdims=0), g.Max(both, 1.0))
+    return g.Div(g.ReduceSum(g.Where(is_inside, grid, 0.0), [2, 4], keepdims=0), g.Max(both, 1.0))
 
 
 @downgrades[16]("RoiAlign")

@@ -104,9 +104,9 @@ def expand_by_tiling(g, x: Value, shape: Value):
         shape = g.Concat([1] * (rank - length), shape, axis=0)
     if rank == 0:
         return g.Identity(x)
-    own = g.Shape(x)
-    own = g.Add(own, cast(g, g.Equal(own, 0), DType.INT64))  # none of nothing is nothing
-    return g.Tile(x, g.Div(g.Sub(g.Add(shape, own), 1), own))
+    sizes = g.Shape(x)
+    sizes = g.Add(sizes, cast(g, g.Equal(sizes, 0), DType.INT64))  # none of nothing is nothing
+    return g.Tile(x, g.Div(g.Sub(g.Add(shape, sizes), 1), sizes))
 
 
 def equalize_ranks(g, x: Value, shape: Value):
@@ -119,8 +119,8 @@ def equalize_ranks(g, x: Value, shape: Value):
 
 @decomposition(9, "ConstantOfShape")
 def constant_of_shape(g, shape: Value, *, value: Tensor | None = None):
-    held = g.const(value) if value is not None else g.const([0.0], DType.FLOAT32)
-    return g.Expand(scalar(g, held), shape)
+    fill = g.const(value) if value is not None else g.const([0.0], DType.FLOAT32)
+    return g.Expand(scalar(g, fill), shape)
 
 
 @upgrades[4]("Concat")

@@ -83,8 +83,8 @@ def transform_axis(g, x: Value, at: int, length: Value, inverse: int, onesided: 
 def dft(g, x: Value, length=None, *, axis: int, inverse: int, onesided: int):
     at = axis % x.rank
     if length is None:
-        own = size(g, x, at)
-        length = g.Mul(g.Sub(own, 1), 2) if inverse and onesided else own
+        axis_length = size(g, x, at)
+        length = g.Mul(g.Sub(axis_length, 1), 2) if inverse and onesided else axis_length
     count = g.Reshape(cast(g, length, DType.INT64), [1])
     return transform_axis(g, x, at, count, inverse, onesided)
 

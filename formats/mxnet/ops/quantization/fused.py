@@ -182,8 +182,10 @@ def quantize_weights(
     A bias that would pass half of what int32 can hold makes the scale less, where that of the data
     is known.
     """
-    wide = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
-    scale = g.Div(QMAX_OF_RANGE[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, g.scalar(1, wide)))
+    largest = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
+    scale = g.Div(
+        QMAX_OF_RANGE[DType.INT8], g.Where(g.Greater(largest, 0.0), largest, g.scalar(1, largest))
+    )
     counts = compute_inverse_scale(g, dtype, low, high)
     if b is not None and counts.tensor is not None:
         scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))

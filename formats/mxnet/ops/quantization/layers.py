@@ -140,8 +140,8 @@ def symmetrize_range(g, dtype: DType, low: Value, high: Value):
     """The range as MXNet states it: that of int8 is made symmetric."""
     if dtype is DType.UINT8:
         return low, high
-    wide = g.Max(g.Abs(low), g.Abs(high))
-    return g.Neg(wide), wide
+    largest = g.Max(g.Abs(low), g.Abs(high))
+    return g.Neg(largest), largest
 
 
 @reads("_contrib_quantize")
@@ -187,11 +187,11 @@ def read_requantize(
     step = g.Div(abs_max(g, low, high), RANGE)
     x = g.cast(q, DType.FLOAT32)
     if has_range(*bounds):
-        wide = abs_max(g, *make_range(g, *bounds))
+        largest = abs_max(g, *make_range(g, *bounds))
     else:
-        wide = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
-    y = g.Mul(x, g.Mul(step, g.Div(QMAX[dtype], wide)))
-    high = g.Reshape(wide, [1])
+        largest = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
+    y = g.Mul(x, g.Mul(step, g.Div(QMAX[dtype], largest)))
+    high = g.Reshape(largest, [1])
     low = g.const(np.zeros(1, np.float32)) if dtype is DType.UINT8 else g.Neg(high)
     return round_to_type(g, y, dtype), low, high
 
@@ -276,14 +276,14 @@ def read_quantized_add(
         low, high = make_range(g, min_calib_range, max_calib_range)
         dtype = DType.INT8 if is_mixed else lhs.type
         unit = compute_inverse_scale(g, dtype, low, high)
-        shares = [g.Div(unit, g.Div(QMAX_OF_RANGE[q.type], wide)) for q, wide in parts]
+        shares = [g.Div(unit, g.Div(QMAX_OF_RANGE[q.type], largest)) for q, largest in parts]
     else:
-        dtype, most = DType.INT32, g.Add(*(wide for _, wide in parts))
+        dtype, most = DType.INT32, g.Add(*(largest for _, largest in parts))
         high = g.Reshape(most, [1])
         low = g.Neg(high)
         shares = [
-            g.Div(g.Mul(wide, QMAX_OF_RANGE[dtype]), g.Mul(most, QMAX_OF_RANGE[q.type]))
-            for q, wide in parts
+            g.Div(g.Mul(largest, QMAX_OF_RANGE[dtype]), g.Mul(most, QMAX_OF_RANGE[q.type]))
+            for q, largest in parts
         ]
     terms = []
     for (q, _), share in zip(parts, shares, strict=True):
@@ -326,10 +326,10 @@ def read_quantized_mul(
 
 def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):
     """The range of int32 products of ``dtype`` and int8, as MXNet states it."""
-    wide = g.Div(_abs_max(g, low, high), QMAX[dtype])
+    largest = g.Div(_abs_max(g, low, high), QMAX[dtype])
     # RANGE is a power of two: where it is multiplied changes no bit
-    wide = g.Mul(wide, g.Mul(g.Div(_abs_max(g, w_low, w_high), 127.0), RANGE))
-    return g.Neg(wide), wide
+    largest = g.Mul(largest, g.Mul(g.Div(_abs_max(g, w_low, w_high), 127.0), RANGE))
+    return g.Neg(largest), largest
 
 
 @reads("_contrib_quantized_embedding", ignore=("input_dim", "output_dim", "dtype", "sparse_grad"))

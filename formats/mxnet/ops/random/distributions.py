@@ -87,9 +87,9 @@ def gamma(draw, g, sizes, alpha: Value, beta: Value):
     chances = g.Concat(g.cast(g.Slice(accepted, [0], [TRIES - 1], [0], [1]), DType.FLOAT32), last,
                        axis=0)  # fmt: skip
     place = g.ArgMax(chances, axis=0, keepdims=1)
-    taken = g.Squeeze(g.GatherElements(g.Max(v, 0.0), place, axis=0), [0])
+    chosen = g.Squeeze(g.GatherElements(g.Max(v, 0.0), place, axis=0), [0])
     power = g.Pow(g.Gather(noise, TRIES, axis=0), g.Reciprocal(g.Where(below, alpha, 1.0)))
-    return g.Mul(beta, g.Mul(g.Mul(d, taken), g.Where(below, power, 1.0)))
+    return g.Mul(beta, g.Mul(g.Mul(d, chosen), g.Where(below, power, 1.0)))
 
 
 def poisson(draw, g, sizes, rate: Value):

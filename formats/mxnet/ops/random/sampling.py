@@ -43,16 +43,16 @@ def with_attribute_parameters(rule, function, numbers):
         return rule(function, values, *operands, **attrs)
 
     places = [Parameter(f"x{i}", OPERAND, default=None) for i in range(len(numbers))]
-    own: list[Parameter] = []
+    declared: list[Parameter] = []
     kind: Any = float
     for parameter in [*signature(rule, eval_str=True).parameters.values()][2:]:
         optional = parameter.kind is Parameter.VAR_POSITIONAL
-        own += places if optional else [parameter]
+        declared += places if optional else [parameter]
         kind = float | None if optional else kind
     for name, default in numbers.items():
         its = int if isinstance(default, int) else kind
-        own.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=its))
-    read.__signature__ = Signature(own)  # type: ignore[attr-defined]
+        declared.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=its))
+    read.__signature__ = Signature(declared)  # type: ignore[attr-defined]
     return read
 
 
@@ -254,8 +254,8 @@ def read_numpy_multinomial(
 def write_fixed(function, numbers, s, *, dtype, shape):
     kind = ELEMENT_TYPES[dtype]
     require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
-    name, own = function
-    return s[name](**dict(zip(own, numbers, strict=True)), shape=shape, dtype=kind.value)
+    name, attributes = function
+    return s[name](**dict(zip(attributes, numbers, strict=True)), shape=shape, dtype=kind.value)
 
 
 def write_like(function, numbers, s, x, *, dtype: int | None = None):
@@ -263,9 +263,9 @@ def write_like(function, numbers, s, x, *, dtype: int | None = None):
     kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
     require(kind.kind == "f", f"random numbers of {kind.value} elements")
     like = s.Cast(x, dtype=kind.value)
-    name, own = function
+    name, attributes = function
     if s.release.has(f"{name}_like"):
-        return s[f"{name}_like"](like, **dict(zip(own, numbers, strict=True)))
+        return s[f"{name}_like"](like, **dict(zip(attributes, numbers, strict=True)))
     none = s.zeros_like(like)  # before MXNet 1.3 one number for each of the parameters
     parameters = [s["_plus_scalar"](none, scalar=v) for v in numbers]
     return s[name.replace("_random", "_sample")](*parameters, dtype=kind.value)

@@ -250,9 +250,15 @@ def legalize_layer(
     count = 2 if direction == "bidirectional" else 1
     names = activations or ACTIVATIONS[op] * count
     usual = set(names) in PLAIN if op == "RNN" else names == ACTIVATIONS[op] * count
-    held = all(v is None or v.tensor is not None for v in (w, r, b))
+    has_constant_weights = all(v is None or v.tensor is not None for v in (w, r, b))
     own_gates = op != "GRU" or more.get("linear_before_reset")
-    native = own_gates and not more.get("input_forget") and clip is None and usual and held
+    native = (
+        own_gates
+        and not more.get("input_forget")
+        and clip is None
+        and usual
+        and has_constant_weights
+    )
     if not native or lengths is not None or peepholes is not None:
         return unroll_recurrent(op, g, *operands, direction=direction, **form)
     if direction != "reverse":

@@ -18,10 +18,10 @@ def add_apart(g, a, b):
             node, between = g.producer(node.inputs[0]), between + 1
         if node is None or node.op not in CHANNELS or c.tensor is None:
             continue
-        count, own = y.ranked_shape[CHANNELS[node.op]], [1] * y.rank
-        own[CHANNELS[node.op]] = c.tensor.size
+        count, bias_shape = y.ranked_shape[CHANNELS[node.op]], [1] * y.rank
+        bias_shape[CHANNELS[node.op]] = c.tensor.size
         shape = [1] * (y.rank - c.rank) + [*c.static_shape]
         is_as_many = count == c.tensor.size or not isinstance(count, int)
-        if is_as_many and (between or shape != own):
+        if is_as_many and (between or shape != bias_shape):
             return g.Sub(y, g.Neg(c))
     return None

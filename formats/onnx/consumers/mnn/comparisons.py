@@ -46,5 +46,5 @@ def legalize_comparison(op, g, a, b):
 def broadcast_shape(a, b):
     """The shape that two broadcast to, where sizes tell."""
     n = max(a.rank, b.rank)
-    wide = [(1,) * (n - v.rank) + tuple(v.ranked_shape) for v in (a, b)]
-    return tuple(q if p == 1 else p for p, q in zip(*wide, strict=True))
+    padded = [(1,) * (n - v.rank) + tuple(v.ranked_shape) for v in (a, b)]
+    return tuple(q if p == 1 else p for p, q in zip(*padded, strict=True))

@@ -186,8 +186,8 @@ def legalize_where(g, condition, x, y):
         return None
     shape = broadcast_shapes(g, *operands)
     known = shape.shape_data if None not in (shape.shape_data or ()) else None
-    wide = [v if v.ranked_shape == known else g.Expand(v, shape) for v in operands]
-    return g.as_is("Where", wide, {})
+    expanded = [v if v.ranked_shape == known else g.Expand(v, shape) for v in operands]
+    return g.as_is("Where", expanded, {})
 
 
 @legalize("Cast")
@@ -213,8 +213,8 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, *
     """MNN has float32 for products of int32, as ONNX Runtime computes them."""
     if x.type is not DType.INT32:
         return None
-    wide = g.cast(x, DType.FLOAT32)
-    return emit_dequantize(g, wide, scale, zero, scale.type, axis, block_size)
+    x_float32 = g.cast(x, DType.FLOAT32)
+    return emit_dequantize(g, x_float32, scale, zero, scale.type, axis, block_size)
 
 
 @legalize("Gemm")

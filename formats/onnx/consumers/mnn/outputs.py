@@ -24,7 +24,7 @@ def copy_shared_outputs(graph: Graph) -> Graph:
         return graph
     nodes = [replace_inputs(node, instead) for node in graph.nodes]
     nodes = [replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs)) for n in nodes]
-    return replace(graph, nodes=(*nodes, *(make_copy(own, v) for v, own in instead.items())))
+    return replace(graph, nodes=(*nodes, *(make_copy(copied, v) for v, copied in instead.items())))
 
 
 def find_shared(graph: Graph) -> list[Value]:
@@ -37,8 +37,8 @@ def find_shared(graph: Graph) -> list[Value]:
     uses = reads + Counter(graph.outputs)
     moved = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in MOVED}
     outputs = dict.fromkeys(v for v in graph.outputs if v in moved)
-    held = {v for v in outputs if (x := moved[v]) is not None and x.tensor is not None}
-    merged = held if len(held) > 1 else ()  # where they are equal
+    constants = {v for v in outputs if (x := moved[v]) is not None and x.tensor is not None}
+    merged = constants if len(constants) > 1 else ()  # where they are equal
     shared = [v for v in outputs if reads[moved[v]] > 1 or v in merged]
     computed = {v for n in graph.nodes for v in n.outputs}
     clipped = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in CLIPPING}

@@ -21,14 +21,14 @@ IMAGES = "MNN has it over up to three axes"
 def widen(window):
     """The attributes of a window of one axis, for one of two."""
     ones = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0}
-    wide = dict(window)
+    form = dict(window)
     for name, one in ones.items():
-        if wide.get(name):
-            wide[name] = (*wide[name], one)
-    if wide.get("pads"):
-        begin, end = wide["pads"]
-        wide["pads"] = (begin, 0, end, 0)
-    return wide
+        if form.get(name):
+            form[name] = (*form[name], one)
+    if form.get("pads"):
+        begin, end = form["pads"]
+        form["pads"] = (begin, 0, end, 0)
+    return form
 
 
 def uneven_pads(window) -> tuple[int, ...]:

@@ -102,9 +102,9 @@ def difference(g, a: Value, b: Value):
     """How far two numbers are apart."""
     numbers = [n for v in (a, b) if (n := as_number(g, v)) is not None]
     require(len(numbers) == 2, LACKING)
-    held = [n.array() for n in numbers if n.tensor is not None]
+    arrays = [n.array() for n in numbers if n.tensor is not None]
     require(
-        all(np.isfinite(h).all() for h in held),
+        all(np.isfinite(h).all() for h in arrays),
         "ncnn compares finite numbers only. Use a large one for infinity",
     )
     return g.Sub(*numbers)

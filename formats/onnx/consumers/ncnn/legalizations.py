@@ -165,8 +165,8 @@ def legalize_matmul(g, a, b):
         return g.Reshape(rows, [*a.static_shape[:-1], b.static_shape[1]])
     if a.rank == b.rank or (b.rank == 2 and b.tensor is not None):
         return None
-    wide = (g.Unsqueeze(v, list(range(rank - v.rank))) if v.rank < rank else v for v in (a, b))
-    return g.MatMul(*wide)
+    matrices = (g.Unsqueeze(v, list(range(rank - v.rank))) if v.rank < rank else v for v in (a, b))
+    return g.MatMul(*matrices)
 
 
 @legalize("Unsqueeze")

@@ -52,8 +52,8 @@ def find_type(call: Call) -> bool | str:
 def find_wide(call: Call) -> bool | str:
     """A tensor of more axes than ncnn has, which are four beside the samples."""
     most = MOST_AXES + (call.op in OF_VOLUMES)
-    wide = (v for v in call.values if v.dtype in FLOAT and len(v.shape or ()) > most)
-    return next((f"{v.name!r} has {v.rank}, and {most} is the most" for v in wide), False)
+    large = (v for v in call.values if v.dtype in FLOAT and len(v.shape or ()) > most)
+    return next((f"{v.name!r} has {v.rank}, and {most} is the most" for v in large), False)
 
 
 def find_infinite(call: Call) -> bool | str:

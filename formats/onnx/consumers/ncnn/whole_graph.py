@@ -107,9 +107,9 @@ def follow_axis(node: Node, at: int) -> int:
 
 def check_volumes(graph: Graph) -> Iterator[Problem]:
     """Tensors of five axes, of which one is that of the samples."""
-    wide = [(n, wide_shapes(n)) for n in graph.nodes]
-    counts = {shape[0] for n, shapes in wide if n.op in SAMPLED for shape in shapes}
-    for node, shapes in wide:
+    volumes = [(n, wide_shapes(n)) for n in graph.nodes]
+    counts = {shape[0] for n, shapes in volumes if n.op in SAMPLED for shape in shapes}
+    for node, shapes in volumes:
         if any(shape[0] not in counts for shape in shapes):
             yield problem_of(node, f"ncnn has tensors of up to {MOST_AXES} axes beside the samples")
 
@@ -144,14 +144,14 @@ def has_samples(node: Node) -> bool:
     rank = node.outputs[0].rank
     if node.op not in COMBINED or rank < (3 if node.op == "MatMul" else 2):
         return False
-    held = (v.ranked_shape for v in node.inputs if v is not None and v.tensor is not None)
-    return any(len(shape) == rank and shape[0] != 1 for shape in held)
+    shapes = (v.ranked_shape for v in node.inputs if v is not None and v.tensor is not None)
+    return any(len(shape) == rank and shape[0] != 1 for shape in shapes)
 
 
 def has_all_axes(node: Node) -> bool:
     """Whether a constant operand has an axis for each of the result's."""
-    held = (v for v in node.inputs if v is not None and v.tensor is not None)
-    return node.op in COMBINED and any(v.rank == node.outputs[0].rank for v in held)
+    constants = (v for v in node.inputs if v is not None and v.tensor is not None)
+    return node.op in COMBINED and any(v.rank == node.outputs[0].rank for v in constants)
 
 
 def is_list(node: Node) -> bool:

@@ -100,13 +100,13 @@ def fills_windows(x, w: Windows, pads) -> bool:
 def average_spread(g, x, w: Windows, count_include_pad: int):
     """``AveragePool`` with gaps in its windows: sums, divided by how many elements each holds."""
     pads, n = w.reach(x), len(w.kernel_shape)
-    own = (w.pads if count_include_pad else None) or (0,) * 2 * n
+    counted_pads = (w.pads if count_include_pad else None) or (0,) * 2 * n
     counts = np.ones((1,) * (n + 2), np.float32)
     for at, size in enumerate(x.static_shape[2:]):
         last = pads[at] + size + pads[at + n] - w.covers[at]
         starts = np.arange(0, last + 1, w.strides[at]) - pads[at]
         places = starts[:, None] + w.gaps[at] * np.arange(w.kernel_shape[at])
-        inside = ((places >= -own[at]) & (places < size + own[at + n])).sum(1)
+        inside = ((places >= -counted_pads[at]) & (places < size + counted_pads[at + n])).sum(1)
         counts = counts * inside.reshape([-1 if a == at + 2 else 1 for a in range(n + 2)])
     return g.Mul(sum_windows(g, x, w, pads), (1 / np.maximum(counts, 1)).astype(np.float32))
 

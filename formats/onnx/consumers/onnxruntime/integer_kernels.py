@@ -152,10 +152,10 @@ def _chooses_kernels(node: Node) -> bool:
 def _take_exact_branch(node: Node) -> Sequence[Node]:
     """The nodes of the branch of uint8, which make the outputs of ``node``."""
     body = next(body for body in node.graphs() if body.name == EXACT)
-    own = {v: replace(v, name=_without_suffix(v.name)) for v in _computed_values(body)}
-    own |= dict(zip(body.outputs, node.outputs, strict=True))
+    values = {v: replace(v, name=_without_suffix(v.name)) for v in _computed_values(body)}
+    values |= dict(zip(body.outputs, node.outputs, strict=True))
     nodes = []
-    for each in clone_graph(body, lambda v: own.get(v, v)).nodes:
+    for each in clone_graph(body, lambda v: values.get(v, v)).nodes:
         sources = tuple(replace(s, name=_without_suffix(s.name)) for s in each.sources)
         nodes.append(replace(each, name=_without_suffix(each.name), sources=sources))
     return nodes

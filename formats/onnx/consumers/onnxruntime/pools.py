@@ -52,17 +52,17 @@ def reaches_kernel(pads: Sequence[int], kernel: Sequence[int]) -> bool:
 
 def _join_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
     """The pads of a pool and those of the Pad of zeros before it, where they mean the same."""
-    zeros, own, half = _pads(pad), node.attrs["pads"], len(node.attrs["pads"]) // 2
+    zeros, window_pads, half = _pads(pad), node.attrs["pads"], len(node.attrs["pads"]) // 2
     around = (*zeros[2 : half + 2], *zeros[half + 4 :])
     is_inner = not any(zeros[:2]) and not any(zeros[half + 2 : half + 4])
     if not is_inner or _find_zero_pad(g, pad.inputs[0]) is not None:
         return None
     if node.op == "AveragePool":
-        counted = node.attrs.get("count_include_pad", 0) or not any(own)
+        counted = node.attrs.get("count_include_pad", 0) or not any(window_pads)
     else:  # of numbers that are not negative, no maximum is one of the zeros
         spread = any(d != 1 for d in node.attrs.get("dilations", ()))
-        counted = not spread and not any(own) and _is_nonnegative(g, pad.inputs[0])
-    return tuple(a + b for a, b in zip(around, own, strict=True)) if counted else None
+        counted = not spread and not any(window_pads) and _is_nonnegative(g, pad.inputs[0])
+    return tuple(a + b for a, b in zip(around, window_pads, strict=True)) if counted else None
 
 
 def _is_nonnegative(g: Any, x: Value) -> bool:

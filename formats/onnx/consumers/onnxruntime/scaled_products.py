@@ -85,10 +85,12 @@ def _join_bias_rows(
         for part, tensor in zip(rows._fields, rows, strict=True)
     )
     shape = (*x.ranked_shape[:-1], weights.static_shape[0])
-    wide = Value(f"{name}/Concat", x.dtype, shape)
-    concat = Node("Concat", (x, columns), (wide,), {"axis": -1}, "", product.name, product.sources)
+    joined = Value(f"{name}/Concat", x.dtype, shape)
+    concat = Node(
+        "Concat", (x, columns), (joined,), {"axis": -1}, "", product.name, product.sources
+    )
     used = [product, cast, bias[0], scale[0]]
-    return used, [concat, _join(used, (wide, weights, *product.inputs[2:]), one, scale[1])]
+    return used, [concat, _join(used, (joined, weights, *product.inputs[2:]), one, scale[1])]
 
 
 def _join(

@@ -225,8 +225,8 @@ def legalize_bit_shift(g, x, y, *, direction: str):
     next one where they are divided in dynamic shapes.
     """
     if x.type is DType.UINT8:
-        wide, count = (g.cast(v, DType.UINT32) for v in (x, y))
-        shifted = g.BitShift(wide, g.Min(count, 8), direction=direction)
+        x_uint32, count = (g.cast(v, DType.UINT32) for v in (x, y))
+        shifted = g.BitShift(x_uint32, g.Min(count, 8), direction=direction)
         return g.cast(g.Mod(shifted, 256) if direction == "LEFT" else shifted, x.type)
     if x.rank or y.rank:
         return None
@@ -239,8 +239,8 @@ def legalize_gemm(g, a, b, c=None, **form):
     """OpenVINO has factors of integers that are integers."""
     if a.type.kind == "f" or (form["alpha"].is_integer() and form["beta"].is_integer()):
         return None
-    wide = (v and g.cast(v, DType.FLOAT32) for v in (a, b, c))
-    return g.cast_like(g.Gemm(*wide, **form), a)
+    matrices = (v and g.cast(v, DType.FLOAT32) for v in (a, b, c))
+    return g.cast_like(g.Gemm(*matrices, **form), a)
 
 
 @legalize("MatMul")
@@ -253,11 +253,11 @@ def legalize_matmul(g, a, b):
 @legalize("Range")
 def legalize_range(g, start, limit, delta):
     """OpenVINO counts where the step leads away from the end."""
-    held = [v.tensor is not None for v in (start, limit, delta)]
-    counts_sizes = limit.shape_data is not None and held[0] and not start.array().any()
-    if all(held) or counts_sizes:
+    is_constant = [v.tensor is not None for v in (start, limit, delta)]
+    counts_sizes = limit.shape_data is not None and is_constant[0] and not start.array().any()
+    if all(is_constant) or counts_sizes:
         return None
-    if not held[2]:
+    if not is_constant[2]:
         end = g.Where(g.Greater(delta, 0), g.Max(start, limit), g.Min(start, limit))
     else:
         end = (g.Max if delta.array() > 0 else g.Min)(start, limit)
@@ -293,8 +293,8 @@ def legalize_integer_division(g, a, b):
     and for bytes of dynamic shapes.
     """
     if a.type.kind in "iu" and a.type.bits < 32 and not (a.is_static and b.is_static):
-        wide = g.Div(g.cast(a, DType.INT32), g.cast(b, DType.INT32))
-        return g.cast_like(wide, a)
+        quotient = g.Div(g.cast(a, DType.INT32), g.cast(b, DType.INT32))
+        return g.cast_like(quotient, a)
     if a.type.kind == "f" or b.tensor is None or a.shape_data is not None or is_multiple(g, a, b):
         return None
     return g.as_is("Div", (g.Sub(a, g.Mod(a, b, fmod=1)), b), {})

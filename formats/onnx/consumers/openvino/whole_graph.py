@@ -36,16 +36,16 @@ def widen_columns(graph: Graph) -> Graph:
     names, nodes, is_same = used_names(graph), [], True
     joined: set[Value] = set()  # products with constant weights, and what is made of their elements
     for node in graph.nodes:
-        held = [v for v in node.inputs if v is not None and v.tensor is None]
-        is_joined = node.op in JOINED and len(held) == 1 and held[0] in joined
+        computed = [v for v in node.inputs if v is not None and v.tensor is None]
+        is_joined = node.op in JOINED and len(computed) == 1 and computed[0] in joined
         if is_joined or (node.op in PRODUCTS and has_weights(node)):
             joined.update(node.outputs)
-        x = held[0] if is_joined and node.op in BINARY and not held[0].is_static else None
+        x = computed[0] if is_joined and node.op in BINARY and not computed[0].is_static else None
         shape = x.ranked_shape if x is not None and x.shape else ()
         for c in node.inputs if shape else ():
             if c is not None and (axis := find_narrow_axis(c, shape)):
-                wide = widen(c, axis, shape[axis], names.fresh(c.name))
-                node, is_same = replace_inputs(node, {c: wide}), False
+                repeated = widen(c, axis, shape[axis], names.fresh(c.name))
+                node, is_same = replace_inputs(node, {c: repeated}), False
         nodes.append(node)
     return graph if is_same else replace(graph, nodes=tuple(nodes))
 
@@ -73,5 +73,5 @@ def widen(v: Value, axis: int, count: Any, name: str) -> Value:
     assert tensor is not None
     shape[axis] = count
     arrays.charge_elements(prod(shape))
-    wide = Tensor(tensor.dtype, tuple(shape), lambda: tensor.load().repeat(count, axis=axis))
-    return Value(name, v.dtype, tuple(shape), wide)
+    repeated = Tensor(tensor.dtype, tuple(shape), lambda: tensor.load().repeat(count, axis=axis))
+    return Value(name, v.dtype, tuple(shape), repeated)

@@ -62,8 +62,8 @@ def resize(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
     )
     if x.type.kind != "f" and how.mode != "nearest":
-        wide = g.Resize(g.cast(x, DType.FLOAT32), roi, scales, sizes, **sampling)
-        return g.cast_like(wide, x)
+        resized = g.Resize(g.cast(x, DType.FLOAT32), roi, scales, sizes, **sampling)
+        return g.cast_like(resized, x)
     is_cropped = scales is not None and sizes is not None
     moves_samples = not keeps_leading_sizes(x, shape_data_of(sizes))
     is_native = is_native_resize(x, how, static_scales(x, scales, sizes))
@@ -105,10 +105,10 @@ def keep_product_apart(g, x: Value, kernel: Ints, most: int = 8):
     if is_product and any(is_like_kernel(v, x.rank, kernel) for v in operands):
         lifted = (v if v.tensor is not None else g.Unsqueeze(v, [0]) for v in operands)
         return g.Squeeze(g[node.op](*lifted), [0])
-    held = [at for at, v in enumerate(operands[:2]) if v.tensor is not None]
-    if is_product and len(held) != 1:
+    constants = [at for at, v in enumerate(operands[:2]) if v.tensor is not None]
+    if is_product and len(constants) != 1:
         return None
-    at = 1 if is_product and held == [0] else 0
+    at = 1 if is_product and constants == [0] else 0
     apart = keep_product_apart(g, operands[at], kernel, most - 1)
     if apart is None:
         return None

@@ -120,8 +120,8 @@ def legalize_batch_norm(
 def legalize_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
-    held = [v is None or number(v) is not None for v in (most, overlap, least)]
-    require(all(held), f"limits that are computed. {CONSTANT}")
+    is_known = [v is None or number(v) is not None for v in (most, overlap, least)]
+    require(all(is_known), f"limits that are computed. {CONSTANT}")
     form = {"center_point_box": center_point_box}
     return raise_overlap_limit(g, boxes, scores, most, overlap, least, **form)
 
@@ -176,10 +176,14 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
 
 def is_other_layer(call: Call) -> bool:
     """Whether weights are not as large as what they weigh, or statistics are results."""
-    own = call.x.ranked_shape[call.attrs["axis"] % call.x.rank :]
+    normalized_shape = call.x.ranked_shape[call.attrs["axis"] % call.x.rank :]
     weights = (v for v in call.inputs[1:] if v is not None)
     is_float32 = call.x.type is DType.FLOAT32
-    return call.outputs > 1 or not is_float32 or any(v.ranked_shape != own for v in weights)
+    return (
+        call.outputs > 1
+        or not is_float32
+        or any(v.ranked_shape != normalized_shape for v in weights)
+    )
 
 
 def is_other_grid(call: Call) -> bool:

@@ -129,11 +129,11 @@ def _illegal_broadcast(node: Node) -> str | None:
     for v in node.inputs:
         if v is None or v.shape is None or result is None:
             continue
-        for own, size in zip(reversed(v.shape), reversed(result), strict=False):
-            if isinstance(own, str) and own != size:
+        for dim, size in zip(reversed(v.shape), reversed(result), strict=False):
+            if isinstance(dim, str) and dim != size:
                 sizes = f"{show_shape(v.shape)} is broadcast to {show_shape(result)}"
-                advice = f"give numbers (--static {own}=…, --input)"
-                return f"{v.name!r} {sizes}, and TVM wants to know whether {own} is 1: {advice}"
+                advice = f"give numbers (--static {dim}=…, --input)"
+                return f"{v.name!r} {sizes}, and TVM wants to know whether {dim} is 1: {advice}"
     return None
 
 

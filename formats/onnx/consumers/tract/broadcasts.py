@@ -90,9 +90,9 @@ def add_zeros(g, x: Value, shape: Value, sizes: Shape):
     return x
 
 
-def is_wider(own: Shape, sizes: Shape) -> bool:
+def is_wider(shape: Shape, sizes: Shape) -> bool:
     """Whether axes of one element, and no others, become longer."""
-    return all(d == 1 or d == size or size == 1 for d, size in zip(own, sizes, strict=True))
+    return all(d == 1 or d == size or size == 1 for d, size in zip(shape, sizes, strict=True))
 
 
 def broadcast_sizes(x: Value, shape: Value) -> list[int] | None:
@@ -109,8 +109,8 @@ def legalize_tile(g, x, repeats):
     pairs = list(zip(x.ranked_shape, known, strict=True)) if known else []
     if not any(d == 1 != n for d, n in pairs) or 0 in known:
         return None
-    wide = add_zeros(g, x, repeats, [n if d == 1 else 1 for d, n in pairs])
-    return g.Tile(wide, [1 if d == 1 else n for d, n in pairs])
+    expanded = add_zeros(g, x, repeats, [n if d == 1 else 1 for d, n in pairs])
+    return g.Tile(expanded, [1 if d == 1 else n for d, n in pairs])
 
 
 def legalize_einsum(g, *operands, equation: str):

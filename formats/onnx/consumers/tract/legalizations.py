@@ -102,11 +102,11 @@ def legalize_mod(g, x, y, *, fmod: int):
         return None
     require(x.is_static and y.is_static, f"tract swaps operands of Mod. {STATIC}")
     shape = np.broadcast_shapes(x.static_shape, y.static_shape)
-    own = (1,) * (len(shape) - x.rank) + x.static_shape
-    if own == shape:
+    shape_of_x = (1,) * (len(shape) - x.rank) + x.static_shape
+    if shape_of_x == shape:
         return None
-    x = g.Reshape(x, list(own))
-    for axis, (n, m) in enumerate(zip(shape, own, strict=True)):
+    x = g.Reshape(x, list(shape_of_x))
+    for axis, (n, m) in enumerate(zip(shape, shape_of_x, strict=True)):
         require(m == n or n <= MOST_COPIES, f"tract has no Mod that is broadcast to {n} elements")
         x = g.Concat(*[x] * n, axis=axis) if m < n else x
     return g.as_is("Mod", (x, y), {"fmod": fmod})
@@ -145,8 +145,8 @@ def legalize_matmul(g, a, b):
     if a.type is DType.INT32:
         return g.cast_like(g.MatMul(*(g.cast(v, DType.FLOAT64) for v in (a, b))), a)
     if a.rank > 1 or b.rank > 1:
-        wide = [keep_expanded(g, v) for v in (a, b)]
-        return None if wide == [a, b] else g.MatMul(*wide)
+        expanded = [keep_expanded(g, v) for v in (a, b)]
+        return None if expanded == [a, b] else g.MatMul(*expanded)
     return g.Squeeze(g.MatMul(g.Unsqueeze(a, [0]), b), [0])
 
 
@@ -187,8 +187,8 @@ def legalize_gemm(g, a, b, c=None, **form):
     if a.type is DType.FLOAT32:
         return None
     if a.type.kind != "f":
-        wide = (v and g.cast(v, DType.FLOAT64) for v in (a, b, c))
-        y = g.Gemm(*wide, **form)
+        matrices = (v and g.cast(v, DType.FLOAT64) for v in (a, b, c))
+        y = g.Gemm(*matrices, **form)
         return g.cast_like(g.cast(y, DType.INT64) if a.type.kind == "u" else y, a)
     return elementwise.gemm(g, a, b, c, **form)
 
@@ -340,9 +340,9 @@ def legalize_pool(op, g, x, *, outputs: int = 1, **window):
     require(outputs == 1, f"tract pools channels whose size has a number. {STATIC}")
     fillers = {"kernel_shape": (1,), "strides": (1,), "dilations": (1,), "pads": (0, 0)}
     for name, filler in fillers.items():
-        if own := window.get(name):
-            n = len(own) // len(filler)
-            parts = [own[i : i + n] for i in range(0, len(own), n)]
+        if sizes := window.get(name):
+            n = len(sizes) // len(filler)
+            parts = [sizes[i : i + n] for i in range(0, len(sizes), n)]
             window[name] = tuple(v for one, part in zip(filler, parts, strict=True)
                                  for v in (one, *part))  # fmt: skip
     return g.Squeeze(g[op](g.Unsqueeze(x, [1]), **window), [1])

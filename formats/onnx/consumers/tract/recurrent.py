@@ -33,9 +33,9 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
         form |= {"hidden_size": hidden_size, "outputs": outputs}
         return recurrent.unroll_recurrent(op, g, *operands, **form)
     if form.get("linear_before_reset") and x.ranked_shape[2] == 1:
-        wide = (g.Pad(v, [0, 0, 0, 0, 0, 1]) for v in (x, w))
+        padded = (g.Pad(v, [0, 0, 0, 0, 0, 1]) for v in (x, w))
         form |= {"hidden_size": hidden_size, "outputs": outputs}
-        return g[op](*wide, *operands[2:], **form)
+        return g[op](*padded, *operands[2:], **form)
     needs_peepholes = op == "LSTM" and (outputs == 3 or direction == "bidirectional")
     needs_peepholes &= inputs[PEEPHOLES] is None
     if needs_peepholes:

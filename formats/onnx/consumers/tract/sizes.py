@@ -74,9 +74,9 @@ def legalize_where(g, condition, a, b):
     return g.Concat(*chosen, axis=0) if len(chosen) > 1 else g.Identity(*chosen)
 
 
-def find_scales(own: Shape, sizes: Shape | None) -> Any:
+def find_scales(shape: Shape, sizes: Shape | None) -> Any:
     """What sizes are multiplied by, None where it is not known to be exact."""
-    pairs = list(zip(own, sizes or (), strict=bool(sizes)))
+    pairs = list(zip(shape, sizes or (), strict=bool(sizes)))
     if not sizes or not all(
         a is not None and (a == b or (isinstance(a, int) and isinstance(b, int))) for a, b in pairs
     ):
@@ -144,8 +144,8 @@ def legalize_scatter_elements(g, x, indices, updates, *, reduction: str, **form)
         return g.ScatterElements(x, g.cast(indices, DType.INT32), updates, **form)
     if reduction == "none" or not is_size(g, x):
         return None
-    wide, added = (g.cast(v, DType.FLOAT64) for v in (x, updates))
-    return g.cast(g.ScatterElements(wide, indices, added, **form), DType.INT64)
+    x_float64, added = (g.cast(v, DType.FLOAT64) for v in (x, updates))
+    return g.cast(g.ScatterElements(x_float64, indices, added, **form), DType.INT64)
 
 
 def legalize_sign(g, x):

@@ -71,8 +71,10 @@ def steps_along_name(call: Call) -> bool:
 
 def expands_name(call: Call) -> bool:
     """Whether a size by name is broadcast to a number."""
-    wide = shape_data_of(call.inputs[1]) or next((v.shape or () for v in call.results), ())
-    pairs = zip((call.x.shape or ())[::-1], wide[::-1], strict=False)
+    expanded_shape = shape_data_of(call.inputs[1]) or next(
+        (v.shape or () for v in call.results), ()
+    )
+    pairs = zip((call.x.shape or ())[::-1], expanded_shape[::-1], strict=False)
     return any(not isinstance(a, int) and isinstance(b, int) and b != 1 for a, b in pairs)
 
 

@@ -43,7 +43,9 @@ def _find_mixed_axes(node: Node) -> dict[int, int]:
     operands = [v.shape for v in node.inputs if v is not None and v.shape is not None]
     mixed = {}
     for axis, size in enumerate(y.shape):
-        own: set[Dim] = {s[axis - len(y.shape)] for s in operands if axis - len(y.shape) >= -len(s)}
-        if isinstance(size, int) and size > 1 and any(isinstance(d, str) for d in own):
+        dims: set[Dim] = {
+            s[axis - len(y.shape)] for s in operands if axis - len(y.shape) >= -len(s)
+        }
+        if isinstance(size, int) and size > 1 and any(isinstance(d, str) for d in dims):
             mixed[axis] = size
     return mixed
