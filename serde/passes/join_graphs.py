@@ -159,7 +159,7 @@ def _require_name(name: str, known: Mapping[str, int], what: str) -> None:
 
 
 def _clone(graph: Graph, names: Names, interface_names: Mapping[Value, str], dims: Dims) -> Graph:
-    """The graph with values of its own, called as ``own`` has it, or by names that are free."""
+    """The graph with new values, called by ``interface_names``, or by names that are free."""
     env: dict[Value, Value] = {}
 
     def clone_value(value: Value) -> Value:

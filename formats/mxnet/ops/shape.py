@@ -321,7 +321,7 @@ def reshape_codes(
 ) -> list[int] | None:
     """How ``Reshape`` says ``sizes``: 0 keeps a size, -3 joins two, -4 parts one, -1 is the rest.
 
-    A number stands for itself; each code but -3 is about the next size of ``own``. There is no -1
+    A number stands for itself; each code but -3 is about the next source size. There is no -1
     behind -4, whose numbers MXNet counts as sizes: it writes the inferred one to another place.
     """
     if not sizes:

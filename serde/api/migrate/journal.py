@@ -25,8 +25,8 @@ MISSING = {"op": str, "count": int, "reason": str}  # the fields of an operator 
 class Journal:
     """The rows of this run and of those before, in the folder of results.
 
-    ``own`` are its files, the tables, and the results that runs before have written. ``begun`` are
-    targets of a run that was killed, with the names that were in the way then: others are its
+    ``written`` are its files, the tables, and the results that runs before have written. ``begun``
+    are targets of a run that was killed, with the names that were in the way then: others are its
     leftovers.
 
     Raises:
