@@ -24,7 +24,8 @@ from serde.io.arrays import write_npz
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import within_command
 from serde.ir.graph import DType
-from serde.plugins import get_format, get_runtime_bridge, installed_formats
+from serde.plugins import get_format, get_runtime_bridge, installed_formats, read_classes
+from serde.plugins.keywords import with_options
 from serde.verification.given_arrays import read_npz
 
 from .checks import check_finite, check_values
@@ -215,7 +216,11 @@ def _to_array(value: Any) -> Any:
     return value.numpy() if hasattr(value, "numpy") else value
 
 
-def prepare(model: Any, runtimes: Mapping[str, Any] | None = None, **options: Any) -> Any:
+@with_options(read_classes, lambda option: option.is_run)
+def prepare(
+    model: Any, runtimes: Mapping[str, Any] | None = None, *, from_format: str | None = None,
+    threads: int | None = None, **options: Any,
+) -> Any:  # fmt: skip
     """A model loaded into its runtime, as a function of its inputs, to run several times.
 
     Args:
@@ -223,11 +228,15 @@ def prepare(model: Any, runtimes: Mapping[str, Any] | None = None, **options: An
             runs in the framework of its format: MXNet, ONNX Runtime or TVM; a Graph in ONNX
             Runtime.
         runtimes: those of the parts, see ``Hybrid``.
-        options: those that a model is read with, such as ``params`` and ``outputs``.
+        from_format: the model's, where its content does not tell.
+        threads: how many its framework has, if that can be told.
+        options: those of ``load`` that tell what of the files is meant, such as ``params``.
 
     Raises:
         MissingDependency: where the framework is not installed.
     """
+    options = {"from_format": from_format, "threads": threads, **options}
+    options = {n: v for n, v in options.items() if v is not None}
     if isinstance(model, (str, os.PathLike)) and _has_parts(Path(model)):
         if options:
             raise UsageError(f"{os.fspath(model)} is in parts: it takes no {', '.join(options)}")
@@ -246,9 +255,11 @@ def _has_parts(path: Path) -> bool:
     return has_parts or not any(f.matches(path) for f in installed_formats())
 
 
+@with_options(read_classes, lambda option: option.is_run and option.name != "inputs")
 def run(
-    model: Any, inputs: Any, runtimes: Mapping[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
+    model: Any, inputs: Any, runtimes: Mapping[str, Any] | None = None, *,
+    from_format: str | None = None, threads: int | None = None, **options: Any,
+) -> dict[str, Any]:  # fmt: skip
     """The outputs of a model by name; ``prepare`` is for several runs.
 
     Args:
@@ -259,6 +270,7 @@ def run(
         UsageError: for inputs that the model does not take. MissingDependency: for a runtime that
             is not installed. MalformedFile: for parts that are not as they were written.
     """
+    options |= {"from_format": from_format, "threads": threads}
     return dict(prepare(model, runtimes, **options)(inputs))
 
 

@@ -13,8 +13,6 @@ from serde.api.composition import select as select
 from serde.api.model_comparison import compare as compare
 from serde.api.report import Report as Report
 from serde.backends.parts import Partitioned
-from serde.backends.runner import prepare as prepare
-from serde.backends.runner import run as run
 from serde.errors import ConversionError as ConversionError
 from serde.errors import InvalidGraph as InvalidGraph
 from serde.errors import MalformedFile as MalformedFile
@@ -342,6 +340,44 @@ def partition(
     tvm: str | None = None,
     **options: Any,
 ) -> Partitioned: ...
+def prepare(
+    model: Any,
+    runtimes: Mapping[str, Any] | None = None,
+    *,
+    from_format: str | None = None,
+    threads: int | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    max_growth: int | None = None,
+    params: Any = None,
+    ignore_extra: bool | None = None,
+    epoch: int | None = None,
+    match_params: bool | None = None,
+    kernels: str | None = None,
+    strict_paths: bool | None = None,
+    entry: str | None = None,
+    tvm: str | None = None,
+    **options: Any,
+) -> Any: ...
+def run(
+    model: Any,
+    inputs: Any,
+    runtimes: Mapping[str, Any] | None = None,
+    *,
+    from_format: str | None = None,
+    threads: int | None = None,
+    outputs: Sequence[str] | None = None,
+    max_growth: int | None = None,
+    params: Any = None,
+    ignore_extra: bool | None = None,
+    epoch: int | None = None,
+    match_params: bool | None = None,
+    kernels: str | None = None,
+    strict_paths: bool | None = None,
+    entry: str | None = None,
+    tvm: str | None = None,
+    **options: Any,
+) -> dict[str, Any]: ...
 def save(
     graph: Graph,
     path: Path_,

@@ -52,6 +52,25 @@ def test_a_signature_shows_the_options(name):
         assert not shown.parameters.keys() & others or TAKEN[name] >= others
 
 
+FUNCTIONS = {n for n in serde.__all__ if inspect.isfunction(getattr(serde, n))}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS - {"trace"}))  # which passes them on
+def test_an_unknown_argument_is_said_of_the_function_that_was_called(name):
+    function = getattr(serde, name)
+    required = [n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty
+                and p.kind is not p.VAR_POSITIONAL]  # fmt: skip
+    with pytest.raises(TypeError, match=rf"{name}\(\) .*'zzz'"):
+        function(*[lambda *x: None] * len(required), zzz=1)
+
+
+def test_a_model_runs_with_the_options_that_tell_what_of_its_files_is_meant():
+    shown = inspect.signature(serde.prepare).parameters
+    every = {n: o for f in installed_formats() for n, o in list_options(f.read_options).items()}
+    assert {"params", "outputs", "epoch", "entry"} < shown.keys()
+    assert {n for n, o in every.items() if o.is_run} == shown.keys() & every.keys()
+
+
 def test_every_option_of_every_format_is_shown():
     shown = inspect.signature(serde.convert).parameters
     for fmt in installed_formats():
@@ -80,6 +99,11 @@ def test_the_declared_default_is_shown():
         (lambda: serde.verify("a.onnx", "a.onnx", dta="x"), "did you mean data"),
         (lambda: serde.compose("a.onnx", "a.onnx", kep=["y"]), "did you mean keep"),
         (lambda: serde.wrap("a.onnx", prae="f"), "did you mean pre"),
+        (
+            lambda: serde.prepare("a.onnx", thread=1),
+            r"prepare\(\) .* 'thread'; did you mean threads",
+        ),
+        (lambda: serde.run("a.onnx", {}, fp16=True), r"run\(\) .* 'fp16'; it is one of load\(\)"),
     ],
 )
 def test_an_unknown_argument_is_a_type_error_that_suggests(folder, call, why):

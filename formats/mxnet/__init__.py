@@ -23,7 +23,7 @@ class MxnetReadOptions(RuleOptions, RandomOptions, IntegerOptions, ParamsOptions
     """What an MXNet model is read with. ``missing_weights="infer"`` is for checks."""
 
     epoch: int | None = option(
-        "Which epoch's parameters; the last if left out.", kind="integer", least=0
+        "Which epoch's parameters; the last if left out.", kind="integer", least=0, is_run=True
     )
     match_params: bool | None = option(
         "Pair arrays and variables of other names by kind, shape and order.",
@@ -34,7 +34,7 @@ class MxnetReadOptions(RuleOptions, RandomOptions, IntegerOptions, ParamsOptions
         "printed, and a note tells where the order of use fits as well: compare outputs with the "
         "block's own (`--data`, `--expected`), as `--verify` runs MXNet on the arrays as they were "
         "paired. `-model.json` of `HybridBlock.save` needs no guess.",
-        kind="flag",
+        kind="flag", is_run=True,
     )  # fmt: skip
     nms: str | None = option(
         "Whether a detector ends with its suppression (full, the default) or with all boxes.",
@@ -47,7 +47,7 @@ class MxnetReadOptions(RuleOptions, RandomOptions, IntegerOptions, ParamsOptions
         "`onednn`: those of MXNet as it is released; `plain`: those of a build without oneDNN, or "
         "with `MXNET_MKLDNN_ENABLED=0`. [mxnet-kernels.md](../results/mxnet-kernels.md) lists the "
         "operators.",
-        choices=("onednn", "plain"),
+        choices=("onednn", "plain"), is_run=True,
     )  # fmt: skip
     custom_domain: str | None = option(
         "Keep operators MXNet does not define, in this ONNX domain.",

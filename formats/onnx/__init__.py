@@ -23,7 +23,7 @@ class OnnxReadOptions(RuleOptions, ReadOptions):
         kind="names",
     )  # fmt: skip
     strict_paths: bool | None = option(
-        "Refuse weights of ONNX models that are hard links.", kind="flag"
+        "Refuse weights of ONNX models that are hard links.", kind="flag", is_run=True
     )
 
 

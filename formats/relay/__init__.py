@@ -14,11 +14,13 @@ class RelayReadOptions(
     """What a Relay module is read with."""
 
     entry: str | None = opts.option(
-        "The function that is the model; main if left out.", flags=("--entry",), metavar="NAME"
-    )
+        "The function that is the model; main if left out.", flags=("--entry",), metavar="NAME",
+        is_run=True,
+    )  # fmt: skip
     tvm: str | None = opts.option(
         "The release of TVM that wrote a module, as 0.7, where the file does not tell.",
         "Needed where an operator changed its meaning between releases.", metavar="RELEASE",
+        is_run=True,
     )  # fmt: skip
 
 

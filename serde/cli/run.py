@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from serde.cli.options import DocumentedCommand, add_option, claim_output, give
+from serde.cli.options import DocumentedCommand, add_option, add_options, claim_output, give
 from serde.cli.partition_commands import parse_runtimes
 from serde.cli.printing import print_line
 from serde.errors import UsageError
-from serde.plugins import read_formats
+from serde.plugins import read_classes, read_formats
 
 
 @click.command(cls=DocumentedCommand)
@@ -19,10 +19,6 @@ from serde.plugins import read_formats
 @add_option("-o", "--output", "target", metavar="NPZ",
             help="The outputs, an array for each name; they are only described if left out.",
             )  # fmt: skip
-@add_option("--params", metavar="FILE", help="The parameters, if not beside the model.")
-@add_option("--outputs", metavar="NAMES",
-            callback=lambda c, p, v: None if v is None else [n.strip() for n in v.split(",")],
-            help="End at these values, separated by commas.")  # fmt: skip
 @add_option("--from", "from_format", choices=read_formats, metavar="FORMAT",
             help="The model's format, where its content does not tell.")  # fmt: skip
 @add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
@@ -32,6 +28,7 @@ from serde.plugins import read_formats
             help="Refuse results with infinities or NaN, and name the layer, or the part.",
             )  # fmt: skip
 @add_option("--times", is_flag=True, help="Print how long the model, or each part, ran.")
+@add_options(*read_classes(), keep=lambda option: option.is_run)
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 def run(
     model: str, data: str, target: str | None, runtimes: tuple[str, ...], finite: bool, times: bool,

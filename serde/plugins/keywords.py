@@ -35,6 +35,7 @@ REPEATED = re.compile(r"\b(\w+)=\{([^{}]*)\} \1=\{")  # an option that is given 
 ARGUMENTS = {"--from": ("from_format", "format"), "--to": ("to_format", "to", "format"),
              "--verify-strict": ("verify",)}  # fmt: skip
 Classes = Callable[[], Iterable[type]]  # those that declare the options of a function
+Keep = Callable[[Option], bool]  # which of them it has
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -45,6 +46,7 @@ class OptionSignature(Signature):
     """
 
     classes: Classes = tuple
+    keep: Keep = staticmethod(lambda option: True)
 
     def replace(self, **changes: Any) -> Signature:  # type: ignore[override]
         """A plain signature of the same parameters, options too, with changes."""
@@ -60,26 +62,32 @@ class OptionSignature(Signature):
     @property
     def parameters(self) -> MappingProxyType[str, Parameter]:
         """The parameters by name, those of options last."""
-        named = {n: p for n, p in super().parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
-        return MappingProxyType(named | {
-            n: p for n, p in list_keywords(self.classes()).items() if n not in named
+        own = {n: p for n, p in super().parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
+        return MappingProxyType(own | {
+            n: p for n, p in list_keywords(self.classes(), self.keep).items() if n not in own
         })  # fmt: skip
 
 
-def list_keywords(classes: Iterable[type]) -> dict[str, Parameter]:
-    """A parameter for each option that classes declare."""
+def list_keywords(
+    classes: Iterable[type], keep: Keep = lambda option: True
+) -> dict[str, Parameter]:
+    """A parameter for each option that classes declare, of those to ``keep``."""
     bases = [base for each in classes for base in reversed(each.__mro__)]
     types = {name: kind for base in bases for name, kind in get_annotations(base).items()}
     return {
         n: Parameter(n, Parameter.KEYWORD_ONLY, default=option.default, annotation=types[n])
         for n, option in merge_options(bases).items()
+        if keep(option)
     }
 
 
-def with_options(classes: Classes = tuple) -> Callable[[Function], Function]:
+def with_options(
+    classes: Classes = tuple, keep: Keep = lambda option: True
+) -> Callable[[Function], Function]:
     """Give a function the options that classes declare, beside its parameters, as keywords.
 
-    Its signature shows them; others are refused, and messages name arguments.
+    It gets those to ``keep``. Its signature shows them; others are refused, and messages name
+    arguments.
     """
 
     def decorate(function: Function) -> Function:
@@ -87,7 +95,7 @@ def with_options(classes: Classes = tuple) -> Callable[[Function], Function]:
         parameters = [*plain.parameters.values()]
         declared = {p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD}
         shown = OptionSignature(parameters, return_annotation=plain.return_annotation)
-        shown.classes = classes
+        shown.classes, shown.keep = classes, keep
 
         @wraps(function)
         def call(*arguments: Any, **keywords: Any) -> Any:

@@ -52,6 +52,7 @@ class Option:
         is_open: whether other words than these are taken too.
         least: the smallest number it takes.
         is_checked: whether a check takes it, as what can be written depends on it.
+        is_run: whether a model runs with it as it is: it tells what of the files is meant.
         flags: how the command spells it; ``--`` and the name with hyphens if left out.
         default: the value where none is given.
         alone: the word that the option means where none of its choices follows it.
@@ -67,6 +68,7 @@ class Option:
     is_open: bool = False
     least: int | None = None
     is_checked: bool = False
+    is_run: bool = False
     flags: tuple[str, ...] = ()
     default: Any = None
     alone: str = ""
@@ -160,13 +162,13 @@ class ReadOptions(Options):
         "With a type, `data=N,3,H,W:float16`. `?` or `-1` is an unknown size. May be given several "
         "times. Shapes of labels may be among them; the result has no labels. In Python a mapping "
         "to shapes, `(shape, dtype)` pairs, or arrays whose shape and type are taken.",
-        kind="types", flags=("--input",),
+        kind="types", flags=("--input",), is_run=True,
     )  # fmt: skip
     outputs: Sequence[str] | None = option(
         "Cut the model at these values or layers: fc1, fc1_output.",
         "Layers, arrays and inputs that these do not depend on are not looked at. Outputs that "
         "need labels (MXNet) are kept only if they are named here. In Python, `outputs`.",
-        kind="names", flags=("--outputs", "--cut-outputs"),
+        kind="names", flags=("--outputs", "--cut-outputs"), is_run=True,
     )  # fmt: skip
     cut_inputs: Sequence[str] | None = option("Begin the model at these values.", kind="names")
     set_inputs: Mapping[str, Any] | None = option(
@@ -241,7 +243,7 @@ class ReadOptions(Options):
     max_growth: int | None = option(
         "MiB that inflated, sparse and computed weights may take, where that is much for the file.",
         "256 and 64 times what is read if left out: a small file cannot fill a disk.",
-        kind="integer", metavar="MIB", least=1,
+        kind="integer", metavar="MIB", least=1, is_run=True,
     )  # fmt: skip
 
 
@@ -265,10 +267,11 @@ class ParamsOptions(Options):
         "The parameters, where they are not beside the source.",
         "In Python a file, or a mapping of names to arrays.",
         kind="file",
+        is_run=True,
     )
     ignore_extra: bool | None = option(
         "Allow arrays that belong to no variable where a variable without one may have been meant.",
-        "Others are left out with a note.", kind="flag",
+        "Others are left out with a note.", kind="flag", is_run=True,
     )  # fmt: skip
 
 
