@@ -16,8 +16,8 @@ import numpy as np
 import onnxruntime
 
 import serde
+from serde import pipeline
 from serde.errors import SerdeError
-from serde.formats.onnx.reader import read_model
 from testing.mxnet.releases_live import SECOND, VARIABLE, worker
 
 from .matrix import Cell
@@ -100,7 +100,10 @@ def measure(
     session = onnxruntime.InferenceSession(target)
     got = session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
     pairs = zip(got, expected, strict=True)
-    return {"nodes": len(read_model(target).nodes), "error": max(differ(a, b) for a, b in pairs)}
+    return {
+        "nodes": len(pipeline.read(target)[0].nodes),
+        "error": max(differ(a, b) for a, b in pairs),
+    }
 
 
 def differ(y: Array, expected: Array) -> float:

@@ -14,9 +14,9 @@ import onnxruntime
 
 import serde
 from conformance.zoo.draws import Drawing, drawing, noise
+from serde import pipeline
 from serde.bridges.mxnet import import_mxnet, run
 from serde.errors import SerdeError
-from serde.formats.onnx.reader import read_model
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
@@ -114,7 +114,7 @@ def _ours(
         serde.convert(prefix, path, inputs=specs, outputs=outputs or None, **options)
     except SerdeError as error:
         return {"refused": str(error)[:1000]}
-    nodes = len(read_model(path).nodes)
+    nodes = len(pipeline.read(path)[0].nodes)
     try:
         session = onnxruntime.InferenceSession(str(path), _settings())
         got = [_run(session, feeds | noise(session, feeds)) for feeds, _ in runs]
@@ -153,7 +153,7 @@ def _theirs(sample: Sample, expected: Sequence[Array], folder: Path) -> dict[str
     mxnet_exporter.write_raw()
     try:
         mxnet_exporter.export(str(sample.prefix), str(path), feeds)
-        nodes = len(read_model(path).nodes)
+        nodes = len(pipeline.read(path)[0].nodes)
     except Exception as error:
         return {"refused": f"{type(error).__name__}: {str(error)[:REASON]}"}
     try:

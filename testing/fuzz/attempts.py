@@ -119,8 +119,8 @@ def _choice(data: bytes, choices: tuple[Any, ...]) -> Any:
 
 
 def _onnx(data: bytes, home: Path) -> None:
-    from serde.formats.onnx.reader import read_model
     from serde.formats.onnx.repair import repair
+    from serde.pipeline import read
 
     model, out = home / "model.onnx", home / "out.onnx"
     model.write_bytes(data)
@@ -128,7 +128,7 @@ def _onnx(data: bytes, home: Path) -> None:
         repair(model, out)
         out.unlink()
     serde.convert(model, out, from_format="onnx", opset=_choice(data, OPSETS))
-    str(read_model(out))
+    str(read(out)[0])
 
 
 def _symbol(data: bytes, home: Path) -> None:

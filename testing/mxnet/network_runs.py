@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 
 import serde
-from serde.formats.onnx.reader import read_model
+from serde import pipeline
 from serde.ir.graph import Graph
 from testing.networks import Network, compute, feeds, shapes
 from testing.onnx_live import error
@@ -63,7 +63,7 @@ def outcome(ir: Graph, opset: int, mode: str, runs: Runs, folder: Path) -> Outco
     for arrays, outputs in runs:
         got = session.run(None, {n: x for n, x in arrays.items() if n in read})
         errors += [error(y, w) for y, w in zip(got, outputs, strict=True)]
-    graph = read_model(path)
+    graph = pipeline.read(path)[0]
     return Outcome(len(graph.nodes), max(errors), tuple(needless(graph, mode)))
 
 

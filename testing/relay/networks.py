@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 
 import serde
-from serde.formats.onnx.reader import read_model
+from serde import pipeline
 from serde.ir.graph import Graph
 from testing.networks import VISION, build, compute, export, feeds, load_params, smallest
 from testing.onnx_live import error
@@ -94,7 +94,7 @@ def outcome(ir: Graph, opset: int, folder: Path) -> Outcome:
         path = Path(place) / "network.onnx"
         serde.save(ir, path, opset=opset, external_data="always")
         onnx.checker.check_model(str(path), full_check=True)
-        nodes = len(read_model(path).nodes)
+        nodes = len(pipeline.read(path)[0].nodes)
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         settings.intra_op_num_threads = 1
