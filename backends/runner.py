@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.api.run_model import RunnableModel
 from serde.errors import (
     MalformedFile,
     MissingDependency,
@@ -27,6 +26,7 @@ from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats, read_classes
 from serde.plugins.keywords import with_options
 from serde.verification.given_arrays import read_npz
+from serde.verification.run_model import RunnableModel
 
 from .checks import check_finite, check_values
 from .manifest import KINDS, NAME, Manifest, PartInfo, read_manifest

@@ -31,7 +31,7 @@ Origins = tuple[tuple[tuple[str, ...], int], ...]
 DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-RUNNER = "serde.api.run_model"  # what runs graphs is above the IR: named as entry points are
+RUNNER = "serde.verification.run_model"  # above the IR: named as entry points are
 
 
 def _empty() -> Mapping[str, Any]:

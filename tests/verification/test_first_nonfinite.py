@@ -7,8 +7,8 @@ import onnx
 import pytest
 from click.testing import CliRunner
 
-from serde.api.run_model import RunnableModel
 from serde.cli.commands import main
+from serde.verification.run_model import RunnableModel
 from testing.mxnet_live import live_mxnet
 from testing.onnx_live import model_of
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from serde.api.run_model import RunnableModel
 from serde.errors import SerdeError, UsageError
 from serde.io.arrays import read_npz
 from serde.io.child_process import end_with_parent
 from serde.ir.graph import Value
+from serde.verification.run_model import RunnableModel
 
 STATUS = "/proc/self/status"  # of Linux
 PEAK = re.compile(rb"VmHWM:\s+(\d+) kB")

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 import serde
 from serde import api
-from serde.api.run_model import RunnableModel
+from serde.verification.run_model import RunnableModel
 from testing.mxnet_live import live_mxnet
 from testing.onnx_live import DIGITS, ir_of, model_of, run_model
 
