@@ -17,6 +17,7 @@ from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import active_files
 from serde.io.sniff import open_regular, read_regular
+from serde.ir.graph import DType, Value
 
 NAME, KIND, VERSION = "manifest.json", "serde-partition", 1
 KINDS = ("accelerator", "remainder", "control")
@@ -34,6 +35,11 @@ class TensorInfo:
     shape: list[int | str | None] | None
     container: list[str] = field(default_factory=list)
     file_name: str = ""
+
+    def to_value(self) -> Value:
+        """It as an input or an output of a graph."""
+        shape = None if self.shape is None else tuple(self.shape)
+        return Value(self.name, DType(self.dtype), shape, container=tuple(self.container))
 
 
 @dataclass(frozen=True)

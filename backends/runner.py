@@ -26,7 +26,7 @@ from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats, read_classes
 from serde.plugins.keywords import with_options
 from serde.verification.given_arrays import read_npz
-from serde.verification.run_model import RunnableModel
+from serde.verification.run_model import RunnableModel, check_threads
 
 from .checks import check_finite, check_values
 from .manifest import KINDS, NAME, Manifest, PartInfo, read_manifest
@@ -42,15 +42,17 @@ class Hybrid:
     ``runtimes`` has a runtime for ``accelerator``, for ``remainder``, or for a part by name: the
     name of one that a format declares, or a function of the path of a part's file. What it returns
     is called with arrays by name, and returns the outputs in order or by name. Parts of no runtime
-    run in that of their format. ``finite`` refuses results with infinities or NaN. ``seconds`` is
-    how long each part ran, in all runs together.
+    run in that of their format. ``finite`` refuses results with infinities or NaN. ``threads`` is
+    how many each runtime has, if that can be told. ``seconds`` is how long each part ran, in all
+    runs together; ``runtime`` names where they run.
     """
 
     def __init__(
         self, folder: str | os.PathLike[str], runtimes: Mapping[str, Any] | None = None,
-        finite: bool = False,
+        finite: bool = False, threads: int | None = None,
     ) -> None:  # fmt: skip
         self.folder, self.finite = Path(folder), finite
+        self._settings = {} if threads is None else {"threads": threads}
         self.seconds: dict[str, float] = {}
         self.manifest = read_manifest(self.folder)
         self.runtimes = dict(runtimes or {})
@@ -58,7 +60,10 @@ class Hybrid:
         for name in self.runtimes.keys() - known:
             hint = suggest(name, known) or f"; there are {', '.join(sorted(known))}"
             raise UsageError(f"no part is called {name!r}{hint}")
-        self.load_parts = {p.name: self._load(p) for p in self.manifest.all_parts()}
+        self.inputs = tuple(v.to_value() for v in self.manifest.inputs)
+        parts = [*self.manifest.all_parts()]
+        self.runtime = ", ".join(sorted({p.format for p in parts if p.format})) + " in parts"
+        self.load_parts = {p.name: self._load(p) for p in parts}
 
     def __call__(self, inputs: Feeds) -> dict[str, Any]:
         """The outputs of the model by name, for inputs by name.
@@ -71,6 +76,10 @@ class Hybrid:
             raise UsageError(f"the input {', '.join(map(repr, absent))} is missing")
         values = self._run_parts(self.manifest, inputs)
         return {v.name: _to_array(values[v.name]) for v in self.manifest.outputs}
+
+    def bind_inputs(self, feeds: Feeds) -> Callable[[], Any]:
+        """A function that runs the model on these inputs."""
+        return partial(self, feeds)
 
     def _run_parts(self, manifest: Manifest, inputs: Feeds) -> dict[str, Any]:
         """The values between the parts of a model or of a subgraph, with those that leave it."""
@@ -101,7 +110,7 @@ class Hybrid:
         runtime = self.runtimes.get(part.name, self.runtimes.get(part.kind))
         path = self.folder / next(iter(part.files))
         if runtime is None or isinstance(runtime, str):
-            run = _load_in(runtime, part, path)
+            run = _load_in(runtime, part, path, self._settings)
         else:
             run = runtime(os.fspath(path))
         return partial(_run_part, part, run)
@@ -155,7 +164,9 @@ def _stack(rows: Sequence[Any], row: Any) -> Array:
     return np.zeros([0, *shape], DType(row.dtype).numpy)
 
 
-def _load_in(runtime: str | None, part: PartInfo, path: Path) -> Callable[[Feeds], Any]:
+def _load_in(
+    runtime: str | None, part: PartInfo, path: Path, settings: Mapping[str, Any]
+) -> Callable[[Feeds], Any]:
     """Load a part into a runtime of a name, or into that of its format."""
     formats = {f.runtime: f.name for f in installed_formats() if f.runtime}
     name = runtime or get_format(part.format).runtime
@@ -169,7 +180,7 @@ def _load_in(runtime: str | None, part: PartInfo, path: Path) -> Callable[[Feeds
     if bridge is None or bridge.prepare is None:
         raise MissingDependency(f"part {part.name!r} needs a bridge that runs {part.format}")
     try:
-        return bridge.prepare(os.fspath(path))
+        return bridge.prepare(os.fspath(path), **settings)
     except MissingDependency as error:
         raise MissingDependency(f"part {part.name!r} needs {name}: {error}") from error
 
@@ -235,21 +246,23 @@ def prepare(
     Raises:
         MissingDependency: where the framework is not installed.
     """
-    options = {"from_format": from_format, "threads": threads, **options}
+    check_threads(threads)
+    options = {"from_format": from_format, **options}
     options = {n: v for n, v in options.items() if v is not None}
-    if isinstance(model, (str, os.PathLike)) and _has_parts(Path(model)):
+    if has_parts(model):
         if options:
             raise UsageError(f"{os.fspath(model)} is in parts: it takes no {', '.join(options)}")
-        return Hybrid(model, runtimes)
+        return Hybrid(model, runtimes, threads=threads)
     if runtimes:
         raise UsageError(f"{model} is not in parts: leave runtimes out; its format decides")
-    return RunnableModel(model, **options)
+    return RunnableModel(model, threads=threads, **options)
 
 
-def _has_parts(path: Path) -> bool:
+def has_parts(model: Any) -> bool:
     """Whether a folder has a manifest, parts without one, or no model at all."""
-    if not path.is_dir():
+    if not isinstance(model, (str, os.PathLike)) or not os.path.isdir(model):
         return False
+    path = Path(model)
     names = {NAME, *(f"{kind}_*" for kind in KINDS)}
     has_parts = any(True for name in names for _ in path.glob(name))
     return has_parts or not any(f.matches(path) for f in installed_formats())

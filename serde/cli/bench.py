@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 @add_option("--seconds", type=click.FloatRange(min=0), default=5.0, metavar="N", show_default=True,
             help="How long to measure.", details="7 rounds are measured at least.")  # fmt: skip
 @add_option("--threads", type=click.IntRange(min=1), default=1, metavar="N", show_default=True,
-            help="How many threads each framework has.")  # fmt: skip
+            help="How many threads each framework has, up to the machine's cores.")  # fmt: skip
 @add_option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 def bench(models: tuple[str, ...], debug: bool, as_json: bool, **options: Any) -> None:
     """Measure the time and memory of MODELS, of any formats, each in its framework.
+
+    Partitioned models are among them: each part in its runtime.
 
     They run on the same inputs, in turn, each in a process of its own. Ratios are to the first.
     """

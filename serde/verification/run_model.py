@@ -15,6 +15,7 @@ import numpy as np
 from serde.errors import MissingDependency, SerdeError, UsageError, shorten_tracebacks
 from serde.io.command_files import within_command
 from serde.ir.graph import DType, Graph, Value, show_shape
+from serde.passes.cut_inputs import check_integer
 from serde.pipeline import encode, load, read, save
 from serde.plugins import Bridge, bridge_for, get_format, get_runtime_bridge
 from serde.verification.first_nonfinite import describe_first
@@ -121,6 +122,19 @@ class RunnableModel:
             for values in (self.inputs, self.outputs)
         )  # fmt: skip
         return f"({inputs}) -> ({outputs})"
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse more threads than the machine has cores.
+
+    Raises:
+        UsageError: for these, and what is no number of threads.
+    """
+    if threads is not None:
+        most = os.cpu_count() or 1
+        check_integer(threads, "--threads", 1)
+        if threads > most:
+            raise UsageError(f"--threads={threads}: this machine has {most} cores; give {most}")
 
 
 def run_graph(graph: Graph, *arrays: Any, **named: Any) -> dict[str, Any]:

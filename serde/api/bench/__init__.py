@@ -17,13 +17,18 @@ from typing import Any
 import numpy as np
 
 from serde.api.bench.process import ModelProcess
+from serde.backends.manifest import read_manifest
+from serde.backends.runner import has_parts
 from serde.errors import UsageError
 from serde.io.arrays import write_npz
 from serde.io.command_files import within_command
 from serde.io.provenance import stamp_files
+from serde.ir.graph import Graph
+from serde.passes.cut_inputs import with_inputs
 from serde.pipeline import Path_, load, read
 from serde.verification.given_arrays import read_npz
 from serde.verification.random_inputs import SEED, make_random_inputs
+from serde.verification.run_model import check_threads
 
 WARMING, LEAST, MOST = 3, 7, 200  # rounds that are not counted, and that are
 ROUND = 4e-3  # seconds that each model runs at least in a round
@@ -78,14 +83,14 @@ def bench(
     slows all of them alike. ``serde compare`` tells whether they compute the same.
 
     Args:
-        models: files, of any formats.
+        models: files, of any formats, and folders of partitioned models.
         data: the inputs, an ``.npz`` path or mapping by the names of the first model; seeded random
             ones otherwise. Others take them by name, or else by place.
         inputs: shapes of the first model's inputs, where its file leaves them open.
         params: the first model's parameters, where they are not beside it.
         seed: of the random inputs.
         seconds: how long to measure.
-        threads: how many the frameworks have.
+        threads: how many the frameworks have, up to the cores of the machine.
 
     Raises:
         SerdeError: where a model does not run. MissingDependency: without its framework.
@@ -93,7 +98,8 @@ def bench(
     if not models:
         raise UsageError("there is no model to measure: name one")
     reading = {k: v for k, v in {"params": params, "inputs": inputs}.items() if v is not None}
-    feeds = read_npz(data) if data is not None else _make_inputs(models[0], reading, seed)
+    check_threads(threads)
+    feeds = read_npz(data) if data is not None else _make_inputs(models, reading, seed)
     with tempfile.TemporaryDirectory(prefix="serde-bench-") as folder, ExitStack() as stack:
         path = Path(folder) / "feeds.npz"
         with path.open("wb") as file:
@@ -112,8 +118,17 @@ def bench(
     return Benchmark(measured, len(rounds), threads, origin)
 
 
-def _make_inputs(model: Path_, reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    feeds = make_random_inputs(load(model, **reading), seed)
+def _make_inputs(models: Sequence[Path_], reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Random inputs: of the first model that is whole, which tells what they are for."""
+    whole = next((m for m in models if not has_parts(m)), None)
+    if whole is None:
+        values = tuple(v.to_value() for v in read_manifest(Path(models[0])).inputs)
+        graph = with_inputs(Graph("parts", values, (), ()), reading.get("inputs"))
+    elif whole is models[0]:
+        graph = load(whole, **reading)
+    else:
+        graph = load(whole, **{n: v for n, v in reading.items() if n != "params"})
+    feeds = make_random_inputs(graph, seed)
     if lists := [n for n, x in feeds.items() if not isinstance(x, np.ndarray)]:
         raise UsageError(f"the input {lists[0]!r} is a sequence: no file of arrays can hold it")
     return feeds
@@ -122,6 +137,10 @@ def _make_inputs(model: Path_, reading: Mapping[str, Any], seed: int) -> dict[st
 def _measure_model(model: Path_, params: Path_ | None) -> int:
     """The bytes of the files of a model."""
     with within_command() as files:
+        if has_parts(model):
+            parts = read_manifest(Path(model)).all_parts()
+            names = {os.path.join(model, name) for part in parts for name in part.files}
+            return sum(f.bytes for f in stamp_files(names | files.list_read()))
         reading: dict[str, Any] = {} if params is None else {"params": params}
         graph, _ = read(model, **reading)
         return sum(f.bytes for f in stamp_files(graph.list_files() | files.list_read()))

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from serde.backends.runner import prepare
 from serde.errors import SerdeError, UsageError
 from serde.io.arrays import read_npz
 from serde.io.child_process import end_with_parent
 from serde.ir.graph import Value
-from serde.verification.run_model import RunnableModel
 
 STATUS = "/proc/self/status"  # of Linux
 PEAK = re.compile(rb"VmHWM:\s+(\d+) kB")
@@ -50,7 +50,7 @@ def load_model(order: Mapping[str, Any]) -> tuple[Callable[[], Any], dict[str, A
     """A function that runs the model once, and how long loading and the fastest run take."""
     start = time.perf_counter()
     options = {} if order["params"] is None else {"params": order["params"]}
-    model = RunnableModel(order["model"], threads=order["threads"], **options)
+    model = prepare(order["model"], threads=order["threads"], **options)
     loaded = time.perf_counter() - start
     run = model.bind_inputs(match_inputs(model.inputs, read_npz(order["feeds"])))
     least = min(time_runs(run, 1)["seconds"][0] for _ in range(3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import onnx
 import pytest
@@ -66,6 +68,29 @@ def test_formats_beside_each_other(tmp_path):
         (DIGITS / name).stat().st_size for name in ("digits-symbol.json", "digits-0010.params")
     )
     assert result.models[0].size == files
+
+
+def test_models_in_parts_beside_the_whole(tmp_path):
+    whole = make_products(tmp_path / "whole.onnx", 64, 3)
+    parts = tmp_path / "parts"
+    serde.partition(whole, "opset 17").save(parts)
+    own = sum(f.stat().st_size for f in parts.iterdir())
+    shapes = {"x": (4, 64)}
+    for models in ([whole, parts], [parts, whole], [parts]):
+        measured = bench(models, inputs=shapes, seconds=0).models
+        assert {m.model: m.runtime for m in measured} == {
+            str(m): "onnx in parts" if m is parts else "onnx" for m in models
+        }
+        assert {m.size for m in measured if m.model == str(parts)} == {own}
+
+
+@pytest.mark.parametrize("threads", [0, -1, os.cpu_count() + 1, 100_000, "2", 1.5])
+def test_threads_are_those_of_the_machine(tmp_path, threads):
+    model = make_products(tmp_path / "a.onnx", 8, 1)
+    for call in (bench, lambda models, threads: serde.prepare(models[0], threads=threads)):
+        with pytest.raises(serde.UsageError, match="threads"):
+            call([model], threads=threads)
+    assert bench([model], threads=os.cpu_count(), seconds=0).threads == os.cpu_count()
 
 
 @pytest.mark.parametrize(
