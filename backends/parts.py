@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,23 +102,30 @@ class Partitioned:
         )  # fmt: skip
 
     @with_options()
-    def save(self, folder: str | os.PathLike[str], remainder: str = STANDARD) -> Manifest:
+    def save(
+        self, folder: str | os.PathLike[str], remainder: str = STANDARD,
+        check: Callable[[Path], object] = lambda folder: None,
+    ) -> Manifest:  # fmt: skip
         """Write the parts and their manifest to a folder, which is made if it is not there.
 
-        A partition that is there is replaced whole, or, after a failure, not at all.
+        A partition that is there is replaced whole, or, after a failure, not at all. ``check`` is
+        called with a folder of the new one before; where it raises an error, nothing is written.
 
         Raises:
             UsageError: for a format that remainders are not written in, and a folder of other
                 files. Unconvertible: for a remainder that its format cannot express.
         """
-        return _save_parts(self, Path(folder), remainder)
+        return _save_parts(self, Path(folder), remainder, check)
 
 
-def _save_parts(partitioned: Partitioned, place: Path, remainder: str) -> Manifest:
+def _save_parts(
+    partitioned: Partitioned, place: Path, remainder: str, check: Callable[[Path], object]
+) -> Manifest:
     check_word("--remainder=", remainder, list_words(remainder_formats))
     with within_command(partitioned.command), replace_parts(place) as folder:
         manifest = _write_parts(partitioned, folder, remainder)
         write_manifest(manifest, folder)
+        check(folder)
     return manifest
 
 

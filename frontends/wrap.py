@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from serde.errors import UsageError
+from serde.errors import SerdeError, UsageError, show_error
 from serde.io.command_files import active_files
 from serde.io.sniff import open_regular
-from serde.io.user_code import refuse_exits
+from serde.io.user_code import find_user_line, refuse_exits
 from serde.ir.graph import Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.join_graphs import join_graphs
@@ -20,7 +20,7 @@ from serde.passes.name_apart import name_outputs
 from serde.pipeline import load
 from serde.plugins.keywords import with_options
 
-from .numpy.tracing import record
+from .numpy.tracing import Traced, record
 
 Function = Callable[..., Any]
 
@@ -46,10 +46,10 @@ def wrap(
     """
     graph = without_functions(model if isinstance(model, Graph) else load(model))
     if pre is not None:
-        graph = _prepend(graph, find_function(pre), inputs or {})
+        graph = _prepend(graph, pre, inputs or {})
     elif inputs:
         raise UsageError("inputs are those of pre, and there is none")
-    return graph if post is None else _append(graph, find_function(post))
+    return graph if post is None else _append(graph, post)
 
 
 def find_function(place: Function | str) -> Function:
@@ -89,12 +89,35 @@ def _spec(value: Value) -> Any:
 def _parameters(function: Function) -> list[str]:
     """The names of parameters that have no default."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        reason = "tells no parameters: call it in a function of your own"
+        name = getattr(function, "__name__", "the function")
+        raise UsageError(f"{name} {reason}") from error
     return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
 
 
-def _prepend(graph: Graph, function: Function, inputs: Mapping[str, Any]) -> Graph:
-    inputs_by_name = {v.name: v for v in graph.inputs}
+def _record(place: Function | str, function: Function, *specs: Any, **named: Any) -> Traced:
+    """What a function records.
+
+    Raises:
+        SerdeError: for what a function fails with that was named by its place.
+    """
+    try:
+        return record(function, *specs, **named)
+    except (SerdeError, OSError):
+        raise
+    except Exception as error:
+        if callable(place):
+            raise
+        where = find_user_line(error) or place
+        raise SerdeError(f"{where}: the code fails with {show_error(error)}") from error
+
+
+def _prepend(graph: Graph, pre: Function | str, inputs: Mapping[str, Any]) -> Graph:
+    function = find_function(pre)
+    own = {v.name: v for v in graph.inputs}
     specs: dict[str, Any] = {}
     for name in [*_parameters(function), *inputs]:
         if name in inputs:
@@ -105,25 +128,24 @@ def _prepend(graph: Graph, function: Function, inputs: Mapping[str, Any]) -> Gra
             raise UsageError(
                 f"the model has no input {name!r}: give the shape of this input of pre"
             )
-    code, names = record(function, **specs)
+    code, names = _record(pre, function, **specs)
     links = _connect(names, code.outputs, graph.inputs)
     joined = join_graphs(code, graph, links)
     left = [n for n, v in zip(names, code.outputs, strict=True) if v.name not in links]
     return name_outputs(joined, joined.outputs[len(graph.outputs) :], left)
 
 
-def _append(graph: Graph, function: Function) -> Graph:
-    outputs_by_name = {v.name: v for v in graph.outputs}
+def _append(graph: Graph, post: Function | str) -> Graph:
+    function = find_function(post)
+    own = {v.name: v for v in graph.outputs}
     names = _parameters(function)
     if set(names) <= outputs_by_name.keys():
         values: Sequence[Value] = [outputs_by_name[n] for n in names]
     else:
         values = graph.outputs
         if len(names) != len(values):
-            raise UsageError(
-                f"post takes {', '.join(names)}; the outputs are {', '.join(outputs_by_name)}"
-            )
-    code, titles = record(function, *map(_spec, values))
+            raise UsageError(f"post takes {', '.join(names)}; the outputs are {', '.join(own)}")
+    code, titles = _record(post, function, *map(_spec, values))
     links = {v.name: i.name for v, i in zip(values, code.inputs, strict=True)}
     joined = join_graphs(graph, code, links)
     return name_outputs(joined, joined.outputs[: len(titles)], titles)

@@ -22,12 +22,12 @@ from .kernels import TraceBuilder
 
 # Whose lines are not the user's: this front end, NumPy, and what is around and between them.
 OWN = (
-    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""),
+    os.path.join(os.path.dirname(os.path.abspath(errors.__file__)), ""),
     os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__, "<__array_",
-    errors.__file__,
 )  # fmt: skip
 PYTHON = os.path.join(os.path.dirname(contextlib.__file__), "")
 PACKAGES = "site-packages", "dist-packages"
+UNKNOWN = "?"  # a line that is not known
 CONTROL_FLOW = "write serde.cond, serde.while_loop or serde.scan, or np.where"
 
 
@@ -60,13 +60,13 @@ def pick_line(places: Iterable[tuple[str, int | None]]) -> str:
             place = place or f"{os.path.basename(path)}:{line}"
             if not is_installed(path):
                 return f"{os.path.basename(path)}:{line}"
-    return place or "?"
+    return place or UNKNOWN
 
 
 def find_line() -> str:
     """The innermost line of the user's code that is running."""
     inside = pick_line(_walk_frames(inspect.unwrap(hooks.trace).__code__))
-    return inside if inside != "?" else pick_line(_walk_frames(None))
+    return inside if inside != UNKNOWN else pick_line(_walk_frames(None))
 
 
 def _walk_frames(last: Any) -> Iterator[tuple[str, int | None]]:

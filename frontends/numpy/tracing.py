@@ -22,7 +22,7 @@ from serde.spec.verify import check
 from .array import TracedArray, as_array
 from .environment import bind_names
 from .number import TracedNumber
-from .recorder import Recorder, TraceError, line_of, refuse
+from .recorder import UNKNOWN, Recorder, TraceError, line_of, refuse
 
 DEFAULT = "output"
 Traced = tuple[Graph, list[str]]
@@ -89,7 +89,8 @@ def _name_lines() -> Iterator[None]:
         raise
     except Exception as error:
         if len(error.args) == 1 and error.args[0] == str(error):
-            error.args = (f"{error.args[0]} ({line_of(error)})",)
+            line = line_of(error)
+            error.args = (f"{error.args[0]} ({line})",) if line != UNKNOWN else error.args
         raise
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,9 +22,13 @@ from serde.cli.options import (
 )
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_not_compared, show_verification
+from serde.errors import UsageError
 from serde.io.command_files import active_files
 from serde.plugins import STANDARD, remainder_formats
 from serde.plugins.command_options import PartitionOptions
+
+if TYPE_CHECKING:
+    from serde.verification import Verification
 
 
 def check_for_backend(
@@ -96,7 +101,20 @@ def partition(
     kwargs["format"] = kwargs.pop("from_format", None)
     named = parse_runtimes(runtimes)
     split = cut_model(source, backend, **kwargs)
-    manifest = split.save(folder, remainder)
+    form = kwargs.pop("format")
+    done: list[Verification] = []
+
+    def verify_new(place: Path) -> None:
+        from serde.backends.verify import verify_parts
+
+        done.append(verify_parts(
+            source, split.graph, place, runtimes=named, data=data, reading=kwargs, from_format=form
+        ))  # fmt: skip
+
+    is_verified = verify or data is not None
+    if named and not is_verified:
+        raise UsageError("--runtime says where parts run to verify them: give --verify too")
+    manifest = split.save(folder, remainder, *[verify_new] * is_verified)
     if svg:
         write_picture(split, svg)
     counts = f"{len(split.accelerator_parts)} for {split.backend.name} of {len(split.parts)} parts"
@@ -104,17 +122,10 @@ def partition(
     for part in manifest.parts:
         total = sum(part.operators.values())
         print_line(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")
-    if not verify and data is None:
-        return
-    from serde.backends.verify import verify_parts
-
-    form = kwargs.pop("format")
-    done = verify_parts(
-        source, split.graph, folder, runtimes=named, data=data, reading=kwargs, from_format=form
-    )
-    show_verification(done)
-    show_not_compared(done, True)
-    context.exit(DONE if done.ok else FAILED)
+    for verification in done:
+        show_verification(verification)
+        show_not_compared(verification, True)
+        context.exit(DONE if verification.ok else FAILED)
 
 
 def parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -139,8 +150,6 @@ def backend() -> None:
 @click.pass_context
 def check(context: click.Context, /, file: str, debug: bool) -> None:
     """Tell what is wrong in a description, line by line, or what it says."""
-    from pathlib import Path
-
     from serde.backends.description import check_description
 
     description, problems = check_description(Path(file))

@@ -32,6 +32,8 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     try:
         with open_regular(path) as file:
             return _read_array(file)
+    except FileNotFoundError as error:
+        raise MalformedFile(path, "there is no such file") from error
     except BROKEN as error:
         raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
 
@@ -48,6 +50,8 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
             active_budget().charge_file(sum(sizes), path, "the arrays")
             names = [n for n in archive.namelist() if n.endswith(".npy")]
             return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
+    except FileNotFoundError as error:
+        raise MalformedFile(path, "there is no such file") from error
     except BROKEN as error:
         raise MalformedFile(path, f"not an .npz file of arrays: {error}") from error
 

@@ -304,6 +304,28 @@ def test_parts_are_verified_without_the_framework_of_the_source(tmp_path, monkey
     assert not done.done and done.statement.startswith("not compared: neither")
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("--verify --runtime part=onnxruntime", "no part is called 'part'"),
+        ("--verify --runtime accelerator=none", "no runtime is called 'none'"),
+        ("--verify --runtime accelerator=mxnet", "a file of onnx, which mxnet does not run"),
+        ("--runtime accelerator=onnxruntime", "give --verify too"),
+        ("--data none.npz", "there is no such file"),
+        ("--svg none/parts.svg", "does not exist"),
+    ],
+)
+def test_nothing_is_written_where_the_parts_cannot_be_verified(tmp_path, options, why):
+    folder = tmp_path / "parts"
+    line = ["partition", str(DIGITS), "--backend", "examples/backends/toy.toml", "-o", str(folder)]
+    result = CliRunner().invoke(main, [*line, *options.split()])
+    assert result.exit_code and why in result.output and not folder.exists()
+    assert CliRunner().invoke(main, line).exit_code == 0
+    before = {f.name: f.read_bytes() for f in folder.iterdir()}
+    assert CliRunner().invoke(main, [*line, *options.split(), "--max-parts", "1"]).exit_code
+    assert {f.name: f.read_bytes() for f in folder.iterdir()} == before
+
+
 def test_the_commands(tmp_path):
     folder, picture = tmp_path / "parts", tmp_path / "parts.svg"
     line = ["partition", str(DIGITS), "-o", str(folder), "--backend", "examples/backends/toy.toml"]

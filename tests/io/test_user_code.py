@@ -84,6 +84,26 @@ def test_an_error_that_cannot_say_what_it_is_has_its_name(tmp_path, raised):
     assert result.exit_code == 1 and f"{path}, line 5: the code fails with E\n" in result.output
 
 
+CALLED = {  # what no graph can record, though it is a function, and what is said
+    "os:system": "os:system: the code fails with TypeError: expected str",
+    "math:sin": "math:sin: the code fails with TypeError: ",
+    "builtins:dict": "dict tells no parameters: call it in a function",
+    "os:getcwd": "(trace): the result output is a str",
+    "builtins:print": "(trace): the result output is a NoneType",
+    "pre.py:f": "pre.py:f: the code fails with AttributeError: ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", CALLED)
+@pytest.mark.parametrize("flag", ["--pre", "--post"])
+def test_what_fails_is_the_function_that_was_named(tmp_path, monkeypatch, place, flag):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pre.py").write_text("def f(x):\n    return x.nothing\n")
+    result = CliRunner().invoke(main, ["wrap", str(DIGITS), "-o", "o.onnx", flag, place])
+    assert "internal error" not in result.output
+    assert CALLED[place] in result.output or "post takes" in result.output, result.output
+
+
 @pytest.mark.parametrize("code", [b"def f(x:", b"# coding: none-such\n", b"  x\ny", b"\xff"])
 def test_a_script_that_is_no_python_is_named(tmp_path, code):
     path = tmp_path / "pre.py"
