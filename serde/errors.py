@@ -317,6 +317,10 @@ def show_error(error: BaseException) -> str:
         return type(error).__name__
 
 
+# What Python says where a shape is taken apart that has more or fewer axes.
+WRONG_COUNT = re.compile(r"values to unpack|zip\(\) argument \d")
+
+
 def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     """What an error that no rule foresaw comes to, of a node that reads ``operands``."""
     if isinstance(error, MemoryError):
@@ -324,6 +328,8 @@ def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     if isinstance(error, RecursionError):
         return "nests too deep"
     read = ", ".join(operands)
+    if read and (isinstance(error, IndexError) or WRONG_COUNT.search(str(error))):
+        return f"does not take operands of so many axes: {read}. Give the shapes it takes (--input)"
     hint = f". Its operands may not fit it: {read}" if read else ""
     return f"fails with {show_error(error)}{hint}"
 

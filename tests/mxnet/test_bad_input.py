@@ -26,7 +26,7 @@ from serde.errors import MalformedFile, SerdeError, UsageError
 from serde.formats.mxnet.decode import decode, decode_symbol
 from serde.formats.mxnet.io.params import parse_params, read_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
-from serde.formats.mxnet.to_ir import to_ir
+from serde.formats.mxnet.to_ir import reads, to_ir
 from serde.ir import budget
 from testing.cpu_limit import limit_cpu
 from testing.mxnet import written
@@ -423,3 +423,23 @@ def test_a_compressed_archive_is_inflated_a_few_times_only(tmp_path, monkeypatch
     with pytest.raises(SerdeError):
         serde.load(tmp_path / "m.tar.gz")
     assert sum(backwards) < 10
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_operands_of_too_few_axes_are_refused_with_the_layer(tmp_path, count):
+    """Of every operator: no rule says what Python does of a shape that it takes apart."""
+    names = [f"x{i}" for i in range(count)]
+    nodes = [{"op": "null", "name": n, "inputs": []} for n in names]
+    refused = 0
+    for op in reads.rules:
+        layer = {"op": op, "name": "layer", "inputs": [[i, 0, 0] for i in range(count)]}
+        symbol = {"nodes": [*nodes, layer], "arg_nodes": [*range(count)], "heads": [[count, 0, 0]]}
+        (tmp_path / "m-symbol.json").write_text(json.dumps(symbol))
+        try:
+            serde.load(tmp_path / "m-symbol.json", inputs=dict.fromkeys(names, ()))
+        except serde.SerdeError as error:
+            assert "IndexError" not in str(error) and "to unpack" not in str(error), (op, error)
+            if "operands of so many axes" in str(error):
+                refused += 1
+                assert "layer" in str(error) and "Give the shapes it takes (inputs=)" in str(error)
+    assert refused
