@@ -108,6 +108,7 @@ class _Finder:
         self.places: set[Value] = set()
         self.sums: set[Value] = set()
         self.squares: set[Value] = set()  # sums of them
+        self.factors: set[tuple[Value, bool]] = set()  # whose products are kept
         self.saturated = find_saturated(self.nodes, graph.outputs)
         self.sizes = Sizes(graph, self.nodes, self.saturated)
         self.divided = find_divided(self.nodes, graph.outputs)
@@ -125,7 +126,7 @@ class _Finder:
                 self.find_divided_product(node)
         for value, makers in self.makers.items():
             for node in makers if len(makers) > 1 else ():
-                self.keep_sums(node.inputs[0], value, set())
+                self.keep_sums(node.inputs[0], value)
         before = None
         while before != (len(self.places), len(self.sums)):
             before = len(self.places), len(self.sums)
@@ -163,35 +164,41 @@ class _Finder:
 
     def keep_products(self, value: Value, of_data: bool = False) -> None:
         """Keep products of matrices that elementwise operators alone make ``value`` of."""
-        makers = self.makers.get(value, [])
-        while len(makers) == 1 and is_elementwise(makers[0].op) and not makers[0].domain:
-            floats = [v for v in find_floats(makers[0]) if v.tensor is None]
-            makers = self.makers.get(floats[0], []) if len(floats) == 1 else []
-        for maker in makers:
-            floats = [v for v in find_floats(maker) if v.tensor is None]
-            if maker.op in MATRIX_PRODUCTS and len(floats) > of_data and not maker.domain:
-                self.keep_node(maker)
-                self.sums.update(maker.outputs)
-                for factor in floats:
-                    self.keep_products(factor, of_data)
+        waiting = [value]
+        while waiting:
+            if (value := waiting.pop(), of_data) in self.factors:
+                continue
+            self.factors.add((value, of_data))
+            makers = self.makers.get(value, [])
+            while len(makers) == 1 and is_elementwise(makers[0].op) and not makers[0].domain:
+                floats = [v for v in find_floats(makers[0]) if v.tensor is None]
+                makers = self.makers.get(floats[0], []) if len(floats) == 1 else []
+            for maker in makers:
+                floats = [v for v in find_floats(maker) if v.tensor is None]
+                if maker.op in MATRIX_PRODUCTS and len(floats) > of_data and not maker.domain:
+                    self.keep_node(maker)
+                    self.sums.update(maker.outputs)
+                    waiting += floats
 
-    def keep_sums(self, value: Value | None, start: Value, seen: set[Value | None]) -> bool:
+    def keep_sums(self, value: Value | None, start: Value) -> None:
         """Keep what a turn of a loop adds to a state: float16 would lose all but the first turns.
 
-        ``value`` is the state after a turn, ``start`` the one before. Returns whether one is added
-        to the other.
+        ``value`` is the state after a turn, ``start`` the one before.
         """
-        if value is start or value is None or value in seen:
-            return value is start
-        seen.add(value)
-        is_sum = False
-        for node in self.makers.get(value, ()):
-            is_adding = not node.domain and node.op in SUMS | {"Identity"}
-            operands = find_floats(node) if is_adding else ()
-            if any(self.keep_sums(v, start, seen) for v in operands):
+        readers: dict[Value, list[Node]] = {}
+        waiting = [] if value is None or value is start else [value]
+        while waiting:
+            for node in self.makers.get(waiting.pop(), ()):
+                is_adding = not node.domain and node.op in SUMS | {"Identity"}
+                for operand in find_floats(node) if is_adding else ():
+                    if operand not in readers and operand is not start:
+                        waiting.append(operand)
+                    readers.setdefault(operand, []).append(node)
+        waiting = [start]
+        while waiting:
+            for node in readers.pop(waiting.pop(), ()):
                 self.keep_node(node)
-                is_sum = True
-        return is_sum
+                waiting += node.outputs
 
     def follow(self, node: Node) -> None:
         """See whether a node has to stay, by what it reads."""

@@ -151,3 +151,23 @@ def is_unstable(model, feeds, expected):
         for n, x in feeds.items()
     }
     return np.abs(run_at(PLAIN, model, moved)[0] - expected).max() > 2e-3 * np.abs(expected).max()
+
+
+LONG = {  # bodies of thousands of nodes that are followed back, and products of all before
+    "sums": ("s{j} = Add(s{i}, x)", 3000, "y = Identity(s{n})"),
+    "products": ("s{j} = MatMul(s{i}, s{i})", 200, "y = Div(s{n}, tiny)"),
+    "factors": ("s{j} = MatMul(s{i}, x)", 2000, "y = Div(s{n}, tiny)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_chains_are_followed(name, tmp_path):
+    step, count, end = LONG[name]
+    steps = "\n".join(step.format(i=i, j=i + 1) for i in range(count))
+    body = f"b (int64 i, bool c, float[2,2] s0) => (c2, y) {{ c2 = Identity(c)\n{steps}\n{end.format(n=count)} }}"
+    text = "g (float[2,2] x) => (float[2,2] z) <float tiny = {0.00000001}, int64 m = {3}>"
+    loop = f"z = Loop<body = {body}>(m, , x)"
+    onnx.save(model_of(f"{text} {{ {loop} }}"), tmp_path / "a.onnx")
+    graph = serde.load(tmp_path / "a.onnx", fp16=True)
+    kept = [n for n in graph.all_nodes() if n.op in ("Add", "MatMul", "Div")]
+    assert len(kept) >= count and all(n.outputs[0].dtype is DType.FLOAT32 for n in kept)
