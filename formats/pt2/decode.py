@@ -69,6 +69,7 @@ class GraphReader:
         self.metas: Mapping[str, Any] = self.json["tensor_values"]
         self.inputs: list[Value] = []
         self.constants: dict[str, str] = {}  # names in the graph, and those of the weights
+        self.labels: set[str] = set()  # of outputs, which no other value is called
         self.notes: list[str] = []
         self.state = Functionalizer(self._strides)
 
@@ -81,6 +82,7 @@ class GraphReader:
         """The graph, called ``name``."""
         for spec in self.module["signature"]["input_specs"]:
             self._read_input(spec)
+        self.labels = {*self.constants.values(), *self._output_names()}
         used = set(_find_names([[n["inputs"] for n in self.json["nodes"]], self.json["outputs"]]))
         for node in self.json["nodes"]:
             self._read_node(node, used)
@@ -98,7 +100,7 @@ class GraphReader:
         if kind == "user_input":
             (sort, arg), *_ = body["arg"].items()
             if sort in ("as_tensor", *SYMBOLS):
-                key = arg.get("name", arg.get("as_name"))
+                key = _text(arg.get("name", arg.get("as_name")))
                 value = self._value(key, sort)
                 self.inputs.append(value)
                 self.state.enter(key, value)
@@ -109,7 +111,7 @@ class GraphReader:
         if kind not in CONSTANT_KINDS:
             raise MalformedFile(self.path, f"an input of the kind {kind!r} is not read: export a "
                                 "module that takes tensors, without hooks or objects")  # fmt: skip
-        key, name = body["arg"]["name"], body[CONSTANT_KINDS[kind]]
+        key, name = _text(body["arg"]["name"]), _text(body[CONSTANT_KINDS[kind]])
         tensor = self.tensors.get(name)
         if tensor is None:
             raise MalformedFile(self.path, f"{kind} {name!r} has no array in the file")
@@ -129,7 +131,7 @@ class GraphReader:
         sizes = [d["as_int"] if "as_int" in d else symbol_text(d) for d in meta["sizes"]]
         if any(isinstance(d, int) and d < 0 for d in sizes):
             raise MalformedFile(self.path, f"tensor {name!r} claims the sizes {sizes[:20]}")
-        return Value(name, dtype, tuple(sizes))
+        return Value(f"{name}.value" if name in self.labels else name, dtype, tuple(sizes))
 
     def _read_node(self, node: Mapping[str, Any], used: set[str]) -> None:
         op = (
@@ -140,8 +142,8 @@ class GraphReader:
         outputs = [(s, a) for out in node["outputs"] for s, a in _flatten_outputs(out)]
         source = (_find_source(node, op),)
         inputs: list[Value | None] = []
-        attrs = {a["name"]: self._argument(a["arg"], inputs) for a in node["inputs"]}
-        names = [a.get("name", a.get("as_name")) for _, a in outputs]
+        attrs = {_text(a["name"]): self._argument(a["arg"], inputs) for a in node["inputs"]}
+        names = [_text(a.get("name", a.get("as_name"))) for _, a in outputs]
         values = [self._value(n, s) for n, (s, _) in zip(names, outputs, strict=True)]
         while len(names) > 1 and names[-1] not in used:
             names.pop(), values.pop()
@@ -191,9 +193,8 @@ class GraphReader:
                 (arg,) = arg.values()
             label = names.pop(0) if kind == "user_output" and names else ""
             if kind in MUTATIONS:
-                label = body[MUTATIONS[kind]]
-                written.add(label)
-                self._note_write(label)
+                written.add(_text(body[MUTATIONS[kind]]))
+                label = self._note_write(body[MUTATIONS[kind]])
             elif kind not in ("user_output", "loss_output"):
                 raise MalformedFile(self.path, f"an output of the kind {kind!r} is not read: "
                                     "export the module without gradients")  # fmt: skip
@@ -204,16 +205,17 @@ class GraphReader:
             outputs.append(self.state.name_output(name, label or name))
         for key, label in self.constants.items():
             if self.state.is_written(key) and label not in written:
-                self._note_write(label)
-                outputs.append(self.state.name_output(key, label))
+                outputs.append(self.state.name_output(key, self._note_write(label)))
         for value in self.inputs:
             if self.state.is_written(value.name) and value.name not in written:
-                self._note_write(value.name)
-                outputs.append(self.state.name_output(value.name, f"{value.name}.written"))
+                label = self._note_write(value.name)
+                outputs.append(self.state.name_output(value.name, label))
         return outputs
 
-    def _note_write(self, name: str) -> None:
+    def _note_write(self, name: str) -> str:
+        """The name of the output that is what a tensor becomes."""
         self.notes.append(f"the module changes {name!r}: what it becomes is a further output")
+        return f"{name}.written" if any(name == v.name for v in self.inputs) else name
 
     def _output_names(self) -> list[str]:
         """The names that users know the outputs by: keys of what the module returns."""
@@ -272,6 +274,12 @@ def _find_names(json_: Any) -> Iterator[str]:
 def _name_of(arg: Mapping[str, Any]) -> str | None:
     value = arg.get("as_tensor")
     return value["name"] if value else None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a name {value!r}")
+    return value
 
 
 def _number(value: Any) -> Any:

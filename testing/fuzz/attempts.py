@@ -196,6 +196,13 @@ def _relay_params(data: bytes, home: Path) -> None:
         tensor.load()
 
 
+def _pt2(data: bytes, home: Path) -> None:
+    (home / "model.pt2").write_bytes(data)
+    serde.convert(
+        home / "model.pt2", home / "out.onnx", from_format="pt2", opset=_choice(data, OPSETS)
+    )
+
+
 READERS: dict[str, Callable[[bytes, Path], None]] = {
     "onnx": _onnx,
     "mxnet-symbol": _symbol,
@@ -204,4 +211,5 @@ READERS: dict[str, Callable[[bytes, Path], None]] = {
     "relay-text": _relay_text,
     "relay-json": _relay_json,
     "relay-params": _relay_params,
+    "pt2": _pt2,
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -12,6 +14,8 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from onnx import AttributeProto, TensorProto, defs, helper
+
+from serde.io import npz
 
 INTS = (-(2**63), -(2**31), -7, -2, -1, 0, 1, 2, 3, 5, 64, 65, 1000, 65_536, 2**31 - 1, 2**31,
         2**32, 2**53, 2**62, 2**63 - 1)  # fmt: skip
@@ -22,6 +26,7 @@ TEXTS = ("", "x", "y", "N", "N*" + "9" * 30, "N*²", "a" * 300, "a" * 70_000, ".
 WORDS = (b"\0\0\0\0", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\x01\0\0\0",
          b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\0" * 7 + b"\x40", b"\0" * 8)  # fmt: skip
 OPS = sorted({s.name for s in defs.get_all_schemas_with_history() if s.domain == ""})
+COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 LARGEST = 1 << 16  # bytes; what grows beyond is cut off
 
 
@@ -353,6 +358,28 @@ def _json_text(text: str, places: Sequence[Any], random: Random) -> str:
     return random.choice(texts if random.random() < 0.5 else choices)
 
 
+def of_program(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None:
+    """Change one value of the JSON of a zip archive, or the bytes of a member; mostly of the graph."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {info.filename: archive.read(info) for info in archive.infolist()}
+    except npz.BROKEN:
+        return None
+    graphs = [name for name in members if "models/" in name]
+    if not members:
+        return None
+    name = random.choice(graphs if graphs and random.random() < 0.8 else sorted(members))
+    change = of_json if name.endswith(".json") else of_bytes
+    changed = change(members[name], seeds, random)
+    if changed is None:
+        return None
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", random.choice(COMPRESSIONS)) as archive:
+        for key, content in (members | {name: changed}).items():
+            archive.writestr(zipfile.ZipInfo(key), content, archive.compression)
+    return buffer.getvalue()
+
+
 def of_text(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None:
     """Change one token of a text."""
     try:
@@ -377,4 +404,5 @@ def of_text(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None
     return f"{text[: token.start()]}{new}{text[token.end() :]}".encode("utf-8", "replace")
 
 
-AWARE = {"onnx": of_model, "mxnet-symbol": of_json, "relay-json": of_json, "relay-text": of_text}
+AWARE = {"onnx": of_model, "mxnet-symbol": of_json, "relay-json": of_json, "relay-text": of_text,
+         "pt2": of_program}  # fmt: skip

@@ -65,6 +65,15 @@ def _relay_params(data: bytes) -> None:
         tensor.load()
 
 
+def _pt2(data: bytes) -> None:
+    from serde.formats.pt2.decode import decode
+
+    _place().write_bytes(data)
+    for value in decode(_place()).constants():
+        assert value.tensor is not None
+        value.tensor.load()
+
+
 PARSERS: dict[str, Callable[[bytes], None]] = {
     "onnx": _onnx,
     "mxnet-symbol": _symbol,
@@ -72,4 +81,5 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "relay-text": _relay_text,
     "relay-json": _relay_json,
     "relay-params": _relay_params,
+    "pt2": _pt2,
 }

@@ -15,6 +15,7 @@ import numpy as np
 from onnx import parser
 
 FOLDER = Path(__file__).parent / "seeds"
+PROGRAMS = Path(__file__).parents[2] / "tests/data/pt2"
 
 ONNX = {
     "convolutions": """<ir_version: 8, opset_import: ["": 17]>
@@ -292,6 +293,12 @@ def _files(reader: str) -> tuple[bytes, ...]:
     return tuple(p.read_bytes() for p in sorted((FOLDER / reader).iterdir()))
 
 
+@cache
+def programs() -> tuple[bytes, ...]:
+    """What PyTorch saved, as ``testing/pt2/make_samples.py`` exports it; all of it is read."""
+    return tuple(p.read_bytes() for p in sorted(PROGRAMS.glob("*.pt2")) if p.stem != "refused")
+
+
 def relay_params() -> tuple[bytes, ...]:
     """Two arrays as ``relay.save_param_dict`` writes them, and as an ``.npz``."""
     out = struct.pack("<QQQ", 0xF7E58D4F05049CB7, 0, 2)
@@ -308,4 +315,5 @@ def of(reader: str) -> tuple[bytes, ...]:
     return {
         "onnx": onnx_models, "mxnet-symbol": mxnet_symbols, "mxnet-params": mxnet_params_files,
         "mxnet-archive": mxnet_archives, "relay-params": relay_params,
+        "pt2": programs,
     }.get(reader, lambda: _files(reader))()  # fmt: skip

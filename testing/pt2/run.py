@@ -17,14 +17,15 @@ WORKER = Path(__file__).with_name("worker.py")
 VARIABLE = "SERDE_TORCH_CPU"
 
 
-def export_cases(cases: Sequence[Any], folder: Path) -> list[str]:
+def export_cases(cases: Sequence[Any], folder: Path, *options: str) -> list[str]:
     """Export the cases into ``folder``; their names there, numbered."""
     names = [f"{k:03}-{case[0].replace('.', '-')}" for k, case in enumerate(cases)]
     listed = folder / "cases.json"
     listed.write_text(json.dumps([[n, *c[1:]] for n, c in zip(names, cases, strict=True)]))
     python = Path(os.environ[VARIABLE], "v/bin/python")
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    subprocess.run([python, WORKER, listed, folder], check=True, env=environment, cwd="/")
+    command = [python, WORKER, listed, folder, *options]
+    subprocess.run(command, check=True, env=environment, cwd="/")
     return names
 
 
@@ -34,33 +35,47 @@ def outcome(folder: Path, name: str, tolerance: float = 1e-4) -> str:
 
     if (folder / f"{name}.error").exists():
         return "export " + (folder / f"{name}.error").read_text()[:100]
-    arrays = np.load(folder / f"{name}.npz")
-    inputs = [arrays[f"in{k}"] for k in range(sum(n.startswith("in") for n in arrays))]
-    expected = [arrays[f"out{k}"] for k in range(sum(n.startswith("out") for n in arrays))]
     target = folder / f"{name}.onnx"
     try:
         serde.convert(str(folder / f"{name}.pt2"), str(target), from_format="pt2")
     except SerdeError as error:
         return f"refused {error}"
-    results = run_onnx(target, inputs)
-    if len(results) < len(expected):
-        return f"wrong: {len(results)} outputs, not {len(expected)}"
-    for k, (result, value) in enumerate(zip(results, expected, strict=False)):
-        reason = compare(result, value, tolerance)
-        if reason:
-            return f"wrong: output {k} {reason}"
-    return "right"
+    reason = check(folder / f"{name}.npz", target, tolerance)
+    return f"wrong: {reason}" if reason else "right"
 
 
-def run_onnx(path: Path, inputs: Sequence[Any]) -> list[Any]:
-    """What ONNX Runtime computes."""
+def check(arrays: Path, model: Path, tolerance: float = 1e-4) -> str:
+    """Where a model differs from what was recorded, changed buffers included; or nothing."""
+    with np.load(arrays) as recorded:
+        expected = dict(recorded)
+    inputs = [expected[f"in{k}"] for k in range(sum(n.startswith("in") for n in expected))]
+    names, results = run_onnx(model, inputs)
+    values = [expected[f"out{k}"] for k in range(sum(n.startswith("out") for n in expected))]
+    if len(results) < len(values):
+        return f"{len(results)} outputs, not {len(values)}"
+    for k, (result, value) in enumerate(zip(results, values, strict=False)):
+        if reason := compare(result, value, tolerance):
+            return f"output {k} {reason}"
+    by_name = dict(zip(names, results, strict=True))
+    buffers = {n.removeprefix("buffer."): v for n, v in expected.items() if n.startswith("buffer.")}
+    if lost := buffers.keys() - by_name.keys():
+        return f"{len(lost)} changed buffers are lost"
+    for name, value in buffers.items():
+        if reason := compare(by_name[name], value, tolerance):
+            return f"buffer {name} {reason}"
+    return ""
+
+
+def run_onnx(path: Path, inputs: Sequence[Any]) -> tuple[list[str], list[Any]]:
+    """The names of the outputs, and what ONNX Runtime computes."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    return session.run(None, dict(zip(names, inputs[: len(names)], strict=True)))  # type: ignore[no-any-return]
+    results = session.run(None, dict(zip(names, inputs[: len(names)], strict=True)))
+    return [o.name for o in session.get_outputs()], results
 
 
 def compare(result: Any, expected: Any, tolerance: float) -> str:

@@ -1,8 +1,9 @@
 """Exports modules with live PyTorch, beside what they compute: run by a Python that has it.
 
-    PYTHON-WITH-TORCH testing/pt2/worker.py CASES.json FOLDER
+    PYTHON-WITH-TORCH testing/pt2/worker.py CASES.json FOLDER [--onnx]
 
-Each case is ``[name, expression, inputs, options]``. Folder gets ``name.pt2`` and ``name.npz``.
+Each case is ``[name, expression, inputs, options]``. Folder gets ``name.pt2`` and ``name.npz``,
+and with ``--onnx`` what PyTorch's own exporter makes of the module, ``name.dynamo.onnx``.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Expression(nn.Module):
         self.forward = types.MethodType(space["forward"], self)
 
 
-def export(case: list[Any], folder: Path) -> None:
+def export(case: list[Any], folder: Path, with_onnx: bool) -> None:
     """Write a case's files."""
     name, text, inputs, options = case
     torch.manual_seed(7)
@@ -80,6 +81,8 @@ def export(case: list[Any], folder: Path) -> None:
     if axes := options.get("dynamic"):
         shapes = tuple({int(k): torch.export.Dim.AUTO for k in at} for at in axes)
     with torch.no_grad():
+        if with_onnx:
+            save_onnx(module, tensors, folder / f"{name}.dynamo", shapes)
         program = torch.export.export(module, tensors, dynamic_shapes=shapes)
         if options.get("core"):
             program = program.run_decompositions()
@@ -95,14 +98,36 @@ def save_program(program: torch.export.ExportedProgram, path: Path) -> None:
     torch.export.save(program, path)
 
 
+def save_onnx(
+    module: nn.Module, tensors: tuple[torch.Tensor, ...], stem: Path, shapes: Any
+) -> None:
+    """Write the ONNX file of PyTorch's exporter, or why there is none, beside ``stem``."""
+    buffers = {n: v.clone() for n, v in module.named_buffers()}
+    try:
+        torch.onnx.export(
+            module, tensors, f"{stem}.onnx", dynamo=True, dynamic_shapes=shapes,
+            external_data=False, verbose=False,
+        )  # fmt: skip
+    except Exception as error:  # the exporter's own limits
+        Path(f"{stem}.error").write_text(f"{type(error).__name__}: {error}")
+    with torch.no_grad():
+        for name, value in module.named_buffers():
+            value.copy_(buffers[name])
+
+
 def save_arrays(module: nn.Module, tensors: tuple[torch.Tensor, ...], path: Path) -> None:
-    """Write inputs, and what the module computes of them."""
+    """Write inputs, what the module computes of them, and what it changes its buffers to."""
     arrays = {f"in{k}": to_numpy(t) for k, t in enumerate(tensors)}
+    buffers = {n: v.clone() for n, v in module.named_buffers()}
     with torch.no_grad():
         results = torch.utils._pytree.tree_leaves(module(*[t.clone() for t in tensors]))
     results = [r for r in results if r is not None]
     arrays |= {f"out{k}": to_numpy(r) for k, r in enumerate(results)}
-    arrays |= {f"buffer.{n}": to_numpy(v) for n, v in module.named_buffers()}
+    arrays |= {
+        f"buffer.{n}": to_numpy(v)
+        for n, v in module.named_buffers()
+        if not torch.equal(v, buffers[n])
+    }
     np.savez(path, **arrays)
 
 
@@ -114,14 +139,14 @@ def to_numpy(value: Any) -> np.ndarray[Any, Any]:
     return (value.float() if value.dtype is torch.bfloat16 else value).numpy()
 
 
-def main(cases: Path, folder: Path) -> None:
+def main(cases: Path, folder: Path, with_onnx: bool) -> None:
     """Export all; what PyTorch refuses goes to ``name.error``."""
     for case in json.loads(cases.read_text()):
         try:
-            export(case, folder)
+            export(case, folder, with_onnx)
         except Exception as error:
             (folder / f"{case[0]}.error").write_text(f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), "--onnx" in sys.argv)

@@ -7,14 +7,12 @@ import json
 import re
 import zipfile
 from pathlib import Path
-from random import Random
 
-import numpy as np
 import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError
-from testing.pt2.run import compare, outcome, run_onnx
+from testing.pt2.run import check, outcome
 
 FOLDER = Path(__file__).resolve().parents[1] / "data/pt2"
 RIGHT = ["network", "core", "training", "recurrent", "writes", "types", "strided"]
@@ -54,11 +52,7 @@ def test_a_recorded_program_computes_what_pytorch_did(name, tmp_path):
 
 def test_changed_buffers_are_further_outputs(tmp_path):
     report = serde.convert(FOLDER / "training.pt2", tmp_path / "model.onnx")
-    arrays = np.load(FOLDER / "training.npz")
-    results = run_onnx(tmp_path / "model.onnx", [arrays["in0"]])
-    names = ["running_mean", "running_var", "num_batches_tracked"]
-    for result, name in zip(results[1:], names, strict=True):
-        assert not compare(result, arrays[f"buffer.a.{name}"], 1e-5)
+    assert not check(FOLDER / "training.npz", tmp_path / "model.onnx", 1e-5)
     assert any("'a.running_mean'" in note for note in report.notes)
 
 
@@ -78,8 +72,7 @@ def test_a_refusal_names_the_line():
 def test_deflated_members_are_read(tmp_path):
     path = change_member(tmp_path, "recurrent", "none", None, zipfile.ZIP_DEFLATED)
     serde.convert(path, tmp_path / "model.onnx")
-    arrays = np.load(FOLDER / "recurrent.npz")
-    assert not compare(run_onnx(tmp_path / "model.onnx", [arrays["in0"]])[0], arrays["out0"], 1e-5)
+    assert not check(FOLDER / "recurrent.npz", tmp_path / "model.onnx", 1e-5)
 
 
 def first(tree):
@@ -127,38 +120,6 @@ def test_programs_of_old_releases_are_refused_with_advice(tmp_path):
         archive.writestr("serialized_exported_program.json", "{}")
     with pytest.raises(MalformedFile, match=r"save it again with PyTorch 2\.8"):
         serde.load(path)
-
-
-def damage(data, random):
-    """Flip bits of a member, or change a number of its JSON."""
-    text = bytearray(data)
-    for _ in range(random.randint(1, 4)):
-        at = random.randrange(len(text))
-        numbers = [m.span() for m in re.finditer(rb"\d+", text)]
-        if numbers and random.random() < 0.7:
-            start, end = random.choice(numbers)
-            text[start:end] = random.choice(
-                [b"0", b"-1", b"1", b"9", b"4611686018427387904", b"[]"]
-            )
-        else:
-            text[at] ^= 1 << random.randrange(8)
-    return bytes(text)
-
-
-def test_damaged_files_end_in_an_error_or_a_graph(tmp_path):
-    random = Random(5)
-    outcomes = set()
-    for turn in range(300):
-        name = random.choice(RIGHT)
-        member = random.choice(["models/model.json", "config.json", "models/model.json"])
-        path = change_member(tmp_path, name, member, lambda data: damage(data, random))
-        try:
-            serde.load(path, format="pt2")
-            outcomes.add("read")
-        except SerdeError as error:
-            outcomes.add(type(error).__name__)
-        del turn
-    assert {"read", "MalformedFile"} <= outcomes
 
 
 def test_a_truncated_file_is_refused(tmp_path):
