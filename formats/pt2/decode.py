@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from serde.errors import MalformedFile
-from serde.ir.graph import DType, Graph, Node, Source, Value
+from serde.errors import ConversionError, MalformedFile
+from serde.io.tensor_bytes import is_possible_shape
+from serde.ir.graph import DType, Graph, Node, Source, Tensor, Value
 
 from .functionalize import Functionalizer
 from .io.archive import AGAIN, Archive, open_archive
@@ -26,6 +27,8 @@ MUTATIONS = {"buffer_mutation": "buffer_name", "user_input_mutation": "user_inpu
              "parameter_mutation": "parameter_name"}  # fmt: skip
 INTERNAL = re.compile(r'[/"]torch/')  # files of PyTorch itself
 SYMBOLS = {"as_sym_int": DType.INT64, "as_sym_float": DType.FLOAT64, "as_sym_bool": DType.BOOL}
+TENSORS = ("as_tensor", *SYMBOLS)  # kinds of arguments that are values of the graph
+NONE = "none"  # the name of a result that a mask leaves out
 ASSERTIONS = (
     "_assert_", "_assert_async", "sym_constrain_range", "_assert_tensor_metadata",
     "higher_order._assert",
@@ -51,26 +54,20 @@ def decode(path: str | Path, *, inputs: Mapping[str, Any] | None = None) -> Grap
             **read_weights(archive, name, WEIGHTS), **read_weights(archive, name, CONSTANTS),
         }  # fmt: skip
         try:
-            return GraphReader(archive, program, tensors).read(name)
+            return ProgramReader(archive, program, tensors).read(name)
         except BROKEN as error:
             raise MalformedFile(path, f"no exported program: {type(error).__name__} {error}"
                                 ) from error  # fmt: skip
 
 
 class GraphReader:
-    """Makes a graph of a program's JSON."""
+    """Makes a graph of the JSON of one: a program's, or an operator's that takes it."""
 
-    def __init__(
-        self, archive: Archive, program: Mapping[str, Any], tensors: Mapping[str, Any]
-    ) -> None:
-        self.path, self.tensors = archive.path, tensors
-        self.module = program["graph_module"]
-        self.json = self.module["graph"]
-        self.metas: Mapping[str, Any] = self.json["tensor_values"]
+    def __init__(self, path: str, json_: Mapping[str, Any]) -> None:
+        self.path, self.json = path, json_
+        self.metas: Mapping[str, Any] = json_["tensor_values"]
         self.inputs: list[Value] = []
-        self.constants: dict[str, str] = {}  # names in the graph, and those of the weights
         self.labels: set[str] = set()  # of outputs, which no other value is called
-        self.notes: list[str] = []
         self.state = Functionalizer(self._strides)
 
     def _strides(self, name: str) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -78,49 +75,37 @@ class GraphReader:
         meta = self.metas[name]
         return tuple([[d.get("as_int") for d in meta[key]] for key in ("sizes", "strides")])  # type: ignore[return-value]
 
-    def read(self, name: str) -> Graph:
-        """The graph, called ``name``."""
-        for spec in self.module["signature"]["input_specs"]:
-            self._read_input(spec)
-        self.labels = {*self.constants.values(), *self._output_names()}
-        used = set(_find_names([[n["inputs"] for n in self.json["nodes"]], self.json["outputs"]]))
-        for node in self.json["nodes"]:
-            self._read_node(node, used)
-        outputs = self._read_outputs()
-        return Graph(
-            name, tuple(self.inputs), tuple(outputs), tuple(self.state.nodes), "aten",
-            notes=tuple(self.notes), files=frozenset({self.path}),
-        )  # fmt: skip
+    def read_body(self, name: str) -> Graph:
+        """The graph that an operator takes, called ``name``."""
+        for arg in self.json["inputs"]:
+            (sort, body), *_ = arg.items()
+            self._enter_input(_name_of(body), sort)
+        self._read_nodes()
+        if written := [v.name for v in self.inputs if self.state.is_written(v.name)]:
+            raise ConversionError(f"{name} writes to {written[0]!r}: return what it becomes")
+        pairs = [(kind, arg) for out in self.json["outputs"] for kind, arg in out.items()]
+        if any(kind not in TENSORS for kind, _ in pairs):
+            raise ConversionError(f"{name} returns what is no tensor: leave it out")
+        names = [_name_of(arg) for _, arg in pairs]
+        outputs = [self.state.name_output(key, key) for key in names]
+        return Graph(name, tuple(self.inputs), tuple(outputs), tuple(self.state.nodes), "aten")
 
-    def _read_input(self, spec: Mapping[str, Any]) -> None:
-        (kind, body), *_ = spec.items()
-        if kind == "constant_input":
-            self.notes.append(f"input {body['name']!r} is fixed to what it was at the export")
-            return
-        if kind == "user_input":
-            (sort, arg), *_ = body["arg"].items()
-            if sort in ("as_tensor", *SYMBOLS):
-                key = _text(arg.get("name", arg.get("as_name")))
-                value = self._value(key, sort)
-                self.inputs.append(value)
-                self.state.enter(key, value)
-            elif sort == "as_custom_obj":
-                raise MalformedFile(self.path, f"input {arg['name']!r} is an object, no tensor: "
-                                    "export a module that takes tensors")  # fmt: skip
-            return
-        if kind not in CONSTANT_KINDS:
-            raise MalformedFile(self.path, f"an input of the kind {kind!r} is not read: export a "
-                                "module that takes tensors, without hooks or objects")  # fmt: skip
-        key, name = _text(body["arg"]["name"]), _text(body[CONSTANT_KINDS[kind]])
-        tensor = self.tensors.get(name)
-        if tensor is None:
-            raise MalformedFile(self.path, f"{kind} {name!r} has no array in the file")
-        self.constants[key] = name
-        value = Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
-        self.state.enter(key, value)
+    def _enter_input(self, name: str, sort: str) -> Value:
+        value = self._value(name, sort)
+        self.inputs.append(value)
+        self.state.enter(name, value)
+        return value
+
+    def _read_nodes(self) -> None:
+        nodes = self.json["nodes"]
+        used = set(_find_names([[n["inputs"] for n in nodes], self.json["outputs"]]))
+        for node in nodes:
+            self._read_node(node, used)
 
     def _value(self, name: str, sort: str = "as_tensor") -> Value:
         """What the file says of a tensor, or of a number that is computed."""
+        if sort == "as_none":
+            return Value(name)
         if sort != "as_tensor":
             return Value(name, SYMBOLS[sort], (1,))
         meta = self.metas[name]
@@ -129,7 +114,8 @@ class GraphReader:
             raise MalformedFile(self.path, f"tensor {name!r} has an element type that is not read: "
                                 "cast it before the export")  # fmt: skip
         sizes = [d["as_int"] if "as_int" in d else symbol_text(d) for d in meta["sizes"]]
-        if any(isinstance(d, int) and d < 0 for d in sizes):
+        numbers = tuple(d for d in sizes if d is not None and not isinstance(d, str))
+        if not is_possible_shape(numbers) or not all(type(d) is int for d in numbers):
             raise MalformedFile(self.path, f"tensor {name!r} claims the sizes {sizes[:20]}")
         return Value(f"{name}.value" if name in self.labels else name, dtype, tuple(sizes))
 
@@ -142,21 +128,22 @@ class GraphReader:
         outputs = [(s, a) for out in node["outputs"] for s, a in _flatten_outputs(out)]
         source = (_find_source(node, op),)
         inputs: list[Value | None] = []
-        attrs = {_text(a["name"]): self._argument(a["arg"], inputs) for a in node["inputs"]}
-        names = [_text(a.get("name", a.get("as_name"))) for _, a in outputs]
-        values = [self._value(n, s) for n, (s, _) in zip(names, outputs, strict=True)]
+        attrs = {_text(a["name"]) or str(at): self._argument(a["arg"], inputs)
+                 for at, a in enumerate(node["inputs"])}  # fmt: skip
+        names = [_name_of(a) for _, a in outputs]
         while len(names) > 1 and names[-1] not in used:
-            names.pop(), values.pop()
-        read = [(a["name"], _name_of(a["arg"])) for a in node["inputs"]]
-        made = Node(op, tuple(inputs), tuple(values), attrs, "aten", source[0].name, source)
-        self.state.add(made, read, names)
+            names.pop()
+        values = [self._value(n, s) for n, (s, _) in zip(names, outputs, strict=False)]
+        read = [(a["name"], _tensor_name(a["arg"])) for a in node["inputs"]]
+        result = Node(op, tuple(inputs), tuple(values), attrs, "aten", source[0].name, source)
+        self.state.add(result, read, names)
 
     def _argument(self, arg: Mapping[str, Any], inputs: list[Value | None]) -> Any:
         """An argument as an attribute, in which operands stand for values."""
         (kind, value), *_ = arg.items()
         if kind == "as_none":
             return None
-        if kind in ("as_tensor", *SYMBOLS):
+        if kind in TENSORS:
             return self._operand(value, kind, inputs)
         if kind in ("as_optional_tensor",):
             return self._argument(value, inputs)
@@ -170,17 +157,81 @@ class GraphReader:
             return str(value["type"])
         if kind == "as_scalar_type":
             return f"dtype:{int(value)}"
-        if kind in ("as_graph", "as_custom_obj", "as_operator", "as_complex"):
+        if kind == "as_graph":
+            return GraphReader(self.path, value["graph"]).read_body(_text(value["name"]))
+        if kind in ("as_custom_obj", "as_operator", "as_complex"):
             return kind
-        return tuple(value) if isinstance(value, list) else _number(value)
+        return tuple(map(_number, value)) if isinstance(value, list) else _number(value)
 
     def _operand(self, arg: Mapping[str, Any], kind: str, inputs: list[Value | None]) -> Any:
         name = arg.get("name", arg.get("as_name"))
         if name is None:
-            (plain,) = arg.values()
-            return _number(plain)
+            (number,) = arg.values()
+            return _number(number)
         inputs.append(self.state.read(name))
         return Operand(len(inputs) - 1, kind != "as_tensor")
+
+
+class ProgramReader(GraphReader):
+    """Makes a graph of a program's JSON."""
+
+    def __init__(
+        self, archive: Archive, program: Mapping[str, Any], tensors: Mapping[str, Any]
+    ) -> None:
+        self.module = program["graph_module"]
+        super().__init__(archive.path, self.module["graph"])
+        self.tensors = tensors
+        self.constants: dict[str, str] = {}  # names in the graph, and those of the weights
+        self.notes: list[str] = []
+
+    def read(self, name: str) -> Graph:
+        """The graph, called ``name``."""
+        for spec in self.module["signature"]["input_specs"]:
+            self._read_input(spec)
+        self.labels = {*self.constants.values(), *self._output_names()}
+        self._read_nodes()
+        outputs = self._read_outputs()
+        return Graph(
+            name, tuple(self.inputs), tuple(outputs), tuple(self.state.nodes), "aten",
+            notes=tuple(self.notes), files=frozenset({self.path}),
+        )  # fmt: skip
+
+    def _read_input(self, spec: Mapping[str, Any]) -> None:
+        (kind, body), *_ = spec.items()
+        if kind == "constant_input":
+            self.notes.append(f"input {body['name']!r} is fixed to what it was at the export")
+            return
+        if kind == "user_input":
+            (sort, arg), *_ = body["arg"].items()
+            if sort in TENSORS:
+                value = self._enter_input(_name_of(arg), sort)
+                self._refuse_complex(value, "view_as_complex of an input")
+            elif sort == "as_custom_obj":
+                raise MalformedFile(self.path, f"input {arg['name']!r} is an object, no tensor: "
+                                    "export a module that takes tensors")  # fmt: skip
+            return
+        if kind not in CONSTANT_KINDS:
+            raise MalformedFile(self.path, f"an input of the kind {kind!r} is not read: export a "
+                                "module that takes tensors, without hooks or objects")  # fmt: skip
+        key, name = _text(body["arg"]["name"]), _text(body[CONSTANT_KINDS[kind]])
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            raise MalformedFile(self.path, f"{kind} {name!r} has no array in the file")
+        self.constants[key] = name
+        self.state.enter(key, self._constant(name, tensor))
+
+    def _constant(self, name: str, tensor: Tensor) -> Value:
+        """The value of a weight; of a complex one, what a node makes of its pairs."""
+        if tensor.dtype.kind != "c":
+            return Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
+        pairs = tensor.load().view(tensor.dtype.numpy.type().real.dtype)
+        pairs = Tensor.of(pairs.reshape(*tensor.shape, 2))
+        value = Value(name, tensor.dtype, tensor.shape)
+        inputs = (Value(name, pairs.dtype, pairs.shape, pairs),)
+        self.state.nodes.append(
+            Node("view_as_complex", inputs, (value,), {"self": Operand(0, False)}, "aten", name)
+        )
+        return value
 
     def _read_outputs(self) -> list[Value]:
         names = self._output_names()
@@ -202,6 +253,7 @@ class GraphReader:
             if name is None:
                 self.notes.append(f"an output that is {arg!r} whatever the inputs is left out")
                 continue
+            self._refuse_complex(self.state.read(name), "view_as_real of an output")
             outputs.append(self.state.name_output(name, label or name))
         for key, label in self.constants.items():
             if self.state.is_written(key) and label not in written:
@@ -211,6 +263,10 @@ class GraphReader:
                 label = self._note_write(value.name)
                 outputs.append(self.state.name_output(value.name, label))
         return outputs
+
+    def _refuse_complex(self, value: Value, advice: str) -> None:
+        if value.dtype is not None and value.dtype.kind == "c":
+            raise MalformedFile(self.path, f"{value.name!r} is complex: take torch.{advice}")
 
     def _note_write(self, name: str) -> str:
         """The name of the output that is what a tensor becomes."""
@@ -244,7 +300,7 @@ def _leaves(tree: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
 def _flatten_outputs(out: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The tensors and numbers of a result, in order."""
     (kind, value), *_ = out.items()
-    if kind in ("as_tensor", *SYMBOLS):
+    if kind in TENSORS:
         yield kind, value
     elif kind in ("as_tensors", "as_sym_ints"):
         for item in value:
@@ -252,7 +308,9 @@ def _flatten_outputs(out: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     elif kind == "as_optional_tensors":
         for item in value:
             yield from _flatten_outputs(item)
-    elif kind != "as_none":
+    elif kind == "as_none":
+        yield kind, {"name": NONE}
+    else:
         raise ValueError(f"a result {kind}")
 
 
@@ -271,9 +329,13 @@ def _find_names(json_: Any) -> Iterator[str]:
             stack.extend(item)
 
 
-def _name_of(arg: Mapping[str, Any]) -> str | None:
+def _tensor_name(arg: Mapping[str, Any]) -> str | None:
     value = arg.get("as_tensor")
     return value["name"] if value else None
+
+
+def _name_of(arg: Mapping[str, Any]) -> str:
+    return _text(arg.get("name", arg.get("as_name")))
 
 
 def _text(value: Any) -> str:
@@ -298,7 +360,7 @@ def _find_source(node: Mapping[str, Any], op: str) -> Source:
     module = next(
         (p[1] for p in reversed(stack) if len(p) > 2 and p[1] and p[2] and "." in p[2]), ""
     )
-    name = node.get("name") or op
+    name = _text(node.get("name") or op)
     lines = [t.strip() for t in metadata.get("stack_trace", "").splitlines()]
     places = [t for t in lines if t.startswith("File ") and not INTERNAL.search(t)]
     return Source("pt2", op, f"{module}/{name}" if module else name, _short(places))

@@ -20,7 +20,8 @@ VIEWS = frozenset(
     "view select.int slice.Tensor transpose.int permute unsqueeze squeeze squeeze.dim squeeze.dims"
     " expand expand_as t numpy_T unbind.int split.Tensor split_with_sizes split.sizes chunk"
     " diagonal alias detach narrow view_as movedim.int movedim.intlist unfold as_strided"
-    " unflatten.int swapaxes mT real".split()
+    " unflatten.int swapaxes mT real imag"
+    " view_as_real view_as_complex".split()
 )
 MAY_VIEW = frozenset(
     "reshape flatten.using_ints contiguous to.dtype to.device to.dtype_layout reshape_as type_as"

@@ -22,6 +22,44 @@ class Number(NamedTuple):
     value: Any
 
 
+class Complex:
+    """A complex tensor: two parts, or between nodes a pair of them along one more axis."""
+
+    def __init__(self, g: Any, real: Any = None, imaginary: Any = None, pair: Any = None) -> None:
+        self.g, self.parts = g, (real, imaginary)
+        self._pair = pair
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return self._part(0)
+
+    @property
+    def imaginary(self) -> Any:
+        """The imaginary part."""
+        return self._part(1)
+
+    def _part(self, at: int) -> Any:
+        if self.parts[at] is not None:
+            return self.parts[at]
+        return self.g.Gather(self._pair, self.g.const(at), axis=self._pair.rank - 1)
+
+    @property
+    def pair(self) -> Any:
+        """Both parts along the last axis."""
+        if self._pair is None:
+            a, b = self.parts
+            shape = None if a.shape == b.shape else self.g.Shape(self.g.Add(a, b))
+            a, b = (v if shape is None else self.g.Expand(v, shape) for v in (a, b))
+            self._pair = self.g.stack([a, b], a.rank)
+        return self._pair
+
+    @property
+    def rank(self) -> int:
+        """How many axes it has."""
+        return int(self.parts[0].rank if self._pair is None else self._pair.rank - 1)
+
+
 def symbol_text(size: Mapping[str, Any]) -> str | None:
     """The text of a size by name, None for expressions other than sums and products."""
     try:

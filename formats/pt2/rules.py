@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from serde.errors import ConversionError, UnsupportedAttribute, show_attribute
+from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
 from serde.ir.builder import Builder
-from serde.ir.graph import Node, Value
+from serde.ir.graph import Graph, Node, Value
 from serde.rewrite.rules import Rule, RuleTable
 
 from .io.weights import DTYPES
-from .operands import Number, Operand
+from .operands import Complex, Number, Operand
 from .signatures import SIGNATURES
 
 # What no result depends on: where and how tensors lie, and how gradients are computed.
@@ -21,16 +22,25 @@ IGNORED = frozenset(
 )
 REQUIRED = "required"
 LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
-SIZES = ("SymInt", "int")
-REASONS = {
-    "rand": "draws random numbers: pass them to the module as an input",
-    "higher_order.cond": "control flow in subgraphs is not read: export each branch by itself",
-    "higher_order.while_loop": "control flow in subgraphs is not read: write the loop in Python",
-}
+SIZES = "int"
+TYPES: Mapping[str, tuple[type, ...]] = {  # what numbers and texts of each kind are in Python
+    "int": (int,), "bool": (int,), "float": (int, float), "number": (int, float), "str": (str,),
+    "Tensor": (int, float),
+}  # fmt: skip
+REASONS = {"rand": "draws random numbers: pass them to the module as an input"}
 REASONS |= dict.fromkeys(
     "randn randint randint.low randperm rand_like randn_like bernoulli bernoulli.p multinomial"
     " normal.Tensor_Tensor normal_functional uniform".split(), REASONS["rand"],
 )  # fmt: skip
+
+
+PARTWISE = frozenset(
+    "alias cat chunk clone concat contiguous copy detach expand expand_copy flatten.using_ints flip"
+    " gather index.Tensor index_select lift_fresh_copy mean.dim movedim.int neg permute repeat"
+    " reshape resolve_conj resolve_neg roll select.int slice.Tensor split.Tensor split_with_sizes"
+    " squeeze squeeze.dim squeeze.dims stack sum.dim_IntList t transpose.int unbind.int"
+    " unflatten.int unsqueeze view _unsafe_view zeros_like".split()
+)  # what is done to the real and the imaginary part alike
 
 
 class Parameter(NamedTuple):
@@ -76,24 +86,66 @@ class AtenTable(RuleTable):
     def apply(self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]) -> Any:
         """Emit what a node becomes."""
         try:
-            rule = self._rules.get(node.op)
-            if rule is None:
-                raise self._no_rule(node.op)
-            positional, named = bind(rule, node, inputs)
-            results = rule.function(builder, *positional, **named)
+            if is_complex(node):
+                return self._apply_complex(node, builder, inputs)
+            return self._call(node.op, node, builder, inputs)
         except ConversionError as error:
             place = node.sources[0].doc if node.sources else ""
             if place and place not in error.reason:
                 raise type(error)(f"{error.reason} [{place}]") from error
             raise
+
+    def _call(
+        self, op: str, node: Node, builder: Builder, inputs: Sequence[Any]
+    ) -> tuple[Any, ...]:  # fmt: skip
+        rule = self._rules.get(op)
+        if rule is None:
+            raise self._no_rule(op)
+        positional, named = bind(rule, node, inputs)
+        results = rule.function(builder, *positional, **named)
         return results if isinstance(results, tuple) else (results,)
+
+    def _apply_complex(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> tuple[Any, ...]:  # fmt: skip
+        operands = [Complex(builder, pair=new) if is_complex_value(old) else new
+                    for old, new in zip(node.inputs, inputs, strict=True)]  # fmt: skip
+        is_mixed = any(isinstance(v, Value) and v.type.kind == "f" for v in operands)
+        if node.op in PARTWISE and not is_mixed:
+            halves = [[getattr(v, name, v) for v in operands] for name in ("real", "imaginary")]
+            pairs = zip(*(self._call(node.op, node, builder, half) for half in halves), strict=True)
+            return tuple(Complex(builder, *pair).pair for pair in pairs)
+        results = self._call(f"complex.{node.op}", node, builder, operands)
+        return tuple(r.pair if isinstance(r, Complex) else r for r in results)
+
+    def bodies(self, node: Node, builder: Builder, inputs: Any) -> frozenset[str]:
+        """The arguments that are graphs: all are put where a rule wants them."""
+        return frozenset(name for name, raw in node.attrs.items() if isinstance(raw, Graph))
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why ``node`` cannot be converted, as far as is known without its operands."""
-        return None if node.op in self._rules else self._no_rule(node.op)
+        op = node.op
+        if is_complex(node) and op not in PARTWISE:
+            op = f"complex.{op}"
+        return None if op in self._rules else self._no_rule(op)
+
+    def _no_rule(self, op: str) -> UnsupportedOp:
+        if op.startswith("complex."):
+            return UnsupportedOp("complex numbers: compute with their parts, torch.view_as_real")
+        return super()._no_rule(op)
 
 
-def bind(rule: Rule, node: Node, inputs: tuple[Value | None, ...]) -> tuple[list[Any], Any]:
+def is_complex(node: Node) -> bool:
+    """Whether an operand or a result is complex."""
+    return any(map(is_complex_value, (*node.inputs, *node.outputs)))
+
+
+def is_complex_value(value: Value | None) -> bool:
+    """Whether a value of the program is complex."""
+    return value is not None and value.dtype is not None and value.dtype.kind == "c"
+
+
+def bind(rule: Rule, node: Node, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
     """The arguments that a rule is called with."""
     signature = signature_of(node.op)
     if signature is None:
@@ -123,21 +175,23 @@ def _is_default(raw: Any, parameter: Parameter) -> bool:
     return bool(raw == parameter.default)
 
 
-def _fill(raw: Any, kind: str, inputs: tuple[Value | None, ...]) -> Any:
+def _fill(raw: Any, kind: str, inputs: Sequence[Any]) -> Any:
     """An argument with its values in place."""
     if isinstance(raw, Operand):
         value = inputs[raw.place]
         return Number(value) if raw.is_number and not kind.startswith(SIZES) else value
-    if isinstance(raw, tuple):
-        return tuple(_fill(r, kind.removesuffix("[]"), inputs) for r in raw)
+    base = kind.removesuffix("[]")
+    if isinstance(raw, tuple) and (base is not kind or kind not in TYPES):
+        return tuple(_fill(r, base, inputs) for r in raw)
+    if raw is not None and not isinstance(raw, TYPES.get(base, object)):
+        raise ConversionError(f"an argument {show_attribute(raw)} that is no {kind}: export the "
+                              "module again")  # fmt: skip
     if isinstance(raw, str) and raw.startswith("dtype:"):
         dtype = DTYPES.get(int(raw.removeprefix("dtype:")))
         if dtype is None:
             raise ConversionError(f"element type {raw} is not read: use another")
         return dtype
-    if kind.endswith("]") and not kind.startswith("Tensor") and isinstance(raw, int):
-        return (raw,)
-    return raw
+    return (raw,) if base is not kind and raw is not None else raw
 
 
 reads = AtenTable("aten → ir", reasons=REASONS)

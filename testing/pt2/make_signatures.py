@@ -30,8 +30,7 @@ def print_signature(schema: torch.FunctionSchema) -> str:
     """The arguments of a schema: type, name and default each."""
     parts = []
     for argument in schema.arguments:
-        text = str(argument.type).replace("Optional[", "").replace("List[Tensor]", "Tensor[]")
-        kind = "Tensor" if text.startswith("Tensor") else _kind(argument)
+        kind = _kind(argument)
         default = f"={_default(argument)}" if argument.has_default_value() else ""
         parts.append(f"{kind} {argument.name}{default}")
     return ", ".join(parts)
@@ -39,11 +38,13 @@ def print_signature(schema: torch.FunctionSchema) -> str:
 
 def _kind(argument: torch.Argument) -> str:
     text = str(argument.real_type)
+    if "Tensor" in text:
+        return "Tensor[]" if "List[" in text else "Tensor"
     for name, kind in (("List[int]", "int[]"), ("List[SymInt]", "SymInt[]"),
                        ("List[float]", "float[]"), ("List[bool]", "bool[]")):  # fmt: skip
         if name in text:
             return kind
-    return "Tensor" if "Tensor" in text else text.removeprefix("Optional[").removesuffix("]")
+    return text.removeprefix("Optional[").removesuffix("]")
 
 
 def _default(argument: torch.Argument) -> str:
@@ -58,7 +59,7 @@ def _default(argument: torch.Argument) -> str:
 def main(names: list[str]) -> None:
     """Print the module."""
     groups: dict[str, list[str]] = {}
-    for name in sorted(names):
+    for name in sorted({n.removeprefix("complex.") for n in names}):
         op, _, overload = name.partition(".")
         packet = getattr(torch.ops.aten, op, None)
         schema = getattr(packet, overload or "default", None)

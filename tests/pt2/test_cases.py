@@ -57,5 +57,5 @@ def test_signatures_are_those_of_live_pytorch(tmp_path):
 
 
 def test_all_of_the_table_has_rules():
-    assert SIGNATURES.keys() <= reads.rules.keys()
+    assert SIGNATURES.keys() <= {name.removeprefix("complex.") for name in reads.rules}
     assert sys.modules.get("torch") is None

@@ -119,7 +119,11 @@ class Archive:
     def read_json(self, name: str) -> Any:
         """The JSON of a member."""
         try:
-            return json.loads(self.read(name))
+            data = self.read(name)
+            tree = json.loads(data)
+            if b"\\ud" in data.lower():  # half a character is no text
+                json.dumps(tree, ensure_ascii=False).encode()
+            return tree
         except (ValueError, RecursionError) as error:
             raise self.fail(name, f"is no JSON: {error}") from error
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import require
+from serde.ir.arrays import arange, linspace
 from serde.ir.graph import DType, Tensor
 
 from ..operands import Number
@@ -95,14 +96,31 @@ def make_range(g, start, end, step, dtype):
     require(not any(isinstance(n, Number) for n in numbers), "a range of computed numbers that "
             "are no integers: compute it from a range of integers")  # fmt: skip
     count = max(0, math.ceil((end - start) / step))
-    return g.const((start + np.arange(count) * step).astype(dtype.numpy))
+    return g.const((start + arange(count) * step).astype(dtype.numpy))
 
 
 @reads("linspace")
 def read_linspace(g, start, end, steps, *, dtype):
     require(isinstance(steps, int), "a number of steps that is computed: make it a number")
-    kind = dtype or DType.FLOAT32
-    return g.const(np.linspace(start, end, steps, dtype=kind.numpy))
+    return g.const(linspace(start, end, steps).astype((dtype or DType.FLOAT32).numpy))
+
+
+@reads.for_each({"hann_window": 0.5, "hamming_window": 0.54})
+def read_window(alpha, g, length, *, dtype):
+    return window(g, alpha, length, True, dtype)
+
+
+@reads.for_each({"hann_window.periodic": 0.5, "hamming_window.periodic": 0.54})
+def read_periodic_window(alpha, g, length, periodic, *, dtype):
+    return window(g, alpha, length, periodic, dtype)
+
+
+def window(g, alpha, length, periodic, dtype):
+    """One wave of a cosine, from its least to its greatest."""
+    require(isinstance(length, int), "a window of a computed length: make it a number")
+    turns = arange(length) / max(length if periodic else length - 1, 1)
+    values = alpha - (1 - alpha) * np.cos(2 * np.pi * turns) if length > 1 else np.ones(length)
+    return g.const(values.astype((dtype or DType.FLOAT32).numpy))
 
 
 @reads("eye")

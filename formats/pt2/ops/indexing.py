@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir.arrays import arange, full
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
 from serde.spec.expressions import END
@@ -215,7 +216,7 @@ def diagonal_places(g, x, offset, a, b):
         isinstance(rows, int) and isinstance(columns, int), "a diagonal of unknown size: fix it"
     )
     length = max(0, min(rows - max(-offset, 0), columns - max(offset, 0)))
-    at = np.arange(length)
+    at = arange(length)
     return a, b, np.stack([at + max(-offset, 0), at + max(offset, 0)], 1).astype(np.int64)
 
 
@@ -241,11 +242,11 @@ def read_as_strided(g, x, sizes, strides, offset):
     """Of a tensor whose elements lie in order."""
     known = all(isinstance(n, int) for n in (*sizes, *strides, offset or 0))
     require(known and x.is_static, "as_strided of unknown sizes: fix them when exporting")
-    places = np.full(sizes, offset or 0, np.int64)
+    places = full(sizes, offset or 0, np.int64)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         shape = [1] * len(sizes)
         shape[axis] = size
-        places = places + (np.arange(size) * stride).reshape(shape)
+        places = places + (arange(size) * stride).reshape(shape)
     return g.Gather(g.Reshape(x, [-1]), g.const(places), axis=0)
 
 
@@ -254,8 +255,8 @@ def read_unfold(g, x, dim, size, step):
     dim = axis_of(dim, x.rank)
     total = x.ranked_shape[dim]
     require(isinstance(total, int), "windows along an axis of unknown size: fix it")
-    starts = np.arange(0, total - size + 1, step)
-    windows = g.Gather(x, g.const(starts[:, None] + np.arange(size)), axis=dim)
+    starts = arange(0, total - size + 1, step)
+    windows = g.Gather(x, g.const(np.add.outer(starts, arange(size))), axis=dim)
     order = [*range(dim + 1), *range(dim + 2, x.rank + 1), dim + 1]
     return g.Transpose(windows, perm=order)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType
 
 from ..promotion import as_type
@@ -107,6 +110,6 @@ def p_norm(g, x, p, axis):
 @reads("_pdist_forward", "pdist")
 def read_pdist(g, x, p):
     n = x.static_shape[0]
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    first, second = (g.Gather(x, [pair[k] for pair in pairs], axis=0) for k in (0, 1))
+    arrays.charge_elements(n, n)
+    first, second = (g.Gather(x, g.const(at), axis=0) for at in np.triu_indices(n, 1))
     return p_norm(g, g.Abs(g.Sub(first, second)), p, -1)

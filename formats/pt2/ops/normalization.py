@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType
 
 from ..promotion import as_type
@@ -19,7 +20,7 @@ def ones(g, x, number):
     """A number for each channel."""
     channels = x.ranked_shape[1]
     require(isinstance(channels, int), "channels of unknown number: fix their number")
-    return g.const([number] * channels, x.type)
+    return g.const(arrays.full(channels, number), x.type)
 
 
 def normalize(g, x, mean, var, w, b, eps):

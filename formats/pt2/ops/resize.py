@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType
 
 from ..rules import reads
@@ -82,11 +85,10 @@ def read_col2im(g, x, sizes, kernel, dilation, padding, stride):
 @reads("im2col")
 def read_im2col(g, x, kernel, dilation, padding, stride):
     """Windows of images, as columns: an identity as the weight of a convolution."""
-    import numpy as np
-
     channels = x.ranked_shape[1]
     require(x.rank == 4 and isinstance(channels, int), "im2col of unknown channels: fix them")
     area = kernel[0] * kernel[1]
+    arrays.charge_elements(channels, area, area)
     one = np.eye(area, dtype=x.type.numpy).reshape(area, 1, *kernel)
     w = g.const(np.tile(one, (channels, 1, 1, 1)))
     y = g.Conv(x, w, strides=stride, dilations=dilation, pads=tuple(padding) * 2, group=channels)
