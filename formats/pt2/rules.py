@@ -80,7 +80,8 @@ class AtenTable(RuleTable):
     """A rule takes the arguments of its operator in their order, as many as it declares.
 
     What it does not declare has to be the default. A size or a number that is computed is a tensor
-    of shape (1,); as a ``Scalar`` or in place of a tensor it is a ``Number``.
+    of shape (1,); as a ``Scalar`` or in place of a tensor it is a ``Number``. ``outputs`` is how
+    many results are read.
     """
 
     def apply(self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]) -> Any:
@@ -102,6 +103,8 @@ class AtenTable(RuleTable):
         if rule is None:
             raise self._no_rule(op)
         positional, named = bind(rule, node, inputs)
+        if "outputs" in rule.attributes:
+            named["outputs"] = len(node.outputs)
         results = rule.function(builder, *positional, **named)
         return results if isinstance(results, tuple) else (results,)
 
@@ -150,13 +153,16 @@ def bind(rule: Rule, node: Node, inputs: Sequence[Any]) -> tuple[list[Any], Any]
     signature = signature_of(node.op)
     if signature is None:
         signature = tuple(Parameter(n, "Scalar", REQUIRED) for n in node.attrs)
-    if unknown := sorted(node.attrs.keys() - {p.name for p in signature}):
+    attrs = {**node.attrs}
+    if "self" in attrs and signature and all(p.name != "self" for p in signature):
+        attrs[signature[0].name] = attrs.pop("self")  # of a form in place
+    if unknown := sorted(attrs.keys() - {p.name for p in signature}):
         raise UnsupportedAttribute(f"unknown argument {', '.join(unknown)}")
     _, most = rule.operands
     positional: list[Any] = []
     named = {}
     for at, parameter in enumerate(signature):
-        raw = node.attrs.get(parameter.name, parameter.default)
+        raw = attrs.get(parameter.name, parameter.default)
         if isinstance(raw, str) and raw == REQUIRED:
             raise ConversionError(f"argument {parameter.name!r} is missing")
         is_declared = parameter.name in rule.attributes

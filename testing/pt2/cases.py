@@ -293,6 +293,28 @@ convolution_backward | A.convolution_backward(A.convolution(x, y, None, [2, 1], 
 convolution_backward | A.convolution_backward(A.convolution(x, y, None, [2], [1], [1], True, [1], 2), x, y, [6], [2], [1], [1], True, [1], 2, [True, True, True]) | f(2, 4, 7), f(4, 3, 3)
 convolution_backward | A.convolution_backward(A.convolution(x, y, None, [1], [1], [1], False, [0], 1), x, y, [4], [1], [1], [1], False, [0], 1, [False, True, False])[1] | f(2, 3, 7), f(4, 3, 3)
 linspace | torch.linspace(-5, 5, 4, dtype=torch.int64) + x | i(4)
+lstm.input | self.a(x) | f(2, 5, 3) | a=nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True, proj_size=2)
+lstm.input | self.a(x, (y, z))[0] | f(5, 2, 3), f(1, 2, 2), f(1, 2, 4) | a=nn.LSTM(3, 4, bias=False, proj_size=2)
+tensor_split.sections | x.tensor_split(3, 1) | f(2, 7)
+chunk | x.chunk(3) | f(8, 2) | dynamic
+split.Tensor | x.split(3) | f(8, 2) | dynamic
+adaptive_avg_pool2d | F.adaptive_avg_pool2d(x, (3, 5)) | f(7, 2, 7, 8)
+adaptive_max_pool2d | F.adaptive_max_pool2d(x, (3, 5)) | f(7, 2, 7, 8)
+adaptive_avg_pool1d | F.adaptive_avg_pool1d(x.transpose(0, 2), 3) | f(8, 2, 4) | dynamic
+adaptive_max_pool1d | F.adaptive_max_pool1d(x.transpose(0, 2), 3) | f(8, 2, 4) | dynamic
+adaptive_avg_pool3d | F.adaptive_avg_pool3d(x, (2, 3, 2)) | f(1, 2, 5, 6, 5)
+diff | x.diff(2, 1, prepend=y) | f(3, 5), f(3, 1)
+diff | (x > 0).diff() | f(3, 5)
+index_copy | x.index_copy(1, y, z) | f(3, 5), torch.tensor([3, 0]), f(3, 2)
+_weight_norm | self.a(x) | f(2, 3, 8) | a=nn.utils.weight_norm(nn.Conv1d(3, 4, 3), dim=2)
+dropout_ | F.dropout(x * 2, 0.5, False, True) | f(3, 4)
+cond | torch.cond(x.sum() > 0, lambda x, y: (x + y, x * self.a.weight), lambda x, y: (x - y, y), (x, y)) | f(4, 3), f(4, 3) | a=nn.Linear(3, 4)
+cond | torch.cond(x.shape[0] > 3, lambda x: x + 1, lambda x: x.cos(), (x,)) | f(4, 3) | dynamic
+while_loop | torch._higher_order_ops.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, x * 2 - 1), (torch.tensor(1), x)) | f(4, 3)
+while_loop | torch._higher_order_ops.while_loop(lambda i, x: i < y.sum(), lambda i, x: (i + 1, self.a(x)), (torch.tensor(0), x))[1] | f(4, 3), i(2, low=1, high=3) | a=nn.Linear(3, 3)
+scan | torch._higher_order_ops.scan(lambda c, x: (c + x, c * x), y, x) | f(5, 3), f(3)
+map | torch._higher_order_ops.map(lambda r, y: r.cumsum(0) + y, x, y) | f(5, 3), f(3)
+wrap_with_set_grad_enabled | (lambda t: (lambda c: (c.__enter__(), t * 2, c.__exit__(None, None, None))[1])(torch.enable_grad()))(x + 1) | f(3, 4)
 buffer_write | (self.mean.add_(x.mean(0)), x - self.mean)[1] | f(3, 4) | mean=nn.Buffer(torch.ones(4))
 relu_ | x.mul(2).relu_() | f(3, 4)
 add_.Tensor | (lambda t: (t.add_(1), t)[1])(x * 1) | f(3, 4)

@@ -180,6 +180,11 @@ def read_masked_scatter(g, x, mask, source):
     return g.Where(mask, found, x)
 
 
+@reads("index_copy")
+def read_index_copy(g, x, dim, index, source):
+    return write_rows(g, x, source, axis_of(dim, x.rank), g.Reshape(index, [-1]))
+
+
 @reads("select_scatter")
 def read_select_scatter(g, x, source, dim, index):
     dim = axis_of(dim, x.rank)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.ir import arrays
+from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
 
 from ..promotion import as_type
@@ -32,22 +33,32 @@ def normalize(g, x, mean, var, w, b, eps):
 def normalize_batch(g, x, w, b, mean, var, momentum, eps):
     """By the statistics of the batch; those kept move towards them, the variance unbiased."""
     axes = [0, *range(2, x.rank)]
-    biased, now = variance(g, x, axes, 0, False)
-    y = g.Div(g.Sub(x, in_channels(g, x, now)), g.Sqrt(g.Add(in_channels(g, x, biased),
-              as_type(g, eps, x.type))))  # fmt: skip
+    biased, now = variance(g, x, axes, 0, True)
+    y = g.Div(g.Sub(x, now), g.Sqrt(g.Add(biased, as_type(g, eps, x.type))))
     if w is not None:
         y = g.Mul(y, in_channels(g, x, w))
     if b is not None:
         y = g.Add(y, in_channels(g, x, b))
+    biased, now = g.Squeeze(biased, axes), g.Squeeze(now, axes)
     if mean is None:
         return y, now, biased, None, None
-    unbiased, _ = variance(g, x, axes, 1, False)
-    moved = [
-        g.Add(g.Mul(old, as_type(g, 1 - momentum, old.type)),
-              g.Mul(g.cast_like(new, old), as_type(g, momentum, old.type)))
-        for old, new in ((mean, now), (var, unbiased))
-    ]  # fmt: skip
+    count = g.multiply_sizes([g.size_of(x, a) for a in axes])
+    moved = move(g, mean, now, momentum), move(g, var, unbias(g, biased, count), momentum)
     return y, now, biased, *moved
+
+
+def unbias(g, var, count):
+    """The variance of a sample, from that of all there are."""
+    if isinstance(count, int):
+        return g.Mul(var, as_type(g, count / max(count - 1, 1), var.type))
+    count = g.Squeeze(g.cast(count, var.type), [0])
+    return g.Mul(var, g.Div(count, g.Sub(count, 1.0)))
+
+
+def move(g, old, new, momentum):
+    """A statistic that moves towards another."""
+    kept = g.Mul(old, as_type(g, 1 - momentum, old.type))
+    return g.Add(kept, g.Mul(g.cast_like(new, old), as_type(g, momentum, old.type)))
 
 
 @reads("batch_norm")
@@ -144,6 +155,13 @@ def group_norm(g, x, groups, w, b, eps):
     if w is not None:
         y = g.Mul(y, in_channels(g, x, w))
     return (y if b is None else g.Add(y, in_channels(g, x, b))), var, mean
+
+
+@reads("_weight_norm")
+def read_weight_norm(g, v, magnitude, dim):
+    """A direction and a length for each index of an axis."""
+    axes = [a for a in range(v.rank) if dim == -1 or a != axis_of(dim, v.rank)]
+    return g.Mul(v, g.Div(magnitude, g.ReduceL2(v, axes, keepdims=1)))
 
 
 @reads("cosine_similarity")

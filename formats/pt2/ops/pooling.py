@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from serde.errors import require
+from serde.ir.arrays import arange
 from serde.ir.graph import DType
 
 from ..promotion import as_type
@@ -98,19 +100,41 @@ def read_adaptive_max(n, g, x, sizes):
 def adaptive(g, x, n, sizes, op):
     """Windows that cover each axis in as many parts as are asked for."""
     sizes = for_each_axis(sizes, n)
+    require(all(isinstance(s, int) for s in sizes), "an adaptive pool to computed sizes: give "
+            "numbers")  # fmt: skip
     if all(s == 1 for s in sizes):
         return g["Reduce" + op](x, list(range(2, 2 + n)), keepdims=1)
     areas = x.ranked_shape[2:]
-    known = all(isinstance(a, int) for a in areas) and all(isinstance(s, int) for s in sizes)
-    require(known, "an adaptive pool of images of unknown sizes: fix them when exporting")
-    if all(a % s == 0 for a, s in zip(areas, sizes, strict=True)):
+    known = all(isinstance(a, int) for a in areas)
+    if known and all(s and a % s == 0 for a, s in zip(areas, sizes, strict=True)):
         kernel = tuple(a // s for a, s in zip(areas, sizes, strict=True))
         pool = g.AveragePool if op == "Mean" else g.MaxPool
         return pool(x, kernel_shape=kernel, strides=kernel)
-    for axis, (area, size) in enumerate(zip(areas, sizes, strict=True), 2):
-        parts = []
-        for i in range(size):
-            part = g.slice_axis(x, axis, i * area // size, -((i + 1) * area // -size))
-            parts.append(g["Reduce" + op](part, [axis], keepdims=1))
-        x = g.Concat(*parts, axis=axis)
+    for axis, size in enumerate(sizes, 2):
+        if areas[axis - 2] != size:
+            x = adapt_axis(g, x, axis, size, op)
     return x
+
+
+def adapt_axis(g, x, axis, size, op):
+    """The means, or the greatest elements, of parts of one axis: as the last one."""
+    order = [*(a for a in range(x.rank) if a != axis), axis]
+    x = g.Transpose(x, perm=order)
+    starts, ends = part_bounds(g, g.size_of(x, x.rank - 1), size)
+    places = g.index_range(g.size_of(x, x.rank - 1))
+    inside = g.And(g.GreaterOrEqual(places, starts), g.Less(places, ends))
+    if op == "Mean":
+        shares = g.Div(g.cast(inside, x.type), g.cast(g.Sub(ends, starts), x.type))
+        y = g.MatMul(x, g.Transpose(shares, perm=[1, 0]))
+    else:
+        lowest = as_type(g, -math.inf, x.type)
+        y = g.ReduceMax(g.Where(inside, g.Unsqueeze(x, [x.rank - 1]), lowest), [-1], keepdims=0)
+    return g.Transpose(y, perm=[order.index(a) for a in range(x.rank)])
+
+
+def part_bounds(g, area, size):
+    """Where the parts of an axis begin and end, as columns."""
+    parts = g.const(arange(size)[:, None])
+    area = g.const([area]) if isinstance(area, int) else area
+    starts = g.Div(g.Mul(parts, area), size)
+    return starts, g.Div(g.Add(g.Mul(g.Add(parts, 1), area), size - 1), size)

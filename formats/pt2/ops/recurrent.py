@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.spec.expressions import END
 
 from ..rules import reads
 
@@ -28,13 +29,16 @@ def run(g, x, states, params, op, has_biases, layers, train_dropout, bidirection
         x, states = g.Unsqueeze(x, [1]), [g.Unsqueeze(s, [1]) for s in states]
     elif batch_first:
         x = g.Transpose(x, perm=[1, 0, 2])
-    each = 4 if has_biases else 2
-    require(len(params) == each * layers * directions, "projections in an LSTM are not read: use "
-            "proj_size=0")  # fmt: skip
+    each = (4 if has_biases else 2) + (op == "LSTM" and is_projected(states))
+    require(len(params) == each * layers * directions, f"{len(params)} weights of {layers} layers")
     ends = []
     for layer in range(layers):
         first = layer * directions
         sets = [params[(first + d) * each : (first + d + 1) * each] for d in range(directions)]
+        if each % 2:
+            x, *last = run_projected(g, x, states, first, sets)
+            ends.append(last)
+            continue
         w, r = (g.stack([in_order(g, s[k], op) for s in sets], 0) for k in (0, 1))
         b = None
         if has_biases:
@@ -54,6 +58,41 @@ def run(g, x, states, params, op, has_biases, layers, train_dropout, bidirection
     if single:
         return (g.Squeeze(x, [1]), *(g.Squeeze(f, [1]) for f in finals))
     return (g.Transpose(x, perm=[1, 0, 2]) if batch_first else x, *finals)
+
+
+def is_projected(states):
+    """Whether the output of an LSTM has another width than its cells."""
+    widths = [s.ranked_shape[-1] for s in states]
+    return len(set(widths)) > 1
+
+
+def run_projected(g, x, states, first, sets):
+    """One layer of an LSTM with projected outputs, step by step in each direction."""
+    results = []
+    for at, (w, r, *biases, projection) in enumerate(sets):
+        gates = g.MatMul(x, g.Transpose(w, perm=[1, 0]))
+        for b in biases:
+            gates = g.Add(gates, b)
+        gates = g.slice_axis(gates, 0, -1, -END, -1) if at else gates
+        r, projection = (g.Transpose(m, perm=[1, 0]) for m in (r, projection))
+
+        def step(g, h, c, row, r=r, projection=projection):
+            h, c = update_cell(g, g.Add(row, g.MatMul(h, r)), c)
+            h = g.MatMul(h, projection)
+            return h, c, g.Identity(h)
+
+        h, c = (g.Gather(s, first + at, axis=0) for s in states)
+        h, c, y = g.scan(step, [h, c], [gates])
+        results.append((g.slice_axis(y, 0, -1, -END, -1) if at else y, h, c))
+    y, h, c = zip(*results, strict=True)
+    return g.Concat(*y, axis=2), g.stack(list(h), 0), g.stack(list(c), 0)
+
+
+def update_cell(g, gates, cell):
+    """The output and the cell after one step of an LSTM."""
+    i, f, c, o = g.Split(gates, num_outputs=4, axis=-1, outputs=4)
+    cell = g.Add(g.Mul(g.Sigmoid(f), cell), g.Mul(g.Sigmoid(i), g.Tanh(c)))
+    return g.Mul(g.Sigmoid(o), g.Tanh(cell)), cell
 
 
 @reads("lstm.input")
@@ -80,9 +119,7 @@ def read_rnn(activation, g, x, hx, params, has_biases, layers, dropout, train, b
 def read_lstm_cell(g, x, hx, w, r, bw, br):
     gates = [g.MatMul(v, g.Transpose(m, perm=[1, 0])) for v, m in ((x, w), (hx[0], r))]
     gates = [v if b is None else g.Add(v, b) for v, b in zip(gates, (bw, br), strict=True)]
-    i, f, c, o = g.Split(g.Add(*gates), num_outputs=4, axis=-1, outputs=4)
-    cell = g.Add(g.Mul(g.Sigmoid(f), hx[1]), g.Mul(g.Sigmoid(i), g.Tanh(c)))
-    return g.Mul(g.Sigmoid(o), g.Tanh(cell)), cell
+    return update_cell(g, g.Add(*gates), hx[1])
 
 
 @reads("gru_cell")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from serde.errors import require
+from serde.ir.arrays import arange, charge_elements
 from serde.ir.geometry import axis_of, swap_axes_perm
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
+from serde.spec.expressions import END
 
 from ..promotion import as_type, result_type
 from ..rules import reads
@@ -145,13 +147,20 @@ def read_stack(g, xs, dim):
 
 
 @reads("split.Tensor", "split_copy.Tensor")
-def read_split(g, x, size, dim):
+def read_split(g, x, size, dim, *, outputs=1):
     dim = axis_of(dim, x.rank)
     total = x.ranked_shape[dim]
-    require(isinstance(size, int) and isinstance(total, int), "a split of a size that is not "
-            "known: fix the size of the axis when exporting")  # fmt: skip
-    sizes = [min(size, total - at) for at in range(0, total, size or 1)] or [0]
-    return split(g, x, sizes, dim)
+    if isinstance(size, int) and isinstance(total, int):
+        starts = arange(0, total, size or 1).tolist()
+        return split(g, x, [min(size, total - at) for at in starts] or [0], dim)
+    return slices(g, x, size, dim, outputs)
+
+
+def slices(g, x, size, axis, count):
+    """Parts of one size, as many as the program has; the last one ends with the tensor."""
+    size = g.shape_from([size])
+    bounds = [g.Mul(size, k) for k in range(count)]
+    return tuple(g.slice_axis(x, axis, at, g.Add(at, size)) for at in bounds)
 
 
 @reads("split_with_sizes", "split.sizes", "split_with_sizes_copy")
@@ -166,12 +175,24 @@ def split(g, x, sizes, axis):
     return tuple(g.Split(x, g.shape_from(sizes), axis=axis, outputs=len(sizes)))
 
 
-@reads("chunk", "tensor_split.sections")
-def read_chunk(g, x, chunks, dim):
+@reads("chunk")
+def read_chunk(g, x, chunks, dim, *, outputs=1):
     dim = axis_of(dim, x.rank)
     total = x.ranked_shape[dim]
-    require(isinstance(total, int), "chunks of a size that is not known: fix the size of the axis")
-    return read_split(g, x, math.ceil(total / chunks) or 1, dim)
+    if isinstance(total, int):
+        return read_split(g, x, math.ceil(total / chunks) or 1, dim)
+    size = g.Div(g.Add(g.size_of(x, dim), chunks - 1), chunks)
+    return slices(g, x, size, dim, outputs)
+
+
+@reads("tensor_split.sections")
+def read_tensor_split(g, x, sections, dim):
+    """The first parts are longer by one where the size is no multiple."""
+    dim = axis_of(dim, x.rank)
+    total = x.ranked_shape[dim]
+    require(isinstance(total, int), "parts of a size that is not known: fix the size of the axis")
+    each, more = divmod(total, sections)
+    return split(g, x, [each + (k < more) for k in arange(sections).tolist()], dim)
 
 
 @reads("unbind.int", "unbind_copy.int")
@@ -179,6 +200,7 @@ def read_unbind(g, x, dim):
     dim = axis_of(dim, x.rank)
     count = x.ranked_shape[dim]
     require(isinstance(count, int), "a loop over an axis of unknown size: fix its size")
+    charge_elements(count)
     return tuple(g.Squeeze(p, [dim]) for p in split(g, x, [1] * count, dim))
 
 
@@ -204,6 +226,17 @@ def read_narrow(g, x, dim, start, length):
         return g.slice_axis(x, dim, start, start + length)
     end = g.Add(g.shape_from([start]), g.shape_from([length]))
     return g.slice_axis(x, dim, start, end)
+
+
+@reads("diff")
+def read_diff(g, x, n, dim, prepend, append):
+    dim = axis_of(dim, x.rank)
+    parts = [v for v in (prepend, x, append) if v is not None]
+    x = read_cat(g, parts, dim)
+    for _ in range(n):
+        after, before = g.slice_axis(x, dim, 1, END), g.slice_axis(x, dim, 0, -1)
+        x = g.Xor(after, before) if x.type is DType.BOOL else g.Sub(after, before)
+    return x
 
 
 @reads("flip")
