@@ -17,12 +17,14 @@ from typing import Any
 
 import serde
 from serde.errors import SerdeError
+from serde.formats.torch.modules.unfold import EPSILON
 
 from .matrix import Cell, last_line, reason
 from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
 
 SCRIPT = Path(__file__).with_name("torch_checkpoints_script.py")
-EXPORTERS = {"dynamo": "torch.export", "script": "TorchScript"}
+EXPORTERS = {"dynamo": "torch.export", "script": "TorchScript",
+             "unfolded": "TorchScript, unfolded"}  # fmt: skip
 SAME = 1e-4  # of the largest number of an output
 Row = dict[str, Any]
 
@@ -104,14 +106,19 @@ the keys of the module are the original's, `load_state_dict` takes the checkpoin
 module computes with it what the model does, within {same:g} of the largest number. With the weights
 of the file all modules do. Otherwise the keys that the module lacks or has more are counted: those
 of arrays that the exporter replaced by what it computed of them, with the first of them.
+
+TorchScript's exporter folds a batch norm into the layer before it, and does not write its epsilon:
+where that is not {eps:g}, the module is off with the checkpoint's weights. *Unfolded* are files of
+`torch.onnx.export(model, x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE,
+do_constant_folding=False)`, which have all arrays as they are.
 """
 
 
 def page(known: Mapping[str, Row]) -> Iterator[str]:
     """The lines of docs/results/torch-checkpoints.md."""
-    yield HEADER.format(same=SAME)
+    yield HEADER.format(same=SAME, eps=EPSILON)
     yield f"| | {' | '.join(EXPORTERS.values())} |"
-    yield "|---|---|---|"
+    yield f"|---|{'---|' * len(EXPORTERS)}"
     ways = {way: [row[way] for row in known.values() if way in row] for way in EXPORTERS}
     exported = {way: [f for f in found if "exported" not in f] for way, found in ways.items()}
     yield f"| exported | {' | '.join(str(len(found)) for found in exported.values())} |"
@@ -120,7 +127,7 @@ def page(known: Mapping[str, Row]) -> Iterator[str]:
     yield ""
     yield "Layers are nodes of the file, statements those of all `forward` methods together.\n"
     yield f"| model | {' | '.join(EXPORTERS.values())} | layers | classes | statements |"
-    yield "|---|---|---|---|---|---|"
+    yield f"|---|{'---|' * (len(EXPORTERS) + 3)}"
     for name, row in known.items():
         cells = [_cell(row.get(way, {"exported": row.get("failed", "")})) for way in EXPORTERS]
         sizes = row.get("dynamo", {})
@@ -132,7 +139,9 @@ def page(known: Mapping[str, Row]) -> Iterator[str]:
 def _cell(found: Row) -> str:
     if "exported" in found:
         return f"not exported: {found['exported']}"
-    if "loaded" in found or "refused" in found:
-        return "loaded" if "loaded" in found else f"refused: {found['refused'][:60]}"
+    if "refused" in found:
+        return f"refused: {found['refused'][:60]}"
+    if "loaded" in found:
+        return "loaded" if judge(found).kind == RIGHT else judge(found).reason
     first = [*found["missing"]["first"], *found["more"]["first"]][:1]
     return f"{_count(found)}: `{first[0]}`"

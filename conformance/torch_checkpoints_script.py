@@ -335,10 +335,12 @@ def export(name, folder):
     torch.save(model.state_dict(), folder / "checkpoint.pt")
     names = {0: "batch", 1: "length"} if x.dtype == torch.int64 else {0: "batch"}
     sizes = (dict.fromkeys(names, torch.export.Dim.DYNAMIC),)
+    script = {"dynamo": False, "opset_version": 17, "dynamic_axes": {"x": names}}
+    unfolded = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False}
     ways = {
         "dynamo": {"dynamo": True, "dynamic_shapes": sizes, "external_data": False},
-        "script": {"dynamo": False, "opset_version": 17, "dynamic_axes": {"x": names}},
-    }
+        "script": script, "unfolded": script | unfolded,
+    }  # fmt: skip
     for way, options in ways.items():
         try:
             torch.onnx.export(

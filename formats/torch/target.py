@@ -20,7 +20,7 @@ from serde.ir.dim_expr import SIGNS, shape_data_of
 from serde.ir.graph import Dim, DType, Node, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.rewrite.writer_table import WriterTable
-from serde.spec.weight_origins import names_in, origins_of
+from serde.spec.weight_origins import cut, disorder, origins_of
 
 DOMAIN = "torch"
 TYPES = frozenset(
@@ -199,8 +199,7 @@ def derive(
     changed = Tensor(tensor.dtype, shape, lambda: change(load()))
     value = Value(t.names.fresh(constant.name), tensor.dtype, shape, changed)
     value.name_is_original = constant.name_is_original
-    names = names_in(origins_of(constant), begin, begin + changed.size)
-    value.origins = ((names, changed.size),) if names else ()
+    value.origins = disorder(cut(origins_of(constant), begin, begin + changed.size))
     t.origins[value] = constant
     return value
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Union, cast
+from typing import Any, NamedTuple, Union, cast
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from serde.ir.printer import (
 IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are those of this opset
 Dim = int | str | None  # a size, a named size, or unknown
 Shape = tuple[Dim, ...]
-Origins = tuple[tuple[tuple[str, ...], int], ...]
 DYNAMIC = frozenset({str, type(None)})  # types of the dimensions that are no sizes
 Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -36,6 +35,23 @@ RUNNER = "serde.verification.run_model"  # above the IR: named as entry points a
 
 def _empty() -> Mapping[str, Any]:
     return EMPTY
+
+
+class Run(NamedTuple):
+    """Neighbouring elements of a constant: the names of the weights that they are of, how many.
+
+    Where they are neighbours in one weight too, ``begin`` is the first of them there, ``shape``
+    that of the weight, and ``is_ordered`` tells whether they are in its order.
+    """
+
+    names: tuple[str, ...]
+    size: int
+    begin: int | None = None
+    shape: tuple[int, ...] = ()
+    is_ordered: bool = True
+
+
+Origins = tuple[Run, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,7 +136,7 @@ class Value:
     ``shape`` None is an unknown rank. ``tensor`` is set for constants. ``shape_data`` holds what
     is known of the contents of a small integer tensor (a computed shape), sizes by name included.
     ``name_is_original`` marks a weight whose name is the source's own, and stays; ``origins`` are
-    the weights that a constant was made of, in runs of its elements: their names, how many.
+    the weights that a constant was made of, in runs of its elements.
     ``container`` lists what is around the tensor, outermost first: ``("optional", "sequence")``,
     ``("map:int64",)``, ``("sparse",)``.
     """

@@ -1,7 +1,6 @@
 """Which arrays of the source a constant consists of: weights are rearranged before they are read.
 
-The origins of a constant are runs of its elements in order, each the names of the arrays that they
-are of, and how many elements there are. Where their order is lost, all are one run.
+The origins of a constant are runs of its elements. Where their order is lost, all are one run.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from serde.ir.graph import Origins, Tensor, Value
+from serde.ir.graph import Origins, Run, Tensor, Value
 from serde.spec.inference import Type
 from serde.spec.traits import ARRANGES, RESHAPES
 
@@ -25,12 +24,12 @@ def origins_of(value: Value | None) -> Origins:
         return ()
     if value.origins or not value.name_is_original:
         return value.origins
-    return (((value.name,), value.tensor.size),)
+    return (Run((value.name,), value.tensor.size, 0, value.static_shape),)
 
 
 def names_in(origins: Origins, begin: int, end: int) -> tuple[str, ...]:
     """The names of the arrays that elements from ``begin`` to ``end`` are of."""
-    return tuple(dict.fromkeys(name for names, _ in _cut(origins, begin, end) for name in names))
+    return tuple(dict.fromkeys(name for run in cut(origins, begin, end) for name in run.names))
 
 
 def follow(
@@ -50,11 +49,13 @@ def follow(
     for result in results:
         end = begin + result.size
         if op in IN_ORDER or (op in ("Concat", "Split") and is_outermost):
-            found.append(_cut(runs, begin, end))
+            found.append(cut(runs, begin, end))
         elif op == "Slice" and (start := _find_start(inputs)) is not None:
-            found.append(_cut(runs, start, start + result.size))
+            found.append(cut(runs, start, start + result.size))
+        elif op == "Transpose":
+            found.append(disorder(runs))
         else:  # elements that are there twice are trained apart
-            found.append(((names, result.size),))
+            found.append((Run(names, result.size),))
         begin = end
     return found
 
@@ -81,20 +82,34 @@ def _reorders(rows: Value | None, indices: Value | None, result: Type) -> bool:
 
 
 def _make_unnamed(value: Value) -> Origins:
-    return (((), value.tensor.size if value.tensor is not None else 0),)
+    return (Run((), value.tensor.size if value.tensor is not None else 0),)
 
 
-def _cut(origins: Origins, begin: int, end: int) -> Origins:
+def disorder(origins: Origins) -> Origins:
+    """The origins of the same elements in another order."""
+    if len(origins) == 1:
+        return (origins[0]._replace(is_ordered=False),)
+    size = sum(run.size for run in origins)
+    names = names_in(origins, 0, size)
+    return (Run(names, size),) if names else ()
+
+
+def cut(origins: Origins, begin: int, end: int) -> Origins:
+    """The origins of the elements from ``begin`` to ``end``."""
     return tuple(_overlap(origins, begin, end))
 
 
-def _overlap(origins: Origins, begin: int, end: int) -> Iterator[tuple[tuple[str, ...], int]]:
+def _overlap(origins: Origins, begin: int, end: int) -> Iterator[Run]:
     at = 0
-    for names, count in origins:
-        inside = min(at + count, end) - max(at, begin)
-        if inside > 0:
-            yield names, inside
-        at += count
+    for run in origins:
+        first, last = max(at, begin), min(at + run.size, end)
+        if first == at and last == at + run.size and run.size:
+            yield run
+        elif last > first and run.begin is not None and run.is_ordered:
+            yield run._replace(size=last - first, begin=run.begin + first - at)
+        elif last > first:
+            yield Run(run.names, last - first)
+        at += run.size
 
 
 def _find_start(inputs: Sequence[Value | None]) -> int | None:

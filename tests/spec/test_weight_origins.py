@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serde.ir.graph import Tensor, Value
+from serde.ir.graph import Run, Tensor, Value
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.weight_origins import names_in, origins_of
 
@@ -45,7 +45,28 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_origins_follow_the_elements(name: str) -> None:
     make, expected = CASES[name]
-    assert origins_of(make(build())) == expected
+    assert tuple(run[:2] for run in origins_of(make(build()))) == expected
+
+
+PLACES = {
+    "whole": (lambda g: g.Reshape(B, [2, 6]), (0, (4, 3), True)),
+    "split": (lambda g: g.Split(B, axis=0, num_outputs=2, outputs=2)[1], (6, (4, 3), True)),
+    "part of a part": (lambda g: g.Slice(g.Slice(B, [1], [4], [0]), [1], [2], [0]),
+                       (6, (4, 3), True)),
+    "part in another order": (lambda g: g.Transpose(g.Slice(B, [1], [4], [0]), perm=(1, 0)),
+                              (3, (4, 3), False)),
+    "part of another order": (lambda g: g.Slice(g.Transpose(B, perm=(1, 0)), [1], [2], [0]),
+                              (None, (), True)),
+    "not neighbours": (lambda g: g.Slice(B, [0], [1], [1]), (None, (), True)),
+    "repeated": (lambda g: g.Expand(A, [2, 2, 3]), (None, (), True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_neighbours_in_a_weight_tell_their_place(name: str) -> None:
+    make, expected = PLACES[name]
+    (run,) = origins_of(make(build()))
+    assert run[2:] == expected
 
 
 def test_inference_needs_none() -> None:
@@ -53,7 +74,7 @@ def test_inference_needs_none() -> None:
 
 
 def test_names_of_a_part() -> None:
-    origins = ((("a",), 6), ((), 2), (("b", "c"), 4))
+    origins = (Run(("a",), 6), Run((), 2), Run(("b", "c"), 4))
     assert names_in(origins, 0, 6) == ("a",)
     assert names_in(origins, 5, 9) == ("a", "b", "c")
     assert names_in(origins, 6, 8) == ()

@@ -137,6 +137,76 @@ def test_tied_and_packed_weights_keep_their_places(tmp_path: Path) -> None:
     assert "F.linear(x, self.in_proj_weight, self.in_proj_bias)" in source
 
 
+def test_parts_of_an_array_are_read_of_the_whole(tmp_path: Path) -> None:
+    """Attention between two sequences splits its packed weights."""
+    arrays = {"a.in_proj_weight": draw(12, 4), "a.in_proj_bias": draw(12), "n": np.array([4, 8]),
+              "t.tokens": draw(2, 4)}  # fmt: skip
+    nodes = [
+        helper.make_node("Split", ["a.in_proj_weight", "n"], ["w0", "w1"], "/a/Split", axis=0),
+        helper.make_node("Split", ["a.in_proj_bias", "n"], ["b0", "b1"], "/a/Split_1", axis=0),
+        helper.make_node("Gemm", ["x", "w1", "b1"], ["kv"], "/a/Gemm", transB=1),
+        helper.make_node("Gemm", ["x", "w0", "b0"], ["q"], "/a/Gemm_1", transB=1),
+        helper.make_node("Split", ["t.tokens"], ["t0", "t1"], "/t/Split", axis=0),
+        helper.make_node("Mul", ["q", "t1"], ["r"], "/t/Mul"),
+        helper.make_node("Sub", ["r", "t0"], ["s"], "/t/Sub"),
+        helper.make_node("Concat", ["s", "kv"], ["y"], "/Concat", axis=1),
+    ]
+    source = compare(make_model(nodes, arrays, (2, 4)), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"a.in_proj_weight", "a.in_proj_bias", "t.tokens"}
+    assert "F.linear(x, self.in_proj_weight[4:], self.in_proj_bias[4:])" in source
+    assert "self.tokens[1:]" in source
+    data = (tmp_path / "n.safetensors").read_bytes()
+    assert arrays["a.in_proj_weight"].tobytes() in data
+
+
+def test_a_part_of_an_array_whose_rest_is_not_read_is_a_constant(tmp_path: Path) -> None:
+    arrays = {"a.scale": draw(8)}
+    nodes = [
+        helper.make_node("Split", ["a.scale"], ["s", "unread"], "/a/Split", axis=0),
+        helper.make_node("Mul", ["x", "s"], ["y"], "/a/Mul"),
+    ]
+    compare(make_model(nodes, arrays, (2, 4)), tmp_path, draw(2, 4))
+    assert "persistent=False" in (tmp_path / "n.py").read_text()
+
+
+def test_an_array_in_another_shape_is_there_as_the_source_has_it(tmp_path: Path) -> None:
+    """Whether the file reshapes it, or the exporter did and tells what the array was."""
+    arrays = {"a.gamma": draw(4), "to": np.array([1, 4, 1, 1]), "view_1": draw(1, 4, 1, 1)}
+    nodes = [
+        helper.make_node("Reshape", ["a.gamma", "to"], ["g"], "node_view"),
+        helper.make_node("Mul", ["x", "g"], ["u"], "node_mul"),
+        helper.make_node("Mul", ["u", "view_1"], ["y"], "node_mul_1"),
+    ]
+    model = make_model(nodes, arrays)
+    kept = "(%x, %p_a_gamma)", "return x * self.scale.view(1, -1, 1, 1)"
+    for node, scope, call in zip(model.graph.node, ("a", "a", "b"), (*kept[:1] * 2, "(%u, %view_1)"),
+                                 strict=True):  # fmt: skip
+        describe(node, [scope], ["my.Scale"], call)
+    last = model.graph.node[-1].metadata_props
+    last.add(key="pkg.torch.onnx.stack_trace", value=f"line 1, in forward\n    {kept[1]}")
+    model.graph.metadata_props.add(
+        key="pkg.torch.export.ExportedProgram.graph_signature",
+        value="p_a_gamma: PARAMETER target='a.gamma'\np_b_scale: PARAMETER target='b.scale'\n"
+        "b_b_rest: BUFFER target='b.rest' persistent=False",
+    )
+    source = compare(model, tmp_path)
+    assert keys_of(tmp_path) == {"a.gamma", "b.scale"}
+    assert "nn.Parameter(torch.empty((4,)))" in source and ".reshape(1, 4, 1, 1)" in source
+
+
+def test_whole_numbers_that_the_source_names_are_buffers(tmp_path: Path) -> None:
+    """TorchScript's exporter has one array for equal ones of alike modules."""
+    arrays = {"b.0.t": draw(5, 6), "b.1.t": draw(5, 6), "b.0.index": np.array([3, 1])}
+    nodes = [
+        helper.make_node("Gather", ["b.0.t", "b.0.index"], ["u"], "/b/b.0/Gather"),
+        helper.make_node("Gather", ["b.1.t", "b.0.index"], ["v"], "/b/b.1/Gather"),
+        helper.make_node("Add", ["u", "v"], ["w"], "/Add"),
+        helper.make_node("Add", ["w", "x"], ["y"], "/Add_1"),
+    ]
+    compare(make_model(nodes, arrays, (2, 6)), tmp_path, draw(2, 6))
+    assert keys_of(tmp_path) == {*arrays, "b.1.index"}
+
+
 def test_a_weight_that_is_not_transposed_stays_so(tmp_path: Path) -> None:
     """A module of its own, whose weight is no linear layer's."""
     arrays = {"h.c_attn.weight": draw(6, 9), "h.c_attn.bias": draw(9)}

@@ -198,7 +198,7 @@ class Members:
         self, value: Value, member: Path, token: str | None = None
     ) -> tuple[Value, Path] | None:
         """The same weight in a member before this one, and that member."""
-        key: Hashable = origins_of(value), value.dtype, value.shape
+        key: Hashable = tuple(run[:2] for run in origins_of(value)), value.dtype, value.shape
         if self.plan.is_checkpoint:
             key = token, value.dtype, value.shape
         if not origins_of(value) or (self.plan.is_checkpoint and token is None):
@@ -271,13 +271,13 @@ class Members:
             self.arrays[value, block] = twin[1]
             return
         is_buffer = place is None or value in self.plan.buffers
-        is_constant = self.plan.is_checkpoint and is_buffer
+        is_constant = self.plan.is_checkpoint and is_buffer and not self.plan.buffers.get(value)
         self.enter(path, value)
         size = ast.Call(
             spell_name("torch.empty"), [literal(tuple(value.tensor.shape))],
             dtype_option(value),
         )  # fmt: skip
-        if origins_of(value) and not is_constant:
+        if origins_of(value) and not (is_buffer and self.plan.is_checkpoint):
             call = ast.Call(spell_name("nn.Parameter"), [size], [])
             holder.arrays.append(ast.Assign([ast.Attribute(ast.Name("self"), name)], call))
             if twin is not None:

@@ -13,8 +13,9 @@ from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
 from ..target import Module, Slot
-from .scopes import Path, Scope, find_scopes, is_key, split_name
+from .scopes import Path, Scope, find_scopes, is_key, list_keys, read_signature, split_name
 from .unfold import unfold_batch_norms
+from .wholes import Wholes
 
 # Modules as functions, of arrays that are members of the module around them.
 FUNCTIONS = {"nn.Linear": "F.linear", "nn.Embedding": "F.embedding", "nn.PReLU": "F.prelu",
@@ -28,7 +29,7 @@ class Plan:
     """Where things are.
 
     ``members`` has the path of each node's module, ``arrays`` that of each array that is read as it
-    is; ``buffers`` are those of them that no checkpoint has.
+    is; ``buffers`` are those of them that are not trained, with whether a checkpoint has them.
     ``homes`` tells the module whose ``forward`` has a node, ``called`` those that have one.
     ``is_checkpoint`` tells that the source names the keys of a ``state_dict``: what it does not
     name is none of it.
@@ -37,7 +38,7 @@ class Plan:
     graph: Graph
     members: dict[Node, Path] = field(default_factory=dict)
     arrays: dict[Value, Path] = field(default_factory=dict)
-    buffers: set[Value] = field(default_factory=set)
+    buffers: dict[Value, bool] = field(default_factory=dict)
     homes: dict[Node, Path] = field(default_factory=dict)
     called: set[Path] = field(default_factory=set)
     scopes: Mapping[Node, Scope] = field(default_factory=dict)
@@ -121,7 +122,11 @@ class _Placing:
         self.graph, self.origins, self.scopes = graph, dict(origins), dict(scopes)
         self.plan = Plan(graph, scopes=self.scopes, is_checkpoint=True)
         self.nodes: list[Node] = []
-        self.parameters = {p for scope in scopes.values() for p in scope.parameters}
+        named = read_signature(graph)
+        read = {p for scope in scopes.values() for p in scope.parameters}
+        # Of these the exporter has computed others, which layers read.
+        self.unread = {key for name, key in named.items() if name not in read} - list_keys(graph)
+        self.parameters, self.keys = read.union(named), {*named.values()}
 
     def place(self, inference: bool) -> Plan:
         plan = self.plan
@@ -130,7 +135,9 @@ class _Placing:
             nodes = unfold_batch_norms(nodes, self.scopes, self.keys_of)
         leaves = Counter(s.path for n in nodes if "module" in n.attrs
                          and (s := self.scopes.get(n)))  # fmt: skip
+        self.wholes = Wholes(nodes, self.origins, self.keys_of)
         for node in nodes:
+            node = self.read_wholes(node)
             self.nodes += [node] if "module" not in node.attrs else self.place_module(node, leaves)
         for scope in self.scopes.values():
             plan.classes.update(scope.classes)
@@ -154,6 +161,31 @@ class _Placing:
             return is_key(name) and ("." in name or value.type.kind == "f")
         return any(f"{kind}_{_flatten((name,))}" in self.parameters for kind in "pb")
 
+    def read_wholes(self, node: Node) -> Node:
+        """A node that reads arrays as the checkpoint has them, behind what it reads of them."""
+        inputs = list(node.inputs)
+        for at, value in enumerate(operands_of(node)):
+            if value is not None and value.tensor is not None:
+                steps = self.read_whole(value, node)
+                self.nodes += steps
+                inputs[at] = steps[-1].outputs[0] if steps else value
+        if inputs == [*node.inputs]:
+            return node
+        changed = replace(node, inputs=tuple(inputs))
+        if node in self.scopes:
+            self.scopes[changed] = self.scopes[node]
+        return changed
+
+    def read_whole(self, value: Value, node: Node) -> list[Node]:
+        """The expressions of an array of the checkpoint that compute a constant."""
+        scope = self.scopes.get(node)
+        if scope is not None and not self.keys_of(value):
+            self.wholes.add_reshaped(value, self.unread & scope.list_reshaped())
+        steps = self.wholes.read(value, node)
+        if scope is not None:
+            self.scopes.update(dict.fromkeys(steps, scope))
+        return steps
+
     def place_module(self, node: Node, leaves: Counter[Path]) -> Iterator[Node]:
         scope = self.scopes.get(node, Scope((), {}))
         around = scope.path
@@ -163,8 +195,10 @@ class _Placing:
         named = [tuple(key.split("."))[:-1] for name, listed in keys.items() for key in listed
                  if key.endswith(f".{name}")]  # fmt: skip
         inside = [path for path in named if path[: len(around)] == around]
-        as_it_is = self.has_own_orientation(node, parameters)
-        if inside and not as_it_is:
+        is_function = self.has_own_orientation(node, parameters) or (
+            node.op in FUNCTIONS and any(self.wholes.read(v, node) for v in parameters.values())
+        )
+        if inside and not is_function:
             self.plan.members[node] = inside[0]
             yield node
             return
@@ -172,7 +206,7 @@ class _Placing:
         bare = next((p[-1] for p in found if p[:-1] == around and p[-1] not in keys), None)
         if bare is None and told.startswith(PACKED):
             bare = told
-        if node.op in FUNCTIONS and (as_it_is or bare is not None):
+        if node.op in FUNCTIONS and (is_function or bare is not None):
             yield from self.write_function(node, parameters, keys, bare)
             return
         if told:
@@ -220,7 +254,10 @@ class _Placing:
             listed = keys[name]
             path = tuple(listed[0].split(".")) if listed else (*scope.path, f"{lead}{name}")
             arrays.append(value)
-            if name == "weight" and self.has_own_orientation(node, parameters):
+            if steps := self.read_whole(value, node):
+                arrays[-1] = steps[-1].outputs[0]
+                yield from steps
+            elif name == "weight" and self.has_own_orientation(node, parameters):
                 base = self.origins[value]
                 turned = Value(f"{value.name}.T", value.dtype, value.shape)
                 turn = Node(".t", (base,), (turned,), {"args": (Slot(0),)}, "torch",
@@ -263,7 +300,7 @@ class _Placing:
                 self.plan.arrays[value] = path
                 is_parameter = f"p_{_flatten(path)}" in self.parameters or not self.parameters
                 if value.type.kind != "f" or not is_parameter:
-                    self.plan.buffers.add(value)
+                    self.plan.buffers[value] = ".".join(path) in self.keys or not self.parameters
             if copies:
                 inputs = tuple([copies.get(v, v) if v is not None else None for v in node.inputs])
                 self.nodes[at] = changed = replace(node, inputs=inputs)
@@ -283,7 +320,8 @@ class _Placing:
         if self.parameters:
             return own if f"p_{_flatten(own)}" in scope.parameters else None
         array = value.array()
-        return own if array.size and (array == array.flat[0]).all() else None
+        is_twin = value.type.kind != "f" and _without_numbers(own) == _without_numbers(path)
+        return own if array.size and (is_twin or (array == array.flat[0]).all()) else None
 
     def find_homes(self) -> None:
         plan = self.plan
@@ -315,6 +353,10 @@ class _Placing:
 def _flatten(path: Path) -> str:
     """A path as exporters write it into the names of parameters."""
     return re.sub(r"\W", "_", "_".join(path)).lower()
+
+
+def _without_numbers(path: Path) -> list[str]:
+    return [name for name in path if not name.isdigit()]
 
 
 def _common(paths: list[Path]) -> Path:

@@ -16,6 +16,9 @@ from serde.spec.weight_origins import names_in, origins_of
 
 Path = tuple[str, ...]
 KEY = "pkg.torch.onnx."  # begins the metadata of PyTorch's exporter
+SIGNATURE = "ExportedProgram.graph_signature"  # ends the name of that of the whole model
+KEYS = re.compile(r"^(\w+): (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)
+RESHAPED = re.compile(r"\bself\.(\w+)(?:\.(?:reshape|view|unsqueeze)\(|\[)")  # in a source
 TEXT = re.compile(r"'([^']*)'")
 CALLS = re.compile(r"(?:@\d+)$")  # of a module, after the first
 PARAMETER = re.compile(r"%([pb]_\w+)")
@@ -34,6 +37,11 @@ class Scope(NamedTuple):
     classes: Mapping[Path, str]
     parameters: tuple[str, ...] = ()
     text: str = ""
+    line: str = ""  # of the source, that calls the layer
+
+    def list_reshaped(self) -> set[str]:
+        """The arrays of the innermost module that the layer's line reads in another shape."""
+        return {".".join((*self.path, name)) for name in RESHAPED.findall(self.line)}
 
     @property
     def path(self) -> Path:
@@ -56,6 +64,12 @@ def find_scopes(graph: Graph) -> dict[Node, Scope]:
                 scopes[node] = scope
                 break
     return scopes
+
+
+def read_signature(graph: Graph) -> dict[str, str]:
+    """The keys of the checkpoint by the names that PyTorch's exporter gives their arrays."""
+    texts = [text for key, text in graph.metadata.items() if key.endswith(SIGNATURE)]
+    return dict(KEYS.findall("\n".join(texts)))
 
 
 def _list_prefixes(key: str) -> list[Path]:
@@ -91,7 +105,9 @@ def _read_metadata(source: Source) -> Scope | None:
     paths = [tuple(name.split(".")) if name else () for name in around]
     by_path = dict(zip(paths, classes, strict=False))
     text = texts.get(f"{KEY}fx_node", "") + texts.get("pkg.onnxscript.rewriter.rule_name", "")
-    return Scope(tuple(p for p in paths if p), by_path, tuple(PARAMETER.findall(text)), text)
+    line = texts.get(f"{KEY}stack_trace", "").rpartition("\n")[2]
+    parameters = tuple(PARAMETER.findall(text))
+    return Scope(tuple(p for p in paths if p), by_path, parameters, text, line)
 
 
 def find_paths(name: str, known: Collection[Path] = ()) -> list[Path]:

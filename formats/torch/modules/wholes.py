@@ -1,0 +1,111 @@
+"""Arrays of a checkpoint that a model reads in parts, or in another shape, as they are there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import numpy as np
+
+from serde.ir.graph import Node, Run, Tensor, Value
+from serde.spec.weight_origins import origins_of
+
+from ..target import Slot
+
+
+class Wholes:
+    """The arrays that are there as a whole, or all parts of them.
+
+    ``bases`` tells what a constant has been derived from, ``keys_of`` the arrays of the checkpoint
+    that it is made of.
+    """
+
+    def __init__(
+        self, nodes: list[Node], bases: Mapping[Value, Value],
+        keys_of: Callable[[Value], list[str]],
+    ) -> None:  # fmt: skip
+        self.bases = bases
+        self.keys_of = keys_of
+        parts: dict[str, dict[int, Value]] = {}
+        self.arrays: dict[str, Value] = {}
+        for value in dict.fromkeys(v for n in nodes for v in n.inputs if v and v.tensor):
+            run = self.find_run(value)
+            if run is None or run.begin is None:
+                continue
+            if run.shape == value.static_shape:
+                self.arrays.setdefault(run.names[0], value)
+            else:
+                parts.setdefault(run.names[0], {})[run.begin] = value
+        for key, by_place in parts.items():
+            if key not in self.arrays and (whole := self.join(key, by_place)) is not None:
+                self.arrays[key] = whole
+
+    def add_reshaped(self, value: Value, keys: Collection[str]) -> None:
+        """Let a constant be the one array of ``keys``, a vector that has been given more axes."""
+        tensor, axes = value.tensor, [d for d in value.static_shape if d != 1]
+        if tensor is None or len(keys) != 1 or len(axes) != 1 or value.type.kind != "f":
+            return
+        (key,) = keys
+        vector = Tensor(tensor.dtype, (tensor.size,), lambda: tensor.load().reshape(-1))
+        whole = Value(key, tensor.dtype, vector.shape, vector, name_is_original=True)
+        known = self.arrays.setdefault(key, whole)
+        if known is whole or np.array_equal(known.array(), vector.load()):
+            value.origins = (Run((key,), tensor.size, 0, vector.shape),)
+
+    def find_run(self, value: Value) -> Run | None:
+        """Where a constant is in an array of the checkpoint, if it has its rows in order."""
+        origins = origins_of(value)
+        if len(origins) != 1 or origins[0].begin is None or len(self.keys_of(value)) != 1:
+            return None
+        run, base = origins[0], self.bases.get(value)
+        if base is None:
+            return run if run.is_ordered else None
+        # A matrix that was turned, and is turned back by the layer that reads it.
+        is_turned = all(not r.is_ordered for r in origins_of(base))
+        is_rows = value.rank == 2 and value.static_shape[1:] == run.shape[1:]
+        return run if is_turned and is_rows else None
+
+    def join(self, key: str, parts: Mapping[int, Value]) -> Value | None:
+        """The whole of parts, if none is missing."""
+        ordered = [parts[begin] for begin in sorted(parts)]
+        sizes = [0]
+        for value in ordered:
+            assert value.tensor is not None
+            sizes.append(sizes[-1] + value.tensor.size)
+        run = self.find_run(ordered[0])
+        if run is None or sizes[:-1] != sorted(parts) or sizes[-1] != math.prod(run.shape):
+            return None
+        tensors = [v.tensor for v in ordered if v.tensor is not None]
+
+        def load() -> np.ndarray:  # type: ignore[type-arg]
+            return np.concatenate([t.load().reshape(-1) for t in tensors]).reshape(run.shape)
+
+        dtype = tensors[0].dtype
+        return Value(key, dtype, run.shape, Tensor(dtype, run.shape, load), name_is_original=True)
+
+    def read(self, value: Value, node: Node) -> list[Node]:
+        """The expressions of the array that compute a constant; none where it is the array."""
+        run = self.find_run(value)
+        whole = self.arrays.get(run.names[0]) if run is not None else None
+        if run is None or whole is None or whole.static_shape == value.static_shape:
+            return []
+        return list(_read(whole, run, value, node))
+
+
+def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:
+    row = math.prod(run.shape[1:])
+    assert run.begin is not None
+    rows, shape = run.size // row if row else 0, value.static_shape
+    x = whole
+    if run.size != math.prod(run.shape):
+        if run.begin % row or run.size % row:
+            return
+        begin = run.begin // row
+        part = Value(value.name, value.dtype, (rows, *run.shape[1:]))
+        args = Slot(0), slice(begin or None, None if begin + rows == run.shape[0] else begin + rows)
+        yield Node("[]", (x,), (part,), {"args": args}, "torch", sources=node.sources)
+        x = part
+    if x.static_shape != shape:
+        turned = Value(value.name, value.dtype, shape)
+        args = (Slot(0), *shape) if shape else (Slot(0), ())
+        yield Node(".reshape", (x,), (turned,), {"args": args}, "torch", sources=node.sources)
