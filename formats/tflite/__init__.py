@@ -8,6 +8,7 @@ FORMAT = Format(
     name="tflite",
     title="TensorFlow Lite",
     next_step="LiteRT runs {name!r}",
+    reading=lambda options: {"integers": "qdq"},
     runtime="litert",
     suffixes=(".tflite",),
     from_ir=Deferred(f"{__name__}.from_ir:from_ir"),

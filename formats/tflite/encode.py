@@ -11,6 +11,7 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 
 from .io.schema import enums, unions
 from .io.write_flatbuffer import ALIGNMENT, LARGEST, Layout, union_number, write_tensor
+from .target import QuantizedValue
 from .versions import find_version
 
 IDENTIFIER, VERSION, SIGNATURE = b"TFL3", 3, "serving_default"
@@ -75,6 +76,11 @@ class _Model:
         }
         if not value.is_static:
             entry["shape_signature"] = [d if isinstance(d, int) else -1 for d in shape]
+        if isinstance(value, QuantizedValue) and value.scales is not None:
+            scale, zero, axis = value.scales
+            entry["quantization"] = {
+                "scale": scale, "zero_point": zero, "quantized_dimension": axis,
+            }  # fmt: skip
         if value.tensor is not None:
             self.data.append(value.tensor)
             entry["buffer"] = len(self.data)

@@ -11,8 +11,16 @@ from serde.passes.layout.place import place
 from serde.passes.same_pads import settle_same_pads
 
 from . import ops
-from .legalize import IMAGES, MOST_AXES, STORED, legalize_for_tflite, tflite_target
+from .legalize import (
+    IMAGES,
+    MOST_AXES,
+    STORED,
+    has_integer_layers,
+    legalize_for_tflite,
+    tflite_target,
+)
 from .passes.fuse import fuse
+from .passes.quantize import quantize
 from .target import TITLE, TfliteBuilder, writes
 
 __all__ = ["from_ir", "ops"]
@@ -31,11 +39,11 @@ def from_ir(graph: Graph) -> Graph:
     ]
     if problems:
         raise Unconvertible(writes.name, problems)
-    legal = require_legal(
-        legalize_for_tflite(fold_batchnorm(settle_same_pads(graph))), tflite_target()
-    )
+    target = tflite_target(has_integer_layers(graph))
+    folded = fold_batchnorm(settle_same_pads(graph))
+    legal = require_legal(legalize_for_tflite(folded, target), target)
     placed = place(legal, IMAGES)
-    return fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name))))
+    return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
 
 
 def _explain(value: Value) -> str | None:

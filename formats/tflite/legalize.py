@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,10 +15,17 @@ from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, decompose
 from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
+from serde.passes.regions import find_regions
 from serde.spec import schema
-from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, RESHAPES
+from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, QUANTIZES, RESHAPES
 
-from .ops.layers import agrees_with_same
+from .ops.layers import agrees_with_same, is_weight
+from .ops.quantization import (
+    compute_dequantized,
+    compute_quantized,
+    is_quantized,
+    is_quantized_weight,
+)
 from .support_table import KERNELS
 from .target import TITLE, legalizations, writes
 
@@ -109,6 +116,10 @@ INFINITE = Form(
 LAST_INDEX = Form(
     "select_last_index=1", lambda call: bool(call.attrs["select_last_index"]), decompose(12)
 )
+NO_WEIGHT = Form(
+    "blocks, or scales that are computed", lambda call: not is_quantized_weight(call),
+    compute_dequantized,
+)  # fmt: skip
 LACKS: Lacks = {
     **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS},
     **{op: [MANY_AXES, INFINITE] for op in COMPARISONS},
@@ -117,7 +128,14 @@ LACKS: Lacks = {
     "Sum": [forms.SUMMANDS],
     "Mean": [forms.MEAN],
     "Clip": [forms.NO_BOUNDS, forms.COMPUTED_BOUNDS, forms.CROSSED_BOUNDS],
-    "Conv": [LINE, NO_IMAGE, OPEN_PADS, windows.COMPUTED_BIAS],
+    "Conv": [
+        LINE, NO_IMAGE, OPEN_PADS,
+        windows.COMPUTED_BIAS.where(lambda call: not is_weight(call.g, call.operand(2))),
+    ],
+    "DequantizeLinear": [NO_WEIGHT.where(lambda call: not is_quantized(call))],
+    "QuantizeLinear": [
+        Form("scales by axis or computed", lambda call: not is_quantized(call), compute_quantized),
+    ],
     "ConvTranspose": [
         OPEN_PADS,
         Form("pads", lambda call: any(call.attrs.get("pads") or ()), windows.crop_behind),
@@ -156,13 +174,17 @@ LACKS: Lacks = {
 }  # fmt: skip
 
 
-@cache
-def tflite_target() -> Target:
-    """TensorFlow Lite, once all families have filled the tables."""
+@lru_cache(2)
+def tflite_target(integers: bool = False) -> Target:
+    """TensorFlow Lite, once all families have filled the tables.
+
+    Without ``integers`` numbers are not quantized by its kernels, which round halves otherwise.
+    """
     rules = add_decompositions(legalizations, writes.rules)
-    operators = {op: _constrain(op) for op in writes.rules}
+    operators = {op: _constrain(op) for op in writes.rules if integers or op != "QuantizeLinear"}
+    lacks = LACKS if integers else {**LACKS, "DequantizeLinear": [NO_WEIGHT], "QuantizeLinear": []}
     return Target(
-        "tflite", title=TITLE, supports=operators, lacks=LACKS, legalizations=rules,
+        "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
         control_flow=False, sequences=False,
     )  # fmt: skip
 
@@ -181,6 +203,14 @@ def _constrain(op: str) -> dict[str, frozenset[DType]]:
     return ties
 
 
-def legalize_for_tflite(graph: Graph) -> Legalized:
+def has_integer_layers(graph: Graph) -> bool:
+    """Whether a layer is between dequantizations and a quantization, all of constant scales."""
+    return any(
+        region.result.scale.tensor is not None and region.layer.op not in QUANTIZES
+        for region in find_regions(graph).values()
+    )
+
+
+def legalize_for_tflite(graph: Graph, target: Target) -> Legalized:
     """Rewrite an IR graph into one whose operators, but those without any way, the target has."""
-    return legalize(scalarize_sequences(without_functions(graph)), tflite_target(), tidy)
+    return legalize(scalarize_sequences(without_functions(graph)), target, tidy)

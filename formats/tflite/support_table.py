@@ -28,5 +28,6 @@ KERNELS: Mapping[str, frozenset[DType]] = {
     "TopK": NUMBERS,
     "Div": frozenset({F32, I32}),
     "GatherND": NUMBERS,
+    "DequantizeLinear": frozenset({DType.INT8, DType.UINT8, DType.INT16, I32}),
     **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"), NUMBERS),
 }

@@ -7,7 +7,8 @@ it; its attributes are the fields of the operator's options. Every value has its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,32 @@ writes = WriterTable("ir → tflite", TITLE)
 # Operators that TensorFlow Lite has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → tflite")
 Order = tuple[int, ...]
+LATER = ("RESHAPE", "TRANSPOSE")  # what may be between a dequantized weight and its layer
+
+
+class Scales(NamedTuple):
+    """How integers stand for real numbers: ``scale * (q - zero)``, one or one for each slice."""
+
+    scale: tuple[float, ...]
+    zero: tuple[int, ...]
+    axis: int = 0
+
+    @property
+    def is_per_tensor(self) -> bool:
+        """Whether one scale is that of all elements."""
+        return len(self.scale) == 1
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether 0 stands for 0."""
+        return not any(self.zero)
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class QuantizedValue(Value):
+    """A tensor of integers that stand for real numbers."""
+
+    scales: Scales | None = None
 
 
 class TfliteBuilder(Builder):
@@ -41,6 +68,15 @@ class TfliteBuilder(Builder):
         """The node that computes ``value``, if it is one of an operator."""
         node = self._makers.get(value)
         return node if node is not None and node.op == op else None
+
+    def is_weight(self, value: Value | None) -> bool:
+        """Whether a value is a constant, or one of integers that is dequantized."""
+        while value is not None and value.tensor is None:
+            node = self._makers.get(value)
+            if node is None or node.op not in ("DEQUANTIZE", *LATER):
+                return False
+            value = node.inputs[0]
+        return value is not None
 
     def make(
         self, op: str, inputs: Sequence[Any], dtype: DType | None, shape: Shape | None,

@@ -13,6 +13,7 @@ COMPARED = 1 << 16  # bytes; larger constants are equal only if they are the sam
 def share_constants(graph: Graph) -> Graph:
     """Return ``graph`` with one Value for all constants of the same type and contents.
 
+    Those of a class of their own, of which a format keeps more than the elements, stay.
     Weights that the source named stay, each by its name, whatever else holds the same; but copies
     of them, which branches of one ``If`` read, are read no more.
     """
@@ -32,8 +33,8 @@ def share_constants(graph: Graph) -> Graph:
 
 def _key(value: Value) -> Hashable | None:
     tensor = value.tensor
-    is_weight = value.name_is_original or value.origins
-    if is_weight or tensor is None or tensor.dtype is DType.STRING:
+    is_own = value.name_is_original or value.origins or type(value) is not Value
+    if is_own or tensor is None or tensor.dtype is DType.STRING:
         return None
     if tensor.where is not None:
         return (tensor.dtype, tensor.shape, tensor.where)

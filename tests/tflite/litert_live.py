@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 NEEDS = ["ai-edge-litert==2.3.0"]
 VARIABLE = "SERDE_LITERT"
@@ -26,6 +28,11 @@ def why_not() -> str:
     command = [sys.executable, "-c", "import ai_edge_litert.interpreter"]
     done = subprocess.run(command, capture_output=True, cwd="/", env={**os.environ, **path})
     return f"no live LiteRT: {VARIABLE} names no folder with it" if done.returncode else ""
+
+
+def run_both(worker: Any, path: Path, arrays: Sequence[Any]) -> list[list[Any]]:
+    """What both sets of kernels compute."""
+    return [worker.run(str(path), arrays, delegates=delegates) for delegates in (True, False)]
 
 
 if __name__ == "__main__":

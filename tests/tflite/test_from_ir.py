@@ -17,7 +17,7 @@ from testing import networks
 from testing.node_cases import all_cases, difference, freeze
 from testing.onnx_live import ir_of
 from testing.onnx_live import run as run_onnx
-from tests.tflite.litert_live import why_not
+from tests.tflite.litert_live import run_both, why_not
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 # The most operators and TRANSPOSEs of each network, at a size of its own.
@@ -42,10 +42,6 @@ CASES = [c for c in all_cases() if c.name.removeprefix("test_") in OPS]
 def worker() -> LitertWorker:
     """One process for all files."""
     return LitertWorker()
-
-
-def run_both(worker: LitertWorker, path: Path, arrays) -> list[list[np.ndarray]]:
-    return [worker.run(str(path), arrays, delegates=delegates) for delegates in (True, False)]
 
 
 @needs_litert

@@ -1,5 +1,5 @@
 """Rules from the IR to TensorFlow Lite, by family."""
 
-from . import elementwise, indexing, layers, reductions, shapes
+from . import elementwise, indexing, layers, quantization, reductions, shapes
 
-__all__ = ["elementwise", "indexing", "layers", "reductions", "shapes"]
+__all__ = ["elementwise", "indexing", "layers", "quantization", "reductions", "shapes"]

@@ -17,6 +17,14 @@ SAME, VALID = 0, 1  # of the enumeration Padding
 FIXED = {"auto_pad": ("NOTSET",)}
 
 
+def is_weight(g, value: Value | None) -> bool:
+    """Whether a value is a constant, or one of integers that is dequantized."""
+    if value is None or value.tensor is not None:
+        return value is not None
+    node = g.maker(value, "DequantizeLinear")
+    return node is not None and node.inputs[0].tensor is not None
+
+
 def agrees_with_same(sizes, covers, strides, pads) -> bool:
     """Whether pads are those that ``SAME`` stands for."""
     n = len(covers)
@@ -112,9 +120,9 @@ def write_conv_transpose(
     made = [(n - 1) * s + k for n, s, k in zip(sizes, strides, kernel, strict=True)]
     shape = (batch, *made, outs)
     weights = t.transpose(w, (1, 2, 3, 0))
-    y = t.make("TRANSPOSE_CONV", [t.ints(shape), weights, t.last(x)], x.dtype, shape,
+    bias = () if b is None else (b,)
+    y = t.make("TRANSPOSE_CONV", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
                padding=VALID, stride_h=strides[0], stride_w=strides[1])  # fmt: skip
-    y = y if b is None else t.make("ADD", [y, b], x.dtype, shape)
     return t.first(y)
 
 
@@ -163,10 +171,9 @@ def legalize_instance_norm(g, x: Value, scale: Value, b: Value, *, epsilon: floa
 @legalizations("Gemm")
 def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
     """A layer of constants stays; others are a product and a sum."""
-    is_bias = c is None or (c.tensor is not None and b.tensor is not None
-                            and c.tensor.size == b.ranked_shape[0 if transB else 1]
-                            and c.ranked_shape[-1:] == (c.tensor.size,))  # fmt: skip
-    if b.tensor is not None and is_bias and alpha == 1 and beta == 1 and not transA:
+    columns = b.ranked_shape[0 if transB else 1]
+    is_bias = c is None or (is_weight(g, c) and c.ranked_shape in ((columns,), (1, columns)))
+    if is_weight(g, b) and is_bias and alpha == 1 and beta == 1 and not transA:
         return None
     return gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
@@ -174,7 +181,7 @@ def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tr
 @writes("Gemm", only={"alpha": (1.0,), "beta": (1.0,), "transA": (0,)})
 def write_gemm(t: TfliteBuilder, a: Value, b: Value, c: Value | None = None, *, transB: int):
     weights = b if transB else t.transpose(b, (1, 0))
-    bias = None if c is None else t.reshape(c, (c.array().size,))
+    bias = None if c is None else t.reshape(c, (c.ranked_shape[-1],))
     return connect(t, a, weights, bias)
 
 
@@ -198,7 +205,7 @@ def legalize_matmul(g, a, b):
 
 @writes("MatMul")
 def write_matmul(t: TfliteBuilder, a: Value, b: Value):
-    if b.tensor is not None and b.rank == 2 and a.rank > 1:
+    if t.is_weight(b) and b.rank == 2 and a.rank > 1:
         return connect(t, a, t.transpose(b, (1, 0)), None)
     lead = broadcast_shape([Value("", None, v.ranked_shape[:-2]) for v in (a, b)])
     shape = (*lead, a.ranked_shape[-2], b.ranked_shape[-1])

@@ -27,6 +27,7 @@ from serde.spec.traits import (
     BROADCASTS,
     ELEMENTWISE,
     NAMES_FIRST_AXIS,
+    QUANTIZES,
     REDUCES,
 )
 
@@ -117,7 +118,7 @@ class _Placing:
             at = AXES_OPERANDS[node.op]
             operands += [None] * (at + 1 - len(operands))
             operands[at] = g.const(_as_indices(places))
-        elif node.op in AXIS:
+        elif node.op in AXIS and places:
             attrs["axis"] = places[0]
         made = g.emit(node.op, operands, attrs, len(node.outputs))
         results = made if isinstance(made, tuple) else (made,)
@@ -152,10 +153,15 @@ def _named_axes(node: Node, rank: int) -> tuple[int, ...] | None:
             length = starts.shape[0] if starts is not None and starts.shape else None
             return tuple(range(length)) if isinstance(length, int) else None
         return tuple(range(rank))
-    if node.op in AXIS:
+    if node.op in AXIS and not (node.op in QUANTIZES and _has_one_scale(node)):
         axis = node.attrs.get("axis")
         return axes_of([axis], rank) if isinstance(axis, int) else None
     return ()
+
+
+def _has_one_scale(node: Node) -> bool:
+    scale = node.inputs[1]
+    return scale is not None and scale.shape in ((), (1,))
 
 
 def _drops_axes(node: Node) -> bool:

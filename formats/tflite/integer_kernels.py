@@ -1,0 +1,234 @@
+"""What LiteRT's kernels compute of integers, and the scales that they ask of tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serde.ir.graph import DType, Node, Tensor, Value
+
+from .target import QuantizedValue, Scales
+
+I8, I16, I32, I64, F32 = DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32
+STEPS = frozenset({I8, I16})
+# Operators that move elements of the first operand, and the types that their kernels have.
+MOVES: Mapping[str, frozenset[DType]] = {
+    **dict.fromkeys(("RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "PAD", "GATHER"), STEPS),
+    **dict.fromkeys(("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), STEPS),
+    **dict.fromkeys(("BROADCAST_TO", "PADV2"), STEPS),
+    **dict.fromkeys(("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "TILE"), frozenset({I8})),
+}
+# Operators whose results are elements of operands that all have the same scales.
+JOINS: Mapping[str, frozenset[DType]] = dict.fromkeys(
+    ("CONCATENATION", "MAXIMUM", "MINIMUM"), STEPS
+)
+NEAR = 1e-6  # relative difference of scales that are the same
+FIXED = {  # scales and zero points of results, by operator and type
+    ("SOFTMAX", I8): Scales((1 / 256,), (-128,)), ("LOGISTIC", I8): Scales((1 / 256,), (-128,)),
+    ("TANH", I8): Scales((1 / 128,), (0,)), ("LOG_SOFTMAX", I8): Scales((16 / 256,), (127,)),
+    ("L2_NORMALIZATION", I8): Scales((1 / 128,), (0,)),
+}  # fmt: skip
+
+
+class Layer(NamedTuple):
+    """An operator whose operands are integers where they can be, and the scales of its result."""
+
+    node: Node
+    operands: tuple[Value | None, ...]
+    dtype: DType
+    scales: Scales
+
+
+Kernel = Callable[[Layer], Layer | None]
+
+
+def read_real(integers: QuantizedValue) -> np.ndarray[Any, Any]:
+    """The real numbers of constant integers."""
+    scales, array = integers.scales, integers.array()
+    assert scales is not None
+    along = [1] * array.ndim
+    if not scales.is_per_tensor:
+        along[scales.axis] = -1
+    zero = np.asarray(scales.zero, np.float64).reshape(along if array.ndim else ())
+    scale = np.asarray(scales.scale, np.float64).reshape(along if array.ndim else ())
+    return ((array.astype(np.float64) - zero) * scale).astype(np.float32)
+
+
+def move_constant(node: Node, tensor: Tensor, scales: Scales) -> tuple[Tensor, Scales] | None:
+    """A constant in another order or shape; None where its scales would be those of no axis."""
+    operand, load = node.inputs[1], tensor.load
+    if operand is None or operand.tensor is None or node.op not in ("RESHAPE", "TRANSPOSE"):
+        return None
+    shape = node.outputs[0].static_shape
+    if node.op == "TRANSPOSE":
+        order = operand.ints()
+        axis = order.index(scales.axis)
+        moved = Tensor(tensor.dtype, shape, lambda: np.ascontiguousarray(load().transpose(order)))
+    else:
+        found = _find_axis(tensor.shape, scales.axis, shape)
+        if found is None and not scales.is_per_tensor:
+            return None
+        axis = found or 0
+        moved = Tensor(tensor.dtype, shape, lambda: load().reshape(shape))
+    return moved, scales._replace(axis=0 if scales.is_per_tensor else axis)
+
+
+def _find_axis(before: tuple[int, ...], axis: int, after: tuple[int, ...]) -> int | None:
+    """The place of an axis in a shape of the same elements."""
+    lead = math.prod(before[:axis])
+    return next(
+        (at for at, size in enumerate(after)
+         if size == before[axis] and math.prod(after[:at]) == lead), None,
+    )  # fmt: skip
+
+
+def quantize_fill(fill: Value | None, integers: QuantizedValue) -> Tensor | None:
+    """A constant number as an integer; None where no integer stands for it."""
+    assert integers.scales is not None
+    (scale,), (zero,), _ = integers.scales
+    if fill is None or fill.tensor is None:
+        return None
+    bounds = np.iinfo(integers.type.numpy)
+    number = float(fill.array())
+    if number == -math.inf:
+        return Tensor.of(np.asarray(bounds.min, integers.type.numpy))
+    steps = number / scale + zero
+    if abs(steps - round(steps)) > 1e-4 or not bounds.min <= round(steps) <= bounds.max:
+        return None
+    return Tensor.of(np.asarray(round(steps), integers.type.numpy))
+
+
+def scales_of(value: Value | None, *dtypes: DType) -> Scales | None:
+    """The scales of integers of some types, one for all elements; int16 have no zero point."""
+    if not isinstance(value, QuantizedValue) or value.dtype not in dtypes or value.scales is None:
+        return None
+    if not value.scales.is_per_tensor or not fits(value.type, value.scales):
+        return None
+    return value.scales
+
+
+def fits(dtype: DType, scales: Scales) -> bool:
+    """Whether kernels take the zero point."""
+    return dtype is I8 or scales.is_symmetric
+
+
+# Layers with weights
+
+
+def multiply(places: tuple[int, int, int], axis: int, layer: Layer) -> Layer | None:
+    """Sums of products with constant int8 weights, which have a scale or one for each channel.
+
+    ``places`` are those of the image, the weights and the bias, ``axis`` that of channels.
+    """
+    at_x, at_w, at_b = places
+    x, w = layer.operands[at_x], layer.operands[at_w]
+    data = scales_of(x, *STEPS)
+    if data is None or x is None or x.dtype is not layer.dtype:
+        return None
+    if not isinstance(w, QuantizedValue) or w.tensor is None or w.dtype is not I8:
+        return None
+    weights = w.scales
+    if weights is None or not weights.is_symmetric or not fits(layer.dtype, layer.scales):
+        return None
+    if not weights.is_per_tensor and weights.axis != axis:
+        return None
+    units = np.float32(data.scale[0]) * np.asarray(weights.scale, np.float32)
+    operands = list(layer.operands)
+    if at_b < len(operands) and (bias := operands[at_b]) is not None:
+        wide = I32 if layer.dtype is I8 else I64
+        counted = count_bias(bias, units, wide)
+        if counted is None:
+            return None
+        operands[at_b] = counted
+    return layer._replace(operands=tuple(operands))
+
+
+def count_bias(bias: Value, units: np.ndarray[Any, Any], dtype: DType) -> QuantizedValue | None:
+    """A bias in the unit of products; None where it is computed or too large."""
+    if bias.tensor is None:
+        return None
+    scales = Scales(tuple(units.tolist()), (0,) * len(units))
+    if isinstance(bias, QuantizedValue):
+        own = bias.scales
+        is_counted = (
+            own is not None and own.is_symmetric and len(own.scale) in (1, len(units))
+            and np.allclose(own.scale, units, rtol=NEAR, atol=0)
+        )  # fmt: skip
+        if is_counted:
+            load = bias.tensor.load
+            tensor = Tensor(dtype, bias.tensor.shape, lambda: load().astype(dtype.numpy))
+            return QuantizedValue("", dtype, bias.shape, tensor, scales=scales)
+        real = read_real(bias)
+    else:
+        real = bias.array()
+    counts = np.rint(real.astype(np.float64) / units.astype(np.float64))
+    if np.abs(counts).max(initial=0) > np.iinfo(np.int32).max:
+        return None
+    tensor = Tensor.of(counts.astype(dtype.numpy))
+    return QuantizedValue("", dtype, bias.shape, tensor, scales=scales)
+
+
+# Other layers
+
+
+def compute(types: frozenset[DType], layer: Layer) -> Layer | None:
+    """An operator of any scales, whose operands are integers of the result's type."""
+    if layer.dtype not in types or not fits(layer.dtype, layer.scales):
+        return None
+    operands = [_as_constant(v, layer.dtype) for v in layer.operands]
+    if any(scales_of(v, layer.dtype) is None for v in operands):
+        return None
+    return layer._replace(operands=tuple(operands))
+
+
+def _as_constant(value: Value | None, dtype: DType) -> Value | None:
+    """A constant of one number as integers, which is exact."""
+    if value is None or value.tensor is None or value.dtype is not F32:
+        return value
+    array = value.array()
+    number = float(array.flat[0]) if array.size else math.nan
+    if not math.isfinite(number) or not (array == number).all():
+        return value
+    steps = np.full(array.shape, np.sign(number), dtype.numpy)
+    return QuantizedValue("", dtype, value.shape, Tensor.of(steps),
+                          scales=Scales((abs(number) or 1.0,), (0,)))  # fmt: skip
+
+
+def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:
+    """The same of the first operand alone; others are axes."""
+    made = compute(types, layer._replace(operands=layer.operands[:1]))
+    return None if made is None else made._replace(operands=layer.operands)
+
+
+def keep_scales(layer: Layer) -> Layer | None:
+    """An operator whose result has the scales of its operand."""
+    same = scales_of(layer.operands[0], layer.dtype) == layer.scales
+    return compute_first(STEPS, layer) if same else None
+
+
+def compute_fixed(layer: Layer) -> Layer | None:
+    """An operator whose kernel has one scale for results; a finer one is not made of it."""
+    fixed = FIXED.get((layer.node.op, layer.dtype))
+    if fixed is None or layer.scales.scale[0] < fixed.scale[0] * 0.9:
+        return None
+    made = compute(frozenset({layer.dtype}), layer)
+    return None if made is None else made._replace(scales=fixed)
+
+
+ONLY_I8 = frozenset({I8})
+KERNELS: Mapping[str, Kernel] = {
+    "CONV_2D": partial(multiply, (0, 1, 2), 0),
+    "DEPTHWISE_CONV_2D": partial(multiply, (0, 1, 2), 3),
+    "FULLY_CONNECTED": partial(multiply, (0, 1, 2), 0),
+    "TRANSPOSE_CONV": partial(multiply, (2, 1, 3), 0),
+    **dict.fromkeys(("ADD", "SUB", "MUL", "BATCH_MATMUL"), partial(compute, STEPS)),
+    **dict.fromkeys(("RELU", "RELU6", "LEAKY_RELU"), partial(compute, STEPS)),
+    **dict.fromkeys(("HARD_SWISH", "ELU", "GELU", "EXP", "PRELU"), partial(compute, ONLY_I8)),
+    **dict.fromkeys(("MEAN", "SUM"), partial(compute_first, ONLY_I8)),
+    "AVERAGE_POOL_2D": keep_scales,
+    **dict.fromkeys(("SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"), compute_fixed),
+}

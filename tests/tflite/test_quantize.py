@@ -1,0 +1,334 @@
+"""Layers between dequantizations and a quantization are integer operators, one step off at most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import serde
+from serde.bridges.litert import LitertWorker
+from serde.formats.tflite.from_ir import from_ir
+from serde.formats.tflite.target import QuantizedValue
+from testing import networks
+from testing.mxnet.quantised_networks import quantise_network
+from testing.onnx_live import OPTIMIZED, PLAIN, ir_of, run_at
+from testing.onnx_live import run as run_graph
+from tests.tflite.litert_live import run_both, why_not
+
+needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+KINDS = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
+# Name: operator, shapes of what is computed and of constants, attributes, what it becomes.
+LAYERS = {
+    "conv": ("Conv", [(1, 3, 6, 5)], [(4, 3, 3, 3), (4,)], {"pads": [1, 1, 1, 1]}, "CONV_2D"),
+    "conv without bias": ("Conv", [(1, 3, 6, 5)], [(4, 3, 3, 3)], {"strides": [2, 2]}, "CONV_2D"),
+    "conv padded unevenly": (
+        "Conv", [(1, 3, 6, 5)], [(4, 3, 3, 3), (4,)], {"pads": [0, 2, 1, 0]}, "CONV_2D",
+    ),
+    "depthwise": (
+        "Conv", [(1, 4, 6, 5)], [(4, 1, 3, 3), (4,)], {"group": 4}, "DEPTHWISE_CONV_2D",
+    ),
+    "grouped": ("Conv", [(1, 4, 6, 5)], [(6, 2, 3, 3), (6,)], {"group": 2}, "CONV_2D"),
+    "conv of one axis": ("Conv", [(1, 3, 9)], [(4, 3, 3), (4,)], {}, "CONV_2D"),
+    "transposed": (
+        "ConvTranspose", [(1, 3, 4, 4)], [(3, 5, 2, 2), (5,)], {"strides": [2, 2]},
+        "TRANSPOSE_CONV",
+    ),
+    "gemm": ("Gemm", [(2, 6)], [(5, 6), (5,)], {"transB": 1}, "FULLY_CONNECTED"),
+    "matmul of weights": ("MatMul", [(1, 3, 6)], [(6, 5)], {}, "FULLY_CONNECTED"),
+    "matmul": ("MatMul", [(2, 3, 6), (2, 6, 4)], [], {}, "BATCH_MATMUL"),
+    "add": ("Add", [(1, 3, 4, 4), (1, 3, 4, 4)], [], {}, "ADD"),
+    "add of a row": ("Add", [(2, 3, 4), (4,)], [], {}, "ADD"),
+    "sub": ("Sub", [(2, 3), (2, 3)], [], {}, "SUB"),
+    "mul": ("Mul", [(2, 3), (2, 3)], [], {}, "MUL"),
+    "concat": ("Concat", [(2, 3), (2, 5)], [], {"axis": 1}, "CONCATENATION"),
+    "max": ("Max", [(2, 3), (2, 3)], [], {}, "MAXIMUM"),
+    "max pool": (
+        "MaxPool", [(1, 2, 6, 6)], [], {"kernel_shape": [3, 3], "pads": [1, 0, 0, 1]},
+        "MAX_POOL_2D",
+    ),
+    "global average": ("GlobalAveragePool", [(1, 3, 5, 5)], [], {}, "MEAN"),
+    "relu": ("Relu", [(2, 7)], [], {}, "RELU"),
+    "leaky relu": ("LeakyRelu", [(2, 7)], [], {"alpha": 0.3}, "LEAKY_RELU"),
+    "hard swish": ("HardSwish", [(2, 7)], [], {}, "HARD_SWISH"),
+    "elu": ("Elu", [(2, 7)], [], {}, "ELU"),
+    "gelu": ("Gelu", [(2, 7)], [], {}, "GELU"),
+    "exp": ("Exp", [(2, 7)], [], {}, "EXP"),
+    "softmax": ("Softmax", [(2, 7)], [], {"axis": 1}, "SOFTMAX"),
+    "sigmoid": ("Sigmoid", [(2, 7)], [], {}, "LOGISTIC"),
+    "tanh": ("Tanh", [(2, 7)], [], {}, "TANH"),
+    "transpose": ("Transpose", [(2, 3, 4)], [], {"perm": [2, 0, 1]}, "TRANSPOSE"),
+}  # fmt: skip
+OF_16_BITS = ("conv", "depthwise", "gemm", "add", "mul", "matmul of weights", "concat", "max pool")
+IN_FLOATS = {  # what has no kernel for integers, or none of these scales
+    "sqrt": ("Sqrt", [(2, 7)], [], {}, "SQRT"),
+    "divide": ("Div", [(2, 3), (2, 3)], [], {}, "DIV"),
+    "pool of other scales": (
+        "AveragePool", [(1, 2, 6, 6)], [], {"kernel_shape": [2, 2]}, "AVERAGE_POOL_2D",
+    ),
+}  # fmt: skip
+
+
+def step_of(array: np.ndarray, kind: str) -> tuple[np.float32, int]:
+    """A scale and a zero point for numbers, with 0 among those that are exact."""
+    bounds = np.iinfo(KINDS[kind])
+    if kind == "int16":
+        return np.float32(np.abs(array).max() / bounds.max), 0
+    low, high = min(float(array.min()), 0.0), max(float(array.max()), 0.0)
+    scale = np.float32((high - low) / 255)
+    return scale, int(np.clip(round(bounds.min - low / scale), bounds.min, bounds.max))
+
+
+class Writer:
+    """Grows a model of one quantized layer."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.held: list[onnx.TensorProto] = []
+
+    def hold(self, array: np.ndarray) -> str:
+        name = f"c{len(self.held)}"
+        self.held.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def node(self, op: str, inputs: list[str], **attrs) -> str:
+        self.nodes.append(helper.make_node(op, inputs, [f"v{len(self.nodes)}"], **attrs))
+        return f"v{len(self.nodes) - 1}"
+
+    def scales(self, scale, zero, kind) -> list[str]:
+        return [self.hold(np.asarray(scale, np.float32)), self.hold(np.asarray(zero, kind))]
+
+
+def layer_model(row, kind: str, by_channel: bool, seed: int = 0):
+    """A model of one layer of quantized operands, its inputs, and the scale of its result."""
+    op, shapes, weights, attrs, _ = row
+    rng = np.random.default_rng(seed)
+    feeds = {f"x{n}": rng.standard_normal(s).astype(np.float32) for n, s in enumerate(shapes)}
+    if op in ("Sqrt", "Div"):
+        feeds = {name: np.abs(x) + 0.5 for name, x in feeds.items()}
+    plain = Writer()
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in weights]
+    names = [*feeds, *(plain.hold(a) for a in arrays)]
+    plain.node(op, names, **attrs)
+    (real,) = run_at(PLAIN, model_of(plain, feeds, "v0", TensorProto.FLOAT), feeds)
+    if op in ("Softmax", "Sigmoid"):
+        real = np.asarray([0, 1])  # the range that kernels have one scale for
+    w = Writer()
+    operands, units = [], []
+    for name, x in feeds.items():
+        scale, zero = step_of(x, kind)
+        q = w.node("QuantizeLinear", [name, *w.scales(scale, zero, KINDS[kind])])
+        operands.append(w.node("DequantizeLinear", [q, *w.scales(scale, zero, KINDS[kind])]))
+        units.append(scale)
+    if arrays:
+        axis = {"ConvTranspose": 1, "MatMul": 1}.get(op, 0)
+        others = tuple(a for a in range(arrays[0].ndim) if a != axis)
+        scale = np.abs(arrays[0]).max(others if by_channel else None) / 127
+        along = [-1 if a == axis and by_channel else 1 for a in range(arrays[0].ndim)]
+        q = np.rint(arrays[0] / scale.reshape(along)).astype(np.int8)
+        zero = np.zeros(np.shape(scale), np.int8)
+        operands.append(w.node("DequantizeLinear", [w.hold(q), *w.scales(scale, zero, np.int8)],
+                               axis=axis))  # fmt: skip
+        for bias in arrays[1:]:
+            unit = np.broadcast_to(units[0] * scale, bias.shape).astype(np.float32)
+            q = np.rint(bias / unit).astype(np.int32)
+            zeros = np.zeros(bias.shape, np.int32)
+            operands.append(w.node("DequantizeLinear", [w.hold(q), *w.scales(unit, zeros, np.int32)],
+                                   axis=0))  # fmt: skip
+    y = w.node(op, operands, **attrs)
+    scale, zero = step_of(real, kind)
+    q = w.node("QuantizeLinear", [y, *w.scales(scale, zero, KINDS[kind])])
+    out = w.node("DequantizeLinear", [q, *w.scales(scale, zero, KINDS[kind])])
+    return model_of(w, feeds, out, TensorProto.FLOAT), feeds, float(scale)
+
+
+def model_of(w: Writer, feeds, output: str, dtype: int) -> onnx.ModelProto:
+    inputs = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n, x in feeds.items()
+    ]
+    outputs = [helper.make_tensor_value_info(output, dtype, None)]
+    graph = helper.make_graph(w.nodes, "g", inputs, outputs, w.held)
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
+
+
+def compare(worker, model: onnx.ModelProto, feeds, folder: Path, step: float) -> Counter:
+    """Compare with ONNX Runtime; the operators, each with the type of its result."""
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    graph = serde.load(folder / "m.onnx")
+    serde.save(graph, folder / "m.tflite")
+    (expected,) = run_at(PLAIN, model, feeds)
+    for (got,) in run_both(worker, folder / "m.tflite", [*feeds.values()]):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1.01 * step)
+    return Counter((n.op, n.outputs[0].type.name.lower()) for n in from_ir(graph).nodes)
+
+
+@pytest.fixture(scope="module")
+def worker() -> LitertWorker:
+    """One process for all files."""
+    return LitertWorker()
+
+
+CASES = [
+    *((name, "int8", c) for name in LAYERS for c in (True, False) if c or LAYERS[name][2]),
+    *((name, "uint8", True) for name in LAYERS),
+    *((name, "int16", True) for name in OF_16_BITS),
+]
+
+
+@needs_litert
+@pytest.mark.parametrize(("name", "kind", "by_channel"), CASES)
+def test_layers_are_integer_operators(name, kind, by_channel, worker, tmp_path: Path) -> None:
+    model, feeds, step = layer_model(LAYERS[name], kind, by_channel)
+    counts = compare(worker, model, feeds, tmp_path, step)
+    assert counts[LAYERS[name][4], "int16" if kind == "int16" else "int8"] == 1
+    assert counts["DEQUANTIZE", "float32"] == 1 and not counts[LAYERS[name][4], "float32"]
+
+
+@needs_litert
+@pytest.mark.parametrize("name", IN_FLOATS)
+def test_what_has_no_kernel_is_computed_in_floats(name, worker, tmp_path: Path) -> None:
+    row = IN_FLOATS[name]
+    model, feeds, step = layer_model(row, "int8", True)
+    assert compare(worker, model, feeds, tmp_path, step)[row[4], "float32"] == 1
+
+
+@needs_litert
+def test_one_scale_is_not_that_of_finer_steps(worker, tmp_path: Path) -> None:
+    """SOFTMAX has one scale for its results: those of finer steps are computed in floats."""
+    row = ("LogSoftmax", [(2, 7)], [], {"axis": 1}, "LOG_SOFTMAX")
+    model, feeds, step = layer_model(row, "int8", True)
+    assert step < 16 / 256
+    assert compare(worker, model, feeds, tmp_path, step)["LOG_SOFTMAX", "float32"] == 1
+
+
+def quantized_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without what quantizes the numbers between layers."""
+    cut = onnx.ModelProto()
+    cut.CopyFrom(model)
+    by_result = {n.output[0]: n for n in model.graph.node}
+    held = {t.name for t in model.graph.initializer}
+    instead = {}
+    for node in model.graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[0] not in held:
+            instead[node.output[0]] = by_result[node.input[0]].input[0]
+    del cut.graph.node[:]
+    for node in model.graph.node:
+        if node.op_type != "QuantizeLinear" and node.output[0] not in instead:
+            cut.graph.node.append(node)
+            node = cut.graph.node[-1]
+            node.input[:] = [instead.get(name, name) for name in node.input]
+    cut.graph.output[0].name = instead[model.graph.output[0].name]
+    return cut
+
+
+@needs_litert
+@pytest.mark.parametrize("by_channel", [True, False])
+@pytest.mark.parametrize("name", [n for n in LAYERS if LAYERS[n][2]])
+def test_weights_alone_are_dequantized(name, by_channel, worker, tmp_path: Path) -> None:
+    model, feeds, _ = layer_model(LAYERS[name], "int8", by_channel)
+    counts = compare(worker, quantized_weights(model), feeds, tmp_path, 1e-4)
+    assert counts[LAYERS[name][4], "float32"] == 1 and not counts["QUANTIZE", "int8"]
+
+
+@needs_litert
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_ends_may_be_integers(kind, worker, tmp_path: Path) -> None:
+    body = f"""g ({kind}[1,2,4,4] x) => ({kind}[1,2,4,4] y, {kind}[1,2,4,4] z)
+        <float s = {{0.1}}, {kind} o = {{7}}, float t = {{0.2}}, {kind} p = {{9}}> {{
+            a = DequantizeLinear(x, s, o) b = Add(a, a)
+            y = QuantizeLinear(b, t, p) c = DequantizeLinear(y, t, p) d = Relu(c)
+            z = QuantizeLinear(d, t, p) }}"""
+    graph = ir_of(body)
+    serde.save(graph, tmp_path / "m.tflite")
+    bounds = np.iinfo(KINDS[kind])
+    x = np.linspace(bounds.min, bounds.max, 32).astype(KINDS[kind]).reshape(1, 2, 4, 4)
+    written = from_ir(graph)
+    assert {n.op for n in written.nodes} <= {"ADD", "QUANTIZE", "RELU"}
+    assert [v.name for v in (*written.inputs, *written.outputs)] == ["x", "y", "z"]
+    assert all(isinstance(v, QuantizedValue) for v in (*written.inputs, *written.outputs))
+    for got in run_both(worker, tmp_path / "m.tflite", [x]):
+        for actual, expected in zip(got, run_graph(graph, {"x": x}), strict=True):
+            assert np.abs(actual.astype(int) - expected.astype(int)).max() <= 1
+
+
+@needs_litert
+def test_one_constant_of_two_scales_is_two(worker, tmp_path: Path) -> None:
+    body = """g (float[2,2] x) => (float[2,2] y) <float s = {0.1}, int8 o = {0}, int8 c = {100},
+            float t = {0.01}, float u = {0.03}> {
+        q = QuantizeLinear(x, s, o) a = DequantizeLinear(q, s, o)
+        b = DequantizeLinear(c, t, o) d = DequantizeLinear(c, u, o)
+        e = Add(a, b) f = QuantizeLinear(e, s, o) h = DequantizeLinear(f, s, o)
+        i = Add(h, d) j = QuantizeLinear(i, s, o) y = DequantizeLinear(j, s, o) }"""
+    graph = ir_of(body)
+    serde.save(graph, tmp_path / "m.tflite")
+    x = np.asarray([[0, 1], [2, -3]], np.float32)
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+        np.testing.assert_allclose(got, x + 4, rtol=0, atol=1e-5)
+
+
+@needs_litert
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25"])
+def test_networks_that_mxnet_quantizes(name, worker, tmp_path: Path) -> None:
+    """Every layer that has a scale of its own is an operator on integers."""
+    prefix, feeds = quantise_network(name, "calibrated", tmp_path)
+    shapes = {k: v.shape for k, v in feeds.items()}
+    graph = serde.load(f"{prefix}-symbol.json", inputs=shapes, integers="qdq")
+    serde.save(graph, tmp_path / "m.tflite")
+    counts = Counter((n.op, n.outputs[0].type.name) for n in from_ir(graph).nodes)
+    sums = counts["ADD", "FLOAT32"]  # a convolution and a sum have one scale: that of the sum
+    layers = {k: n for k, n in counts.items() if "CONV" in k[0]}
+    assert sum(n for (_, kind), n in layers.items() if kind == "FLOAT32") == sums
+    (expected,) = run_graph(graph, feeds)
+    for (got,), share in zip(run_both(worker, tmp_path / "m.tflite", [*feeds.values()]),
+                             (0.01, 0.05), strict=True):  # fmt: skip
+        assert np.abs(got - expected).max() <= share * np.ptp(expected)
+
+
+@needs_litert
+@pytest.mark.parametrize(("name", "layers"), [
+    ("resnet18_v1", {"CONV_2D": 20, "FULLY_CONNECTED": 1}),
+    ("mobilenet0.25", {"CONV_2D": 14, "DEPTHWISE_CONV_2D": 13, "FULLY_CONNECTED": 1}),
+    ("bert_batch_dot", {"FULLY_CONNECTED": 13, "BATCH_MATMUL": 4, "SOFTMAX": 2}),
+])  # fmt: skip
+def test_networks_that_onnx_runtime_quantizes(name, layers, worker, tmp_path: Path) -> None:
+    path, feeds = quantize_network(name, tmp_path)
+    graph = serde.load(path)
+    serde.save(graph, tmp_path / "m.tflite")
+    counts = Counter((n.op, n.outputs[0].type.name) for n in from_ir(graph).nodes)
+    assert {op: counts[op, "INT8"] for op in layers} == layers
+    assert not any(counts[op, "FLOAT32"] for op in layers)
+    expected = run_at(OPTIMIZED, path, feeds)
+    inputs = [feeds[v.name] for v in graph.inputs]
+    for results, share in zip(run_both(worker, tmp_path / "m.tflite", inputs), (0.01, 0.02),
+                              strict=True):  # fmt: skip
+        for got, wanted in zip(results, expected, strict=True):
+            assert np.abs(got - wanted).max() <= share * np.ptp(wanted)
+
+
+def quantize_network(name: str, folder: Path):
+    """A network of random weights, quantized by ONNX Runtime, and inputs."""
+    from onnxruntime import quantization
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
+    symbol, _ = networks.export(network, folder)
+    feeds = networks.feeds(network, 1)
+    shapes = {k: v.shape for k, v in feeds.items()}
+    serde.convert(symbol, folder / "f.onnx", inputs=shapes, verify=False, opset=17)
+    paths = [str(folder / f"{part}.onnx") for part in ("f", "p", "q")]
+    quant_pre_process(*paths[:2], skip_symbolic_shape=True)
+    names = [i.name for i in onnx.load(paths[1]).graph.input]
+    samples = iter([{n: feeds[n] for n in names}])
+
+    class Samples(quantization.CalibrationDataReader):
+        def get_next(self):
+            return next(samples, None)
+
+    quantization.quantize_static(
+        *paths[1:], Samples(), quant_format=quantization.QuantFormat.QDQ, per_channel=True
+    )
+    return folder / "q.onnx", {n: feeds[n] for n in names}
