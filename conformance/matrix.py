@@ -179,6 +179,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "mxnet-releases/onnx": ("conformance.mxnet_reading", "ReadingReleases"),
     "networks/mxnet-releases": ("conformance.mxnet_releases", "ReleaseNetworks"),
     "networks/onnx": ("conformance.networks", "Networks"),
+    "networks/litert": ("conformance.litert_networks", "LitertNetworks"),
     "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
     "relay-networks/partitions": ("conformance.tvm_partitions", "TvmPartitions"),
     "models/consumers": ("conformance.consumer_models", "ConsumerModels"),

@@ -50,6 +50,7 @@ PAGES = {
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
+    "results/networks-litert.md": Page("litert_networks:page", ("networks/litert",)),
     "results/frames.md": Page("frames.cells:page", ("mxnet-frames/onnx",)),
     "results/relay-networks.md": Page("relay_networks:page", ("relay-networks/onnx",)),
     "results/consumers.md": Page(

@@ -25,7 +25,9 @@ OPTIONS = {
     "REDUCE_PROD": "ReducerOptions", "MAXIMUM": "MaximumMinimumOptions",
     "MINIMUM": "MaximumMinimumOptions", "CONV_2D": "Conv2DOptions",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "SELECT_V2": "SelectV2Options",
-    "BATCH_MATMUL": "BatchMatMulOptions",
+    "BATCH_MATMUL": "BatchMatMulOptions", "REDUCE_ALL": "ReducerOptions",
+    "REDUCE_ANY": "ReducerOptions", "CONV_3D": "Conv3DOptions",
+    "CONV_3D_TRANSPOSE": "Conv3DOptions",
 }  # fmt: skip
 
 

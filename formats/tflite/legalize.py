@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import IR_OPSET, DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
@@ -19,29 +17,31 @@ from serde.passes.regions import find_regions
 from serde.spec import schema
 from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, QUANTIZES, RESHAPES
 
-from .ops.layers import agrees_with_same, is_weight
+from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
+from .ops.layers import agrees_with_same
 from .ops.quantization import (
     compute_dequantized,
     compute_quantized,
     is_quantized,
     is_quantized_weight,
 )
-from .support_table import KERNELS
-from .target import TITLE, legalizations, writes
+from .support_table import KERNELS, STORED
+from .target import TITLE, is_weight, legalizations, writes
 
-STORED = frozenset(
-    {DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8, DType.INT16, DType.BOOL}
-)
 FLOAT = frozenset({DType.FLOAT32})
 MOST_AXES = 6  # of an input
 # Operators whose first operand and results are images, with channels last in the file.
 IMAGES = CONVOLVES | {"AveragePool", "DepthToSpace", "MaxPool", "SpaceToDepth"}
-BROADCAST_AXES = 4  # that all kernels of two operands repeat along
 
 
 def is_no_image(call: Call) -> bool:
     """Whether the first operand has other than two axes of an image."""
     return call.x.rank != 4
+
+
+def is_no_layer(call: Call) -> bool:
+    """Whether the first operand has other than two or three axes of an image."""
+    return call.x.rank not in (4, 5)
 
 
 def is_constant(at: int):  # type: ignore[no-untyped-def]
@@ -57,18 +57,6 @@ def need_constant(at: int, name: str) -> Form:
 def need_constants(**places: int) -> list[Form]:
     """Operands that are to be constants, each with its place."""
     return [need_constant(at, name) for name, at in places.items()]
-
-
-def repeats_many_axes(call: Call) -> bool:
-    """Whether operands of several shapes have more axes than kernels repeat along."""
-    shapes = [v.shape for v in call.inputs if v is not None]
-    return len(set(shapes)) > 1 and any(len(s or ()) > BROADCAST_AXES for s in shapes)
-
-
-def has_infinity(call: Call) -> bool:
-    """Whether a constant is compared that is infinite."""
-    constants = [v for v in call.inputs if v is not None and v.tensor is not None]
-    return any(v.type.kind == "f" and bool(np.isinf(v.array()).any()) for v in constants)
 
 
 def widen_line(g, call: Call):  # type: ignore[no-untyped-def]
@@ -101,18 +89,11 @@ LINE = Form(
     and call.attrs.get("output_shape") is None,
     widen_line,
 )  # fmt: skip
-NO_IMAGE = Form("other than one or two axes of windows", is_no_image, advice="Reshape the tensor")
+NO_IMAGE = Form("other than one to three axes of windows", is_no_image, advice="Reshape the tensor")
+NO_LAYER = NO_IMAGE._replace(has=is_no_layer)
 OPEN_PADS = Form(
     "auto_pad", lambda call: not windows.is_fixed(call), advice="Give numbers for pads"
 )
-MANY_AXES = Form(
-    f"operands of several shapes and more than {BROADCAST_AXES} axes", repeats_many_axes,
-    advice="Reshape the tensors to fewer axes",
-)  # fmt: skip
-INFINITE = Form(
-    "an infinite constant, in whose place kernels of sums have the largest number",
-    has_infinity, advice="Mask with a finite number",
-)  # fmt: skip
 LAST_INDEX = Form(
     "select_last_index=1", lambda call: bool(call.attrs["select_last_index"]), decompose(12)
 )
@@ -121,15 +102,15 @@ NO_WEIGHT = Form(
     compute_dequantized,
 )  # fmt: skip
 LACKS: Lacks = {
-    **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS},
-    **{op: [MANY_AXES, INFINITE] for op in COMPARISONS},
+    **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS if op in writes.rules},
+    **{op: [INFINITE, MANY_AXES] for op in COMPARISONS},
     "Max": [forms.ONE_OPERAND, forms.MORE_OPERANDS, MANY_AXES],
     "Min": [forms.ONE_OPERAND, forms.MORE_OPERANDS, MANY_AXES],
     "Sum": [forms.SUMMANDS],
     "Mean": [forms.MEAN],
     "Clip": [forms.NO_BOUNDS, forms.COMPUTED_BOUNDS, forms.CROSSED_BOUNDS],
     "Conv": [
-        LINE, NO_IMAGE, OPEN_PADS,
+        LINE, NO_LAYER, OPEN_PADS, GROUPS.where(lambda call: call.x.rank == 5),
         windows.COMPUTED_BIAS.where(lambda call: not is_weight(call.g, call.operand(2))),
     ],
     "DequantizeLinear": [NO_WEIGHT.where(lambda call: not is_quantized(call))],
@@ -137,20 +118,20 @@ LACKS: Lacks = {
         Form("scales by axis or computed", lambda call: not is_quantized(call), compute_quantized),
     ],
     "ConvTranspose": [
-        OPEN_PADS,
-        Form("pads", lambda call: any(call.attrs.get("pads") or ()), windows.crop_behind),
-        LINE, NO_IMAGE,
+        OPEN_PADS, *TRANSPOSED, LINE, NO_LAYER,
     ],
     "MaxPool": [
-        windows.PLACES, windows.MAX_DILATIONS, windows.CEIL_MODE, LINE, NO_IMAGE, OPEN_PADS,
+        windows.PLACES, windows.MAX_DILATIONS, windows.CEIL_MODE, LINE, VOLUME, NO_IMAGE, OPEN_PADS,
     ],
     "AveragePool": [
         windows.AVERAGE_DILATIONS, windows.CEIL_MODE,
         Form("pads", has_own_pads, windows.pad_average),
-        LINE, NO_IMAGE, OPEN_PADS,
+        LINE, VOLUME, NO_IMAGE, OPEN_PADS,
     ],
     "LpPool": windows.LP_POOL,
-    "Pad": [forms.WRAP, *need_constants(pads=1, constant_value=2, axes=3)],
+    "DepthToSpace": [crd("DepthToSpace")],
+    "SpaceToDepth": [crd("SpaceToDepth")],
+    "Pad": [forms.WRAP, EDGE, NEGATIVE_PADS, *need_constants(pads=1, constant_value=2, axes=3)],
     "Reshape": [forms.ALLOW_ZERO],
     "Transpose": [Form("more than 6 axes", lambda call: call.x.rank > 6, advice="Reshape first")],
     "BatchNormalization": [
@@ -158,6 +139,7 @@ LACKS: Lacks = {
         Form("constants", lambda call: True, forms.scale_by_channel),
     ],
     "GatherND": [forms.BATCH_DIMS],
+    "CumSum": [need_constant(1, "axis")],
     **{op: [need_constant(1, "axes")] for op in (
         "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Squeeze", "Unsqueeze",
     )},
@@ -198,7 +180,7 @@ def _constrain(op: str) -> dict[str, frozenset[DType]]:
         first = operator.inputs[0].tie if operator.inputs else ""
         is_data = p.tie == first or op in ("Where", "OneHot")
         ties.setdefault(p.tie, types if is_data or (at == 0) else STORED)
-    if op in COMPARISONS | {"Cast"}:
+    if op in COMPARISONS | {"BitCast", "Cast"}:
         ties[operator.outputs[0].tie] = STORED
     return ties
 

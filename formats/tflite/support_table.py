@@ -8,7 +8,10 @@ from serde.ir.graph import DType
 
 F32, I32, I64 = DType.FLOAT32, DType.INT32, DType.INT64
 NUMBERS = frozenset({F32, I32, I64})
-STORED = frozenset({*NUMBERS, DType.INT8, DType.UINT8, DType.INT16, DType.BOOL})
+STORED = frozenset({  # what tensors may be of, and CAST takes
+    *NUMBERS, DType.INT8, DType.UINT8, DType.INT16, DType.BOOL, DType.FLOAT16, DType.FLOAT64,
+    DType.UINT16, DType.UINT32,
+})  # fmt: skip
 KERNELS: Mapping[str, frozenset[DType]] = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min"), NUMBERS),
     **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), NUMBERS),
@@ -17,17 +20,22 @@ KERNELS: Mapping[str, frozenset[DType]] = {
     **dict.fromkeys(
         ("Concat", "Gather", "Identity", "Slice", "Split", "Transpose"), NUMBERS | {DType.BOOL}
     ),
-    "Abs": frozenset({F32}),
+    "Abs": frozenset({F32, I32}),
+    "CumSum": NUMBERS,
+    "Pow": frozenset({F32, I32}),
+    "BitwiseXor": frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, I32}),
+    "BitCast": STORED,
     "Neg": NUMBERS,
     "Where": frozenset({DType.BOOL}) | NUMBERS,
     "Cast": STORED,
     "Expand": NUMBERS,
     "Tile": NUMBERS,
     "Pad": NUMBERS,
-    "Mod": frozenset({I32, I64}),
+    "Mod": NUMBERS,
     "TopK": NUMBERS,
     "Div": frozenset({F32, I32}),
     "GatherND": NUMBERS,
     "DequantizeLinear": frozenset({DType.INT8, DType.UINT8, DType.INT16, I32}),
-    **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"), NUMBERS),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), NUMBERS | {DType.BOOL}),
+    **dict.fromkeys(("ReduceProd", "ReduceSum"), NUMBERS),
 }

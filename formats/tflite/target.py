@@ -82,12 +82,19 @@ class TfliteBuilder(Builder):
         self, op: str, inputs: Sequence[Any], dtype: DType | None, shape: Shape | None,
         **options: Any,
     ) -> Value:  # fmt: skip
-        """Append an operator of one result.
+        """Append an operator of one result; one without elements is a constant.
 
         Raises:
-            ConversionError: where there would be no elements: kernels differ in what they do then.
+            ConversionError: where an operand has no elements: kernels differ in what they do then.
         """
-        require(0 not in (shape or ()), "a tensor without elements, which LiteRT does not compute")
+        if shape is not None and dtype is not None and 0 in shape and None not in shape:
+            return self.const(
+                np.zeros([d if isinstance(d, int) else 1 for d in shape], dtype.numpy)
+            )
+        is_empty = any(v is not None and 0 in (v.shape or ()) and v.dtype is not DType.INT32
+                       for v in inputs)  # fmt: skip
+        require(not is_empty, "a tensor without elements, which LiteRT does not compute with. "
+                "Give another size (--input)")  # fmt: skip
         return set_type(self.emit(op, inputs, options), dtype, shape)
 
     def _append(self, *call: Any, **options: Any) -> tuple[Value, ...]:
@@ -154,6 +161,14 @@ class TfliteBuilder(Builder):
     def first(self, x: Value) -> Value:
         """An image with channels first."""
         return self.transpose(x, to_first(x.rank))
+
+
+def is_weight(g: Any, value: Value | None) -> bool:
+    """Whether a value is a constant, or one of integers that is dequantized."""
+    if value is None or value.tensor is not None:
+        return value is not None
+    node = g.maker(value, "DequantizeLinear")
+    return node is not None and node.inputs[0].tensor is not None
 
 
 def derive(

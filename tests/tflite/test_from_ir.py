@@ -101,10 +101,12 @@ def test_what_litert_cannot_run_is_an_error(worker, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "float64": ("g (double[2] x) => (double[2] y) { y = Neg(x) }", "'x' is of float64"),
+    "float64": ("g (double[2] x) => (double[2] y) { y = Neg(x) }", "no Neg of float64"),
+    "uint64": ("g (uint64[2] x) => (uint64[2] y) { y = Add(x, x) }", "'x' is of uint64"),
     "without elements": ("g (float[0] x) => (float[0] y) { y = Neg(x) }", "'x' has no elements"),
     "infinity": (
-        "g (float[2] x) => (bool[2] y) <float i = {inf}> { y = Equal(x, i) }", "infinite constant",
+        "g (float[2] x) => (bool[2] y) <float i = {inf}> { a = Mul(x, x) y = Equal(a, i) }",
+        "infinite constant",
     ),
     "recurrent of dynamic length": (
         "g (float[T,1,2] x, float[1,4,2] w, float[1,4,1] r) => (float[T,1,1,1] y) "

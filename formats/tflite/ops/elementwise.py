@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions.elementwise import stable_softplus
-from serde.errors import require
 from serde.ir.graph import DType, Value
-from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
-from ..target import TfliteBuilder, derive, legalizations, writes
+from ..target import TfliteBuilder, derive, is_weight, legalizations, writes
 
 UNARY = {
     "Abs": "ABS", "Ceil": "CEIL", "Cos": "COS", "Exp": "EXP", "Floor": "FLOOR",
@@ -25,7 +24,8 @@ BINARY = {
 }  # fmt: skip
 TYPES = {
     DType.FLOAT32: 0, DType.INT32: 2, DType.UINT8: 3, DType.INT64: 4, DType.BOOL: 6,
-    DType.INT16: 7, DType.INT8: 9,
+    DType.INT16: 7, DType.INT8: 9, DType.FLOAT16: 1, DType.FLOAT64: 10, DType.UINT32: 15,
+    DType.UINT16: 16,
 }  # fmt: skip
 
 
@@ -97,8 +97,12 @@ def write_elu(t: TfliteBuilder, x: Value):
 
 @legalizations("Pow")
 def legalize_pow(g, x: Value, y: Value):
-    """POW takes floats of one type."""
-    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
+    """POW takes operands of one type; a power with a fraction is of a float."""
+    if x.type is y.type:
+        return None
+    if x.type.kind == "f" or y.type.kind != "f":
+        return g.Pow(x, g.cast_like(y, x))
+    return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
 
 
 @legalizations("Xor")
@@ -119,6 +123,16 @@ def legalize_softplus(g, x: Value):
 @legalizations("Softsign")
 def legalize_softsign(g, x: Value):
     return g.Div(x, g.Add(g.Abs(x), 1.0))
+
+
+@legalizations("Mod")
+def legalize_mod(g, x: Value, y: Value, *, fmod: int):
+    """FLOOR_MOD has the sign of the divisor."""
+    if not fmod:
+        return None
+    rest, zero = g.Mod(x, y), g.const(0, x.type)
+    is_other = g.Xor(g.Less(x, zero), g.Less(rest, zero))
+    return g.Where(g.And(is_other, g.Not(g.Equal(rest, zero))), g.Sub(rest, y), rest)
 
 
 @writes("Mod", only={"fmod": (0,)})
@@ -143,9 +157,143 @@ def write_clip(t: TfliteBuilder, x: Value, low: Value | None = None, high: Value
     return x
 
 
+@legalizations("PRelu")
+def legalize_prelu(g, x: Value, slope: Value):
+    """A slope that is computed is a factor: XNNPACK wants constants."""
+    if is_weight(g, slope) and x.rank > 1:
+        return None
+    return g.Add(g.Relu(x), g.Mul(slope, g.Min(x, g.const(0, x.type))))
+
+
 @writes("PRelu")
 def write_prelu(t: TfliteBuilder, x: Value, slope: Value):
-    require(slope.tensor is not None, "a computed slope. Make it a constant")
     wanted = (1,) * (x.rank - slope.rank) + slope.static_shape
-    require(x.rank > 1, "a slope of a vector")
     return t.make("PRELU", [x, t.reshape(slope, wanted[1:])], x.dtype, x.shape)
+
+
+# Inverse functions, of the two that there are: of a quotient, and Log
+
+
+@writes("Atan")
+def write_atan(t: TfliteBuilder, x: Value):
+    return t.make("ATAN2", [x, full_like(t, x, 1.0)], x.dtype, x.shape)
+
+
+@writes("Asin")
+def write_asin(t: TfliteBuilder, x: Value):
+    return t.make("ATAN2", [x, other_side(t, x)], x.dtype, x.shape)
+
+
+@writes("Acos")
+def write_acos(t: TfliteBuilder, x: Value):
+    return t.make("ATAN2", [other_side(t, x), x], x.dtype, x.shape)
+
+
+def full_like(t: TfliteBuilder, x: Value, number: float) -> Value:
+    """A constant of one number, in the shape of ``x``."""
+    return t.const(np.full(x.static_shape, number, np.float32))
+
+
+def other_side(t: TfliteBuilder, x: Value) -> Value:
+    """``sqrt((1 - x) * (1 + x))``."""
+    one = t.const(np.float32(1))
+    factors = [t.make(code, [one, x], x.dtype, x.shape) for code in ("SUB", "ADD")]
+    return t.make("SQRT", [t.make("MUL", factors, x.dtype, x.shape)], x.dtype, x.shape)
+
+
+@legalizations("Tan")
+def legalize_tan(g, x: Value):
+    return g.Div(g.Sin(x), g.Cos(x))
+
+
+def log_of_more_than_one(g, x: Value):
+    """``log(1 + x)``, also of a small ``x``, by what the rounding of the sum has changed."""
+    total = g.Add(x, 1.0)
+    more = g.Sub(total, 1.0)
+    return g.Where(g.Equal(more, 0.0), x, g.Mul(g.Log(total), g.Div(x, more)))
+
+
+@legalizations("Asinh")
+def legalize_asinh(g, x: Value):
+    size = g.Abs(x)
+    near = g.Min(size, 1e4)
+    squares = g.Mul(near, near)
+    root = g.Sqrt(g.Add(squares, 1.0))
+    small = log_of_more_than_one(g, g.Add(near, g.Div(squares, g.Add(root, 1.0))))
+    large = g.Add(g.Log(g.Max(size, 1.0)), float(np.log(2)))
+    return g.Mul(g.Sign(x), g.Where(g.Less(size, 1e4), small, large))
+
+
+@legalizations("Acosh")
+def legalize_acosh(g, x: Value):
+    more = g.Sub(x, 1.0)
+    return log_of_more_than_one(g, g.Add(more, g.Mul(g.Sqrt(more), g.Sqrt(g.Add(x, 1.0)))))
+
+
+@legalizations("Atanh")
+def legalize_atanh(g, x: Value):
+    return g.Mul(log_of_more_than_one(g, g.Div(g.Mul(x, 2.0), g.Sub(1.0, x))), 0.5)
+
+
+@legalizations("Cosh")
+def legalize_cosh(g, x: Value):
+    """Half of both powers, of which none is larger than the result."""
+    half = float(np.log(2))
+    return g.Add(g.Exp(g.Sub(x, half)), g.Exp(g.Neg(g.Add(x, half))))
+
+
+@legalizations("Sinh")
+def legalize_sinh(g, x: Value):
+    """The same difference, but near 0 by a power less 1, which loses nothing."""
+    half = float(np.log(2))
+    near = g.Clip(x, -1.0, 1.0)
+    power = g.Exp(near)
+    less = g.Sub(power, 1.0)
+    exact = g.Where(g.Equal(less, 0.0), near, g.Mul(less, g.Div(near, g.Log(power))))
+    small = g.Mul(g.Add(exact, g.Div(exact, g.Add(exact, 1.0))), 0.5)
+    large = g.Sub(g.Exp(g.Sub(x, half)), g.Exp(g.Neg(g.Add(x, half))))
+    return g.Where(g.Less(g.Abs(x), 1.0), small, large)
+
+
+# Bits
+
+
+@writes("BitwiseXor")
+def write_bitwise_xor(t: TfliteBuilder, a: Value, b: Value):
+    return t.make("BITWISE_XOR", [a, b], a.dtype, broadcast_shape((a, b)))
+
+
+def of_bits(g, kind: DType, join, a: Value, b: Value):
+    """An operator on the halves of 32 bits: the sum of bits less those that differ is even."""
+    parts = []
+    for unit in (1, 1 << 16):
+        p, q = (take_half(g, g.Cast(v, to=ELEMENT_CODES[DType.INT32]), unit) for v in (a, b))
+        parts.append(g.Mul(join(g, g.Add(p, q), g.BitwiseXor(p, q)), unit))
+    return g.Cast(g.Add(*parts), to=ELEMENT_CODES[kind])
+
+
+def take_half(g, x: Value, unit: int):
+    """The low 16 bits, or the others, which have the sign."""
+    low = g.Mod(x, g.const(1 << 16, x.type))
+    return low if unit == 1 else g.Div(g.Sub(x, low), g.const(unit, x.type))
+
+
+@legalizations("BitwiseAnd")
+def legalize_bitwise_and(g, a: Value, b: Value):
+    """The bits that both have."""
+    if a.type.bits > 32:
+        return None
+    return of_bits(g, a.type, lambda g, total, rest: g.Div(g.Sub(total, rest), 2), a, b)
+
+
+@legalizations("BitwiseOr")
+def legalize_bitwise_or(g, a: Value, b: Value):
+    """The bits that one has at least."""
+    if a.type.bits > 32:
+        return None
+    return of_bits(g, a.type, lambda g, total, rest: g.Div(g.Add(total, rest), 2), a, b)
+
+
+@writes("BitCast")
+def write_bit_cast(t: TfliteBuilder, x: Value, *, to: int):
+    return t.make("BITCAST", [x], ELEMENT_TYPES[to], x.shape)

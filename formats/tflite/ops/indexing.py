@@ -30,19 +30,20 @@ def write_gather(t: TfliteBuilder, x: Value, indices: Value, *, axis: int):
 
 @writes("GatherND", only={"batch_dims": (0,)})
 def write_gather_nd(t: TfliteBuilder, x: Value, indices: Value):
-    require(indices.tensor is not None, "computed indices, which may count from the end. "
-            "Make them a constant")  # fmt: skip
     depth = indices.static_shape[-1]
     sizes = np.asarray(x.static_shape[:depth], np.int64)
-    places = derive(t, indices, lambda a: np.where(a < 0, a + sizes, a).astype(np.int32),
-                    indices.static_shape, DType.INT32)  # fmt: skip
+    if indices.tensor is None:
+        places = wrap_computed(t, indices, sizes)
+    else:
+        places = derive(t, indices, lambda a: np.where(a < 0, a + sizes, a).astype(np.int32),
+                        indices.static_shape, DType.INT32)  # fmt: skip
     shape = (*indices.static_shape[:-1], *x.static_shape[depth:])
     return t.make("GATHER_ND", [x, places], x.dtype, shape)
 
 
-def wrap_computed(t: TfliteBuilder, indices: Value, size: int) -> Value:
+def wrap_computed(t: TfliteBuilder, indices: Value, sizes) -> Value:
     """Computed indices, those below 0 from the end."""
-    zero, length = (t.const(np.asarray(n, indices.type.numpy)) for n in (0, size))
+    zero, length = (t.const(np.asarray(n, indices.type.numpy)) for n in (0, sizes))
     is_low = t.make("LESS", [indices, zero], DType.BOOL, indices.shape)
     moved = t.make("ADD", [indices, length], indices.dtype, indices.shape)
     return t.make("SELECT_V2", [is_low, moved, indices], indices.dtype, indices.shape)

@@ -10,19 +10,11 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
 
-from ..target import TfliteBuilder, legalizations, padded_shape, writes
+from ..target import TfliteBuilder, is_weight, legalizations, padded_shape, writes
 from .elementwise import broadcast_shape
 
 SAME, VALID = 0, 1  # of the enumeration Padding
 FIXED = {"auto_pad": ("NOTSET",)}
-
-
-def is_weight(g, value: Value | None) -> bool:
-    """Whether a value is a constant, or one of integers that is dequantized."""
-    if value is None or value.tensor is not None:
-        return value is not None
-    node = g.maker(value, "DequantizeLinear")
-    return node is not None and node.inputs[0].tensor is not None
 
 
 def agrees_with_same(sizes, covers, strides, pads) -> bool:
@@ -45,7 +37,8 @@ def agrees_with_same(sizes, covers, strides, pads) -> bool:
 def pad_image(t: TfliteBuilder, x: Value, pads: Ints, fill: float = 0.0) -> Value:
     """An image with channels last, padded by a PAD, or a PADV2 of another number than 0."""
     require(min(pads) >= 0, "negative pads. Cut the data with a Slice")
-    ends = [[0, 0], *[[a, b] for a, b in zip(pads[:2], pads[2:], strict=True)], [0, 0]]
+    half = len(pads) // 2
+    ends = [[0, 0], *[[a, b] for a, b in zip(pads[:half], pads[half:], strict=True)], [0, 0]]
     shape = padded_shape(x, ends)
     operands = [x, t.ints(ends)]
     if fill == 0:
@@ -89,6 +82,8 @@ def window_result(x: Value, channels: int, covers, strides, pads):
 @writes("Conv", only=FIXED, ignore=("kernel_shape",))
 def write_conv(t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, strides: Ints,
                dilations: Ints, pads: Ints, group: int):  # fmt: skip
+    if x.rank == 5:
+        return convolve_volume(t, x, w, b, strides, dilations, pads)
     outs, per_group, *kernel = w.static_shape
     covers = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     image, padding = place_window(t, x, covers, strides, pads)
@@ -108,6 +103,27 @@ def write_conv(t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, 
     return t.first(t.make(code, [image, weights, bias], x.dtype, last_shape(shape), **options))
 
 
+def convolve_volume(t: TfliteBuilder, x, w, b, strides, dilations, pads) -> Value:
+    """A CONV_3D of one group."""
+    outs, _, *kernel = w.static_shape
+    covers = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    image = t.last(x)
+    if any(pads):
+        image = pad_image(t, image, pads)
+    made = [
+        (n - c) // s + 1 for n, c, s in zip(image.static_shape[1:4], covers, strides, strict=True)
+    ]
+    shape = (x.ranked_shape[0], *made, outs)
+    operands = [image, t.transpose(w, (2, 3, 4, 1, 0)), *(() if b is None else (b,))]
+    options = name_axes("stride", strides) | name_axes("dilation", dilations, "_factor")
+    return t.first(t.make("CONV_3D", operands, x.dtype, shape, padding=VALID, **options))
+
+
+def name_axes(name: str, sizes: Ints, end: str = ""):
+    """Options of three axes."""
+    return {f"{name}_{axis}{end}": n for axis, n in zip("dhw", sizes, strict=True)}
+
+
 @writes("ConvTranspose", only={**FIXED, "group": (1,)}, ignore=("kernel_shape",))
 def write_conv_transpose(
     t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, strides: Ints,
@@ -119,8 +135,13 @@ def write_conv_transpose(
     batch, _, *sizes = x.static_shape
     made = [(n - 1) * s + k for n, s, k in zip(sizes, strides, kernel, strict=True)]
     shape = (batch, *made, outs)
-    weights = t.transpose(w, (1, 2, 3, 0))
     bias = () if b is None else (b,)
+    if x.rank == 5:
+        weights = t.transpose(w, (2, 3, 4, 1, 0))
+        y = t.make("CONV_3D_TRANSPOSE", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
+                   padding=VALID, **name_axes("stride", strides))  # fmt: skip
+        return t.first(y)
+    weights = t.transpose(w, (1, 2, 3, 0))
     y = t.make("TRANSPOSE_CONV", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
                padding=VALID, stride_h=strides[0], stride_w=strides[1])  # fmt: skip
     return t.first(y)

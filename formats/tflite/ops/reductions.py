@@ -23,6 +23,9 @@ def reduced_shape(x: Value, axes, keepdims: int):
     return tuple([d for a, d in sizes if a not in axes])
 
 
+OF_BOOLEANS = {"REDUCE_MAX": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL"}
+
+
 @writes.for_each(REDUCTIONS)
 def write_reduction(code: str, t: TfliteBuilder, x: Value, axes: Value | None = None, *,
                     keepdims: int, noop_with_empty_axes: int):  # fmt: skip
@@ -33,7 +36,15 @@ def write_reduction(code: str, t: TfliteBuilder, x: Value, axes: Value | None = 
     if not named:
         return x
     shape = reduced_shape(x, named, keepdims)
+    code = OF_BOOLEANS[code] if x.dtype is DType.BOOL else code
     return t.make(code, [x, t.ints(named)], x.dtype, shape, keep_dims=keepdims)
+
+
+@writes("CumSum")
+def write_cumsum(t: TfliteBuilder, x: Value, axis: Value, *, exclusive: int, reverse: int):
+    options = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
+    place = axis_of(axis.ints()[0], x.rank)
+    return t.make("CUMSUM", [x, t.ints(place)], x.dtype, x.shape, **options)
 
 
 @writes.for_each({"ArgMax": "ARG_MAX", "ArgMin": "ARG_MIN"}, only={"select_last_index": (0,)})

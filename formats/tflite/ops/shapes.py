@@ -12,7 +12,8 @@ from serde.ir.graph import Value
 from ..target import TfliteBuilder, legalizations, padded_shape, writes
 from .elementwise import broadcast_shape
 
-MOST_CUT = 5  # axes that STRIDED_SLICE takes
+MOST_CUT = 8  # axes that STRIDED_SLICE takes
+MOST_PADDED = 5  # axes that PAD takes
 LIMIT = (1 << 31) - 1
 
 
@@ -75,6 +76,7 @@ def write_transpose(t: TfliteBuilder, x: Value, *, perm: Ints):
 @writes("Concat")
 def write_concat(t: TfliteBuilder, *values: Value, axis: int):
     place = axis_of(axis, values[0].rank)
+    values = tuple([v for v in values if v.ranked_shape[place] != 0]) or values[:1]
     if len(values) == 1:
         return values[0]
     sizes = [v.ranked_shape[place] for v in values]
@@ -159,7 +161,7 @@ def write_pad(t: TfliteBuilder, x: Value, pads: Value, fill: Value | None = None
     for at, axis in enumerate(named):
         ends[axis] = [pads.ints()[at], pads.ints()[at + len(named)]]
     require(all(p >= 0 for pair in ends for p in pair), "negative pads. Cut the data with a Slice")
-    require(x.rank <= 4, "more than four axes. Reshape the tensor")
+    require(x.rank <= MOST_PADDED, f"more than {MOST_PADDED} axes. Reshape the tensor")
     shape = padded_shape(x, ends)
     if mode == "reflect":
         is_near = all(max(e) < d for d, e in zip(x.static_shape, ends, strict=True))

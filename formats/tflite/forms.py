@@ -1,0 +1,250 @@
+"""Forms of operators that TensorFlow Lite's kernels lack, and what is written in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.legalize.forms import windows
+from serde.legalize.forms.form import Call, Form
+from serde.spec.schema import ELEMENT_CODES
+from serde.spec.traits import ARRANGES
+from serde.version_converter.adapters.indexing import extreme_value
+from serde.version_converter.adapters.pooling import pad_window_axes
+
+LAST = int(np.iinfo(np.int64).max)  # the end of a Slice that goes to the end
+BROADCAST_AXES = 4  # that all kernels of two operands repeat along
+KEEPS = ARRANGES | {"Concat", "Expand", "Identity", "Pad", "Tile"}
+INFINITY = "an infinite constant, in whose place kernels of sums have the largest number"
+
+
+# Operands of many axes
+
+
+def repeats_many_axes(call: Call) -> bool:
+    """Whether operands of several shapes have more axes than kernels repeat along."""
+    shapes = [v.shape for v in call.inputs if v is not None]
+    return len(set(shapes)) > 1 and any(len(s or ()) > BROADCAST_AXES for s in shapes)
+
+
+def expand_operands(g: Any, call: Call) -> Any:
+    """The same of operands that are all repeated before."""
+    shapes = [v.static_shape for v in call.inputs]
+    full = np.broadcast_shapes(*shapes)
+    return call.emit(g, *(v if s == full else g.Expand(v, list(full))
+                          for v, s in zip(call.inputs, shapes, strict=True)))  # fmt: skip
+
+
+MANY_AXES = Form(
+    f"operands of several shapes and more than {BROADCAST_AXES} axes", repeats_many_axes,
+    expand_operands,
+)  # fmt: skip
+
+
+# Comparisons with infinity, in whose place kernels of sums and extremes have the largest number
+
+
+def compares_infinity(call: Call) -> bool:
+    """Whether a constant is compared that is infinite."""
+    constants = [v for v in call.inputs if v is not None and v.tensor is not None]
+    return any(v.type.kind == "f" and bool(np.isinf(v.array()).any()) for v in constants)
+
+
+def compare_infinity(g: Any, call: Call) -> Any:
+    """A comparison of inputs and constants, or which elements are infinite that others made."""
+    if all(v.tensor is not None or _is_exact(g, v) for v in call.inputs):
+        return call.as_is(g, *call.inputs)
+    require(call.op == "Equal", f"{INFINITY}. Compare with a finite number")
+    x, bound = call.inputs if call.inputs[1].tensor is not None else call.inputs[::-1]
+    numbers = bound.array()
+    require(numbers.size == 1, f"{INFINITY}, beside others. Compare with one number")
+    return _is_infinite(g, x, float(numbers.flat[0]))
+
+
+def _is_infinite(g: Any, x: Value, bound: float) -> Value:
+    if _is_exact(g, x):
+        return g.as_is("Equal", [x, g.const(bound, x.type)], {})  # type: ignore[no-any-return]
+    node = g.producer(x)
+    if node.op == "Where":
+        cases = [_is_infinite(g, v, bound) for v in node.inputs[1:]]
+        return g.Where(node.inputs[0], *cases)  # type: ignore[no-any-return]
+    if node.op == "Add":
+        return g.Or(*[_is_infinite(g, v, bound) for v in node.inputs])  # type: ignore[no-any-return]
+    if node.op == "Cast" and g.maker(node.inputs[0], "Add") is None:
+        return _is_infinite(g, node.inputs[0], bound)
+    require(node.op in ("ReduceMax", "ReduceMin"), f"{INFINITY}, and what {node.op} makes of it. "
+            "Mask with a finite number")  # fmt: skip
+    each = g.Cast(_is_infinite(g, node.inputs[0], bound), to=ELEMENT_CODES[DType.INT32])
+    is_any = (node.op == "ReduceMax") == (bound > 0)
+    found = g["ReduceMax" if is_any else "ReduceMin"](each, *node.inputs[1:], **node.attrs)
+    return g.Cast(found, to=ELEMENT_CODES[DType.BOOL])  # type: ignore[no-any-return]
+
+
+def _is_exact(g: Any, x: Value) -> bool:
+    """Whether elements are those of inputs and constants."""
+    node = g.producer(x)
+    if node is None:
+        return True
+    if node.op == "Where":
+        return all(_is_exact(g, v) for v in node.inputs[1:])
+    if node.op == "Concat":
+        return all(_is_exact(g, v) for v in node.inputs)
+    if node.op == "Cast":
+        return node.inputs[0].type.kind == "f" and _is_exact(g, node.inputs[0])
+    return node.op in KEEPS and not node.domain and _is_exact(g, node.inputs[0])
+
+
+INFINITE = Form("an infinite constant", compares_infinity, compare_infinity)
+
+
+# Windows over three axes
+
+
+def is_volume(call: Call) -> bool:
+    """Whether windows move along three axes, by numbers."""
+    return call.x.rank == 5 and call.outputs == 1 and windows.is_fixed(call)
+
+
+def pool_volume(g: Any, call: Call) -> Any:
+    """A pool along the first axis of windows behind one along the others."""
+    pads, attrs = call.window.pads or (0,) * 6, dict(call.attrs)
+    if any(pads):
+        require(call.op == "MaxPool", "pads of a mean. Pad the tensor before")
+        padded = pad_window_axes(g, call.x, pads, extreme_value(call.x.type, False))
+        return call.emit(g, padded, pads=None)
+    n, c, d, h, w = call.x.static_shape
+    kernel, strides = call.window.kernel_shape, call.window.strides or (1, 1, 1)
+    plane = g.Reshape(call.x, [n, c * d, h, w])
+    sizes = {"kernel_shape": kernel[1:], "strides": strides[1:], "pads": None, "dilations": None}
+    y = g[call.op](plane, **{**attrs, **sizes})
+    h, w = y.static_shape[2:]
+    sizes |= {"kernel_shape": (kernel[0], 1), "strides": (strides[0], 1)}
+    y = g[call.op](g.Reshape(y, [n, c, d, h * w]), **{**attrs, **sizes})
+    return g.Reshape(y, [n, c, y.static_shape[2], h, w])
+
+
+VOLUME = Form("three axes of windows", is_volume, pool_volume)
+
+
+# Layers by groups, and transposed convolutions
+
+
+def split_groups(axis: int) -> Callable[[Any, Call], Any]:
+    """A rewrite by one layer for each group; ``axis`` is that of weights that counts groups."""
+
+    def rewrite(g: Any, call: Call) -> Any:
+        group = call.attrs["group"]
+        x, w, b = (*call.inputs, None)[:3]
+        places = {0: 1, 1: axis, 2: 0}
+        parts = [
+            (v,) * group if v is None
+            else g.Split(v, None, axis=places[at], num_outputs=group, outputs=group)
+            for at, v in enumerate((x, w, b))
+        ]  # fmt: skip
+        layers = [call.emit(g, *operands, group=1) for operands in zip(*parts, strict=True)]
+        return g.Concat(*layers, axis=1)
+
+    return rewrite
+
+
+def pad_behind(g: Any, call: Call) -> Any:
+    """A ConvTranspose without ``output_padding``, whose rows are those of the bias alone."""
+    more = call.attrs["output_padding"]
+    y = call.emit(g, *call.inputs[:2], output_padding=(0,) * len(more))
+    y = pad_window_axes(g, y, (*(0,) * len(more), *more))
+    bias = call.operand(2)
+    return y if bias is None else g.Add(y, g.Unsqueeze(bias, list(range(1, y.rank - 1))))
+
+
+def spread_kernel(g: Any, call: Call) -> Any:
+    """A ConvTranspose by a kernel with zeros between its elements."""
+    x, w, *rest = call.inputs
+    dilations = call.attrs["dilations"]
+    array = w.array()
+    kernel = [(k - 1) * d + 1 for k, d in zip(array.shape[2:], dilations, strict=True)]
+    spread = np.zeros((*array.shape[:2], *kernel), array.dtype)
+    spread[(..., *(slice(None, None, d) for d in dilations))] = array
+    return call.emit(
+        g, x, g.const(spread), *rest, dilations=(1,) * len(dilations), kernel_shape=tuple(kernel)
+    )
+
+
+GROUPS = Form("group", lambda call: call.attrs["group"] > 1, split_groups(0))
+TRANSPOSED = [
+    GROUPS,
+    Form("pads", lambda call: any(call.attrs.get("pads") or ()), windows.crop_behind),
+    Form("output_padding", lambda call: any(call.attrs.get("output_padding") or ()), pad_behind),
+    Form("dilations", lambda call: call.inputs[1].tensor is not None
+         and any(d > 1 for d in call.attrs.get("dilations") or ()), spread_kernel),
+]  # fmt: skip
+
+
+# Padding
+
+
+def crops(call: Call) -> bool:
+    """Whether constant pads are negative."""
+    pads = call.operand(1)
+    return pads is not None and pads.tensor is not None and any(p < 0 for p in pads.ints())
+
+
+def crop(g: Any, call: Call) -> Any:
+    """A Slice for what is negative, and a Pad for the rest."""
+    x, pads = call.inputs[:2]
+    axes = call.operand(3)
+    named = list(range(x.rank)) if axes is None else list(axes.ints())
+    ends, count = pads.ints(), len(named)
+    starts = [max(0, -p) for p in ends[:count]]
+    stops = [p if p < 0 else LAST for p in ends[count:]]
+    x = g.Slice(x, starts, stops, named)
+    return call.emit(g, x, [max(0, p) for p in ends], *call.inputs[2:])
+
+
+def pad_edges(g: Any, call: Call) -> Any:
+    """The first and the last slice of each axis, repeated."""
+    x, ends, axes = call.x, call.inputs[1].ints(), call.operand(3)
+    named = range(x.rank) if axes is None else axes.ints()
+    for at, axis in enumerate(named):
+        before, behind = ends[at], ends[at + len(named)]
+        parts = [
+            *[g.Slice(x, [0], [1], [axis])] * before, x,
+            *[g.Slice(x, [-1], [LAST], [axis])] * behind,
+        ]  # fmt: skip
+        x = g.Concat(*parts, axis=axis) if len(parts) > 1 else x
+    return x
+
+
+NEGATIVE_PADS = Form("negative pads", crops, crop)
+EDGE = Form("mode='edge'", lambda call: call.attrs["mode"] == "edge" and call.inputs[1].tensor
+            is not None, pad_edges)  # fmt: skip
+
+
+# Places of blocks
+
+
+def order_blocks(op: str) -> Callable[[Any, Call], Any]:
+    """A rewrite of CRD by the other order, of channels that are moved."""
+
+    def rewrite(g: Any, call: Call) -> Any:
+        n, c, h, w = call.x.static_shape
+        b = call.attrs["blocksize"]
+        if op == "DepthToSpace":
+            parts = g.Transpose(
+                g.Reshape(call.x, [n, c // b**2, b * b, h, w]), perm=(0, 2, 1, 3, 4)
+            )
+            return call.emit(g, g.Reshape(parts, [n, c, h, w]), mode="DCR")
+        y = call.emit(g, call.x, mode="DCR")
+        h, w = y.static_shape[2:]
+        parts = g.Transpose(g.Reshape(y, [n, b * b, c, h, w]), perm=(0, 2, 1, 3, 4))
+        return g.Reshape(parts, [n, c * b * b, h, w])
+
+    return rewrite
+
+
+def crd(op: str) -> Form:
+    """Blocks whose channels come first."""
+    return Form("mode='CRD'", lambda call: call.attrs.get("mode") == "CRD", order_blocks(op))

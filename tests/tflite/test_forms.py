@@ -1,0 +1,121 @@
+"""Forms that kernels lack compute what ONNX Runtime does, with both sets of kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import serde
+from serde.bridges.litert import LitertWorker
+from testing.onnx_live import ir_of
+from testing.onnx_live import run as run_graph
+from tests.tflite.litert_live import run_both, why_not
+
+needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+F, W = "float[1,4,5,6] x", "float[4,3,3,2] w"
+BODIES = {
+    "six axes repeated": "g (float[2,1,3,1,2,1] x, float[4,1,2,1,5] y) => (float[] z) { z = Add(x, y) }",
+    "six axes chosen": """g (float[2,1,3,1,2,1] x, float[4,1,2,1,5] y) => (float[] z)
+        { c = Less(x, y) z = Where(c, x, y) }""",
+    "volume": """g (float[1,2,4,5,6] x) => (float[] y) {
+        a = MaxPool<kernel_shape=[2,3,2], pads=[1,0,1,0,1,0], strides=[1,2,1]>(x)
+        y = AveragePool<kernel_shape=[2,1,2], strides=[2,1,1]>(a) }""",
+    "crop": """g (float[3,5] x) => (float[] y) <int64[4] p = {-1, 2, 1, -2}> { y = Pad(x, p) }""",
+    "crop and fill": """g (float[3,5] x) => (float[] y) <int64[2] p = {-1, 2}, float f = {3},
+        int64[1] a = {1}> { y = Pad(x, p, f, a) }""",
+    "edge": """g (float[3,5] x) => (float[] y) <int64[4] p = {1, 2, 0, 3}>
+        { y = Pad<mode="edge">(x, p) }""",
+    "infinite mask": """g (float[2,3] x, bool[2,3] m) => (float[] y, bool[] z)
+        <float i = {-inf}, float o = {0}, int64[1] a = {1}> {
+        b = Where(m, o, i) c = Add(x, b) d = ReduceMax<keepdims=1>(c, a) z = Equal(d, i)
+        e = Softmax<axis=1>(c) y = Where(z, o, e) }""",
+    "infinite inputs": """g (float[2,3] x, bool[2,3] m) => (bool[] y, bool[] z)
+        <float i = {-inf}, float j = {inf}> {
+        b = Where(m, x, i) y = Greater(b, i) c = Where(m, x, j) z = Less(c, j) }""",
+    "CRD": """g (float[1,8,2,3] x) => (float[] z)
+        { z = DepthToSpace<blocksize=2, mode="CRD">(x) }""",
+    "inverse functions": """g (float[2,3] x) => (float[] y, float[] z, float[] s, float[] c, float[] t)
+        <float n = {20}> {
+        y = Asinh(x) a = Abs(x) o = Cosh(a) z = Acosh(o) s = Sinh(x) b = Div(x, n) c = Atanh(b) t = Tan(x) }""",
+    "bits": """g (int32[2,3] x, int32[2,3] y) => (int32[] a, int32[] b, int32[] c) {
+        a = BitwiseAnd(x, y) b = BitwiseOr(x, y) c = BitwiseXor(x, y) }""",
+    "rest": "g (int32[2,3] x, int32[2,3] y) => (int32[] a) { a = Mod<fmod=1>(x, y) }",
+    "power of an integer": """g (int32[2,3] x) => (int32[] a) <float p = {1.5}>
+        { b = Abs(x) a = Pow(b, p) }""",
+    "nothing joined": """g (float[2,3] x) => (float[] y) <int64[2] s = {3, 0}>
+        { a, b = Split<axis=1>(x, s) y = Concat<axis=1>(b, a, b) }""",
+    "sums": "g (float[2,3] x) => (float[] y) <int64 a = {1}> { y = CumSum<exclusive=1, reverse=1>(x, a) }",
+    "any": "g (bool[2,3] x) => (bool[] y) <int64[1] a = {1}> { y = ReduceMax(x, a) }",
+    "computed places": "g (float[4,3] x, int64[2,1] i) => (float[] y) { y = GatherND(x, i) }",
+    "half": "g (float16[2,3] x) => (float16[] y) { a = Sigmoid(x) y = Mul(a, x) }",
+    "unsigned": "g (uint16[2,3] x, uint16[2,3] y) => (bool[] z) { z = Less(x, y) }",
+    "slope": "g (float[2,3] x, float[3] y) => (float[] z) { z = PRelu(x, y) }",
+}  # fmt: skip
+TRANSPOSED = {
+    "groups": "group=2, kernel_shape=[3,2]", "pads": "group=2, pads=[1,0,0,1], strides=[2,1]",
+    "output padding": "group=2, output_padding=[1,0], strides=[2,3]",
+    "dilations": "group=2, dilations=[2,3]", "all": "group=2, dilations=[1,2], pads=[0,1,1,1], "
+    "output_padding=[1,1], strides=[2,2]",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def worker() -> LitertWorker:
+    """One process for all files."""
+    return LitertWorker()
+
+
+def draw(value, rng: np.random.Generator) -> np.ndarray:
+    dtype = value.type.numpy
+    if value.name == "i":
+        return np.asarray([[-1], [2]], dtype)
+    if dtype.kind == "f":
+        return (3 * rng.standard_normal(value.static_shape)).astype(dtype)
+    if dtype.kind == "b":
+        mask = rng.random(value.static_shape) < 0.5
+        mask[0] = False
+        return mask
+    low = 1 if value.name == "y" or dtype.kind == "u" else -(1 << 20)
+    return rng.integers(low, 1 << 15, value.static_shape).astype(dtype)
+
+
+def compare(worker, body: str, folder: Path, **constants) -> None:
+    graph = ir_of(body)
+    rng = np.random.default_rng(1)
+    feeds = {v.name: draw(v, rng) for v in graph.inputs}
+    serde.save(graph, folder / "m.tflite")
+    for got in run_both(worker, folder / "m.tflite", [*feeds.values()]):
+        for actual, expected in zip(got, run_graph(graph, feeds, 22), strict=True):
+            assert actual.dtype == expected.dtype
+            half = actual.dtype == np.float16
+            np.testing.assert_allclose(actual, expected, *((2e-3, 1e-3) if half else (1e-5, 1e-5)))
+
+
+@needs_litert
+@pytest.mark.parametrize("name", BODIES)
+def test_forms_compute_what_the_operator_does(name: str, worker, tmp_path: Path) -> None:
+    compare(worker, BODIES[name], tmp_path)
+
+
+@needs_litert
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_convolutions(name: str, worker, tmp_path: Path) -> None:
+    weights = ", ".join(f"{n:.2f}" for n in np.random.default_rng(2).standard_normal(72))
+    compare(worker, f"""g ({F}) => (float[] y) <{W} = {{{weights}}},
+        float[6] b = {{1, 2, 3, 4, 5, 6}}> {{
+        y = ConvTranspose<{TRANSPOSED[name]}>(x, w, b) }}""", tmp_path)  # fmt: skip
+
+
+@needs_litert
+@pytest.mark.parametrize(("op", "more"), [
+    ("Conv", "pads=[1,0,1,0,1,1], strides=[1,2,1]"), ("Conv", "group=2"),
+    ("ConvTranspose", "strides=[2,1,1], pads=[1,0,0,0,1,0]"),
+])  # fmt: skip
+def test_convolutions_of_volumes(op: str, more: str, worker, tmp_path: Path) -> None:
+    shape = [4, 2, 2, 2, 1] if "group" in more else [4, 4, 2, 2, 1]
+    numbers = np.random.default_rng(2).standard_normal(int(np.prod(shape)))
+    weights = ", ".join(f"{n:.2f}" for n in numbers)
+    compare(worker, f"""g (float[1,4,3,4,5] x) => (float[] y) <float{shape} w = {{{weights}}},
+        float[4] b = {{1, 2, 3, 4}}> {{ y = {op}<{more}>(x, w, b) }}""", tmp_path)  # fmt: skip
