@@ -121,6 +121,7 @@ class Pair(Cell):
 SOURCES = {
     "onnx-nodes": ("conformance.onnx_nodes", "NodeTests"),
     "onnx-nodes-constant": ("conformance.onnx_nodes", "ConstantNodeTests"),
+    "onnx-nodes-first": ("conformance.onnx_nodes", "FirstOperandTests"),
     "onnx-nodes-file": ("conformance.onnx_nodes", "NodeTestFiles"),
     "onnx-models": ("conformance.onnx_nodes", "Models"),
     "mxnet-operators": ("conformance.operators", "MXNetOperators"),
@@ -157,6 +158,7 @@ PAIRS = (
     "onnx-nodes-constant/ncnn",
     "onnx-nodes-constant/torch",
     "onnx-nodes-constant/litert",
+    "onnx-nodes-first/litert",
     "onnx-nodes-file/mxnet-importer",
     "onnx-nodes-file/relay-importer",
     "onnx-nodes-file/relax-importer",

@@ -90,6 +90,32 @@ class ConstantNodeTests(NodeTests):
         return freeze(self.by_name[case]) or self.by_name[case]
 
 
+class FirstOperandTests(NodeTests):
+    """The node tests of tensors with all operands but the first as constants.
+
+    Those of training, of ai.onnx.ml and of operators as functions are left out.
+    """
+
+    name = "onnx-nodes-first"
+
+    def cases(self) -> list[str]:
+        return [n for n, case in self.by_name.items() if is_of_tensors(case)]
+
+    def prepare(self, case: str) -> Case:
+        return freeze(self.by_name[case], holds_all=True) or self.by_name[case]
+
+
+def is_of_tensors(case: Case) -> bool:
+    """Whether a test of the standard's inference operators has tensors, no strings among them."""
+    others = ("expanded", "training", "ai_onnx_ml")
+    if any(word in case.name for word in others) or len(case.data) != 1:
+        return False
+    (feeds, results), domains = case.data[0], {n.domain for n in case.model.graph.node}
+    return not any("training" in d or "ml" in d for d in domains) and all(
+        isinstance(v, np.ndarray) and v.dtype.kind in "fiub" for v in (*feeds, *results)
+    )
+
+
 class NodeTestFiles(ConstantNodeTests):
     """The same, as models of ONNX: for importers that are not ours."""
 
@@ -180,6 +206,20 @@ def framework_page(*records_and_target: Any) -> Iterator[str]:
     for why, count in reasons.most_common():
         yield f"| {count} | {why.replace('|', '/')} |"
     yield ""
+
+
+def litert_page(
+    nodes: Mapping[str, record.Packed], first: Mapping[str, str], target: str
+) -> Iterator[str]:
+    """The page of LiteRT, and what becomes of tests whose other operands are constants."""
+    yield from framework_page(nodes, target)
+    counts = Counter(Outcome.parse(row).kind for row in first.values())
+    yield "## With constants\n"
+    yield (
+        f"Of the {len(first)} tests of tensors (no strings, no training, no ai.onnx.ml, none of "
+        "operators as functions), with all operands but the first as constants, "
+        + ", ".join(f"{counts[kind]} are {kind}" for kind in KINDS) + ".\n"
+    )  # fmt: skip
 
 
 def family(case: Case) -> str:

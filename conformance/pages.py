@@ -44,7 +44,9 @@ PAGES = {
         ("torch",),
     ),
     "results/node-tests-litert.md": Page(
-        "onnx_nodes:framework_page", ("onnx-nodes-constant/litert",), ("litert",)
+        "onnx_nodes:litert_page",
+        ("onnx-nodes-constant/litert", "onnx-nodes-first/litert"),
+        ("litert",),
     ),
     "results/opsets.md": Page("opsets:page", ("operators/opsets",)),
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),

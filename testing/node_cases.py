@@ -90,8 +90,8 @@ def _arrays(value: Any) -> Any:
     return [_arrays(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def freeze(case: Case) -> Case | None:
-    """The case with its small integer and scalar operands held as constants.
+def freeze(case: Case, holds_all: bool = False) -> Case | None:
+    """The case with its small integer and scalar operands held as constants, or all but the first.
 
     Bounds, axes and sizes come as inputs in the node tests; in models they are nearly always
     constants. None where there is nothing to hold, or the data sets disagree.
@@ -104,8 +104,12 @@ def freeze(case: Case) -> Case | None:
         for i, value in enumerate(case.data[0][0])
         if i > 0
         and isinstance(value, np.ndarray)
-        and value.ndim <= 1
-        and (value.dtype.kind in "iu" or value.ndim == 0 or value.size <= 8)
+        and (
+            holds_all
+            or (
+                value.ndim <= 1 and (value.dtype.kind in "iu" or value.ndim == 0 or value.size <= 8)
+            )
+        )
         and value.dtype != object
     }
     if not held or len(graph.input) != len(case.data[0][0]):

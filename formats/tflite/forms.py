@@ -167,7 +167,8 @@ def spread_kernel(g: Any, call: Call) -> Any:
     array = w.array()
     kernel = [(k - 1) * d + 1 for k, d in zip(array.shape[2:], dilations, strict=True)]
     spread = np.zeros((*array.shape[:2], *kernel), array.dtype)
-    spread[(..., *(slice(None, None, d) for d in dilations))] = array
+    places: Any = (..., *[slice(None, None, d) for d in dilations])
+    spread[places] = array
     return call.emit(
         g, x, g.const(spread), *rest, dilations=(1,) * len(dilations), kernel_shape=tuple(kernel)
     )
@@ -201,7 +202,8 @@ def crop(g: Any, call: Call) -> Any:
     starts = [max(0, -p) for p in ends[:count]]
     stops = [p if p < 0 else LAST for p in ends[count:]]
     x = g.Slice(x, starts, stops, named)
-    return call.emit(g, x, [max(0, p) for p in ends], *call.inputs[2:])
+    rest = g.const(np.asarray([max(0, p) for p in ends], np.int64))
+    return call.emit(g, x, rest, *call.inputs[2:])
 
 
 def pad_edges(g: Any, call: Call) -> Any:

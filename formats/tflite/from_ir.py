@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from serde.errors import Problem, Unconvertible
 from serde.ir.graph import EMPTY, Graph, Value
 from serde.legalize.convert import require_legal
 from serde.passes.dce import drop_dead
 from serde.passes.fold_batchnorm import fold_batchnorm
+from serde.passes.layout.ends import turn_ends
 from serde.passes.layout.place import place
 from serde.passes.same_pads import settle_same_pads
 
 from . import ops
-from .legalize import (
-    IMAGES,
-    MOST_AXES,
-    STORED,
-    has_integer_layers,
-    legalize_for_tflite,
-    tflite_target,
-)
+from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
 from .passes.fuse import fuse
 from .passes.quantize import quantize
+from .support_table import STORED
 from .target import TITLE, TfliteBuilder, writes
+from .versions import find_newer, parse_release
 
 __all__ = ["from_ir", "ops"]
 
 
-def from_ir(graph: Graph) -> Graph:
-    """Rewrite the IR into operators of TensorFlow Lite.
+def from_ir(
+    graph: Graph, *, channels_last: Sequence[str] | None = None, tflite: str | None = None
+) -> Graph:
+    """Rewrite the IR into operators of TensorFlow Lite, of a release.
 
     Raises:
         Unconvertible: for all inputs and nodes that its kernels have no way for, at once.
+        UsageError: for names of no inputs and outputs, and what is no release.
     """
+    release = None if tflite is None else parse_release(tflite)
     problems = [
         Problem("input", EMPTY, reason, (value.name,), writes.name)
         for value in graph.inputs
@@ -39,11 +41,16 @@ def from_ir(graph: Graph) -> Graph:
     ]
     if problems:
         raise Unconvertible(writes.name, problems)
-    target = tflite_target(has_integer_layers(graph))
+    if channels_last:
+        graph = turn_ends(graph, channels_last)
+    target = tflite_target(has_integer_layers(graph), release)
     folded = fold_batchnorm(settle_same_pads(graph))
     legal = require_legal(legalize_for_tflite(folded, target), target)
     placed = place(legal, IMAGES)
-    return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
+    done = quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
+    if tflite is not None and (newer := [*find_newer(done, tflite, writes.name)]):
+        raise Unconvertible(writes.name, newer)
+    return done
 
 
 def _explain(value: Value) -> str | None:

@@ -27,9 +27,12 @@ from .ops.quantization import (
 )
 from .support_table import KERNELS, STORED
 from .target import TITLE, is_weight, legalizations, writes
+from .versions import lacks_operator
 
 FLOAT = frozenset({DType.FLOAT32})
 MOST_AXES = 6  # of an input
+# Operators of the IR that older releases have no operator for, and that have a decomposition.
+YOUNG = {"CumSum": "CUMSUM", "Gelu": "GELU", "HardSwish": "HARD_SWISH", "Sign": "SIGN"}
 # Operators whose first operand and results are images, with channels last in the file.
 IMAGES = CONVOLVES | {"AveragePool", "DepthToSpace", "MaxPool", "SpaceToDepth"}
 
@@ -156,14 +159,17 @@ LACKS: Lacks = {
 }  # fmt: skip
 
 
-@lru_cache(2)
-def tflite_target(integers: bool = False) -> Target:
-    """TensorFlow Lite, once all families have filled the tables.
+@lru_cache(16)
+def tflite_target(integers: bool = False, release: tuple[int, int] | None = None) -> Target:
+    """TensorFlow Lite, once all families have filled the tables; the newest release if None.
 
     Without ``integers`` numbers are not quantized by its kernels, which round halves otherwise.
     """
-    rules = add_decompositions(legalizations, writes.rules)
-    operators = {op: _constrain(op) for op in writes.rules if integers or op != "QuantizeLinear"}
+    lacking = {op for op, code in YOUNG.items() if lacks_operator(code, release)}
+    if not integers:
+        lacking.add("QuantizeLinear")
+    operators = {op: _constrain(op) for op in writes.rules if op not in lacking}
+    rules = add_decompositions(legalizations, operators)
     lacks = LACKS if integers else {**LACKS, "DequantizeLinear": [NO_WEIGHT], "QuantizeLinear": []}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,

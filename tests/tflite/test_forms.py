@@ -51,6 +51,8 @@ BODIES = {
     "computed places": "g (float[4,3] x, int64[2,1] i) => (float[] y) { y = GatherND(x, i) }",
     "half": "g (float16[2,3] x) => (float16[] y) { a = Sigmoid(x) y = Mul(a, x) }",
     "unsigned": "g (uint16[2,3] x, uint16[2,3] y) => (bool[] z) { z = Less(x, y) }",
+    "slope of each sample": """g (float[2,3] x) => (float[] z) <float[2,1] y = {0.5, 2}>
+        { z = PRelu(x, y) }""",
     "slope": "g (float[2,3] x, float[3] y) => (float[] z) { z = PRelu(x, y) }",
 }  # fmt: skip
 TRANSPOSED = {

@@ -228,7 +228,7 @@ class _Quantizing:
         """The one type and scales that all readers of a value quantize it to."""
         if value in self.graph.outputs or not self.readers[value]:
             return None
-        ends = set()
+        ends: set[tuple[DType, Scales] | None] = set()
         for reader in self.readers[value]:
             if reader.op == "QUANTIZE":
                 scales, dtype = read_scales(reader), reader.outputs[0].type
