@@ -19,6 +19,7 @@ from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.plugins import Format
 from testing.onnx_live import run_model
+from testing.tflite import models
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,7 @@ SWISHES = {  # a file with an operator of somebody else's, and its name
     "relay": ("m.relay", "nn.leaky_relu"),
     "mxnet": ("m-symbol.json", "my_swish"),
     "pt2": ("m.pt2", "leaky_relu"),
+    "tflite": ("m.tflite", "LEAKY_RELU"),
 }
 
 
@@ -190,6 +192,10 @@ def write_swish(folder, name):
         onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     elif name == "pt2":
         path.write_bytes((Path(__file__).parent / "data/pt2/leaky.pt2").read_bytes())
+    elif name == "tflite":
+        model = models.build(models.Case("LEAKY_RELU", [EXAMPLE], options={"alpha": 1.5}))
+        model["subgraphs"][0]["tensors"][0]["name"] = "x"
+        path.write_bytes(models.write(model))
     elif name == "relay":
         path.write_text(
             '#[version = "0.0.5"]\n'
@@ -211,7 +217,8 @@ def read_leaky_in_order(g, x, slope):
     return read_swish(g, x, beta=slope)
 
 
-RULES = {"relay": read_leaky, "pt2": read_leaky_in_order}
+RULES = {"relay": read_leaky, "pt2": read_leaky_in_order, "tflite": read_leaky}
+EXAMPLE = models.Operand(np.zeros((2, 3), np.float32))
 
 
 @pytest.mark.parametrize("way", ["a plug-in", "the caller"])

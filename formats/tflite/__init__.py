@@ -1,38 +1,41 @@
-"""TensorFlow Lite's files, which LiteRT runs, written without TensorFlow."""
+"""TensorFlow Lite's files, which LiteRT runs, read and written without TensorFlow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 
-from serde.plugins import Deferred, Format
-from serde.plugins.options import WriteOptions, option
+from serde.io.sniff import open_uncharged
+from serde.plugins import Format
+from serde.plugins import options as opts
+
+IDENTIFIER = b"TFL3"
 
 
-class TfliteWriteOptions(WriteOptions):
-    """What a file of TensorFlow Lite is written with."""
+def matches(path: Path) -> bool:
+    """Whether the file at ``path`` is a model of TensorFlow Lite."""
+    if not path.is_file():
+        return False
+    with open_uncharged(path) as file:
+        return file.read(8)[4:] == IDENTIFIER
 
-    channels_last: Sequence[str] | None = option(
-        "Inputs and outputs that get channels last; all: images.",
-        "Otherwise they keep the source's shapes. `all` are those of four and five axes. Such a "
-        "file is not verified: it takes other arrays than its source.",
-        kind="names",
+
+class TfliteReadOptions(opts.RuleOptions, opts.ReadOptions):
+    """What a model of TensorFlow Lite is read with."""
+
+    signature: str | None = opts.option(
+        "The signature that is the model; the first subgraph's if left out.",
+        flags=("--signature",), metavar="NAME",
     )  # fmt: skip
-    tflite: str | None = option(
-        "The oldest TensorFlow Lite that is to run the file: 1.14 to 2.10; the newest if left out.",
-        "Operators that it lacks are written in others, or refused.",
-        metavar="RELEASE", is_checked=True,
-    )  # fmt: skip
 
 
-FORMAT = Format(
+FORMAT = Format.in_package(
+    __name__,
     name="tflite",
     title="TensorFlow Lite",
     next_step="LiteRT runs {name!r}",
     reading=lambda options: {"integers": "qdq"},
     runtime="litert",
     suffixes=(".tflite",),
-    from_ir=Deferred(f"{__name__}.from_ir:from_ir"),
-    encode=Deferred(f"{__name__}.encode:encode"),
-    write_options=TfliteWriteOptions,
-    tables=(Deferred(f"{__name__}.from_ir:writes"),),
+    matches=matches,
+    read_options=TfliteReadOptions,
 )

@@ -105,6 +105,7 @@ PAGES = {
     "how-to/read-pytorch": copy_program,
     "how-to/run-a-model": nothing,
     "how-to/write-pytorch": nothing,
+    "how-to/read-tflite": nothing,
     "how-to/write-tflite": nothing,
     "how-to/verify-a-conversion": nothing,
     "how-to/move-from-mx-onnx": nothing,

@@ -58,7 +58,8 @@ def test_what_is_written_is_read():
     assert graph["tensors"][0] | {"name": "ä", "shape": (2, 3)} == graph["tensors"][0]
     kind, options = graph["operators"][0]["builtin_options"]
     assert (kind, options["stride_w"], options["dilation_w_factor"]) == ("Conv2DOptions", 2, 1)
-    assert np.frombuffer(buffer["data"], np.float32).tolist() == WEIGHTS.tolist()
+    start, size = buffer["data"]
+    assert np.frombuffer(data[start : start + size], np.float32).tolist() == WEIGHTS.tolist()
     assert data.index(WEIGHTS.tobytes()) % 16 == 0
 
 

@@ -1,0 +1,366 @@
+"""Reads a file as a graph of TensorFlow Lite's operators, with weights where they lie."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import MalformedFile, UsageError
+from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
+from serde.io.tensor_bytes import is_possible_shape, map_slice
+from serde.ir.budget import active_budget
+from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
+
+from .io.read_flatbuffer import Span, read_model
+from .io.schema import enums, tables
+from .quantization import Quantization, Quantizations
+from .target import DOMAIN
+
+VERSION = 3
+CUSTOM, LAST_OLD_CODE = 32, 127
+# Attributes that name a subgraph.
+BODIES = {
+    "then_subgraph_index": "then_branch", "else_subgraph_index": "else_branch",
+    "cond_subgraph_index": "cond", "body_subgraph_index": "body", "subgraph": "body",
+    "init_subgraph_index": "body", "decomposition_subgraph_index": "body",
+}  # fmt: skip
+CUSTOM_MARK = "CUSTOM."  # before custom operators that are named as others are
+VARIABLE = (
+    "variable {!r} is an input, and what it holds at the end an output: feed zeros at first, and "
+    "then that output"
+)
+DEPTH = 32  # subgraphs within subgraphs
+OPTION_FIELDS = ("builtin_options", "builtin_options_2")
+
+
+def decode(path: str | Path, *, signature: str | None = None) -> Graph:
+    """Read the model at ``path``: its first subgraph, or that of a signature.
+
+    Raises:
+        MalformedFile: for what LiteRT would not load.
+        UsageError: for a signature that it lacks.
+    """
+    path = os.fspath(path)
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        refuse_other_file(path, file.read(HEAD))
+        if size < 8:
+            raise MalformedFile(path, "no TensorFlow Lite model: it has less than 8 bytes")
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
+            reader = ModelReader(path, read_model(mapped, path), mapped, file_id(file))
+            return reader.read(signature)
+
+
+class ModelReader:
+    """Makes graphs of a model's subgraphs."""
+
+    def __init__(
+        self, path: str, model: Mapping[str, Any], data: mmap.mmap, file: tuple[int, int]
+    ) -> None:
+        self.path, self.model, self.data, self.file = path, model, data, file
+        if model["version"] != VERSION:
+            raise self.fail(f"schema version {model['version']}, not {VERSION}")
+        self.subgraphs: Sequence[Mapping[str, Any]] = model.get("subgraphs", ())
+        self.buffers: Sequence[Mapping[str, Any]] = model.get("buffers", ())
+        self.codes = [self.name_operator(c) for c in model.get("operator_codes", ())]
+        self.names: set[str] = set()
+        self.quantizations: dict[str, Quantization] = {}
+        self.graphs: dict[int, Graph] = {}
+        self.open: list[int] = []  # subgraphs that are being read
+        self.notes: list[str] = []
+
+    def fail(self, reason: str) -> MalformedFile:
+        """The error that a file is no model."""
+        return MalformedFile(self.path, reason)
+
+    def name_operator(self, code: Mapping[str, Any]) -> str:
+        """What an operator is called; custom ones as their authors do."""
+        number = max(code["deprecated_builtin_code"], code["builtin_code"])
+        name = {n: k for k, n in enums()["BuiltinOperator"].items()}.get(number)
+        if number == CUSTOM:
+            custom = code.get("custom_code", "")
+            return CUSTOM_MARK + custom if custom in enums()["BuiltinOperator"] else custom
+        return name or f"operator {number}"
+
+    def read(self, signature: str | None) -> Graph:
+        """The graph of the model, or of one of its signatures."""
+        chosen = self.find_signature(signature)
+        at = chosen["subgraph_index"] if chosen else 0
+        return SubgraphReader(self, self.entry(self.subgraphs, at, "subgraph")).read_model(chosen)
+
+    def find_signature(self, name: str | None) -> Mapping[str, Any]:
+        """The signature of a name; else that of the first subgraph, if there is one."""
+        known = {s.get("signature_key", ""): s for s in self.model.get("signature_defs", ())}
+        if name is not None and name not in known:
+            has = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"{self.path} has no signature {name!r} (--signature); it has {has}")
+        first = (s for s in known.values() if s["subgraph_index"] == 0)
+        return known[name] if name is not None else next(first, {})
+
+    def entry(self, entries: Sequence[Any], at: int, what: str) -> Any:
+        """One of several, or the error that there is none."""
+        if not 0 <= at < len(entries):
+            raise self.fail(f"names {what} {at} of {len(entries)}")
+        return entries[at]
+
+    def body(self, at: int) -> Graph:
+        """The graph of a subgraph that an operator runs."""
+        if at not in self.graphs:
+            if at in self.open or len(self.open) >= DEPTH:
+                raise self.fail(f"subgraph {at} runs itself, or subgraphs nest too deep")
+            self.open.append(at)
+            reader = SubgraphReader(self, self.entry(self.subgraphs, at, "subgraph"))
+            self.graphs[at] = reader.read_body()
+            self.open.pop()
+        return self.graphs[at]
+
+    def claim(self, name: str) -> str:
+        """A name that no other value has."""
+        stem, number = name or "tensor", 1
+        while not name or name in self.names:
+            name, number = f"{stem}_{number}", number + 1
+        self.names.add(name)
+        return name
+
+    def place(self, at: int, name: str) -> FileSlice | None:
+        """Where the bytes of a buffer are; None where it has none."""
+        buffer = self.entry(self.buffers, at, "buffer")
+        start, size = buffer.get("data", Span(0, 0))
+        if not size and buffer["offset"] > 1:
+            start, size = buffer["offset"], buffer["size"]
+        if not size:
+            return None
+        if start + size > len(self.data):
+            raise self.fail(f"the weight {name[:80]!r} is said to be where the file has ended")
+        active_budget().charge_part(self.file, size, self.path, f"weight {name[:80]!r}")
+        return FileSlice(self.path, start, size, self.file)
+
+
+class SubgraphReader:
+    """Makes the graph of one subgraph."""
+
+    def __init__(self, model: ModelReader, table: Mapping[str, Any]) -> None:
+        self.model, self.table = model, table
+        self.tensors: Sequence[Mapping[str, Any]] = table.get("tensors", ())
+        self.values: dict[int, Value] = {}
+        self.states: dict[int, Value] = {}  # what variables hold at first
+        self.nodes: list[Node] = []
+
+    def read_model(self, signature: Mapping[str, Any]) -> Graph:
+        """The model's graph, whose variables are inputs and outputs too."""
+        inputs = self.enter_inputs(self.name_ends(signature, "inputs"))
+        self.read_nodes()
+        outputs = [self.value(at) for at in self.table.get("outputs", ())]
+        if not outputs:
+            raise self.model.fail("the model has no outputs")
+        self.rename(outputs, self.name_ends(signature, "outputs"))
+        notes = [VARIABLE.format(v.name) for v in self.states.values()]
+        finals = [self.values[at] for at in self.states]
+        return Graph(
+            self.table.get("name") or "main", (*inputs, *self.states.values()),
+            (*outputs, *finals), tuple(self.nodes), DOMAIN, notes=(*self.model.notes, *notes),
+            source_info=Quantizations(self.model.quantizations),
+            files=frozenset({self.model.path}),
+        )  # fmt: skip
+
+    def read_body(self) -> Graph:
+        """The graph of what an operator runs."""
+        inputs = self.enter_inputs({}, is_body=True)
+        self.read_nodes()
+        outputs = tuple(self.value(at) for at in self.table.get("outputs", ()))
+        if self.states:
+            raise self.model.fail("a subgraph that an operator runs has variables of its own")
+        return Graph(self.table.get("name") or "body", inputs, outputs, tuple(self.nodes), DOMAIN)
+
+    def name_ends(self, signature: Mapping[str, Any], which: str) -> dict[int, str]:
+        """What a signature calls inputs or outputs, by tensor."""
+        pairs = [(e["tensor_index"], e.get("name", "")) for e in signature.get(which, ())]
+        names = [name for _, name in pairs]
+        return {at: n for at, n in pairs if n and names.count(n) == 1}
+
+    def enter_inputs(self, names: Mapping[int, str], is_body: bool = False) -> tuple[Value, ...]:
+        places = self.table.get("inputs", ())
+        if len(set(places)) != len(places):
+            raise self.model.fail("an input is listed twice")
+        dynamic = 0
+        for at in places:
+            tensor = self.tensor(at)
+            self.check_plain(tensor)
+            name = self.model.claim(names.get(at) or tensor.get("name", ""))
+            shape = None if is_body else self.shape(tensor, name)
+            dynamic += any(isinstance(d, str) for d in shape or ())
+            self.enter(at, Value(name, self.dtype(tensor), shape), tensor)
+        values = tuple(self.values[at] for at in places)
+        for value in values if dynamic == 1 else ():
+            if value.shape and [k for k, d in enumerate(value.shape) if isinstance(d, str)] == [0]:
+                value.shape = ("N", *value.shape[1:])
+        return values
+
+    def rename(self, values: Sequence[Value], names: Mapping[int, str]) -> None:
+        """Call outputs as the signature does, unless something else has the name."""
+        for at, value in zip(self.table.get("outputs", ()), values, strict=True):
+            name = names.get(at)
+            if name and value.name not in names.values() and name not in self.model.names:
+                if value.name in self.model.quantizations:
+                    found = self.model.quantizations.pop(value.name)
+                    self.model.quantizations[name] = found
+                self.model.names.add(name)
+                value.name = name
+
+    def tensor(self, at: int) -> Mapping[str, Any]:
+        entry: Mapping[str, Any] = self.model.entry(self.tensors, at, "tensor")
+        return entry
+
+    def dtype(self, tensor: Mapping[str, Any]) -> DType | None:
+        """The element type; None for what the IR has no type for."""
+        name = next((n for n, k in enums()["TensorType"].items() if k == tensor["type"]), "")
+        name = {"FLOAT8_E4M3FN": "FLOAT8E4M3FN", "FLOAT8_E5M2": "FLOAT8E5M2"}.get(name, name)
+        return DType.__members__.get(name)
+
+    def shape(self, tensor: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+        """The sizes; those that are open have names."""
+        sizes = self.sizes(tensor)
+        signature = tensor.get("shape_signature", ())
+        if not signature:
+            return sizes
+        if len(signature) != len(sizes) or min(signature) < -1:
+            raise self.model.fail(f"the shape_signature of {name[:80]!r} does not fit its shape")
+        stem = re.sub(r"\W", "_", name)
+        opened = [k for k, d in enumerate(signature) if d == -1]
+        return tuple([f"{stem}_{k}" if k in opened else d for k, d in enumerate(signature)])
+
+    def sizes(self, tensor: Mapping[str, Any]) -> tuple[int, ...]:
+        sizes: tuple[int, ...] = tensor.get("shape", ())
+        if not is_possible_shape(sizes):
+            raise self.model.fail(
+                f"tensor {tensor.get('name', '')[:80]!r} claims the sizes {sizes[:20]}"
+            )
+        return sizes
+
+    def check_plain(self, tensor: Mapping[str, Any]) -> None:
+        if "sparsity" in tensor and tensor.get("buffer"):
+            raise self.model.fail(f"the weight {tensor.get('name', '')[:80]!r} is sparse, which is "
+                                  "not read: make the model without sparse weights")  # fmt: skip
+        if tensor["external_buffer"]:
+            raise self.model.fail(f"the weight {tensor.get('name', '')[:80]!r} is in another file, "
+                                  "which is not read: write the model as one file")  # fmt: skip
+
+    def enter(self, at: int, value: Value, tensor: Mapping[str, Any]) -> Value:
+        """Let a tensor be ``value`` from now on."""
+        self.values[at] = value
+        form = self.quantization(tensor, value.name)
+        if form is not None:
+            self.model.quantizations[value.name] = form
+        return value
+
+    def quantization(self, tensor: Mapping[str, Any], name: str) -> Quantization | None:
+        """How the integers of a tensor stand for real numbers, if they do."""
+        table = tensor.get("quantization", {})
+        scale = np.asarray(table.get("scale", ()), np.float32)
+        if not scale.size:
+            if table.get("details"):
+                raise self.model.fail(f"{name[:80]!r} is quantized in blocks, which is not read: "
+                                      "quantize it by channel")  # fmt: skip
+            return None
+        zero = np.asarray(table.get("zero_point", ()), np.int64)
+        zero = zero if zero.size else np.zeros(1, np.int64)
+        zero = np.broadcast_to(zero, scale.shape) if zero.size == 1 else zero
+        sizes = self.sizes(tensor)
+        axis = table.get("quantized_dimension", 0) if len(sizes) > 1 else 0
+        is_by_axis = scale.size > 1
+        fits = not is_by_axis or (0 <= axis < len(sizes) and sizes[axis] == scale.size)
+        if scale.shape != zero.shape or not fits:
+            raise self.model.fail(f"{scale.size} scales and {zero.size} zero points do not fit "
+                                  f"the tensor {name[:80]!r} of {list(sizes)}")  # fmt: skip
+        return Quantization(scale, zero, axis)
+
+    def value(self, at: int) -> Value:
+        """The value of a tensor that is read."""
+        if at in self.values:
+            return self.values[at]
+        tensor = self.tensor(at)
+        self.check_plain(tensor)
+        name, dtype = self.model.claim(tensor.get("name", "")), self.dtype(tensor)
+        value = Value(name, dtype)
+        if tensor["is_variable"]:
+            value.shape = self.sizes(tensor)
+            self.states[at] = value
+        elif (constant := self.constant(tensor, name, dtype)) is not None:
+            value.shape, value.tensor, value.name_is_original = constant.shape, constant, True
+        return self.enter(at, value, tensor)
+
+    def constant(self, tensor: Mapping[str, Any], name: str, dtype: DType | None) -> Tensor | None:
+        """The weight of a tensor, None for what is computed."""
+        shape = self.sizes(tensor)
+        place = self.model.place(tensor["buffer"], name) if tensor["buffer"] else None
+        if dtype is not None and 0 in shape and place is None:
+            return Tensor.of(np.zeros(shape, dtype.numpy))
+        if place is None:
+            return None
+        if dtype is None or dtype is DType.STRING:
+            raise self.model.fail(f"the constant {name[:80]!r} is of an element type that is not "
+                                  "read, as strings are: compute with numbers")  # fmt: skip
+        weight = Tensor(dtype, shape, partial(map_slice, place, dtype, shape), place)
+        if weight.nbytes != place.nbytes:
+            raise self.model.fail(
+                f"the weight {name[:80]!r} of {list(shape)} takes {weight.nbytes} bytes, "
+                f"and {place.nbytes} are there"
+            )
+        if dtype is DType.BOOL:
+            weight.where = None  # any byte but 0 is true
+        return weight
+
+    def read_nodes(self) -> None:
+        for table in self.table.get("operators", ()):
+            self.nodes.append(self.node(table))
+
+    def node(self, table: Mapping[str, Any]) -> Node:
+        op = self.model.entry(self.model.codes, table["opcode_index"], "operator code")
+        places = table.get("inputs", ())
+        inputs = tuple([None if at == -1 else self.value(at) for at in places])
+        changed = [at for at in places if at in self.states]
+        outputs = [self.result(at, table) for at in table.get("outputs", ())]
+        outputs += [self.renew(at) for at in changed]
+        name = outputs[0].name if outputs else op
+        attrs = dict(self.attributes(table))
+        return Node(op, inputs, tuple(outputs), attrs, DOMAIN, name, (Source(DOMAIN, op, name),))
+
+    def result(self, at: int, table: Mapping[str, Any]) -> Value:
+        """The value of a tensor that is computed."""
+        tensor = self.tensor(at)
+        if at in self.values:
+            raise self.model.fail(f"tensor {tensor.get('name', '')[:80]!r} is computed after it "
+                                  "is read, or twice: sort the operators")  # fmt: skip
+        name = self.model.claim(tensor.get("name", ""))
+        return self.enter(at, Value(name, self.dtype(tensor)), tensor)
+
+    def renew(self, at: int) -> Value:
+        """What a variable holds after an operator."""
+        before = self.values[at]
+        value = Value(self.model.claim(f"{before.name}_next"), before.dtype, before.shape)
+        return self.enter(at, value, self.tensor(at))
+
+    def attributes(self, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """The options that are not the defaults; subgraphs in place of their numbers."""
+        for field in OPTION_FIELDS:
+            kind, options = table.get(field, ("", {}))
+            if not kind:
+                continue
+            defaults = {f.name: f.default for f in tables()[kind]}
+            for name, value in options.items():
+                if name in BODIES:
+                    yield BODIES[name], self.model.body(value)
+                elif isinstance(value, Span):
+                    yield name, bytes(self.model.data[value.start : value.start + value.size])
+                elif value != defaults.get(name):
+                    yield name, value
+        if options := table.get("custom_options"):
+            start, size = options
+            yield "custom_options", bytes(self.model.data[start : start + size])

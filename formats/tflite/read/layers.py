@@ -1,0 +1,35 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from serde.errors import require
+
+from ..rules import reads
+from .windows import arrange
+
+IGNORED = ("asymmetric_quantize_inputs", "quantized_bias_type")
+
+
+@reads("FULLY_CONNECTED", ignore=IGNORED)
+def read_fully_connected(g, x, w, b=None, *, weights_format: int = 0, keep_num_dims: bool = False):
+    """Rows of data, of weights; without ``keep_num_dims`` all axes but the last become one."""
+    require(weights_format == 0, "weights in the order of shuffled blocks. Convert without them")
+    if keep_num_dims and x.rank != 2:
+        y = g.MatMul(x, arrange(g, w, (1, 0)))
+        return y if b is None else g.Add(y, b)
+    width = w.ranked_shape[1]
+    if x.rank != 2 or (x.ranked_shape[1] != width and width is not None):
+        x = g.Reshape(x, [-1, w.static_shape[1]])
+    return g.Gemm(x, w, b, transB=1)
+
+
+@reads("BATCH_MATMUL", ignore=IGNORED)
+def read_batch_matmul(g, x, y, *, adj_x: bool = False, adj_y: bool = False):
+    x, y = (arrange(g, v, swap_last(v.rank)) if t else v for v, t in ((x, adj_x), (y, adj_y)))
+    return g.MatMul(x, y)
+
+
+def swap_last(rank: int) -> tuple[int, ...]:
+    """The order of axes with the last two exchanged."""
+    require(rank > 1, "a matrix of less than two axes. Reshape it")
+    return (*range(rank - 2), rank - 1, rank - 2)

@@ -1,0 +1,35 @@
+"""Between real numbers and integers that stand for them."""
+
+from __future__ import annotations
+
+from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
+
+from ..quantization import Forms
+from ..rules import reads
+
+
+@reads("DEQUANTIZE")
+def read_dequantize(g, x, *, forms: Hint[Forms]):
+    """Halves become floats; integers have a scale."""
+    if x.type.kind == "f":
+        return g.cast(x, DType.FLOAT32)
+    form = forms[0]
+    require(form is not None, "integers without a scale. Quantize the model anew")
+    return form.dequantize(g, x)
+
+
+@reads("QUANTIZE")
+def read_quantize(g, x: Value, *, forms: Hint[Forms], result_forms: Hint[Forms],
+                  results: Hint[tuple[Value, ...]]):  # fmt: skip
+    """Real numbers as integers, or integers in another scale."""
+    (form,), kind = result_forms, results[0].type
+    require(form is not None, "a result without a scale. Quantize the model anew")
+    if x.type.kind != "f":
+        require(forms[0] is not None, "integers without a scale. Quantize the model anew")
+        x = forms[0].dequantize(g, x)
+    if kind is DType.INT32:  # which QuantizeLinear lacks
+        scale, zero = form.constants(g, kind)
+        return g.Add(g.cast(g.Round(g.Div(x, scale)), kind), zero)
+    return form.quantize(g, x, kind)

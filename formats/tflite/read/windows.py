@@ -1,0 +1,255 @@
+"""Convolutions, pools and images of other sizes; images have channels last in the file."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.geometry import invert_perm, same_pads
+from serde.ir.graph import DType, Value
+from serde.passes.layout.place import to_first, to_last
+
+from ..rules import reads
+from .shapes import swap_blocks
+
+SAME, VALID = 0, 1
+
+
+def first(g, x: Value):
+    """An image with channels first."""
+    return g.Transpose(x, perm=to_first(x.rank))
+
+
+def last(g, x: Value):
+    """An image with channels last."""
+    return g.Transpose(x, perm=to_last(x.rank))
+
+
+def arrange(g, w: Value, perm: tuple[int, ...]):
+    """A weight with its axes in another order; quantized ones stay integers."""
+    node = g.maker(w, "DequantizeLinear")
+    if node is None:
+        return g.Transpose(w, perm=perm)
+    integers, scale, zero = node.inputs
+    axis = invert_perm(perm)[node.attrs.get("axis", 1) % w.rank] if scale.rank else 1
+    return g.DequantizeLinear(g.Transpose(integers, perm=perm), scale, zero, axis=axis)
+
+
+def place_window(x: Value, kernel, strides, dilations, padding: int):
+    """The attributes of a window over an image with channels first."""
+    require(min(*strides, *dilations, *kernel) > 0, f"strides {strides} and dilations {dilations} "
+            "of a window. Give numbers above 0")  # fmt: skip
+    frame = {"strides": strides, "kernel_shape": kernel, "dilations": dilations}
+    sizes = x.ranked_shape[2:]
+    if padding == VALID:
+        return frame
+    if not all(isinstance(d, int) for d in sizes):
+        return {**frame, "auto_pad": "SAME_UPPER"}
+    each = [same_pads(*part, True) for part in zip(sizes, kernel, strides, dilations, strict=True)]
+    return {**frame, "pads": (*(a for a, _ in each), *(b for _, b in each))}
+
+
+@reads("CONV_2D", ignore=("quantized_bias_type",))
+def read_conv_2d(
+    g, x, w, b=None, *, padding: int = 0, stride_w: int = 0, stride_h: int = 0,
+    dilation_w_factor: int = 1, dilation_h_factor: int = 1,
+):  # fmt: skip
+    """Weights are output, height, width, input; fewer of the last than channels make groups."""
+    image = first(g, x)
+    frame = place_window(image, w.static_shape[1:3], (stride_h, stride_w),
+                         (dilation_h_factor, dilation_w_factor), padding)  # fmt: skip
+    channels, each = image.ranked_shape[1], w.static_shape[3]
+    group = channels // each if isinstance(channels, int) and each else 1
+    return last(g, g.Conv(image, arrange(g, w, (0, 3, 1, 2)), b, group=group, **frame))
+
+
+@reads("DEPTHWISE_CONV_2D", ignore=("depth_multiplier",))
+def read_depthwise_conv_2d(
+    g, x, w, b=None, *, padding: int = 0, stride_w: int = 0, stride_h: int = 0,
+    dilation_w_factor: int = 1, dilation_h_factor: int = 1,
+):  # fmt: skip
+    """Weights are 1, height, width, output: each input channel has as many in a row."""
+    image = first(g, x)
+    frame = place_window(image, w.static_shape[1:3], (stride_h, stride_w),
+                         (dilation_h_factor, dilation_w_factor), padding)  # fmt: skip
+    group = image.ranked_shape[1]
+    require(isinstance(group, int), "an unknown number of channels. Give it (--static, --input)")
+    return last(g, g.Conv(image, arrange(g, w, (3, 0, 1, 2)), b, group=group, **frame))
+
+
+@reads("CONV_3D")
+def read_conv_3d(
+    g, x, w, b=None, *, padding: int = 0, stride_d: int = 0, stride_w: int = 0, stride_h: int = 0,
+    dilation_d_factor: int = 1, dilation_w_factor: int = 1, dilation_h_factor: int = 1,
+):  # fmt: skip
+    """Weights are depth, height, width, input, output."""
+    image = first(g, x)
+    frame = place_window(
+        image, w.static_shape[:3], (stride_d, stride_h, stride_w),
+        (dilation_d_factor, dilation_h_factor, dilation_w_factor), padding,
+    )  # fmt: skip
+    return last(g, g.Conv(image, arrange(g, w, (4, 3, 0, 1, 2)), b, **frame))
+
+
+def convolve_backwards(g, shape: Value, w: Value, x: Value, b, kernel, strides, padding: int):
+    """A transposed convolution to a shape that an operand tells."""
+    require(shape.tensor is not None, "a computed shape of a transposed convolution. "
+            "Make it a constant")  # fmt: skip
+    require(min(strides) > 0, f"strides {strides}. Give numbers above 0")
+    image = first(g, x)
+    sizes = shape.ints()[1:-1]
+    begins, ends, extra = [], [], []
+    areas = image.ranked_shape[2:]
+    require(all(isinstance(a, int) for a in areas), "a transposed convolution of an image of "
+            "unknown size. Give it (--static, --input)")  # fmt: skip
+    for size, area, k, s in zip(sizes, areas, kernel, strides, strict=True):
+        before = same_pads(size, k, s, 1, True)[0] if padding == SAME else 0
+        left = (area - 1) * s + k - before - size
+        begins.append(before)
+        ends.append(max(left, 0))
+        extra.append(max(-left, 0))
+    y = g.ConvTranspose(image, w, pads=(*begins, *ends), strides=strides, kernel_shape=kernel)
+    if any(extra):
+        y = g.Pad(y, [*[0] * (image.rank + 2), *extra])
+    y = last(g, y)
+    return y if b is None else g.Add(y, b)
+
+
+@reads("TRANSPOSE_CONV", ignore=("quantized_bias_type",))
+def read_transpose_conv(g, shape, w, x, b=None, *, padding: int = 0, stride_w: int = 0,
+                        stride_h: int = 0):  # fmt: skip
+    """Weights are output, height, width, input."""
+    strides, kernel = (stride_h, stride_w), w.static_shape[1:3]
+    w = arrange(g, w, (3, 0, 1, 2))
+    return convolve_backwards(g, shape, w, x, b, kernel, strides, padding)
+
+
+@reads("CONV_3D_TRANSPOSE", only={"dilation_d_factor": (1,), "dilation_w_factor": (1,),
+                                  "dilation_h_factor": (1,)})  # fmt: skip
+def read_conv_3d_transpose(g, shape, w, x, b=None, *, padding: int = 0, stride_d: int = 0,
+                           stride_w: int = 0, stride_h: int = 0):  # fmt: skip
+    """Weights are depth, height, width, output, input."""
+    strides, kernel = (stride_d, stride_h, stride_w), w.static_shape[:3]
+    w = arrange(g, w, (4, 3, 0, 1, 2))
+    return convolve_backwards(g, shape, w, x, b, kernel, strides, padding)
+
+
+@reads.for_each({"AVERAGE_POOL_2D": "Average", "L2_POOL_2D": "L2", "MAX_POOL_2D": "Max"})
+def read_pool(kind, g, x, *, padding: int = 0, stride_w: int = 0, stride_h: int = 0,
+              filter_width: int = 0, filter_height: int = 0):  # fmt: skip
+    """Means leave pads out."""
+    image = first(g, x)
+    covers, strides = (filter_height, filter_width), (stride_h, stride_w)
+    frame = place_window(image, covers, strides, (1, 1), padding)
+    if kind == "Max":
+        return last(g, g.MaxPool(image, **frame))
+    if kind == "Average":
+        return last(g, g.AveragePool(image, **frame))
+    return last(g, g.Sqrt(g.AveragePool(g.Mul(image, image), **frame)))
+
+
+@reads("DEPTH_TO_SPACE")
+def read_depth_to_space(g, x, *, block_size: int = 0):
+    if x.type.kind == "f":
+        return last(g, g.DepthToSpace(first(g, x), blocksize=block_size, mode="DCR"))
+    batch, rows, columns, channels = g.sizes_of(x)
+    b = block_size
+    require(b > 0 and isinstance(channels, int), f"block_size={b}. Give a number above 0")
+    sizes = [batch, rows, columns, b, b, channels // b**2]
+    result = [batch, *(g.multiply_sizes([n, b]) for n in (rows, columns)), channels // b**2]
+    return swap_blocks(g, x, sizes, (0, 1, 3, 2, 4, 5), result)
+
+
+@reads("SPACE_TO_DEPTH")
+def read_space_to_depth(g, x, *, block_size: int = 0):
+    """Of integers, of which runtimes of ONNX have no kernel, as a Transpose."""
+    if x.type.kind == "f":
+        return last(g, g.SpaceToDepth(first(g, x), blocksize=block_size))
+    rows, columns, channels = x.ranked_shape[1:]
+    b = block_size
+    require(b > 0 and all(isinstance(n, int) for n in (rows, columns, channels)),
+            f"block_size={b} of an image of unknown size. Give it (--static, --input)")  # fmt: skip
+    result = [g.size_of(x, 0), rows // b, columns // b]
+    sizes = [*result[:2], b, result[2], b, channels]
+    return swap_blocks(g, x, sizes, (0, 1, 3, 2, 4, 5), [*result, channels * b**2])
+
+
+def name_coordinates(align_corners: bool, half_pixel_centers: bool) -> str:
+    """Where a pixel of a resized image comes from, as ONNX calls it."""
+    require(not (align_corners and half_pixel_centers), "align_corners and half_pixel_centers. "
+            "Leave one out")  # fmt: skip
+    if align_corners:
+        return "align_corners"
+    return "half_pixel" if half_pixel_centers else "asymmetric"
+
+
+def resized_shape(g, image: Value, size: Value):
+    """The shape with channels first of an image that becomes of a size."""
+    if size.tensor is not None:
+        return g.shape_from([*g.sizes_of(image)[:2], *size.ints()])
+    return g.Concat(g.Shape(image, start=0, end=2), g.cast(size, DType.INT64), axis=0)
+
+
+@reads("RESIZE_BILINEAR", ignore=("new_height", "new_width"))
+def read_resize_bilinear(g, x, size, *, align_corners: bool = False,
+                         half_pixel_centers: bool = False):  # fmt: skip
+    image = first(g, x)
+    mode = name_coordinates(align_corners, half_pixel_centers)
+    y = g.Resize(image, None, None, resized_shape(g, image, size), mode="linear",
+                 coordinate_transformation_mode=mode)  # fmt: skip
+    return last(g, y)
+
+
+@reads("RESIZE_NEAREST_NEIGHBOR")
+def read_resize_nearest(g, x, size, *, align_corners: bool = False,
+                        half_pixel_centers: bool = False):  # fmt: skip
+    """Indices where a Resize may round otherwise: LiteRT multiplies by a quotient of float32."""
+    mode = name_coordinates(align_corners, half_pixel_centers)
+    image = first(g, x)
+    if size.tensor is not None and image.is_static:
+        places = [
+            nearest_places(old, new, align_corners, half_pixel_centers)
+            for old, new in zip(image.static_shape[2:], size.ints(), strict=True)
+        ]
+        plain = [
+            resize_places(old, new, align_corners, half_pixel_centers)
+            for old, new in zip(image.static_shape[2:], size.ints(), strict=True)
+        ]
+        if places != plain:
+            for axis, chosen in enumerate(places, 2):
+                image = g.Gather(image, np.asarray(chosen, np.int64), axis=axis)
+            return last(g, image)
+    rounding = "floor" if mode == "asymmetric" else "round_prefer_ceil"
+    y = g.Resize(image, None, None, resized_shape(g, image, size), mode="nearest",
+                 nearest_mode=rounding, coordinate_transformation_mode=mode)  # fmt: skip
+    return last(g, y)
+
+
+def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> list[int]:
+    """The pixels that LiteRT takes."""
+    one = np.float32
+    is_aligned = align_corners and new > 1
+    scale = one(old - 1) / one(new - 1) if is_aligned else one(old) / one(new)
+    found = []
+    for at in range(new):
+        place = (one(at) + one(0.5 if half_pixel else 0)) * scale
+        nearest = math.floor(place + one(0.5)) if align_corners else math.floor(place)
+        found.append(max(min(nearest, old - 1), 0))
+    return found
+
+
+def resize_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> list[int]:
+    """The pixels that a Resize takes, with coordinates in float32."""
+    one = np.float32
+    scale = one(new) / one(old)
+    found = []
+    for at in range(new):
+        if align_corners:
+            place = one(at) * one(old - 1) / one(new - 1) if new > 1 else one(0)
+        else:
+            place = (one(at) + one(0.5)) / scale - one(0.5) if half_pixel else one(at) / scale
+        rounded = math.floor(place + one(0.5)) if align_corners or half_pixel else math.floor(place)
+        found.append(max(min(rounded, old - 1), 0))
+    return found

@@ -1,0 +1,30 @@
+"""From operators of TensorFlow Lite to the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from serde.ir.graph import Graph
+from serde.rewrite.rules import add_rules
+from serde.spec.onnx_builder import OnnxBuilder
+
+from . import read
+from .quantization import Quantizations
+from .rules import TfliteTable, reads
+
+__all__ = ["read", "reads", "to_ir"]
+
+
+def to_ir(graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None) -> Graph:
+    """Rewrite a graph of TensorFlow Lite's operators into the IR.
+
+    Raises:
+        Unconvertible: for every node no rule takes.
+    """
+    table = add_rules(reads, rules, graph.operators())
+    info = graph.source_info
+    if isinstance(table, TfliteTable) and isinstance(info, Quantizations):
+        table = table.with_quantizations(info.by_name)
+    return replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None)
