@@ -33,8 +33,8 @@ BODIES = {
 }  # fmt: skip
 CUSTOM_MARK = "CUSTOM."  # before custom operators that are named as others are
 VARIABLE = (
-    "variable {!r} is an input, and what it holds at the end an output: feed zeros at first, and "
-    "then that output"
+    "variable {!r} is an input, and what it holds at the end an output: feed {} at first, and then "
+    "that output"
 )
 DEPTH = 32  # subgraphs within subgraphs
 OPTION_FIELDS = ("builtin_options", "builtin_options_2")
@@ -161,7 +161,7 @@ class SubgraphReader:
         if not outputs:
             raise self.model.fail("the model has no outputs")
         self.rename(outputs, self.name_ends(signature, "outputs"))
-        notes = [VARIABLE.format(v.name) for v in self.states.values()]
+        notes = [VARIABLE.format(v.name, self.rest(v)) for v in self.states.values()]
         finals = [self.values[at] for at in self.states]
         return Graph(
             self.table.get("name") or "main", (*inputs, *self.states.values()),
@@ -169,6 +169,11 @@ class SubgraphReader:
             source_info=Quantizations(self.model.quantizations),
             files=frozenset({self.model.path}),
         )  # fmt: skip
+
+    def rest(self, variable: Value) -> int:
+        """What stands for 0 in a variable, which it holds at first."""
+        form = self.model.quantizations.get(variable.name)
+        return 0 if form is None or variable.dtype is not DType.INT8 else int(form.zero[0])
 
     def read_body(self) -> Graph:
         """The graph of what an operator runs."""

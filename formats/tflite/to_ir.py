@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from serde.ir.graph import Graph
+from serde.passes.layout.hoist import hoist
 from serde.rewrite.rules import add_rules
 from serde.spec.onnx_builder import OnnxBuilder
 
@@ -27,4 +28,4 @@ def to_ir(graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None
     info = graph.source_info
     if isinstance(table, TfliteTable) and isinstance(info, Quantizations):
         table = table.with_quantizations(info.by_name)
-    return replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None)
+    return hoist(replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None))

@@ -28,10 +28,11 @@ def last(g, x: Value):
 
 
 def arrange(g, w: Value, perm: tuple[int, ...]):
-    """A weight with its axes in another order; quantized ones stay integers."""
-    node = g.maker(w, "DequantizeLinear")
-    if node is None:
-        return g.Transpose(w, perm=perm)
+    """A weight with its axes in another order; quantized ones stay integers, halves stay halves."""
+    node = g.maker(w, "DequantizeLinear", "Cast")
+    if node is None or node.op == "Cast":
+        stored = w if node is None else node.inputs[0]
+        return g.cast(g.Transpose(stored, perm=perm), w.type)
     integers, scale, zero = node.inputs
     axis = invert_perm(perm)[node.attrs.get("axis", 1) % w.rank] if scale.rank else 1
     return g.DequantizeLinear(g.Transpose(integers, perm=perm), scale, zero, axis=axis)

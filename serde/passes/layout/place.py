@@ -7,7 +7,7 @@ of their operands, with their axes renamed. Each value has both forms at most, e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,20 +49,28 @@ def to_first(rank: int) -> Order:
 
 def place(graph: Graph, images: Collection[str]) -> Graph:
     """Return an IR graph with what is between operators of ``images`` in channels last."""
-    placing = _Placing(frozenset(images))
+    placing = Placing(frozenset(images), to_last, to_first)
     if placing.images.isdisjoint(graph.operators()):
         return graph
     table = RuleTable("layout", fallback=placing.node)
     return drop_dead(table.rewrite(graph, OnnxBuilder(graph.name)))
 
 
-class _Placing:
-    def __init__(self, images: frozenset[str]) -> None:
-        self.images = images
-        self.forms: dict[Value, Value] = {}  # with channels last, by the one with channels first
+class Placing:
+    """Puts what is between operators of ``images`` into another layout.
+
+    ``order`` has the axes of a tensor of a rank in that layout, ``inverse`` back.
+    """
+
+    def __init__(
+        self, images: frozenset[str], order: Callable[[int], Order], inverse: Callable[[int], Order]
+    ) -> None:
+        self.images, self.order, self.inverse = images, order, inverse
+        self.forms: dict[Value, Value] = {}  # in the layout, by the one that the graph has
         self.builder: Builder | None = None  # of the model; subgraphs are left as they are
 
     def node(self, g: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        """What stands for the results of a node."""
         self.builder = self.builder or g
         if g is not self.builder or node.domain:
             return again(g, node, inputs)
@@ -75,7 +83,7 @@ class _Placing:
         return again(g, node, inputs)
 
     def is_last(self, node: Node, inputs: Sequence[Value | None]) -> bool:
-        """Whether an operand is there with channels last, and the first result is of its rank."""
+        """Whether an operand is there in the layout, and all shapes are known."""
         ranks = {len(v.shape or ()) for v in inputs if v in self.forms}
         return len(ranks) == 1 and all(v.shape is not None for v in (*inputs, *node.outputs) if v)
 
@@ -95,9 +103,9 @@ class _Placing:
             return self.forms[value]
         ranked = value
         if rank is not None and value.rank < rank:
-            ranked = g.Unsqueeze(value, list(range(rank - value.rank)))
-        self.forms[value if ranked is value else ranked] = form = g.Transpose(
-            ranked, perm=to_last(ranked.rank)
+            wide = g.Unsqueeze(value, list(range(rank - value.rank)))
+        self.forms[value if wide is value else wide] = form = g.Transpose(
+            wide, perm=self.order(wide.rank)
         )
         return form  # type: ignore[no-any-return]
 
@@ -112,7 +120,7 @@ class _Placing:
             self.last(g, v, rank) if v is not None and at in moved and v.rank > 0 else v
             for at, v in enumerate(inputs)
         ]
-        places = [to_last(rank).index(axis) for axis in named]
+        places = [self.order(rank).index(axis) for axis in named]
         attrs = dict(node.attrs)
         if node.op in AXES_OPERANDS:
             at = AXES_OPERANDS[node.op]
@@ -128,10 +136,10 @@ class _Placing:
     def first(self, g: Any, value: Value, rank: int, gone: Collection[int]) -> Value:
         """A result with channels first; ``gone`` are the axes, so counted, that it lacks."""
         if not gone:
-            form: Value = g.Transpose(value, perm=to_first(rank))
+            form: Value = g.Transpose(value, perm=self.inverse(rank))
             self.forms.setdefault(form, value)
             return form
-        left = [axis for axis in to_last(rank) if axis not in gone]
+        left = [axis for axis in self.order(rank) if axis not in gone]
         return g.Transpose(value, perm=[left.index(a) for a in sorted(left)]) if left else value
 
 
