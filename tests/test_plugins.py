@@ -243,3 +243,10 @@ def test_a_format_that_takes_no_rules_is_told_of_those_of_plugins(monkeypatch):
     monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or {})
     with pytest.raises(UsageError, match="old takes no rules; a plug-in brings some: swish"):
         plugins.with_plugin_rules(a_format("old", (".old",)), {})
+
+
+@pytest.mark.parametrize("name", plugins.bridge_names())
+def test_models_of_a_bridge_that_runs_them_are_run(name):
+    bridge = plugins.get_bridge(name)
+    if bridge.can_run:
+        assert plugins.get_runtime_bridge(bridge.format) is bridge

@@ -215,7 +215,7 @@ def maker_of(kind: str) -> Callable[[Graph], Any]:
 def get_runtime_bridge(format: str) -> Bridge | None:
     """The bridge whose framework runs models of ``format``, None if there is none."""
     bridges = (get_bridge(name) for name in bridge_names())
-    return next((b for b in bridges if b is not None and b.format == format and b.run), None)
+    return next((b for b in bridges if b is not None and b.format == format and b.can_run), None)
 
 
 def format_of(path: Path) -> Format:
