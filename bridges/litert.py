@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from serde.errors import SerdeError
+from serde.formats.tflite.decode import decode as read_file
+from serde.formats.tflite.quantization import FileInfo
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
@@ -37,12 +39,17 @@ def prepare(
 ) -> Callable[[Mapping[str, Array]], list[Array]]:
     """A function of the feeds that runs a file, which is loaded once.
 
-    With ``delegates`` XNNPACK's kernels run what they can, as LiteRT does by itself.
+    With ``delegates`` XNNPACK's kernels run what they can, as LiteRT does by itself. Variables are
+    the last inputs and outputs, as in the graph that is read of the file.
     """
     if outputs:
         raise SerdeError("LiteRT returns a file's own outputs only")
     worker, path = LitertWorker(), os.fspath(source)
-    return lambda feeds: worker.run(path, list(feeds.values()), delegates=delegates)
+    info = read_file(path).source_info
+    variables = [*info.variables.values()] if isinstance(info, FileInfo) else []
+    return lambda feeds: worker.run(
+        path, list(feeds.values()), delegates=delegates, variables=variables
+    )
 
 
 class LitertWorker(ArrayWorker):

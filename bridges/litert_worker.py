@@ -1,13 +1,13 @@
 """Runs TensorFlow Lite's files on arrays, in a process of its own.
 
 It reads a line for each run on its standard input, as JSON: the path of a file, those of ``.npz``
-files of the inputs in their order and of the outputs, which it writes, and whether delegates may
-run parts of it. It answers with a line. The interpreter of the last run is kept.
+files of the inputs in their order and of the outputs, which it writes, whether delegates may run
+parts of it, and the numbers of variables, which are the last inputs and outputs. It answers with a line. The interpreter of the last run is kept.
 """
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,21 +22,26 @@ def load_model(path: str, with_delegates: bool) -> Any:
     return litert.Interpreter(model_path=path, experimental_op_resolver_type=kernels, num_threads=1)
 
 
-def run(model: Any, inputs: str, outputs: str) -> None:
+def run(model: Any, inputs: str, outputs: str, variables: Sequence[int] = ()) -> None:
     """What the model computes of a file's arrays, into another file."""
     with np.load(inputs, allow_pickle=False) as arrays:
         operands = [arrays[key] for key in arrays.files]
     details = model.get_input_details()
-    if len(details) != len(operands):
+    if len(operands) not in (len(details), len(details) + len(variables)):
         raise ValueError(f"{len(operands)} arrays for {len(details)} inputs")
-    for detail, array in zip(details, operands, strict=True):
+    fed, held = operands[: len(details)], operands[len(details) :]
+    for detail, array in zip(details, fed, strict=True):
         if tuple(detail["shape"]) != array.shape:
             model.resize_tensor_input(detail["index"], array.shape, strict=True)
     model.allocate_tensors()
-    for detail, array in zip(details, operands, strict=True):
+    for detail, array in zip(details, fed, strict=True):
         model.set_tensor(detail["index"], array)
+    if not held:
+        model.reset_all_variables()
+    for place, array in zip(variables, held, strict=False):
+        model.set_tensor(place, array)
     model.invoke()
-    places = [detail["index"] for detail in model.get_output_details()]
+    places = [detail["index"] for detail in model.get_output_details()] + [*variables]
     np.savez(outputs, **{str(at): model.get_tensor(place) for at, place in enumerate(places)})
 
 
@@ -53,12 +58,12 @@ def main() -> None:
     answer({"version": getattr(ai_edge_litert, "__version__", "")})
     last = model = None
     for line in sys.stdin:
-        path, inputs, outputs, with_delegates = json.loads(line)
+        path, inputs, outputs, with_delegates, *variables = json.loads(line)
         try:
             if (path, with_delegates) != last:
                 last, model = None, load_model(path, with_delegates)
             last = path, with_delegates
-            run(model, inputs, outputs)
+            run(model, inputs, outputs, *variables)
             reply: dict[str, str] = {}
         except Exception as error:
             last = None

@@ -20,7 +20,7 @@ from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
 
 from .io.read_flatbuffer import Span, read_model
 from .io.schema import enums, tables
-from .quantization import Quantization, Quantizations
+from .quantization import FileInfo, Quantization
 from .target import DOMAIN
 
 VERSION = 3
@@ -166,7 +166,9 @@ class SubgraphReader:
         return Graph(
             self.table.get("name") or "main", (*inputs, *self.states.values()),
             (*outputs, *finals), tuple(self.nodes), DOMAIN, notes=(*self.model.notes, *notes),
-            source_info=Quantizations(self.model.quantizations),
+            source_info=FileInfo(
+                self.model.quantizations, {v.name: at for at, v in self.states.items()}
+            ),
             files=frozenset({self.model.path}),
         )  # fmt: skip
 

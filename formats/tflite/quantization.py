@@ -56,7 +56,11 @@ class Quantization(NamedTuple):
 Forms = tuple[Quantization | None, ...]  # those of the operands of an operator
 
 
-class Quantizations(NamedTuple):
-    """What a file says of its tensors beside their types, by name: a graph's ``source_info``."""
+class FileInfo(NamedTuple):
+    """What a file says of its tensors beside their types, by name: a graph's ``source_info``.
 
-    by_name: Mapping[str, Quantization]
+    ``variables`` are the numbers of those that operators keep between runs.
+    """
+
+    quantizations: Mapping[str, Quantization]
+    variables: Mapping[str, int]

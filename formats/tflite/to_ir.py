@@ -12,7 +12,7 @@ from serde.rewrite.rules import add_rules
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import read
-from .quantization import Quantizations
+from .quantization import FileInfo
 from .rules import TfliteTable, reads
 
 __all__ = ["read", "reads", "to_ir"]
@@ -26,6 +26,6 @@ def to_ir(graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None
     """
     table = add_rules(reads, rules, graph.operators())
     info = graph.source_info
-    if isinstance(table, TfliteTable) and isinstance(info, Quantizations):
-        table = table.with_quantizations(info.by_name)
+    if isinstance(table, TfliteTable) and isinstance(info, FileInfo):
+        table = table.with_quantizations(info.quantizations)
     return hoist(replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None))

@@ -169,7 +169,7 @@ def test_what_an_operator_keeps_is_an_input_and_an_output(tmp_path: Path) -> Non
 def test_quantizations_are_kept_by_name(tmp_path: Path) -> None:
     layer = case("TANH", q(2, 3), to=r("int8", 1 / 128, 0))
     (tmp_path / "m.tflite").write_bytes(write(build(layer)))
-    found = decode(tmp_path / "m.tflite").source_info.by_name
+    found = decode(tmp_path / "m.tflite").source_info.quantizations
     assert {n: (float(f.scale[0]), int(f.zero[0])) for n, f in found.items()} == {
         "x0": (np.float32(0.05), 3), "y0": (1 / 128, 0),
     }  # fmt: skip
