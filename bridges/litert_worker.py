@@ -2,7 +2,8 @@
 
 It reads a line for each run on its standard input, as JSON: the path of a file, those of ``.npz``
 files of the inputs in their order and of the outputs, which it writes, whether delegates may run
-parts of it, and the numbers of variables, which are the last inputs and outputs. It answers with a line. The interpreter of the last run is kept.
+parts of it, and the numbers of variables, which are the last inputs and outputs. It answers with a
+line. The interpreter of the last run is kept.
 """
 
 import json
