@@ -35,10 +35,10 @@ def run(model: Any, inputs: str, outputs: str, variables: Sequence[int] = ()) ->
         if tuple(detail["shape"]) != array.shape:
             model.resize_tensor_input(detail["index"], array.shape, strict=True)
     model.allocate_tensors()
+    if not held:
+        model.reset_all_variables()  # before inputs are set, which a file may call variables too
     for detail, array in zip(details, fed, strict=True):
         model.set_tensor(detail["index"], array)
-    if not held:
-        model.reset_all_variables()
     for place, array in zip(variables, held, strict=False):
         model.set_tensor(place, array)
     model.invoke()

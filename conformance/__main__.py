@@ -5,8 +5,8 @@
 
 A CELL is ``SOURCE/TARGET``; all cells if none is named, a part of the name is enough. The cells
 need live MXNet, the TVMs (``SERDE_TVM``, ``SERDE_RELAX``), the corpus of Relay modules
-(``SERDE_CORPUS``), the packages of MXNet's model zoos (``SERDE_ZOO``) and MXNet 2.0
-(``SERDE_MXNET``), where they run in them.
+(``SERDE_CORPUS``), that of TensorFlow Lite models (``SERDE_TFLITE_CORPUS``), the packages of
+MXNet's model zoos (``SERDE_ZOO``) and MXNet 2.0 (``SERDE_MXNET``), where they run in them.
 
 A run is gone on with where it stopped. When a cell is complete its file under
 ``conformance/results`` is replaced and the differences from the record before are printed; the

@@ -198,6 +198,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "gluoncv/onnx": ("conformance.zoo", "Zoo"),
     "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
     "gluonts/onnx": ("conformance.zoo", "Zoo"),
+    "tflite-corpus/onnx": ("conformance.tflite_corpus", "TfliteCorpus"),
     "mxnet-frames/onnx": ("conformance.frames.cells", "Frames"),
     "mxnet-2/onnx": ("conformance.mxnet_second", "SecondNetworks"),
     "mxnet-mutations/onnx": ("conformance.mutations.mxnet", "MXNetMutations"),

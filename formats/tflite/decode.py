@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
@@ -20,6 +21,7 @@ from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
 
 from .io.read_flatbuffer import Span, read_model
 from .io.schema import enums, tables
+from .io.sparse import make_dense
 from .quantization import FileInfo, Quantization
 from .target import DOMAIN
 
@@ -252,9 +254,6 @@ class SubgraphReader:
         return sizes
 
     def check_plain(self, tensor: Mapping[str, Any]) -> None:
-        if "sparsity" in tensor and tensor.get("buffer"):
-            raise self.model.fail(f"the weight {tensor.get('name', '')[:80]!r} is sparse, which is "
-                                  "not read: make the model without sparse weights")  # fmt: skip
         if tensor["external_buffer"]:
             raise self.model.fail(f"the weight {tensor.get('name', '')[:80]!r} is in another file, "
                                   "which is not read: write the model as one file")  # fmt: skip
@@ -314,6 +313,8 @@ class SubgraphReader:
         if dtype is None or dtype is DType.STRING:
             raise self.model.fail(f"the constant {name[:80]!r} is of an element type that is not "
                                   "read, as strings are: compute with numbers")  # fmt: skip
+        if "sparsity" in tensor:
+            return self.dense_constant(tensor["sparsity"], place, name, dtype, shape)
         weight = Tensor(dtype, shape, partial(map_slice, place, dtype, shape), place)
         if weight.nbytes != place.nbytes:
             raise self.model.fail(
@@ -323,6 +324,20 @@ class SubgraphReader:
         if dtype is DType.BOOL:
             weight.where = None  # any byte but 0 is true
         return weight
+
+    def dense_constant(
+        self, table: Mapping[str, Any], place: FileSlice, name: str, dtype: DType,
+        shape: tuple[int, ...],
+    ) -> Tensor:  # fmt: skip
+        """A sparse weight with all its elements."""
+        what, path = f"sparse weight {name[:80]!r}", self.model.path
+        count = place.nbytes * 8 // dtype.bits
+        active_budget().charge_file(math.prod(shape) * dtype.numpy.itemsize, path, what)
+        try:
+            values = map_slice(place, dtype, (count,))
+            return Tensor.of(make_dense(table, values, shape, self.model.data))
+        except ValueError as error:
+            raise self.model.fail(f"the {what}: {error}") from None
 
     def read_nodes(self) -> None:
         for table in self.table.get("operators", ()):

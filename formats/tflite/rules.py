@@ -43,7 +43,7 @@ BYTES_ONLY = frozenset(
 )
 # Operators that compute with integers as they are, or look at their quantization themselves.
 PLAIN = frozenset(
-    "ARG_MAX ARG_MIN BITCAST BITWISE_XOR CALL CALL_ONCE CAST DEQUANTIZE IF QUANTIZE RANK "
+    "ARG_MAX ARG_MIN BITCAST BITWISE_XOR CALL CALL_ONCE CAST DENSIFY DEQUANTIZE IF QUANTIZE RANK "
     "RIGHT_SHIFT SHAPE STABLEHLO_COMPOSITE UNIQUE WHERE WHILE ZEROS_LIKE".split()
 )
 LAYERS = frozenset(
@@ -187,6 +187,9 @@ class TfliteTable(RuleTable):
         if form is None or new is None or new.dtype is not DType.FLOAT32:
             return new
         assert old.dtype is not None
+        reshape = g.maker(new, "Reshape") if form.is_per_tensor else None
+        if reshape is not None:  # of integers, so that the layer is next to its quantization
+            return g.Reshape(form.quantize(g, reshape.inputs[0], old.dtype), reshape.inputs[1])  # type: ignore[no-any-return]
         return form.quantize(g, new, old.dtype)
 
 

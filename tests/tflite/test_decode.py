@@ -71,7 +71,7 @@ BROKEN = {
         edit_tensor(1, quantization={"scale": [1.0] * 3, "zero_point": [1, 2]}), "2 zero points",
     ),
     "a signature that does not fit": (edit_tensor(0, shape_signature=(-1,)), "does not fit"),
-    "sparse": (edit_tensor(1, sparsity={}), "sparse"),
+    "sparse without levels": (edit_tensor(1, sparsity={}), "axes are not those of its levels"),
     "another file": (edit_tensor(1, external_buffer=1), "another file"),
     "in blocks": (
         edit_tensor(1, quantization={

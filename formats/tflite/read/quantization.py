@@ -20,6 +20,12 @@ def read_dequantize(g, x, *, forms: Hint[Forms]):
     return form.dequantize(g, x)
 
 
+@reads("DENSIFY")
+def read_densify(g, x):
+    """A sparse weight, which is read with all its elements."""
+    return x
+
+
 @reads("QUANTIZE")
 def read_quantize(g, x: Value, *, forms: Hint[Forms], result_forms: Hint[Forms],
                   results: Hint[tuple[Value, ...]]):  # fmt: skip
