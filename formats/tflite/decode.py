@@ -88,6 +88,7 @@ class ModelReader:
         name = {n: k for k, n in enums()["BuiltinOperator"].items()}.get(number)
         if number == CUSTOM:
             custom = code.get("custom_code", "")
+            custom = str(custom)
             return CUSTOM_MARK + custom if custom in enums()["BuiltinOperator"] else custom
         return name or f"operator {number}"
 

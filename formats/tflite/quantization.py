@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from serde.errors import ConversionError
 from serde.ir.graph import DType, Value
 
 # Element types whose integers have a scale wherever they are computed with.
@@ -51,6 +52,17 @@ class Quantization(NamedTuple):
         scale, zero = self.constants(g, dtype)
         axis = {} if self.is_per_tensor else {"axis": self.axis}
         return g.QuantizeLinear(value, scale, zero, **axis)  # type: ignore[no-any-return]
+
+
+def known(form: Quantization | None) -> Quantization:
+    """A quantization that has to be there.
+
+    Raises:
+        ConversionError: where there is none.
+    """
+    if form is None:
+        raise ConversionError("integers without a scale. Quantize the model anew")
+    return form
 
 
 Forms = tuple[Quantization | None, ...]  # those of the operands of an operator

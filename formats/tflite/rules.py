@@ -49,6 +49,7 @@ PLAIN = frozenset(
 LAYERS = frozenset(
     "CONV_2D CONV_3D CONV_3D_TRANSPOSE DEPTHWISE_CONV_2D FULLY_CONNECTED TRANSPOSE_CONV".split()
 )  # whose last operand may be a bias
+NAMED = "keeps a variable by name: make the model with it as an input and an output"
 RANDOM = "draws random numbers: compute them outside of the model, as an input"
 HASHES = "keeps a table of keys: look them up outside of the model, and feed the numbers"
 REASONS = {
@@ -56,6 +57,7 @@ REASONS = {
                      "STABLEHLO_RNG_BIT_GENERATOR"), RANDOM),
     **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_LOOKUP",
                      "HASHTABLE_SIZE", "LSH_PROJECTION", "SKIP_GRAM"), HASHES),
+    **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"), NAMED),
     **dict.fromkeys(("COMPLEX_ABS", "IMAG", "REAL", "RFFT2D"),
                     "computes with complex numbers: end the model before it (--outputs)"),
 }  # fmt: skip
@@ -97,11 +99,13 @@ class TfliteTable(RuleTable):
         rule = self._rules.get(node.op)
         if rule is None:
             raise self._no_rule(node.op)
-        fused = 0 if FUSED in rule.attributes else int(node.attrs.get(FUSED, 0))  # type: ignore[call-overload]
+        fused = 0 if FUSED in rule.attributes else int(node.attrs.get(FUSED, 0))  # type: ignore[arg-type]
         forms = [self.form(v) for v in node.inputs]
         moves = node.op in PLAIN or self._only_moves(node, forms)
         operands = inputs if moves else self._dequantize(builder, node, inputs, forms)
         self._check_operands(rule, operands)
+        fewest, _ = rule.operands
+        require(None not in operands[:fewest], "an operand that it needs is left out. Give it")
         bound = self.bind(rule, node.op, node.attrs)
         hints = {
             "results": node.outputs, "forms": tuple(map(self._plain_form, node.inputs)),

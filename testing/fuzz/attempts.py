@@ -196,11 +196,10 @@ def _relay_params(data: bytes, home: Path) -> None:
         tensor.load()
 
 
-def _pt2(data: bytes, home: Path) -> None:
-    (home / "model.pt2").write_bytes(data)
-    serde.convert(
-        home / "model.pt2", home / "out.onnx", from_format="pt2", opset=_choice(data, OPSETS)
-    )
+def _tflite(data: bytes, home: Path) -> None:
+    (home / "model.tflite").write_bytes(data)
+    graph = serde.load(home / "model.tflite", format="tflite")
+    serde.save(graph, home / "out.onnx", opset=_choice(data, OPSETS))
 
 
 READERS: dict[str, Callable[[bytes, Path], None]] = {
@@ -211,5 +210,5 @@ READERS: dict[str, Callable[[bytes, Path], None]] = {
     "relay-text": _relay_text,
     "relay-json": _relay_json,
     "relay-params": _relay_params,
-    "pt2": _pt2,
+    "tflite": _tflite,
 }

@@ -15,14 +15,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from onnx import AttributeProto, TensorProto, defs, helper
 
-from serde.io import npz
+from .flatbuffers import of_tables
+from .numbers import FLOATS, INTS, TEXTS
 
-INTS = (-(2**63), -(2**31), -7, -2, -1, 0, 1, 2, 3, 5, 64, 65, 1000, 65_536, 2**31 - 1, 2**31,
-        2**32, 2**53, 2**62, 2**63 - 1)  # fmt: skip
-FLOATS = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, -1.0, 0.5, 1e-45, 1e38, 3e9)
-TEXTS = ("", "x", "y", "N", "N*" + "9" * 30, "N*²", "a" * 300, "a" * 70_000, "../../etc/passwd",
-         "/dev/zero", "model.onnx", "\0", "x\n\x1b[31m", "ai.onnx", "local", "SAME_UPPER", "VALID",
-         "NOTSET", "linear", "cubic", "nearest", "ij,jk->ik", "...ij,...jk->...ik", "i" * 200)  # fmt: skip
 WORDS = (b"\0\0\0\0", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\x01\0\0\0",
          b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\0" * 7 + b"\x40", b"\0" * 8)  # fmt: skip
 OPS = sorted({s.name for s in defs.get_all_schemas_with_history() if s.domain == ""})
@@ -404,5 +399,7 @@ def of_text(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None
     return f"{text[: token.start()]}{new}{text[token.end() :]}".encode("utf-8", "replace")
 
 
-AWARE = {"onnx": of_model, "mxnet-symbol": of_json, "relay-json": of_json, "relay-text": of_text,
-         "pt2": of_program}  # fmt: skip
+AWARE = {
+    "onnx": of_model, "mxnet-symbol": of_json, "relay-json": of_json, "relay-text": of_text,
+    "tflite": of_tables,
+}  # fmt: skip

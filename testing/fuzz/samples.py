@@ -310,10 +310,19 @@ def relay_params() -> tuple[bytes, ...]:
     return (out, *mxnet_params_files()[4:])
 
 
+@cache
+def tflite_models() -> tuple[bytes, ...]:
+    """A small model of each operator that is read."""
+    from testing.tflite.cases import list_cases
+    from testing.tflite.models import build, write
+
+    return tuple(write(build(case)) for case in list_cases())
+
+
 def of(reader: str) -> tuple[bytes, ...]:
     """The samples that suit a reader."""
     return {
         "onnx": onnx_models, "mxnet-symbol": mxnet_symbols, "mxnet-params": mxnet_params_files,
         "mxnet-archive": mxnet_archives, "relay-params": relay_params,
-        "pt2": programs,
+        "tflite": tflite_models,
     }.get(reader, lambda: _files(reader))()  # fmt: skip

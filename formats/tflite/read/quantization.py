@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
-from ..quantization import Forms
+from ..quantization import Forms, known
 from ..rules import reads
 
 
@@ -15,9 +14,7 @@ def read_dequantize(g, x, *, forms: Hint[Forms]):
     """Halves become floats; integers have a scale."""
     if x.type.kind == "f":
         return g.cast(x, DType.FLOAT32)
-    form = forms[0]
-    require(form is not None, "integers without a scale. Quantize the model anew")
-    return form.dequantize(g, x)
+    return known(forms[0]).dequantize(g, x)
 
 
 @reads("DENSIFY")
@@ -30,11 +27,9 @@ def read_densify(g, x):
 def read_quantize(g, x: Value, *, forms: Hint[Forms], result_forms: Hint[Forms],
                   results: Hint[tuple[Value, ...]]):  # fmt: skip
     """Real numbers as integers, or integers in another scale."""
-    (form,), kind = result_forms, results[0].type
-    require(form is not None, "a result without a scale. Quantize the model anew")
+    form, kind = known(result_forms[0]), results[0].type
     if x.type.kind != "f":
-        require(forms[0] is not None, "integers without a scale. Quantize the model anew")
-        x = forms[0].dequantize(g, x)
+        x = known(forms[0]).dequantize(g, x)
     if kind is DType.INT32:  # which QuantizeLinear lacks
         scale, zero = form.constants(g, kind)
         return g.Add(g.cast(g.Round(g.Div(x, scale)), kind), zero)

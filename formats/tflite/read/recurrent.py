@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
-from ..quantization import Forms, Quantization
+from ..quantization import Forms, Quantization, known
 from ..rules import activate, reads
 
 GATES = ("input", "forget", "cell", "output")
@@ -58,10 +58,8 @@ def as_real(g, bias: Value | None, x: Quantization | None, w: Quantization | Non
     """A bias as real numbers; integers count in the unit of the products."""
     if bias is None or bias.type.kind == "f":
         return bias
-    require(x is not None and w is not None, "a bias of integers beside operands without scales. "
-            "Quantize the model anew")  # fmt: skip
-    return g.Mul(g.cast(bias, DType.FLOAT32), g.scalar(float(x.scale[0] * w.scale[0]),
-                                                       g.const(0.0, DType.FLOAT32)))  # fmt: skip
+    unit = float(known(x).scale[0] * known(w).scale[0])
+    return g.Mul(g.cast(bias, DType.FLOAT32), unit)
 
 
 def run_gate(g, gate: Gate, x: Value, h: Value, c: Value):
@@ -111,11 +109,16 @@ def make_cell(g, operands, forms: Forms, options) -> Cell:
         peephole = {0: found[9], 1: found[10], 3: found[11]}.get(k)
         bias = as_real(g, bias, scales[0], scales[1 + k])
         gates.append(None if w is None else Gate(w, r, peephole, bias, scale))
-    require(all(gates[1:]), "an LSTM without weights of a gate. Give all but the input gate's")
+    require(
+        len(found) == 24 and None not in (*gates[1:], *found[18:20]),
+        "an LSTM without weights of a gate, or states. Give all but the input gate's",
+    )
     require(scales[0] is None or all(v is None for v in found[20:]),
             "a normalized layer of integers. Convert the model before it is quantized")  # fmt: skip
     projection_bias = as_real(g, found[17], scales[18], scales[16])
-    return Cell(tuple(gates), found[16], projection_bias, *options, (scales[18], scales[19]))
+    activation, cell_clip, proj_clip = options
+    states = (scales[18], scales[19])
+    return Cell(tuple(gates), found[16], projection_bias, activation, cell_clip, proj_clip, states)
 
 
 def run_plain(g, cell: Cell, x: Value, h: Value, c: Value):
@@ -123,7 +126,7 @@ def run_plain(g, cell: Cell, x: Value, h: Value, c: Value):
     order = [cell.gates[k] for k in (0, 3, 1, 2)]
     w, r, b = (g.Concat(*(gate[k] for gate in order), axis=0) for k in (0, 1, 3))
     zeros = g.const([0.0] * b.static_shape[0], DType.FLOAT32)
-    peepholes = [gate.peephole for gate in order[:3]]
+    peepholes = [gate.peephole for gate in order[:3] if gate is not None]
     p = None if None in peepholes else g.Unsqueeze(g.Concat(*peepholes, axis=0), [0])
     y, h, c = g.LSTM(
         x, g.Unsqueeze(w, [0]), g.Unsqueeze(r, [0]), g.Unsqueeze(g.Concat(b, zeros, axis=0), [0]),
@@ -158,7 +161,8 @@ def read_sequence_lstm(
 ):  # fmt: skip
     options = (fused_activation_function, cell_clip, proj_clip)
     cell = make_cell(g, (x, *operands), forms, options)
-    return run_lstm(g, cell, x, *operands[17:19], time_major)
+    h, c = operands[17:19]
+    return run_lstm(g, cell, x, h, c, time_major)
 
 
 @reads("LSTM", ignore=IGNORED)

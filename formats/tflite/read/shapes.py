@@ -134,8 +134,8 @@ def read_range(g, start, limit, delta):
 
 def fill_of(g, x: Value, forms: Forms):
     """What stands for 0 in pads: the zero point of integers that have one."""
-    is_count = x.type.kind != "f" and forms[0] is not None
-    return g.const(forms[0].zero.reshape(()).astype(x.type.numpy)) if is_count else None
+    form = forms[0] if x.type.kind != "f" else None
+    return None if form is None else g.const(form.zero.reshape(()).astype(x.type.numpy))
 
 
 def swap_blocks(g, x, sizes, order, result):

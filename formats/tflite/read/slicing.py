@@ -102,11 +102,11 @@ def _bounds(g, start, end, step, single, is_begun, is_ended, offset):
 def _cut(g, x, taken, gone, new):
     if taken:
         axes, starts, ends, steps = zip(*taken, strict=True)
-        starts, ends = (
+        bounds = [
             list(v) if all(isinstance(n, int) for n in v) else g.shape_from(v)
             for v in (starts, ends)
-        )
-        x = g.Slice(x, starts, ends, list(axes), list(steps))
+        ]
+        x = g.Slice(x, *bounds, list(axes), list(steps))
     x = g.Squeeze(x, gone) if gone else x
     return g.Unsqueeze(x, new) if new else x
 

@@ -15,10 +15,12 @@ from ..rules import reads
 from .shapes import swap_blocks
 
 SAME, VALID = 0, 1
+MOST_PLACES = 1 << 14  # of an axis of a resized image that are looked at one by one
 
 
 def first(g, x: Value):
     """An image with channels first."""
+    require(x.rank > 3, f"an image of {x.rank} axes. Reshape the tensor")
     return g.Transpose(x, perm=to_first(x.rank))
 
 
@@ -40,6 +42,10 @@ def arrange(g, w: Value, perm: tuple[int, ...]):
 
 def place_window(x: Value, kernel, strides, dilations, padding: int):
     """The attributes of a window over an image with channels first."""
+    require(
+        x.rank == len(kernel) + 2,
+        f"a window of {len(kernel)} axes over a tensor of {x.rank}. Reshape the tensor",
+    )
     require(min(*strides, *dilations, *kernel) > 0, f"strides {strides} and dilations {dilations} "
             "of a window. Give numbers above 0")  # fmt: skip
     frame = {"strides": strides, "kernel_shape": kernel, "dilations": dilations}
@@ -153,6 +159,7 @@ def read_pool(kind, g, x, *, padding: int = 0, stride_w: int = 0, stride_h: int 
 
 @reads("DEPTH_TO_SPACE")
 def read_depth_to_space(g, x, *, block_size: int = 0):
+    require(x.rank == 4, f"an image of {x.rank} axes. Reshape the tensor")
     if x.type.kind == "f":
         return last(g, g.DepthToSpace(first(g, x), blocksize=block_size, mode="DCR"))
     batch, rows, columns, channels = g.sizes_of(x)
@@ -166,6 +173,7 @@ def read_depth_to_space(g, x, *, block_size: int = 0):
 @reads("SPACE_TO_DEPTH")
 def read_space_to_depth(g, x, *, block_size: int = 0):
     """Of integers, of which runtimes of ONNX have no kernel, as a Transpose."""
+    require(x.rank == 4, f"an image of {x.rank} axes. Reshape the tensor")
     if x.type.kind == "f":
         return last(g, g.SpaceToDepth(first(g, x), blocksize=block_size))
     rows, columns, channels = x.ranked_shape[1:]
@@ -188,6 +196,9 @@ def name_coordinates(align_corners: bool, half_pixel_centers: bool) -> str:
 
 def resized_shape(g, image: Value, size: Value):
     """The shape with channels first of an image that becomes of a size."""
+    require(image.rank == 4, f"an image of {image.rank} axes. Reshape the tensor")
+    require(size.tensor is None or min(size.ints(), default=0) > 0,
+            "a size that is not positive. Give numbers above 0")  # fmt: skip
     if size.tensor is not None:
         return g.shape_from([*g.sizes_of(image)[:2], *size.ints()])
     return g.Concat(g.Shape(image, start=0, end=2), g.cast(size, DType.INT64), axis=0)
@@ -209,7 +220,8 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
     """Indices where a Resize may round otherwise: LiteRT multiplies by a quotient of float32."""
     mode = name_coordinates(align_corners, half_pixel_centers)
     image = first(g, x)
-    if size.tensor is not None and image.is_static:
+    shape = resized_shape(g, image, size)
+    if size.tensor is not None and image.is_static and max(size.ints()) <= MOST_PLACES:
         places = [
             nearest_places(old, new, align_corners, half_pixel_centers)
             for old, new in zip(image.static_shape[2:], size.ints(), strict=True)
@@ -223,7 +235,7 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
                 image = g.Gather(image, np.asarray(chosen, np.int64), axis=axis)
             return last(g, image)
     rounding = "floor" if mode == "asymmetric" else "round_prefer_ceil"
-    y = g.Resize(image, None, None, resized_shape(g, image, size), mode="nearest",
+    y = g.Resize(image, None, None, shape, mode="nearest",
                  nearest_mode=rounding, coordinate_transformation_mode=mode)  # fmt: skip
     return last(g, y)
 
