@@ -54,7 +54,7 @@ class Quantization(NamedTuple):
         return g.QuantizeLinear(value, scale, zero, **axis)  # type: ignore[no-any-return]
 
 
-def known(form: Quantization | None) -> Quantization:
+def require_scale(form: Quantization | None) -> Quantization:
     """A quantization that has to be there.
 
     Raises:

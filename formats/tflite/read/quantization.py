@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
-from ..quantization import Forms, known
+from ..quantization import Forms, require_scale
 from ..rules import reads
 
 
@@ -14,7 +14,7 @@ def read_dequantize(g, x, *, forms: Hint[Forms]):
     """Halves become floats; integers have a scale."""
     if x.type.kind == "f":
         return g.cast(x, DType.FLOAT32)
-    return known(forms[0]).dequantize(g, x)
+    return require_scale(forms[0]).dequantize(g, x)
 
 
 @reads("DENSIFY")
@@ -27,9 +27,9 @@ def read_densify(g, x):
 def read_quantize(g, x: Value, *, forms: Hint[Forms], result_forms: Hint[Forms],
                   results: Hint[tuple[Value, ...]]):  # fmt: skip
     """Real numbers as integers, or integers in another scale."""
-    form, kind = known(result_forms[0]), results[0].type
+    form, kind = require_scale(result_forms[0]), results[0].type
     if x.type.kind != "f":
-        x = known(forms[0]).dequantize(g, x)
+        x = require_scale(forms[0]).dequantize(g, x)
     if kind is DType.INT32:  # which QuantizeLinear lacks
         scale, zero = form.constants(g, kind)
         return g.Add(g.cast(g.Round(g.Div(x, scale)), kind), zero)

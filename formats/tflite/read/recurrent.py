@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
-from ..quantization import Forms, Quantization, known
+from ..quantization import Forms, Quantization, require_scale
 from ..rules import activate, reads
 
 GATES = ("input", "forget", "cell", "output")
@@ -58,7 +58,7 @@ def as_real(g, bias: Value | None, x: Quantization | None, w: Quantization | Non
     """A bias as real numbers; integers count in the unit of the products."""
     if bias is None or bias.type.kind == "f":
         return bias
-    unit = float(known(x).scale[0] * known(w).scale[0])
+    unit = float(require_scale(x).scale[0] * require_scale(w).scale[0])
     return g.Mul(g.cast(bias, DType.FLOAT32), unit)
 
 
