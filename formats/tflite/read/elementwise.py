@@ -159,8 +159,12 @@ def read_bucketize(g, x, *, boundaries: tuple[float, ...] = ()):
 def read_fake_quant(g, x, *, min: float = 0.0, max: float = 0.0, num_bits: int = 0,
                     narrow_range: bool = False):  # fmt: skip
     """Real numbers that integers of some bits can stand for, between bounds that hold 0."""
+    require(0 < num_bits <= 16, f"num_bits={num_bits}. Give 2 to 16")
     low, high = int(narrow_range), 2**num_bits - 1
-    require(max > min and high > low, "bounds or bits that no integers are between. Correct them")
+    require(
+        np.isfinite(max - min) and max > min and high > low,
+        "bounds or bits that no integers are between. Correct them",
+    )
     scale = np.float32((max - min) / (high - low))
     zero = np.clip(np.round(low - min / scale), low, high)
     floor, top = ((n - zero) * scale for n in (low, high))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Tensor, Value
 
@@ -86,9 +87,10 @@ def read_where(g, condition):
 @reads("MATRIX_DIAG")
 def read_matrix_diag(g, x):
     """Matrices with rows of ``x`` on their diagonals."""
+    require(x.rank > 0, "a diagonal of no axes. Reshape it")
     size = x.ranked_shape[-1]
     require(isinstance(size, int), "a diagonal of unknown size. Give it (--static, --input)")
-    return g.Where(np.eye(size, dtype=bool), g.Unsqueeze(x, [x.rank]), g.scalar(0, x))
+    return g.Where(arrays.eye(size, dtype=bool), g.Unsqueeze(x, [x.rank]), g.scalar(0, x))
 
 
 @reads("MATRIX_SET_DIAG")
@@ -100,7 +102,7 @@ def read_matrix_set_diag(g, x, diagonal):
         diagonal = g.Pad(diagonal, [*[0] * (2 * diagonal.rank - 1), rows - columns])
         diagonal = g.slice_axis(diagonal, diagonal.rank - 1, 0, rows)
     column = g.Unsqueeze(diagonal, [diagonal.rank])
-    return g.Where(np.eye(rows, columns, dtype=bool), column, x)
+    return g.Where(arrays.eye(rows, columns, dtype=bool), column, x)
 
 
 @reads.for_each({"NON_MAX_SUPPRESSION_V4": 1, "NON_MAX_SUPPRESSION_V5": 2})

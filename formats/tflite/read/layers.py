@@ -14,6 +14,8 @@ IGNORED = ("asymmetric_quantize_inputs", "quantized_bias_type")
 def read_fully_connected(g, x, w, b=None, *, weights_format: int = 0, keep_num_dims: bool = False):
     """Rows of data, of weights; without ``keep_num_dims`` all axes but the last become one."""
     require(weights_format == 0, "weights in the order of shuffled blocks. Convert without them")
+    require(x.rank > 0 and w.rank == 2, "weights that are no matrix, or data of no axes. "
+            "Reshape them")  # fmt: skip
     width = w.ranked_shape[1]
     if keep_num_dims and x.rank != 2:
         rows = as_rows(g, x, width)

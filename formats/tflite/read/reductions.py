@@ -27,6 +27,8 @@ def read_axes(g, x: Value, axes: Value):
 def read_reduction(op, g, x, axes, *, keep_dims: bool = False):
     places = read_axes(g, x, axes)
     if op == "ReduceMean" and x.type.kind != "f":
+        require(not isinstance(places, Value), "computed axes of a mean of integers. Make them "
+                "constants")  # fmt: skip
         total = g.ReduceSum(x, places, keepdims=int(keep_dims))
         count = g.multiply_sizes([g.size_of(x, a) for a in places])
         count = g.const(count, x.type) if isinstance(count, int) else g.cast(count, x.type)

@@ -66,7 +66,7 @@ def read_split(g, axis, x, *, num_splits: int = 1):
     place = axis_of(axis.ints()[0], x.rank)
     size = x.ranked_shape[place]
     require(
-        isinstance(size, int) and num_splits > 0 and size % num_splits == 0,
+        isinstance(size, int) and 0 < num_splits <= max(size, 1) and size % num_splits == 0,
         f"{num_splits} parts of an axis of {size}. Give its size (--static, --input)",
     )
     return as_tuple(g.Split(x, [size // num_splits] * num_splits, axis=place, outputs=num_splits))

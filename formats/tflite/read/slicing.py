@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import Value
 from serde.rewrite.rules import Hint
 
@@ -139,6 +140,7 @@ def read_mirror_pad(g, x, pads, *, mode: int = 0):
             size = x.ranked_shape[axis]
             require(isinstance(size, int), "a mirrored axis of unknown size. Give it "
                     "(--static, --input)")  # fmt: skip
+            require(0 <= max(before, behind) <= size, "a mirror of more than there is. Pad less")
             places = np.pad(np.arange(size), (before, behind), mode="symmetric")
             x = g.Gather(x, places.astype(np.int64), axis=axis)
     return x
@@ -153,5 +155,5 @@ def read_dynamic_update_slice(g, x, update, starts):
     sizes, written = (v.static_shape for v in (x, update))
     most = np.asarray(sizes, np.int64) - np.asarray(written, np.int64)
     first = g.Max(g.Min(long(g, starts), most), np.zeros(rank, np.int64))
-    grid = np.stack(np.meshgrid(*map(np.arange, written), indexing="ij"), -1).astype(np.int64)
+    grid = np.moveaxis(arrays.indices(written, np.int64), 0, -1)
     return g.ScatterND(x, g.Add(grid, first), update)

@@ -221,7 +221,12 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
     mode = name_coordinates(align_corners, half_pixel_centers)
     image = first(g, x)
     shape = resized_shape(g, image, size)
-    if size.tensor is not None and image.is_static and max(size.ints()) <= MOST_PLACES:
+    if (
+        size.tensor is not None
+        and image.is_static
+        and 0 not in image.static_shape
+        and (max(size.ints()) <= MOST_PLACES)
+    ):
         places = [
             nearest_places(old, new, align_corners, half_pixel_centers)
             for old, new in zip(image.static_shape[2:], size.ints(), strict=True)
