@@ -117,7 +117,7 @@ def _record(place: Function | str, function: Function, *specs: Any, **named: Any
 
 def _prepend(graph: Graph, pre: Function | str, inputs: Mapping[str, Any]) -> Graph:
     function = find_function(pre)
-    own = {v.name: v for v in graph.inputs}
+    inputs_by_name = {v.name: v for v in graph.inputs}
     specs: dict[str, Any] = {}
     for name in [*_parameters(function), *inputs]:
         if name in inputs:
@@ -137,14 +137,16 @@ def _prepend(graph: Graph, pre: Function | str, inputs: Mapping[str, Any]) -> Gr
 
 def _append(graph: Graph, post: Function | str) -> Graph:
     function = find_function(post)
-    own = {v.name: v for v in graph.outputs}
+    outputs_by_name = {v.name: v for v in graph.outputs}
     names = _parameters(function)
     if set(names) <= outputs_by_name.keys():
         values: Sequence[Value] = [outputs_by_name[n] for n in names]
     else:
         values = graph.outputs
         if len(names) != len(values):
-            raise UsageError(f"post takes {', '.join(names)}; the outputs are {', '.join(own)}")
+            raise UsageError(
+                f"post takes {', '.join(names)}; the outputs are {', '.join(outputs_by_name)}"
+            )
     code, titles = _record(post, function, *map(_spec, values))
     links = {v.name: i.name for v, i in zip(values, code.inputs, strict=True)}
     joined = join_graphs(graph, code, links)

@@ -62,9 +62,9 @@ class OptionSignature(Signature):
     @property
     def parameters(self) -> MappingProxyType[str, Parameter]:
         """The parameters by name, those of options last."""
-        own = {n: p for n, p in super().parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
-        return MappingProxyType(own | {
-            n: p for n, p in list_keywords(self.classes(), self.keep).items() if n not in own
+        named = {n: p for n, p in super().parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
+        return MappingProxyType(named | {
+            n: p for n, p in list_keywords(self.classes(), self.keep).items() if n not in named
         })  # fmt: skip
 
 

@@ -103,9 +103,9 @@ class Placing:
             return self.forms[value]
         ranked = value
         if rank is not None and value.rank < rank:
-            wide = g.Unsqueeze(value, list(range(rank - value.rank)))
-        self.forms[value if wide is value else wide] = form = g.Transpose(
-            wide, perm=self.order(wide.rank)
+            ranked = g.Unsqueeze(value, list(range(rank - value.rank)))
+        self.forms[value if ranked is value else ranked] = form = g.Transpose(
+            ranked, perm=self.order(ranked.rank)
         )
         return form  # type: ignore[no-any-return]
 
