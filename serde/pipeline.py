@@ -25,6 +25,7 @@ from serde.passes.change_batch import dimension_names, fix_dimensions, size_name
 from serde.passes.cut_inputs import cut, cut_inputs, find_values, rename, with_inputs
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.name_apart import name_apart
+from serde.passes.optional import skip_passes
 from serde.passes.set_inputs import set_inputs
 from serde.passes.unfold_shared import unfold_shared
 from serde.plugins import (
@@ -77,7 +78,7 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
     opts = check_options(options, read_classes())
-    with within_budget(), within_command() as files:
+    with within_budget(), within_command() as files, skip_passes(opts.get("skip")):
         graph = raise_to_ir(*decode(source, format, opts), opts)
         return replace(graph, files=files.list_read())
 
@@ -264,7 +265,7 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     opts = check_options(options, (fmt.write_options,))
     refuse_unknown(fmt, opts, list_options(fmt.write_options))
     check_graph(graph)
-    with within_budget() as budget, within_command():
+    with within_budget() as budget, within_command(), skip_passes(opts.get("skip")):
         enter_files(graph, path)
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
         lowered = lower(fmt, rename(graph, opts.get("rename")), opts)

@@ -20,6 +20,7 @@ from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import rename
+from serde.passes.optional import skip_passes
 from serde.pipeline import (
     decode,
     encode,
@@ -144,7 +145,7 @@ def convert(
     defaults = _list_defaults(into, writing, from_format or format_name(source), reading)
     reading = {**defaults, **reading}
     try:
-        with within_budget():
+        with within_budget(), skip_passes(options.get("skip")):
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading, defaults)
                 _enter_source(report, source, graph, target)
@@ -310,7 +311,7 @@ def check(
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:
-        with within_budget():
+        with within_budget(), skip_passes(options.get("skip")):
             graph = _load(report, source, from_format, reading, defaults)
             _enter_source(report, source, graph)
             report.notes = list(graph.notes)

@@ -36,6 +36,7 @@ from serde.plugins.options import (
     check_word,
     list_words,
     merge_options,
+    names_of,
 )
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
@@ -209,7 +210,7 @@ ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
 def _to_click(option: Option, formats: tuple[str, ...] = ()) -> Decorator:
     """A declared option as one of the command."""
     more: dict[str, Any] = {"metavar": option.metavar or METAVARS.get(option.kind)}
-    if option.choices:
+    if option.choices and option.kind != "names":
         more |= {"choices": option.choices, "is_open": option.is_open}
     elif option.kind == "flag":
         more = {"is_flag": True, "default": None}
@@ -287,7 +288,10 @@ def _add_reading(classes: tuple[type, ...]) -> Decorator:
 
 def add_write_options(only_checked: bool = False) -> Decorator:
     """Add the options that say how the result is written, or those that ``serde check`` takes."""
-    return add_options(*write_classes(), keep=lambda o: o.is_checked or not only_checked)
+    read = names_of(read_classes())
+    return add_options(
+        *write_classes(), keep=lambda o: o.name not in read and (o.is_checked or not only_checked)
+    )
 
 
 def options_for_many(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serde.ir.graph import Node
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns
 
 FEW = 4  # operands that any number of Concats take over
@@ -34,4 +35,4 @@ def _is_part(near: Neighbours, concat: Node) -> bool:
     return count == near.uses[result] and all(n.attrs["axis"] == axis for n in readers)
 
 
-flatten_concats = patterns.apply
+flatten_concats = optional("flatten_concats")(patterns.apply)

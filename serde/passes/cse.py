@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
+from serde.passes.optional import optional
 from serde.spec import schema
 
 
+@optional("merge_repeats")
 def merge_repeats(graph: Graph) -> Graph:
     """Return ``graph`` with one node for all that apply one operator to the same inputs.
 

@@ -6,10 +6,12 @@ from collections.abc import Hashable
 
 from serde.ir.graph import DType, Graph, Value
 from serde.ir.replace_uses import replace_values
+from serde.passes.optional import optional
 
 COMPARED = 1 << 16  # bytes; larger constants are equal only if they are the same bytes of a file
 
 
+@optional("share_constants")
 def share_constants(graph: Graph) -> Graph:
     """Return ``graph`` with one Value for all constants of the same type and contents.
 

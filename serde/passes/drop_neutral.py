@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from serde.ir.graph import Node, Shape, Value
 from serde.passes.merge_reductions import find_reduced_axes
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, orders
 from serde.spec.traits import EXTREMES
 
@@ -52,4 +53,4 @@ def _keeps_shape(shape: Shape, other: Shape) -> bool:
     )
 
 
-drop_neutral = patterns.apply
+drop_neutral = optional("drop_neutral")(patterns.apply)

@@ -13,12 +13,14 @@ from serde.ir.graph import IR_OPSET, Graph, Node, Tensor, Value
 from serde.ir.map_nodes import map_bodies
 from serde.ir.replace_uses import replace_inputs
 from serde.passes.narrow_operands import EXPANDING, find_expanded
+from serde.passes.optional import optional
 from serde.spec.folding import fold
 from serde.spec.inference import Type
 
 MOST = 1 << 14  # elements of what is expanded
 
 
+@optional("expand_constants")
 def expand_constants(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` and ``ConstantOfShape`` of constants.
 

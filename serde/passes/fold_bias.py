@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.ir.constants import make_lazy_constant
 from serde.ir.graph import DType, Node
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 from serde.spec.traits import CONVOLVES
 
@@ -29,4 +30,4 @@ def add_bias(near: Neighbours, node: Node) -> Node | None:
     return None
 
 
-fold_bias = patterns.apply
+fold_bias = optional("fold_bias")(patterns.apply)

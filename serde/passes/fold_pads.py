@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from serde.ir.graph import Node
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, merge
 
 patterns = Patterns("Pad")
@@ -40,4 +41,4 @@ def _spatial_pads(pad: Node) -> tuple[int, ...] | None:
     return (*begin[2:], *end[2:])
 
 
-fold_pads = patterns.apply
+fold_pads = optional("fold_pads")(patterns.apply)

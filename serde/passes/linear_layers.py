@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from serde.ir.constants import make_integers
 from serde.ir.graph import Attr, DType, Graph, Node, Value
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, calls_of, join_sources, merge, orders
 
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
@@ -32,6 +33,7 @@ class Layer(NamedTuple):
         return x
 
 
+@optional("make_gemms")
 def make_gemms(graph: Graph) -> Graph:
     """Return ``graph`` with ``MatMul`` and ``Add`` as ``Gemm``; subgraphs are left as they are.
 

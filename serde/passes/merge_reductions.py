@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from serde.ir.constants import make_integers
 from serde.ir.graph import DType, Node
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, merge
 from serde.spec.traits import EXTREMES
 
@@ -41,4 +42,4 @@ def find_reduced_axes(node: Node) -> set[int] | None:
     return {axis % x.rank for axis in axes.ints()} or None
 
 
-merge_reductions = patterns.apply
+merge_reductions = optional("merge_reductions")(patterns.apply)

@@ -11,6 +11,7 @@ from typing import Any
 
 from serde.ir.constants import make_integers
 from serde.ir.graph import Graph, Node, Value
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, merge
 from serde.spec.traits import RESHAPES
 
@@ -18,6 +19,7 @@ REARRANGING = (*RESHAPES, "Transpose")
 unsqueezes, patterns = Patterns(), Patterns()
 
 
+@optional("merge_reshapes")
 def merge_reshapes(graph: Graph) -> Graph:
     """Return ``graph`` with each chain of such nodes as one; nodes that others read too stay."""
     return patterns.apply(merge_unsqueezes(graph))

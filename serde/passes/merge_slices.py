@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from serde.ir.constants import is_constant, make_integers
 from serde.ir.graph import Node
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, calls_of, merge
 
 
@@ -74,4 +75,4 @@ def _bounds_of(node: Node) -> Bounds | None:
     return Bounds(starts, ends, tuple(a % x.rank for a in axes), steps)
 
 
-merge_slices = patterns.apply
+merge_slices = optional("merge_slices")(patterns.apply)

@@ -13,6 +13,7 @@ import numpy as np
 
 from serde.ir.constants import is_constant, make_constant, make_integers
 from serde.ir.graph import IR_OPSET, Graph, Node, Shape, Tensor, Value
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns, calls_of
 from serde.spec.folding import fold
 from serde.spec.inference import Type
@@ -163,4 +164,4 @@ def _broadcast_operands(operands: Sequence[Value | None]) -> Shape | None:
     return tuple(sizes)
 
 
-narrow_operands = patterns.apply
+narrow_operands = optional("narrow_operands")(patterns.apply)

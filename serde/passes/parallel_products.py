@@ -9,11 +9,13 @@ import numpy as np
 
 from serde.ir.constants import make_constant, make_integers
 from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.passes.optional import optional
 from serde.rewrite.patterns import calls_of, join_sources
 
 LEAST = 3  # products; two are no more nodes than a product and a Split
 
 
+@optional("join_parallel_products")
 def join_parallel_products(graph: Graph) -> Graph:
     """Return ``graph`` with a ``MatMul`` and a ``Split`` for those that read one tensor.
 

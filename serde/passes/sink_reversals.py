@@ -12,6 +12,7 @@ from dataclasses import replace
 from serde.decompositions.transposed_convolution import FROM_THE_FRONT
 from serde.ir.constants import is_constant
 from serde.ir.graph import Node, Value
+from serde.passes.optional import optional
 from serde.rewrite.patterns import Neighbours, Patterns
 from serde.spec.traits import BROADCASTS, ELEMENTWISE, QUANTIZES
 
@@ -87,4 +88,4 @@ def _is_repeated(value: Value | None, axes: frozenset[int], rank: int) -> bool:
     return all(axis < lead or value.shape[axis - lead] == 1 for axis in axes)
 
 
-sink_reversals = patterns.apply
+sink_reversals = optional("sink_reversals")(patterns.apply)

@@ -55,14 +55,14 @@ def refuse_unknown(fmt: Format, names: Iterable[str], known: Collection[str]) ->
 def check_option(value: Any, option: Option) -> None:
     """Refuse a value that can mean nothing, with an example of what the option takes."""
     flag = option.all_flags[0]
+    if option.kind == "names":
+        check_names(value, flag)
     option.check_choice(value)
     if option.kind not in ("file", "names"):
         _check_text(value, flag)
     if option.kind in EXAMPLES:
         check_mapping(value, flag, EXAMPLES[option.kind])
-    if option.kind == "names":
-        check_names(value, flag)
-    elif option.kind == "integer":
+    if option.kind == "integer":
         check_integer(value, flag, option.least)
     elif option.kind == "number":
         check_number(value, flag, option.least)

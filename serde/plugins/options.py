@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from serde.errors import UsageError, suggest
+from serde.passes.optional import OPTIONAL
 
 # What a value is, and so how it is checked and read from text. Those of the second line are
 # mappings by name; given several times on the command line.
@@ -98,7 +99,9 @@ class Option:
         """
         if not self.choices or self.is_open or (self.alone and isinstance(value, bool)):
             return
-        check_word(f"{self.all_flags[0]}=", value, self.list_choices())
+        words = value if self.kind == "names" and not isinstance(value, str) else [value]
+        for word in words:
+            check_word(f"{self.all_flags[0]}=", word, self.list_choices())
 
 
 def list_words(words: Words) -> Mapping[str, str]:
@@ -154,7 +157,17 @@ def merge_options(classes: Iterable[type]) -> dict[str, Option]:
     return merged
 
 
-class ReadOptions(Options):
+class SkipOptions(Options):
+    """Which optimizations are left out, as the source is read and the result written."""
+
+    skip: Sequence[str] | None = option(
+        "Optimizations to leave out: fold_bias,make_gemms.",
+        "[change-an-onnx-model.md](../how-to/change-an-onnx-model.md#leave-out-an-optimization) "
+        "lists them.", kind="names", choices=tuple(OPTIONAL),
+    )  # fmt: skip
+
+
+class ReadOptions(SkipOptions):
     """What every source is read with."""
 
     inputs: Mapping[str, Any] | None = option(
@@ -247,7 +260,7 @@ class ReadOptions(Options):
     )  # fmt: skip
 
 
-class WriteOptions(Options):
+class WriteOptions(SkipOptions):
     """What every result is written with."""
 
     rename: Mapping[str, str] | None = option(
