@@ -6,6 +6,7 @@ import pytest
 
 import serde
 from serde.api.model_comparison import compare
+from testing.onnx_live import model_of
 
 TEXT = '<ir_version: 8, opset_import: ["": 17]> g (float[N,3] x) => (float[N,3] y) {{ {} }}'
 
@@ -44,3 +45,13 @@ def test_models_of_other_inputs_are_refused(tmp_path):
     onnx.save(model, tmp_path / "b.onnx")
     with pytest.raises(serde.UsageError):
         compare(first, tmp_path / "b.onnx")
+
+
+def test_shapes_of_the_second_model(tmp_path):
+    model = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }")
+    onnx.save(model, tmp_path / "a.onnx")
+    path = tmp_path / "a.onnx"
+    assert serde.compare(path, path, other_inputs={"x": (3, 3)}).ok
+    assert serde.compare(path, path, inputs={"x": (3, 3)}, other_inputs={"x": (3, 3)}).ok
+    with pytest.raises(serde.UsageError, match=r"\(2, 3\) in the first model and \(3, 3\)"):
+        serde.compare(path, path, inputs={"x": (2, 3)}, other_inputs={"x": (3, 3)})

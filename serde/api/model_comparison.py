@@ -16,6 +16,7 @@ def compare(
     other_params: Any = None, inputs: Mapping[str, Any] | None = None, data: Any = None,
     seed: int = 0, rtol: float | None = None, atol: float | None = None,
     from_format: str | None = None, other_format: str | None = None,
+    other_inputs: Mapping[str, Any] | None = None,
 ) -> ComparisonReport:  # fmt: skip
     """Run two model files, of any formats, on the same inputs and compare what they compute.
 
@@ -28,7 +29,8 @@ def compare(
         first, second: model files.
         layers: whether the layers are compared that both have.
         params, other_params: their parameters, where they are not beside them.
-        inputs: shapes of the inputs of the first, where its file leaves them open.
+        inputs, other_inputs: shapes of the inputs of the first and of the second, where its file
+            leaves them open.
         data: the inputs, an ``.npz`` path or mapping by the names of the second; seeded random
             ones otherwise.
         seed: of the random inputs.
@@ -48,6 +50,6 @@ def compare(
     verification = compare_models(
         first, second, params=params, other_params=other_params, inputs=inputs, data=data,
         seed=seed, layers=layers, rtol=rtol, atol=atol, from_format=from_format,
-        other_format=other_format,
+        other_format=other_format, other_inputs=other_inputs,
     )  # fmt: skip
     return ComparisonReport(str(first), str(second), verification)

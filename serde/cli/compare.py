@@ -31,6 +31,9 @@ from serde.plugins.command_options import ToleranceOptions
             callback=lambda c, p, values: parse_by_name(map(parse_spec, values)),
             help="An input's shape in FIRST, where its file leaves it open.",
             details="May be given several times.")  # fmt: skip
+@add_option("--other-input", "other_inputs", metavar="NAME=DIMS[:dtype]", multiple=True,
+            callback=lambda c, p, values: parse_by_name(map(parse_spec, values)),
+            help="An input's shape in SECOND, likewise.")  # fmt: skip
 @add_option("--params", metavar="FILE", help="The parameters of FIRST, if not beside it.")
 @add_option("--other-params", metavar="FILE", help="The parameters of SECOND, likewise.")
 @add_option("--data", metavar="NPZ",

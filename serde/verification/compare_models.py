@@ -54,10 +54,11 @@ def compare_models(
     inputs: Mapping[str, Any] | None = None, data: Any = None, seed: int = SEED,
     layers: bool = True, rtol: float | None = None, atol: float | None = None,
     from_format: str | None = None, other_format: str | None = None,
+    other_inputs: Mapping[str, Any] | None = None,
 ) -> Verification:  # fmt: skip
     """Run two models on the same inputs and compare what they compute; see ``serde.compare``."""
     a, b = ModelFile(first, params, inputs, from_format), ModelFile(
-        second, other_params, format=other_format)  # fmt: skip
+        second, other_params, other_inputs, other_format)  # fmt: skip
     tolerance = Tolerance.of(rtol, atol)
     notes: list[str] = []
     with TemporaryDirectory() as folder:
@@ -98,10 +99,10 @@ def _run_first(
     """Run the first model on inputs that both take."""
     source, result = a.load(), b.load()
     pairs = _pair("input", source.inputs, result.inputs)
-    shapes = {second.name: _common_shape(other, second) for other, second in pairs}
-    if any(shapes[second.name] != second.shape for _, second in pairs):
-        result = b.load(inputs=shapes)
-    ends = {second.name: other for other, second in _pair("output", source.outputs, result.outputs)}
+    shapes = {own.name: _common_shape(other, own) for other, own in pairs}
+    if any(shapes[own.name] != own.shape for _, own in pairs):
+        result = b.load(inputs={**shapes, **(b.inputs or {})})
+    ends = {own.name: other for other, own in _pair("output", source.outputs, result.outputs)}
     outputs = tuple(ends[v.name] for v in result.outputs)
     return run_source(
         a.path, b.path, graph=result, ir=replace(source, outputs=outputs), params=a.params,
