@@ -188,6 +188,8 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/reduced-precision": ("conformance.reduced_precision", "ReducedPrecision"),
     "models/optimizers": ("conformance.optimizers", "Optimizers"),
     "models/processors": ("conformance.processors", "Processors"),
+    "pt2-operators/onnx": ("conformance.exported_programs", "Operators"),
+    "pt2-models/onnx": ("conformance.exported_programs", "Models"),
     "torch-checkpoints/torch": ("conformance.torch_checkpoints", "TorchCheckpoints"),
     "models/relax": ("conformance.relax_models", "RelaxModels"),
     "models/directions": ("conformance.directions", "Directions"),

@@ -66,6 +66,7 @@ PAGES = {
     "results/reduced-precision.md": Page("reduced_precision:page", ("models/reduced-precision",)),
     "results/optimizers.md": Page("optimizers:page", ("models/optimizers",)),
     "results/torch-checkpoints.md": Page("torch_checkpoints:page", ("torch-checkpoints/torch",)),
+    "results/exported-programs.md": Page("exported_programs:page", ("pt2-models/onnx",)),
     "results/processors.md": Page("processors:page", ("models/processors",)),
     "results/relax.md": Page("relax_models:page", ("models/relax",)),
     "results/directions.md": Page("directions:page", ("models/directions",)),

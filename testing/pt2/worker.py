@@ -3,13 +3,15 @@
     PYTHON-WITH-TORCH testing/pt2/worker.py CASES.json FOLDER [--onnx]
 
 Each case is ``[name, expression, inputs, options]``. Folder gets ``name.pt2`` and ``name.npz``,
-and with ``--onnx`` what PyTorch's own exporter makes of the module, ``name.dynamo.onnx``.
+and with ``--onnx`` what PyTorch's own exporter makes of the module, ``name.dynamo.onnx``; what it
+needs beside PyTorch is in the folder ``$SERDE_TORCH_ZOO``.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 import types
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.append(os.environ.get("SERDE_TORCH_ZOO", ""))
 import torch
 import torch.nn.functional as F  # noqa: F401  (cases use it)
 from torch import nn

@@ -71,19 +71,17 @@ def index_tuple(g, x, indices):
     indices = spread_masks(g, indices)
     axes = [a for a, i in enumerate(indices) if i is not None]
     require(len(indices) <= x.rank and bool(axes), "indices that do not fit the tensor")
-    tensors = [indices[a] for a in axes]
-    parts = []
-    for axis, index in zip(axes, tensors, strict=True):
-        size = g.shape_from([g.size_of(x, axis)])
-        parts.append(g.Where(g.Less(index, 0), g.Add(index, size), index))
-    if len(parts) > 1:
-        total = parts[0]
-        for part in parts[1:]:
-            total = g.Add(g.Mul(total, 0), g.Mul(part, 0))
-        shape = g.Shape(total)
+    parts = [indices[a] for a in axes]
+    if len({p.shape for p in parts}) > 1 or any(None in p.ranked_shape for p in parts):
+        shape = g.Shape(g.Max(*parts))
         parts = [g.Expand(p, shape) for p in parts]
-    joined = g.Concat(*(g.Unsqueeze(p, [p.rank]) for p in parts), axis=parts[0].rank)
+    joined = g.stack(parts, parts[0].rank)
     return axes, joined, axes == list(range(axes[0], axes[-1] + 1))
+
+
+def wrap(g, indices, sizes):
+    """Indices of which negative ones count from the end."""
+    return g.Where(g.Less(indices, 0), g.Add(indices, g.shape_from(sizes)), indices)
 
 
 @reads("index.Tensor")
@@ -109,15 +107,16 @@ def read_index_put(g, x, indices, values, accumulate):
     turned = g.Transpose(x, perm=order)
     many, lead = joined.rank - 1, axes[0]
     tail = [g.size_of(x, a) for a in rest]
-    found = g.sizes_of(joined)[:-1]
+    joined = wrap(g, joined, [g.size_of(x, a) for a in axes])
+    places = g.sizes_of(joined)[:-1]
     values = g.cast(values, x.type)
     if adjacent and lead:
-        values = g.Expand(values, g.shape_from([*tail[:lead], *found, *tail[lead:]]))
+        values = g.Expand(values, g.shape_from([*tail[:lead], *places, *tail[lead:]]))
         values = g.Transpose(
             values, perm=[*range(lead, lead + many), *range(lead), *range(lead + many, values.rank)]
         )
     else:
-        values = g.Expand(values, g.shape_from([*found, *tail]))
+        values = g.Expand(values, g.shape_from([*places, *tail]))
     y = g.ScatterND(turned, joined, values, reduction="add" if accumulate else "none")
     return g.Transpose(y, perm=[order.index(a) for a in range(x.rank)])
 
@@ -176,8 +175,8 @@ def read_masked_scatter(g, x, mask, source):
     mask = g.Expand(mask, g.Shape(x))
     flat = g.Reshape(g.cast(mask, DType.INT64), [-1])
     places = g.Max(g.Sub(g.CumSum(flat, g.const(0, DType.INT64)), 1), 0)
-    found = g.Reshape(g.Gather(g.Reshape(source, [-1]), places, axis=0), g.Shape(x))
-    return g.Where(mask, found, x)
+    spread = g.Reshape(g.Gather(g.Reshape(source, [-1]), places, axis=0), g.Shape(x))
+    return g.Where(mask, spread, x)
 
 
 @reads("index_copy")
@@ -195,7 +194,7 @@ def read_select_scatter(g, x, source, dim, index):
 
 def write_rows(g, x, source, dim, rows):
     """Write slices along an axis at the given rows."""
-    rows = g.Where(g.Less(rows, 0), g.Add(rows, g.shape_from([g.size_of(x, dim)])), rows)
+    rows = wrap(g, rows, [g.size_of(x, dim)])
     order = [dim, *(a for a in range(x.rank) if a != dim)]
     turned, source = (g.Transpose(v, perm=order) for v in (x, g.cast(source, x.type)))
     y = g.ScatterND(turned, g.Unsqueeze(rows, [1]), source)
