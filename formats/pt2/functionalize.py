@@ -198,8 +198,8 @@ class Functionalizer:
     def name_output(self, name: str, label: str) -> Value:
         """The value of an output, a value of its own that is called ``label``."""
         value = self.read(name)
-        made = value.tensor is None and any(value in n.outputs for n in self.nodes[-1:])
-        if value in self.named or value.name != label or not made:
+        is_computed = value.tensor is None and any(value in n.outputs for n in self.nodes[-1:])
+        if value in self.named or value.name != label or not is_computed:
             value = self._emit("alias", (value,), {"self": Operand(0, False)},
                                Value(label, value.dtype, value.shape), ())  # fmt: skip
         self.named.add(value)
