@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from serde.errors import Problem, Unconvertible
 from serde.ir.graph import EMPTY, Graph, Value
 from serde.legalize.convert import require_legal
+from serde.legalize.target import Target
 from serde.passes.dce import drop_dead
 from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.layout.ends import turn_ends
@@ -43,14 +44,18 @@ def from_ir(
         raise Unconvertible(writes.name, problems)
     if channels_last:
         graph = turn_ends(graph, channels_last)
-    target = tflite_target(has_integer_layers(graph), release)
-    folded = fold_batchnorm(settle_same_pads(graph))
-    legal = require_legal(legalize_for_tflite(folded, target), target)
-    placed = place(legal, IMAGES)
-    done = quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
+    done = lower(graph, tflite_target(has_integer_layers(graph), release))
     if tflite is not None and (newer := [*find_newer(done, tflite, writes.name)]):
         raise Unconvertible(writes.name, newer)
     return done
+
+
+def lower(graph: Graph, target: Target) -> Graph:
+    """Rewrite an IR graph into the operators of a target."""
+    folded = fold_batchnorm(settle_same_pads(graph))
+    legal = require_legal(legalize_for_tflite(folded, target), target)
+    placed = place(legal, IMAGES)
+    return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
 
 
 def _explain(value: Value) -> str | None:

@@ -1,41 +1,54 @@
-"""Element types of the first operand that LiteRT's kernels are right for, by operator."""
+"""Element types of the first operand that LiteRT's kernels are right for, by operator.
+
+``MEASURED`` is made by `python -m conformance.litert_kernels`, with ai-edge-litert 2.3.0. A
+paragraph has the types, and the operators of these; others are of float32.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from serde.ir.graph import DType
 
-F32, I32, I64 = DType.FLOAT32, DType.INT32, DType.INT64
-NUMBERS = frozenset({F32, I32, I64})
 STORED = frozenset({  # what tensors may be of, and CAST takes
-    *NUMBERS, DType.INT8, DType.UINT8, DType.INT16, DType.BOOL, DType.FLOAT16, DType.FLOAT64,
-    DType.UINT16, DType.UINT32,
+    DType.FLOAT32, DType.FLOAT16, DType.FLOAT64, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
+    DType.UINT8, DType.UINT16, DType.UINT32, DType.BOOL,
 })  # fmt: skip
+MEASURED = """\
+bool: And Not Or
+bool float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint8: Expand Identity Slice Split
+  Tile Transpose Where
+bool float16 float32 int16 int32 int64: Equal
+bool float16 float32 int16 int32 int64 int8 uint32 uint8: Concat
+bool float16 float32 int16 int32 int64 int8 uint8: Gather GatherND Pad
+bool float32 int32 int64 int8 uint8: ReduceMax ReduceMin
+float16 float32: Cos Floor Round Sin Tanh
+float16 float32 int16 int32 int64: Add Greater GreaterOrEqual Less LessOrEqual
+float16 float32 int16 int32 int64 int8: Neg
+float16 float32 int16 int32 int64 int8 uint8: Clip Max Min
+float16 float32 int16 int32 int64 uint32: Mul
+float32 float64 int32: Sign
+float32 int16 int32: Abs
+float32 int16 int32 int64 int8: Mod
+float32 int16 int32 int64 int8 uint8: TopK
+float32 int32: Div Pow
+float32 int32 int64: CumSum ReduceMean ReduceProd ReduceSum Sub
+float32 int32 int64 int8 uint8: DepthToSpace SpaceToDepth
+float32 int32 int8 uint8: ArgMax ArgMin
+int16 int32 int8 uint16 uint32 uint8: BitwiseXor
+"""
+PARAGRAPHS = re.compile(r"\n(?=\S)")
+
+
+def parse_table(text: str) -> Mapping[str, frozenset[DType]]:
+    """The element types by operator."""
+    pairs = (p.split(":") for p in PARAGRAPHS.split(text.strip()) if p)
+    return {op: frozenset(map(DType, t.split())) for t, ops in pairs for op in ops.split()}
+
+
 KERNELS: Mapping[str, frozenset[DType]] = {
-    **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min"), NUMBERS),
-    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), NUMBERS),
-    "Equal": NUMBERS | {DType.BOOL},
-    **dict.fromkeys(("And", "Or", "Not"), frozenset({DType.BOOL})),
-    **dict.fromkeys(
-        ("Concat", "Gather", "Identity", "Slice", "Split", "Transpose"), NUMBERS | {DType.BOOL}
-    ),
-    "Abs": frozenset({F32, I32}),
-    "CumSum": NUMBERS,
-    "Pow": frozenset({F32, I32}),
-    "BitwiseXor": frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, I32}),
-    "BitCast": STORED,
-    "Neg": NUMBERS,
-    "Where": frozenset({DType.BOOL}) | NUMBERS,
-    "Cast": STORED,
-    "Expand": NUMBERS,
-    "Tile": NUMBERS,
-    "Pad": NUMBERS,
-    "Mod": NUMBERS,
-    "TopK": NUMBERS,
-    "Div": frozenset({F32, I32}),
-    "GatherND": NUMBERS,
-    "DequantizeLinear": frozenset({DType.INT8, DType.UINT8, DType.INT16, I32}),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), NUMBERS | {DType.BOOL}),
-    **dict.fromkeys(("ReduceProd", "ReduceSum"), NUMBERS),
-}
+    "BitCast": STORED, "Cast": STORED,
+    "DequantizeLinear": frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.INT32}),
+    **parse_table(MEASURED),
+}  # fmt: skip

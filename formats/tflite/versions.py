@@ -43,6 +43,8 @@ BY_TYPE: Mapping[DType, Mapping[str, int]] = {
 # Versions of operands of more than four axes, or of five.
 OF_MANY_AXES = {"PAD": 4, "PADV2": 4, "SLICE": 5, "STRIDED_SLICE": 4, "TRANSPOSE": 4}
 REPEATS_MANY = {"MAXIMUM": 3, "MINIMUM": 3, "SUB": 3, "DIV": 2}
+# Types that kernels of other operators than CAST have in newer releases than the table tells of.
+YOUNG_TYPES = frozenset({DType.FLOAT16, DType.FLOAT64, DType.UINT16, DType.UINT32})
 CASTS = (  # versions of CAST by the types of its operand and result, the first that fits
     (5, frozenset({DType.FLOAT64, DType.FLOAT16})), (4, frozenset({DType.UINT16})),
     (3, frozenset({I8})), (2, frozenset({DType.UINT32})),
@@ -148,6 +150,9 @@ def parse_release(text: str) -> tuple[int, int]:
 
 def find_release(node: Node) -> str | None:
     """The release that brought what an operator needs; None where it is newer than the table."""
+    types = {v.dtype for v in node.inputs if v is not None}
+    if node.op != "CAST" and types & YOUNG_TYPES:
+        return None
     releases, version = read_releases().get(node.op, ()), find_version(node)
     at = version - FIRST.get(node.op, 1)
     return releases[at] if at < len(releases) else None
