@@ -90,7 +90,7 @@ def test_a_conversion_is_verified_with_both_kernel_sets(tmp_path: Path) -> None:
     symbol, _ = networks.export(network, tmp_path)
     shapes = {k: v.shape for k, v in networks.feeds(network, 1).items()}
     done = serde.convert(symbol, tmp_path / "net.tflite", inputs=shapes, verify=True)
-    assert done.verification is not None
+    assert done.verification is not None and done.verification.done
 
 
 @needs_litert
