@@ -272,10 +272,8 @@ class SubgraphReader:
         table = tensor.get("quantization", {})
         scale = np.asarray(table.get("scale", ()), np.float32)
         if not scale.size:
-            if table.get("details"):
-                raise self.model.fail(f"{name[:80]!r} is quantized in blocks, which is not read: "
-                                      "quantize it by channel")  # fmt: skip
-            return None
+            details = table.get("details")
+            return self.blocks(*details, self.sizes(tensor), name) if details else None
         zero = np.asarray(table.get("zero_point", ()), np.int64)
         zero = zero if zero.size else np.zeros(1, np.int64)
         zero = np.broadcast_to(zero, scale.shape) if zero.size == 1 else zero
@@ -287,6 +285,22 @@ class SubgraphReader:
             raise self.model.fail(f"{scale.size} scales and {zero.size} zero points do not fit "
                                   f"the tensor {name[:80]!r} of {list(sizes)}")  # fmt: skip
         return Quantization(scale, zero, axis)
+
+    def blocks(
+        self, kind: str, table: Mapping[str, Any], sizes: Sequence[int], name: str
+    ) -> Quantization:
+        """A scale for each block of the last axis; another tensor holds them."""
+        size = table.get("block_size", 0)
+        if kind != "BlockwiseQuantization" or size <= 0 or not sizes or sizes[-1] % size:
+            raise self.model.fail(f"{name[:80]!r} is quantized in blocks of a kind that is not "
+                                  "read: quantize it by channel")  # fmt: skip
+        scales = self.tensor(table["scales"])
+        constant = self.constant(scales, name, self.dtype(scales))
+        shape = (*sizes[:-1], sizes[-1] // size)
+        if constant is None or constant.size != math.prod(shape) or table["zero_points"] > 0:
+            raise self.model.fail(f"the scales of blocks of {name[:80]!r} do not fit it")
+        scale = constant.load().astype(np.float32).reshape(shape)
+        return Quantization(scale, np.zeros(shape, np.int64), len(sizes) - 1, size)
 
     def value(self, at: int) -> Value:
         """The value of a tensor that is read."""

@@ -16,11 +16,12 @@ Array = np.ndarray[Any, Any]
 
 
 class Quantization(NamedTuple):
-    """Scales and zero points: one, or one for each slice along an axis."""
+    """Scales and zero points: one, or one for each slice or block along an axis."""
 
     scale: Array
     zero: Array
     axis: int = 0
+    block_size: int = 0
 
     @property
     def is_per_tensor(self) -> bool:
@@ -44,14 +45,18 @@ class Quantization(NamedTuple):
     def dequantize(self, g: Any, value: Value) -> Value:
         """The real numbers."""
         scale, zero = self.constants(g, value.type)
-        axis = {} if self.is_per_tensor else {"axis": self.axis}
-        return g.DequantizeLinear(value, scale, zero, **axis)  # type: ignore[no-any-return]
+        return g.DequantizeLinear(value, scale, zero, **self._attributes())  # type: ignore[no-any-return]
+
+    def _attributes(self) -> dict[str, int]:
+        if self.is_per_tensor:
+            return {}
+        blocks = {"block_size": self.block_size} if self.block_size else {}
+        return {"axis": self.axis, **blocks}
 
     def quantize(self, g: Any, value: Value, dtype: DType) -> Value:
         """The integers nearest to real numbers."""
         scale, zero = self.constants(g, dtype)
-        axis = {} if self.is_per_tensor else {"axis": self.axis}
-        return g.QuantizeLinear(value, scale, zero, **axis)  # type: ignore[no-any-return]
+        return g.QuantizeLinear(value, scale, zero, **self._attributes())  # type: ignore[no-any-return]
 
 
 def require_scale(form: Quantization | None) -> Quantization:

@@ -12,6 +12,7 @@ import serde
 from serde.errors import MalformedFile, SerdeError, UsageError
 from serde.formats.tflite.decode import decode
 from serde.ir.graph import Tensor
+from testing.pt2.run import run_onnx
 from testing.tflite.cases import c, case, f, q, r, s, w
 from testing.tflite.models import Operand, build, write
 
@@ -76,7 +77,11 @@ BROKEN = {
     "in blocks": (
         edit_tensor(1, quantization={
             "details": ("BlockwiseQuantization", {"block_size": 2}), "details_type": 2,
-        }), "quantized in blocks",
+        }), "scales of blocks",
+    ),
+    "in blocks of another kind": (
+        edit_tensor(1, quantization={"details": ("MultiAxisQuantization", {}), "details_type": 3}),
+        "quantized in blocks of a kind",
     ),
     "strings": (edit_tensor(1, type=5), "strings"),
 }  # fmt: skip
@@ -173,6 +178,26 @@ def test_quantizations_are_kept_by_name(tmp_path: Path) -> None:
     assert {n: (float(f.scale[0]), int(f.zero[0])) for n, f in found.items()} == {
         "x0": (np.float32(0.05), 3), "y0": (1 / 128, 0),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("keep_num_dims", [False, True])
+def test_weights_in_blocks_have_a_scale_for_each(keep_num_dims, tmp_path: Path) -> None:
+    x, weights = f(2, 2, 6), q(3, 6, scale=1.0, zero=0, constant=True)
+    model = build(case("FULLY_CONNECTED", x, weights, w(3), keep_num_dims=keep_num_dims))
+    scales = np.random.default_rng(3).uniform(0.1, 1, (3, 2)).astype(np.float32)
+    graph = graph_of(model)
+    graph["tensors"].append({"name": "scales", "shape": (3, 2), "buffer": len(model["buffers"])})
+    model["buffers"].append({"data": Tensor.of(scales)})
+    details = "BlockwiseQuantization", {"scales": len(graph["tensors"]) - 1, "block_size": 3}
+    graph["tensors"][1]["quantization"] = {"details": details, "details_type": 2}
+    (tmp_path / "m.tflite").write_bytes(write(model))
+    serde.save(serde.load(tmp_path / "m.tflite"), tmp_path / "m.onnx", opset=21)
+    (y,) = run_onnx(tmp_path / "m.onnx", [x.array])
+    bias = model["buffers"][2]["data"].load()
+    real = weights.array.astype(np.float32) * np.repeat(scales, 3, axis=1)
+    expected = x.array @ real.T + bias
+    shape = expected.shape if keep_num_dims else (4, 3)
+    np.testing.assert_allclose(y, expected.reshape(shape), rtol=1e-4, atol=1e-4)
 
 
 def test_many_operators_are_read_in_linear_time(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ def arrange(g, w: Value, perm: tuple[int, ...]):
         stored = w if node is None else node.inputs[0]
         return g.cast(g.Transpose(stored, perm=perm), w.type)
     integers, scale, zero = node.inputs
+    if scale.rank == w.rank > 1:  # blocks along an axis
+        scale, zero = (g.Transpose(v, perm=perm) for v in (scale, zero))
+        attrs = {**node.attrs, "axis": invert_perm(perm)[node.attrs["axis"]]}
+        return g.DequantizeLinear(g.Transpose(integers, perm=perm), scale, zero, **attrs)
     axis = invert_perm(perm)[node.attrs.get("axis", 1) % w.rank] if scale.rank else 1
     return g.DequantizeLinear(g.Transpose(integers, perm=perm), scale, zero, axis=axis)
 
