@@ -199,17 +199,16 @@ class SubgraphReader:
         places = self.table.get("inputs", ())
         if len(set(places)) != len(places):
             raise self.model.fail("an input is listed twice")
-        dynamic = 0
         for at in places:
             tensor = self.tensor(at)
             self.check_plain(tensor)
             name = self.model.claim(names.get(at) or tensor.get("name", ""))
             shape = None if is_body else self.shape(tensor, name)
-            dynamic += any(isinstance(d, str) for d in shape or ())
             self.enter(at, Value(name, self.dtype(tensor), shape), tensor)
         values = tuple(self.values[at] for at in places)
-        for value in values if dynamic == 1 else ():
-            if value.shape and [k for k, d in enumerate(value.shape) if isinstance(d, str)] == [0]:
+        opened = [(v, k) for v in values for k, d in enumerate(v.shape or ()) if isinstance(d, str)]
+        for value, axis in opened if len(opened) == 1 else ():
+            if axis == 0 and value.shape:
                 value.shape = ("N", *value.shape[1:])
         return values
 
@@ -273,7 +272,7 @@ class SubgraphReader:
         scale = np.asarray(table.get("scale", ()), np.float32)
         if not scale.size:
             details = table.get("details")
-            return self.blocks(*details, self.sizes(tensor), name) if details else None
+            return self.blocks(details, self.sizes(tensor), name) if details else None
         zero = np.asarray(table.get("zero_point", ()), np.int64)
         zero = zero if zero.size else np.zeros(1, np.int64)
         zero = np.broadcast_to(zero, scale.shape) if zero.size == 1 else zero
@@ -287,9 +286,10 @@ class SubgraphReader:
         return Quantization(scale, zero, axis)
 
     def blocks(
-        self, kind: str, table: Mapping[str, Any], sizes: Sequence[int], name: str
+        self, details: tuple[str, Mapping[str, Any]], sizes: Sequence[int], name: str
     ) -> Quantization:
         """A scale for each block of the last axis; another tensor holds them."""
+        kind, table = details
         size = table.get("block_size", 0)
         if kind != "BlockwiseQuantization" or size <= 0 or not sizes or sizes[-1] % size:
             raise self.model.fail(f"{name[:80]!r} is quantized in blocks of a kind that is not "
@@ -365,8 +365,7 @@ class SubgraphReader:
         changed = [at for at in places if at in self.states]
         outputs = [self.result(at, table) for at in table.get("outputs", ())]
         outputs += [self.renew(at) for at in changed]
-        name = outputs[0].name if outputs else op
-        attrs = dict(self.attributes(table))
+        name, attrs = outputs[0].name if outputs else op, dict(self.attributes(table))
         return Node(op, inputs, tuple(outputs), attrs, DOMAIN, name, (Source(DOMAIN, op, name),))
 
     def result(self, at: int, table: Mapping[str, Any]) -> Value:
