@@ -180,7 +180,7 @@ def draw(graph: Graph, seed: int) -> list[Array]:
 def rest(value: Value, info: FileInfo) -> Array:
     """What stands for 0 in a variable."""
     form = info.quantizations.get(value.name) if value.dtype is DType.INT8 else None
-    number = 0 if form is None else form.zero[0]
+    number = 0 if form is None else form.zero.flat[0]
     return np.full(value.static_shape, number, value.type.numpy)
 
 

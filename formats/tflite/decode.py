@@ -178,7 +178,7 @@ class SubgraphReader:
     def rest(self, variable: Value) -> int:
         """What stands for 0 in a variable, which it holds at first."""
         form = self.model.quantizations.get(variable.name)
-        return 0 if form is None or variable.dtype is not DType.INT8 else int(form.zero[0])
+        return 0 if form is None or variable.dtype is not DType.INT8 else int(form.zero.flat[0])
 
     def read_body(self) -> Graph:
         """The graph of what an operator runs."""

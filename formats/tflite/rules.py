@@ -176,6 +176,11 @@ class TfliteTable(RuleTable):
         if x is None or w is None:
             raise ConversionError("a bias of integers beside operands without scales. "
                                   "Quantize the model anew")  # fmt: skip
+        require(
+            x.is_per_tensor and not w.block_size,
+            "a bias of integers beside data of several scales, or weights in blocks. Quantize the "
+            "model anew",
+        )
         scale = (x.scale * w.scale).astype(np.float32)
         if bias.dtype is DType.INT64:
             if bias.tensor is None or np.abs(bias.array()).max(initial=0) >= 2**31:

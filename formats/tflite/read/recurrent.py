@@ -58,7 +58,9 @@ def as_real(g, bias: Value | None, x: Quantization | None, w: Quantization | Non
     """A bias as real numbers; integers count in the unit of the products."""
     if bias is None or bias.type.kind == "f":
         return bias
-    unit = float(require_scale(x).scale[0] * require_scale(w).scale[0])
+    is_single = require_scale(x).is_per_tensor and require_scale(w).is_per_tensor
+    require(is_single, "scales by channel in a recurrent layer. Quantize it with one scale each")
+    unit = float(require_scale(x).scale.flat[0] * require_scale(w).scale.flat[0])
     return g.Mul(g.cast(bias, DType.FLOAT32), unit)
 
 
