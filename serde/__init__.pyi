@@ -82,6 +82,7 @@ def check(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     rename: Mapping[str, str] | None = None,
     hash_weights: bool | None = None,
     mxnet: str | None = None,
@@ -95,6 +96,8 @@ def check(
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    channels_last: Sequence[str] | None = None,
+    tflite: str | None = None,
     class_name: str | None = None,
     names: str | None = None,
     flat: bool | None = None,
@@ -147,6 +150,7 @@ def convert(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     rename: Mapping[str, str] | None = None,
     hash_weights: bool | None = None,
     mxnet: str | None = None,
@@ -160,6 +164,8 @@ def convert(
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    channels_last: Sequence[str] | None = None,
+    tflite: str | None = None,
     class_name: str | None = None,
     names: str | None = None,
     flat: bool | None = None,
@@ -204,6 +210,7 @@ def export(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     rename: Mapping[str, str] | None = None,
     hash_weights: bool | None = None,
     mxnet: str | None = None,
@@ -217,6 +224,8 @@ def export(
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    channels_last: Sequence[str] | None = None,
+    tflite: str | None = None,
     class_name: str | None = None,
     names: str | None = None,
     flat: bool | None = None,
@@ -261,6 +270,7 @@ def import_(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     **options: Any,
 ) -> Any: ...
 def load(
@@ -300,6 +310,7 @@ def load(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     **options: Any,
 ) -> Graph: ...
 def partition(
@@ -344,6 +355,7 @@ def partition(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     **options: Any,
 ) -> Partitioned: ...
 def prepare(
@@ -403,6 +415,8 @@ def save(
     decomposed: Collection[str] | None = None,
     integer_kernels: bool | None = None,
     int8_weights: bool | None = None,
+    channels_last: Sequence[str] | None = None,
+    tflite: str | None = None,
     class_name: str | None = None,
     names: str | None = None,
     flat: bool | None = None,
@@ -455,5 +469,6 @@ def verify(
     strict_paths: bool | None = None,
     entry: str | None = None,
     tvm: str | None = None,
+    signature: str | None = None,
     **options: Any,
 ) -> Verification: ...

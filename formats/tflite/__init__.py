@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from serde.io.sniff import open_uncharged
@@ -28,6 +29,22 @@ class TfliteReadOptions(opts.RuleOptions, opts.ReadOptions):
     )  # fmt: skip
 
 
+class TfliteWriteOptions(opts.WriteOptions):
+    """What a file of TensorFlow Lite is written with."""
+
+    channels_last: Sequence[str] | None = opts.option(
+        "Inputs and outputs that get channels last; all: images.",
+        "Otherwise they keep the source's shapes. `all` are those of four and five axes. Such a "
+        "file is not verified: it takes other arrays than its source.",
+        kind="names",
+    )  # fmt: skip
+    tflite: str | None = opts.option(
+        "The oldest TensorFlow Lite that is to run the file: 1.14 to 2.10; the newest if left out.",
+        "Operators that it lacks are written in others, or refused.",
+        metavar="RELEASE", is_checked=True,
+    )  # fmt: skip
+
+
 FORMAT = Format.in_package(
     __name__,
     name="tflite",
@@ -38,4 +55,5 @@ FORMAT = Format.in_package(
     suffixes=(".tflite",),
     matches=matches,
     read_options=TfliteReadOptions,
+    write_options=TfliteWriteOptions,
 )

@@ -119,8 +119,8 @@ def _choice(data: bytes, choices: tuple[Any, ...]) -> Any:
 
 
 def _onnx(data: bytes, home: Path) -> None:
+    from serde.formats.onnx.reader import read_model
     from serde.formats.onnx.repair import repair
-    from serde.pipeline import read
 
     model, out = home / "model.onnx", home / "out.onnx"
     model.write_bytes(data)
@@ -128,7 +128,7 @@ def _onnx(data: bytes, home: Path) -> None:
         repair(model, out)
         out.unlink()
     serde.convert(model, out, from_format="onnx", opset=_choice(data, OPSETS))
-    str(read(out)[0])
+    str(read_model(out))
 
 
 def _symbol(data: bytes, home: Path) -> None:
@@ -196,6 +196,13 @@ def _relay_params(data: bytes, home: Path) -> None:
         tensor.load()
 
 
+def _pt2(data: bytes, home: Path) -> None:
+    (home / "model.pt2").write_bytes(data)
+    serde.convert(
+        home / "model.pt2", home / "out.onnx", from_format="pt2", opset=_choice(data, OPSETS)
+    )
+
+
 def _tflite(data: bytes, home: Path) -> None:
     (home / "model.tflite").write_bytes(data)
     graph = serde.load(home / "model.tflite", format="tflite")
@@ -210,5 +217,6 @@ READERS: dict[str, Callable[[bytes, Path], None]] = {
     "relay-text": _relay_text,
     "relay-json": _relay_json,
     "relay-params": _relay_params,
+    "pt2": _pt2,
     "tflite": _tflite,
 }

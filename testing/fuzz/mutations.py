@@ -15,6 +15,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from onnx import AttributeProto, TensorProto, defs, helper
 
+from serde.io import npz
+
 from .flatbuffers import of_tables
 from .numbers import FLOATS, INTS, TEXTS
 
@@ -401,5 +403,5 @@ def of_text(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None
 
 AWARE = {
     "onnx": of_model, "mxnet-symbol": of_json, "relay-json": of_json, "relay-text": of_text,
-    "tflite": of_tables,
+    "pt2": of_program, "tflite": of_tables,
 }  # fmt: skip

@@ -65,6 +65,15 @@ def _relay_params(data: bytes) -> None:
         tensor.load()
 
 
+def _pt2(data: bytes) -> None:
+    from serde.formats.pt2.decode import decode
+
+    _place().write_bytes(data)
+    for value in decode(_place()).constants():
+        assert value.tensor is not None
+        value.tensor.load()
+
+
 def _tflite(data: bytes) -> None:
     from serde.formats.tflite.decode import decode
 
@@ -80,5 +89,6 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "relay-text": _relay_text,
     "relay-json": _relay_json,
     "relay-params": _relay_params,
+    "pt2": _pt2,
     "tflite": _tflite,
 }

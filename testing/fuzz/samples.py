@@ -324,5 +324,6 @@ def of(reader: str) -> tuple[bytes, ...]:
     return {
         "onnx": onnx_models, "mxnet-symbol": mxnet_symbols, "mxnet-params": mxnet_params_files,
         "mxnet-archive": mxnet_archives, "relay-params": relay_params,
+        "pt2": programs,
         "tflite": tflite_models,
     }.get(reader, lambda: _files(reader))()  # fmt: skip

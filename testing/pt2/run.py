@@ -49,14 +49,14 @@ def check(arrays: Path, model: Path, tolerance: float = 1e-4) -> str:
     with np.load(arrays) as recorded:
         expected = dict(recorded)
     inputs = [expected[f"in{k}"] for k in range(sum(n.startswith("in") for n in expected))]
-    names, results = run_onnx(model, inputs)
+    by_name = run_by_name(model, inputs)
+    results = list(by_name.values())
     values = [expected[f"out{k}"] for k in range(sum(n.startswith("out") for n in expected))]
     if len(results) < len(values):
         return f"{len(results)} outputs, not {len(values)}"
     for k, (result, value) in enumerate(zip(results, values, strict=False)):
         if reason := compare(result, value, tolerance):
             return f"output {k} {reason}"
-    by_name = dict(zip(names, results, strict=True))
     buffers = {n.removeprefix("buffer."): v for n, v in expected.items() if n.startswith("buffer.")}
     if lost := buffers.keys() - by_name.keys():
         return f"{len(lost)} changed buffers are lost"
@@ -66,8 +66,13 @@ def check(arrays: Path, model: Path, tolerance: float = 1e-4) -> str:
     return ""
 
 
-def run_onnx(path: Path, inputs: Sequence[Any]) -> tuple[list[str], list[Any]]:
-    """The names of the outputs, and what ONNX Runtime computes."""
+def run_onnx(path: Path, inputs: Sequence[Any]) -> list[Any]:
+    """What ONNX Runtime computes."""
+    return list(run_by_name(path, inputs).values())
+
+
+def run_by_name(path: Path, inputs: Sequence[Any]) -> dict[str, Any]:
+    """What ONNX Runtime computes, by the names of the outputs, in their order."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -75,7 +80,7 @@ def run_onnx(path: Path, inputs: Sequence[Any]) -> tuple[list[str], list[Any]]:
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
     results = session.run(None, dict(zip(names, inputs[: len(names)], strict=True)))
-    return [o.name for o in session.get_outputs()], results
+    return dict(zip([o.name for o in session.get_outputs()], results, strict=True))
 
 
 def compare(result: Any, expected: Any, tolerance: float) -> str:
