@@ -30,16 +30,16 @@ def run(model: Any, inputs: str, outputs: str, variables: Sequence[int] = ()) ->
     details = model.get_input_details()
     if len(operands) not in (len(details), len(details) + len(variables)):
         raise ValueError(f"{len(operands)} arrays for {len(details)} inputs")
-    fed, held = operands[: len(details)], operands[len(details) :]
+    fed, states = operands[: len(details)], operands[len(details) :]
     for detail, array in zip(details, fed, strict=True):
         if tuple(detail["shape"]) != array.shape:
             model.resize_tensor_input(detail["index"], array.shape, strict=True)
     model.allocate_tensors()
-    if not held:
+    if not states:
         model.reset_all_variables()  # before inputs are set, which a file may call variables too
     for detail, array in zip(details, fed, strict=True):
         model.set_tensor(detail["index"], array)
-    for place, array in zip(variables, held, strict=False):
+    for place, array in zip(variables, states, strict=False):
         model.set_tensor(place, array)
     model.invoke()
     places = [detail["index"] for detail in model.get_output_details()] + [*variables]

@@ -139,8 +139,8 @@ def multiply(places: tuple[int, int, int], axis: int, layer: Layer) -> Layer | N
     units = np.float32(data.scale[0]) * np.asarray(weights.scale, np.float32)
     operands = list(layer.operands)
     if at_b < len(operands) and (bias := operands[at_b]) is not None:
-        wide = I32 if layer.dtype is I8 else I64
-        counted = count_bias(bias, units, wide)
+        bias_dtype = I32 if layer.dtype is I8 else I64
+        counted = count_bias(bias, units, bias_dtype)
         if counted is None:
             return None
         operands[at_b] = counted
@@ -153,10 +153,10 @@ def count_bias(bias: Value, units: np.ndarray[Any, Any], dtype: DType) -> Quanti
         return None
     scales = Scales(tuple(units.tolist()), (0,) * len(units))
     if isinstance(bias, QuantizedValue):
-        own = bias.scales
+        known = bias.scales
         is_counted = (
-            own is not None and own.is_symmetric and len(own.scale) in (1, len(units))
-            and np.allclose(own.scale, units, rtol=NEAR, atol=0)
+            known is not None and known.is_symmetric and len(known.scale) in (1, len(units))
+            and np.allclose(known.scale, units, rtol=NEAR, atol=0)
         )  # fmt: skip
         if is_counted:
             load = bias.tensor.load

@@ -64,7 +64,7 @@ def need_constants(**places: int) -> list[Form]:
 
 def widen_line(g, call: Call):  # type: ignore[no-untyped-def]
     """A layer of one axis as one of two, the first of size 1."""
-    wide = [g.Unsqueeze(v, [2]) if at < 2 else v for at, v in enumerate(call.inputs)]
+    operands = [g.Unsqueeze(v, [2]) if at < 2 else v for at, v in enumerate(call.inputs)]
     attrs = dict(call.attrs)
     for name, fill in (("kernel_shape", 1), ("strides", 1), ("dilations", 1)):
         if attrs.get(name) is not None:
@@ -73,7 +73,7 @@ def widen_line(g, call: Call):  # type: ignore[no-untyped-def]
         attrs["pads"] = (0, attrs["pads"][0], 0, attrs["pads"][1])
     if attrs.get("output_padding") is not None:
         attrs["output_padding"] = (0, *attrs["output_padding"])
-    return g.Squeeze(g[call.op](*wide, **attrs), [2])
+    return g.Squeeze(g[call.op](*operands, **attrs), [2])
 
 
 def has_own_pads(call: Call) -> bool:

@@ -149,8 +149,8 @@ class TfliteBuilder(Builder):
         return self._moved[x, order]
 
     def _transpose(self, x: Value, order: Order, shape: Shape) -> Value:
-        wide = [axis for axis in order if x.ranked_shape[axis] != 1]
-        if wide == sorted(wide):
+        axes_above_one = [axis for axis in order if x.ranked_shape[axis] != 1]
+        if axes_above_one == sorted(axes_above_one):
             return self.reshape(x, shape)
         return self.make("TRANSPOSE", [x, self.ints(order)], x.dtype, shape)
 

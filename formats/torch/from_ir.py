@@ -43,5 +43,5 @@ def from_ir(graph: Graph) -> Graph:
 
 def _explain(value) -> str:  # type: ignore[no-untyped-def]
     kind = " of ".join(value.container) if value.container else None
-    held = kind or (value.dtype.value if value.dtype else "an unknown type")
-    return f"{value.name!r} is of {held}, which PyTorch's modules do not compute with"
+    described = kind or (value.dtype.value if value.dtype else "an unknown type")
+    return f"{value.name!r} is of {described}, which PyTorch's modules do not compute with"

@@ -99,10 +99,10 @@ def _run_first(
     """Run the first model on inputs that both take."""
     source, result = a.load(), b.load()
     pairs = _pair("input", source.inputs, result.inputs)
-    shapes = {own.name: _common_shape(other, own) for other, own in pairs}
-    if any(shapes[own.name] != own.shape for _, own in pairs):
+    shapes = {second.name: _common_shape(other, second) for other, second in pairs}
+    if any(shapes[second.name] != second.shape for _, second in pairs):
         result = b.load(inputs={**shapes, **(b.inputs or {})})
-    ends = {own.name: other for other, own in _pair("output", source.outputs, result.outputs)}
+    ends = {second.name: other for other, second in _pair("output", source.outputs, result.outputs)}
     outputs = tuple(ends[v.name] for v in result.outputs)
     return run_source(
         a.path, b.path, graph=result, ir=replace(source, outputs=outputs), params=a.params,

@@ -60,3 +60,28 @@ def test_verbs_and_nouns_are_no_participles():
         assert is_participle(word), word
     for word in "read split seed bring string infer_types read_fixed embedding".split():
         assert not is_participle(word), word
+
+
+# Words that a variable may stand for anything by: what it holds is a noun.
+VAGUE = frozenset("given held own taken wide".split())
+
+
+def vague_variables(path: Path) -> Iterator[str]:
+    """The variables, parameters and fields of a file that a vague word names, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = node.attr
+        else:
+            continue
+        if name in VAGUE:
+            yield f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+
+
+def test_variables_say_what_they_hold():
+    paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
+    offenders = [variable for path in paths for variable in vague_variables(path)]
+    assert not offenders, "a variable is named by a noun that says what it holds"

@@ -129,9 +129,9 @@ def read_right_shift(g, x, y):
     """Of signed integers the sign stays."""
     if x.type.kind == "u":
         return g.BitShift(x, y, direction="RIGHT")
-    wide, power = (g.cast(v, DType.INT64) for v in (x, y))
+    x_int64, power = (g.cast(v, DType.INT64) for v in (x, y))
     power = g.Pow(g.const(2, DType.INT64), power)
-    return g.cast(read_floor_div(g, wide, power), x.type)
+    return g.cast(read_floor_div(g, x_int64, power), x.type)
 
 
 @reads("SELECT")

@@ -69,8 +69,8 @@ def read_top_k(g, x, k, *, results: Hint[tuple[Value, ...]]):
 @reads("UNIQUE", ignore=("idx_out_type",))
 def read_unique(g, x, *, results: Hint[tuple[Value, ...]]):
     """Of int64 in place of other integers, of which ONNX Runtime has no kernel."""
-    wide = x if x.type.kind == "f" else long(g, x)
-    values, _, places = g.Unique(wide, sorted=0, axis=None, outputs=3)
+    values_in = x if x.type.kind == "f" else long(g, x)
+    values, _, places = g.Unique(values_in, sorted=0, axis=None, outputs=3)
     return g.cast(values, x.type), g.cast(
         places, results[1].type if len(results) > 1 else DType.INT32
     )

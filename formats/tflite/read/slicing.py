@@ -44,7 +44,7 @@ def read_strided_slice(
     steps = strides.ints()
     starts, ends = (_parts(g, v, count) for v in (begin, end))
     axis, after = 0, 0
-    taken: list[tuple[int, object, object, int]] = []
+    cuts: list[tuple[int, object, object, int]] = []
     gone, new = [], []
     real = count - sum(is_set(new_axis_mask, k) and not is_set(ellipsis_mask, k)
                        for k in range(count))  # fmt: skip
@@ -62,10 +62,10 @@ def read_strided_slice(
                 g, starts[k], ends[k], steps[k], single,
                 is_set(begin_mask, k) and not single, is_set(end_mask, k), offset,
             )  # fmt: skip
-            taken.append((axis, *bounds))
+            cuts.append((axis, *bounds))
             gone += [axis] if single else []
             axis, after = axis + 1, after + (not single)
-    return _cut(g, x, taken, gone, new)
+    return _cut(g, x, cuts, gone, new)
 
 
 def _parts(g, operand: Value, count: int):
@@ -73,9 +73,9 @@ def _parts(g, operand: Value, count: int):
     if operand.tensor is not None:
         return list(operand.ints())
     data = operand.shape_data
-    wide = long(g, operand)
+    operand_int64 = long(g, operand)
     return [
-        d if data is not None and isinstance(d, int) else g.slice_axis(wide, 0, k, k + 1)
+        d if data is not None and isinstance(d, int) else g.slice_axis(operand_int64, 0, k, k + 1)
         for k, d in enumerate(data or [None] * count)
     ]
 
@@ -100,9 +100,9 @@ def _bounds(g, start, end, step, single, is_begun, is_ended, offset):
     )
 
 
-def _cut(g, x, taken, gone, new):
-    if taken:
-        axes, starts, ends, steps = zip(*taken, strict=True)
+def _cut(g, x, cuts, gone, new):
+    if cuts:
+        axes, starts, ends, steps = zip(*cuts, strict=True)
         bounds = [
             list(v) if all(isinstance(n, int) for n in v) else g.shape_from(v)
             for v in (starts, ends)

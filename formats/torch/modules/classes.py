@@ -115,8 +115,10 @@ class Classes:
         listed = [(n, None) for n in needed] + [(n, ANY_DEFAULT[n]) for n in optional]
         self.definitions.append(Definition(name, listed, kept + init, first.inputs, body))
         for place, form in enumerate(group):
-            given = [ast.keyword(n, ast.Constant(values[n][place])) for n in (*needed, *optional)]
-            form.constructor = ast.Call(ast.Name(name), [], given)
+            keywords = [
+                ast.keyword(n, ast.Constant(values[n][place])) for n in (*needed, *optional)
+            ]
+            form.constructor = ast.Call(ast.Name(name), [], keywords)
         return True
 
 

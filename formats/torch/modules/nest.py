@@ -87,9 +87,9 @@ class Nesting:
                     yield node
                     continue
                 for home in homes:
-                    own = node.outputs[0]
-                    value = Value(own.name, own.dtype, own.shape)
-                    copies[own, home] = value
+                    size = node.outputs[0]
+                    value = Value(size.name, size.dtype, size.shape)
+                    copies[size, home] = value
                     copy = replace(node, outputs=(value,))
                     self.homes[copy] = home
                     yield copy

@@ -316,12 +316,14 @@ class _Placing:
         scope = self.scopes.get(node)
         if scope is None or scope.path[: len(path) - 1] == path[:-1]:
             return None
-        own = (*scope.path, path[-1])
+        path_in_scope = (*scope.path, path[-1])
         if self.parameters:
-            return own if f"p_{_flatten(own)}" in scope.parameters else None
+            return path_in_scope if f"p_{_flatten(path_in_scope)}" in scope.parameters else None
         array = value.array()
-        is_twin = value.type.kind != "f" and _without_numbers(own) == _without_numbers(path)
-        return own if array.size and (is_twin or (array == array.flat[0]).all()) else None
+        is_twin = value.type.kind != "f" and _without_numbers(path_in_scope) == _without_numbers(
+            path
+        )
+        return path_in_scope if array.size and (is_twin or (array == array.flat[0]).all()) else None
 
     def find_homes(self) -> None:
         plan = self.plan

@@ -136,7 +136,7 @@ def _split(
                 "dtype": options.get("dtype")}  # fmt: skip
     listed = MappingProxyType({k: v for k, v in settings.items() if v is not None})
     names = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
-    own = Module((count,), listed, names)
+    plain_norm = Module((count,), listed, names)
     prefix = ".".join(norm)
     statistics = (
         _fill(f"{prefix}.weight", np.ones(count, dtype)), bias,
@@ -146,7 +146,7 @@ def _split(
     )  # fmt: skip
     after = Node(
         f"nn.BatchNorm{AXES[node.op]}d", (between, *statistics), node.outputs,
-        {"args": (Slot(0),), "module": own}, "torch", sources=node.sources,
+        {"args": (Slot(0),), "module": plain_norm}, "torch", sources=node.sources,
     )  # fmt: skip
     # The arrays tell where the layer was, the scope is that of the normalization or the layer.
     chain = tuple(m for m in scope.modules if m not in (layer, norm))

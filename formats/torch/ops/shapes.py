@@ -121,11 +121,11 @@ def write_expand(t: TorchBuilder, x: Value, shape: Value):
         shapes = t.torch.broadcast_shapes(t.shape(x), t.tuple(list_elements(t, shape)))
         return t[".expand"](x, shapes)
     rank = max(x.rank, len(elements))
-    own = (*[1] * (rank - x.rank), *x.ranked_shape)
+    source_sizes = (*[1] * (rank - x.rank), *x.ranked_shape)
     wanted = [*[1] * (rank - len(elements)), *elements]
     placed = [*[1] * (rank - len(elements)), *sizes]
     result: list[Any] = []
-    for at, (have, want, size) in enumerate(zip(own, wanted, placed, strict=True)):
+    for at, (have, want, size) in enumerate(zip(source_sizes, wanted, placed, strict=True)):
         if want == 1 or want == have:
             result.append(-1 if at >= rank - x.rank else size)
         elif have == 1:
@@ -227,10 +227,10 @@ def write_gather_elements(t: TorchBuilder, x: Value, indices: Value, *, axis: in
 
 def wrap_negative(t: TorchBuilder, indices: Value, size) -> Value:
     """Indices that count from the front, as int64."""
-    wide = indices if indices.type is DType.INT64 else t[".to"](indices, DType.INT64)
+    places = indices if indices.type is DType.INT64 else t[".to"](indices, DType.INT64)
     if indices.tensor is not None and not (indices.array() < 0).any():
-        return wide
-    return t.torch.remainder(wide, size)
+        return places
+    return t.torch.remainder(places, size)
 
 
 @legalizations("GatherND")

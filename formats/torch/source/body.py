@@ -146,8 +146,8 @@ class Body:
     def expression(self, node: Node) -> ast.expr:
         """What a node computes."""
         op, attrs = node.op, node.attrs
-        given = attrs.get("args", (Slot(0),))  # an alias of an output has none
-        args = [self.argument(a, node) for a in given]  # type: ignore[union-attr]
+        operands = attrs.get("args", (Slot(0),))  # an alias of an output has none
+        args = [self.argument(a, node) for a in operands]  # type: ignore[union-attr]
         options = [ast.keyword(k, self.argument(v, node)) for k, v in attrs.items()
                    if k not in ("args", "module", "path")]  # fmt: skip
         if op in UNARY:

@@ -73,14 +73,14 @@ def _print(tree: ast.expr) -> tuple[str, int]:
 
 def _print_at(tree: ast.expr, level: int) -> str:
     """An operand, in parentheses where it binds less tightly than its operator."""
-    text, own = _print(tree)
-    return text if own >= level else f"({text})"
+    text, binding = _print(tree)
+    return text if binding >= level else f"({text})"
 
 
 def _print_atom(tree: ast.expr) -> str:
-    text, own = _print(tree)
+    text, binding = _print(tree)
     is_number = isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float))
-    return text if own >= ATOM and not is_number else f"({text})"
+    return text if binding >= ATOM and not is_number else f"({text})"
 
 
 def _print_constant(value: object) -> tuple[str, int]:

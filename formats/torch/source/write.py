@@ -55,8 +55,8 @@ class _Writer:
         origins: Mapping[Value, Value] = graph.source_info or {}  # type: ignore[assignment]
         self.plan = place(graph, origins, is_nested, is_short, inference)
         self.members = Members(graph, self.plan)
-        own = self.plan.classes.get((), "").rpartition(".")[2]
-        self.name = class_name or (naming.to_class_name(own) if own else usual_name)
+        class_path = self.plan.classes.get((), "").rpartition(".")[2]
+        self.name = class_name or (naming.to_class_name(class_path) if class_path else usual_name)
 
     def write(self) -> Written:
         members = self.members

@@ -145,7 +145,7 @@ def looks_at_same(n, m, scale: float, how: Sampling, by_size: bool) -> bool:
         m = int(np.float32(n) * np.float32(scale))
     at = coordinates(n, m, 0.0 if by_size else scale, how.coordinates, (0.0, 1.0))
     step = np.float32(n) / np.float32(m) if by_size else np.float32(1.0 / float(np.float32(scale)))
-    own = np.minimum(np.floor(np.arange(m, dtype=np.float32) * step), n - 1)
+    pytorch_places = np.minimum(np.floor(np.arange(m, dtype=np.float32) * step), n - 1)
     return how.coordinates != "tf_crop_and_resize" and bool(
-        (own == nearest(at, n, how.nearest_mode)).all()
+        (pytorch_places == nearest(at, n, how.nearest_mode)).all()
     )
