@@ -107,5 +107,6 @@ def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:
         x = part
     if x.static_shape != shape:
         turned = Value(value.name, value.dtype, shape)
-        args = (Slot(0), *shape) if shape else (Slot(0), ())
-        yield Node(".reshape", (x,), (turned,), {"args": args}, "torch", sources=node.sources)
+        sizes: tuple[object, ...] = shape or ((),)
+        attrs = {"args": (Slot(0), *sizes)}
+        yield Node(".reshape", (x,), (turned,), attrs, "torch", sources=node.sources)
