@@ -7,7 +7,7 @@ import pytest
 from serde.ir.graph import EMPTY
 from serde.plugins import format_names, get_format
 from serde.plugins.declarations import Format
-from serde.plugins.options import HUB, ReadOptions, WriteOptions, option
+from serde.plugins.options import HUB, ReadOptions, WriteOptions, list_options, option
 from serde.rewrite.rules import RuleTable
 
 TABLE = RuleTable("toy → ir")
@@ -47,7 +47,7 @@ def test_tables_are_imported_where_they_are_places():
 @pytest.mark.parametrize("name", format_names())
 def test_what_sources_are_read_with_are_options_of_reading(name):
     fmt = get_format(name)
-    known = {option for other in format_names() for option in vars(get_format(other).read_options)}
+    known = {o for other in format_names() for o in list_options(get_format(other).read_options)}
     known |= {*HUB}
     assert set(fmt.reading({})) <= known
     assert make_format().reading({}) == EMPTY

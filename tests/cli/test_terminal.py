@@ -73,9 +73,9 @@ def test_help_groups_the_options():
     code, out = serde("convert", "--help")
     titles = [line[:-1] for line in out.splitlines() if line.endswith(":") and line[0] != " "]
     assert code == 0
-    formats = ["MXNet", "ONNX", "Relay", "PyTorch"]
+    formats = ["MXNet", "ONNX", "Relay", "TensorFlow Lite", "PyTorch"]
     assert titles == ["Options", "Verification", "Images", *formats, "Limits"]
-    parts = dict(zip(titles, re.split(r"^[A-Z]\w+:$", out, flags=re.MULTILINE)[1:], strict=True))
+    parts = dict(zip(titles, re.split(r"^[A-Z][\w ]+:$", out, flags=re.MULTILINE)[1:], strict=True))
     assert "--expected" in parts["Verification"] and "--nms" in parts["MXNet"]
     assert "--max-memory" in parts["Limits"] and "--opset" in parts["ONNX"]
 
