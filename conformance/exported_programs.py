@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from .record import rows as rows_of
 
 ROOT = Path(__file__).parents[1]
 WAYS = {"serde": "serde", "dynamo": "torch.onnx"}
+COLORS = re.compile(r"\x1b\[[\d;]*m")
 Row = dict[str, Any]
 
 
@@ -141,7 +143,7 @@ def measure(folder: Path, name: str) -> Row:
         if path.exists():
             outcome = judge(folder / f"{name}.npz", path)
         else:
-            text = (folder / f"{name}.dynamo.error").read_text()
+            text = COLORS.sub("", (folder / f"{name}.dynamo.error").read_text())
             outcome = Outcome.of(REFUSED, text.splitlines()[0][:100])
         row[way] = str(outcome)
         if outcome.kind == RIGHT:
