@@ -104,7 +104,7 @@ class Partitioned:
     @with_options()
     def save(
         self, folder: str | os.PathLike[str], remainder: str = STANDARD,
-        check: Callable[[Path], object] = lambda folder: None,
+        check: Callable[[Path], object] | None = None,
     ) -> Manifest:  # fmt: skip
         """Write the parts and their manifest to a folder, which is made if it is not there.
 
@@ -119,13 +119,14 @@ class Partitioned:
 
 
 def _save_parts(
-    partitioned: Partitioned, place: Path, remainder: str, check: Callable[[Path], object]
+    partitioned: Partitioned, place: Path, remainder: str, check: Callable[[Path], object] | None
 ) -> Manifest:
     check_word("--remainder=", remainder, list_words(remainder_formats))
     with within_command(partitioned.command), replace_parts(place) as folder:
         manifest = _write_parts(partitioned, folder, remainder)
         write_manifest(manifest, folder)
-        check(folder)
+        if check is not None:
+            check(folder)
     return manifest
 
 

@@ -114,7 +114,7 @@ def partition(
     is_verified = verify or data is not None
     if named and not is_verified:
         raise UsageError("--runtime says where parts run to verify them: give --verify too")
-    manifest = split.save(folder, remainder, *[verify_new] * is_verified)
+    manifest = split.save(folder, remainder, verify_new if is_verified else None)
     if svg:
         write_picture(split, svg)
     counts = f"{len(split.accelerator_parts)} for {split.backend.name} of {len(split.parts)} parts"

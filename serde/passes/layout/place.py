@@ -104,9 +104,7 @@ class Placing:
         ranked = value
         if rank is not None and value.rank < rank:
             ranked = g.Unsqueeze(value, list(range(rank - value.rank)))
-        self.forms[value if ranked is value else ranked] = form = g.Transpose(
-            ranked, perm=self.order(ranked.rank)
-        )
+        self.forms[ranked] = form = g.Transpose(ranked, perm=self.order(ranked.rank))
         return form  # type: ignore[no-any-return]
 
     def rename(self, g: Any, node: Node, inputs: Sequence[Value | None]) -> Any:
