@@ -59,7 +59,8 @@ class _Quantizing:
     """One walk over the nodes.
 
     ``ints`` has the integers for values that are their real numbers; ``steps`` those, as int8, for
-    the results of QUANTIZE; ``same`` what is read in place of other values.
+    the results of QUANTIZE; ``same`` what is read in place of other values. ``ends`` has what the
+    readers of a value quantize it to.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -76,6 +77,10 @@ class _Quantizing:
         for node in graph.nodes:
             for value in {v for v in node.inputs if v is not None}:
                 self.readers[value].append(node)
+        self.outputs = frozenset(graph.outputs)
+        self.ends: dict[Value, tuple[DType, Scales] | None] = {}
+        for node in reversed(graph.nodes):
+            self.ends.update((value, self.find_end(value)) for value in node.outputs)
 
     def rewrite(self) -> Graph:
         for node in self.graph.nodes:
@@ -207,7 +212,7 @@ class _Quantizing:
         if node.op in JOINS:
             return self.join(node)
         kernel = KERNELS.get(node.op)
-        end = None if kernel is None else self.find_end(node.outputs[0])
+        end = None if kernel is None else self.ends[node.outputs[0]]
         if kernel is None or end is None:
             return None
         dtype, scales = end
@@ -225,8 +230,11 @@ class _Quantizing:
         return self.emit(node, "QUANTIZE", [made], dtype, scales)
 
     def find_end(self, value: Value) -> tuple[DType, Scales] | None:
-        """The one type and scales that all readers of a value quantize it to."""
-        if value in self.graph.outputs or not self.readers[value]:
+        """The one type and scales that all readers of a value quantize it to.
+
+        ``ends`` has those of what the readers make.
+        """
+        if value in self.outputs or not self.readers[value]:
             return None
         ends: set[tuple[DType, Scales] | None] = set()
         for reader in self.readers[value]:
@@ -235,7 +243,7 @@ class _Quantizing:
                 ends.add((dtype, scales) if dtype is not DType.UINT8
                          else (DType.INT8, shift(scales)))  # fmt: skip
             elif reader.op in MOVES and reader.inputs[0] is value and len(reader.outputs) == 1:
-                ends.add(self.find_end(reader.outputs[0]))
+                ends.add(self.ends[reader.outputs[0]])
             else:
                 return None
         return ends.pop() if len(ends) == 1 else None
@@ -263,7 +271,7 @@ class _Quantizing:
         """An operator whose results are elements of its operands, all of the same scales."""
         ints = [v for v in map(self.ints.get, node.inputs) if v is not None]  # type: ignore[arg-type]
         forms = [(v.type, v.scales) for v in ints if v.scales is not None]
-        end = self.find_end(node.outputs[0])
+        end = self.ends[node.outputs[0]]
         if end is None and len(set(forms)) == 1:
             end = forms[0]
         if len(ints) < len(node.inputs) or end is None or end[0] not in JOINS[node.op]:
