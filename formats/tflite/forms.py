@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,36 +66,74 @@ def compare_infinity(g: Any, call: Call) -> Any:
 
 
 def _is_infinite(g: Any, x: Value, bound: float) -> Value:
+    """Which elements are infinite, by what they are made of; each value is looked at once."""
+    known: dict[Value, Value] = {}
+    waiting = [x]
+    while waiting:
+        value = waiting[-1]
+        sources = () if value in known else _find_cases(g, value)
+        if missing := [v for v in sources if v not in known]:
+            waiting += missing
+            continue
+        waiting.pop()
+        if value not in known:
+            known[value] = _mark_infinite(g, value, [known[v] for v in sources], bound)
+    return known[x]
+
+
+def _find_cases(g: Any, x: Value) -> tuple[Value, ...]:
+    """The values of whose infinities those of ``x`` are made; none where they can be compared."""
     if _is_exact(g, x):
+        return ()
+    node = g.producer(x)
+    if node.op == "Where":
+        return tuple(node.inputs[1:])
+    if node.op == "Add":
+        return tuple(node.inputs)
+    if node.op == "Cast" and g.maker(node.inputs[0], "Add") is None:
+        return (node.inputs[0],)
+    require(node.op in ("ReduceMax", "ReduceMin"), f"{INFINITY}, and what {node.op} makes of it. "
+            "Mask with a finite number")  # fmt: skip
+    return (node.inputs[0],)
+
+
+def _mark_infinite(g: Any, x: Value, cases: Sequence[Value], bound: float) -> Value:
+    """Which elements of a result are infinite, by which of its operands are."""
+    if not cases:
         return g.as_is("Equal", [x, g.const(bound, x.type)], {})  # type: ignore[no-any-return]
     node = g.producer(x)
     if node.op == "Where":
-        cases = [_is_infinite(g, v, bound) for v in node.inputs[1:]]
         return g.Where(node.inputs[0], *cases)  # type: ignore[no-any-return]
     if node.op == "Add":
-        return g.Or(*[_is_infinite(g, v, bound) for v in node.inputs])  # type: ignore[no-any-return]
-    if node.op == "Cast" and g.maker(node.inputs[0], "Add") is None:
-        return _is_infinite(g, node.inputs[0], bound)
-    require(node.op in ("ReduceMax", "ReduceMin"), f"{INFINITY}, and what {node.op} makes of it. "
-            "Mask with a finite number")  # fmt: skip
-    each = g.Cast(_is_infinite(g, node.inputs[0], bound), to=ELEMENT_CODES[DType.INT32])
+        return g.Or(*cases)  # type: ignore[no-any-return]
+    if node.op == "Cast":
+        return cases[0]
+    each = g.Cast(cases[0], to=ELEMENT_CODES[DType.INT32])
     is_any = (node.op == "ReduceMax") == (bound > 0)
-    found = g["ReduceMax" if is_any else "ReduceMin"](each, *node.inputs[1:], **node.attrs)
-    return g.Cast(found, to=ELEMENT_CODES[DType.BOOL])  # type: ignore[no-any-return]
+    extreme = g["ReduceMax" if is_any else "ReduceMin"](each, *node.inputs[1:], **node.attrs)
+    return g.Cast(extreme, to=ELEMENT_CODES[DType.BOOL])  # type: ignore[no-any-return]
 
 
 def _is_exact(g: Any, x: Value) -> bool:
     """Whether elements are those of inputs and constants."""
-    node = g.producer(x)
-    if node is None:
-        return True
-    if node.op == "Where":
-        return all(_is_exact(g, v) for v in node.inputs[1:])
-    if node.op == "Concat":
-        return all(_is_exact(g, v) for v in node.inputs)
-    if node.op == "Cast":
-        return node.inputs[0].type.kind == "f" and _is_exact(g, node.inputs[0])
-    return node.op in KEEPS and not node.domain and _is_exact(g, node.inputs[0])
+    seen: set[Value] = set()
+    waiting = [x]
+    while waiting:
+        node = g.producer(value := waiting.pop())
+        if value in seen or node is None:
+            continue
+        seen.add(value)
+        if node.op == "Where":
+            waiting += node.inputs[1:]
+        elif node.op == "Concat":
+            waiting += node.inputs
+        elif (node.op == "Cast" and node.inputs[0].type.kind == "f") or (
+            node.op in KEEPS and not node.domain
+        ):
+            waiting.append(node.inputs[0])
+        else:
+            return False
+    return True
 
 
 INFINITE = Form("an infinite constant", compares_infinity, compare_infinity)

@@ -34,6 +34,14 @@ BODIES = {
     "infinite inputs": """g (float[2,3] x, bool[2,3] m) => (bool[] y, bool[] z)
         <float i = {-inf}, float j = {inf}> {
         b = Where(m, x, i) y = Greater(b, i) c = Where(m, x, j) z = Less(c, j) }""",
+    # of which kernels of int16 have none
+    "int16 with a zero point": """g (int16[2,3] x) => (float[] y, int16[] z)
+        <float s = {0.01}, int16 n = {-100}> {
+        y = DequantizeLinear(x, s, n) r = Relu(y) z = QuantizeLinear(r, s, n) }""",
+    # each sum is of one value twice: what is found of it is found once
+    "infinities that are doubled": "g (float[2,3] x, bool[2,3] m) => (bool[] y)\n"
+        "<float i = {-inf}> { a0 = Where(m, x, i)\n"
+        + "\n".join(f"a{n + 1} = Add(a{n}, a{n})" for n in range(40)) + "\ny = Equal(a40, i) }",
     "CRD": """g (float[1,8,2,3] x) => (float[] z)
         { z = DepthToSpace<blocksize=2, mode="CRD">(x) }""",
     "inverse functions": """g (float[2,3] x) => (float[] y, float[] z, float[] s, float[] c, float[] t)
@@ -83,7 +91,7 @@ def draw(value, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(low, 1 << 15, value.static_shape).astype(dtype)
 
 
-def compare(worker, body: str, folder: Path, **constants) -> None:
+def compare(worker, body: str, folder: Path) -> None:
     graph = ir_of(body)
     rng = np.random.default_rng(1)
     feeds = {v.name: draw(v, rng) for v in graph.inputs}

@@ -25,12 +25,17 @@ def write_quantize(t: TfliteBuilder, x: Value, scale: Value, zero: Value | None 
 
 
 def has_plain_scales(call: Call) -> bool:
-    """Whether scales are constants of float32 without blocks, and results of their type."""
+    """Whether scales are constants of float32 without blocks, and results of their type.
+
+    Kernels of int16 have no zero point.
+    """
     scale, zero = (*call.inputs, None)[1:3]
-    is_constant = scale.tensor is not None and (zero is None or zero.tensor is not None)
+    if scale.tensor is None or (zero is not None and zero.tensor is None):
+        return False
     others = ("block_size", "output_dtype", "precision")
     is_plain = not any(call.attrs.get(name) for name in others)
-    return is_constant and is_plain and scale.dtype is DType.FLOAT32
+    is_shifted = zero is not None and zero.dtype is DType.INT16 and bool(zero.array().any())
+    return is_plain and not is_shifted and scale.dtype is DType.FLOAT32
 
 
 def is_quantized_weight(call: Call) -> bool:
