@@ -6,6 +6,7 @@ import math
 import mmap
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,10 +18,11 @@ from serde.errors import MalformedFile, UsageError
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.io.tensor_bytes import is_possible_shape, map_slice
 from serde.ir.budget import active_budget
+from serde.ir.builder import Names
 from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
 
 from .io.read_flatbuffer import Span, read_model
-from .io.schema import enums, tables
+from .io.schema import enum_names, enums, tables
 from .io.sparse import make_dense
 from .quantization import FileInfo, Quantization
 from .target import DOMAIN
@@ -38,6 +40,7 @@ VARIABLE = (
     "variable {!r} is an input, and what it holds at the end an output: feed {} at first, and then "
     "that output"
 )
+NAMELESS = "tensor"  # begins the names of tensors that have none
 DEPTH = 32  # subgraphs within subgraphs
 OPTION_FIELDS = ("builtin_options", "builtin_options_2")
 
@@ -72,7 +75,8 @@ class ModelReader:
         self.subgraphs: Sequence[Mapping[str, Any]] = model.get("subgraphs", ())
         self.buffers: Sequence[Mapping[str, Any]] = model.get("buffers", ())
         self.codes = [self.name_operator(c) for c in model.get("operator_codes", ())]
-        self.names: set[str] = set()
+        self.names = Names()
+        self.names.reserved.add(NAMELESS)
         self.quantizations: dict[str, Quantization] = {}
         self.graphs: dict[int, Graph] = {}
         self.open: list[int] = []  # subgraphs that are being read
@@ -85,12 +89,10 @@ class ModelReader:
     def name_operator(self, code: Mapping[str, Any]) -> str:
         """What an operator is called; custom ones as their authors do."""
         number = max(code["deprecated_builtin_code"], code["builtin_code"])
-        name = {n: k for k, n in enums()["BuiltinOperator"].items()}.get(number)
         if number == CUSTOM:
-            custom = code.get("custom_code", "")
-            custom = str(custom)
+            custom = str(code.get("custom_code", ""))
             return CUSTOM_MARK + custom if custom in enums()["BuiltinOperator"] else custom
-        return name or f"operator {number}"
+        return enum_names()["BuiltinOperator"].get(number, f"operator {number}")
 
     def read(self, signature: str | None) -> Graph:
         """The graph of the model, or of one of its signatures."""
@@ -126,11 +128,7 @@ class ModelReader:
 
     def claim(self, name: str) -> str:
         """A name that no other value has."""
-        stem, number = name or "tensor", 1
-        while not name or name in self.names:
-            name, number = f"{stem}_{number}", number + 1
-        self.names.add(name)
-        return name
+        return self.names.claim(name) if name else self.names.fresh(NAMELESS)
 
     def place(self, at: int, name: str) -> FileSlice | None:
         """Where the bytes of a buffer are; None where it has none."""
@@ -192,8 +190,8 @@ class SubgraphReader:
     def name_ends(self, signature: Mapping[str, Any], which: str) -> dict[int, str]:
         """What a signature calls inputs or outputs, by tensor."""
         pairs = [(e["tensor_index"], e.get("name", "")) for e in signature.get(which, ())]
-        names = [name for _, name in pairs]
-        return {at: n for at, n in pairs if n and names.count(n) == 1}
+        counts = Counter(name for _, name in pairs)
+        return {at: n for at, n in pairs if n and counts[n] == 1}
 
     def enter_inputs(self, names: Mapping[int, str], is_body: bool = False) -> tuple[Value, ...]:
         places = self.table.get("inputs", ())
@@ -214,14 +212,14 @@ class SubgraphReader:
 
     def rename(self, values: Sequence[Value], names: Mapping[int, str]) -> None:
         """Call outputs as the signature does, unless something else has the name."""
+        wanted = {*names.values()}
         for at, value in zip(self.table.get("outputs", ()), values, strict=True):
-            name = names.get(at)
-            if name and value.name not in names.values() and name not in self.model.names:
-                if value.name in self.model.quantizations:
-                    found = self.model.quantizations.pop(value.name)
-                    self.model.quantizations[name] = found
-                self.model.names.add(name)
-                value.name = name
+            before = value.name
+            if before in wanted:
+                continue
+            self.model.names.relabel(value, names.get(at, ""))
+            if before != value.name and before in self.model.quantizations:
+                self.model.quantizations[value.name] = self.model.quantizations.pop(before)
 
     def tensor(self, at: int) -> Mapping[str, Any]:
         entry: Mapping[str, Any] = self.model.entry(self.tensors, at, "tensor")
@@ -229,7 +227,7 @@ class SubgraphReader:
 
     def dtype(self, tensor: Mapping[str, Any]) -> DType | None:
         """The element type; None for what the IR has no type for."""
-        name = next((n for n, k in enums()["TensorType"].items() if k == tensor["type"]), "")
+        name = enum_names()["TensorType"].get(tensor["type"], "")
         name = {"FLOAT8_E4M3FN": "FLOAT8E4M3FN", "FLOAT8_E5M2": "FLOAT8E5M2"}.get(name, name)
         return DType.__members__.get(name)
 

@@ -49,6 +49,12 @@ def enums() -> dict[str, dict[str, int]]:
 
 
 @cache
+def enum_names() -> dict[str, dict[int, str]]:
+    """The names of each enumeration by their numbers."""
+    return {kind: {number: n for n, number in members.items()} for kind, members in enums().items()}
+
+
+@cache
 def unions() -> dict[str, tuple[str, ...]]:
     """The tables that each union may hold; the first is number 1."""
     return {name: tuple(members) for name, members in _lines(schema_data.UNIONS).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.ir.geometry import swap_axes_perm
 
 from ..rules import reads
 from .windows import arrange
@@ -40,11 +41,8 @@ def as_rows(g, x, width):
 
 @reads("BATCH_MATMUL", ignore=IGNORED)
 def read_batch_matmul(g, x, y, *, adj_x: bool = False, adj_y: bool = False):
-    x, y = (arrange(g, v, swap_last(v.rank)) if t else v for v, t in ((x, adj_x), (y, adj_y)))
+    for v, is_turned in ((x, adj_x), (y, adj_y)):
+        require(v.rank > 1 or not is_turned, "a matrix of less than two axes. Reshape it")
+    x, y = (arrange(g, v, swap_axes_perm(v.rank, -1, -2)) if t else v
+            for v, t in ((x, adj_x), (y, adj_y)))  # fmt: skip
     return g.MatMul(x, y)
-
-
-def swap_last(rank: int) -> tuple[int, ...]:
-    """The order of axes with the last two exchanged."""
-    require(rank > 1, "a matrix of less than two axes. Reshape it")
-    return (*range(rank - 2), rank - 1, rank - 2)

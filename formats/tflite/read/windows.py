@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,13 @@ from serde.errors import require
 from serde.ir.geometry import invert_perm, same_pads
 from serde.ir.graph import DType, Value
 from serde.passes.layout.place import to_first, to_last
+from serde.version_converter.adapters.resize_coordinates import coordinates, nearest
 
 from ..rules import reads
 from .shapes import swap_blocks
 
 SAME, VALID = 0, 1
+Array = np.ndarray[Any, Any]
 MOST_PLACES = 1 << 14  # of an axis of a resized image that are looked at one by one
 
 
@@ -62,32 +64,33 @@ def place_window(x: Value, kernel, strides, dilations, padding: int):
     return {**frame, "pads": (*(a for a, _ in each), *(b for _, b in each))}
 
 
-@reads("CONV_2D", ignore=("quantized_bias_type",))
-def read_conv_2d(
-    g, x, w, b=None, *, padding: int = 0, stride_w: int = 0, stride_h: int = 0,
-    dilation_w_factor: int = 1, dilation_h_factor: int = 1,
-):  # fmt: skip
+def count_groups(channels, w: Value) -> int:
     """Weights are output, height, width, input; fewer of the last than channels make groups."""
-    image = first(g, x)
-    frame = place_window(image, w.static_shape[1:3], (stride_h, stride_w),
-                         (dilation_h_factor, dilation_w_factor), padding)  # fmt: skip
-    channels, each = image.ranked_shape[1], w.static_shape[3]
-    group = channels // each if isinstance(channels, int) and each else 1
-    return last(g, g.Conv(image, arrange(g, w, (0, 3, 1, 2)), b, group=group, **frame))
+    each = w.static_shape[3]
+    return channels // each if isinstance(channels, int) and each else 1
 
 
-@reads("DEPTHWISE_CONV_2D", ignore=("depth_multiplier",))
-def read_depthwise_conv_2d(
-    g, x, w, b=None, *, padding: int = 0, stride_w: int = 0, stride_h: int = 0,
+def count_channels(channels, w: Value) -> int:
+    """Weights are 1, height, width, output: each input channel has as many in a row."""
+    require(isinstance(channels, int), "an unknown number of channels. Give it (--static, --input)")
+    return channels  # type: ignore[no-any-return]
+
+
+@reads.for_each(
+    {"CONV_2D": (count_groups, (0, 3, 1, 2)), "DEPTHWISE_CONV_2D": (count_channels, (3, 0, 1, 2))},
+    ignore=("depth_multiplier", "quantized_bias_type"),
+)
+def read_conv_2d(
+    form, g, x, w, b=None, *, padding: int = 0, stride_w: int = 0, stride_h: int = 0,
     dilation_w_factor: int = 1, dilation_h_factor: int = 1,
 ):  # fmt: skip
-    """Weights are 1, height, width, output: each input channel has as many in a row."""
+    """A group for some channels, or for each."""
+    count, order = form
     image = first(g, x)
     frame = place_window(image, w.static_shape[1:3], (stride_h, stride_w),
                          (dilation_h_factor, dilation_w_factor), padding)  # fmt: skip
-    group = image.ranked_shape[1]
-    require(isinstance(group, int), "an unknown number of channels. Give it (--static, --input)")
-    return last(g, g.Conv(image, arrange(g, w, (3, 0, 1, 2)), b, group=group, **frame))
+    group = count(image.ranked_shape[1], w)
+    return last(g, g.Conv(image, arrange(g, w, order), b, group=group, **frame))
 
 
 @reads("CONV_3D")
@@ -223,6 +226,7 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
                         half_pixel_centers: bool = False):  # fmt: skip
     """Indices where a Resize may round otherwise: LiteRT multiplies by a quotient of float32."""
     mode = name_coordinates(align_corners, half_pixel_centers)
+    rounding = "floor" if mode == "asymmetric" else "round_prefer_ceil"
     image = first(g, x)
     shape = resized_shape(g, image, size)
     if (
@@ -231,47 +235,22 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
         and 0 not in image.static_shape
         and (max(size.ints()) <= MOST_PLACES)
     ):
-        places = [
-            nearest_places(old, new, align_corners, half_pixel_centers)
-            for old, new in zip(image.static_shape[2:], size.ints(), strict=True)
-        ]
-        plain = [
-            resize_places(old, new, align_corners, half_pixel_centers)
-            for old, new in zip(image.static_shape[2:], size.ints(), strict=True)
-        ]
-        if places != plain:
+        axes = [*zip(image.static_shape[2:], size.ints(), strict=True)]
+        places = [nearest_places(n, m, align_corners, half_pixel_centers) for n, m in axes]
+        plain = [nearest(coordinates(n, m, 0.0, mode, (0.0, 1.0)), n, rounding) for n, m in axes]
+        if not all(map(np.array_equal, places, plain)):
             for axis, chosen in enumerate(places, 2):
-                image = g.Gather(image, np.asarray(chosen, np.int64), axis=axis)
+                image = g.Gather(image, chosen, axis=axis)
             return last(g, image)
-    rounding = "floor" if mode == "asymmetric" else "round_prefer_ceil"
     y = g.Resize(image, None, None, shape, mode="nearest",
                  nearest_mode=rounding, coordinate_transformation_mode=mode)  # fmt: skip
     return last(g, y)
 
 
-def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> list[int]:
+def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
     """The pixels that LiteRT takes."""
-    one = np.float32
     is_aligned = align_corners and new > 1
-    scale = one(old - 1) / one(new - 1) if is_aligned else one(old) / one(new)
-    found = []
-    for at in range(new):
-        place = (one(at) + one(0.5 if half_pixel else 0)) * scale
-        nearest = math.floor(place + one(0.5)) if align_corners else math.floor(place)
-        found.append(max(min(nearest, old - 1), 0))
-    return found
-
-
-def resize_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> list[int]:
-    """The pixels that a Resize takes, with coordinates in float32."""
-    one = np.float32
-    scale = one(new) / one(old)
-    found = []
-    for at in range(new):
-        if align_corners:
-            place = one(at) * one(old - 1) / one(new - 1) if new > 1 else one(0)
-        else:
-            place = (one(at) + one(0.5)) / scale - one(0.5) if half_pixel else one(at) / scale
-        rounded = math.floor(place + one(0.5)) if align_corners or half_pixel else math.floor(place)
-        found.append(max(min(rounded, old - 1), 0))
-    return found
+    scale = np.float32(old - is_aligned) / np.float32(new - is_aligned)
+    at = np.arange(new, dtype=np.float32) + np.float32(0.5 if half_pixel else 0)
+    places = np.floor(at * scale + np.float32(0.5 if align_corners else 0))
+    return np.asarray(np.clip(places, 0, old - 1), np.int64)
