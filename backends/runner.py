@@ -27,6 +27,7 @@ from serde.plugins import get_format, get_runtime_bridge, installed_formats, rea
 from serde.plugins.keywords import with_options
 from serde.verification.given_arrays import read_npz
 from serde.verification.run_model import RunnableModel, check_threads
+from serde.verification.source_runs import time_calls
 
 from .checks import check_finite, check_values
 from .manifest import KINDS, NAME, Manifest, PartInfo, read_manifest
@@ -77,9 +78,11 @@ class Hybrid:
         values = self._run_parts(self.manifest, inputs)
         return {v.name: _to_array(values[v.name]) for v in self.manifest.outputs}
 
-    def bind_inputs(self, feeds: Feeds) -> Callable[[], Any]:
-        """A function that runs the model on these inputs."""
-        return partial(self, feeds)
+    pid = None  # of a process that runs the model, if another does
+
+    def bind_inputs(self, feeds: Feeds) -> Callable[[int], tuple[float, float]]:
+        """As ``RunnableModel.bind_inputs``."""
+        return partial(time_calls, partial(self, feeds))
 
     def _run_parts(self, manifest: Manifest, inputs: Feeds) -> dict[str, Any]:
         """The values between the parts of a model or of a subgraph, with those that leave it."""

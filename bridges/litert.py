@@ -44,12 +44,11 @@ def prepare(
     """
     if outputs:
         raise SerdeError("LiteRT returns a file's own outputs only")
-    worker, path = LitertWorker(), os.fspath(source)
-    info = read_file(path).source_info
+    path = os.fspath(source)
+    graph = read_file(path)
+    info, names = graph.source_info, [v.name for v in graph.inputs]
     variables = [*info.variables.values()] if isinstance(info, FileInfo) else []
-    return lambda feeds: worker.run(
-        path, list(feeds.values()), delegates=delegates, variables=variables
-    )
+    return LitertWorker().prepare(path, names, delegates=delegates, variables=variables)
 
 
 class LitertWorker(ArrayWorker):

@@ -1,14 +1,15 @@
 """Runs TensorFlow Lite's files on arrays, in a process of its own.
 
-It reads a line for each run on its standard input, as JSON: the path of a file, those of ``.npz``
-files of the inputs in their order and of the outputs, which it writes, whether delegates may run
-parts of it, and the numbers of variables, which are the last inputs and outputs. It answers with a
-line. The interpreter of the last run is kept.
+It reads a line for each request on its standard input, as JSON: the path of a file, those of
+``.npz`` files of the inputs in their order and of the outputs, which it writes, how often to run,
+whether delegates may run parts of it, and the numbers of variables, which are the last inputs and
+outputs. It answers with a line: the seconds of one run, or an error. The last interpreter is kept.
 """
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,19 @@ def load_model(path: str, with_delegates: bool) -> Any:
     return litert.Interpreter(model_path=path, experimental_op_resolver_type=kernels, num_threads=1)
 
 
-def run(model: Any, inputs: str, outputs: str, variables: Sequence[int] = ()) -> None:
-    """What the model computes of a file's arrays, into another file."""
+def time_calls(call: Callable[[], Any], count: int) -> tuple[Any, list[float]]:
+    """What the last of so many calls returns, and one's seconds: of the clock, of the processor."""
+    start = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        result = call()
+    end = time.perf_counter(), time.process_time()
+    return result, [(b - a) / count for a, b in zip(start, end, strict=True)]
+
+
+def run(
+    model: Any, inputs: str, outputs: str, count: int, variables: Sequence[int] = ()
+) -> list[float]:
+    """Write what the model computes of a file's arrays; return the seconds of a run."""
     with np.load(inputs, allow_pickle=False) as arrays:
         operands = [arrays[key] for key in arrays.files]
     details = model.get_input_details()
@@ -41,12 +53,13 @@ def run(model: Any, inputs: str, outputs: str, variables: Sequence[int] = ()) ->
         model.set_tensor(detail["index"], array)
     for place, array in zip(variables, states, strict=False):
         model.set_tensor(place, array)
-    model.invoke()
+    _, seconds = time_calls(model.invoke, count)
     places = [detail["index"] for detail in model.get_output_details()] + [*variables]
     np.savez(outputs, **{str(at): model.get_tensor(place) for at, place in enumerate(places)})
+    return seconds
 
 
-def answer(reply: Mapping[str, str]) -> None:
+def answer(reply: Mapping[str, Any]) -> None:
     """Write a line."""
     sys.stdout.write(json.dumps(reply) + "\n")
     sys.stdout.flush()
@@ -59,13 +72,12 @@ def main() -> None:
     answer({"version": getattr(ai_edge_litert, "__version__", "")})
     last = model = None
     for line in sys.stdin:
-        path, inputs, outputs, with_delegates, *variables = json.loads(line)
+        path, inputs, outputs, count, with_delegates, *variables = json.loads(line)
         try:
             if (path, with_delegates) != last:
                 last, model = None, load_model(path, with_delegates)
             last = path, with_delegates
-            run(model, inputs, outputs, *variables)
-            reply: dict[str, str] = {}
+            reply: dict[str, Any] = {"seconds": run(model, inputs, outputs, count, *variables)}
         except Exception as error:
             last = None
             reply = {"error": f"{type(error).__name__}: {error}"}

@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from serde.formats.pt2.decode import decode as decode_file
 from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
+from .array_worker import WorkerRun
 from .torch import TorchWorker
 
 Array = np.ndarray[Any, Any]
@@ -87,19 +87,21 @@ def prepare(
     """
     if outputs:
         raise SerdeError("an exported program returns its own outputs only")
-    worker = TorchWorker()
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(Path(source).absolute())
-        return lambda feeds: worker.run(path, list(feeds.values()))
+        return _prepare_file(os.path.abspath(source))
     folder = tempfile.TemporaryDirectory(prefix="serde-pt2-")
-    saved: list[str] = []
+    runs: list[WorkerRun] = []
 
     def run_live(feeds: Mapping[str, Array]) -> list[Array]:
-        if not saved:
-            saved.append(_save(source, inputs or feeds, folder.name))
-        return worker.run(saved[0], list(feeds.values()))
+        if not runs:
+            runs.append(_prepare_file(_save(source, inputs or feeds, folder.name)))
+        return runs[0](feeds)
 
     return run_live
+
+
+def _prepare_file(path: str) -> WorkerRun:
+    return TorchWorker().prepare(path, [v.name for v in decode_file(path).inputs])
 
 
 BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, prepare=prepare, ends_anywhere=False)

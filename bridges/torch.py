@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from serde.errors import SerdeError
+from serde.formats.torch.interface import read_interface
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
@@ -38,8 +40,8 @@ def prepare(
     """A function of the feeds that runs a written module, which is loaded once."""
     if outputs:
         raise SerdeError("a PyTorch module returns its own outputs only")
-    worker, path = TorchWorker(), os.fspath(source)
-    return lambda feeds: worker.run(path, list(feeds.values()))
+    names = [v.name for v in read_interface(Path(source)).inputs]
+    return TorchWorker().prepare(os.path.abspath(source), names)
 
 
 class TorchWorker(ArrayWorker):

@@ -1,14 +1,16 @@
 """Runs written PyTorch modules on arrays, in a process of its own.
 
-It reads a line for each run on its standard input, three paths as JSON: the source of a module, and
-``.npz`` files of the inputs in their order, and of the outputs, which it writes. It answers with a
-line. The module of the last run is kept. Arrays of bfloat16 are int16 under keys that say so.
+It reads a line for each request on its standard input, as JSON: the path of a module's source,
+those of ``.npz`` files of the inputs in their order and of the outputs, which it writes, and how
+often to run. It answers with a line: the seconds of one run, or an error. The last module is kept.
+Arrays of bfloat16 are int16 under keys that say so.
 """
 
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,14 +51,23 @@ def to_tensor(key: str, array: np.ndarray[Any, Any]) -> Any:
     return tensor.view(torch.bfloat16) if key.startswith(HALF) else tensor
 
 
-def run(module: Any, inputs: str, outputs: str) -> None:
-    """What the module computes of a file's arrays, into another file."""
+def time_calls(call: Callable[[], Any], count: int) -> tuple[Any, list[float]]:
+    """What the last of so many calls returns, and one's seconds: of the clock, of the processor."""
+    start = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        result = call()
+    end = time.perf_counter(), time.process_time()
+    return result, [(b - a) / count for a, b in zip(start, end, strict=True)]
+
+
+def run(module: Any, inputs: str, outputs: str, count: int) -> list[float]:
+    """Write what the module computes of a file's arrays; return the seconds of a run."""
     import torch
 
     with np.load(inputs, allow_pickle=False) as arrays:
         operands = [to_tensor(key, arrays[key]) for key in arrays.files]
     with torch.no_grad():
-        results = module(*operands)
+        results, seconds = time_calls(lambda: module(*operands), count)
     listed = [y for y in torch.utils._pytree.tree_leaves(results) if y is not None]
     entries: dict[str, Any] = {}
     for at, y in enumerate(listed):
@@ -64,9 +75,10 @@ def run(module: Any, inputs: str, outputs: str) -> None:
         is_half = y.dtype is torch.bfloat16
         entries[f"{HALF if is_half else ''}{at}"] = (y.view(torch.int16) if is_half else y).numpy()
     np.savez(outputs, **entries)
+    return seconds
 
 
-def answer(reply: Mapping[str, str]) -> None:
+def answer(reply: Mapping[str, Any]) -> None:
     """Write a line."""
     sys.stdout.write(json.dumps(reply) + "\n")
     sys.stdout.flush()
@@ -79,13 +91,12 @@ def main() -> None:
     answer({"version": torch.__version__})
     last = module = None
     for line in sys.stdin:
-        path, inputs, outputs = json.loads(line)
+        path, inputs, outputs, count = json.loads(line)
         try:
             if path != last:
                 last, module = None, load_module(path)
             last = path
-            run(module, inputs, outputs)
-            reply: dict[str, str] = {}
+            reply: dict[str, Any] = {"seconds": run(module, inputs, outputs, count)}
         except Exception as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         answer(reply)

@@ -204,6 +204,31 @@ def read(source: Any, *, from_format: str | None = None, **options: Any) -> tupl
     return cut(with_inputs(graph, opts.get("inputs")), opts.get("outputs")), fmt.name
 
 
+def has_layers(source: Any, format: str | None = None) -> bool:
+    """Whether a model is read, and not only its inputs and outputs, see ``read_interface``."""
+    is_path = isinstance(source, (str, os.PathLike))
+    return not is_path or get_format(format or format_of(Path(source)).name).is_read
+
+
+@with_options(read_classes)
+def read_interface(
+    source: Any, *, from_format: str | None = None, **options: Any
+) -> tuple[Graph, str]:
+    """As ``read``, for models that are run: of formats that are written only, inputs and outputs.
+
+    Such a graph has one node, and only the sizes of its inputs can be chosen (``inputs``).
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        fmt = get_format(from_format) if from_format else format_of(path)
+        if fmt.read_interface is not None:
+            opts = check_options(options, read_classes())
+            refuse_unknown(fmt, opts, {"inputs"})
+            with within_budget(), active_files().reading_model(path):
+                return with_inputs(fmt.read_interface(path), opts.get("inputs")), fmt.name
+    return read(source, from_format=from_format, **options)
+
+
 @refuse_exits()
 @pause_collector()
 def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
@@ -233,7 +258,7 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     if not os.fspath(source):
         raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
-    fmt = _get_read_format(format, path) if format else format_of(path)
+    fmt = _get_read_format(format or format_of(path).name, path)
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
     assert fmt.decode is not None
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
+from .interface import matches
+
 
 class TorchWriteOptions(opts.WriteOptions):
     """What the source of a PyTorch module is written with."""
@@ -34,6 +36,8 @@ FORMAT = Format(
     replaces={"onnx2torch": "write the PyTorch module itself (-o net.py, or --to torch)"},
     next_step="load() of {name!r} makes the model",
     runtime="torch",
+    matches=matches,
+    read_interface=Deferred(f"{__name__}.interface:read_interface"),
     instead_of_reading="export the module (torch.onnx.export or torch.export.save) and convert "
     "that file",
     suffixes=(".py",),

@@ -10,12 +10,13 @@ from serde.errors import UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.ir.graph import Graph, Tensor, Value
 
+from .interface import WEIGHTS, describe_source, to_metadata
 from .io import safetensors
 from .source.names import GLOBALS, to_class_name
 from .source.printer import quote
 from .source.write import Written, write_class
 
-WEIGHTS, NAMES = ".safetensors", ".names.json"
+NAMES = ".names.json"
 IMPORTS = """\
 import json
 from pathlib import Path
@@ -74,7 +75,7 @@ def encode(
         with files.open(path) as out:
             out.write(source.encode())
         with files.open(stem + WEIGHTS) as out, Sources() as sources:
-            safetensors.write(arrays, shared, sources, out)
+            safetensors.write(arrays, {**shared, **to_metadata(graph)}, sources, out)
         with files.open(stem + NAMES) as out:
             out.write((json.dumps(_invert(written), indent=1) + "\n").encode())
     return files.written
@@ -99,7 +100,7 @@ def format_source(written: Written, graph: Graph) -> str:
 
 
 def _describe(written: Written, graph: Graph) -> str:
-    return f"PyTorch source of {_plain(graph.name or written.class_name)}, written by serde."
+    return describe_source(_plain(graph.name or written.class_name))
 
 
 def _plain(text: str) -> str:

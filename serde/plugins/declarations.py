@@ -28,6 +28,8 @@ class Format:
         decode: ``(path, **options) -> Graph`` in the format's own vocabulary, or None where files
             are written only.
         to_ir: ``(graph, **options) -> Graph`` of the IR, likewise.
+        read_interface: ``(path) -> Graph``, one node with the inputs and outputs of a file that is
+            run and not read, if that can be told.
         instead_of_reading: what to convert where files are written only.
         from_ir: ``(graph, **options) -> Graph`` of the format, or None where it is not written yet.
         encode: ``(graph, path, **options) -> list[str]``, the files written.
@@ -68,6 +70,7 @@ class Format:
     replaces: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     runtime: str = ""
     read_arrays: Callable[[Path], Mapping[str, Tensor] | None] | None = None
+    read_interface: Callable[[Path], Graph] | None = None
     instead_of_reading: str = "give the source"
     reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
 

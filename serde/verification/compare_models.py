@@ -11,10 +11,13 @@ from typing import Any
 
 from serde.errors import MissingDependency, UsageError
 from serde.ir.graph import DType, Graph, Shape, Value, show_shape
-from serde.pipeline import Path_, load, save
+from serde.passes.cut_inputs import rename
+from serde.pipeline import Path_, has_layers, load, read_interface, save
 from serde.plugins import format_of
+from serde.verification.compare_layers import LayersComparison
 from serde.verification.compare_outputs import Tolerance
 from serde.verification.compare_results import (
+    NOT_COMPARED,
     SourceRun,
     Verification,
     compare_installed,
@@ -40,8 +43,16 @@ class ModelFile:
 
     def load(self, **options: Any) -> Graph:
         """Read it into the IR."""
-        kwargs = {"params": self.params, "inputs": self.inputs, "format": self.format, **options}
-        return load(self.path, **{k: v for k, v in kwargs.items() if v is not None})
+        kwargs = {"params": self.params, "inputs": self.inputs, **options}
+        kwargs = {k: v for k, v in kwargs.items() if v is not None}
+        if not self.has_layers:
+            return read_interface(self.path, from_format=self.format, **kwargs)[0]
+        return load(self.path, format=self.format, **kwargs)
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether it is read, and not only run."""
+        return has_layers(self.path, self.format)
 
     def copy_as_onnx(self, path: Path) -> ModelFile:
         """An ONNX file to run where its own framework is not installed."""
@@ -77,7 +88,11 @@ def compare_models(
                 notes.append(_describe_copy(b))
                 b = b.copy_as_onnx(Path(folder) / "second.onnx")
                 continue
-            if layers:
+            if layers and not (a.has_layers and b.has_layers):
+                code = b if a.has_layers else a
+                reason = f"{os.fspath(code.path)} is run and not read: its layers cannot be told"
+                verification.layers = LayersComparison(statement=f"{NOT_COMPARED}{reason}")
+            elif layers:
                 found = compare_run_layers(run, b.path, weights=weights)
                 found.outputs_agree = verification.done and verification.ok
                 verification.layers = found
@@ -104,8 +119,9 @@ def _run_first(
         result = b.load(inputs={**shapes, **(b.inputs or {})})
     ends = {second.name: other for other, second in _pair("output", source.outputs, result.outputs)}
     outputs = tuple(ends[v.name] for v in result.outputs)
+    graph = result if b.has_layers else _take_layers(source, pairs, outputs)
     return run_source(
-        a.path, b.path, graph=result, ir=replace(source, outputs=outputs), params=a.params,
+        a.path, b.path, graph=graph, ir=replace(source, outputs=outputs), params=a.params,
         rename={other.name: second.name for other, second in pairs if other.name != second.name},
         outputs=None if outputs == source.outputs else [v.name for v in outputs],
         data=data, seed=seed, inputs=a.inputs,
@@ -113,6 +129,17 @@ def _run_first(
         narrowest=_find_narrowest(source, result), tolerance=tolerance, from_format=a.format,
         to_format=b.format,
     )  # fmt: skip
+
+
+def _take_layers(source: Graph, pairs: Pairs, outputs: Sequence[Value]) -> Graph:
+    """The first model by the input names of the second, whose layers are not read.
+
+    Layers tell which inputs make sense.
+    """
+    names = [v.name for v in outputs]
+    graph = rename(source, {a.name: b.name for a, b in pairs if a.name != b.name})
+    by_name = {v.name: v for v in graph.outputs}
+    return replace(graph, outputs=tuple(by_name[n] for n in names))
 
 
 def _find_narrowest(*graphs: Graph) -> DType | None:

@@ -16,11 +16,11 @@ from serde.errors import MissingDependency, SerdeError, UsageError, shorten_trac
 from serde.io.command_files import within_command
 from serde.ir.graph import DType, Graph, Value, show_shape
 from serde.passes.cut_inputs import check_integer
-from serde.pipeline import encode, load, read, save
+from serde.pipeline import encode, load, read_interface, save
 from serde.plugins import Bridge, bridge_for, get_format, get_runtime_bridge
 from serde.verification.first_nonfinite import describe_first
 from serde.verification.given_arrays import is_sequence
-from serde.verification.source_runs import Run
+from serde.verification.source_runs import PreparedRun
 from serde.verification.source_runs import prepare as prepare_run
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ class RunnableModel:
         **options: Any,
     ) -> None:  # fmt: skip
         self._source, self._options = source, options
-        self._read = partial(read, source, from_format=from_format, **options)
+        self._read = partial(read_interface, source, from_format=from_format, **options)
         with within_command():
             graph, name = self._read()
         bridge = _find_bridge(source, name)
@@ -75,9 +75,17 @@ class RunnableModel:
             self.outputs = self._load().outputs
         return dict(zip([v.name for v in self.outputs], results, strict=True))
 
-    def bind_inputs(self, feeds: Mapping[str, Any]) -> Callable[[], Any]:
-        """A function that runs the model on these inputs, and does nothing else."""
-        return partial(self._run, self._name_inputs((), feeds))
+    @property
+    def pid(self) -> int | None:
+        """The process that runs the model, None where it is this one."""
+        return self._run.pid
+
+    def bind_inputs(self, feeds: Mapping[str, Any]) -> Callable[[int], tuple[float, float]]:
+        """A function of a count that runs the model so often on these inputs.
+
+        It gives the seconds of one run, by the clock and by the processor.
+        """
+        return partial(self._run.time_runs, self._name_inputs((), feeds))
 
     def describe_nonfinite(self, feeds: Mapping[str, Any]) -> str:
         """In which layers NaN and infinities arise, for inputs that make some."""
@@ -155,7 +163,7 @@ def _find_bridge(source: Any, format_name: str) -> Bridge:
 
 def _prepare(
     bridge: Bridge, source: Any, options: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Run:
+) -> PreparedRun:
     """The function of the feeds; a graph is written for its runtime, which loads it at once."""
     if not isinstance(source, Graph):
         return prepare_run(bridge, source, **options, **settings)

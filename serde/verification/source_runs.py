@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,7 +60,7 @@ class Images(Protocol):
 GRAPH_OPSET = 21  # at which a Graph is run
 
 
-def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
+def prepare(bridge: Bridge, source: Any, **options: Any) -> PreparedRun:
     """A function of the feeds that runs ``source`` in the framework of ``bridge``.
 
     Whatever the framework raises is a SerdeError.
@@ -70,11 +72,39 @@ def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
         with convert_errors(bridge):
             run = bridge.prepare(source, **options)
 
-    def run_prepared(feeds: Feeds) -> Sequence[Any]:
-        with convert_errors(bridge):
-            return run(feeds)
+    return PreparedRun(bridge, run)
 
-    return run_prepared
+
+@dataclass(frozen=True, eq=False)
+class PreparedRun:
+    """A function of the feeds that a bridge has made, and its errors as SerdeErrors."""
+
+    bridge: Bridge
+    run: Run
+
+    def __call__(self, feeds: Feeds) -> Sequence[Any]:
+        with convert_errors(self.bridge):
+            return self.run(feeds)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs the model, None where it is this one."""
+        return getattr(self.run, "pid", None)
+
+    def time_runs(self, feeds: Feeds, count: int) -> tuple[float, float]:
+        """The seconds of one of so many runs: of the clock, and of the processor of its process."""
+        if self.pid is not None:
+            with convert_errors(self.bridge):
+                return self.run.time_runs(feeds, count)  # type: ignore[attr-defined, no-any-return]
+        return time_calls(partial(self.run, feeds), count)
+
+
+def time_calls(call: Callable[[], Any], count: int) -> tuple[float, float]:
+    """The seconds of one of so many calls: of the clock, and of this process's processor."""
+    clock, processor = time.perf_counter(), time.process_time()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - clock) / count, (time.process_time() - processor) / count
 
 
 @contextmanager

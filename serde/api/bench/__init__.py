@@ -25,7 +25,7 @@ from serde.io.command_files import within_command
 from serde.io.provenance import stamp_files
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import with_inputs
-from serde.pipeline import Path_, load, read
+from serde.pipeline import Path_, has_layers, load, read_interface
 from serde.verification.given_arrays import read_npz
 from serde.verification.random_inputs import SEED, make_random_inputs
 from serde.verification.run_model import check_threads
@@ -119,11 +119,13 @@ def bench(
 
 
 def _make_inputs(models: Sequence[Path_], reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Random inputs: of the first model that is whole, which tells what they are for."""
-    whole = next((m for m in models if not has_parts(m)), None)
-    if whole is None:
+    """Random inputs: of the first model whose layers are read, which tell what they are for."""
+    whole = next((m for m in models if not has_parts(m) and has_layers(m)), None)
+    if whole is None and has_parts(models[0]):
         values = tuple(v.to_value() for v in read_manifest(Path(models[0])).inputs)
         graph = with_inputs(Graph("parts", values, (), ()), reading.get("inputs"))
+    elif whole is None:
+        graph, _ = read_interface(models[0], **reading)
     elif whole is models[0]:
         graph = load(whole, **reading)
     else:
@@ -142,7 +144,7 @@ def _measure_model(model: Path_, params: Path_ | None) -> int:
             names = {os.path.join(model, name) for part in parts for name in part.files}
             return sum(f.bytes for f in stamp_files(names | files.list_read()))
         reading: dict[str, Any] = {} if params is None else {"params": params}
-        graph, _ = read(model, **reading)
+        graph, _ = read_interface(model, **reading)
         return sum(f.bytes for f in stamp_files(graph.list_files() | files.list_read()))
 
 

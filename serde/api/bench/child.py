@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from serde.io.arrays import read_npz
 from serde.io.child_process import end_with_parent
 from serde.ir.graph import Value
 
-STATUS = "/proc/self/status"  # of Linux
+STATUS = "/proc/{}/status"  # of Linux
 PEAK = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 
@@ -33,7 +34,7 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     end_with_parent(order["parent"])
     try:
-        run, about = load_model(order)
+        run, about, pid = load_model(order)
     except (SerdeError, OSError) as error:
         answer({"error": str(error), "kind": type(error).__name__})
         return
@@ -41,29 +42,27 @@ def main() -> None:
     for line in sys.stdin:
         order = json.loads(line)
         try:
-            answer({"memory": read_peak()} if "memory" in order else time_runs(run, order["run"]))
+            if "memory" in order:
+                answer({"memory": read_peak(pid)})
+            else:
+                answer({"seconds": run(order["run"])})
         except SerdeError as error:
             answer({"error": str(error), "kind": type(error).__name__})
 
 
-def load_model(order: Mapping[str, Any]) -> tuple[Callable[[], Any], dict[str, Any]]:
-    """A function that runs the model once, and how long loading and the fastest run take."""
+Timed = Callable[[int], tuple[float, float]]
+
+
+def load_model(order: Mapping[str, Any]) -> tuple[Timed, dict[str, Any], int | None]:
+    """A function that times runs, how long loading and the fastest run take, the process if any."""
     start = time.perf_counter()
     options = {} if order["params"] is None else {"params": order["params"]}
     model = prepare(order["model"], threads=order["threads"], **options)
     loaded = time.perf_counter() - start
     run = model.bind_inputs(match_inputs(model.inputs, read_npz(order["feeds"])))
-    least = min(time_runs(run, 1)["seconds"][0] for _ in range(3))
-    return run, {"runtime": model.runtime, "load_seconds": loaded, "least_seconds": least}
-
-
-def time_runs(run: Callable[[], Any], count: int) -> dict[str, Any]:
-    """The seconds of one of so many runs."""
-    before = time.perf_counter(), time.process_time()
-    for _ in range(count):
-        run()
-    after = time.perf_counter(), time.process_time()
-    return {"seconds": [(b - a) / count for a, b in zip(before, after, strict=True)]}
+    least = min(run(1)[0] for _ in range(3))
+    about = {"runtime": model.runtime, "load_seconds": loaded, "least_seconds": least}
+    return run, about, model.pid
 
 
 def match_inputs(inputs: tuple[Value, ...], arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,13 +82,21 @@ def _cast(value: Value, array: Any) -> Any:
     return np.asarray(array).astype(value.dtype.numpy, copy=False)
 
 
-def read_peak() -> int:
-    """The bytes of memory that this process had at most."""
+def read_peak(pid: int | None) -> int:
+    """The bytes of memory that a process had at most, this one if None.
+
+    Where the system does not tell that of other processes, those that it has now.
+    """
     if sys.platform == "linux":
-        with open(STATUS, "rb") as file:
+        with open(STATUS.format("self" if pid is None else pid), "rb") as file:
             found = PEAK.search(file.read())
         if found is not None:
             return int(found[1]) << 10
+    if pid is not None:
+        shown = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, check=True
+        )
+        return int(shown.stdout) << 10
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1 << 10

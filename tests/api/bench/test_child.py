@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import onnx
 import pytest
 
 import serde
-from serde.api.bench.child import load_model, match_inputs, read_peak, time_runs
+from serde.api.bench.child import load_model, match_inputs, read_peak
 from serde.ir.graph import DType, Value
 from testing.onnx_live import model_of
 
@@ -33,17 +35,12 @@ def test_a_model_is_loaded_and_timed(tmp_path):
         "threads": 1,
         "feeds": tmp_path / "in.npz",
     }
-    run, about = load_model(order)
-    np.testing.assert_array_equal(run()[0], -X)
+    run, about, pid = load_model(order)
+    assert min(run(5)) >= 0 and pid is None
     assert about["runtime"] == "onnx" and about["load_seconds"] > 0
 
 
-def test_times_are_of_one_run():
-    calls = []
-    assert time_runs(lambda: calls.append(0), 5)["seconds"][0] >= 0 and len(calls) == 5
-
-
 def test_the_peak_is_of_this_process():
-    before = read_peak()
+    before = read_peak(None)
     block = np.ones(20_000_000)
-    assert read_peak() >= before + block.nbytes * 0.5 or before > 2 * block.nbytes
+    assert read_peak(os.getpid()) >= before + block.nbytes * 0.5 or before > 2 * block.nbytes
