@@ -8,7 +8,7 @@ from serde.passes.same_pads import settle_same_pads
 from serde.rewrite.outline import KEEP, Keep, outline_calls
 
 from . import ops
-from .legalize import legalize_for_relay
+from .legalize import legalize_for_relay, relay_target
 from .ops.class_nms import mark_by_class
 from .passes.dynamic_shape_support import find_unsupported
 from .passes.fusion_barriers import add_fusion_barriers
@@ -32,6 +32,8 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     stage, problems = writes.name, list(_list_illegal_values(graph))
     builder = CallBuilder(graph.name)
     legal = legalize_for_relay(mark_by_class(settle_same_pads(graph)))
+    named = {p.names for p in problems}
+    problems += [p for p in legal.emulated_outputs(relay_target(), stage) if p.names not in named]
     try:
         done = writes.with_diagnostics(legal.diagnostics).rewrite(legal.graph, builder)
     except Unconvertible as error:

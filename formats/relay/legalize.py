@@ -7,11 +7,12 @@ from functools import cache
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
+from serde.legalize.emulate_types import STORAGE_TYPE
 from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
 
-from .target import legalizations, writes
+from .target import TYPES, legalizations, writes
 
 # TVM accumulates float16 in float16, ONNX Runtime in float32. Products have an ``out_dtype``.
 SUMS = frozenset(
@@ -30,7 +31,9 @@ def relay_target() -> Target:
     rules = add_decompositions(legalizations, writes.rules)
     named = (*writes.rules, *(SUMS & rules.rules.keys()))
     operators = {op: WIDE if op in SUMS | WITHOUT_HALVES else {} for op in named}
-    return Target("relay", supports=operators, legalizations=rules)
+    return Target(
+        "relay", supports=operators, legalizations=rules, emulated=frozenset(STORAGE_TYPE) - TYPES
+    )
 
 
 def legalize_for_relay(graph: Graph) -> Legalized:

@@ -31,7 +31,7 @@ def from_ir(graph: Graph) -> Graph:
         if value.container or value.dtype not in STORED
     ]
     legal = legalize_for_torch(settle_same_pads(graph))
-    problems += legal.emulated_outputs()
+    problems += legal.emulated_outputs(torch_target())
     problems += group_problems(illegal_nodes(legal, torch_target()))
     if problems:
         raise Unconvertible(writes.name, problems)

@@ -7,6 +7,7 @@ from functools import cache
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import IR_OPSET, Graph, Node
 from serde.legalize.convert import scalarize_sequences, without_functions
+from serde.legalize.emulate_types import STORAGE_TYPE
 from serde.legalize.forms.form import Form, Lacks, join_forms
 from serde.legalize.forms.pytorch import WINDOWS
 from serde.legalize.target import Target
@@ -35,7 +36,7 @@ def torch_target() -> Target:
     operators = {op: _constrain(op) for op in writes.rules}
     return Target(
         "torch", title="PyTorch", supports=operators, lacks=join_forms(WINDOWS, LACKS),
-        legalizations=rules, keeps_weights=True,
+        legalizations=rules, keeps_weights=True, emulated=frozenset(STORAGE_TYPE) - STORED,
     )  # fmt: skip
 
 

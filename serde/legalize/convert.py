@@ -142,7 +142,7 @@ def lower_to(
         table = RuleTable(stage, fallback=fallback, body_attributes=inlined_bodies)
         done = table.rewrite(body, builder, is_function)
         legal = Legalized(done, {}, builder.emulated_types.logical_types)
-        if emulated := legal.emulated_outputs(stage):
+        if emulated := legal.emulated_outputs(target, stage):
             raise Unconvertible(stage, emulated)
         return done
 
@@ -161,7 +161,7 @@ def lower_to_target(graph: Graph, target: Target) -> Graph:
 
 def require_legal(legal: Legalized, target: Target) -> Graph:
     """The graph, if a target can take all of it."""
-    problems = [*legal.emulated_outputs(), *group_problems(illegal_nodes(legal, target))]
+    problems = [*legal.emulated_outputs(target), *group_problems(illegal_nodes(legal, target))]
     if problems:
         raise Unconvertible(f"ir → {target.name}", problems)
     return legal.graph

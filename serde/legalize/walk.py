@@ -34,18 +34,20 @@ class Legalized(NamedTuple):
         """Why a node could not be made legal."""
         return self.diagnostics.get(node.outputs[0]) if node.outputs else None
 
-    def emulated_outputs(self, stage: str = "") -> list[Problem]:
+    def emulated_outputs(self, target: Target, stage: str = "") -> list[Problem]:
         """Outputs of element types the target lacks: no one could tell what they stand for."""
         return [
-            Problem("output", {}, _explain_lack(d), (v.name,), stage)
+            Problem("output", {}, _explain_lack(d, target), (v.name,), stage)
             for v in self.graph.outputs
             if (d := self.logical_types.get(v)) is not None
         ]
 
 
-def _explain_lack(dtype: DType) -> str:
-    hint = f"; opset {BORN[dtype]} is the lowest with them" if dtype in BORN else ""
-    return f"no {format_type(dtype)} elements{hint}"
+def _explain_lack(dtype: DType, target: Target) -> str:
+    if dtype in target.emulated:
+        who, advice = target.title or target.name, "end the model before they are made (--outputs)"
+        return f"{format_type(dtype)} elements, which {who} does not have: {advice}"
+    return f"no {format_type(dtype)} elements; opset {BORN[dtype]} is the lowest with them"
 
 
 def legalize(
