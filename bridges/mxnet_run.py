@@ -95,13 +95,13 @@ def without_escapes(text: str) -> str:
 
 def with_plain_labels(text: str) -> str:
     """A symbol whose output layers have variables for labels, the shapes of which MXNet infers."""
-    from serde.formats.mxnet.bind.declared import OUTPUT_LAYERS
     from serde.formats.mxnet.bind.op_names import CANONICAL
+    from serde.formats.mxnet.operators import describe
 
     symbol = json.loads(text)
     nodes = symbol["nodes"]
     heads = [n for n in nodes
-             if CANONICAL.get(n["op"], n["op"]) in OUTPUT_LAYERS and len(n["inputs"]) > 1
+             if describe(CANONICAL.get(n["op"], n["op"])).unread and len(n["inputs"]) > 1
              and nodes[n["inputs"][1][0]]["op"] != "null"]  # fmt: skip
     if not heads:
         return text

@@ -23,9 +23,9 @@ import pytest
 from onnx import ModelProto
 
 from serde.errors import SerdeError, Unconvertible
-from serde.formats.mxnet.bind.bind_params import PARAMETERS
 from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.operators import describe
 from serde.formats.mxnet.to_ir import to_ir
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
@@ -135,7 +135,7 @@ class Refusal:
 
 def case(op: str, /, *inputs: Array, **attrs: Any) -> Case:
     """A case; parameters (weights, running means) are constants, as in a model file."""
-    params = tuple(i for i in PARAMETERS.get(op, ()) if i < len(inputs))
+    params = tuple(i for i in describe(op).parameters if i < len(inputs))
     return Case(op, inputs, {k: str(v) for k, v in attrs.items()}, params)
 
 

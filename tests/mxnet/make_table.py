@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serde.formats.mxnet.bind.op_names import CANONICAL
+from serde.formats.mxnet.operators import describe
 from serde.formats.mxnet.ops.random.sampling import draws
-from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
 from serde.formats.mxnet.rules import SECOND, changed_rules, reads
 from serde.formats.mxnet.unsupported_ops import REFUSED
 from testing.mxnet.cases import Case, Refusal
@@ -76,8 +76,9 @@ def row(name: str, folder: str = "ops") -> Row:
     compared, refused = count_cases(folder)
     counts = compared[name], refused[name]
     if name in reads or (folder != "ops" and name in changed_rules(SECOND)):
-        kind = FORM if name in INFERENCE_FORMS else CONVERTED
-        return Row(name, kind, *counts, INFERENCE_FORMS.get(name, NOTES.get(name, "")))
+        inference = describe(name).inference
+        kind = FORM if inference else CONVERTED
+        return Row(name, kind, *counts, inference or NOTES.get(name, ""))
     if name in draws.rules:
         return Row(name, RANDOM, len(DRAWN.get(name, ())), counts[1], "")
     if name in REFUSED:

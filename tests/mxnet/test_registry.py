@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible
+from serde.formats.mxnet.bind.op_names import CANONICAL
 from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.operators import OPERATORS
 from serde.formats.mxnet.ops.random.sampling import draws
-from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
 from serde.formats.mxnet.rules import reads
 from serde.formats.mxnet.to_ir import to_ir
 from serde.formats.mxnet.unsupported_ops import BY_REASON, REFUSED
@@ -44,8 +45,11 @@ def test_table() -> None:
 
 
 def test_what_is_declared_is_registered() -> None:
-    assert not (set(REFUSED) | set(INFERENCE_FORMS)) - NAMES
-    assert not set(INFERENCE_FORMS) - set(reads.rules)
+    assert not set(REFUSED) - NAMES
+    assert not {CANONICAL.get(op, op) for op in OPERATORS} ^ OPERATORS.keys()
+    of_gpus_and_gradients = {"_contrib_mrcnn_mask_target", "_grad_add"}
+    assert OPERATORS.keys() - NAMES == of_gpus_and_gradients
+    assert not {op for op, about in OPERATORS.items() if about.inference} - set(reads.rules)
 
 
 def test_nothing_is_refused_that_has_a_rule() -> None:

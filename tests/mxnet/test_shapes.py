@@ -333,6 +333,20 @@ def test_the_type_is_that_of_the_weights(dtype: str) -> None:
     }), held) == f"data: {dtype}[N,3,H,W]"  # fmt: skip
 
 
+@pytest.mark.parametrize("op", ["Concat", "dot", "stack", "where"])
+def test_operands_that_mxnet_wants_of_one_type(op: str) -> None:
+    """The condition of ``where`` is of any type."""
+    names = ["condition", "data", "k"][op != "where" :]
+    attrs = {"num_args": "2"} if op in ("Concat", "stack") else {}
+    text = symbol([*map(variable, names), node(op, "y", [*range(len(names))], **attrs)])
+    net = live_mxnet().sym.load_json(text)
+    types, _, _ = net.infer_type(k="float16", **dict.fromkeys(names[:-2], "float32"))
+    inferred = infer_inputs(text, {"k": np.ones((4, 4), "float16")},
+                            **dict.fromkeys(names[:-1], (4, 4)))  # fmt: skip
+    expected = zip(names[:-1], types[:-1], strict=True)
+    assert inferred == ", ".join(f"{name}: {np.dtype(t)}[4,4]" for name, t in expected)
+
+
 def test_types_end_at_casts_and_tables() -> None:
     held = weights(CONV_WEIGHTS, 1, "float16")
     for op in ("Cast", "amp_cast"):

@@ -14,7 +14,6 @@ from ..io.params import Params
 from ..io.symbol_json import Symbol
 from .creation_order import sort_by_numbers
 from .declared import (
-    PARAMETERS,
     SUFFIXES,
     Declared,
     find_expected_shapes,
@@ -25,7 +24,6 @@ from .find_inputs import FoundInputs, find_inputs, find_labels
 from .match_names import format_matches, match_arrays, rename_arrays
 from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 
-__all__ = ["PARAMETERS", "bind_params", "refuse_missing_parameters"]
 SHOWN, FEW = 30, 5  # lines of a listing, names in a note
 CLOSE = 0.85  # how alike the names of an input and of an array are, where one is misspelt
 LEAVE_OUT = "--ignore-extra leaves them out; --match-params matches names by kind, shape and order"

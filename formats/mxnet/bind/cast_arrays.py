@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,14 +12,11 @@ from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 
 from ..infer_shapes.infer_inputs import have_one_type
-from .declared import PARAMETERS, Declared
+from ..operators import describe
+from .declared import Declared
 
 FLOATS = frozenset({DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64})
 BY_NAME = {dtype.value: dtype for dtype in FLOATS}
-CASTS = frozenset({"Cast", "amp_cast"})
-OF_ONE_TYPE = frozenset({"Concat", "batch_dot", "dot", "stack"})  # their operands, all
-# Layers whose parameters are float32 where the data are of fewer bits.
-WIDE = frozenset({"BatchNorm", "BatchNorm_v1"})
 Types = dict[Value, DType]
 
 
@@ -56,22 +53,18 @@ def _find_casts(graph: Graph, seeds: Types) -> Types:
     types, casts = dict(seeds), Types()
     for node in graph.nodes:
         named = BY_NAME.get(str(node.attrs.get("dtype", "float32")))
-        if node.op in CASTS:
-            types.update({node.outputs[0]: named} if named else {})
-            continue
-        operands = node.inputs if node.op in OF_ONE_TYPE else have_one_type(node)
-        operands = node.inputs[:1] if node.op in WIDE else operands
+        about, operands = describe(node.op), have_one_type(node)
         known = (types[v] for v in operands if v is not None and v in types)
         dtype = next(known, None) or (None if seeds else _type_of_parameters(node))
-        if node.op == "Embedding" and seeds:
+        if about.names_type and (seeds or not about.parameters):
             dtype = named
         if dtype is None:
             continue
         types.update(dict.fromkeys(node.outputs, dtype))
         for at, v in enumerate(node.inputs):
-            is_parameter = at in PARAMETERS.get(node.op, ()) or v in operands
+            is_parameter = at in about.parameters or v in operands
             if v is not None and v.tensor is not None and is_parameter and v.dtype in FLOATS:
-                is_wide = node.op in WIDE and dtype is not DType.FLOAT64
+                is_wide = about.has_float32_parameters and dtype is not DType.FLOAT64
                 expected = DType.FLOAT32 if is_wide else dtype
                 if v.dtype is not expected:
                     casts.setdefault(v, expected)
@@ -80,15 +73,11 @@ def _find_casts(graph: Graph, seeds: Types) -> Types:
 
 def _type_of_parameters(node: Node) -> DType | None:
     """The type of a layer's first array of floats, if it has one."""
-    if node.op in WIDE:
+    about = describe(node.op)
+    if about.has_float32_parameters:
         return None
-    arrays = (v.dtype for v in _parameters(node) if v.tensor is not None and v.dtype in FLOATS)
-    return next(arrays, None)
-
-
-def _parameters(node: Node) -> Iterator[Value]:
-    positions = PARAMETERS.get(node.op, ())
-    return (v for at, v in enumerate(node.inputs) if v is not None and at in positions)
+    parameters = (v for at, v in enumerate(node.inputs) if v and at in about.parameters)
+    return next((v.dtype for v in parameters if v.tensor and v.dtype in FLOATS), None)
 
 
 def _cast(value: Value, dtype: DType) -> Value:

@@ -11,39 +11,11 @@ from serde.ir.geometry import Ints, check_sizes
 from serde.ir.graph import DType, Graph, Node, Shape
 
 from ..io.params import TYPES
+from ..operators import describe
 from ..rules import parse
 
 Attrs = Mapping[str, Any]
 
-# Operands that are parameters: where one is bound to no array, it is missing, not an input.
-PARAMETERS: dict[str, Ints] = {
-    "BatchNorm": (1, 2, 3, 4),
-    "BatchNorm_v1": (1, 2, 3, 4),
-    "Convolution": (1, 2),
-    "Convolution_v1": (1, 2),
-    "Deconvolution": (1, 2),
-    "Embedding": (1,),
-    "FullyConnected": (1, 2),
-    "GroupNorm": (1, 2),
-    "InstanceNorm": (1, 2),
-    "LayerNorm": (1, 2),
-    "LeakyReLU": (1,),
-    "RNN": (1,),
-}
-# Output layers; their second operand is a label that they read only to train.
-OUTPUT_LAYERS = frozenset(
-    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput SVMOutput SoftmaxOutput "
-    "WarpCTC".split()
-)
-# Operands that an operator reads only to train.
-UNREAD: dict[str, Ints] = dict.fromkeys((*OUTPUT_LAYERS, "IdentityAttachKLSparseReg"), (1,))
-# Operands that are labels of operators whose result depends on them: losses and their targets.
-LABELS: dict[str, Ints] = {
-    "CTCLoss": (1, 2, 3),
-    "_contrib_MultiBoxTarget": (1,),
-    "_contrib_mrcnn_mask_target": (1, 2, 3),
-    "softmax_cross_entropy": (1,),
-}
 SUFFIXES = (
     "_weight", "_bias", "_gamma", "_beta", "_moving_mean", "_moving_var", "_running_mean",
     "_running_var", "_parameters",
@@ -109,7 +81,7 @@ def find_expected_shapes(graph: Graph) -> Iterator[tuple[str, Node, Shape | None
     Sizes the attributes leave open are None, as is a shape they do not tell.
     """
     for node in graph.nodes:
-        positions = PARAMETERS.get(node.op, ())
+        positions = describe(node.op).parameters
         shapes = _shapes(node, len(positions)) if positions else ()
         for at, shape in zip(positions, shapes, strict=True):
             operand = node.inputs[at] if at < len(node.inputs) else None

@@ -17,24 +17,9 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import Graph, Node, Value, show_shape
 from serde.passes.cut_inputs import LABEL
 
-from ..infer_shapes.relations import ALIKE
-from .declared import (
-    LABELS,
-    OUTPUT_LAYERS,
-    PARAMETERS,
-    Declared,
-    find_expected_shapes,
-    is_parameter_name,
-)
+from ..operators import ALL, describe
+from .declared import Declared, find_expected_shapes, is_parameter_name
 
-# Operators of several operands that are all computed, or fed: none is usually a weight.
-FED = frozenset(
-    "BilinearSampler Correlation Crop GridGenerator ROIPooling SequenceLast SequenceMask "
-    "SequenceReverse SpatialTransformer _contrib_MultiProposal _contrib_PSROIPooling "
-    "_contrib_Proposal _contrib_ROIAlign".split()
-)
-# Operators whose operands are computed with element by element, or put side by side.
-ALIKE_OR_JOINED = ALIKE | {"Concat", "stack"}
 SHOWN = 8  # names in a message
 
 
@@ -117,7 +102,8 @@ def _find_misnamed(
     They have the batch of the ``others``, if there are some.
     """
     batches = {shapes[v.name][:1] for v in others}
-    data = {v.name for node in graph.nodes if node.op in PARAMETERS for v in node.inputs[:1] if v}
+    layers = (node for node in graph.nodes if describe(node.op).parameters)
+    data = {v.name for node in layers for v in node.inputs[:1] if v}
     read = data.intersection(by_name, shapes)
     return {n for n in read if not others or shapes[n][:1] in batches}
 
@@ -153,7 +139,7 @@ def find_labels(graph: Graph) -> set[str]:
     """Variables that are labels by name, or by what reads them."""
     labels = {v for v in graph.inputs if v.name.endswith(LABEL)}
     for node in reversed(graph.nodes):
-        positions = (1,) if node.op in OUTPUT_LAYERS else LABELS.get(node.op, ())
+        positions = describe(node.op).labels
         operands = [v for v in node.inputs if v is not None]
         if len(operands) == 1 and labels.issuperset(node.outputs):
             labels.update(operands)
@@ -178,7 +164,7 @@ class _Reading:
         self.largest = {v: shapes[v.name] for v in graph.inputs if v.name in shapes}
         for node in graph.nodes:
             operands = [v for v in node.inputs if v is not None]
-            is_layer = node.op in PARAMETERS or any(node.graphs())
+            is_layer = describe(node.op).parameters or any(node.graphs())
             if is_layer or not self.computed.isdisjoint(operands):
                 self.computed.update(node.outputs)
             elif sources := [self.largest[v] for v in operands if v in self.largest]:
@@ -190,16 +176,17 @@ class _Reading:
         self.data.update(self._find_beside_data(graph, self.data.intersection(candidates)))
 
     def _data_operands(self, node: Node) -> Iterable[Value]:
-        if node.op in PARAMETERS:
-            return [v for i, v in enumerate(node.inputs) if v and i not in PARAMETERS[node.op]]
+        about = describe(node.op)
+        if about.parameters:
+            return [v for i, v in enumerate(node.inputs) if v and i not in about.parameters]
         operands = [v for v in node.inputs if v is not None and v not in self.parameters]
-        if node.op in FED:
+        if about.is_fed:
             return operands
-        if node.op in OUTPUT_LAYERS:
+        if about.labels and about.unread:
             return [v for v in node.inputs[:1] if v is not None]
         if self.data.isdisjoint(node.outputs):
             return ()
-        is_mixing = node.op in ALIKE_OR_JOINED or node.op.startswith("broadcast_")
+        is_mixing = is_alike_or_joined(node) or node.op.startswith("broadcast_")
         if len(operands) == 1 or not is_mixing:
             return operands if len(operands) == 1 else ()
         shapes = {v: self.largest[v] for v in operands if v in self.largest}
@@ -214,10 +201,15 @@ class _Reading:
         batches = {self.largest[v][:1] for v in data} - {(1,)}
         for node in graph.nodes:
             is_of_rows = node.op == "Concat" and node.attrs.get("dim") == "0"
-            is_beside = node.op in ALIKE_OR_JOINED and not is_of_rows
+            is_beside = is_alike_or_joined(node) and not is_of_rows
             if is_beside and not self.computed.isdisjoint(node.inputs):
                 shapes = {v: self.largest[v] for v in node.inputs if v in self.largest}
                 yield from (v for v, shape in shapes.items() if shape[:1] in batches)
+
+
+def is_alike_or_joined(node: Node) -> bool:
+    """Whether operands are computed with element by element, or put side by side."""
+    return describe(node.op).shaped == ALL or node.op in ("Concat", "stack")
 
 
 def _find_of_one_batch(shapes: Mapping[Value, Ints]) -> list[Value]:

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_values
 
 from ..infer_shapes.merge_shapes import merge_shapes
 from ..infer_shapes.propagate import ERRORS, Propagation
+from ..infer_shapes.relations import channel_axis
+from ..operators import describe
 from ..rnn_sizes import RnnSizes
-from ..rules import parse
 from .bind_params import missing_parameters, refuse_missing_parameters
-from .declared import PARAMETERS, SHAPES, Declared
+from .declared import SHAPES, Declared
 from .symbol_info import symbol_info
 
 
@@ -77,13 +77,14 @@ def infer_parameters(
     for node in graph.nodes:
         x = node.inputs[0] if node.inputs else None
         shape = known.shape_of(x) if x is not None else None
-        if node.op not in PARAMETERS:
+        positions = describe(node.op).parameters
+        if not positions:
             continue
         try:
             shapes = infer_parameter_shapes(node, shape)
         except ERRORS:
             continue  # its rule will say what is wrong with the attributes
-        for at, inferred in zip(PARAMETERS[node.op], shapes, strict=False):
+        for at, inferred in zip(positions, shapes, strict=False):
             v = node.inputs[at] if at < len(node.inputs) else None
             if v is not None and v in parameters:
                 parameters[v] = merge_shapes(parameters[v], inferred)
@@ -96,9 +97,9 @@ def infer_parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
         return _rnn(node.attrs, x)
     if node.op in SHAPES:
         return SHAPES[node.op](node.attrs, x)
-    axis = int(parse(int, node.attrs.get("axis", "-1" if node.op == "LayerNorm" else "1")))
-    size = None if x is None else x[axis_of(axis, len(x))]
-    return ((size,),) * len(PARAMETERS[node.op])
+    about = describe(node.op)
+    size = None if x is None else x[channel_axis(node, about.channels or 1, len(x))]
+    return ((size,),) * len(about.parameters)
 
 
 def _rnn(attrs: Mapping[str, Any], x: Shape | None) -> tuple[Shape, ...]:

@@ -13,10 +13,11 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Shape, Value
 from serde.passes.cut_inputs import LABEL
 
+from ..operators import describe
 from ..rules import parse
 from .guesses import is_flattening_dense
 from .merge_shapes import BATCH
-from .relations import ALIKE, CHANNELS, KEEPING, constant_shape
+from .relations import constant_shape
 
 MOST_NODES = 200  # behind an input that are looked at
 MOST_NAMES, MOST_EXAMPLES = 30, 5  # of several inputs
@@ -24,8 +25,6 @@ LENGTH, SIDE = 128, 224
 TOKENS = re.compile(r"token|word|sentence|segment|(^|_)ids?($|_)|vocab|source|target", re.I)
 LENGTHS = re.compile(r"length|(^|_)len($|_)", re.I)
 STATES = re.compile(r"state|begin|init_[hc]|(^|_)[hc]0?$", re.I)
-WINDOWS = frozenset("Convolution Convolution_v1 Deconvolution Pooling Pooling_v1".split())
-RANKS = {"batch_dot": 3, "dot": 2, "_linalg_gemm2": 3, "softmax_cross_entropy": 2}
 
 
 @dataclass
@@ -121,11 +120,7 @@ def _by_name(name: str, hints: Hints) -> Shape | None:
 
 def _window_rank(graph: Graph) -> int:
     """The axes that most windows of the graph slide over; 2 where there are none."""
-    counts = [
-        len(kernel)
-        for node in graph.nodes
-        if node.op in WINDOWS and (kernel := _kernel(node))
-    ]  # fmt: skip
+    counts = [len(kernel) for node in graph.nodes if (kernel := _kernel(node))]
     return max(set(counts), key=counts.count) if counts else 2
 
 
@@ -166,10 +161,10 @@ def collect_hints(graph: Graph, value: Value) -> Hints:
 
 def _collect_hint(node: Node, value: Value, hints: Hints) -> bool:
     """Note what ``node`` tells of ``value``; whether its result has the same shape."""
-    op, is_first = node.op, node.inputs[0] is value
+    op, about, is_first = node.op, describe(node.op), node.inputs[0] is value
     hints.ops.append(op)
-    if op in CHANNELS and is_first and (row := constant_shape(node, 1)):
-        if op == "LayerNorm":
+    if about.channels is not None and is_first and (row := constant_shape(node, 1)):
+        if about.channels == -1:
             hints.last = hints.last or row[0]
         else:
             hints.channels = hints.channels or row[0]
@@ -182,6 +177,6 @@ def _collect_hint(node: Node, value: Value, hints: Hints) -> bool:
         other = constant_shape(node, 1 if is_first else 0)
         hints.like = max(hints.like or (), other or (), key=len) or None
         return True
-    elif op in RANKS and hints.rank is None:
-        hints.rank = RANKS[op]
-    return (op in KEEPING and is_first) or op in ALIKE or op.endswith("_scalar")
+    elif hints.rank is None:
+        hints.rank = about.usual_rank
+    return value in node.inputs[about.shaped]

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from serde.ir.geometry import Ints, may_be_same
 from serde.ir.graph import Node, Shape, Value
 
+from ..operators import describe
 from ..rules import parse
 from .merge_shapes import BATCH, Ask
-from .relations import CHANNELS, channel_axis, constant_shape, padded_shape
+from .relations import channel_axis, constant_shape, padded_shape
 
 
 def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
@@ -53,9 +54,9 @@ def is_contradicted(node: Node, ask: Ask) -> bool:
     shape = ask(x) if x is not None else None
     if shape is None:
         return False
-    if node.op in CHANNELS:
-        row = constant_shape(node, CHANNELS[node.op][0])
-        size = shape[channel_axis(node, len(shape))]
+    if (usual := describe(node.op).channels) is not None:
+        row = constant_shape(node, 1)
+        size = shape[channel_axis(node, usual, len(shape))]
         return row is not None and isinstance(size, int) and row != (size,)
     if is_flattening_dense(node):
         weight = constant_shape(node, 1)

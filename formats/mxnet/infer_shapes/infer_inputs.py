@@ -17,17 +17,14 @@ from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.ir.replace_uses import replace_values
 
 from ..bind.declared import Declared
+from ..operators import describe
 from .examples import ask_for_shapes
 from .guesses import guess_broadcast, guess_rows
 from .merge_shapes import merge_shapes
 from .propagate import ERRORS, Contradiction, Propagation
-from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS
 
 Guess = tuple[Value, Shape]
-# Operators whose result has the type of their first operand, and those whose operands all have it.
-TYPED = (KEEPING | ONE_TO_ONE.keys() | OTHERS.keys()) - {"Cast", "amp_cast", "Embedding"}
 MOST_WASTED = 16  # evaluations for each node, of guesses that were dropped
-ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
 
 
 def complete_inputs(graph: Graph, variables: Mapping[str, Declared]) -> Graph:
@@ -181,8 +178,5 @@ def infer_types(graph: Graph, variables: Mapping[str, Declared]) -> dict[Value, 
 
 def have_one_type(node: Node) -> list[Value]:
     """The operands and outputs of a node that have one element type."""
-    several = node.op in ALL_TYPED or node.op.startswith("broadcast_")
-    if not (several or node.op in TYPED or node.op.endswith("_scalar")):
-        return []
-    operands = node.inputs if several else node.inputs[:1]
-    return [v for v in (*operands, *node.outputs[:1]) if v is not None]
+    operands = node.inputs[describe(node.op).typed]
+    return [v for v in (*operands, *node.outputs[:1]) if v is not None] if operands else []

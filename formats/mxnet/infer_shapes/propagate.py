@@ -15,10 +15,11 @@ from serde.errors import ConversionError
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import Node, Shape, Value
 
+from ..operators import ALL, describe
 from .bodies import find_links
 from .guesses import is_contradicted
 from .merge_shapes import merge_shapes
-from .relations import ALIKE, infer_relations
+from .relations import infer_relations
 
 MOST_VALUES = 8  # of a node that is evaluated whole
 ERRORS = (ConversionError, KeyError, IndexError, ZeroDivisionError)
@@ -144,7 +145,7 @@ def split_wide(node: Node) -> Iterator[Node]:
     Operands of ``Concat`` and of elementwise sums are related to a hub, and the hub to the result;
     so are the outputs of ``SliceChannel``.
     """
-    alike = node.op in ALIKE or node.op == "Concat"
+    alike = describe(node.op).shaped == ALL or node.op == "Concat"
     if len(node.inputs) + len(node.outputs) <= MOST_VALUES or None in node.inputs:
         yield node
     elif alike:

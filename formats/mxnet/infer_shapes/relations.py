@@ -13,6 +13,7 @@ from typing import Any
 from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, swap_axes_perm, window_output
 from serde.ir.graph import Dim, Node, Shape, Value
 
+from ..operators import describe
 from ..rnn_sizes import RnnSizes
 from ..rules import Bounds, parse
 from .bodies import infer_bodies
@@ -30,45 +31,6 @@ from .merge_shapes import (
 )
 
 Attrs = Mapping[str, Any]
-# Operators whose first output has the shape of their first operand.
-KEEPING = frozenset(
-    "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm "
-    "IdentityAttachKLSparseReg InstanceNorm L2Normalization LRN LayerNorm LeakyReLU "
-    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput MakeLoss SVMOutput "
-    "SequenceMask SequenceReverse SoftmaxActivation SoftmaxOutput WarpCTC "
-    "_contrib_BatchNormWithReLU _contrib_SyncBatchNorm _contrib_div_sqrt_dim _copy abs "
-    "amp_cast arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil clip cos cosh degrees erf "
-    "erfinv exp expm1 fix floor gamma gammaln hard_sigmoid log log10 log1p log2 log_softmax "
-    "logical_not make_loss negative ones_like radians rcbrt reciprocal relu reverse rint round "
-    "rsqrt sigmoid sign sin sinh smooth_l1 softmax softmin softsign sqrt square tan tanh trunc "
-    "zeros_like".split()
-)
-ALIKE = frozenset(  # operators whose operands and output all have one shape
-    "elemwise_add elemwise_sub elemwise_mul elemwise_div add_n _grad_add _maximum _minimum _power "
-    "_mod _hypot _equal _not_equal _greater _greater_equal _lesser _lesser_equal".split()
-)
-IMAGE, BOXES, CUBE = (None,) * 4, (None, 5), (None,) * 3
-OPERANDS: dict[str, tuple[Shape, ...]] = {  # shapes of the first, where an operator takes no others
-    "BilinearSampler": (IMAGE, IMAGE),
-    "LRN": (IMAGE,),
-    "ROIPooling": (IMAGE, BOXES),
-    "UpSampling": (IMAGE,),
-    "_contrib_MultiProposal": (IMAGE, IMAGE, (None, 3)),
-    "_contrib_PSROIPooling": (IMAGE, BOXES),
-    "_contrib_Proposal": (IMAGE, IMAGE, (None, 3)),
-    "_contrib_ROIAlign": (IMAGE, BOXES),
-    "_contrib_interleaved_matmul_encdec_qk": (CUBE, CUBE),
-    "_contrib_interleaved_matmul_encdec_valatt": (CUBE, CUBE),
-    "_contrib_interleaved_matmul_selfatt_qk": (CUBE,),
-    "_contrib_interleaved_matmul_selfatt_valatt": (CUBE, CUBE),
-}
-# Operators with a row of parameters, as long as one axis of their first operand: which operand the
-# row is, and the axis where no attribute says otherwise.
-CHANNELS = {
-    **dict.fromkeys("BatchNorm BatchNorm_v1 _contrib_SyncBatchNorm InstanceNorm".split(), (1, 1)),
-    "_contrib_BatchNormWithReLU": (1, 1),
-    "LayerNorm": (1, -1),
-}
 REDUCING = frozenset("sum mean max min prod norm argmax argmin".split())
 
 
@@ -86,13 +48,11 @@ def infer_relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
 
 
 def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
-    op = node.op
-    if op in KEEPING or op.endswith("_scalar"):
-        yield from infer_alike((x, y), ask)
-        if op in CHANNELS and (shape := ask(x)) is not None:
-            yield x, _with_channels(node, shape)
-    elif op in ALIKE:
-        yield from infer_alike((*node.inputs, y), ask)
+    op, about = node.op, describe(node.op)
+    if shaped := node.inputs[about.shaped]:
+        yield from infer_alike((*shaped, y), ask)
+        if about.channels is not None and (shape := ask(x)) is not None:
+            yield x, _with_channels(node, about.channels, shape)
     elif op.startswith("broadcast_") and len(node.inputs) == 2:
         yield from _broadcast(node, ask)
     elif op in ONE_TO_ONE:
@@ -105,7 +65,7 @@ def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
         yield from _reduction(node.attrs, x, y, ask)
     elif op in OTHERS:
         yield from OTHERS[op](node, x, y, ask)
-    for operand, usual in zip(node.inputs, OPERANDS.get(op, ()), strict=False):
+    for operand, usual in zip(node.inputs, about.operands, strict=False):
         if operand is not None:
             yield operand, usual
 
@@ -136,16 +96,16 @@ def padded_shape(shape: Shape, rank: int) -> Shape:
     return (1,) * (rank - len(shape)) + shape
 
 
-def channel_axis(node: Node, rank: int) -> int:
-    """The axis that the parameters of an operator of ``CHANNELS`` are as long as."""
-    return axis_of(parse(int, node.attrs.get("axis", str(CHANNELS[node.op][1]))), rank)
+def channel_axis(node: Node, usual: int, rank: int) -> int:
+    """The axis that each parameter is as long as."""
+    return axis_of(parse(int, node.attrs.get("axis", str(usual))), rank)
 
 
-def _with_channels(node: Node, shape: Shape) -> Shape:
-    row = constant_shape(node, CHANNELS[node.op][0])
+def _with_channels(node: Node, usual: int, shape: Shape) -> Shape:
+    row = constant_shape(node, 1)
     if row is None or len(row) != 1:
         return shape
-    axis = channel_axis(node, len(shape))
+    axis = channel_axis(node, usual, len(shape))
     return tuple(row[0] if i == axis else d for i, d in enumerate(shape))
 
 
@@ -233,10 +193,6 @@ def _fully_connected(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     elif (shape := merge_shapes(ask(x), ask(y))) is not None:
         yield x, (*shape[:-1], None if weight is None else weight[1])
         yield y, (*shape[:-1], count)
-
-
-def _where(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
-    yield from infer_alike((*node.inputs[1:], y), ask)
 
 
 def _rnn(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
@@ -401,7 +357,6 @@ OTHERS: dict[str, Callable[[Node, Value, Value, Ask], Inferred]] = {
     "Embedding": _embedding,
     "Flatten": _flatten,
     "FullyConnected": _fully_connected,
-    "where": _where,
     "RNN": _rnn,
     "Reshape": _reshape,
     "SliceChannel": _split,

@@ -17,8 +17,8 @@ from serde.ir.graph import Dim, Node, Shape, Value, show_shape
 from serde.rewrite.rules import RuleTable
 
 from ..bind.declared import SHAPES
+from ..operators import ALIKE
 from ..rules import Bounds, parse
-from .relations import ALIKE
 
 checks = RuleTable("mxnet shapes", parse=parse, hidden=lambda _: True, unset="None")
 OPEN = (
@@ -70,7 +70,7 @@ def require_same(a: Shape, b: Shape) -> None:
     require(same or {a, b} == {(), (1,)}, f"operands of shapes {show_shape(a)} and {show_shape(b)}")
 
 
-@checks(*ALIKE, "_scatter_elemwise_div", "_logical_and", "_logical_or", "_logical_xor")
+@checks(*ALIKE.split(), "_scatter_elemwise_div", "_logical_and", "_logical_or", "_logical_xor")
 def _check_elementwise(first: Shape, *others: Shape) -> None:
     for other in others:
         require_same(first, other)

@@ -19,13 +19,12 @@ from serde.io.tensor_bytes import bytes_of
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
 
+from ..operators import describe
 from ..releases import Release, get_release
 from .discover import params_path, refuse_later_epochs
 from .magic import PARAMS_MAGIC
 from .params import TYPES, V2, V3
 
-# Operands that are auxiliary states: statistics that training moves.
-STATES = {"BatchNorm": (3, 4)}
 CODES = {dtype: code for code, dtype in enumerate(TYPES)}
 SUFFIX = "-symbol.json"
 
@@ -101,7 +100,7 @@ class _Encoding:
         self.states = {
             node.inputs[at]
             for node in graph.nodes
-            for at in STATES.get(node.op, ())
+            for at in describe(node.op).states
             if at < len(node.inputs)
         }
         for value in graph.inputs:

@@ -9,20 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
-from serde.ir.geometry import Ints
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.cut_inputs import LABEL
 from serde.passes.dce import drop_dead
 
-from ..bind.declared import LABELS, OUTPUT_LAYERS, UNREAD, find_expected_shapes, is_parameter_name
+from ..bind.declared import find_expected_shapes, is_parameter_name
+from ..operators import describe
 from .custom_ops import CUSTOM, kind_of
 
-LOSSES = frozenset({"CTCLoss", "MakeLoss", "make_loss", "softmax_cross_entropy"})
-# Operators through which a label, or a loss, is shown as an output for metrics.
-COPYING = frozenset(
-    "BlockGrad Cast Concat Flatten MakeLoss Reshape SliceChannel SwapAxis _copy amp_cast "
-    "expand_dims one_hot slice slice_axis squeeze transpose".split()
-)
 MOST = 1 << 12  # variables that are no parameters; of more, outputs are not looked at
 PARAMETER = 1  # the bit that stands for all parameters
 Bits = dict[Value, int]
@@ -62,9 +56,10 @@ def drop_unread_labels(graph: Graph) -> Graph:
 
 
 def _drop_unread(node: Node) -> Node:
-    if node.op not in UNREAD:
+    unread = describe(node.op).unread
+    if not unread:
         return node
-    inputs = tuple(None if at in UNREAD[node.op] else v for at, v in enumerate(node.inputs))
+    inputs = tuple(None if at in unread else v for at, v in enumerate(node.inputs))
     return replace(node, inputs=inputs)
 
 
@@ -82,7 +77,7 @@ def _training_outputs(
     sources = _collect_needs(inference, bits, _label_sources)
     labelled = 0
     for node in graph.nodes:
-        for value in _labels(node, {**UNREAD, **LABELS}):
+        for value in _labels(node):
             labelled |= sources.get(value, PARAMETER) & ~PARAMETER
     copied = _find_copies(inference)
     copies = {v for v in outputs if v in copied and not needs[v] & ~labelled}
@@ -115,9 +110,9 @@ def _outputs_of_own_label(
     results = set()
     for value in outputs:
         shown = _find_output_node(value, makers)
-        if shown is None or shown.op not in OUTPUT_LAYERS or shown.inputs[0] is None:
+        if shown is None or not describe(shown.op).unread or shown.inputs[0] is None:
             continue
-        label = _union_bits(sources.get(v, PARAMETER) for v in _labels(shown, UNREAD))
+        label = _union_bits(sources.get(v, PARAMETER) for v in _labels(shown))
         if label & needs.get(shown.inputs[0], PARAMETER) & ~PARAMETER:
             results.add(value)
     return results
@@ -142,7 +137,8 @@ def _find_output_node(value: Value, makers: dict[Value, Node]) -> Node | None:
     """The node whose result an output is, behind what copies it: of losses, the loss."""
     while (node := makers.get(value)) is not None and node.inputs and node.inputs[0] is not None:
         is_shown = node.op == "MakeLoss" and _is_zero(str(node.attrs.get("grad_scale", "1")))
-        if not is_shown and (node.op in LOSSES or node.op not in COPYING):
+        about = describe(node.op)
+        if not is_shown and (about.is_loss or not about.is_copy):
             break
         value = node.inputs[0]
     return node
@@ -154,7 +150,7 @@ def _is_loss(node: Node, reads_labels: bool, rules: Collection[str]) -> bool:
     A custom operator that reads the label of a layer is a loss, unless there is a rule for it.
     """
     is_own = node.op == CUSTOM and reads_labels and not {CUSTOM, kind_of(node)} & {*rules}
-    return node.op in LOSSES or is_own
+    return describe(node.op).is_loss or is_own
 
 
 def _is_zero(text: str) -> bool:
@@ -184,7 +180,7 @@ def _find_copies(graph: Graph) -> set[Value]:
     """Inputs, and what is only arranged anew of them."""
     copies = set(graph.inputs)
     for node in graph.nodes:
-        if node.op in COPYING and node.inputs and copies.issuperset(_operands(node)):
+        if describe(node.op).is_copy and node.inputs and copies.issuperset(_operands(node)):
             copies.update(node.outputs)
     return copies
 
@@ -201,19 +197,21 @@ def _operands(node: Node) -> Iterator[Value]:
 
 
 def _other_operands(node: Node) -> Iterator[Value]:
-    """The operands that are no labels."""
-    labels = LABELS.get(node.op, ())
+    """The operands that are no labels that the result depends on."""
+    about = describe(node.op)
+    labels = () if about.unread else about.labels
     return (v for at, v in enumerate(node.inputs) if v is not None and at not in labels)
 
 
 def _label_sources(node: Node) -> Iterator[Value]:
     """What a label would be computed from: of targets, the labels among the operands."""
-    return _labels(node, LABELS) if node.op in LABELS else _operands(node)
+    about = describe(node.op)
+    return _labels(node) if about.labels and not about.unread else _operands(node)
 
 
-def _labels(node: Node, table: dict[str, Ints]) -> Iterator[Value]:
-    at = table.get(node.op, ())
-    return (v for i, v in enumerate(node.inputs) if v is not None and i in at)
+def _labels(node: Node) -> Iterator[Value]:
+    labels = describe(node.op).labels
+    return (v for i, v in enumerate(node.inputs) if v is not None and i in labels)
 
 
 def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:

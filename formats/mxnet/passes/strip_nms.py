@@ -7,8 +7,8 @@ from dataclasses import replace
 from serde.errors import UsageError, require
 from serde.ir.graph import Graph, Node, Value
 
-# What an operator suppresses: the operands that are boxes and scores.
-READ = {"_contrib_box_nms": (0,), "_contrib_MultiBoxDetection": (0, 1, 2)}
+from ..operators import describe
+
 WAYS = ("full", "none")
 
 
@@ -25,10 +25,11 @@ def apply_nms_option(graph: Graph, nms: str) -> Graph:
     if nms == "full":
         return graph
     below = _find_dependents(graph)
-    last = [n for n in graph.nodes if n.op in READ and not below[n.outputs[0]]]
+    last = [n for n in graph.nodes if describe(n.op).suppressed and not below[n.outputs[0]]]
     if not last:
         raise UsageError("the model has no non-maximum suppression to leave out")
-    raw = dict.fromkeys(v for n in last for at in READ[n.op] if (v := n.inputs[at]) is not None)
+    places = ((n, at) for n in last for at in describe(n.op).suppressed)
+    raw = dict.fromkeys(v for n, at in places if (v := n.inputs[at]) is not None)
     behind = _find_reached(graph, last)
     kept = [v for v in graph.outputs if v not in behind]
     return replace(graph, outputs=(*raw, *(v for v in kept if v not in raw)))
@@ -39,11 +40,12 @@ def _find_dependents(graph: Graph) -> dict[Value, bool]:
     dependents: dict[Value, bool] = {}
     for node in reversed(graph.nodes):
         depends = any(dependents.get(v, False) for v in node.outputs)
+        suppresses = bool(describe(node.op).suppressed)
         for v in node.outputs:
             dependents[v] = depends
         for read in node.inputs:
             if read is not None:
-                dependents[read] = dependents.get(read, False) or depends or node.op in READ
+                dependents[read] = dependents.get(read, False) or depends or suppresses
     return dependents
 
 
