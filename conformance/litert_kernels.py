@@ -26,7 +26,7 @@ from serde.formats.onnx.from_ir import from_ir as onnx_from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.formats.tflite.encode import encode
 from serde.formats.tflite.from_ir import lower
-from serde.formats.tflite.legalize import tflite_target
+from serde.formats.tflite.legalize import CONTROL_FLOW, tflite_target
 from serde.formats.tflite.support_table import STORED
 from serde.formats.tflite.target import writes
 from serde.ir.graph import IR_OPSET, DType, Graph
@@ -35,8 +35,8 @@ from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.traits import RESHAPES
 
 PAGE = Path(__file__).parents[1] / "formats" / "tflite" / "support_table.py"
-# Operators that CAST or a copy of bytes are for, and those of scales.
-EVERY = RESHAPES | {"BitCast", "Cast", "DequantizeLinear", "QuantizeLinear"}
+# Operators that CAST or a copy of bytes are for, those of scales, and those with subgraphs.
+EVERY = RESHAPES | CONTROL_FLOW | {"BitCast", "Cast", "DequantizeLinear", "QuantizeLinear"}
 MARK = 'MEASURED = """\\\n'
 
 

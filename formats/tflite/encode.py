@@ -45,62 +45,29 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
     return files.written
 
 
+# Attributes that are subgraphs, and the options that have their numbers.
+BODIES = {
+    "then_branch": "then_subgraph_index", "else_branch": "else_subgraph_index",
+    "cond": "cond_subgraph_index", "body": "body_subgraph_index",
+}  # fmt: skip
+
+
 class _Model:
     """The tables of a file."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.numbers: dict[Value, int] = {}
-        self.tensors: list[dict[str, Any]] = []
-        self.data: list[Tensor] = []
+        self.data: dict[Tensor, int] = {}  # the numbers of buffers
         self.codes: dict[tuple[int, int], int] = {}
-        for value in graph.inputs:
-            self.number(value)
-        self.operators = [self.operator(node) for node in graph.nodes]
-        self.outputs = [self.number(value) for value in graph.outputs]
+        self.subgraphs: list[_Subgraph] = []
+        self.main = self.subgraphs[self.add(graph)]
 
-    def number(self, value: Value | None) -> int:
-        """The number of a tensor; -1 for an operand that is left out."""
-        if value is None:
-            return -1
-        if value not in self.numbers:
-            self.numbers[value] = len(self.tensors)
-            self.tensors.append(self.tensor(value))
-        return self.numbers[value]
-
-    def tensor(self, value: Value) -> dict[str, Any]:
-        shape = value.ranked_shape
-        entry: dict[str, Any] = {
-            "shape": [d if isinstance(d, int) else 1 for d in shape],
-            "type": enums()["TensorType"][value.type.name],
-            "name": value.name,
-            "has_rank": True,
-        }
-        if not value.is_static:
-            entry["shape_signature"] = [d if isinstance(d, int) else -1 for d in shape]
-        if isinstance(value, QuantizedValue) and value.scales is not None:
-            scale, zero, axis = value.scales
-            entry["quantization"] = {
-                "scale": scale, "zero_point": zero, "quantized_dimension": axis,
-            }  # fmt: skip
-        if value.tensor is not None:
-            self.data.append(value.tensor)
-            entry["buffer"] = len(self.data)
-        return entry
-
-    def operator(self, node: Node) -> dict[str, Any]:
-        code = enums()["BuiltinOperator"][node.op]
-        key = code, find_version(node)
-        entry: dict[str, Any] = {
-            "opcode_index": self.codes.setdefault(key, len(self.codes)),
-            "inputs": [self.number(v) for v in node.inputs],
-            "outputs": [self.number(v) for v in node.outputs],
-        }
-        options = options_of(node.op)
-        if options is not None:
-            entry["builtin_options"] = options, dict(node.attrs)
-            entry["builtin_options_type"] = union_number("BuiltinOptions", options)
-        return entry
+    def add(self, graph: Graph) -> int:
+        """The number of a subgraph."""
+        number = len(self.subgraphs)
+        self.subgraphs.append(_Subgraph(graph))
+        self.subgraphs[number].fill(self)
+        return number
 
     def lay_out(self) -> tuple[Layout, list[tuple[int, Tensor]]]:
         """The places of all parts, and the weights that lie behind them in a large file."""
@@ -122,26 +89,97 @@ class _Model:
 
     def model(self, buffers: list[dict[str, Any]]) -> Mapping[str, Any]:
         """The root table."""
-        graph = self.graph
-        body = {
-            "tensors": self.tensors, "operators": self.operators, "outputs": self.outputs,
-            "inputs": [self.numbers[v] for v in graph.inputs], "name": graph.name or "main",
-        }  # fmt: skip
         codes = [
             {"builtin_code": c, "deprecated_builtin_code": min(c, LAST_OLD_CODE), "version": v}
             for c, v in self.codes
         ]
         signature = {
-            "inputs": self._name(graph.inputs), "outputs": self._name(graph.outputs),
+            "inputs": self._name(self.graph.inputs), "outputs": self._name(self.graph.outputs),
             "signature_key": SIGNATURE, "subgraph_index": 0,
         }  # fmt: skip
         return {
-            "version": VERSION, "operator_codes": codes, "subgraphs": [body],
-            "description": "serde", "buffers": [{}, *buffers], "signature_defs": [signature],
+            "version": VERSION, "operator_codes": codes, "description": "serde",
+            "subgraphs": [subgraph.table() for subgraph in self.subgraphs],
+            "buffers": [{}, *buffers], "signature_defs": [signature],
         }  # fmt: skip
 
     def _name(self, values: tuple[Value, ...]) -> list[dict[str, Any]]:
-        return [{"name": v.name, "tensor_index": self.numbers[v]} for v in values]
+        return [{"name": v.name, "tensor_index": self.main.numbers[v]} for v in values]
+
+
+class _Subgraph:
+    """The tables of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.numbers: dict[Value, int] = {}
+        self.tensors: list[dict[str, Any]] = []
+        self.operators: list[dict[str, Any]] = []
+
+    def fill(self, model: _Model) -> None:
+        """Enter tensors and operators; buffers and other subgraphs are the model's."""
+        for value in self.graph.inputs:
+            self.number(value, model)
+        self.operators = [self.operator(node, model) for node in self.graph.nodes]
+        for value in self.graph.outputs:
+            self.number(value, model)
+
+    def table(self) -> dict[str, Any]:
+        """The table of the graph."""
+        graph = self.graph
+        return {
+            "tensors": self.tensors, "operators": self.operators, "name": graph.name or "main",
+            "inputs": [self.numbers[v] for v in graph.inputs],
+            "outputs": [self.numbers[v] for v in graph.outputs],
+        }  # fmt: skip
+
+    def number(self, value: Value | None, model: _Model) -> int:
+        """The number of a tensor; -1 for an operand that is left out."""
+        if value is None:
+            return -1
+        if value not in self.numbers:
+            self.numbers[value] = len(self.tensors)
+            self.tensors.append(make_tensor(value, model.data))
+        return self.numbers[value]
+
+    def operator(self, node: Node, model: _Model) -> dict[str, Any]:
+        code = enums()["BuiltinOperator"][node.op]
+        key = code, find_version(node)
+        entry: dict[str, Any] = {
+            "opcode_index": model.codes.setdefault(key, len(model.codes)),
+            "inputs": [self.number(v, model) for v in node.inputs],
+            "outputs": [self.number(v, model) for v in node.outputs],
+        }
+        options = options_of(node.op)
+        if options is not None:
+            fields = [
+                (BODIES[name], model.add(value)) if isinstance(value, Graph) else (name, value)
+                for name, value in node.attrs.items()
+            ]
+            entry["builtin_options"] = options, dict(fields)
+            entry["builtin_options_type"] = union_number("BuiltinOptions", options)
+        return entry
+
+
+def make_tensor(value: Value, buffers: dict[Tensor, int]) -> dict[str, Any]:
+    """The table of a tensor; what a constant has is one of the model's buffers."""
+    shape = value.ranked_shape
+    entry: dict[str, Any] = {
+        "shape": [d if isinstance(d, int) else 1 for d in shape],
+        "type": enums()["TensorType"][value.type.name],
+        "name": value.name,
+        "has_rank": True,
+    }
+    if not value.is_static:
+        entry["shape_signature"] = [d if isinstance(d, int) else -1 for d in shape]
+    if isinstance(value, QuantizedValue) and value.scales is not None:
+        scale, zero, axis = value.scales
+        entry["quantization"] = {
+            "scale": scale, "zero_point": zero, "quantized_dimension": axis,
+        }  # fmt: skip
+    if value.tensor is not None:
+        entry["buffer"] = buffers.setdefault(value.tensor, len(buffers) + 1)
+    return entry
 
 
 def options_of(op: str) -> str | None:

@@ -33,6 +33,7 @@ FLOAT = frozenset({DType.FLOAT32})
 MOST_AXES = 6  # of an input
 # Operators of the IR that older releases have no operator for, and that have a decomposition.
 YOUNG = {"CumSum": "CUMSUM", "Gelu": "GELU", "HardSwish": "HARD_SWISH", "Sign": "SIGN"}
+CONTROL_FLOW = frozenset({"If", "Loop"})  # which run what other operators compute
 # Operators whose first operand and results are images, with channels last in the file.
 IMAGES = CONVOLVES | {"AveragePool", "DepthToSpace", "MaxPool", "SpaceToDepth"}
 
@@ -173,12 +174,14 @@ def tflite_target(integers: bool = False, release: tuple[int, int] | None = None
     lacks = LACKS if integers else {**LACKS, "DequantizeLinear": [NO_WEIGHT], "QuantizeLinear": []}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
-        control_flow=False, sequences=False,
+        sequences=False,
     )  # fmt: skip
 
 
 def _constrain(op: str) -> dict[str, frozenset[DType]]:
     """The element types of each type variable: those whose kernels were measured right."""
+    if op in CONTROL_FLOW:
+        return {}
     operator = schema.operator(op, IR_OPSET)
     types = KERNELS.get(op, STORED if op in RESHAPES else FLOAT)
     ties: dict[str, frozenset[DType]] = {}

@@ -167,7 +167,7 @@ def lacks_operator(op: str, release: tuple[int, int] | None) -> bool:
 def find_newer(graph: Graph, release: str, stage: str) -> Iterator[Problem]:
     """The operators that a release lacks."""
     limit = parse_release(release)
-    for node in graph.nodes:
+    for node in graph.all_nodes():
         needed = find_release(node)
         if needed is None or parse_release(needed) > limit:
             source = node.sources[0].name if node.sources else node.outputs[0].name

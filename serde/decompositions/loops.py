@@ -21,7 +21,7 @@ LENGTH = f"a loop of dynamic length, or of more than {LONGEST} iterations"
 def static_trip_count(trips: Value | None, go: Value | None, body: Body) -> int | None:
     """How many turns a loop takes, where that is known and few of them."""
     turns = number(trips)
-    endless = _always_continues(body.graph) and (go is None or number(go))
+    endless = always_continues(body.graph) and (go is None or number(go))
     is_few = turns is not None and 0 < turns <= most_iterations(body)
     return int(turns) if turns is not None and endless and is_few else None
 
@@ -77,16 +77,16 @@ def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """
     limit = math.inf if trips is None else number(trips) or 0
     require(limit > 0 and (go is None or number(go)), LENGTH)
-    endless, most = _always_continues(body.graph), most_iterations(body)
+    endless, most = always_continues(body.graph), most_iterations(body)
     require(not endless or limit <= most, LENGTH)
     return unroll_iterations(g, int(min(limit, most + 1)), states, body, outputs, endless)
 
 
-def _always_continues(body: Graph) -> bool:
-    """Whether the body goes on whenever it was asked to."""
+def always_continues(body: Graph, copy: str = "Identity") -> bool:
+    """Whether the body goes on whenever it was asked to; ``copy`` gives a value another name."""
     go: Value | None = body.outputs[0]
     makers = {v: n for n in body.nodes for v in n.outputs}
-    while go is not None and go in makers and makers[go].op == "Identity":
+    while go is not None and go in makers and makers[go].op == copy:
         go = makers[go].inputs[0]
     return go is body.inputs[1] or bool(number(go))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from serde.ir.builder import Builder
@@ -93,3 +93,16 @@ def _drop_axis(type_: Type, axis: int) -> Type:
         return type_._replace(shape=None)
     axis %= len(type_.shape)
     return type_._replace(shape=type_.shape[:axis] + type_.shape[axis + 1 :])
+
+
+def list_outer_values(*bodies: Graph) -> tuple[Value, ...]:
+    """The values that subgraphs read of the graph around, each once."""
+    return tuple(dict.fromkeys(v for body in bodies for v in _read_from_outside(body)))
+
+
+def _read_from_outside(body: Graph) -> Iterator[Value]:
+    inside = {*body.inputs, *(v for node in body.nodes for v in node.outputs)}
+    for values in (*(node.inputs for node in body.nodes), body.outputs):
+        for value in values:
+            if value is not None and value.tensor is None and value not in inside:
+                yield value

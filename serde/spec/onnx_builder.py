@@ -238,6 +238,11 @@ class OnnxBuilder(Expressions):
         self._makers.update(dict.fromkeys(results, self.nodes[-1]))
         return results
 
+    def take_over(self, inner: OnnxBuilder) -> None:
+        """Append the nodes that a builder of a subgraph has made."""
+        self.nodes += inner.nodes
+        self._makers.update(inner._makers)
+
     def foreign(
         self, domain: str, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any],
         outputs: int = 1,

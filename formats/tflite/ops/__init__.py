@@ -1,5 +1,7 @@
 """Rules from the IR to TensorFlow Lite, by family."""
 
-from . import elementwise, indexing, layers, quantization, reductions, shapes
+from . import control_flow, elementwise, indexing, layers, quantization, reductions, shapes
 
-__all__ = ["elementwise", "indexing", "layers", "quantization", "reductions", "shapes"]
+__all__ = [
+    "control_flow", "elementwise", "indexing", "layers", "quantization", "reductions", "shapes",
+]  # fmt: skip

@@ -16,6 +16,7 @@ import numpy as np
 
 from serde.ir.builder import Names
 from serde.ir.graph import EMPTY, DType, Graph, Node, Shape, Tensor, Value
+from serde.ir.map_nodes import map_bodies
 from serde.passes.dce import drop_dead
 
 from ..integer_kernels import JOINS, KERNELS, MOVES, Layer, move_constant, quantize_fill, read_real
@@ -29,7 +30,9 @@ def quantize(graph: Graph) -> Graph:
     """Return ``graph`` with integer operators where scales tell of which."""
     if graph.operators().isdisjoint({"DEQUANTIZE", "QUANTIZE"}):
         return graph
-    return drop_dead(_Quantizing(graph).rewrite())
+    names = Names()
+    names.used.update(v.name for v in graph.all_values())
+    return drop_dead(_Quantizing(graph, names).rewrite())
 
 
 def read_scales(node: Node) -> Scales:
@@ -63,10 +66,8 @@ class _Quantizing:
     readers of a value quantize it to.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.names = Names()
-        self.names.used.update(v.name for v in graph.all_values())
+    def __init__(self, graph: Graph, names: Names) -> None:
+        self.graph, self.names = graph, names
         self.inputs = list(graph.inputs)
         self.nodes: list[Node] = []
         self.ints: dict[Value, QuantizedValue] = {}
@@ -103,6 +104,7 @@ class _Quantizing:
             self.ints[result] = integers
         else:
             inputs = tuple([None if v is None else self.get(v) for v in node.inputs])
+            node = map_bodies(node, lambda body: _Quantizing(body, self.names).rewrite())
             self.nodes.append(replace(node, inputs=inputs))
 
     # Values

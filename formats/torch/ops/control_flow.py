@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from serde.ir.graph import Graph, Value
+from serde.rewrite.subgraphs import list_outer_values
 
 from ..target import TorchBuilder, writes
 from .elementwise import read_number
 from .shapes import number_of
-
-
-def list_outer_values(*bodies: Graph) -> tuple[Value, ...]:
-    """The values that subgraphs read of the graph around, each once."""
-    return tuple(dict.fromkeys(v for body in bodies for v in _read_from_outside(body)))
-
-
-def _read_from_outside(body: Graph) -> Iterator[Value]:
-    inside = {*body.inputs, *(v for node in body.nodes for v in node.outputs)}
-    for values in (*(node.inputs for node in body.nodes), body.outputs):
-        for value in values:
-            if value is not None and value.tensor is None and value not in inside:
-                yield value
 
 
 @writes("If")
