@@ -25,7 +25,7 @@ from .io.read_flatbuffer import Span, read_model
 from .io.schema import enum_names, enums, tables
 from .io.sparse import make_dense
 from .quantization import FileInfo, Quantization
-from .target import DOMAIN
+from .target import DOMAIN, STATES
 
 VERSION = 3
 CUSTOM, LAST_OLD_CODE = 32, 127
@@ -360,7 +360,8 @@ class SubgraphReader:
         op = self.model.entry(self.model.codes, table["opcode_index"], "operator code")
         places = table.get("inputs", ())
         inputs = tuple([None if at == -1 else self.value(at) for at in places])
-        changed = [at for at in places if at in self.states]
+        kept = {places[at] for at in STATES.get(op, ()) if at < len(places)} - {-1}
+        changed = [at for at in places if at in self.states or at in kept]
         outputs = [self.result(at, table) for at in table.get("outputs", ())]
         outputs += [self.renew(at) for at in changed]
         name, attrs = outputs[0].name if outputs else op, dict(self.attributes(table))

@@ -11,7 +11,7 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 
 from .io.schema import enums, unions
 from .io.write_flatbuffer import ALIGNMENT, LARGEST, Layout, union_number, write_tensor
-from .target import QuantizedValue
+from .target import STATES, QuantizedValue
 from .versions import find_version
 
 IDENTIFIER, VERSION, SIGNATURE = b"TFL3", 3, "serving_default"
@@ -27,7 +27,8 @@ OPTIONS = {
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "SELECT_V2": "SelectV2Options",
     "BATCH_MATMUL": "BatchMatMulOptions", "REDUCE_ALL": "ReducerOptions",
     "REDUCE_ANY": "ReducerOptions", "CONV_3D": "Conv3DOptions",
-    "CONV_3D_TRANSPOSE": "Conv3DOptions",
+    "CONV_3D_TRANSPOSE": "Conv3DOptions", "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
 }  # fmt: skip
 
 
@@ -150,6 +151,8 @@ class _Subgraph:
             "inputs": [self.number(v, model) for v in node.inputs],
             "outputs": [self.number(v, model) for v in node.outputs],
         }
+        for at in STATES.get(node.op, ()):
+            self.tensors[entry["inputs"][at]]["is_variable"] = True
         options = options_of(node.op)
         if options is not None:
             fields = [

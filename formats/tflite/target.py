@@ -6,7 +6,7 @@ it; its attributes are the fields of the operator's options. Every value has its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,10 @@ writes = WriterTable("ir → tflite", TITLE)
 # Operators that TensorFlow Lite has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → tflite")
 Order = tuple[int, ...]
+# Operands that operators change, by operator: tensors that are variables.
+STATES: Mapping[str, Sequence[int]] = {
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "UNIDIRECTIONAL_SEQUENCE_RNN": (4,),
+}  # fmt: skip
 LATER = ("RESHAPE", "TRANSPOSE")  # what may be between a dequantized weight and its layer
 
 

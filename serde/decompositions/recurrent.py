@@ -114,12 +114,13 @@ def unroll_recurrent(
     kind, g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, hidden_size: int,
     direction: str = "forward", layout: int = 0, clip: float | None = None,
     activations: tuple[str, ...] | None = None, activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (), outputs: int = 1, **more,
+    activation_beta: tuple[float, ...] = (), most_steps: int = MOST_STEPS, outputs: int = 1, **more,
 ):  # fmt: skip
+    """The steps one after the other; more than ``most_steps`` as a loop, if the target has them."""
     gates, usual, step = CELLS[kind]
     ways = 2 if direction == "bidirectional" else 1
     x = g.Transpose(x, perm=(1, 0, 2)) if layout else x
-    steps, batch = x.ranked_shape[0], x.ranked_shape[1]
+    steps = x.ranked_shape[0]
     if not g.loops:
         require(isinstance(steps, int), f"a {kind} over a sequence of dynamic length: {STATIC}")
         require(steps <= MOST_STEPS, f"a {kind} of {steps} steps, of {MOST_STEPS} at most")
@@ -134,9 +135,11 @@ def unroll_recurrent(
         d = Direction(own_r, biases[1], functions[at * each : (at + 1) * each], h, c, own_p)
         back = direction == "reverse" or at == 1
         stepping = partial(step, hidden=hidden_size, clip=clip, **more)
-        row, *last = _run_direction(g, dense(g, x, own_w, biases[0]), d, back, stepping, lengths)
+        projected = dense(g, x, own_w, biases[0])
+        run = _run_direction if isinstance(steps, int) and steps <= most_steps else _run_as_loop
+        row, *last = run(g, projected, d, back, stepping, lengths)
         passes.append((row, *(_zero_where_empty(g, v, lengths) for v in last)))
-    return _results(g, passes, layout, outputs, batch)
+    return gather_results(g, passes, layout, outputs)
 
 
 def _select_direction(g, x: Value, at: int) -> Value:
@@ -155,9 +158,7 @@ def _state(g, initial: Value | None, x: Value, at: int, hidden: int, layout: int
 
 def _run_direction(g, projected: Value, d: Direction, back: bool, stepping, lengths):
     """The outputs of all steps, stacked, and the last states."""
-    steps = projected.ranked_shape[0]
-    if not isinstance(steps, int) or steps > MOST_STEPS:
-        return _run_as_loop(g, projected, d, back, stepping, lengths)
+    steps = projected.static_shape[0]
     rows: list[Value | None] = [None] * steps
     for at in range(steps)[:: -1 if back else 1]:
         rows[at] = _run_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)
@@ -200,7 +201,7 @@ def _run_as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
     return reverse_rows(g, rows) if back else rows, last[0], last[1] if len(last) > 1 else None
 
 
-def _results(g, passes, layout: int, outputs: int, batch):
+def gather_results(g, passes, layout: int, outputs: int):
     """The outputs as steps, directions, batch, features; batch first with ``layout``."""
     y = g.stack((stack for stack, _, _ in passes), 1)
     h, c = (g.stack((way[i] for way in passes), 0) if passes[0][i] else None for i in (1, 2))

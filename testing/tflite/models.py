@@ -18,8 +18,7 @@ from serde.ir.graph import DType, Tensor
 Array = np.ndarray[Any, Any]
 OPTIONS = {
     "L2_NORMALIZATION": "L2NormOptions", "L2_POOL_2D": "Pool2DOptions", "SVDF": "SVDFOptions",
-    "RNN": "RNNOptions", "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions", "LSTM": "LSTMOptions",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions", "REDUCE_ANY": "ReducerOptions",
+    "RNN": "RNNOptions", "LSTM": "LSTMOptions", "REDUCE_ANY": "ReducerOptions",
     "REDUCE_ALL": "ReducerOptions", "CONV_3D": "Conv3DOptions", "SPACE_TO_BATCH_ND":
     "SpaceToBatchNDOptions", "BATCH_TO_SPACE_ND": "BatchToSpaceNDOptions",
     "CONV_3D_TRANSPOSE": "Conv3DOptions",

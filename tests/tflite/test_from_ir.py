@@ -109,8 +109,8 @@ REFUSED = {
         "infinite constant",
     ),
     "recurrent of dynamic length": (
-        "g (float[T,1,2] x, float[1,4,2] w, float[1,4,1] r) => (float[T,1,1,1] y) "
-        "{ y = LSTM<hidden_size=1>(x, w, r) }", "LSTM",
+        "g (float[T,1,2] x, float[1,3,2] w, float[1,3,1] r) => (float[T,1,1,1] y) "
+        "{ y = GRU<hidden_size=1>(x, w, r) }", "a GRU over a sequence of dynamic length",
     ),
 }  # fmt: skip
 

@@ -1,7 +1,17 @@
 """Rules from the IR to TensorFlow Lite, by family."""
 
-from . import control_flow, elementwise, indexing, layers, quantization, reductions, shapes
+from . import (
+    control_flow,
+    elementwise,
+    indexing,
+    layers,
+    quantization,
+    recurrent,
+    reductions,
+    shapes,
+)
 
 __all__ = [
-    "control_flow", "elementwise", "indexing", "layers", "quantization", "reductions", "shapes",
+    "control_flow", "elementwise", "indexing", "layers", "quantization", "recurrent",
+    "reductions", "shapes",
 ]  # fmt: skip

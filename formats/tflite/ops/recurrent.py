@@ -1,0 +1,160 @@
+"""Recurrent layers as sequence operators where those compute them, otherwise as their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions import loops
+from serde.decompositions import recurrent as steps
+from serde.errors import require
+from serde.ir.graph import DType, Value
+
+from ..target import TfliteBuilder, derive, legalizations, writes
+
+FUSED = {"relu": 1, "tanh": 4}  # numbers of ActivationFunctionType
+GATES = (0, 2, 3, 1)  # of the input, forgetting, the cell and the output in the standard's order
+PEEPHOLES = (0, 2, 1)
+
+
+def fits_sequence(kind: str, x: Value, constants: Sequence[Value | None], attrs: Any) -> bool:
+    """Whether a sequence operator computes a layer: its usual activations, of constant weights."""
+    usual = [name.lower() for name in steps.CELLS[kind][1]]
+    named = [name.lower() for name in attrs.get("activations") or usual]
+    ways = 2 if attrs["direction"] == "bidirectional" else 1
+    is_usual = named in (usual, usual * ways) or (kind == "RNN" and {*named} <= FUSED.keys())
+    is_plain = attrs.get("clip") is None and not attrs.get("input_forget")
+    return (
+        is_usual and is_plain and x.dtype is DType.FLOAT32
+        and isinstance(x.ranked_shape[0 if attrs.get("layout") else 1], int)
+        and all(v is None or v.tensor is not None for v in constants)
+    )  # fmt: skip
+
+
+def legalize_recurrent(
+    kind: str, g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *,
+    hidden_size: int, direction: str = "forward", layout: int = 0, outputs: int = 1, **attrs,
+):  # fmt: skip
+    """One forward or backward layer as it is; both directions as two of them."""
+    form = {"direction": direction, "layout": layout, **attrs}
+    if kind == "GRU" or lengths is not None or not fits_sequence(kind, x, (w, r, b, p), form):
+        is_static = isinstance(x.ranked_shape[1 if layout else 0], int)
+        require(is_static, f"a {kind} over a sequence of dynamic length: {loops.STATIC}")
+        operands = (x, w, r, b, lengths, h0, c0, p)
+        return steps.unroll_recurrent(
+            kind, g, *operands, hidden_size=hidden_size, most_steps=loops.LONGEST,
+            outputs=outputs, **form,
+        )  # fmt: skip
+    if layout:
+        x = g.Transpose(x, perm=(1, 0, 2))
+    ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    activations = [*(attrs.get("activations") or steps.CELLS[kind][1] * len(ways))]
+    each = len(activations) // len(ways)
+    passes = []
+    for at, way in enumerate(ways):
+        parts = [v and g.Slice(v, [at], [at + 1], [0]) for v in (w, r, b, p)]
+        states = [v and g.Slice(v, [at], [at + 1], [1 if layout else 0]) for v in (h0, c0)]
+        states = [v and g.Transpose(v, perm=(1, 0, 2)) if layout else v for v in states]
+        rest = (*states, parts[3]) if kind == "LSTM" else states[:1]
+        made = g.as_is(
+            kind, (x, *parts[:3], None, *rest), {"hidden_size": hidden_size, "direction": way,
+            "activations": activations[at * each : (at + 1) * each]}, 3 if kind == "LSTM" else 2,
+        )  # fmt: skip
+        row, *last = made
+        passes.append((g.Squeeze(row, [1]), *(g.Squeeze(v, [0]) for v in last), None)[:3])
+    return steps.gather_results(g, passes, layout, outputs)
+
+
+for _kind in steps.CELLS:
+    legalizations(_kind)(partial(legalize_recurrent, _kind))
+
+
+def cut(t: TfliteBuilder, x: Value, at: int, size: int) -> Value:
+    """A part of a constant of one direction along its rows."""
+    shape = (size, *x.static_shape[2:])
+    return derive(t, x, lambda a: np.ascontiguousarray(a[0, at * size : (at + 1) * size]), shape)
+
+
+def start(t: TfliteBuilder, x: Value, hidden: int, initial: Value | None) -> Value:
+    """A variable that holds a state, which is computed anew in each run of the file."""
+    shape = (x.ranked_shape[1], hidden)
+    zeros = t.const(np.zeros(shape, np.float32))
+    first = zeros if initial is None else t.reshape(initial, shape)
+    return select(t, first, zeros)
+
+
+def select(t: TfliteBuilder, x: Value, other: Value) -> Value:
+    """A copy of a value in a place of its own, made when another one is there too."""
+    return t.make("SELECT_V2", [t.const(np.asarray(True)), x, other], x.dtype, x.shape)
+
+
+def run(t: TfliteBuilder, x: Value, hidden: int, direction: str, emit: Callable[[Value], Value]):
+    """What a sequence operator makes of all steps, and the last of them."""
+    first = t.ints([0])
+    turned = x
+    if direction == "reverse":
+        turned = t.make("REVERSE_V2", [x, first], x.dtype, x.shape)
+    y = emit(turned)
+    begin, sizes = t.ints([-1, 0, 0]), t.ints([0, 0, 0])
+    h = t.make("STRIDED_SLICE", [y, begin, sizes, t.ints([1, 1, 1])], y.dtype,
+               (1, *y.ranked_shape[1:]), end_mask=7)  # fmt: skip
+    if direction == "reverse":
+        y = t.make("REVERSE_V2", [y, first], y.dtype, y.shape)
+    length, batch, _ = y.ranked_shape
+    return t.reshape(y, (length, 1, batch, hidden)), h
+
+
+@writes("RNN", only={"layout": (0,)}, ignore=("activation_alpha", "activation_beta"))
+def write_rnn(
+    t: TfliteBuilder, x: Value, w: Value, r: Value, b=None, lengths=None, h0=None, *,
+    hidden_size: int, direction: str, activations: Sequence[str],
+):  # fmt: skip
+    bias = sum_biases(t, b, 1, hidden_size)[0]
+    shape = (*x.ranked_shape[:2], hidden_size)
+    operands = [cut(t, w, 0, hidden_size), cut(t, r, 0, hidden_size), bias]
+    options = {"time_major": True, "fused_activation_function": FUSED[activations[0].lower()]}
+
+    def emit(turned: Value) -> Value:
+        state = start(t, x, hidden_size, h0)
+        return t.make("UNIDIRECTIONAL_SEQUENCE_RNN", [turned, *operands, state], x.dtype, shape,
+                      **options)  # fmt: skip
+
+    return run(t, x, hidden_size, direction, emit)
+
+
+def sum_biases(t: TfliteBuilder, b: Value | None, gates: int, hidden: int) -> list[Value]:
+    """The biases of data and of states as one for each gate."""
+    if b is None:
+        return [t.const(np.zeros(hidden, np.float32))] * gates
+    total = derive(t, b, lambda a: a[:, : gates * hidden] + a[:, gates * hidden :],
+                   (1, gates * hidden))  # fmt: skip
+    return [cut(t, total, at, hidden) for at in range(gates)]
+
+
+@writes("LSTM", only={"layout": (0,), "input_forget": (0,)},
+        ignore=("activations", "activation_alpha", "activation_beta"))  # fmt: skip
+def write_lstm(
+    t: TfliteBuilder, x: Value, w: Value, r: Value, b=None, lengths=None, h0=None, c0=None, p=None,
+    *, hidden_size: int, direction: str,
+):  # fmt: skip
+    n = hidden_size
+    shape = (*x.ranked_shape[:2], n)
+    biases = sum_biases(t, b, 4, n)
+    state, cell = start(t, x, n, h0), start(t, x, n, c0)
+    operands = [
+        *(cut(t, w, at, n) for at in GATES), *(cut(t, r, at, n) for at in GATES),
+        *(p and cut(t, p, at, n) for at in PEEPHOLES), *(biases[at] for at in GATES), None, None,
+        state, cell, None, None, None, None,
+    ]  # fmt: skip
+    options = {"time_major": True, "fused_activation_function": FUSED["tanh"]}
+
+    def emit(turned: Value) -> Value:
+        return t.make("UNIDIRECTIONAL_SEQUENCE_LSTM", [turned, *operands], x.dtype, shape,
+                      **options)  # fmt: skip
+
+    y, h = run(t, x, n, direction, emit)
+    last = t.reshape(h, cell.ranked_shape)
+    return y, h, t.reshape(select(t, cell, last), h.ranked_shape)
