@@ -64,7 +64,8 @@ def test_a_consumer_is_declared_once(name):
     assert target is None or target.opset == consumer.default_opset()
     opsets = consumer.known_opsets()
     assert opsets is None or consumer.default_opset() in opsets
-    assert "{" not in targets.describe_next_step("onnx", "m.onnx", {"profile": name})
+    fmt = targets.format_of_consumer(name)
+    assert "{" not in targets.describe_next_step(fmt.name, f"m{fmt.suffixes[0]}", {"profile": name})
 
 
 STEPS = {
@@ -75,6 +76,7 @@ STEPS = {
     ("onnx", "m.onnx", "ncnn"): "pnnx m.onnx fp16=0",
     ("onnx", "m.onnx", "tract"): "tract.onnx().load('m.onnx')",
     ("onnx", "m.onnx", "npu-static"): "onnxruntime.InferenceSession('m.onnx')",
+    ("tflite", "m.tflite", "edgetpu"): "edgetpu_compiler m.tflite",
     ("relay", "m.relay", None): "tvm.relay.fromtext(open('m.relay').read())",
     ("relay", "m.json", None): "tvm.ir.load_json(open('m.json').read())",
     ("mxnet", "m-symbol.json", None): "mxnet.model.load_checkpoint('m', 0)",

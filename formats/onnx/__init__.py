@@ -8,7 +8,7 @@ from pathlib import Path
 from serde.io.sniff import read_head
 from serde.plugins import Deferred, Format
 from serde.plugins.options import FunctionOptions, ReadOptions, RuleOptions, WriteOptions, option
-from serde.plugins.targets import list_profiles
+from serde.plugins.targets import ProfileOptions
 
 from .consumers import CONSUMERS
 
@@ -27,7 +27,7 @@ class OnnxReadOptions(RuleOptions, ReadOptions):
     )
 
 
-class OnnxWriteOptions(FunctionOptions, WriteOptions):
+class OnnxWriteOptions(ProfileOptions, FunctionOptions, WriteOptions):
     """What an ONNX file is written with."""
 
     opset: int | None = option(
@@ -37,13 +37,6 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
     ir_version: int | None = option(
         "The ONNX IR version; the opset's own if left out.", "3 is the least; opset 17 has 8.",
         kind="integer",
-    )  # fmt: skip
-    profile: str | None = option(
-        "What the file is written for: a runtime, a compiler or a device.",
-        "[targets.md](targets.md) lists them. `relax` is described below; "
-        "[consumers.md](../how-to/consumers.md) and [add-a-target.md](../how-to/add-a-target.md) "
-        "are about others.",
-        metavar="NAME", choices=list_profiles,
     )  # fmt: skip
     external_data: str | None = option(
         "Where weights go: auto keeps them in the model while it stays under 2 GiB.", "See below.",

@@ -55,7 +55,7 @@ def from_ir(
     alike; ``int8_weights`` writes weights of these and of integer products as int8 in place of
     uint8. ``decomposed`` operators are written as older ones. What is not given, the consumer says.
     """
-    consumer = get_consumer(profile)
+    consumer = get_consumer(profile, "onnx")
     opset = consumer.default_opset() if opset is None else opset
     require_opset(opset, LOWEST_WRITTEN)
     functions = consumer.functions if functions is None else functions  # type: ignore[assignment]

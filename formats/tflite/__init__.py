@@ -8,6 +8,9 @@ from pathlib import Path
 from serde.io.sniff import open_uncharged
 from serde.plugins import Format
 from serde.plugins import options as opts
+from serde.plugins.targets import ProfileOptions
+
+from .consumers import CONSUMERS
 
 IDENTIFIER = b"TFL3"
 
@@ -29,7 +32,7 @@ class TfliteReadOptions(opts.RuleOptions, opts.ReadOptions):
     )  # fmt: skip
 
 
-class TfliteWriteOptions(opts.WriteOptions):
+class TfliteWriteOptions(ProfileOptions, opts.WriteOptions):
     """What a file of TensorFlow Lite is written with."""
 
     channels_last: Sequence[str] | None = opts.option(
@@ -49,6 +52,7 @@ FORMAT = Format.in_package(
     __name__,
     name="tflite",
     title="TensorFlow Lite",
+    consumers=CONSUMERS,
     next_step="LiteRT runs {name!r}",
     reading=lambda options: {"integers": "qdq"},
     runtime="litert",

@@ -13,27 +13,30 @@ from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.layout.ends import turn_ends
 from serde.passes.layout.place import place
 from serde.passes.same_pads import settle_same_pads
+from serde.plugins.targets import get_consumer
 
 from . import ops
 from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
 from .passes.fuse import fuse
 from .passes.quantize import quantize
 from .support_table import STORED
-from .target import TITLE, TfliteBuilder, writes
+from .target import DOMAIN, TITLE, TfliteBuilder, writes
 from .versions import find_newer, parse_release
 
 __all__ = ["from_ir", "ops"]
 
 
 def from_ir(
-    graph: Graph, *, channels_last: Sequence[str] | None = None, tflite: str | None = None
-) -> Graph:
-    """Rewrite the IR into operators of TensorFlow Lite, of a release.
+    graph: Graph, *, channels_last: Sequence[str] | None = None, tflite: str | None = None,
+    profile: str | None = None,
+) -> Graph:  # fmt: skip
+    """Rewrite the IR into operators of TensorFlow Lite, of a release, that a profile takes.
 
     Raises:
         Unconvertible: for all inputs and nodes that its kernels have no way for, at once.
         UsageError: for names of no inputs and outputs, and what is no release.
     """
+    consumer = None if profile is None else get_consumer(profile, DOMAIN)
     release = None if tflite is None else parse_release(tflite)
     problems = [
         Problem("input", EMPTY, reason, (value.name,), writes.name)
@@ -44,10 +47,10 @@ def from_ir(
         raise Unconvertible(writes.name, problems)
     if channels_last:
         graph = turn_ends(graph, channels_last)
-    done = lower(graph, tflite_target(has_integer_layers(graph), release))
+    done = lower(graph, tflite_target(has_integer_layers(graph), release, profile))
     if tflite is not None and (newer := [*find_newer(done, tflite, writes.name)]):
         raise Unconvertible(writes.name, newer)
-    return done
+    return done if consumer is None or consumer.prepare is None else consumer.prepare(done)
 
 
 def lower(graph: Graph, target: Target) -> Graph:

@@ -17,6 +17,7 @@ from serde.passes.regions import find_regions
 from serde.spec import schema
 from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, QUANTIZES, RESHAPES
 
+from .consumers import OPERATORS
 from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
 from .ops.layers import agrees_with_same
 from .ops.quantization import (
@@ -31,8 +32,12 @@ from .versions import lacks_operator
 
 FLOAT = frozenset({DType.FLOAT32})
 MOST_AXES = 6  # of an input
-# Operators of the IR that older releases have no operator for, and that have a decomposition.
-YOUNG = {"CumSum": "CUMSUM", "Gelu": "GELU", "HardSwish": "HARD_SWISH", "Sign": "SIGN"}
+# Operators of the IR that older releases, or profiles, have no operator for, and that have a
+# decomposition.
+YOUNG = {
+    "CumSum": "CUMSUM", "Gelu": "GELU", "HardSwish": "HARD_SWISH", "Sign": "SIGN",
+    "LSTM": "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN": "UNIDIRECTIONAL_SEQUENCE_RNN",
+}  # fmt: skip
 CONTROL_FLOW = frozenset({"If", "Loop"})  # which run what other operators compute
 # Operators whose first operand and results are images, with channels last in the file.
 IMAGES = CONVOLVES | {"AveragePool", "DepthToSpace", "MaxPool", "SpaceToDepth"}
@@ -161,12 +166,17 @@ LACKS: Lacks = {
 
 
 @lru_cache(16)
-def tflite_target(integers: bool = False, release: tuple[int, int] | None = None) -> Target:
+def tflite_target(
+    integers: bool = False, release: tuple[int, int] | None = None, profile: str | None = None
+) -> Target:
     """TensorFlow Lite, once all families have filled the tables; the newest release if None.
 
     Without ``integers`` numbers are not quantized by its kernels, which round halves otherwise.
     """
-    lacking = {op for op, code in YOUNG.items() if lacks_operator(code, release)}
+    allowed = OPERATORS.get(profile or "", {*YOUNG.values()})
+    lacking = {
+        op for op, code in YOUNG.items() if code not in allowed or lacks_operator(code, release)
+    }
     if not integers:
         lacking.add("QuantizeLinear")
     operators = {op: _constrain(op) for op in writes.rules if op not in lacking}

@@ -15,12 +15,13 @@ from serde.plugins import (
     written_formats,
 )
 from serde.plugins.consumer import Consumer
-from serde.plugins.options import check_word, list_options
+from serde.plugins.options import Options, check_word, list_options, option
 
 
-def consumer_names() -> list[str]:
-    """The names of all consumers, which are those of profiles."""
-    return [name for fmt in installed_formats() for name in fmt.consumers]
+def consumer_names(format_name: str | None = None) -> list[str]:
+    """The names of all consumers, or those of a format, which are those of profiles."""
+    formats = installed_formats() if format_name is None else [get_format(format_name)]
+    return [name for fmt in formats for name in fmt.consumers]
 
 
 def list_profiles() -> dict[str, str]:
@@ -32,15 +33,21 @@ def list_profiles() -> dict[str, str]:
     return words
 
 
-def get_consumer(name: str) -> Consumer:
-    """The consumer of a name.
+def get_consumer(name: str, format_name: str | None = None) -> Consumer:
+    """The consumer of a name, of files of a format.
 
     Raises:
         UsageError: listing those there are, with the one that may be meant.
     """
     _refuse_replaced(name)
     check_word("--profile=", name, list_profiles())
-    return format_of_consumer(name).consumers[name]
+    fmt = format_of_consumer(name)
+    if format_name not in (None, fmt.name):
+        raise UsageError(
+            f"--profile={name} is for files of {fmt.title}: write one "
+            f"({', '.join(f'-o NAME{suffix}' for suffix in fmt.suffixes)}), or leave it out"
+        )
+    return fmt.consumers[name]
 
 
 def _refuse_replaced(name: str) -> None:
@@ -83,3 +90,15 @@ def find_target(name: str) -> tuple[Format, str | None]:
     _refuse_replaced(name)
     check_word("--to=", name, list_targets())
     return (get_format(name), None) if name in format_names() else (format_of_consumer(name), name)
+
+
+class ProfileOptions(Options):
+    """For formats whose files are written for consumers."""
+
+    profile: str | None = option(
+        "What the file is written for: a runtime, a compiler or a device.",
+        "[targets.md](targets.md) lists them. `relax` is described below; "
+        "[consumers.md](../how-to/consumers.md), [write-tflite.md](../how-to/write-tflite.md) and "
+        "[add-a-target.md](../how-to/add-a-target.md) are about others.",
+        metavar="NAME", choices=list_profiles,
+    )  # fmt: skip

@@ -45,7 +45,7 @@ def complete(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("convert", "m", "--profile", "t"), ["tensorrt", "tract"]),
+        (("convert", "m", "--profile", "t"), ["tensorrt", "tract", "tflite-micro"]),
         (("convert", "m", "--profile", "onnx"), ["onnxruntime"]),
         (("convert", "m", "--to", ""), ["mxnet", "onnx", "relay", "tflite", "torch"]),
         (("convert", "m", "--from", "m"), ["mxnet"]),

@@ -40,7 +40,8 @@ def legalize_recurrent(
 ):  # fmt: skip
     """One forward or backward layer as it is; both directions as two of them."""
     form = {"direction": direction, "layout": layout, **attrs}
-    if kind == "GRU" or lengths is not None or not fits_sequence(kind, x, (w, r, b, p), form):
+    is_known = kind in g.target.supports and lengths is None
+    if not is_known or not fits_sequence(kind, x, (w, r, b, p), form):
         is_static = isinstance(x.ranked_shape[1 if layout else 0], int)
         require(is_static, f"a {kind} over a sequence of dynamic length: {loops.STATIC}")
         operands = (x, w, r, b, lengths, h0, c0, p)
