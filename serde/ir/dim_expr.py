@@ -131,19 +131,46 @@ def _arithmetic(sign: str) -> Callable[[Any, Any], Elements | None]:
 
 
 def _comparison(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Elements | None]:
-    """Whether sizes compare so: all of them known, or the same by name."""
+    """Whether sizes compare so, where that is known: of numbers, of one name and itself.
+
+    A size by name is compared with numbers below 0 too.
+    """
 
     def rule(inputs: Any, attrs: Any) -> Elements | None:
         pairs = _pairs(inputs)
-        if pairs is None or any(not _are_comparable(x, y) for x, y in pairs):
-            return None
-        return tuple(int(compare(0, 0) if x == y else compare(x, y)) for x, y in pairs)  # type: ignore
+        return None if pairs is None else tuple(_compare(compare, x, y) for x, y in pairs)
 
     return rule
 
 
-def _are_comparable(a: Dim, b: Dim) -> bool:
-    return a is not None and (a == b or (isinstance(a, int) and isinstance(b, int)))
+def _compare(compare: Callable[[int, int], bool], a: Dim, b: Dim) -> Dim:
+    if a is None or b is None:
+        return None
+    if a == b:
+        return int(compare(0, 0))
+    if isinstance(a, str) and a.isidentifier() and isinstance(b, int) and b < 0:
+        a = 0
+    if isinstance(b, str) and b.isidentifier() and isinstance(a, int) and a < 0:
+        b = 0
+    return int(compare(a, b)) if isinstance(a, int) and isinstance(b, int) else None
+
+
+def _where(inputs: Any, attrs: Any) -> Elements | None:
+    """Of each element that is chosen, where it is known which or both are the same."""
+    condition, pairs = inputs[0], _pairs(inputs[1:])
+    choice = shape_data_of(condition)
+    if condition.tensor is not None and condition.tensor.size <= LIMIT:
+        choice = _elements(condition.tensor)
+    if choice is None or pairs is None or condition.rank > 1:
+        return None
+    size = max(len(choice), len(pairs))
+    if {len(choice), len(pairs)} - {1, size}:
+        return None
+    choice, pairs = (e * size if len(e) == 1 else e for e in (choice, pairs))
+    return tuple(
+        x if x == y else None if c is None else x if c else y
+        for c, (x, y) in zip(choice, pairs, strict=True)
+    )
 
 
 def combine(sign: str, a: Dim, b: Dim) -> Dim:
@@ -312,4 +339,5 @@ RULES: dict[str, Callable[[Any, Any], Elements | None]] = {
     "LessOrEqual": _comparison(operator.le),
     "Size": lambda inputs, attrs: None if inputs[0].shape is None else (product(inputs[0].shape),),
     "ReduceProd": _product,
+    "Where": _where,
 }

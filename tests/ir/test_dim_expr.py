@@ -117,6 +117,14 @@ def test_what_comes_to_numbers_is_a_constant_of_its_shape(make, shape, array):
     assert value.array().tolist() == array
 
 
+def test_a_size_is_no_number_below_0():
+    g = OnnxBuilder("g")
+    sizes = g.Concat(g.Shape(g.input("x", F32, ("N", 3))), [-1], axis=0)
+    chosen = g.Where(g.Equal(sizes, -1), 7, sizes)
+    assert chosen.shape_data == ("N", 3, 7)
+    assert g.Where(g.Equal(sizes, 1), 7, sizes).shape_data == (None, 3, -1)
+
+
 def test_a_flattened_batch_keeps_its_name_and_needs_no_shape_nodes():
     """What exporters write for ``x.reshape(x.shape[0], -1)``."""
     graph = ir_of(
@@ -196,6 +204,9 @@ class Computed:
     def narrow(self, s):
         return s.astype(np.int32).astype(np.int64)
 
+    def replace(self, s, number, other):
+        return np.where(s == number, other, s)
+
 
 class Emitted:
     """The same operators, emitted."""
@@ -243,6 +254,9 @@ class Emitted:
     def narrow(self, s):
         return self.g.Cast(self.g.Cast(s, to=6), to=7)
 
+    def replace(self, s, number, other):
+        return self.g.Where(self.g.Equal(s, [number]), [other], s)
+
 
 PAIRED = {  # operators of two vectors: which lengths go together, and the length they make
     "concat": (lambda n, m: n + m < 20, lambda n, m: n + m),
@@ -263,7 +277,7 @@ def program(draw):
             continue
         kind = draw(st.sampled_from(
             "gather slice concat constant arithmetic outer stack divide column flat total "
-            "narrow".split()
+            "narrow replace".split()
         ))  # fmt: skip
         small = st.integers(0, 4)
         if kind == "gather":
@@ -288,6 +302,9 @@ def program(draw):
             lengths.append(len(numbers))
         elif kind == "divide":
             steps.append((kind, (a,), (draw(st.integers(1, 3)),)))
+            lengths.append(n)
+        elif kind == "replace":
+            steps.append((kind, (a,), (draw(st.integers(-2, 3)), draw(small))))
             lengths.append(n)
         elif kind == "column":
             steps.append((kind, (a,), ()))
