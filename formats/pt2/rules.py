@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
 from serde.ir.builder import Builder
+from serde.ir.dim_expr import INT64
 from serde.ir.graph import Graph, Node, Value
 from serde.rewrite.rules import Rule, RuleTable
 
@@ -192,6 +193,8 @@ def _fill(raw: Any, kind: str, inputs: Sequence[Any]) -> Any:
     if raw is not None and not isinstance(raw, TYPES.get(base, object)):
         raise ConversionError(f"an argument {show_attribute(raw)} that is no {kind}: export the "
                               "module again")  # fmt: skip
+    if type(raw) is int and raw not in INT64:
+        raise ConversionError(f"a number of {raw.bit_length()} bits: export the module again")
     if isinstance(raw, str) and raw.startswith("dtype:"):
         dtype = DTYPES.get(int(raw.removeprefix("dtype:")))
         if dtype is None:

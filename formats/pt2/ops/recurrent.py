@@ -24,6 +24,7 @@ def run(g, x, states, params, op, has_biases, layers, train_dropout, bidirection
     """All layers; the output and the last states."""
     require(not train_dropout, "dropout between layers draws random numbers: call eval() first")
     directions = 2 if bidirectional else 1
+    require(len(states) == (2 if op == "LSTM" else 1), f"{len(states)} initial states")
     single = x.rank == 2
     if single:
         x, states = g.Unsqueeze(x, [1]), [g.Unsqueeze(s, [1]) for s in states]
