@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from serde.errors import require
 from serde.ir.builder import Builder, Op
 from serde.ir.builder import set_type as set_type
@@ -21,6 +23,8 @@ from serde.ir.graph import Dim, DType, Node, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.rewrite.writer_table import WriterTable
 from serde.spec.weight_origins import cut, disorder, origins_of
+
+from . import sizes
 
 DOMAIN = "torch"
 TYPES = frozenset(
@@ -77,6 +81,7 @@ class TorchBuilder(Builder):
         self.origins: dict[Value, Value] = outer.origins if isinstance(outer, TorchBuilder) else {}
         self._makers: dict[Value, Node] = {}
         self._scope: TorchBuilder | None = outer if isinstance(outer, TorchBuilder) else None
+        self._elements: dict[Value, sizes.Elements] = self._scope._elements if self._scope else {}
 
     def __getitem__(self, op: str) -> Op:
         return Op(self, op)
@@ -88,8 +93,24 @@ class TorchBuilder(Builder):
 
     def _append(self, *call: Any, **options: Any) -> tuple[Value, ...]:
         results = super()._append(*call, **options)
-        self._makers.update(dict.fromkeys(results, self.nodes[-1]))
+        node = self.nodes[-1]
+        self._makers.update(dict.fromkeys(results, node))
+        if node.op in sizes.RULES:
+            self._follow_sizes(node)
         return results
+
+    def _follow_sizes(self, node: Node) -> None:
+        operands = [None if v is None else self._elements.get(v) for v in node.inputs]
+        if node.op != "torch.tensor" and all(e is None for e in operands):
+            return
+        for at, value in enumerate(node.inputs):
+            if value is not None and operands[at] is None:
+                operands[at] = sizes.elements_of_constant(value)
+        args, *options = (_fill(a, operands) for a in node.attrs.values())
+        names = [*node.attrs][1:]
+        elements = sizes.follow_elements(node.op, args, dict(zip(names, options, strict=True)))
+        if elements is not None:
+            self._elements[node.outputs[0]] = elements
 
     def emit(
         self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int = 1
@@ -127,7 +148,8 @@ class TorchBuilder(Builder):
             return dim
         key = (x, axis)
         if key not in self._sizes:
-            self._sizes[key] = self["size"](x, axis)
+            self._sizes[key] = size = self["size"](x, axis)
+            self._elements[size] = np.asarray(size, object)
         return self._sizes[key]
 
     def device(self) -> Value | None:
@@ -166,11 +188,32 @@ class TorchBuilder(Builder):
 
     def find_sizes(self, shape: Value, *operands: Value) -> tuple[Any, ...] | None:
         """The elements of a shape as sizes, if all are known."""
-        elements = shape_data_of(shape)
-        if elements is None:
-            return None
-        sizes = tuple([self.find_size(d, *operands) for d in elements])
-        return None if None in sizes else sizes
+        found = self.list_sizes(shape, *operands)
+        return None if found is None or None in found else tuple(found)
+
+    def list_sizes(self, shape: Value, *operands: Value) -> list[Any] | None:
+        """The elements of a shape as sizes, None for those that are not known."""
+        elements, computed = shape_data_of(shape), self._elements.get(shape)
+        if computed is None:
+            return None if elements is None else [self.find_size(d, *operands) for d in elements]
+        known = computed.size * [None] if elements is None else elements
+        pairs = zip(known, computed.reshape(-1), strict=True)
+        return [self._write_size(c) if (size := self.find_size(d, *operands)) is None else size
+                for d, c in pairs]  # fmt: skip
+
+    def _write_size(self, size: Any) -> Any:
+        if not isinstance(size, sizes.Computed):
+            return size
+        return self[size.sign](*map(self._write_size, size.operands))
+
+
+def _fill(argument: Any, operands: Sequence[Any]) -> Any:
+    """An argument with the elements of operands in their places."""
+    if isinstance(argument, Slot):
+        return operands[argument.operand]
+    if isinstance(argument, ListOf):
+        return [_fill(a, operands) for a in argument.items]
+    return tuple([_fill(a, operands) for a in argument]) if type(argument) is tuple else argument
 
 
 def _take_operands(argument: Any, operands: list[Value]) -> Any:

@@ -29,35 +29,40 @@ def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
     return list_elements(t, shape) if sizes is None else sizes
 
 
-@legalizations("Reshape")
-def legalize_reshape(g, x, shape, *, allowzero: int):
-    """A 0 among sizes that are computed of data stands for the operand's own."""
-    count = shape.ranked_shape[0]
-    if allowzero or shape_data_of(shape) is not None or not isinstance(count, int):
-        return None
-    sizes = g.Concat(g.Shape(x), [0] * count, axis=0)
-    known = g.Where(g.Equal(shape, 0), g.Slice(sizes, [0], [count]), shape)
-    return g.Reshape(x, known, allowzero=1)
-
-
 @writes("Reshape")
 def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
-    elements = shape_data_of(shape)
-    if elements is None:
-        require(allowzero == 1 or shape.tensor is None or 0 not in shape.ints(), "a size of 0")
-        return t[".reshape"](x, list_elements(t, shape))
-    if not allowzero:
-        elements = tuple(x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements))
     made = t.maker(x, ".reshape") or t.maker(x, ".unsqueeze")
     base = made.inputs[0] if made is not None and made.inputs[0] is not None else x
-    sizes = [t.find_size(dim, base, x) for dim in elements]
+    sizes = t.list_sizes(shape, base, x)
+    if sizes is None:
+        return t[".reshape"](x, list_elements(t, shape if allowzero else fill_zeros(t, x, shape)))
+    if not allowzero:
+        sizes = [t.size(x, at) if is_zero(d) else d for at, d in enumerate(sizes)]
     if sizes.count(None) == 1 and -1 not in sizes:
         sizes[sizes.index(None)] = -1
     if None in sizes:
         return t[".reshape"](x, list_elements(t, shape))
-    if _is_same(base.shape, elements):
+    elements = shape_data_of(shape)
+    if not allowzero and elements is not None:
+        elements = tuple(x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements))
+    if elements is not None and _is_same(base.shape, elements):
         return base
     return t[".reshape"](base, *sizes) if sizes else t[".reshape"](base, ())
+
+
+def fill_zeros(t: TorchBuilder, x: Value, shape: Value) -> Value:
+    """A shape that is computed of data, where 0 stands for the operand's own size."""
+    count = shape.ranked_shape[0]
+    if not isinstance(count, int):
+        return shape
+    sizes = [t.size(x, at) if at < x.rank else 0 for at in range(count)]
+    kept = t.torch.tensor(sizes, dtype=shape.type, device=t.device())
+    return t.torch.where(t["=="](shape, 0), kept, shape)
+
+
+def is_zero(size: Any) -> bool:
+    """Whether a size is the number 0."""
+    return isinstance(size, int) and size == 0
 
 
 def _is_same(shape: Shape | None, wanted: Shape) -> bool:
@@ -116,7 +121,9 @@ def write_unsqueeze(t: TorchBuilder, x: Value, axes: Value):
 @writes("Expand")
 def write_expand(t: TorchBuilder, x: Value, shape: Value):
     elements = shape_data_of(shape)
-    sizes = t.find_sizes(shape, x) if elements is not None else None
+    sizes = t.find_sizes(shape, x)
+    if elements is None and sizes is not None:
+        elements = tuple(None if isinstance(d, Value) else d for d in sizes)
     if elements is None or sizes is None:
         shapes = t.torch.broadcast_shapes(t.shape(x), t.tuple(list_elements(t, shape)))
         return t[".expand"](x, shapes)
@@ -126,7 +133,7 @@ def write_expand(t: TorchBuilder, x: Value, shape: Value):
     placed = [*[1] * (rank - len(elements)), *sizes]
     result: list[Any] = []
     for at, (have, want, size) in enumerate(zip(source_sizes, wanted, placed, strict=True)):
-        if want == 1 or want == have:
+        if want == 1 or (want == have and want is not None):
             result.append(-1 if at >= rank - x.rank else size)
         elif have == 1:
             result.append(size)
@@ -328,7 +335,9 @@ def legalize_range(g, start, limit, delta):
 def write_range(t: TorchBuilder, start: Value, limit: Value, delta: Value):
     ends = [number_of(t, v) for v in (start, limit, delta)]
     is_known = isinstance(ends[2], (int, float))
-    if is_known and not all(isinstance(e, (int, float)) for e in ends):  # no range is an error
+    counts = is_known and is_zero(ends[0]) and t.maker(ends[1], "size") is not None
+    if is_known and not counts and not all(isinstance(e, (int, float)) for e in ends):
+        # no range is an error
         ends[1] = t["max" if ends[2] > 0 else "min"](*ends[:2])
     if is_known and ends[2] == 1:
         ends.pop()

@@ -156,6 +156,8 @@ class Body:
             return _infix(INFIX[op], args)
         if op == "alias":
             return args[0]
+        if op == "if":  # of integers
+            return ast.IfExp(*args)
         if op in ("device", "shape"):
             return ast.Attribute(args[0], op)
         if op == "size":

@@ -1,0 +1,96 @@
+"""Sizes that are computed are integers of the source, which ``torch.export`` follows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import serde
+from tests.torch.torch_live import VARIABLE, why_not
+
+HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
+# Bodies after ``c``, a tensor whose sizes no name tells, and ``s``, its shape.
+MODELS = {
+    "parts of a shape": """a = Gather(s, zero) b = Slice(s, one, two) m = Unsqueeze(a, zero1)
+        t = Concat<axis = 0>(m, b, less) y = Reshape(c, t)""",
+    "an expanded size": """e = Equal(s, less2) o = ConstantOfShape<value = int64[1] {1}>(count2)
+        w = Where(e, o, s) p = Slice(c, zero1, one, zero1) y = Expand(p, w)""",
+    "products and quotients": """a = Gather(s, zero) b = Gather(s, one0) m = Mul(a, b)
+        h = Div(m, two0) u = Unsqueeze(h, zero1) t = Concat<axis = 0>(u, two) y = Reshape(c, t)""",
+    "a remainder": """a = Gather(s, zero1) r = Mod(a, two) p = Concat<axis = 0>(zero1, zero1, r, zero1)
+        y = Pad(c, p)""",
+    "a range": """a = Gather(s, zero) r = Range(zero, a, one0) f = Cast<to = 1>(r)
+        u = Unsqueeze(f, one) y = Add(c, u)""",
+    "a shape of zeros": """o = ConstantOfShape<value = float[1] {2.0}>(s) y = Add(c, o)""",
+    "a number of elements": """n = Size(c) u = Unsqueeze(n, zero1) y = Reshape(c, u)""",
+    "a product of sizes": """n = ReduceProd<keepdims = 1>(s) y = Reshape(c, n)""",
+    "the smaller size": """a = Gather(s, zero1) b = Gather(s, one) m = Min(a, b)
+        y = Slice(c, zero1, m, one)""",
+    "sizes of int32": """i = Cast<to = 6>(s) j = Add(i, i) q = Cast<to = 7>(j) p = Div(q, two)
+        y = Reshape(c, p)""",
+    "repeats": """a = Gather(s, zero1) t = Concat<axis = 0>(a, one) y = Tile(c, t)""",
+    "equal parts": """a = Gather(s, one) h = Div(a, two) p = Concat<axis = 0>(h, h)
+        y, z = Split<axis = 1>(c, p)""",
+    "the largest of half": """a = Gather(s, one) h = Div(a, two) y, z = TopK(c, h)""",
+    "a size that is one": """a = Gather(s, zero1) e = Greater(a, two) w = Where(e, one, two)
+        t = Concat<axis = 0>(w, less) y = Reshape(c, t)""",
+}  # fmt: skip
+CONSTANTS = {"zero": 0, "one0": 1, "two0": 2, "zero1": [0], "one": [1], "two": [2], "less": [-1],
+             "less2": [-1, -1], "count2": [2], "starts": [0, 0]}  # fmt: skip
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+
+
+def make_model(name: str) -> onnx.ModelProto:
+    """The model of a name: ``c`` has the smaller of two sizes along each axis, which has no name."""
+    results = ["y", "z"] if "z = " in MODELS[name] or "y, z" in MODELS[name] else ["y"]
+    model = onnx.parser.parse_model(HEAD + f"""g (float[N,M] x, float[K,L] k) => (float y) {{
+        ends = Shape(k) c = Slice(x, starts, ends) s = Shape(c) {MODELS[name]}
+    }}""")  # fmt: skip
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(r) for r in results)
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.array(n, np.int64), name) for name, n in CONSTANTS.items()
+    )
+    return model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The modules of all models, and what their exported programs compute of other sizes."""
+    place = tmp_path_factory.mktemp("sizes")
+    for name in MODELS:
+        path = place / f"{name.replace(' ', '_')}.py"
+        serde.convert(make_model(name), path)
+        for number, sizes in ((1, ((6, 8), (4, 6))), (2, ((9, 12), (6, 10)))):
+            generator = np.random.default_rng(number)
+            arrays = [generator.standard_normal(s, np.float32) for s in sizes]
+            np.savez(path.with_suffix(f".{number}.npz"), *arrays)
+    script = Path(__file__).with_name("export_step.py")
+    command = [os.environ.get(VARIABLE) or sys.executable, script, place]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return place
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_exported_program_computes_what_onnx_runtime_does(name: str, folder: Path) -> None:
+    path = folder / f"{name.replace(' ', '_')}.py"
+    body = path.read_text().partition("def load")[0]
+    assert not any(word in body for word in (".tolist()", ".item()", "torch.tensor"))
+    reason = path.with_suffix(".txt")
+    assert not reason.exists(), reason.read_text()
+    session = onnxruntime.InferenceSession(make_model(name).SerializeToString())
+    with np.load(path.with_suffix(".2.npz")) as arrays:
+        feeds = dict(zip(("x", "k"), arrays.values(), strict=True))
+    with np.load(path.with_suffix(".out.npz")) as got:
+        for actual, expected in zip(got.values(), session.run(None, feeds), strict=True):
+            assert actual.shape == expected.shape
+            np.testing.assert_allclose(actual, expected, rtol=1e-6)
