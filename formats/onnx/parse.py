@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 
 from serde.errors import MalformedFile
+from serde.io.file_bytes import FileBytes
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.ir.graph import FileSlice
 
@@ -37,15 +37,13 @@ class Parsed(NamedTuple):
 def parse_file(path: str) -> Parsed:
     """Parse a file without the bytes of its large initializers."""
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
         refuse_other_file(path, file.read(HEAD))
-        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
-            try:
-                return _split(mapped, path, file_id(file))
-            except protobuf_wire.WireError as error:
-                raise MalformedFile(
-                    path, f"not an ONNX model: {error}", f"byte {error.offset}"
-                ) from None
+        try:
+            return _split(FileBytes(file, path), path, file_id(file))
+        except protobuf_wire.WireError as error:
+            raise MalformedFile(
+                path, f"not an ONNX model: {error}", f"byte {error.offset}"
+            ) from None
 
 
 def external_locations(path: str | os.PathLike[str]) -> set[str]:
@@ -59,16 +57,16 @@ def external_locations(path: str | os.PathLike[str]) -> set[str]:
     return {e.value for proto in protos for e in proto.external_data if e.key == "location"}
 
 
-def _split(mapped: mmap.mmap, path: str, file: tuple[int, int]) -> Parsed:
+def _split(data: FileBytes, path: str, file: tuple[int, int]) -> Parsed:
     """Parse the model, and apart from it nodes, initializers and types."""
     around, inside, has_graph = bytearray(), bytearray(), False
     parsed = Parsed(onnx.ModelProto(), [], [], {})
-    for number, kind, begin, payload, end in protobuf_wire.iterate_fields(mapped, 0, len(mapped)):
+    for number, kind, begin, payload, end in protobuf_wire.iterate_fields(data, 0, len(data)):
         if number == GRAPH and kind == protobuf_wire.BYTES:
             has_graph = True
-            _split_graph(mapped, payload, end, (path, file), parsed, inside)
+            _split_graph(data, payload, end, (path, file), parsed, inside)
         else:
-            around += mapped[begin:end]
+            around += data[begin:end]
     model = parse(onnx.ModelProto, bytes(around), path)
     if has_graph:
         model.graph.CopyFrom(parse(onnx.GraphProto, bytes(inside), path))
@@ -76,39 +74,39 @@ def _split(mapped: mmap.mmap, path: str, file: tuple[int, int]) -> Parsed:
 
 
 def _split_graph(
-    mapped: mmap.mmap, start: int, end: int, place: Any, parsed: Parsed, rest: bytearray
+    data: FileBytes, start: int, end: int, place: Any, parsed: Parsed, rest: bytearray
 ) -> None:
     """Enter the parts of a graph into ``parsed``, and what is none of them into ``rest``."""
     _, tensors, nodes, types = parsed
     path = place[0]
-    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(mapped, start, end):
+    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(data, start, end):
         if kind == protobuf_wire.BYTES:
             if number == NODE:
-                data = mapped[payload:stop]
-                nodes.append(read_node(data) or describe_node(parse(onnx.NodeProto, data, path)))
+                node = data[payload:stop]
+                nodes.append(read_node(node) or describe_node(parse(onnx.NodeProto, node, path)))
                 continue
             if number == INITIALIZER:
-                tensors.append(_tensor(mapped, payload, stop, *place))
+                tensors.append(_tensor(data, payload, stop, *place))
                 continue
-            if number == VALUE_INFO and (info := read_info(mapped[payload:stop])) is not None:
+            if number == VALUE_INFO and (info := read_info(data[payload:stop])) is not None:
                 types[info[0]] = info[1]
                 continue
-        rest += mapped[begin:stop]
+        rest += data[begin:stop]
 
 
 def _tensor(
-    mapped: mmap.mmap, start: int, end: int, path: str, file: tuple[int, int]
+    data: FileBytes, start: int, end: int, path: str, file: tuple[int, int]
 ) -> SmallTensor | Initializer:
     """Parse an initializer, a large one without its bytes."""
     if end - start <= LARGE:
-        data = mapped[start:end]
-        return read_tensor(data) or (parse(onnx.TensorProto, data, path), None)
+        whole = data[start:end]
+        return read_tensor(whole) or (parse(onnx.TensorProto, whole, path), None)
     rest, raw = bytearray(), None
-    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(mapped, start, end):
+    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(data, start, end):
         if number == RAW_DATA and kind == protobuf_wire.BYTES:
             raw = FileSlice(path, payload, stop - payload, file)
         else:
-            rest += mapped[begin:stop]
+            rest += data[begin:stop]
     return parse(onnx.TensorProto, bytes(rest), path), raw
 
 

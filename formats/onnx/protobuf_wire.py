@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from mmap import mmap
 
-Bytes = bytes | memoryview | mmap
+from serde.io.file_bytes import FileBytes
+
+Bytes = bytes | memoryview | FileBytes
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 

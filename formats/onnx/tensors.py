@@ -12,7 +12,7 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import MalformedFile
-from serde.io.tensor_bytes import StoredBytes, bytes_of, is_possible_shape, map_slice
+from serde.io.tensor_bytes import StoredBytes, bytes_of, is_possible_shape, read_slice
 from serde.ir.budget import active_budget
 from serde.ir.graph import DType, FileSlice, Tensor
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
@@ -48,7 +48,7 @@ def read_tensor(
         if raw.nbytes != nbytes or dtype is DType.STRING:
             kind = f"{dtype.value}{list(shape)}"
             raise tensor_error(f"of {kind} holds {raw.nbytes} bytes, not {nbytes}")
-        return Tensor(dtype, shape, partial(map_slice, raw, dtype, shape), raw)
+        return Tensor(dtype, shape, partial(read_slice, raw, dtype, shape), raw)
     if proto.HasField("raw_data"):
         raw_bytes = proto.raw_data
         if len(raw_bytes) != nbytes:

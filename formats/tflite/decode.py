@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import re
 from collections import Counter
@@ -15,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MalformedFile, UsageError
+from serde.io.file_bytes import FileBytes
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
-from serde.io.tensor_bytes import is_possible_shape, map_slice
+from serde.io.tensor_bytes import is_possible_shape, read_slice
 from serde.ir.budget import active_budget
 from serde.ir.builder import Names
 from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
@@ -58,16 +58,15 @@ def decode(path: str | Path, *, signature: str | None = None) -> Graph:
         refuse_other_file(path, file.read(HEAD))
         if size < 8:
             raise MalformedFile(path, "no TensorFlow Lite model: it has less than 8 bytes")
-        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
-            reader = ModelReader(path, read_model(mapped, path), mapped, file_id(file))
-            return reader.read(signature)
+        data = FileBytes(file, path, size=size)
+        return ModelReader(path, read_model(data, path), data, file_id(file)).read(signature)
 
 
 class ModelReader:
     """Makes graphs of a model's subgraphs."""
 
     def __init__(
-        self, path: str, model: Mapping[str, Any], data: mmap.mmap, file: tuple[int, int]
+        self, path: str, model: Mapping[str, Any], data: FileBytes, file: tuple[int, int]
     ) -> None:
         self.path, self.model, self.data, self.file = path, model, data, file
         if model["version"] != VERSION:
@@ -328,7 +327,7 @@ class SubgraphReader:
                                   "read, as strings are: compute with numbers")  # fmt: skip
         if "sparsity" in tensor:
             return self.dense_constant(tensor["sparsity"], place, name, dtype, shape)
-        weight = Tensor(dtype, shape, partial(map_slice, place, dtype, shape), place)
+        weight = Tensor(dtype, shape, partial(read_slice, place, dtype, shape), place)
         if weight.nbytes != place.nbytes:
             raise self.model.fail(
                 f"the weight {name[:80]!r} of {list(shape)} takes {weight.nbytes} bytes, "
@@ -347,7 +346,7 @@ class SubgraphReader:
         count = place.nbytes * 8 // dtype.bits
         active_budget().charge_file(math.prod(shape) * dtype.numpy.itemsize, path, what)
         try:
-            values = map_slice(place, dtype, (count,))
+            values = read_slice(place, dtype, (count,))
             return Tensor.of(make_dense(table, values, shape, self.model.data))
         except ValueError as error:
             raise self.model.fail(f"the {what}: {error}") from None

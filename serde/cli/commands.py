@@ -71,8 +71,14 @@ def _to_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 def _make_streams_total() -> None:
-    """Let the standard streams take any text, whatever their encoding."""
+    """Let the standard streams take any text, whatever their encoding; open those that are closed.
+
+    The next file would get the number of a closed one, and what libraries print would go into it.
+    """
     codecs.register_error(ENCODING_ERRORS, _to_ascii)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=ENCODING_ERRORS)

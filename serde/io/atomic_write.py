@@ -16,10 +16,11 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from serde.errors import TargetRefused, UsageError
+from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.command_files import active_files
+from serde.io.file_bytes import SHORTER
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
 
@@ -33,7 +34,6 @@ BEFORE = ".before"  # ends the name of what is kept until all files are in place
 CHUNK = 1 << 18  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
 MOST_OPEN = 8  # files
-NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 class Replacing:
@@ -46,6 +46,7 @@ class Replacing:
         self.model = path
         self.written: list[str] = []
         self._open: list[tuple[BinaryIO, str, str]] = []
+        self._begun: list[str] = []  # temporary names
         check_target(path)
         active_files().refuse_target(path)
 
@@ -56,12 +57,15 @@ class Replacing:
         """Open ``path`` for writing; it appears when the block ends well."""
         check_target(path)
         active_files().refuse_target(path)
-        folder, name = os.path.split(os.path.abspath(path))
         with name_path_in_errors(path):
-            number, temporary = _create_temporary(folder, name)
-            file = cast(BinaryIO, os.fdopen(number, "wb"))
-            self._open.append((file, temporary, path))
-        return file
+            while True:
+                temporary = _name_temporary(path)
+                self._begun.append(temporary)  # first: Ctrl-C may come once the file is there
+                with suppress(FileExistsError):
+                    file = _create(temporary)
+                    self._open.append((file, temporary, path))
+                    return file
+                self._begun.pop()  # it is of another process
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
@@ -73,9 +77,10 @@ class Replacing:
             elif self._open and isinstance(error, OSError) and error.filename is None:
                 error.filename = self._open[-1][2]
         finally:
-            for file, temporary, _ in self._open:
+            for file, _, _ in self._open:
                 with suppress(OSError):
                     file.close()
+            for temporary in self._begun:
                 with suppress(OSError):
                     os.unlink(temporary)
 
@@ -175,12 +180,14 @@ def _rename(old: str, new: str, shown: str) -> None:
         os.replace(old, new)
 
 
-def _create_temporary(folder: str, name: str) -> tuple[int, str]:
-    """Make a file under a name that is not in use, with the rights that new files have here."""
-    while True:
-        path = os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}.part")
-        with suppress(FileExistsError):
-            return os.open(path, NEW_FILE, 0o666), path
+def _create(path: str) -> BinaryIO:
+    """Make a file that is not there, with the rights that new files have here."""
+    return open(path, "xb")
+
+
+def _name_temporary(path: str) -> str:
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}.part")
 
 
 @contextmanager
@@ -250,7 +257,7 @@ class Sources:
         while left:
             chunk = source.read(min(CHUNK, left))
             if not chunk:
-                raise UsageError(f"{where.path} became shorter while it was read")
+                raise MalformedFile(where.path, SHORTER)
             out.write(chunk)
             left -= len(chunk)
 

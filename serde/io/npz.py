@@ -21,7 +21,7 @@ import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.sniff import file_id, open_regular
-from serde.io.tensor_bytes import is_possible_shape, map_slice
+from serde.io.tensor_bytes import is_possible_shape, read_slice
 from serde.ir.budget import active_budget
 from serde.ir.graph import DType, FileSlice, Tensor
 
@@ -112,7 +112,7 @@ class NpzReader:
         plain = not (member.is_deflated or member.is_swapped or member.is_fortran)
         if plain and isinstance(self.source, str) and member.dtype is not DType.BOOL:
             where = FileSlice(self.source, member.at + member.header, member.nbytes, self.number)
-            load = partial(map_slice, where, member.dtype, member.shape)
+            load = partial(read_slice, where, member.dtype, member.shape)
             return Tensor(member.dtype, member.shape, load, where)
         fail = partial(self.fail, info)
         if member.is_deflated:

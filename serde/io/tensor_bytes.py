@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from serde.errors import MalformedFile
+from serde.io.file_bytes import SHORTER
 from serde.io.sniff import file_id, open_uncharged
 from serde.ir.graph import DType, FileSlice, Tensor
 
@@ -40,23 +40,30 @@ def open_part(where: FileSlice) -> BinaryIO:
     if where.file is not None and file_id(file) != where.file:
         reason = "another file took its place while it was read"
     elif where.offset + where.nbytes > os.fstat(file.fileno()).st_size:
-        reason = "it became shorter while it was read"
+        reason = SHORTER
     if reason is not None:
         file.close()
         raise MalformedFile(where.path, reason)
     return file
 
 
-def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Map the bytes of ``where`` as an array; nothing is read before it is touched."""
-    if where.nbytes == 0:
-        return np.zeros(shape, dtype.numpy)
-    start = where.offset - where.offset % mmap.ALLOCATIONGRANULARITY
+def read_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Read the bytes of ``where`` as an array."""
+    return arrange(np.frombuffer(read_part(where), np.uint8), dtype, shape)
+
+
+def read_part(where: FileSlice) -> bytes:
+    """The bytes of a part of a file.
+
+    Raises:
+        MalformedFile: where it is not the file, or no longer as long as the one, that was checked.
+    """
     with open_part(where) as file:
-        length = where.offset + where.nbytes - start
-        mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
-    flat = np.frombuffer(mapped, np.uint8, where.nbytes, where.offset - start)
-    return arrange(flat, dtype, shape)
+        file.seek(where.offset)
+        data = file.read(where.nbytes)
+    if len(data) < where.nbytes:
+        raise MalformedFile(where.path, SHORTER)
+    return data
 
 
 @dataclass(eq=False, slots=True)

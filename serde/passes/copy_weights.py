@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from serde.errors import MalformedFile
-from serde.io.tensor_bytes import StoredBytes, open_part
+from serde.io.tensor_bytes import StoredBytes, read_part
 from serde.ir.graph import DType, FileSlice, Graph, Tensor
 
 
@@ -20,16 +19,6 @@ def _copy(tensor: Tensor, copied: dict[FileSlice, bytes]) -> Tensor:
         array = tensor.load().copy()
         return Tensor(tensor.dtype, tensor.shape, lambda: array)
     if tensor.where not in copied:
-        copied[tensor.where] = _read(tensor.where)
+        copied[tensor.where] = read_part(tensor.where)
     load = StoredBytes(copied[tensor.where], tensor.dtype, tensor.shape)
     return Tensor(tensor.dtype, tensor.shape, load)
-
-
-def _read(where: FileSlice) -> bytes:
-    """The bytes of a part of a file, which are not mapped."""
-    with open_part(where) as file:
-        file.seek(where.offset)
-        data = file.read(where.nbytes)
-    if len(data) < where.nbytes:
-        raise MalformedFile(where.path, "it became shorter while it was read")
-    return data

@@ -251,7 +251,7 @@ class ReadOptions(SkipOptions):
     copy: bool | None = option(
         "Read weights into memory at once; their files may then change.",
         "Otherwise weights stay in their files, and reading one that became shorter meanwhile is "
-        "an error, or ends the process where it is being computed with.", kind="flag",
+        "an error.", kind="flag",
     )  # fmt: skip
     max_growth: int | None = option(
         "MiB that inflated, sparse and computed weights may take, where that is much for the file.",

@@ -498,6 +498,7 @@ OPENS = {
     "serde/api/migrate/child.py": "of a temporary folder of its parent",
     "serde/api/migrate/job.py": "of a temporary folder of its own",
     "serde/api/report/page.py": "of the package",
+    "serde/cli/commands.py": "the null device, for a stream that is closed",
     "serde/cli/reference.py": "a page of the documentation",
     "serde/io/atomic_write.py": "a folder, to lock it",
     "serde/io/sniff.py": "any, without waiting",

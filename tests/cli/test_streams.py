@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import fsspec
@@ -43,6 +47,20 @@ def test_a_stream_is_read_like_a_file():
     assert serde("check", "-", given=MODEL)[1].startswith(b"-: everything converts to onnx")
     code, _, err = serde("convert", "-", "-o", "b.onnx", given=b"nothing")
     assert code == 3 and err.startswith("serde: stdin ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing(closed):
+    """Nor does the result get what is printed, where it would be the file of that number."""
+    Path("a.onnx").write_bytes(MODEL)
+    command = f"{shlex.quote(sys.executable)} -m serde"
+    for end, code in (("convert a.onnx -o b.onnx --verify", 0), ("inspect gone.onnx", 3)):
+        done = subprocess.run(["sh", "-c", f"{command} {end} {closed}"], capture_output=True)
+        assert done.returncode == code
+        assert b"Traceback" not in done.stderr
+        assert bool(done.stderr) == (code == 3 and "2>&-" not in closed)
+    assert [n.op_type for n in onnx.load("b.onnx").graph.node] == ["Relu"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,12 @@ class Faults:
     """Counts the steps of writing, and strikes at one of them.
 
     A step is one call that changes the disk: making, writing, closing, renaming or removing a
-    file. ``strike`` is called before it is done; before half of it, if it writes.
+    file. ``strike`` is called before it is done; before half of it, if it writes. Of those that are
+    no writing it is called ``behind`` them, if that is asked for.
     """
 
-    def __init__(self, at: int, strike: Callable[[], None]) -> None:
-        self.at, self.strike, self.count = at, strike, 0
+    def __init__(self, at: int, strike: Callable[[], None], behind: bool = False) -> None:
+        self.at, self.strike, self.count, self.behind = at, strike, 0, behind
 
     def step(self) -> bool:
         self.count += 1
@@ -42,18 +44,22 @@ class Faults:
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            if self.step():
+            is_hit = self.step()
+            if is_hit and not self.behind:
                 self.strike()
-            return function(*args, **options)
+            result = function(*args, **options)
+            if is_hit and self.behind:
+                self.strike()
+            return result
 
         return call
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        real, layer = os.fdopen, self
+        layer = self
 
         class File:
-            def __init__(self, number: int, mode: str) -> None:
-                self.inner: Any = real(number, mode, buffering=0)
+            def __init__(self, path: str) -> None:
+                self.inner: Any = open(path, "xb", buffering=0)  # noqa: SIM115
 
             def write(self, data: Any) -> int:
                 if layer.step():
@@ -75,10 +81,8 @@ class Faults:
             def __getattr__(self, name: str) -> Any:
                 return getattr(self.inner, name)
 
-        monkeypatch.setattr(atomic_write.os, "fdopen", File)
         monkeypatch.setattr(atomic_write, "SMALL", 1 << 30)  # copy step by step
-        create = self.around(atomic_write._create_temporary)
-        monkeypatch.setattr(atomic_write, "_create_temporary", create)
+        monkeypatch.setattr(atomic_write, "_create", self.around(File))
         for name in ("replace", "unlink"):
             monkeypatch.setattr(os, name, self.around(getattr(os, name)))
 
@@ -168,6 +172,25 @@ def test_a_step_that_fails_leaves_what_was_there(case, monkeypatch, number, exis
         else:  # what was kept could not be removed
             assert {n: files[n] for n in files.keys() - hidden} == new, at
             assert len(hidden) <= 1 and exists >= bool(hidden)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files left open
+@pytest.mark.parametrize("exists", [True, False])
+def test_an_interrupt_behind_any_step_leaves_one_pair(case, monkeypatch, exists):
+    """Ctrl-C comes while the system is at work, and is told once it has done the step."""
+    folder, _, write, (old, new) = case
+    before = old if exists else {}
+
+    def strike() -> None:
+        raise KeyboardInterrupt
+
+    lay_out(folder, before)
+    for at in range(1, count_steps(write, monkeypatch) + 1):
+        lay_out(folder, before)
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            Faults(at, strike, behind=True).install(patch)
+            write()
+        assert contents(folder) in (before, new), (at, contents(folder).keys())
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -31,23 +31,23 @@ def sample(dtype, shape):
 
 @pytest.mark.parametrize("dtype", PLAIN)
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (5, 7), (0,), (2, 0, 3)])
-def test_bytes_are_those_onnx_writes_and_map_back(dtype, shape, tmp_path):
+def test_bytes_are_those_onnx_writes_and_read_back(dtype, shape, tmp_path):
     array = sample(dtype, shape)
     packed = tensor_bytes.pack(array, dtype)
     assert packed.tobytes() == numpy_helper.from_array(array).raw_data
     path = tmp_path / "data"
     path.write_bytes(b"before" + packed.tobytes() + b"behind")
-    mapped = tensor_bytes.map_slice(FileSlice(str(path), 6, packed.nbytes), dtype, shape)
-    assert (mapped.dtype.newbyteorder("="), mapped.shape) == (array.dtype, array.shape)
-    assert mapped.tobytes() == array.tobytes()
+    stored = tensor_bytes.read_slice(FileSlice(str(path), 6, packed.nbytes), dtype, shape)
+    assert (stored.dtype.newbyteorder("="), stored.shape) == (array.dtype, array.shape)
+    assert stored.tobytes() == array.tobytes()
 
 
-def test_a_mapped_array_cannot_be_written_to(tmp_path):
+def test_an_array_of_a_file_cannot_be_written_to(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(bytes(16))
-    mapped = tensor_bytes.map_slice(FileSlice(str(path), 0, 16), DType.FLOAT32, (4,))
+    stored = tensor_bytes.read_slice(FileSlice(str(path), 0, 16), DType.FLOAT32, (4,))
     with pytest.raises(ValueError, match="read-only"):
-        mapped[0] = 1
+        stored[0] = 1
 
 
 def test_arrays_of_any_order_and_byte_order_are_packed_row_major_little_endian():

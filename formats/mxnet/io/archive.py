@@ -1,6 +1,6 @@
 """Models in ``.tar``, ``.tar.gz`` and ``.zip`` archives, read where they are.
 
-Weights that a file holds as they are, in a plain tar or stored in a zip, are mapped like those of a
+Weights that a file holds as they are, in a plain tar or stored in a zip, stay there like those of a
 file of their own. Others are inflated into memory; what is inflated, once or again, is charged to
 the budget.
 """

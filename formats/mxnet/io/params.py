@@ -1,4 +1,4 @@
-"""Parameter files of every MXNet version, mapped from disk.
+"""Parameter files of every MXNet version; arrays stay in the file until they are loaded.
 
 Layout of ``mx.nd.save`` (src/ndarray/ndarray.cc), little-endian: uint64 0x112, uint64 reserved,
 uint64 count, that many arrays; then uint64 count (0 or the same), and that many names, each a
@@ -17,7 +17,6 @@ A shape is int32 ndim and int64 dimensions. MXNet 2 writes a zip of ``.npy`` mem
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import struct
 from collections import Counter
@@ -30,8 +29,9 @@ import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.arrays import to_tensors
+from serde.io.file_bytes import FileBytes
 from serde.io.sniff import HEAD, file_id, open_regular, read_head
-from serde.io.tensor_bytes import map_slice
+from serde.io.tensor_bytes import read_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .magic import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
@@ -74,7 +74,7 @@ class Params(NamedTuple):
 def read_params(
     path: str | os.PathLike[str], name: str = "", start: int = 0, size: int | None = None
 ) -> Params:
-    """Read the parameter file at ``path``; arrays are mapped when they are asked for.
+    """Read the parameter file at ``path``; arrays are read when they are asked for.
 
     ``start`` and ``size`` tell where in ``path`` the file lies, if it is a member of an archive;
     ``name`` is what errors call it.
@@ -95,15 +95,8 @@ def read_params(
             file.seek(start)
             return parse_params(file.read(length), name)
         refuse_other(name, head, PARAMETERS)
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            buffer = memoryview(mapped)
-            view = buffer[start : start + length]
-            try:
-                place = partial(_from_file, path, file_id(file), start)
-                return _Reader(view, name, place).read()
-            finally:
-                view.release()
-                buffer.release()
+        place = partial(_from_file, path, file_id(file), start)
+        return _Reader(FileBytes(file, path, start, length), name, place).read()
 
 
 def read_arrays(path: Path) -> dict[str, Tensor] | None:
@@ -124,7 +117,7 @@ def parse_params(data: bytes, name: str) -> Params:
     if data.startswith(ZIP_MAGICS):
         return _name_arrays(name, read_npz(data, name))
     refuse_other(name, data[:HEAD], PARAMETERS)
-    return _Reader(memoryview(data), name, partial(_from_memory, data)).read()
+    return _Reader(data, name, partial(_from_memory, data)).read()
 
 
 def _name_arrays(path: str, pairs: list[tuple[str, Tensor]]) -> Params:
@@ -146,7 +139,7 @@ def _from_file(
     shape: Shape,
 ) -> Any:  # fmt: skip
     where = FileSlice(path, start + offset, nbytes, file)
-    load = partial(map_slice, where, dtype, shape)
+    load = partial(read_slice, where, dtype, shape)
     # A byte of a bool may be any number, and is 0 or 1 only when it was loaded.
     return Tensor(dtype, shape, load, None if dtype is DType.BOOL else where)
 
@@ -160,22 +153,22 @@ def _from_memory(data: bytes, offset: int, nbytes: int, dtype: DType, shape: Sha
 class _Reader:
     """Walk the bytes; every length is compared with what is left before it is used."""
 
-    def __init__(self, view: memoryview, path: str, place: Place) -> None:
-        self.view, self.path, self.place, self.at = view, path, place, 0
+    def __init__(self, data: bytes | FileBytes, path: str, place: Place) -> None:
+        self.bytes, self.path, self.place, self.at = data, path, place, 0
 
     def fail(self, reason: str) -> MalformedFile:
         return MalformedFile(self.path, reason, f"byte {self.at}")
 
     def take(self, layout: str, what: str) -> tuple[int, ...]:
         packed = _struct(layout)
-        if self.at + packed.size > len(self.view):
+        if self.at + packed.size > len(self.bytes):
             raise self.fail(f"the file ends within {what}")
-        values = packed.unpack_from(self.view, self.at)
+        values = packed.unpack(self.bytes[self.at : self.at + packed.size])
         self.at += packed.size
         return values
 
     def read(self) -> Params:
-        if not looks_like_params(bytes(self.view[:8])):
+        if not looks_like_params(self.bytes[:8]):
             raise self.fail("not an MXNet parameter file: it does not begin with 0x112")
         self.take("QQ", "the header")
         count = self.count("arrays", 4)
@@ -189,15 +182,15 @@ class _Reader:
 
     def count(self, what: str, least: int) -> int:
         (number,) = self.take("Q", f"the number of {what}")
-        if number > MOST_ARRAYS or number * least > len(self.view) - self.at:
-            raise self.fail(f"claims {number} {what} in the {len(self.view) - self.at} bytes left")
+        if number > MOST_ARRAYS or number * least > len(self.bytes) - self.at:
+            raise self.fail(f"claims {number} {what} in the {len(self.bytes) - self.at} bytes left")
         return number
 
     def name(self) -> str:
         (size,) = self.take("Q", "a name's length")
-        if size > min(LONGEST_NAME, len(self.view) - self.at):
+        if size > min(LONGEST_NAME, len(self.bytes) - self.at):
             raise self.fail(f"claims a name of {size} bytes")
-        raw = bytes(self.view[self.at : self.at + size])
+        raw = self.bytes[self.at : self.at + size]
         try:
             name = raw.decode()
         except UnicodeDecodeError:
@@ -250,7 +243,7 @@ class _Reader:
 
     def data(self, dtype: DType, shape: Shape) -> Tensor:
         nbytes = math.prod(shape) * dtype.bits // 8
-        left = len(self.view) - self.at
+        left = len(self.bytes) - self.at
         if nbytes > left:
             raise self.fail(
                 f"an array of {dtype.value}{list(shape)} needs {nbytes} bytes, {left} are left"

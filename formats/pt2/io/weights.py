@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MalformedFile
-from serde.io.tensor_bytes import MOST_AXES, StoredBytes, arrange, is_possible_shape, map_slice
+from serde.io.tensor_bytes import MOST_AXES, StoredBytes, arrange, is_possible_shape, read_slice
 from serde.ir.budget import active_budget
 from serde.ir.graph import DType, FileSlice, Tensor
 
@@ -99,7 +99,7 @@ def locate(
         if isinstance(place, bytes):
             return Tensor(dtype, sizes, StoredBytes(place[start : start + length], dtype, sizes))
         where = FileSlice(place.path, place.offset + start, length, place.file)
-        return Tensor(dtype, sizes, partial(map_slice, where, dtype, sizes), where)
+        return Tensor(dtype, sizes, partial(read_slice, where, dtype, sizes), where)
     active_budget().charge(count * width, f"a strided weight of {list(sizes)}")
     return Tensor(dtype, sizes, partial(_gather, place, dtype, sizes, strides, offset))
 
@@ -125,7 +125,7 @@ def _gather(
     shape = (nbytes // width,)
     if isinstance(place, FileSlice):
         whole = FileSlice(place.path, place.offset, shape[0] * width, place.file)
-        flat = map_slice(whole, dtype, shape)
+        flat = read_slice(whole, dtype, shape)
     else:
         flat = arrange(np.frombuffer(place, np.uint8, shape[0] * width), dtype, shape)
     steps = tuple(s * flat.itemsize for s in strides)

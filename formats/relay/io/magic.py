@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import struct
@@ -49,8 +48,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
         if head.startswith((ZIP, EMPTY_ZIP)):
             return "params" if _holds_arrays(path) else None
         if head.startswith(b"{"):
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _detect_json(data)
+            return _detect_json(head + file.read(JSON_MOST))
     return _detect_head(inflate_head(head, HEAD) if head.startswith(GZIP) else head)
 
 
@@ -85,7 +83,7 @@ def _detect_head(head: bytes) -> Kind | None:
     return _detect_text(head)
 
 
-def _detect_json(text: bytes | mmap.mmap) -> Kind | None:
+def _detect_json(text: bytes) -> Kind | None:
     if text.find(b'"type_key"', 0, JSON_MOST) >= 0:
         return "json"
     graph = all(text.find(key, 0, JSON_MOST) >= 0 for key in GRAPH)

@@ -17,7 +17,7 @@ from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.npz import open_npz
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
-from serde.io.tensor_bytes import map_slice
+from serde.io.tensor_bytes import read_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .. import ndarray
@@ -49,7 +49,7 @@ def read_arrays(path: Path) -> dict[str, Tensor] | None:
 
 def map_tensor(dtype: DType, shape: tuple[int, ...], where: FileSlice) -> Tensor:
     """A tensor that stays in its file. Bytes of bools are not copied: any but 0 is true."""
-    load = partial(map_slice, where, dtype, shape)
+    load = partial(read_slice, where, dtype, shape)
     return Tensor(dtype, shape, load, None if dtype is DType.BOOL else where)
 
 

@@ -6,20 +6,20 @@ end in an error, and the schema's tables do not nest without end.
 
 from __future__ import annotations
 
-import mmap
 import struct
 from itertools import chain, repeat
 from os import PathLike
 from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile
+from serde.io.file_bytes import FileBytes
 
 from .schema import UNION_TYPE, Field, scalar_of, tables, unions
 
 OPTIONS = "Options"  # ends the names of tables that say how an operator computes
 MOST_READ, SPARE = 4, 1 << 10  # times as many bytes may be read as there are, and some more
 IDENTIFIER = b"TFL3"
-Bytes = bytes | mmap.mmap
+Bytes = bytes | FileBytes
 
 
 class Span(NamedTuple):
@@ -54,8 +54,9 @@ class _Reader:
 
     def unpack(self, codes: str, at: int) -> tuple[Any, ...]:
         """Numbers that have to be there."""
-        self.check(at, struct.calcsize("<" + codes))
-        return struct.unpack_from("<" + codes, self.data, at)
+        size = struct.calcsize("<" + codes)
+        self.check(at, size)
+        return struct.unpack("<" + codes, self.data[at : at + size])
 
     def check(self, at: int, size: int) -> None:
         """Refuse bytes that are not there."""

@@ -18,7 +18,7 @@ import numpy as np
 from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing
 from serde.io.sniff import open_regular, read_head
-from serde.io.tensor_bytes import bytes_of, map_slice
+from serde.io.tensor_bytes import bytes_of, read_slice
 from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
 
 FIRST_LINE = b"slate 1\n"
@@ -60,7 +60,7 @@ def _weight(path: str, table: Mapping[str, Any], start: int, size: int) -> Value
     if min(offset, nbytes) < 0 or start + offset + nbytes > size:
         raise ValueError(f"the weight {value.name!r} lies beyond the end of the file")
     where = FileSlice(path, start + offset, nbytes)
-    load = partial(map_slice, where, value.type, value.static_shape)
+    load = partial(read_slice, where, value.type, value.static_shape)
     tensor = Tensor(value.type, value.static_shape, load, where)
     return Value(value.name, value.dtype, value.shape, tensor)
 
