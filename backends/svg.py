@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from serde.io.atomic_write import Replacing
+from serde.io.atomic_write import Replacing, begins_with
 from serde.ir.markup import escape
 
 from .parts import ACCELERATOR, CONTROL, Part, Partitioned
@@ -14,6 +14,8 @@ WIDTH, HEIGHT, GAP, LEFT = 300, 64, 56, 150
 COLOURS = {ACCELERATOR: "#9fd39b", CONTROL: "#f2cf7a"}
 OTHERWISE = "#c9cfd6"
 SHOWN = 4  # operators named in a box
+START = "<svg xmlns='http://www.w3.org/2000/svg'"
+is_picture = begins_with(START.encode())
 STYLE = "font-family='sans-serif' font-size='12' fill='#1c1c1c'"
 
 
@@ -26,8 +28,7 @@ def draw_partition(partitioned: Partitioned) -> str:
     height = (len(place) + 2) * (HEIGHT + GAP)
     width = 2 * LEFT + WIDTH
     lines = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' "
-        f"width='{width}' height='{height}'>",
+        f"{START} viewBox='0 0 {width} {height}' width='{width}' height='{height}'>",
         "<defs><marker id='end' markerWidth='8' markerHeight='8' refX='7' refY='4' orient='auto'>"
         "<path d='M0 0 L8 4 L0 8 z' fill='#555'/></marker></defs>",
         f"<rect width='{width}' height='{height}' fill='white'/>",

@@ -239,6 +239,7 @@ SHOWN_APART = 3  # groups of one reason; more of them are shown as one
 
 # What a user can do, at the end of a reason: a sentence, a clause, or options in parentheses.
 ADVICE = re.compile(r"(?:\. |: (?=[Gg]ive ))([A-Za-z][^.]*(?:\.[^ .][^.]*)*)\.?$")
+UNREAD = re.compile("→ ir has no rule for ")  # as rule tables say it
 SIZE_OPTIONS = re.compile(r" (\((?:--static|static=), (?:--input|inputs=)\))$")
 
 
@@ -274,6 +275,11 @@ def show_problems(problems: Sequence[Problem]) -> Iterator[str]:
         names = [name for problem in group for name in problem.names]
         yield f"{operators} ({_show_names(names)}): {reason}"
     yield from (f"{advice}." for advice in shared)
+    if any(UNREAD.search(p.reason) for p in problems):
+        yield (
+            "What has no rule can be given one (rules= in Python), be kept (--custom-domain or "
+            "--keep-domain), or be cut off (--outputs)."
+        )
 
 
 def _show_names(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import SerdeError, UnknownFormat, UsageError
+from serde.io.atomic_write import check_target
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.provenance import PREFIX, Provenance, enter_provenance
@@ -244,7 +245,8 @@ def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Fo
 
 def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
     if isinstance(source, Graph):
-        fmt = _get_read_format(format or format_name(source), source.name)
+        fmt = get_format(format or format_name(source))
+        _refuse_unread(fmt, source.name)
         reader_options = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
         refuse_unknown(fmt, opts, HUB | reader_options)
         active_files().enter_weights(source.list_files())
@@ -258,19 +260,18 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     if not os.fspath(source):
         raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
-    fmt = _get_read_format(format or format_of(path).name, path)
+    fmt = get_format(format) if format else format_of(path)
+    _refuse_unread(fmt, path)
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
     assert fmt.decode is not None
     return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
 
 
-def _get_read_format(name: str, source: object) -> Format:
-    """The format of a name, unless its files are written only."""
-    fmt = get_format(name)
+def _refuse_unread(fmt: Format, source: object) -> None:
+    """Raise UnknownFormat for a format whose files are written only."""
     if not fmt.is_read:
         reason = f"{fmt.title} is written, not read: {fmt.instead_of_reading}"
         raise UnknownFormat(f"{source}: {reason}")
-    return fmt
 
 
 @with_options(write_classes)
@@ -292,6 +293,7 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     check_graph(graph)
     with within_budget() as budget, within_command(), skip_passes(opts.get("skip")):
         enter_files(graph, path)
+        check_place(fmt, path)
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
         lowered = lower(fmt, rename(graph, opts.get("rename")), opts)
         lowered = enter_provenance(finish(lowered, opts.get("hash_weights")), Provenance(), opts)
@@ -322,6 +324,13 @@ def encode(fmt: Format, graph: Graph, path: Path, options: Mapping[str, Any]) ->
     """Write a graph of a format's vocabulary to ``path``."""
     assert fmt.encode is not None
     return fmt.encode(graph, path, **select_options(fmt, "encode", options))
+
+
+def check_place(fmt: Format, path: Path) -> None:
+    """Refuse a place for a result, before any work: what was read, or is of another kind."""
+    check_target(os.fspath(path))
+    active_files().refuse_target(path)
+    fmt.refuse_other_file(path)
 
 
 def enter_files(graph: Graph, target: Path_) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,8 @@ def test_the_longest_suffix_tells_what_to_write(with_formats, name, expected):
 
 
 def test_a_suffix_nobody_writes_is_refused_with_those_known(with_formats):
-    with_formats(a_format("one", (".one", ".uno")), a_format("two", (".two",)))
+    formats = a_format("one", (".one", ".uno")), a_format("two", (".two",))
+    with_formats(*(replace(f, encode=print) for f in formats), a_format("read", (".read",)))
     with pytest.raises(UsageError, match=r"from 'a.txt': end it with one of .one, .uno, .two"):
         plugins.format_for_writing(Path("a.txt"))
 

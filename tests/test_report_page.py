@@ -151,7 +151,7 @@ def test_markdown_is_no_markup_of_names():
     assert "| Neg | 1 | Neg | 1 |" in rows
     names = "\x1b[2J<img src=x>", "a\n# b`c`"
     text = ComparisonReport(*names, Verification(True, "onnx", "random", [])).to_markdown()
-    assert text.splitlines()[0] == r"# \\x1b\[2J\<img src=x\> and a # b\`c\`"
+    assert text.splitlines()[1] == r"# \\x1b\[2J\<img src=x\> and a # b\`c\`"
 
 
 class TestJson:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from serde.io.sniff import HEAD, open_uncharged
 from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
-from .interface import matches
+WRITTEN = "written by serde."
 
 
 class TorchWriteOptions(opts.WriteOptions):
@@ -30,6 +33,14 @@ class TorchWriteOptions(opts.WriteOptions):
     )  # fmt: skip
 
 
+def matches(path: Path) -> bool:
+    """Whether the file at ``path`` is a module that serde wrote."""
+    if not path.is_file() or path.suffix != ".py":
+        return False
+    with open_uncharged(path) as file:
+        return WRITTEN.encode() in file.readline(HEAD)
+
+
 FORMAT = Format(
     name="torch",
     title="PyTorch",
@@ -41,6 +52,7 @@ FORMAT = Format(
     instead_of_reading="export the module (torch.onnx.export or torch.export.save) and convert "
     "that file",
     suffixes=(".py",),
+    matches=matches,
     reading=lambda options: {} if options.get("inference") else {"training": True},
     from_ir=Deferred(f"{__name__}.from_ir:from_ir"),
     encode=Deferred(f"{__name__}.encode:encode"),

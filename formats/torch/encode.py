@@ -10,7 +10,8 @@ from serde.errors import UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.ir.graph import Graph, Tensor, Value
 
-from .interface import WEIGHTS, describe_source, to_metadata
+from . import WRITTEN
+from .interface import WEIGHTS, to_metadata
 from .io import safetensors
 from .source.names import GLOBALS, to_class_name
 from .source.printer import quote
@@ -100,7 +101,7 @@ def format_source(written: Written, graph: Graph) -> str:
 
 
 def _describe(written: Written, graph: Graph) -> str:
-    return describe_source(_plain(graph.name or written.class_name))
+    return f"PyTorch source of {_plain(graph.name or written.class_name)}, {WRITTEN}"
 
 
 def _plain(text: str) -> str:

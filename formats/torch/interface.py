@@ -12,28 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import MalformedFile
-from serde.io.sniff import open_regular, read_head, refuse_missing
+from serde.io.sniff import open_regular, refuse_missing
 from serde.ir.graph import DType, Graph, Node, Value
 
 from .io import safetensors
 
 WEIGHTS = ".safetensors"
 INPUTS, OUTPUTS = "__inputs__", "__outputs__"
-MARK = "written by serde."  # ends the first line of every source
 AGAIN = "convert the model again, and keep the files together"
-
-
-def describe_source(title: str) -> str:
-    """The first line of a source, by which it is known."""
-    return f"PyTorch source of {title}, {MARK}"
-
-
-def matches(path: Path) -> bool:
-    """Whether the file at ``path`` is a source that serde wrote."""
-    if path.suffix != ".py" or not path.is_file():
-        return False
-    line = read_head(path).partition(b"\n")[0].rstrip()
-    return line.startswith(b'"""PyTorch source of ') and line.endswith(f'{MARK}"""'.encode())
 
 
 def to_metadata(graph: Graph) -> dict[str, str]:

@@ -12,7 +12,6 @@ from typing import Any
 from serde.api.remote_files import at_urls
 from serde.api.report import Report
 from serde.errors import Unconvertible
-from serde.io.atomic_write import check_target
 from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector, resume_collector
 from serde.io.provenance import Provenance, describe_call, enter_provenance, stamp_files
@@ -22,6 +21,7 @@ from serde.ir.graph import Graph
 from serde.passes.cut_inputs import rename
 from serde.passes.optional import skip_passes
 from serde.pipeline import (
+    check_place,
     decode,
     encode,
     enter_files,
@@ -126,7 +126,7 @@ def convert(
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
     refuse_unwritten(into)
-    check_target(os.fspath(target))
+    check_place(into, Path(target))
     report = Report(
         _describe_source(source), os.fspath(target), "", into.name,
         options=_list_reported({**reading, **writing}),

@@ -103,6 +103,8 @@ def _escape_usage() -> Iterator[None]:
     """Escape what click says of arguments, such as names of files that a shell expanded."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise  # its message is the help text
     except click.ClickException as error:
         error.message = escape_controls(error.message)  # type: ignore[misc]
         raise
@@ -187,4 +189,4 @@ def explain(error: BaseException) -> tuple[int, str]:
 )
 @click.version_option(package_name="serde-hub", prog_name="serde")
 def main() -> None:
-    """Move deep-learning models between MXNet, TVM Relay and ONNX."""
+    """Convert deep-learning models between MXNet, ONNX, TVM Relay, PyTorch and TensorFlow Lite."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,13 +21,13 @@ from serde.errors import UsageError
 @DEBUG
 def repair(source: str, target: str, debug: bool) -> None:
     """Mend an ONNX file that an old exporter left behind; say what was changed."""
-    from pathlib import Path
-
+    from serde.pipeline import check_place
     from serde.plugins import format_of
 
     fmt = format_of(Path(source))
     if fmt.repair is None:
         raise UsageError(f"{fmt.name} files cannot be repaired")
+    check_place(fmt, Path(target))
     changes = fmt.repair(source, target)
     for change in changes:
         print_line(change)

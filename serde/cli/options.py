@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -318,20 +319,21 @@ def with_report(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _check_report(context: Any, parameter: Any, value: str | None) -> str | None:
     if value is not None:
-        from serde.api.report.data import report_suffix
+        from serde.api.report.data import is_report, report_suffix
 
         report_suffix(value)
-        claim_output(value)
+        claim_output(value, is_report, "report of serde")
     return value
 
 
-def claim_output(path: str) -> None:
+def claim_output(path: str, is_kind: Callable[[Path], bool], kind: str) -> None:
     """Check a file that a command is to write beside a model, before it reads anything."""
-    from serde.io.atomic_write import check_target
+    from serde.io.atomic_write import check_target, refuse_other_file
     from serde.io.command_files import active_files
 
     check_target(path)
     active_files().claim_output(path)
+    refuse_other_file(path, is_kind, kind)
 
 
 def add_isolation(command: Callable[..., Any]) -> Callable[..., Any]:

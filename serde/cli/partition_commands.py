@@ -92,10 +92,10 @@ def partition(
 ) -> None:  # fmt: skip
     """Cut SOURCE into the parts that a backend takes and the remainder."""
     from serde.backends.partition import partition as cut_model
-    from serde.backends.svg import write_picture
+    from serde.backends.svg import is_picture, write_picture
 
     if svg:
-        claim_output(svg)
+        claim_output(svg, is_picture, "picture of serde")
     active_files().enter(data or "")  # it is read when the parts are written
     kwargs = {k: v for k, v in options.items() if v is not None}
     kwargs["format"] = kwargs.pop("from_format", None)

@@ -36,11 +36,12 @@ def run(
 ) -> None:  # fmt: skip
     """Run MODEL in the framework of its format, or a partitioned one in its runtimes."""
     from serde.backends.runner import run_files
+    from serde.io.arrays import is_npz
 
     if target is not None:
         if not target.endswith(".npz"):
             raise UsageError(f"the outputs are an .npz file, and not {target!r}")
-        claim_output(target)
+        claim_output(target, is_npz, ".npz file")
     named = parse_runtimes(runtimes)
     outputs, seconds = run_files(model, data, target, named, finite, **give(**options))
     for name, array in outputs.items():

@@ -38,16 +38,16 @@ def view(
     written, and its path printed.
     """
     from serde.api.inspection import inspect_model
-    from serde.api.report.data import write_text
+    from serde.api.report.data import is_report, save_report
     from serde.api.report.view import render_view
 
     if target is not None:
         if not target.endswith((".html", ".htm")):
             raise UsageError(f"the page is an .html file, and not {target!r}")
-        claim_output(target)
+        claim_output(target, is_report, "page of serde")
     page = render_view(inspect_model(source, all_values=True, **give(**options)))
     path = Path(target or choose_path(source)).absolute()
-    write_text(path, page)
+    save_report(path, page)
     print_line(os.fspath(path))
     is_limited = click.get_current_context().find_root().obj == LIMITED  # as a browser would be
     if not no_browser and not is_limited:

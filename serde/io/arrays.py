@@ -12,6 +12,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from serde.errors import ConversionError, MalformedFile, UsageError
+from serde.io.atomic_write import begins_with
 from serde.io.sniff import open_regular
 from serde.ir.budget import active_budget
 from serde.ir.graph import DType, Tensor
@@ -21,6 +22,9 @@ BROKEN = (OSError, ValueError, EOFError, TypeError, KeyError, OverflowError, Mem
           NotImplementedError, RuntimeError, SyntaxError, TokenError, BadZipFile,
           zlib.error)  # fmt: skip
 Array = np.ndarray[Any, Any]
+
+
+is_npz = begins_with(b"PK\3\4", b"PK\5\6")
 
 
 def read_npy(path: str | os.PathLike[str]) -> Array:

@@ -14,12 +14,13 @@ import filecmp
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from serde.errors import MalformedFile, TargetRefused, UsageError
-from serde.io.command_files import active_files
+from serde.io.command_files import PathLike, active_files
 from serde.io.file_bytes import SHORTER
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
@@ -221,6 +222,30 @@ def check_target(path: str) -> None:
         raise TargetRefused(f"{path} is not a regular file")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "no permission to write in this folder", folder)
+
+
+def begins_with(*beginnings: bytes) -> Callable[[Path], bool]:
+    """Whether a file begins with one of some bytes, as a function of its path."""
+
+    def judge(path: Path) -> bool:
+        with path.open("rb") as file:
+            return file.read(max(map(len, beginnings))).startswith(beginnings)
+
+    return judge
+
+
+def refuse_other_file(path: PathLike, is_kind: Callable[[Path], bool], kind: str) -> None:
+    """Refuse to replace a file of another kind than what is to be written there.
+
+    Nobody means it who writes over a script or over notes. An empty file may be replaced.
+
+    Raises:
+        TargetRefused: naming the file.
+    """
+    if os.path.isfile(path) and os.path.getsize(path) and not is_kind(Path(path)):
+        raise TargetRefused(
+            f"{os.fspath(path)} is there, and is no {kind}: write to another name, or move it away"
+        )
 
 
 def is_leftover(name: str) -> bool:

@@ -235,13 +235,13 @@ def format_of(path: Path) -> Format:
         refuse_other_file(path, read_head(path))
     if models := _list_models(path):
         raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")
-    raise UnknownFormat(f"{path} is of no known format; installed: {', '.join(format_names())}")
+    raise UnknownFormat(f"{path} is of no known format; installed: {', '.join(read_formats())}")
 
 
 def _list_models(folder: Path) -> list[str]:
     """A few files of a folder that are of a known format, by name if any are."""
     files = sorted(p for p in folder.glob("*") if p.is_file())[:MOST_FILES]
-    formats = [get_format(n) for n in format_names()]
+    formats = [f for f in installed_formats() if f.is_read]
     models = [p for p in files if any(f.matches(p) for f in formats)]
     suffixes = tuple(s for f in formats for s in f.suffixes)
     shown = [p for p in models if p.name.endswith(suffixes)] or models
@@ -263,6 +263,9 @@ def format_for_writing(path: Path) -> Format:
             if path.name.endswith(suffix) and len(suffix) > longest:
                 best, longest = fmt, len(suffix)
     if best is None:
-        known = ", ".join(s for n in format_names() for s in get_format(n).suffixes)
-        raise UsageError(f"cannot tell a format from {path.name!r}: end it with one of {known}")
+        known = ", ".join(s for n in written_formats() for s in get_format(n).suffixes)
+        raise UsageError(
+            f"cannot tell a format from {path.name!r}: end it with one of {known}, or name the "
+            "format with --to"
+        )
     return best

@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from serde.io.atomic_write import refuse_other_file
 from serde.ir.graph import EMPTY, Graph, Tensor
 from serde.plugins.consumer import Consumer
 from serde.plugins.deferred import Deferred
 from serde.plugins.options import HUB, ReadOptions, WriteOptions, names_of
 from serde.rewrite.rules import RuleTable
+
+
+def matches_none(path: Path) -> bool:
+    """That of a format whose files are not told by their content."""
+    return False
+
 
 STAGES = ("decode", "to_ir", "from_ir", "encode")
 
@@ -53,7 +60,7 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    matches: Callable[[Path], bool] = lambda path: False
+    matches: Callable[[Path], bool] = matches_none
     decode: Callable[..., Graph] | None = None
     to_ir: Callable[..., Graph] | None = None
     from_ir: Callable[..., Graph] | None = None
@@ -88,6 +95,15 @@ class Format:
         places: dict[str, Any] = {n: Deferred(f"{package}.{n}:{n}") for n in STAGES}
         reads, writes = Deferred(f"{package}.to_ir:reads"), Deferred(f"{package}.from_ir:writes")
         return cls(**{**places, "tables": (reads, writes), **fields})
+
+    def refuse_other_file(self, path: Path) -> None:
+        """Refuse to write over a file that is none of the format.
+
+        Raises:
+            TargetRefused: naming the file.
+        """
+        if self.matches is not matches_none:
+            refuse_other_file(path, self.matches, f"model of {self.title or self.name}")
 
     def own_options(self) -> frozenset[str]:
         """The names of the options that it declares beside the hub's."""

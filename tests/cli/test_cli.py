@@ -342,6 +342,8 @@ class TestCheck:
             "  NeitherThis ×1 ('n3'): mxnet → ir has no rule for NeitherThis. Attributes: k=x",
             "  LRN ×1 ('lrn'): unknown attribute new_attribute; the operator takes alpha, beta, knorm, "
             "nsize. Attributes: new_attribute=7, nsize=5",
+            "  What has no rule can be given one (rules= in Python), be kept (--custom-domain or "
+            "--keep-domain), or be cut off (--outputs).",
         ])  # fmt: skip
         assert list_files() == ["odd-symbol.json"]
 

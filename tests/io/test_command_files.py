@@ -203,7 +203,7 @@ def test_no_picture_takes_the_place_of_a_part(folder, name, alias):
     output = make_alias(f"parts/{name}", alias, "")
     before = contents(folder)
     result = CliRunner().invoke(main, [*command.split(), "--svg", output])
-    assert result.exit_code == 2 and "is a file of the result" in result.output
+    assert result.exit_code == 2 and "is no picture of serde" in result.output
     assert contents(folder) == before
 
 

@@ -189,7 +189,9 @@ class TestRewriting:
             table().rewrite(graph_of(*nodes), OnnxBuilder("g"))
         assert str(caught.value) == (
             "toy → ir: 7 node(s) cannot be converted:\n"
-            "  Foo ×7 ('f0', 'f1', 'f2', 'f3', 'f4', …): toy → ir has no rule for Foo. Attributes: k=1"
+            "  Foo ×7 ('f0', 'f1', 'f2', 'f3', 'f4', …): toy → ir has no rule for Foo. Attributes: k=1\n"
+            "  What has no rule can be given one (rules= in Python), be kept (--custom-domain or "
+            "--keep-domain), or be cut off (--outputs)."
         )
 
     @pytest.mark.parametrize(

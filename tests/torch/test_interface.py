@@ -13,7 +13,8 @@ import pytest
 import serde
 from serde.api.bench import bench
 from serde.errors import MalformedFile, UnknownFormat
-from serde.formats.torch.interface import INPUTS, OUTPUTS, matches, read_interface
+from serde.formats.torch import matches
+from serde.formats.torch.interface import INPUTS, OUTPUTS, read_interface
 from serde.ir.graph import DType
 from serde.pipeline import has_layers
 from tests.torch.torch_live import why_not

@@ -207,7 +207,7 @@ def _list_lone(files: Sequence[str]) -> Iterator[str]:
 def _matches(path: str) -> bool:
     """Whether a file is a model, as far as it can be told."""
     try:
-        return format_of(Path(path)) is not None
+        return format_of(Path(path)).is_read
     except SerdeError:
         return not os.path.exists(path)
     except OSError:

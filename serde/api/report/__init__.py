@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from serde.api.report.data import ReportData, report_suffix, write_text
+from serde.api.report.data import ReportData, report_suffix, save_report
 from serde.errors import escape_controls, show_problems
 from serde.ir.weights import show_size
 
@@ -48,7 +48,7 @@ class Report(ReportData):
             UsageError: for another suffix, and a file of the model.
         """
         render = {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}
-        write_text(path, render[report_suffix(path)](), self.command)
+        save_report(path, render[report_suffix(path)](), self.command)
 
 
 def describe(report: ReportData) -> str:

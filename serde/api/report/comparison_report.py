@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from serde.api.report.data import SCHEMA, report_suffix, to_json, write_text
+from serde.api.report.data import MARKDOWN_START, SCHEMA, report_suffix, save_report, to_json
 
 if TYPE_CHECKING:
     from serde.verification.compare_layers import LayersComparison
@@ -64,7 +64,7 @@ class ComparisonReport:
 
         title = f"# {escape_marks(self.first)} and {escape_marks(self.second)}"
         lines = [title, *show_verification(self.verification)]
-        return "\n".join(lines) + "\n"
+        return MARKDOWN_START + "\n".join(lines) + "\n"
 
     def to_html(self) -> str:
         """The comparison as a page of its own."""
@@ -86,4 +86,4 @@ class ComparisonReport:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as HTML, Markdown or JSON, by the suffix of ``path``."""
         render = {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}
-        write_text(path, render[report_suffix(path)]())
+        save_report(path, render[report_suffix(path)]())

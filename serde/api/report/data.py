@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import Problem, UsageError
+from serde.io.atomic_write import Replacing, begins_with, refuse_other_file
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.provenance import Provenance
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
@@ -22,6 +23,9 @@ from serde.ir.weights import find_weights
 SCHEMA = 1  # version of the JSON; fields may be added to it
 SUFFIXES = ("html", "md", "json")
 UNWRITTEN = frozenset({"drawn", "unconverted", "command"})  # fields that no JSON has
+MARKDOWN_START = "<!-- by serde -->\n"
+PAGE_START = '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta name="generator" content="serde">'
+is_report = begins_with(PAGE_START.encode(), MARKDOWN_START.encode(), b'{\n  "schema": ')
 MOST_KEPT = 1 << 24  # bytes of weights in memory that a report may keep there
 
 
@@ -128,15 +132,21 @@ def report_suffix(path: str | os.PathLike[str], known: Sequence[str] = SUFFIXES)
     return suffix
 
 
-def write_text(
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file whole, or leave what is there; refuse one that the command has read."""
+    path = os.fspath(path)
+    with Replacing(path) as files, files.open(path) as out:
+        out.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
+
+
+def save_report(
     path: str | os.PathLike[str], text: str, command: CommandFiles | None = None
 ) -> None:
-    """Write a file whole, or leave what is there; refuse one that the ``command`` has read."""
-    from serde.io.atomic_write import Replacing
-
-    path = os.fspath(path)
-    with within_command(command), Replacing(path) as files, files.open(path) as out:
-        out.write(text.encode("utf-8", "backslashreplace"))  # names of files may be no UTF-8
+    """Write a report or a page in the place of one, or of nothing."""
+    with within_command(command) as files:
+        files.refuse_target(path)
+        refuse_other_file(path, is_report, "report of serde")
+        write_text(path, text)
 
 
 def count_operators(graph: Graph) -> dict[str, int]:

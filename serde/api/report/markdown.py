@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from serde.api.report.data import MARKDOWN_START
 from serde.api.report.page import show_number
 from serde.errors import escape_controls
 from serde.ir.weights import show_size, show_sizes
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def render(report: ReportData) -> str:
     """The Markdown of a report."""
-    return "\n".join(_lines(report)) + "\n"
+    return MARKDOWN_START + "\n".join(_lines(report)) + "\n"
 
 
 def _lines(report: ReportData) -> Iterator[str]:
