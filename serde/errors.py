@@ -203,6 +203,7 @@ class UnsupportedAttribute(ConversionError):
     """The node sets an attribute, or a value of one, that its rule does not handle."""
 
 
+REQUIRED = "attribute {!r} is required. Enter it in the model, or export that anew"
 SHOWN_NAMES = 5  # of nodes
 
 
@@ -327,6 +328,10 @@ def show_error(error: BaseException) -> str:
 WRONG_COUNT = re.compile(r"values to unpack|zip\(\) argument \d")
 
 
+# What it says where a rule was called with fewer operands, or used one that is not there.
+ABSENT = re.compile(r"missing \d+ required positional argument|^'NoneType' object ")
+
+
 def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     """What an error that no rule foresaw comes to, of a node that reads ``operands``."""
     if isinstance(error, MemoryError):
@@ -336,7 +341,11 @@ def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     read = ", ".join(operands)
     if read and (isinstance(error, IndexError) or WRONG_COUNT.search(str(error))):
         return f"does not take operands of so many axes: {read}. Give the shapes it takes (--input)"
+    if ABSENT.search(str(error)):
+        return f"lacks an operand that its attributes ask for; it reads {read or 'nothing'}"
     hint = f". Its operands may not fit it: {read}" if read else ""
+    if isinstance(error, ValueError):
+        return f"has a number that means nothing there: {str(error).removesuffix('.')}{hint}"
     return f"fails with {show_error(error)}{hint}"
 
 

@@ -47,7 +47,6 @@ FORMAT = Format(
     replaces={"onnx2torch": "write the PyTorch module itself (-o net.py, or --to torch)"},
     next_step="load() of {name!r} makes the model",
     runtime="torch",
-    matches=matches,
     read_interface=Deferred(f"{__name__}.interface:read_interface"),
     instead_of_reading="export the module (torch.onnx.export or torch.export.save) and convert "
     "that file",

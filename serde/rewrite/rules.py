@@ -14,7 +14,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
+from serde.errors import (
+    REQUIRED,
+    ConversionError,
+    UnsupportedAttribute,
+    UnsupportedOp,
+    show_attribute,
+)
 from serde.ir.builder import Builder
 from serde.ir.graph import EMPTY, Graph, Node, Value
 from serde.rewrite.driver import rewrite
@@ -190,7 +196,7 @@ class RuleTable:
                     if attribute.is_required or not self._is_unset(attrs[name]):
                         raise
             elif attribute.is_required:
-                raise ConversionError(f"attribute {name!r} is required")
+                raise ConversionError(REQUIRED.format(name))
         return bound
 
     def _is_unset(self, raw: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from serde.errors import ConversionError
+from serde.errors import REQUIRED, ConversionError
 from serde.ir.geometry import Ints, check_sizes
 from serde.ir.graph import DType, Graph, Node, Shape
 
@@ -89,12 +89,24 @@ def find_expected_shapes(graph: Graph) -> Iterator[tuple[str, Node, Shape | None
                 yield operand.name, node, shape
 
 
+def read_shapes(node: Node) -> tuple[Shape, ...]:
+    """The shapes of parameters that the attributes of a node of ``SHAPES`` tell.
+
+    Raises:
+        ConversionError: for one that lacks an attribute they need, or has it wrong.
+    """
+    try:
+        return SHAPES[node.op](node.attrs)
+    except KeyError as error:
+        raise ConversionError(REQUIRED.format(error.args[0])) from error
+
+
 def _shapes(node: Node, count: int) -> tuple[Shape | None, ...]:
     if node.op not in SHAPES:
         return ((None,),) * count
     try:
-        return SHAPES[node.op](node.attrs)
-    except (KeyError, ConversionError, ZeroDivisionError):
+        return read_shapes(node)
+    except (ConversionError, ZeroDivisionError):
         return (None,) * count  # its rule will say what is wrong with the attributes
 
 

@@ -16,7 +16,7 @@ from serde.ir.geometry import Ints, axes_of, axis_of, may_be_same
 from serde.ir.graph import Dim, Node, Shape, Value, show_shape
 from serde.rewrite.rules import RuleTable
 
-from ..bind.declared import SHAPES
+from ..bind.declared import SHAPES, read_shapes
 from ..operators import ALIKE
 from ..rules import Bounds, parse
 
@@ -45,7 +45,7 @@ def check_shapes(
         if (rule := checks.rules.get(node.op)) is not None:
             rule.function(*shapes, **checks.bind(rule, node.op, node.attrs))
         if node.op in SHAPES:
-            for shape, declared in zip(shapes[1:], SHAPES[node.op](node.attrs), strict=False):
+            for shape, declared in zip(shapes[1:], read_shapes(node), strict=False):
                 require_same(shape, declared)
     has_numpy_shapes = has_numpy_shapes or node.op.startswith("_np") or () in shapes
     may_be_empty = has_numpy_shapes or node.op in MAY_BE_EMPTY
