@@ -242,10 +242,25 @@ def refuse_other_file(path: PathLike, is_kind: Callable[[Path], bool], kind: str
     Raises:
         TargetRefused: naming the file.
     """
-    if os.path.isfile(path) and os.path.getsize(path) and not is_kind(Path(path)):
+    before, after = None, _identify(path)
+    while after is not None and after != before:  # another process may replace it meanwhile
+        with suppress(FileNotFoundError):
+            if is_kind(Path(path)):
+                return
+        before, after = after, _identify(path)
+    if after is not None:
         raise TargetRefused(
             f"{os.fspath(path)} is there, and is no {kind}: write to another name, or move it away"
         )
+
+
+def _identify(path: PathLike) -> tuple[int, int] | None:
+    """What tells a file with content from any other, None where there is none."""
+    with suppress(OSError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_size:
+            return found.st_dev, found.st_ino
+    return None
 
 
 def is_leftover(name: str) -> bool:
