@@ -9,11 +9,10 @@ import numpy as np
 
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.spec.traits import RESHAPES
 
 QMAX, MIDDLE = 127.0, 128
-MOVING = frozenset(
-    "Concat Flatten MaxPool Reshape Slice Split Squeeze Transpose Unsqueeze".split()
-)  # fmt: skip
+MOVING = RESHAPES | {"Concat", "MaxPool", "Slice", "Split", "Transpose"}
 
 
 def make_signed(graph: Graph) -> Graph:

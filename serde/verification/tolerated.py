@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph, Node, Value
-from serde.spec.traits import SORTS
+from serde.spec.traits import COMPARISONS, MOVES, ROUNDS, SORTS
 from serde.verification.compare_outputs import (
     FLOAT32_TOLERANCE,
     OutputComparison,
@@ -30,12 +30,15 @@ LAST_DIGITS = 4.0  # by how many units in the last place inputs are moved
 # all layers before them have added up.
 LAST_DIGITS_SORTED = (4.0, 64.0, 1024.0)
 HALF_STEP = 2.0**-10  # between numbers of float16, which results in fewer bits are compared by
+ROUNDING_MOVES = {"MaxRoiPool", "ScatterElements", "ScatterND"}  # by places, or as they add
 # Operators that round once, if at all, and so give the same everywhere.
-EXACT = frozenset(
-    "Abs Add And Cast Ceil Clip Concat Div Equal Expand Flatten Floor Gather GatherElements "
-    "GatherND Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Max MaxPool Min Mul Neg "
-    "Not Or Pad ReduceMax ReduceMin Relu Reshape Round Sign Slice Split Sqrt Squeeze Sub Tile "
-    "Transpose Unsqueeze Where Xor".split()
+EXACT = (
+    COMPARISONS
+    | ROUNDS
+    | (MOVES.keys() - SORTS - ROUNDING_MOVES)
+    | frozenset(
+        "Abs Add And Cast Clip Div IsInf IsNaN Mul Neg Not Or Relu Sign Sqrt Sub Xor".split()
+    )
 )
 # Operators before which a rounding may decide between two neighbours.
 QUANTIZING = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})

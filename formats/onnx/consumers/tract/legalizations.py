@@ -14,6 +14,7 @@ from serde.legalize.forms import windows
 from serde.legalize.forms.form import STATIC, Form, Lacks, decompose
 from serde.legalize.target import legalization_table
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
+from serde.spec.traits import ARRANGES
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.quantization import emit_dequantize, emit_quantize
 from serde.version_converter.adapters.recurrent import KINDS
@@ -47,9 +48,6 @@ MOST_COPIES = 64  # of a tensor, put together
 FROM_END = "tract has no indices from the end of sizes by name (--static, --input)"
 
 
-MOVES = frozenset("MaxPool Reshape Slice Squeeze Transpose Unsqueeze".split())
-
-
 @legalize("QuantizeLinear")
 def legalize_quantize(
     g, x, scale, zero=None, *, axis: int, block_size: int, output_dtype: int, **form
@@ -62,7 +60,7 @@ def legalize_quantize(
     dtype = DType.UINT8 if zero is None else zero.type
     dtype = ELEMENT_TYPES[output_dtype] if output_dtype else dtype
     node = g.producer(x)
-    while node is not None and node.op in MOVES:
+    while node is not None and (node.op in ARRANGES or node.op == "MaxPool"):
         node = g.producer(node.inputs[0])
     is_other = node is not None and node.op == "DequantizeLinear" and node.inputs[0].type != dtype
     if scale.tensor is not None and dtype in BYTES and not block_size and not is_other:
