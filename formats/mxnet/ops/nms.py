@@ -10,6 +10,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir.graph import Dim, DType, Graph, Node, Value
+from serde.passes.suppression import find_marked
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.nms import suppress_by_looping
 
@@ -249,19 +250,13 @@ def _make_mask_node(node: Node, makers: Mapping[Value, Node]) -> Node | None:
     """What a ScatterND of one number at the batch and place of each chosen box amounts to."""
     if node.op != "ScatterND" or node.domain or node.attrs.get("reduction", "none") != "none":
         return None
-    data, at, what = node.inputs
-    pairs, spread = makers.get(at), makers.get(what)
-    if pairs is None or spread is None or (pairs.op, spread.op) != ("Gather", "Expand"):
+    data, *marked = node.inputs
+    found = find_marked(makers.get, *marked)
+    if found is None:
         return None
-    (rows, columns), update = pairs.inputs, spread.inputs[0]
-    chosen = makers.get(rows)
-    if chosen is None or chosen.op != "NonMaxSuppression":
-        return None
-    if update is None or update.ranked_shape not in ((), (1,)):
-        return None
-    in_pairs = columns is not None and columns.tensor is not None and columns.ints() == (0, 2)
+    chosen, update = found
     operands = (*chosen.inputs, *(None,) * OPERANDS)[:OPERANDS]
-    if not in_pairs or pairs.attrs.get("axis") != 1 or not _are_numbers(*operands[3:]):
+    if not _are_numbers(*operands[3:]):
         return None
     return replace(
         node, op=MASK, domain=DOMAIN, attrs=chosen.attrs, inputs=(*operands, data, update)

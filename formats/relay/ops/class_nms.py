@@ -15,6 +15,7 @@ import numpy as np
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
+from serde.passes.suppression import find_marked
 from serde.spec.expressions import number
 
 from ..target import DOMAIN, emit_scalar, writes
@@ -50,14 +51,13 @@ def _as_mask(node: Node, makers: Makers) -> Node:
 def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[str, int]]:
     """Boxes, scores, classes, the two bounds, what is marked and the mark."""
     x, index, updates = node.inputs
-    chosen, columns = _inputs(makers, "Gather", index, 2)
-    boxes, of_classes, most, overlap, least = _inputs(makers, "NonMaxSuppression", chosen, 5)
+    found = find_marked(makers.get, index, updates)
+    if found is None or len(found[0].inputs) != 5 or None in found[0].inputs or x is None:
+        raise _OtherForm
+    chosen, update = found
+    boxes, of_classes, most, overlap, least = chosen.inputs
     of_class, spread, rest = _inputs(makers, "Where", of_classes, 3)
-    update, _ = _inputs(makers, "Expand", updates, 2)
     scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, of_class)
-    _expect(None not in (x, index) and _axis_of(makers, index) == 1)
-    _expect(columns.tensor is not None and columns.ints() == (0, 2))
-    _expect(update.ranked_shape in ((), (1,)))
     _expect(all(v.is_static for v in (boxes, scores, ids)))
     _expect(scores.ranked_shape == ids.ranked_shape == x.ranked_shape == boxes.ranked_shape[:2])  # type: ignore[union-attr]
     _expect(spread.ranked_shape == (scores.ranked_shape[0], 1, scores.ranked_shape[1]))
@@ -65,8 +65,7 @@ def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[st
     limits = [number(v) for v in (most, overlap, least, rest)]
     _expect(None not in limits)
     _expect(limits[0] >= scores.static_shape[1] and limits[3] <= limits[2])
-    attrs = makers[chosen].attrs
-    return (boxes, scores, ids, overlap, least, x, update), attrs  # type: ignore[return-value]
+    return (boxes, scores, ids, overlap, least, x, update), chosen.attrs  # type: ignore[return-value]
 
 
 def _classes(makers: Makers, of_class: Value) -> Value:
@@ -98,10 +97,6 @@ def _uncast(makers: Makers, value: Value) -> Value:
     node = makers.get(value)
     is_cast = node is not None and not node.domain and node.op == "Cast"
     return node.inputs[0] if is_cast else value  # type: ignore[union-attr, return-value]
-
-
-def _axis_of(makers: Makers, value: Value | None) -> object:
-    return makers[value].attrs.get("axis") if value is not None else None
 
 
 def _expect(condition: object) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from serde.decompositions.loops import loop_body
 from serde.errors import require
 from serde.ir import arrays
-from serde.ir.graph import DType, Node, Value
+from serde.ir.graph import DType, Value
+from serde.passes.suppression import find_marked
 from serde.spec.expressions import number
 
 from ..rules import reads
@@ -317,9 +318,10 @@ def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
     Its size is static where that of the list of chosen boxes is not, so that TVM's graph executor
     runs it.
     """
-    chosen, number_ = _find_suppression(g, index), _find_fill_value(g, updates)
-    if chosen is None or number_ is None or reduction != "none" or g.is_inner:
+    found = find_marked(g.producer, index, updates)
+    if found is None or len(found[0].inputs) != OPERANDS or reduction != "none" or g.is_inner:
         return None
+    chosen, mark = found
     boxes, scores, *_ = chosen.inputs
     assert boxes is not None and scores is not None
     if not (
@@ -328,26 +330,8 @@ def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
         and x.ranked_shape == (boxes.static_shape[0], boxes.static_shape[1])
     ):
         return None
-    (mask,) = g.foreign(DOMAIN, MASK, (*chosen.inputs, x, number_), {})
+    (mask,) = g.foreign(DOMAIN, MASK, (*chosen.inputs, x, mark), {})
     return set_type(mask, x.dtype, x.shape)
-
-
-def _find_suppression(g, index: Value) -> Node | None:
-    """The NonMaxSuppression of whose rows ``index`` has the batch and the box."""
-    pairs = g.maker(index, "Gather")
-    if pairs is None or pairs.attrs.get("axis") != 1:
-        return None
-    rows, columns = pairs.inputs
-    chosen = g.maker(rows, "NonMaxSuppression")
-    picked = columns.tensor is not None and columns.ints() == (0, 2)
-    return chosen if picked and chosen is not None and len(chosen.inputs) == OPERANDS else None
-
-
-def _find_fill_value(g, updates: Value) -> Value | None:
-    """The one number that ``updates`` holds throughout."""
-    spread = g.maker(updates, "Expand")
-    fill = spread.inputs[0] if spread is not None else None
-    return fill if fill is not None and fill.ranked_shape in ((), (1,)) else None
 
 
 @writes(MASK)
