@@ -126,7 +126,6 @@ BY_NAMES = {
     "stack": JOINS,
     "where": Operator(BEHIND, BEHIND),
 }
-OPERATORS = {op: record for names, record in BY_NAMES.items() for op in names.split()}
 # The records of families, by the beginning of their names.
 FAMILIES = {
     "broadcast_": JOINS,
@@ -136,8 +135,14 @@ FAMILIES = {
 UNKNOWN = Operator()
 
 
-def describe(op: str) -> Operator:
-    """The record of an operator; that of one which is not listed has no facts."""
-    if op in OPERATORS or op.endswith("_scalar"):
-        return OPERATORS.get(op, KEEPS)
-    return next((r for stem, r in FAMILIES.items() if op.startswith(stem)), UNKNOWN)
+class Records(dict[str, Operator]):
+    """The record of each operator; that of one which is not listed says nothing."""
+
+    def __missing__(self, op: str) -> Operator:
+        if op.endswith("_scalar"):
+            return KEEPS
+        return next((r for stem, r in FAMILIES.items() if op.startswith(stem)), UNKNOWN)
+
+
+OPERATORS = Records({op: record for names, record in BY_NAMES.items() for op in names.split()})
+describe = OPERATORS.__getitem__

@@ -156,7 +156,7 @@ def _flatten(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
 def _concat(shapes: Sequence[Any], attrs: Mapping[str, Any]) -> Shape | None:
     """Where no operand is without elements, and would be left out."""
     x, axis = shapes[0], attrs.get("axis", -1)
-    if not 0 <= axis < len(x) or not {int}.issuperset(map(type, x)) or len(shapes) < 2:
+    if not 0 <= axis < len(x) or None in x or len(shapes) < 2:
         return None
     lead, tail, total = x[:axis], x[axis + 1 :], 0
     for shape in shapes:

@@ -169,13 +169,14 @@ def _find_missing(
 ) -> Shapes:
     """Parameters among the inputs, by use, name or node, not ``available``, and their shapes."""
     shapes: Shapes = {}
-    for name, _, shape in find_expected_shapes(graph):
+    others = [v for v in graph.inputs if v.name not in available]
+    for name, _, shape in find_expected_shapes(graph) if others else ():
         shapes.setdefault(name, shape)
     missing = {}
-    for v in graph.inputs:
+    for v in others:
         about = variables.get(v.name, Declared())
         is_parameter = v.name in shapes or is_parameter_name(v.name) or about.is_trained
-        if is_parameter and v.name not in available:
+        if is_parameter:
             missing[v.name] = merge_shapes(shapes.get(v.name), about.shape)
     return missing
 

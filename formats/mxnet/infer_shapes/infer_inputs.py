@@ -92,7 +92,7 @@ class InputShapes:
         ]  # fmt: skip
         self._known = 0  # of those in ``open``, from the first on
         self.guessed = 0
-        self.propagation = Propagation(graph.nodes, shapes)
+        self.propagation = Propagation(graph.nodes if self.open else (), shapes)
         self.undetermined: list[Value] = []
         if self.open:
             self.propagation.run(self.is_known)

@@ -44,9 +44,14 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
     if not shape:
         first = (0,) if keep_highest else ()
         return g.Reshape(x, first + tuple(d or -1 for d in target_shape[len(first) :]))
-    if all(d > 0 or d == -1 for d in shape):
-        check_count(x, shape, shape)
-        return g.Reshape(x, shape)
+    if not reverse and all(d > 0 or d == -1 or (d == 0 and at < x.rank)
+                           for at, d in enumerate(shape)):  # fmt: skip
+        numbers = [
+            d or (n if isinstance(n := x.ranked_shape[at], int) else 0)
+            for at, d in enumerate(shape)
+        ]  # ONNX copies sizes by name as well
+        check_count(x, numbers, shape)
+        return g.Reshape(x, numbers)
     sizes = resolve_codes(g, x, shape, reverse)
     check_count(x, sizes, shape)
     return g.reshape(x, sizes)
