@@ -2,10 +2,10 @@
 
 CHECKOUT is a folder with the other commit, as ``git worktree add`` makes it. Parts: ``chain``
 (10,000 layers, no two alike, five ways; 17 → 21 also by onnx's converter), ``length`` (100,000 of
-them), ``batch`` (a batch by name), ``networks`` (DenseNet-121), ``digits`` (a short conversion as a
-process), ``copy`` (VGG-19 beside ``cp``). Both commits are installed as copies and compiled. Every
-run is a process of its own, runs of all ways take turns, and the least counts: caches are cold, and
-other work on the machine adds the same to each.
+them), ``batch`` (a batch by name, of inputs and by rebatch), ``networks`` (DenseNet-121),
+``digits`` (a short conversion as a process), ``copy`` (VGG-19 beside ``cp``). Both commits are
+installed as copies and compiled. Every run is a process of its own, runs of all ways take turns,
+and the least counts: caches are cold, and other work on the machine adds the same to each.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ HEAD = ("conversion", "other, s", "this, s", "ratio", "other, MB", "this, MB")
 def install(checkout: Path, place: Path) -> Path:
     """Copy a checkout's packages as they are installed, and compile them."""
     shutil.copytree(checkout / "serde", place / "serde")
-    for name in FOLDERS:
-        shutil.copytree(checkout / name, place / "serde" / name)
+    for name in FOLDERS:  # in newer commits, links in serde lead to them
+        shutil.copytree(checkout / name, place / "serde" / name, dirs_exist_ok=True)
     compileall.compile_dir(place, quiet=2)
     return place
 
@@ -84,9 +84,9 @@ class Bench:
         """A conversion in a process of its own."""
         return self.way(place, COLD, small, model, into, json.dumps(options))
 
-    def best(self, ways: Mapping[str, Callable[[], Cost]]) -> dict[str, list[float]]:
+    def best(self, ways: Mapping[Any, Callable[[], Cost]]) -> dict[Any, list[float]]:
         """The least seconds of each way, and the most memory."""
-        printed: dict[str, list[list[float]]] = {name: [] for name in ways}
+        printed: dict[Any, list[list[float]]] = {name: [] for name in ways}
         for _ in range(self.repeats):
             for name, way in ways.items():
                 printed[name].append(json.loads(way().printed))
@@ -101,6 +101,14 @@ class Bench:
             files = place / "model-symbol.json", place / "model.onnx"
             self.cold(self.places["this"], *files[:1], *files, {"opset": 17, **SHAPE})()
         return place
+
+    def network(self, name: str) -> Path:
+        """The symbol of one of Gluon's networks, with its weights beside it."""
+        place = self.folder / name
+        if not place.exists():
+            place.mkdir()
+            python("-m", "benchmarks.models", "gluon", place, name)
+        return place / "model-symbol.json"
 
     def compare(self, name: str, sources: tuple[Path, Path], into: str, options: Any) -> list[str]:
         """A row of a table: the same conversion by both."""
@@ -143,25 +151,37 @@ def length(bench: Bench) -> str:
 
 
 def batch(bench: Bench) -> str:
-    """What a batch by name adds to 17 → 21."""
-    files = *(bench.chain_of(n) / "model.onnx" for n in (SMALL, LAYERS)), bench.folder / "o.onnx"
-    ways = {f"{name}{' rebatch=N' if more else ''}": bench.cold(p, *files, {"opset": 21, **more})
-            for name, p in bench.places.items() for more in ({}, {"rebatch": "N"})}  # fmt: skip
-    costs = bench.best(ways)
-    rows = [
-        (name, f"{costs[name][0]:.2f}", f"{costs[f'{name} rebatch=N'][0]:.2f}",
-         f"{costs[f'{name} rebatch=N'][0] / costs[name][0]:.2f}")
-        for name in bench.places
-    ]  # fmt: skip
-    return table(("commit", "as it is, s", "rebatch=N, s", "ratio"), rows)
+    """What a batch by name adds: of the caller's inputs, and instead of a fixed one."""
+    chains = {n: bench.chain_of(n) for n in (SMALL, LAYERS)}
+    symbols, models = ([place / file for place in chains.values()]
+                       for file in ("model-symbol.json", "model.onnx"))  # fmt: skip
+    image = {"inputs": {"data": [1, 3, 224, 224]}}
+    densenet = [bench.network(name) for name in ("squeezenet1.0", "densenet121")]
+    cases = {
+        "chain, MXNet → opset 17": (symbols, SHAPE, with_batch(SHAPE)),
+        "DenseNet-121, MXNet → opset 17": (densenet, image, with_batch(image)),
+        "chain, 17 → 21, rebatch": (models, {"opset": 21}, {"opset": 21, "rebatch": "N"}),
+    }
+    rows = []
+    for name, (sources, *options) in cases.items():
+        ways = {(commit, by_name): bench.cold(place, *sources, bench.folder / "o.onnx", more)
+                for commit, place in bench.places.items()
+                for by_name, more in enumerate(options)}  # fmt: skip
+        costs = {way: cost for way, (cost, _) in bench.best(ways).items()}
+        for commit in bench.places:
+            number, named = costs[commit, 0], costs[commit, 1]
+            rows.append((name, commit, f"{number:.2f}", f"{named:.2f}", f"{named / number:.2f}"))
+    return table(("conversion", "commit", "batch of 1, s", "batch N, s", "ratio"), rows)
+
+
+def with_batch(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that name the first size of each input ``N``."""
+    return {"inputs": {name: ["N", *dims[1:]] for name, dims in options["inputs"].items()}}
 
 
 def networks(bench: Bench) -> str:
     """DenseNet-121 from MXNet's files."""
-    place = bench.folder / "densenet121"
-    place.mkdir()
-    python("-m", "benchmarks.models", "gluon", place, "densenet121")
-    sources = bench.chain_of(SMALL) / "model-symbol.json", place / "model-symbol.json"
+    sources = bench.chain_of(SMALL) / "model-symbol.json", bench.network("densenet121")
     return table(HEAD, [bench.compare("DenseNet-121 → opset 17", sources, "o.onnx", {})])
 
 
@@ -181,12 +201,8 @@ def copy(bench: Bench) -> str:
     """VGG-19 beside ``cp`` of its weights."""
     from benchmarks.convert import copying
 
-    place = bench.folder / "vgg19"
-    place.mkdir()
-    python("-m", "benchmarks.models", "gluon", place, "vgg19")
-    weights, source, into = (
-        place / n for n in ("model-0000.params", "model-symbol.json", "o.onnx")
-    )
+    source, into = bench.network("vgg19"), bench.folder / "o.onnx"
+    weights = source.with_name("model-0000.params")
 
     def converting(commit: Path) -> Callable[[], Cost]:
         options = ("-q", "--external-data", "never")
@@ -199,7 +215,7 @@ def copy(bench: Bench) -> str:
         return run
 
     into_cache(weights)
-    ways = {"`cp`": copying(weights, place / "copy")}
+    ways = {"`cp`": copying(weights, bench.folder / "copy")}
     costs = interleave(ways | {n: converting(p) for n, p in bench.places.items()}, bench.repeats)
     base = costs["`cp`"].seconds
     rows = [(n, f"{c.seconds:.2f}", f"{c.seconds / base:.2f}") for n, c in costs.items()]
