@@ -37,8 +37,8 @@ class TfliteWriteOptions(ProfileOptions, opts.WriteOptions):
 
     channels_last: Sequence[str] | None = opts.option(
         "Inputs and outputs that get channels last; all: images.",
-        "Otherwise they keep the source's shapes. `all` are those of four and five axes. Such a "
-        "file is not verified: it takes other arrays than its source.",
+        "Otherwise they keep the source's shapes. `all` are those of four and five axes. "
+        "`--verify` turns the arrays that the source takes and gives.",
         kind="names",
     )  # fmt: skip
     tflite: str | None = opts.option(

@@ -168,14 +168,18 @@ def convert(
     run = None
     # The source is run before it is replaced, if it is.
     if verify or any(value is not None for value in (data, expected, tolerance)):
-        from serde.verification import run_source
+        from serde.verification import TurnedEnds, run_source
 
         shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
+        ir, around = graph, prepared
+        if names := writing.get("channels_last"):
+            around = TurnedEnds(graph, names, prepared, writing.get("rename"))
+            ir = around.graph
         with resume_collector(), _time_stage(report, "run", progress):
             run = run_source(
-                source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
+                source, target, graph=shown, ir=ir, rename=writing.get("rename"), data=data,
                 expected=expected, tolerance=tolerance, from_format=from_format,
-                to_format=into.name, replaces=True, images=prepared, **_for_running(reading),
+                to_format=into.name, replaces=True, images=around, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
     with _time_stage(report, Stage("write", os.fspath(target), total), progress):

@@ -6,9 +6,11 @@ from serde.verification.compare_outputs import OutputComparison, compare
 from serde.verification.compare_results import Verification, compare_result, compare_run_layers
 from serde.verification.compare_runtimes import run_source, verify, verify_conversion
 from serde.verification.random_inputs import make_random_inputs
+from serde.verification.turned_ends import TurnedEnds
 
 __all__ = [
     "OutputComparison",
+    "TurnedEnds",
     "Verification",
     "compare",
     "compare_result",

@@ -1,0 +1,57 @@
+"""Quantized outputs that are one step off: kernels of integers round in more than one way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from serde.ir.graph import Graph, Node, Value
+from serde.spec.expressions import number
+from serde.spec.traits import RESHAPES
+
+from .compare_outputs import Array
+
+MOVES = RESHAPES | {"Identity", "Transpose"}  # which may be behind a quantization
+QUANTIZES_LAST = frozenset({"QLinearConv", "QLinearMatMul", "QuantizeLinear"})
+MOST = 0.5  # the share of elements that may be a step off: of a wrong zero point all are
+NEAR = 1e-3  # of a step, by which products of floats with a scale may be off
+
+
+def find_step(graph: Graph, value: Value) -> float | None:
+    """What neighbouring numbers of a quantized output differ by; None where it is not quantized.
+
+    Integers that are computed otherwise, such as places and tokens, are not quantized.
+    """
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    node = _find_maker(makers, value)
+    if node is None or node.domain:
+        return None
+    if node.op in QUANTIZES_LAST:
+        return 1.0
+    if node.op != "DequantizeLinear" or node.inputs[0] is None:
+        return None
+    quantized, step = _find_maker(makers, node.inputs[0]), number(node.inputs[1])
+    is_quantized = quantized is not None and quantized.op in QUANTIZES_LAST
+    return float(step) if is_quantized and step is not None else None
+
+
+def _find_maker(makers: Mapping[Value, Node], value: Value) -> Node | None:
+    """The node that computes the elements of a value, maybe in another order."""
+    node = makers.get(value)
+    while node is not None and node.op in MOVES and node.inputs[0] is not None:
+        node = makers.get(node.inputs[0])
+    return node
+
+
+def describe_steps(step: float, got: Any, expected: Any) -> str:
+    """What to say of an output that is one step off in some elements; nothing where it is more."""
+    if not isinstance(got, np.ndarray) or not isinstance(expected, np.ndarray):
+        return ""
+    if (got.shape, got.dtype) != (expected.shape, expected.dtype) or not got.size:
+        return ""
+    gap: Array = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+    count = int((gap > step / 2).sum())
+    is_near = bool((gap <= step * (1 + NEAR)).all()) and count <= max(1, MOST * gap.size)
+    return f"{count:,} of {gap.size:,} elements are one quantization step off" if is_near else ""
