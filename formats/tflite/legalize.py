@@ -20,12 +20,7 @@ from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, QUANTIZES, RES
 from .consumers import OPERATORS
 from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
 from .ops.layers import agrees_with_same
-from .ops.quantization import (
-    compute_dequantized,
-    compute_quantized,
-    is_quantized,
-    is_quantized_weight,
-)
+from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
 from .support_table import KERNELS, STORED
 from .target import TITLE, is_weight, legalizations, writes
 from .versions import lacks_operator
@@ -108,7 +103,7 @@ LAST_INDEX = Form(
 )
 NO_WEIGHT = Form(
     "blocks, or scales that are computed", lambda call: not is_quantized_weight(call),
-    compute_dequantized,
+    dequantize,
 )  # fmt: skip
 LACKS: Lacks = {
     **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS if op in writes.rules},

@@ -49,6 +49,8 @@ def parse_table(text: str) -> Mapping[str, frozenset[DType]]:
 
 KERNELS: Mapping[str, frozenset[DType]] = {
     "BitCast": STORED, "Cast": STORED,
-    "DequantizeLinear": frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.INT32}),
+    "DequantizeLinear": frozenset({
+        DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT4, DType.INT2,
+    }),
     **parse_table(MEASURED),
 }  # fmt: skip

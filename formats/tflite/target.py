@@ -169,10 +169,12 @@ class TfliteBuilder(Builder):
 
 def is_weight(g: Any, value: Value | None) -> bool:
     """Whether a value is a constant, or one of integers that is dequantized."""
-    if value is None or value.tensor is not None:
-        return value is not None
-    node = g.maker(value, "DequantizeLinear")
-    return node is not None and node.inputs[0].tensor is not None
+    while value is not None and value.tensor is None:
+        node = g.maker(value, "DequantizeLinear", "Reshape", "Transpose")
+        if node is None:
+            return False
+        value = node.inputs[0]
+    return value is not None
 
 
 def derive(

@@ -13,6 +13,7 @@ from .target import QuantizedValue
 from .version_data import FIRST, RELEASES
 
 FORM = re.compile(r"(1|2)\.(\d{1,2})(\.\d{1,2})?", re.ASCII)
+NIBBLES = frozenset({DType.INT4, DType.INT2})
 I8, I16, I32, I64, BOOL = DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL
 # Versions by the type of the first operand; the first is 1, or as ``FIRST`` has it.
 OF_8_BITS = frozenset(
@@ -115,7 +116,7 @@ def _of_quantize(node: Node) -> int:
 def _of_dequantize(node: Node) -> int:
     x = node.inputs[0]
     is_single = not isinstance(x, QuantizedValue) or x.scales is None or x.scales.is_per_tensor
-    return 1 if is_single else 5
+    return 6 if x is not None and x.dtype in NIBBLES else 1 if is_single else 5
 
 
 FORMS = {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from serde.ir.graph import DType, Value
+import math
+
+import numpy as np
+
+from serde.ir.graph import DType, Tensor, Value
 from serde.legalize.forms.form import Call
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import emit_dequantize, emit_quantize
@@ -10,7 +14,8 @@ from serde.version_converter.adapters.quantization import emit_dequantize, emit_
 from ..target import TfliteBuilder, writes
 
 STEPS = frozenset({DType.INT8, DType.UINT8, DType.INT16})  # what real numbers are quantized to
-WEIGHTS = STEPS | {DType.INT32}
+WEIGHTS = STEPS | {DType.INT32, DType.INT4, DType.INT2}
+SIGNED = {DType.UINT4: DType.INT4, DType.UINT2: DType.INT2}  # types that kernels have instead
 
 
 @writes("DequantizeLinear", ignore=("block_size", "output_dtype"))
@@ -58,11 +63,48 @@ def is_quantized(call: Call) -> bool:
     return has_plain_scales(call) and is_single and dtype in STEPS
 
 
-def compute_dequantized(g, call: Call):  # type: ignore[no-untyped-def]
-    """The real numbers, computed."""
+def dequantize(g, call: Call):  # type: ignore[no-untyped-def]
+    """The real numbers: of constants in the form that kernels have, others computed."""
     x, scale, zero = (*call.inputs, None)[:3]
     axis, block_size = call.attrs["axis"], call.attrs["block_size"]
+    if _is_constant(x, scale, zero) and x.dtype in WEIGHTS | SIGNED.keys():
+        if x.dtype in SIGNED:
+            operands = [make_signed(g, v) for v in (x, zero or g.full_like(scale, 0, x.dtype))]
+            return call.emit(g, operands[0], scale, operands[1])
+        if block_size and x.ranked_shape[axis] % block_size == 0:
+            return dequantize_blocks(g, x, scale, zero, axis % x.rank, block_size)
     return emit_dequantize(g, x, scale, zero, scale.type, axis % max(x.rank, 1), block_size)
+
+
+def _is_constant(x: Value, scale: Value, zero: Value | None) -> bool:
+    has_tensors = all(v is None or v.tensor is not None for v in (x, scale, zero))
+    return has_tensors and scale.dtype is DType.FLOAT32
+
+
+def make_signed(g, constant: Value) -> Value:  # type: ignore[no-untyped-def]
+    """Unsigned integers less the middle of their range, for the same numbers of another zero."""
+    dtype = SIGNED[constant.type]
+    middle = 1 << (dtype.bits - 1)
+    return change(g, constant, constant.static_shape, lambda a: a.astype(np.int16) - middle, dtype)
+
+
+def change(g, constant: Value, shape, edit, dtype: DType | None = None) -> Value:  # type: ignore[no-untyped-def]
+    """A constant made of another one when it is written."""
+    kind, load = dtype or constant.type, constant.tensor.load
+    return g.const(Tensor(kind, shape, lambda: edit(load()).astype(kind.numpy).reshape(shape)))
+
+
+def dequantize_blocks(g, x: Value, scale: Value, zero: Value | None, axis: int, block_size: int):  # type: ignore[no-untyped-def]
+    """Blocks as rows, each of which has a scale."""
+    order = [*(a for a in range(x.rank) if a != axis), axis]
+    shape = tuple([x.static_shape[a] for a in order])
+    rows = math.prod(shape) // block_size
+    matrix = change(g, x, (rows, block_size), lambda a: a.transpose(order))
+    factors, zeros = (
+        v and change(g, v, (rows,), lambda a: a.transpose(order)) for v in (scale, zero)
+    )
+    real = g.DequantizeLinear(matrix, factors, zeros, axis=0)
+    return g.Transpose(g.Reshape(real, list(shape)), perm=[order.index(a) for a in range(x.rank)])
 
 
 def compute_quantized(g, call: Call):  # type: ignore[no-untyped-def]
