@@ -72,6 +72,9 @@ FORMS = {
     "MaxPool": Form(1, (), WINDOW, (1, 2, 3, 4)), "AveragePool": Form(1, (), WINDOW, (1, 2, 3, 4)),
     "DepthToSpace": Form(1, (), {"blocksize": 2}, (1, 4, 2, 2)),
     "SpaceToDepth": Form(1, (), {"blocksize": 2}, (1, 4, 2, 2)),
+    "Resize": Form(1, (None, np.float32([1, 1, 2, 2])), {
+        "mode": "nearest", "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor"}, (1, 1, 2, 3)),
 }  # fmt: skip
 OUTPUTS = {"Split": 2, "TopK": 2}
 
@@ -85,7 +88,7 @@ def make_graph(op: str, dtype: DType) -> tuple[Graph, list[Any]]:
         bounds = np.iinfo(dtype.numpy)
         arrays[0].flat[:2] = bounds.max, bounds.min + (op == "Div")
     inputs = [g.input(f"x{at}", dtype, form.shape) for at in range(form.operands)]
-    operands = [*inputs, *(g.const(c) for c in form.constants)]
+    operands = [*inputs, *(c if c is None else g.const(c) for c in form.constants)]
     if op == "Where":
         operands = [g.const(np.asarray([[True, False, True]])), inputs[0], inputs[0]]
     elif op == "Clip":

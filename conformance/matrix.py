@@ -201,6 +201,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
     "gluonts/onnx": ("conformance.zoo", "Zoo"),
     "tflite-corpus/onnx": ("conformance.tflite_corpus", "TfliteCorpus"),
+    "tflite-corpus/tflite": ("conformance.tflite_round_trips", "TfliteRoundTrips"),
     "mxnet-frames/onnx": ("conformance.frames.cells", "Frames"),
     "mxnet-2/onnx": ("conformance.mxnet_second", "SecondNetworks"),
     "mxnet-mutations/onnx": ("conformance.mutations.mxnet", "MXNetMutations"),

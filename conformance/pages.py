@@ -51,7 +51,9 @@ PAGES = {
     "results/opsets.md": Page("opsets:page", ("operators/opsets",)),
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
-    "results/tflite-corpus.md": Page("tflite_corpus:page", ("tflite-corpus/onnx",)),
+    "results/tflite-corpus.md": Page(
+        "tflite_round_trips:page", ("tflite-corpus/onnx", "tflite-corpus/tflite")
+    ),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
     "results/networks-litert.md": Page("litert_networks:page", ("networks/litert",)),
     "results/frames.md": Page("frames.cells:page", ("mxnet-frames/onnx",)),

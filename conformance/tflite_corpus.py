@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,15 +154,26 @@ def run_litert(
     info = graph.source_info
     assert isinstance(info, FileInfo)
     numbers = [*info.variables.values()]
-    results = LitertWorker().run(str(path), feeds, delegates=delegates, variables=numbers)
+    try:
+        results = start_litert().run(str(path), feeds, delegates=delegates, variables=numbers)
+    except SerdeError:
+        start_litert.cache_clear()  # it may have ended
+        raise
     return results[: len(results) - len(numbers)]
+
+
+@cache
+def start_litert() -> LitertWorker:
+    """The process that runs files."""
+    return LitertWorker()
 
 
 def is_loaded_by_litert(path: Path) -> bool:
     """Whether LiteRT loads a file, and only lacks its inputs."""
     try:
-        LitertWorker().run(str(path), [], delegates=False)
+        start_litert().run(str(path), [], delegates=False)
     except SerdeError as error:
+        start_litert.cache_clear()
         return "arrays for" in str(error)
     return True
 
@@ -255,7 +267,7 @@ TITLES = {"17": "ONNX, opset 17", "21": "ONNX, opset 21", "tflite": "TensorFlow 
 
 
 def page(rows: Mapping[str, record.Packed]) -> Iterator[str]:
-    """The page of the corpus."""
+    """The page of the corpus, but for round trips."""
     variants = TfliteCorpus.variants
     outcomes = {name: record.unpack(row, variants) for name, row in rows.items()}
     judged = [o for o in outcomes.values() if o[variants[0]].kind != NOT_RUN]
@@ -271,4 +283,3 @@ def page(rows: Mapping[str, record.Packed]) -> Iterator[str]:
                 reasons.setdefault(str(found[variant]), []).append(name[HASH + 1 :])
         yield from (f"* {why}: {', '.join(f'`{n}`' for n in some)}" for why, some in sorted(
             reasons.items()))  # fmt: skip
-    yield ""

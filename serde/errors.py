@@ -324,8 +324,8 @@ def show_error(error: BaseException) -> str:
         return type(error).__name__
 
 
-# What Python says where a shape is taken apart that has more or fewer axes.
-WRONG_COUNT = re.compile(r"values to unpack|zip\(\) argument \d")
+# What Python and NumPy say where a shape has more or fewer axes than it is taken apart into.
+WRONG_COUNT = re.compile(r"values to unpack|zip\(\) argument \d|could not be broadcast together")
 
 
 # What it says where a rule was called with fewer operands, or used one that is not there.

@@ -19,6 +19,7 @@ STEPS = frozenset({I8, I16})
 MOVES: Mapping[str, frozenset[DType]] = {
     **dict.fromkeys(("RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "PAD", "GATHER"), STEPS),
     **dict.fromkeys(("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), STEPS),
+    "RESIZE_NEAREST_NEIGHBOR": STEPS,
     **dict.fromkeys(("BROADCAST_TO", "PADV2"), STEPS),
     **dict.fromkeys(("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "TILE"), frozenset({I8})),
 }
@@ -230,5 +231,6 @@ KERNELS: Mapping[str, Kernel] = {
     **dict.fromkeys(("HARD_SWISH", "ELU", "GELU", "EXP", "PRELU"), partial(compute, ONLY_I8)),
     **dict.fromkeys(("MEAN", "SUM"), partial(compute_first, ONLY_I8)),
     "AVERAGE_POOL_2D": keep_scales,
+    "RESIZE_BILINEAR": keep_scales,
     **dict.fromkeys(("SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"), compute_fixed),
 }

@@ -15,7 +15,7 @@ from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
 from serde.passes.regions import find_regions
 from serde.spec import schema
-from serde.spec.traits import BROADCASTS, COMPARISONS, CONVOLVES, QUANTIZES, RESHAPES
+from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WINDOWS
 
 from .consumers import OPERATORS
 from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
@@ -35,7 +35,7 @@ YOUNG = {
 }  # fmt: skip
 CONTROL_FLOW = frozenset({"If", "Loop"})  # which run what other operators compute
 # Operators whose first operand and results are images, with channels last in the file.
-IMAGES = CONVOLVES | {"AveragePool", "DepthToSpace", "MaxPool", "SpaceToDepth"}
+IMAGES = WINDOWS | {"DepthToSpace", "Resize", "SpaceToDepth"}
 
 
 def is_no_image(call: Call) -> bool:

@@ -28,6 +28,7 @@ float16 float32 int16 int32 int64: Add Greater GreaterOrEqual Less LessOrEqual
 float16 float32 int16 int32 int64 int8: Neg
 float16 float32 int16 int32 int64 int8 uint8: Clip Max Min
 float16 float32 int16 int32 int64 uint32: Mul
+float16 float32 int16 int32 int8 uint16 uint32 uint8: Resize
 float32 float64 int32: Sign
 float32 int16 int32: Abs
 float32 int16 int32 int64 int8: Mod

@@ -21,12 +21,19 @@ from testing.onnx_live import model_of
 from tests.cli import pages
 from tests.cli.pages import run_page
 from tests.mxnet import label_networks
+from tests.tflite.litert_live import why_not as why_no_litert
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def nothing(folder):
     """A page that names no other files than the examples."""
+
+
+def need_litert(folder):
+    """A page that runs files in LiteRT."""
+    if reason := why_no_litert():
+        pytest.skip(reason)
 
 
 def make_detector(folder):
@@ -112,10 +119,12 @@ PAGES = {
     "tutorial/edge-device": nothing,
     "tutorial/first-operator": nothing,
     "tutorial/gluon-notebook": nothing,
+    "tutorial/int8-on-litert": need_litert,
     "tutorial/old-mxnet-model": nothing,
     "tutorial/relay-to-relax": nothing,
     "tutorial/sagemaker-detector": make_detector,
     "tutorial/sixty-models": nothing,
+    "tutorial/tflite-to-onnx": need_litert,
 }
 APART = {"how-to/move-from-mx-onnx"}  # it changes MXNet for the whole process
 ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with the code they quote

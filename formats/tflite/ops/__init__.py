@@ -8,10 +8,11 @@ from . import (
     quantization,
     recurrent,
     reductions,
+    resize,
     shapes,
 )
 
 __all__ = [
-    "control_flow", "elementwise", "indexing", "layers", "quantization", "recurrent",
-    "reductions", "shapes",
+    "control_flow", "elementwise", "indexing", "layers", "quantization", "recurrent", "reductions",
+    "resize", "shapes",
 ]  # fmt: skip

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 
-from serde.ir.graph import Graph, Node
-from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
+import numpy as np
+
+from serde.ir.geometry import swap_axes_perm
+from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.rewrite.patterns import Neighbours, Patterns, join_sources, merge, orders
+
+from ..support_table import KERNELS
 
 FUSED = {"RELU": 1, "RELU6": 3}  # numbers of ActivationFunctionType
 TAKES = (
@@ -13,6 +19,11 @@ TAKES = (
     "MAX_POOL_2D", "MUL", "SUB",
 )  # fmt: skip
 REDUCERS = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM")
+BLOCKS = (0, 1, 3, 2, 4, 5)  # rows, columns and blocks in another order
+MOVES = (  # operators that move elements of the first operand, and of no other
+    "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "PAD", "PADV2", "RESHAPE", "SLICE",
+    "SPACE_TO_DEPTH", "STRIDED_SLICE", "TILE", "TRANSPOSE",
+)  # fmt: skip
 patterns = Patterns(domain="tflite")
 FIELD = "fused_activation_function"
 
@@ -52,6 +63,86 @@ def drop_reduced_axes(near: Neighbours, node: Node) -> Node | None:
     if left != node.outputs[0].shape:
         return None
     return merge(maker, node, attrs=MappingProxyType({**maker.attrs, "keep_dims": 0}))
+
+
+@patterns("DEQUANTIZE")
+def dequantize_before(near: Neighbours, node: Node) -> list[Node] | None:
+    """Integers that are dequantized where they come from: what moves them moves real numbers."""
+    source, scale, zero = node.inputs
+    assert scale is not None
+    if scale.static_shape not in ((), (1,)):
+        return None
+    moves, move = [], near.sole_maker(node, source, *MOVES)
+    while move is not None:
+        moves.append(move)
+        source = move.inputs[0]
+        move = near.sole_maker(move, source, *MOVES)
+    if not moves or source is None or source.tensor is not None:
+        return None
+    real = Value(f"{source.name}_real", DType.FLOAT32, source.shape)
+    made = [replace(node, inputs=(source, scale, zero), outputs=(real,))]
+    for move in reversed(moves):
+        result = Value(f"{move.name}_real", DType.FLOAT32, move.outputs[0].shape)
+        outputs = node.outputs if move is moves[0] else (result,)
+        moved = fill_real(move, scale, zero)
+        made.append(replace(moved, inputs=(real, *moved.inputs[1:]), outputs=outputs))
+        real = result
+    return made
+
+
+def fill_real(move: Node, scale: Value, zero: Value | None) -> Node:
+    """An operator on real numbers in place of one on integers, which pads with a real number."""
+    if move.op not in ("PAD", "PADV2"):
+        return move
+    fill = move.inputs[2].array() if len(move.inputs) > 2 else np.int64(0)
+    steps = fill.astype(np.float32) - (0 if zero is None else zero.array().astype(np.float32))
+    if not steps.any():
+        return replace(move, op="PAD", inputs=move.inputs[:2])
+    real = Tensor.of(np.float32(steps * scale.array()).reshape(()))
+    number = Value(f"{move.name}_fill", DType.FLOAT32, (), real)
+    return replace(move, op="PADV2", inputs=(*move.inputs[:2], number))
+
+
+@patterns("BATCH_MATMUL")
+def fuse_turned_operand(near: Neighbours, node: Node) -> Node | None:
+    """A TRANSPOSE of rows and columns in front of a product, which its kernels do."""
+    for at, name in enumerate(("adj_x", "adj_y")):
+        maker = near.sole_maker(node, node.inputs[at], "TRANSPOSE")
+        if maker is None or maker.inputs[1] is None:
+            continue
+        order = maker.inputs[1].ints()
+        if order == swap_axes_perm(len(order), -1, -2):
+            operands = [*node.inputs]
+            operands[at] = maker.inputs[0]
+            attrs = MappingProxyType({**node.attrs, name: not node.attrs.get(name)})
+            sources = join_sources(maker, node)
+            return replace(node, inputs=tuple(operands), attrs=attrs, sources=sources)
+    return None
+
+
+@patterns("RESHAPE")
+def fuse_blocks(near: Neighbours, node: Node) -> Node | None:
+    """Blocks of an image as channels, or channels as blocks."""
+    moved = near.sole_maker(node, node.inputs[0], "TRANSPOSE")
+    split = None if moved is None else near.sole_maker(moved, moved.inputs[0], "RESHAPE")
+    if moved is None or split is None or moved.inputs[1] is None or split.inputs[0] is None:
+        return None
+    if moved.inputs[1].ints() != BLOCKS or node.outputs[0].dtype not in KERNELS["SpaceToDepth"]:
+        return None
+    before, after, parts = (v.shape for v in (split.inputs[0], node.outputs[0], split.outputs[0]))
+    for op, whole, image in (("SPACE_TO_DEPTH", before, after), ("DEPTH_TO_SPACE", after, before)):
+        if whole is None or image is None or len(whole) != 4 or None in whole or 0 in whole:
+            continue
+        n, height, width, channels = image
+        block = parts[4]
+        is_deep = op == "DEPTH_TO_SPACE"
+        wanted = (n, height, width, block, block) if is_deep else (n, height, block, width, block)
+        sizes = (n, height * block, width * block, channels // block**2)
+        if parts == (*wanted, whole[3]) and whole == sizes:
+            attrs = MappingProxyType({"block_size": block})
+            sources = join_sources(split, moved, node)
+            return replace(node, op=op, inputs=split.inputs[:1], attrs=attrs, sources=sources)
+    return None
 
 
 def fuse(graph: Graph) -> Graph:

@@ -143,9 +143,16 @@ def swap_blocks(g, x, sizes, order, result):
     return g.reshape(g.Transpose(g.reshape(x, sizes), perm=order), result)
 
 
+def read_blocks(block: Value):
+    """The sizes of blocks."""
+    blocks = block.ints()
+    require(min(blocks, default=1) > 0, f"blocks of {blocks[:8]}. Give numbers above 0")
+    return blocks
+
+
 @reads("BATCH_TO_SPACE_ND")
 def read_batch_to_space(g, x, block, crops):
-    blocks, ends = block.ints(), crops.array().reshape(-1, 2)
+    blocks, ends = read_blocks(block), crops.array().reshape(-1, 2)
     n = len(blocks)
     batch, *areas = x.static_shape
     rest = areas[n:]
@@ -160,7 +167,7 @@ def read_batch_to_space(g, x, block, crops):
 
 @reads("SPACE_TO_BATCH_ND")
 def read_space_to_batch(g, x, block, paddings, *, forms: Hint[Forms]):
-    blocks, ends = block.ints(), paddings.array().reshape(-1, 2)
+    blocks, ends = read_blocks(block), paddings.array().reshape(-1, 2)
     n = len(blocks)
     pads = [0, *ends[:, 0], *[0] * (x.rank - n - 1), 0, *ends[:, 1], *[0] * (x.rank - n - 1)]
     y = g.Pad(x, [int(p) for p in pads], fill_of(g, x, forms))

@@ -12,12 +12,12 @@ from serde.ir.graph import DType, Value
 from serde.passes.layout.place import to_first, to_last
 from serde.version_converter.adapters.resize_coordinates import coordinates, nearest
 
+from ..resize_places import LONGEST, nearest_places
 from ..rules import reads
 from .shapes import swap_blocks
 
 SAME, VALID = 0, 1
 Array = np.ndarray[Any, Any]
-MOST_PLACES = 1 << 14  # of an axis of a resized image that are looked at one by one
 
 
 def first(g, x: Value):
@@ -233,7 +233,7 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
         size.tensor is not None
         and image.is_static
         and 0 not in image.static_shape
-        and (max(size.ints()) <= MOST_PLACES)
+        and (max(size.ints()) <= LONGEST)
     ):
         axes = [*zip(image.static_shape[2:], size.ints(), strict=True)]
         places = [nearest_places(n, m, align_corners, half_pixel_centers) for n, m in axes]
@@ -245,12 +245,3 @@ def read_resize_nearest(g, x, size, *, align_corners: bool = False,
     y = g.Resize(image, None, None, shape, mode="nearest",
                  nearest_mode=rounding, coordinate_transformation_mode=mode)  # fmt: skip
     return last(g, y)
-
-
-def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
-    """The pixels that LiteRT takes."""
-    is_aligned = align_corners and new > 1
-    scale = np.float32(old - is_aligned) / np.float32(new - is_aligned)
-    at = np.arange(new, dtype=np.float32) + np.float32(0.5 if half_pixel else 0)
-    places = np.floor(at * scale + np.float32(0.5 if align_corners else 0))
-    return np.asarray(np.clip(places, 0, old - 1), np.int64)
