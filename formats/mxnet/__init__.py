@@ -47,11 +47,12 @@ class MxnetReadOptions(RuleOptions, RandomOptions, IntegerOptions, ParamsOptions
         "`onednn`: those of MXNet as it is released; `plain`: those of a build without oneDNN, or "
         "with `MXNET_MKLDNN_ENABLED=0`. [mxnet-kernels.md](../results/mxnet-kernels.md) lists the "
         "operators.",
-        choices=("onednn", "plain"), is_run=True,
+        choices=("onednn", "plain"), is_run=True, is_request=True,
     )  # fmt: skip
     custom_domain: str | None = option(
         "Keep operators MXNet does not define, in this ONNX domain.",
         "`Custom` operators are among them. In Python, `rules` converts them.", metavar="NAME",
+        is_request=True,
     )  # fmt: skip
     custom_outputs: Mapping[str, Any] | None = option(
         "The shape of the output of an operator kept in the custom domain.",

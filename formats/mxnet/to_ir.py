@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from serde.decompositions.random_source import with_random
-from serde.errors import Unconvertible
+from serde.errors import Unconvertible, UsageError
 from serde.ir.graph import Graph
 from serde.spec.onnx_builder import OnnxBuilder
 
@@ -95,6 +95,10 @@ def to_ir(
     complete = rename_by_kind(complete, table)
     if exact:
         table = table.with_hints(requantized_hints(complete, table))
+    if custom_outputs and custom_domain is None:
+        raise UsageError(
+            "--custom-output is of operators that --custom-domain keeps: give that too"
+        )
     if custom_domain is not None:
         complete, table = keep_custom_nodes(complete, table, custom_domain, custom_outputs or {})
     complete = infer_open_sizes(complete, table, unknown=-1 if info.has_numpy_shapes else 0)

@@ -20,7 +20,7 @@ class OnnxReadOptions(RuleOptions, ReadOptions):
         "Carry operators of these ONNX domains along as they are.",
         "Into ONNX files only: `com.microsoft`, for a model that stays with ONNX Runtime. "
         "See [onnxruntime-operators.md](onnxruntime-operators.md).",
-        kind="names",
+        kind="names", is_request=True,
     )  # fmt: skip
     strict_paths: bool | None = option(
         "Refuse weights of ONNX models that are hard links.", kind="flag", is_run=True
@@ -57,7 +57,7 @@ class OnnxWriteOptions(ProfileOptions, FunctionOptions, WriteOptions):
         "ONNX Runtime has faster kernels for uint8 by int8 on processors with VNNI instructions. "
         "On x86 processors without, these saturate: outputs may be wrong there. "
         "`--profile onnxruntime` uses them only where they are exact. See "
-        "[quantized-models.md](../how-to/quantized-models.md).", kind="flag",
+        "[quantized-models.md](../how-to/quantized-models.md).", kind="flag", is_request=True,
     )  # fmt: skip
 
 
@@ -77,6 +77,7 @@ FORMAT = Format.in_package(
     title="ONNX",
     consumers=CONSUMERS,
     next_step="onnxruntime.InferenceSession({name!r})",
+    has_metadata=True,
     can_be_remainder=True,
     runtime="onnxruntime",
     suffixes=(".onnx",),

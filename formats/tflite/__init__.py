@@ -39,7 +39,7 @@ class TfliteWriteOptions(ProfileOptions, opts.WriteOptions):
         "Inputs and outputs that get channels last; all: images.",
         "Otherwise they keep the source's shapes. `all` are those of four and five axes. "
         "`--verify` turns the arrays that the source takes and gives.",
-        kind="names",
+        kind="names", is_request=True,
     )  # fmt: skip
     tflite: str | None = opts.option(
         "The oldest TensorFlow Lite that is to run the file: 1.14 to 2.10; the newest if left out.",

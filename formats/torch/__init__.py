@@ -29,7 +29,7 @@ class TorchWriteOptions(opts.WriteOptions):
     inference: bool | None = opts.option(
         "Leave out what only training needs.",
         "Otherwise Dropout stays, and BatchNorm moves its statistics as the source does.",
-        kind="flag",
+        kind="flag", is_request=True,
     )  # fmt: skip
 
 

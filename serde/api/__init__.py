@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from serde.api.idle_options import note_idle_options
 from serde.api.remote_files import at_urls
 from serde.api.report import Report
 from serde.errors import Unconvertible
@@ -147,7 +148,8 @@ def convert(
     try:
         with within_budget(), skip_passes(options.get("skip")):
             with _time_stage(report, "read", progress):
-                graph = _load(report, source, from_format, reading, defaults)
+                decoded = _decode(report, source, from_format, reading)
+                graph = raise_to_ir(*decoded, reading, defaults)
                 _enter_source(report, source, graph, target)
             with _time_stage(report, "convert", progress):
                 prepared = IMAGES(graph, images) if images else None
@@ -158,6 +160,12 @@ def convert(
                 lowered = enter_provenance(lowered, about, writing)
                 report.notes += lowered.notes[len(graph.notes) :]
                 report.weights_sha256 = lowered.metadata.get(KEY)
+                if writing.get("hash_weights") and not into.has_metadata:
+                    report.notes.append(f"--hash: {into.title} files hold no hash; the report does")
+                if prepared is None:
+                    report.notes += note_idle_options(
+                        *decoded, into, reading, writing, defaults, lowered
+                    )
     except Unconvertible as error:
         report.refuse(error.problems)
         error.report = report
@@ -227,15 +235,14 @@ def _read_tolerance(rtol: float | None, atol: float | None) -> Any:
     return Tolerance.of(rtol, atol)
 
 
-def _load(
-    report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any],
-    defaults: Collection[str],
-) -> Graph:  # fmt: skip
-    """Read a source into the IR, and enter into the report what it is."""
+def _decode(
+    report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any]
+) -> tuple[Format, Graph]:
+    """Read a source as it is, and enter into the report what it is."""
     fmt, graph = decode(source, from_format, reading)
     report.source_format = fmt.name
     report.describe_source(graph)
-    return raise_to_ir(fmt, graph, reading, defaults)
+    return fmt, graph
 
 
 def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -316,7 +323,8 @@ def check(
         reading["missing_weights"] = "infer"
     try:
         with within_budget(), skip_passes(options.get("skip")):
-            graph = _load(report, source, from_format, reading, defaults)
+            decoded = _decode(report, source, from_format, reading)
+            graph = raise_to_ir(*decoded, reading, defaults)
             _enter_source(report, source, graph)
             report.notes = list(graph.notes)
             report.describe(graph)
@@ -324,6 +332,7 @@ def check(
             lowered = lower(into, graph, writing)
             enter_provenance(lowered, report.provenance, {})
             report.notes += lowered.notes[len(graph.notes) :]
+            report.notes += note_idle_options(*decoded, into, reading, writing, defaults, lowered)
             report.describe(lowered)
     except Unconvertible as error:
         report.refuse(error.problems)

@@ -49,6 +49,7 @@ class Format:
         consumers: what files of the format are written for, by name (``--profile``).
         next_step: how a result is run, by the suffix of its file where that matters; ``{name}`` and
             ``{stem}`` stand for its path, and each option of writing for its value.
+        has_metadata: whether its files hold what serde enters of a model, such as a hash.
         can_be_remainder: whether a partitioned model can have its remainder in this format.
         replaces: names of profiles that are no more, and what to use of the format instead.
         runtime: the name of what runs its files, if anything does.
@@ -73,6 +74,7 @@ class Format:
     title: str = ""
     consumers: Mapping[str, Consumer] = field(default_factory=lambda: EMPTY)
     next_step: str | Mapping[str, str] = ""
+    has_metadata: bool = False
     can_be_remainder: bool = False
     replaces: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     runtime: str = ""

@@ -54,6 +54,7 @@ class Option:
         least: the smallest number it takes.
         is_checked: whether a check takes it, as what can be written depends on it.
         is_run: whether a model runs with it as it is: it tells what of the files is meant.
+        is_request: whether it asks for a change of the result: it is told where there is none.
         flags: how the command spells it; ``--`` and the name with hyphens if left out.
         default: the value where none is given.
         alone: the word that the option means where none of its choices follows it.
@@ -70,6 +71,7 @@ class Option:
     least: int | None = None
     is_checked: bool = False
     is_run: bool = False
+    is_request: bool = False
     flags: tuple[str, ...] = ()
     default: Any = None
     alone: str = ""
@@ -163,7 +165,7 @@ class SkipOptions(Options):
     skip: Sequence[str] | None = option(
         "Optimizations to leave out: fold_bias,make_gemms.",
         "[change-an-onnx-model.md](../how-to/change-an-onnx-model.md#leave-out-an-optimization) "
-        "lists them.", kind="names", choices=tuple(OPTIONAL),
+        "lists them.", kind="names", choices=tuple(OPTIONAL), is_request=True,
     )  # fmt: skip
 
 
@@ -247,6 +249,7 @@ class ReadOptions(SkipOptions):
     training: bool | None = option(
         "Keep what training needs: Dropout, and how fast statistics of BatchNormalization move.",
         "PyTorch modules have it unless they are written with `--inference`.", kind="flag",
+        is_request=True,
     )  # fmt: skip
     copy: bool | None = option(
         "Read weights into memory at once; their files may then change.",
@@ -301,7 +304,7 @@ class RandomOptions(Options):
         "Operators that draw random numbers: refuse (the default), onnx or input.",
         "`onnx`: the runtime draws them. `input`: they are computed from noise that is an input, "
         "`layer/uniform` (from 0 to 1) or `layer/normal` (of mean 0 and variance 1).",
-        choices=("refuse", "onnx", "input"),
+        choices=("refuse", "onnx", "input"), is_request=True,
     )  # fmt: skip
 
 
@@ -319,7 +322,7 @@ class IntegerOptions(Options):
         "with the numbers that integers stand for, as compilers for hardware look for. Of MXNet, "
         "one in some 100,000 integers is rounded the other way, and spreads; of TVM, which "
         "rounds halves up, those in the middle. `exact` is the default.",
-        choices=("exact", "qdq"),
+        choices=("exact", "qdq"), is_request=True,
     )  # fmt: skip
 
 
