@@ -49,11 +49,15 @@ from serde.plugins.options import HUB, ReadOptions, list_options
 from serde.spec.verify import check as check_graph
 
 Path_ = str | os.PathLike[str]
-REWRITING = frozenset({"cut_inputs", "set_inputs", "static", "rebatch"})  # options that need the IR
+REWRITING = frozenset(
+    {"cut_inputs", "edits", "set_inputs", "static", "rebatch"}
+)  # options that need the IR
 # Passes that only options ask for.
 compress_weights = Deferred("serde.passes.compress_weights:compress_weights")
 copy_weights = Deferred("serde.passes.copy_weights:copy_weights")
 dequantize = Deferred("serde.passes.dequantize:dequantize")
+edit_nodes = Deferred("serde.passes.edit_nodes:edit_nodes")
+read_edits = Deferred("serde.passes.edit_nodes:read_edits")
 fix_batch = Deferred("serde.passes.fixed_sizes:fix_batch")
 fold_batchnorm = Deferred("serde.passes.fold_batchnorm:fold_batchnorm")
 merge_factors = Deferred("serde.passes.merge_factors:merge_factors")
@@ -99,6 +103,9 @@ def raise_to_ir(
     def apply(option: str, before: Graph, after: Graph) -> Graph:
         return after if option in defaults else note_no_effect(option, before, after)
 
+    if options.edits is not None:
+        edited = edit_nodes(graph, read_edits(options.edits))
+        graph = apply("edits", graph, graph) if edited is graph else edited
     graph = set_inputs(with_inputs(graph, options.inputs), options.set_inputs)
     names, sizes = size_names(graph), options.static or {}
     graph = cut(graph, options.outputs)

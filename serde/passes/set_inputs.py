@@ -86,7 +86,7 @@ def _constant_of(value: Value, data: Any, sizes: dict[str, int]) -> Value:
     what = f"input {value.name!r}"
     if value.container:
         raise UsageError(f"{what} is no tensor and cannot be set to a value")
-    array = _array_of(what, data, value.dtype)
+    array = array_of(what, data, value.dtype)
     shape = array.shape if value.shape is None else value.shape
     if array.ndim == 0 and value.is_static:
         array = arrays.full(value.static_shape, array, array.dtype)
@@ -100,7 +100,7 @@ def _constant_of(value: Value, data: Any, sizes: dict[str, int]) -> Value:
     return Value(value.name, tensor.dtype, tensor.shape, tensor)
 
 
-def _array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+def array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     """``data`` in the type of the input; float32 where the model declares none."""
     try:
         array = np.asarray(data)

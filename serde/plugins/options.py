@@ -193,6 +193,13 @@ class ReadOptions(SkipOptions):
         "times.",
         kind="values", flags=("--set-input",),
     )  # fmt: skip
+    edits: Any = option(
+        "Edits of layers, by their names: TOML, JSON or YAML.",
+        "Attributes, the operator, and constants of the source are replaced before it is "
+        "converted. In Python a file, or a mapping. See "
+        "[change-an-onnx-model.md](../how-to/change-an-onnx-model.md#edit-single-layers).",
+        kind="file",
+    )  # fmt: skip
     static: Mapping[str, int] | None = option(
         "A number for a dimension that has a name.",
         "Dimensions that are expressions of names, such as `past + 1`, become numbers too. May be "

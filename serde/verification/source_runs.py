@@ -17,6 +17,7 @@ import numpy as np
 from serde.errors import SerdeError, show_error
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
+from serde.passes.edit_nodes import edit_nodes, read_edits
 from serde.passes.single_precision import NARROW
 from serde.pipeline import REWRITING, encode, load, read, save
 from serde.plugins import (
@@ -170,9 +171,21 @@ class SourceModel:
 
     def _prepare(self, options: Mapping[str, Any]) -> Run:
         assert self.bridge is not None
+        if self.reading.get("edits") is not None:
+            return self._prepare_edited()
         if isinstance(self.source, Graph):
             return _prepare_graph(self.bridge, self.source, options)
         return prepare(self.bridge, self.source, **options)
+
+    def _prepare_edited(self) -> Run:
+        """The source with what the user edited in it, written anew in its own format."""
+        assert self.bridge is not None
+        graph = edit_nodes(self.read(), read_edits(self.reading["edits"]))
+        outputs = self.options["outputs"] or [v.name for v in graph.outputs]
+        try:
+            return prepare_cut(self.bridge, graph, outputs)
+        except SerdeError as error:
+            raise NotComparable(f"not compared: the edited source cannot run: {error}") from error
 
     def _dequantize(self, options: Mapping[str, Any]) -> Run:
         """What the source computes without its roundings to integers.

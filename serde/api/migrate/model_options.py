@@ -6,27 +6,20 @@ match a model apply in their order, each over those before.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from serde.errors import MalformedFile, MissingDependency, UsageError, suggest
-from serde.io.command_files import active_files
-from serde.io.sniff import read_regular
-from serde.io.toml import LONG_NUMBER, TOO_LONG, read_toml
+from serde.errors import UsageError, suggest
+from serde.io.tables import read_tables
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import Format, read_classes
 from serde.plugins.command_options import ImageOptions, ToleranceOptions, VerifyOptions
 from serde.plugins.option_checks import check_options
 from serde.plugins.options import Option, merge_options
 
-MOST_BYTES = 1 << 24
 OF_CONVERT = VerifyOptions, ToleranceOptions, ImageOptions
-KINDS = ".toml, .json, .yaml or .yml"
 
 
 class ModelOptions(NamedTuple):
@@ -54,7 +47,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
         name, folder, tables = "config", "", config
     else:
         name = os.fspath(config)
-        folder, tables = os.path.dirname(os.path.abspath(name)), _parse(name)
+        folder, tables = os.path.dirname(os.path.abspath(name)), read_tables(name)
     classes = (*read_classes(), into.write_options, *OF_CONVERT)
     known = {n: o for n, o in merge_options(classes).items()
              if o.kind != "object" and n != "verify"}  # fmt: skip
@@ -78,42 +71,6 @@ def choose_options(tables: Iterable[ModelOptions], relative: str) -> dict[str, A
     for table in tables:
         chosen |= table.options if table.matches(relative) else {}
     return chosen
-
-
-def _parse(path: str) -> Mapping[str, Any]:
-    """The content of a file, by its suffix."""
-    parsers: dict[str, Callable[[str], Any]] = {
-        ".json": json.loads, ".yaml": _parse_yaml, ".yml": _parse_yaml
-    }  # fmt: skip
-    active_files().enter(path)
-    suffix = Path(path).suffix.lower()
-    if suffix == ".toml":
-        return read_toml(Path(path))[1]
-    parse = parsers.get(suffix)
-    if parse is None:
-        raise UsageError(f"{path}: the suffix tells no format of options: end it with {KINDS}")
-    try:
-        tables = parse(read_regular(path, MOST_BYTES).decode())
-    except FileNotFoundError as error:
-        raise MalformedFile(path, "there is no such file") from error
-    except (MissingDependency, OSError):
-        raise
-    except Exception as error:  # each parser has its own
-        raise MalformedFile(path, f"not {Path(path).suffix[1:].upper()}: {error}") from error
-    if not isinstance(tables, Mapping):
-        raise UsageError(f"{path}: give a table of options for each pattern")
-    return tables
-
-
-def _parse_yaml(text: str) -> Any:
-    try:
-        yaml = import_module("yaml")
-    except ImportError as error:
-        reason = "YAML needs PyYAML: pip install pyyaml, or write TOML or JSON"
-        raise MissingDependency(reason) from error
-    if LONG_NUMBER.search(text):
-        raise ValueError(TOO_LONG)
-    return yaml.safe_load(text)
 
 
 def _read_option(
