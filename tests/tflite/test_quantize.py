@@ -289,6 +289,37 @@ def test_networks_that_mxnet_quantizes(name, worker, tmp_path: Path) -> None:
 
 
 @needs_litert
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenet0.25"])
+def test_networks_that_find_ranges_as_they_run(name, worker, tmp_path: Path) -> None:
+    """Without calibration integers are the source's; sums of products are exact in floats."""
+    prefix, feeds = quantise_network(name, "as it runs", tmp_path)
+    shapes = {k: v.shape for k, v in feeds.items()}
+    serde.convert(f"{prefix}-symbol.json", tmp_path / "m.tflite", inputs=shapes, verify=False)
+    sizes = [p.stat().st_size for p in (tmp_path / "m.tflite", Path(f"{prefix}-0000.params"))]
+    assert sizes[0] < 0.7 * sizes[1]  # int8 weights stay so, and the others there are dropped
+    (expected,) = run_graph(serde.load(f"{prefix}-symbol.json", inputs=shapes), feeds)
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [*feeds.values()]):
+        assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+INTEGERS = """g (uint8[2,T] a, uint8[T,3] b) => (int32[2,3] y) <uint8 u = {7}, uint8 v = {128}>
+    { y = MatMulInteger(a, b, u, v) }"""
+
+
+@needs_litert
+@pytest.mark.parametrize("terms", [5, 300, 4000])
+def test_sums_of_products_of_integers_are_exact(terms: int, worker, tmp_path: Path) -> None:
+    graph = ir_of(INTEGERS.replace("T", str(terms)))
+    draws = np.random.default_rng(terms)
+    feeds = {"a": draws.integers(200, 256, (2, terms), np.uint8),
+             "b": draws.integers(0, 256, (terms, 3), np.uint8)}  # fmt: skip
+    serde.save(graph, tmp_path / "m.tflite")
+    (expected,) = run_graph(graph, feeds)
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [*feeds.values()]):
+        np.testing.assert_array_equal(got, expected)
+
+
+@needs_litert
 @pytest.mark.parametrize(("name", "layers"), [
     ("resnet18_v1", {"CONV_2D": 20, "FULLY_CONNECTED": 1}),
     ("mobilenet0.25", {"CONV_2D": 14, "DEPTHWISE_CONV_2D": 13, "FULLY_CONNECTED": 1}),

@@ -9,12 +9,19 @@ import numpy as np
 from serde.ir.graph import DType, Tensor, Value
 from serde.legalize.forms.form import Call
 from serde.spec.schema import ELEMENT_TYPES
-from serde.version_converter.adapters.quantization import emit_dequantize, emit_quantize
+from serde.version_converter.adapters.quantization import (
+    emit_dequantize,
+    emit_quantize,
+    multiply_parts,
+    per_row,
+    subtract_zero_point,
+)
 
-from ..target import TfliteBuilder, writes
+from ..target import TfliteBuilder, legalizations, writes
 
 STEPS = frozenset({DType.INT8, DType.UINT8, DType.INT16})  # what real numbers are quantized to
 WEIGHTS = STEPS | {DType.INT32, DType.INT4, DType.INT2}
+LONGEST = 1 << 14  # products in a sum, of which float32 holds those by 2 bits
 SIGNED = {DType.UINT4: DType.INT4, DType.UINT2: DType.INT2}  # types that kernels have instead
 
 
@@ -114,3 +121,18 @@ def compute_quantized(g, call: Call):  # type: ignore[no-untyped-def]
     dtype = ELEMENT_TYPES[named] if named else DType.UINT8 if zero is None else zero.type
     axis, block_size = call.attrs["axis"] % max(x.rank, 1), call.attrs["block_size"]
     return emit_quantize(g, x, scale, zero, dtype, axis, block_size)
+
+
+@legalizations("MatMulInteger")
+def legalize_matmul_integer(g, a: Value, b: Value, a_zero=None, b_zero=None):
+    """Products of floats, those of long sums by parts of ``a``; constant integers stay so."""
+    terms = a.ranked_shape[-1]
+    if not isinstance(terms, int) or terms > LONGEST:
+        return g.decompose("MatMulInteger", 10, a, b, a_zero, b_zero)
+    is_weight = b.tensor is not None and (b_zero is None or b_zero.tensor is not None)
+    if is_weight and (b_zero is None or b_zero.rank == 0):
+        weight = g.DequantizeLinear(b, np.float32(1), b_zero)
+    else:
+        weight = g.cast(subtract_zero_point(g, b, b_zero), DType.FLOAT32)
+    x = g.cast(subtract_zero_point(g, a, a_zero, per_row(a_zero)), DType.FLOAT32)
+    return multiply_parts(g, x, terms, lambda part: g.MatMul(part, weight))

@@ -103,9 +103,25 @@ class _Quantizing:
         elif (integers := self.find_integers(node)) is not None:
             self.ints[result] = integers
         else:
-            inputs = tuple([None if v is None else self.get(v) for v in node.inputs])
+            inputs = [None if v is None else self.get(v) for v in node.inputs]
             node = map_bodies(node, lambda body: _Quantizing(body, self.names).rewrite())
-            self.nodes.append(replace(node, inputs=inputs))
+            outputs = self.pass_scales(node, inputs)
+            self.nodes.append(replace(node, inputs=tuple(inputs), outputs=outputs))
+
+    def pass_scales(self, node: Node, inputs: list[Value | None]) -> tuple[Value, ...]:
+        """The results; those of quantized integers that an operator only moves are quantized too.
+
+        XNNPACK takes no operator from quantized integers to others.
+        """
+        x, result = inputs[0] if inputs else None, node.outputs[0]
+        is_quantized = isinstance(x, QuantizedValue) and x.scales is not None
+        if node.op not in MOVES or not is_quantized or result.dtype is not x.dtype:
+            return node.outputs
+        if node.op == "PADV2" and (fill := inputs[2]) is not None and fill.tensor is not None:
+            inputs[2] = self.constant(fill.name, fill.tensor, x.scales)
+        moved = QuantizedValue(result.name, result.dtype, result.shape, scales=x.scales)
+        self.same[result] = moved
+        return (moved, *node.outputs[1:])
 
     # Values
 

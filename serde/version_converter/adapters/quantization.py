@@ -186,15 +186,23 @@ def conv_integer(g, x: Value, w: Value, x_zero=None, w_zero=None, **rest):
     w = subtract_zero_point(g, w, w_zero, per_filter(w, w_zero))
     is_known = all(isinstance(d, int) for d in w.ranked_shape[1:])
     terms = int(np.prod(w.static_shape[1:])) if is_known else None
-    largest = EXACT // (255 * max(terms, 1)) if terms is not None else 0  # of a part of a weight
-    if largest > 255 or largest < 2:
+    if terms is None or not 2 <= EXACT // (255 * max(terms, 1)) <= 255:
         return cast(g, g.Conv(*as_exact_floats(g, terms, x, w), **rest), DType.INT32)
     x, w = (cast(g, v, DType.FLOAT32) for v in (x, w))
+    return multiply_parts(g, w, terms, lambda part: g.Conv(x, part, **rest))
+
+
+def multiply_parts(g, w: Value, terms: int, multiply):
+    """Sums of products of ``w``, integers of 9 bits as float32: those of its parts, of fewer.
+
+    ``multiply`` makes those of a part with other such integers.
+    """
+    largest = EXACT // (255 * max(terms, 1))  # of a part
     base, factor, total = 1 << (largest.bit_length() - 1), 1, g.const(0, DType.INT32)
     while factor < 256:
         high = g.Floor(g.Div(w, float(base))) if factor * base < 256 else g.const(np.float32(0))
         part = g.Sub(w, g.Mul(high, float(base)))
-        y = cast(g, g.Conv(x, part, **rest), DType.INT32)
+        y = cast(g, multiply(part), DType.INT32)
         total = g.Add(g.Mul(y, g.const(factor, DType.INT32)), total)
         w, factor = high, factor * base
     return total
