@@ -9,10 +9,13 @@ import pytest
 
 import serde
 from serde.bridges.litert import LitertWorker
+from serde.bridges.mxnet import run as run_mxnet
 from serde.errors import Unconvertible
 from serde.formats.tflite.from_ir import from_ir
+from testing.mxnet_live import live_mxnet
 from testing.onnx_live import ir_of
 from testing.onnx_live import run as run_onnx
+from tests.mxnet.ops import test_control_flow as control
 from tests.tflite.litert_live import run_both, why_not
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
@@ -180,6 +183,35 @@ def test_layers_in_a_loop_are_integer_operators() -> None:
     written = from_ir(ir_of(CASES["integer layer in a loop"][0]))
     layers = [node for node in written.all_nodes() if node.op == "CONV_2D"]
     assert [node.outputs[0].type.name for node in layers] == ["INT8"]
+
+
+MXNET = [  # networks, shapes of their inputs, and the operator that is written
+    (control.chosen, [(3,), (3,)], "IF"), (control.chosen_twice, [(3,), (3,)], "IF"),
+    (control.chosen_loop, [(4, 2), (2,)], "IF"), (control.until_the_end, [(1,), (1,)], "CONCATENATION"),
+    (control.without_outputs, [(2, 3), (1, 3)], "WHILE"), (control.nested, [(80, 4), (1,)], "WHILE"),
+    (control.running_sum, [(2000, 3), (3,)], "WHILE"),
+]  # fmt: skip
+
+
+@needs_litert
+@pytest.mark.parametrize("case", MXNET, ids=lambda c: c[0].__name__)
+def test_control_flow_of_mxnet(case, worker, tmp_path: Path) -> None:
+    network, shapes, op = case
+    mx = live_mxnet()
+    rng = np.random.default_rng(5)
+    feeds = {f"x{at}": rng.random(s).astype(np.float32) for at, s in enumerate(shapes)}
+    heads = network(mx, *map(mx.sym.var, feeds))
+    symbol = mx.sym.Group(heads) if isinstance(heads, list) else heads
+    symbol.save(str(tmp_path / "m-symbol.json"))
+    mx.nd.save(str(tmp_path / "m-0000.params"), {})
+    graph = serde.load(tmp_path / "m-symbol.json", inputs={k: v.shape for k, v in feeds.items()})
+    serde.save(graph, tmp_path / "m.tflite")
+    assert op in from_ir(graph).operators()
+    expected = run_mxnet(str(tmp_path / "m"), feeds)
+    inputs = [feeds[v.name] for v in graph.inputs]
+    for got in run_both(worker, tmp_path / "m.tflite", inputs):
+        for actual, wanted in zip(got, expected, strict=True):
+            np.testing.assert_allclose(actual, wanted, rtol=1e-5, atol=1e-5)
 
 
 @needs_litert

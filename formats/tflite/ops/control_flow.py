@@ -88,9 +88,12 @@ def keep_loop(g, trips, go, states, body: Body, outputs: int):
                 f"a loop that carries {before.name!r} of the shape {show_shape(before.shape)}, and "
                 f"then {show_shape(after.shape)}. {SIZES}")  # fmt: skip
     graph = inner.build(results)
+    is_counted = loops.always_continues(graph) and (go is None or number(go))
+    require(outputs == len(states) or (is_counted and number(trips)), "stacked results of as many "
+            f"turns as data tells. {SIZES}")  # fmt: skip
     made = g.as_is("Loop", (trips, go, *states), {"body": graph}, outputs)
     values = made if outputs > 1 else (made,)
-    if loops.always_continues(graph) and (go is None or number(go)):
+    if is_counted:
         for value, row in zip(values[len(states) :], results[1 + len(states) :], strict=True):
             value.shape = (number(trips), *row.ranked_shape)
     return made
@@ -130,9 +133,7 @@ def write_loop(
     before = len(carried)
     carried += map(Carried, inside, states, results)
     for row in results[len(states) :]:
-        turns = number(trips) if is_counted else None
-        require(turns is not None, f"stacked results of as many turns as data tells. {SIZES}")
-        carried.append(stack(t, step, turn, row, int(turns or 0)))
+        carried.append(stack(t, step, turn, row, int(number(trips) or 0)))
     asking = t.child("condition")
     going_on = [on] * (not is_counted)
     if trips is not None:
