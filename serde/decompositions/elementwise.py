@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -41,6 +43,24 @@ def choose_booleans(g, condition: Value, x: Value, y: Value):
 def stable_softplus(g, x: Value):
     """Softplus: a sum of what is above 0 and of a logarithm between 0 and log 2."""
     return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
+
+
+def arctan2(g, y: Value, x: Value):
+    """The angle of the point (x, y) by its quadrant, which the signs of zeros tell too."""
+    zero, one, half_turn = (g.scalar(n, x) for n in (0, 1, math.pi))
+    height, width = g.Abs(y), g.Abs(x)
+    is_origin = g.Equal(g.Max(height, width), zero)
+    is_diagonal = g.Or(is_origin, g.Equal(height, width))  # infinities have no quotient
+    ratio = g.Where(is_diagonal, one, g.Div(height, g.Where(is_diagonal, one, width)))
+    angle = g.Where(is_origin, zero, g.Atan(ratio))
+    angle = g.Where(is_negative(g, x), g.Sub(half_turn, angle), angle)
+    return g.Mul(angle, g.Where(is_negative(g, y), g.Neg(one), one))  # keeps the sign of a zero
+
+
+def is_negative(g, x: Value):
+    """Whether numbers are below 0 or a zero with a sign."""
+    zero = g.scalar(0, x)
+    return g.Less(g.Where(g.Equal(x, zero), g.Div(g.scalar(1, x), x), x), zero)
 
 
 @decompositions("Gemm")

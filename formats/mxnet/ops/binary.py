@@ -7,7 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from serde.decompositions.elementwise import power
+from serde.decompositions.elementwise import arctan2, power
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -55,15 +55,6 @@ def remainder(g, a: Value, b: Value, fmod: int = 1):
 @compute_in_float
 def hypotenuse(g, a: Value, b: Value):
     return g.Sqrt(g.Add(g.Mul(a, a), g.Mul(b, b)))
-
-
-@compute_in_float
-def arctan2(g, y: Value, x: Value):
-    """The angle of the point (x, y); 0 at the origin."""
-    origin = g.And(g.Equal(x, 0.0), g.Equal(y, 0.0))
-    half = g.Where(g.Less(y, 0.0), g.const(-math.pi, y.type), g.const(math.pi, y.type))
-    turn = g.Where(g.Less(x, 0.0), half, g.const(0, y.type))
-    return g.Add(g.Atan(g.Div(y, g.Where(origin, g.const(1, x.type), x))), turn)
 
 
 def copysign(g, a: Value, b: Value):
@@ -148,7 +139,7 @@ FUNCTIONS = {
     "mod": modulus,
     "power": compute_in_float(lambda g, a, b: g.Pow(a, b)),
     "hypot": hypotenuse,
-    "arctan2": arctan2,
+    "arctan2": compute_in_float(arctan2),
     "copysign": copysign,
     "ldexp": compute_in_float(lambda g, a, b: g.Mul(a, g.Pow(g.const(2, b.type), b))),
     "fmax": partial(choose_number, "Max"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from serde.decompositions.elementwise import arctan2
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -121,23 +120,7 @@ def read_extreme(op, g, x, y):
 
 @reads("atan2", "arctan2")
 def read_atan2(g, y, x):
-    """The angle by the quadrant, which the signs of zeros tell too."""
-    y, x = promote_to_float(g, y, x)
-    one = as_type(g, 1.0, x.type)
-    height, width = g.Abs(y), g.Abs(x)
-    is_origin = g.Equal(g.Max(height, width), as_type(g, 0.0, x.type))
-    is_diagonal = g.Or(is_origin, g.Equal(height, width))  # infinities have no quotient
-    ratio = g.Where(is_diagonal, one, g.Div(height, g.Where(is_diagonal, one, width)))
-    angle = g.Where(is_origin, as_type(g, 0.0, x.type), g.Atan(ratio))
-    angle = g.Where(is_negative(g, x), g.Sub(as_type(g, math.pi, x.type), angle), angle)
-    return g.Where(is_negative(g, y), g.Neg(angle), angle)
-
-
-def is_negative(g, x):
-    """Whether numbers are below 0 or a zero with a sign."""
-    zero = as_type(g, 0.0, x.type)
-    reciprocal = g.Div(as_type(g, 1.0, x.type), x)
-    return g.Less(g.Where(g.Equal(x, zero), reciprocal, x), zero)
+    return arctan2(g, *promote_to_float(g, y, x))
 
 
 @reads.for_each(overloads(COMPARISONS))

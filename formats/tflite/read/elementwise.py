@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.elementwise import arctan2
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
@@ -105,12 +106,7 @@ def read_floor_mod(g, x, y):
 
 @reads("ATAN2")
 def read_atan2(g, y, x):
-    """The angle of a point; on the axes it is that of the signs."""
-    zero, pi = g.scalar(0, x), g.scalar(np.pi, x)
-    side = g.Where(g.Less(y, zero), g.Neg(pi), pi)
-    turned = g.Add(g.Atan(g.Div(y, x)), g.Where(g.Less(x, zero), side, zero))
-    upright = g.Mul(g.Sign(y), g.scalar(np.pi / 2, x))
-    return g.Where(g.Equal(x, zero), upright, turned)
+    return arctan2(g, y, x)
 
 
 @reads("CAST", ignore=("in_data_type", "out_data_type"))
