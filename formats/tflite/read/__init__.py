@@ -2,6 +2,7 @@
 
 from . import (
     control_flow,
+    detection,
     elementwise,
     indexing,
     layers,
@@ -15,6 +16,6 @@ from . import (
 )
 
 __all__ = [
-    "control_flow", "elementwise", "indexing", "layers", "quantization", "recurrent", "reductions",
-    "segments", "shapes", "slicing", "windows",
+    "control_flow", "detection", "elementwise", "indexing", "layers", "quantization", "recurrent",
+    "reductions", "segments", "shapes", "slicing", "windows",
 ]  # fmt: skip
