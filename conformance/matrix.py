@@ -163,6 +163,7 @@ PAIRS = (
     "onnx-nodes-file/relay-importer",
     "onnx-nodes-file/relax-importer",
     "onnx-models/onnx",
+    "onnx-models/litert",
     "mxnet-operators/onnx",
     "mxnet-operators/mxnet",
     "mxnet-operators/mxnet-releases",
@@ -174,6 +175,7 @@ PAIRS = (
     "relay-corpus/tract",
     "relay-corpus/mnn",
     "relay-corpus/ncnn",
+    "relay-corpus/litert",
 )
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),
@@ -182,6 +184,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "networks/mxnet-releases": ("conformance.mxnet_releases", "ReleaseNetworks"),
     "networks/onnx": ("conformance.networks", "Networks"),
     "networks/litert": ("conformance.litert_networks", "LitertNetworks"),
+    "networks/onnx2tf": ("conformance.litert_peer", "Onnx2tf"),
     "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
     "relay-networks/partitions": ("conformance.tvm_partitions", "TvmPartitions"),
     "models/consumers": ("conformance.consumer_models", "ConsumerModels"),

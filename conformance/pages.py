@@ -55,7 +55,10 @@ PAGES = {
         "tflite_round_trips:page", ("tflite-corpus/onnx", "tflite-corpus/tflite")
     ),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
-    "results/networks-litert.md": Page("litert_networks:page", ("networks/litert",)),
+    "results/networks-litert.md": Page(
+        "litert_peer:page",
+        ("networks/litert", "networks/onnx2tf", "relay-corpus/litert", "onnx-models/litert"),
+    ),
     "results/frames.md": Page("frames.cells:page", ("mxnet-frames/onnx",)),
     "results/relay-networks.md": Page("relay_networks:page", ("relay-networks/onnx",)),
     "results/consumers.md": Page(

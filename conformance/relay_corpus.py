@@ -34,9 +34,10 @@ TOLERANCE = 1e-4
 OPSETS = ("11", "13", "17", "21")  # shown on the page
 # Modules whose output TVM leaves undefined behind so many leading rows.
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}
-# Modules whose numbers TVM computes in halves: on this one it is off by 5.1e-4 of scale from what
-# the network computes in float32, ONNX Runtime by 2.3e-4 to 2.8e-4; the two differ by 2.4e-4.
-LESS_EXACT = {"pass-ToMixedPrecision-fp16": 5e-4}
+# Modules whose numbers are computed in halves, of which a step is 9.8e-4 of scale. On this one TVM
+# is off by 5.1e-4 from what the network computes in float32, ONNX Runtime by 2.3e-4 to 2.8e-4, and
+# LiteRT, where each operator is rounded, by 8.1e-4; TVM and LiteRT differ by 9.6e-4.
+LESS_EXACT = {"pass-ToMixedPrecision-fp16": 1e-3}
 # Modules with two parameters of one name, of which the corpus holds one input only.
 INCOMPLETE = {"name-duplicate", "name-duplicate-clash"}
 
@@ -150,9 +151,9 @@ Made by `python -m conformance.pages`.
 {{count}} modules that TVM 0.17 wrote, with the outputs it computed for them. *Not run* are modules
 without outputs to compare with: TVM could not run them, or an input is not in the corpus.
 
-Right is within {TOLERANCE:g} of the largest number of the output. One module is allowed 5e-4:
+Right is within {TOLERANCE:g} of the largest number of the output. One module is allowed 1e-3:
 `pass-ToMixedPrecision-fp16` computes in float16, where TVM is off by 5.1e-4 from what the network
-computes in float32 (`pass-00-base`), ONNX Runtime by 2.8e-4.
+computes in float32 (`pass-00-base`), ONNX Runtime by 2.8e-4, LiteRT by 8.1e-4.
 """
 
 

@@ -31,10 +31,10 @@ float16 float32 int16 int32 int64 uint32: Mul
 float16 float32 int16 int32 int8 uint16 uint32 uint8: Resize
 float32 float64 int32: Sign
 float32 int16 int32: Abs
-float32 int16 int32 int64 int8: Mod
+float32 int16 int32 int64 int8: Mod Relu
 float32 int16 int32 int64 int8 uint8: TopK
 float32 int32: Div Pow
-float32 int32 int64: CumSum ReduceMean ReduceProd ReduceSum Sub
+float32 int32 int64: CumSum PRelu ReduceMean ReduceProd ReduceSum Sub
 float32 int32 int64 int8 uint8: DepthToSpace SpaceToDepth
 float32 int32 int8 uint8: ArgMax ArgMin
 int16 int32 int8 uint16 uint32 uint8: BitwiseXor

@@ -12,7 +12,7 @@ from ..target import TfliteBuilder, derive, is_weight, legalizations, writes
 
 UNARY = {
     "Abs": "ABS", "Ceil": "CEIL", "Cos": "COS", "Exp": "EXP", "Floor": "FLOOR",
-    "HardSwish": "HARD_SWISH", "Log": "LOG", "Neg": "NEG", "Not": "LOGICAL_NOT", "Relu": "RELU",
+    "HardSwish": "HARD_SWISH", "Log": "LOG", "Neg": "NEG", "Not": "LOGICAL_NOT",
     "Round": "ROUND", "Sigmoid": "LOGISTIC", "Sign": "SIGN", "Sin": "SIN", "Sqrt": "SQRT",
     "Tanh": "TANH",
 }  # fmt: skip
@@ -45,6 +45,14 @@ def write_unary(code: str, t: TfliteBuilder, x: Value):
 def write_binary(code: str, t: TfliteBuilder, x: Value, y: Value):
     is_test = code.startswith(("EQUAL", "GREATER", "LESS", "LOGICAL"))
     return t.make(code, [x, y], DType.BOOL if is_test else x.dtype, broadcast_shape((x, y)))
+
+
+@writes("Relu")
+def write_relu(t: TfliteBuilder, x: Value):
+    """RELU is of floats."""
+    if x.type.kind == "f":
+        return t.make("RELU", [x], x.dtype, x.shape)
+    return t.make("MAXIMUM", [x, t.const(np.zeros((), x.type.numpy))], x.dtype, x.shape)
 
 
 @writes("Identity")
