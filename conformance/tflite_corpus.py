@@ -29,6 +29,7 @@ import serde
 from serde.bridges.litert import LitertWorker
 from serde.errors import SerdeError
 from serde.formats.tflite.decode import decode
+from serde.formats.tflite.passes.lift_variables import find_first_values
 from serde.formats.tflite.quantization import FileInfo
 from serde.formats.tflite.rules import LAYERS
 from serde.ir.graph import DType, Graph, Node, Value
@@ -65,6 +66,7 @@ class TfliteCorpus(Cell):
         try:
             feeds, results, counted = run_file(path)
             graph = serde.load(path)
+            feeds = feed_variables(path, graph, feeds)
         except NotRun as error:
             return str(Outcome.of(NOT_RUN, str(error).replace(str(path), path.name)))
         except SerdeError as error:
@@ -101,6 +103,12 @@ def judge(
         return Outcome.of(WRONG, f"{type(error).__name__}: {last_line(error)}")
     found = [why for got in runs if (why := differ(results, got, counted)) is not None]
     return Outcome.of(WRONG, found[0]) if found else Outcome(RIGHT)
+
+
+def feed_variables(path: Path, graph: Graph, feeds: Sequence[Array]) -> list[Array]:
+    """Arrays for all inputs of a graph: what variables by name hold at first are the last ones."""
+    first = find_first_values(decode(path))
+    return [*feeds, *(first[v.name].array() for v in graph.inputs[len(feeds) :])]
 
 
 def run_file(path: Path) -> tuple[list[Array], list[list[Array]], list[bool]]:

@@ -21,7 +21,7 @@ from serde.ir.graph import Graph
 
 from .matrix import NotRun, reason
 from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome, Packed
-from .tflite_corpus import HASH, TfliteCorpus, differ, run_file, run_litert
+from .tflite_corpus import HASH, TfliteCorpus, differ, feed_variables, run_file, run_litert
 from .tflite_corpus import page as corpus_page
 
 KERNELS = {"reference": False, "XNNPACK": True}
@@ -46,7 +46,9 @@ class TfliteRoundTrips(TfliteCorpus):
         with tempfile.TemporaryDirectory() as folder:
             again = Path(folder, "m.tflite")
             try:
-                serde.save(serde.load(path), again)
+                graph = serde.load(path)
+                feeds = feed_variables(path, graph, feeds)
+                serde.save(graph, again)
             except SerdeError as error:
                 return {"refused": reason(error)}
             before, after = (count_operators(decode(p)) for p in (path, again))

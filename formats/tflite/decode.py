@@ -24,6 +24,7 @@ from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
 from .io.read_flatbuffer import Span, read_model
 from .io.schema import enum_names, enums, tables
 from .io.sparse import make_dense
+from .passes.lift_variables import NOTE
 from .quantization import FileInfo, Quantization
 from .target import DOMAIN, STATES
 
@@ -36,10 +37,6 @@ BODIES = {
     "init_subgraph_index": "body", "decomposition_subgraph_index": "body",
 }  # fmt: skip
 CUSTOM_MARK = "CUSTOM."  # before custom operators that are named as others are
-VARIABLE = (
-    "variable {!r} is an input, and what it holds at the end an output: feed {} at first, and then "
-    "that output"
-)
 NAMELESS = "tensor"  # begins the names of tensors that have none
 DEPTH = 32  # subgraphs within subgraphs
 OPTION_FIELDS = ("builtin_options", "builtin_options_2")
@@ -161,11 +158,12 @@ class SubgraphReader:
         if not outputs:
             raise self.model.fail("the model has no outputs")
         self.rename(outputs, self.name_ends(signature, "outputs"))
-        notes = [VARIABLE.format(v.name, self.rest(v)) for v in self.states.values()]
-        finals = [self.values[at] for at in self.states]
+        ends = [(v, self.values[at]) for at, v in self.states.items()]
+        notes = [NOTE.format(v.name, end.name, self.rest(v)) for v, end in ends]
         return Graph(
             self.table.get("name") or "main", (*inputs, *self.states.values()),
-            (*outputs, *finals), tuple(self.nodes), DOMAIN, notes=(*self.model.notes, *notes),
+            (*outputs, *(end for _, end in ends)), tuple(self.nodes), DOMAIN,
+            notes=(*self.model.notes, *notes),
             source_info=FileInfo(
                 self.model.quantizations, {v.name: at for at, v in self.states.items()}
             ),

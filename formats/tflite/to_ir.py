@@ -12,6 +12,7 @@ from serde.rewrite.rules import add_rules
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import read
+from .passes.lift_variables import lift_variables, name_ends
 from .quantization import FileInfo
 from .rules import TfliteTable, reads
 
@@ -24,8 +25,10 @@ def to_ir(graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None
     Raises:
         Unconvertible: for every node no rule takes.
     """
+    before, graph = graph, lift_variables(graph)
     table = add_rules(reads, rules, graph.operators())
     info = graph.source_info
     if isinstance(table, TfliteTable) and isinstance(info, FileInfo):
         table = table.with_quantizations(info.quantizations)
-    return hoist(replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None))
+    done = replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None)
+    return hoist(done if before is graph else name_ends(done, before))

@@ -10,7 +10,9 @@ import pytest
 import serde
 from serde.bridges.litert import LitertWorker
 from serde.errors import Unconvertible
+from serde.formats.tflite.encode import LAST_OLD_CODE
 from serde.formats.tflite.io.schema import enums
+from serde.formats.tflite.io.write_flatbuffer import union_number
 from serde.formats.tflite.to_ir import reads
 from serde.ir.graph import Tensor
 from testing.pt2.run import compare, run_onnx
@@ -115,7 +117,8 @@ def call_subgraphs(op: str, options, bodies, inputs) -> dict:
             code = enums()["BuiltinOperator"][kind]
             made.append({"opcode_index": len(codes), "inputs": [places[n] for n in read],
                          "outputs": [places[n] for n in results]})  # fmt: skip
-            codes.append({"deprecated_builtin_code": code, "builtin_code": code, "version": 1})
+            old = min(code, LAST_OLD_CODE)
+            codes.append({"deprecated_builtin_code": old, "builtin_code": code, "version": 1})
         entries = [
             {"name": n, "type": enums()["TensorType"]["BOOL" if n == "go" else "FLOAT32"],
              "shape": () if n in ("go", "limit") else (3,), "has_rank": True}
@@ -158,6 +161,40 @@ def test_loops_are_read(worker, tmp_path: Path) -> None:
         for tensor in graph["tensors"]:
             tensor["shape"] = ()
     compare_model(model, [SCALAR.array], worker, tmp_path)
+
+
+@needs_litert
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_variables_by_name_are_read(is_changed, worker, tmp_path: Path) -> None:
+    handle = [("VAR_HANDLE", (), ("h",))]
+    model = call_subgraphs("CALL_ONCE", {"init_subgraph_index": 1}, [
+        ([*handle, ("ASSIGN_VARIABLE", ("h", "first"), ())], (), ()),
+        ([*handle, ("READ_VARIABLE", ("h",), ("v",)), ("ADD", ("x", "v"), ("z",)),
+          *([("ASSIGN_VARIABLE", ("h", "z"), ())] if is_changed else [])], ("x",), ("z",)),
+    ], [f(3)])  # fmt: skip
+    once, (init, main) = model["subgraphs"][0]["operators"][0], model["subgraphs"][1:]
+    for graph in (init, main):
+        for tensor in graph["tensors"]:
+            if tensor["name"] == "h":
+                tensor |= {"type": enums()["TensorType"]["RESOURCE"], "shape": ()}
+            elif tensor["name"] == "first":
+                tensor["buffer"] = len(model["buffers"])
+                model["buffers"].append({"data": Tensor.of(np.full(3, 2, np.float32))})
+        handles = [o for o in graph["operators"] if not o["inputs"]]
+        handles[0] |= {"builtin_options": ("VarHandleOptions", {"shared_name": "count"}),
+                       "builtin_options_type": union_number("BuiltinOptions", "VarHandleOptions")}  # fmt: skip
+    main["operators"].insert(0, {**once, "inputs": (), "outputs": ()})
+    model["subgraphs"] = [main, init]
+    (tmp_path / "m.tflite").write_bytes(write(model))
+    graph = serde.load(tmp_path / "m.tflite")
+    assert [v.name for v in graph.inputs] == (["x", "count"] if is_changed else ["x"])
+    assert ["feed 2.0 at first" in note for note in graph.notes] == [True] * is_changed
+    serde.save(graph, tmp_path / "m.onnx")
+    state = [np.full(3, 2, np.float32)] * is_changed
+    for x in (f(3).array, f(3).array):
+        (expected,) = worker.run(str(tmp_path / "m.tflite"), [x], delegates=False)
+        got, *state = run_onnx(tmp_path / "m.onnx", [x, *state])
+        np.testing.assert_allclose(got, expected, 1e-6)
 
 
 def compare_model(model, feeds, worker, folder: Path) -> None:
