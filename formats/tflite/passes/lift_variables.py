@@ -48,7 +48,7 @@ def lift_variables(graph: Graph) -> Graph:
         n.op == "ASSIGN_VARIABLE" and handles.get(n.inputs[0]) == name for n in graph.nodes  # type: ignore[arg-type]
     )]  # fmt: skip
     names = Names()
-    names.used.update(v.name for v in graph.all_values())
+    names.used.update(v.name for v in graph.all_values() if v not in handles)
     inputs = {n: Value(names.claim(n), first[n].dtype, first[n].shape) for n in assigned}
     names.used.update(f"{v.name}{END}" for v in inputs.values())
     now: dict[str, Value] = {**first, **inputs}
