@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from serde.formats.torch.modules.members import shorten_tie
 from serde.formats.torch.source.printer import WIDTH, print_expression, print_statement, quote
 
 TEXTS = ["a", 'say "hi"', "it's", "\"both'", "line\nbreak", "back\\slash", "\x00\x1b[31m", "é", "🙂",
@@ -88,9 +89,8 @@ def draw_shallow(rng: random.Random) -> ast.expr:
     ])  # fmt: skip
 
 
-def test_lines_are_wrapped_as_ruff_format_does() -> None:
-    source = "\n".join(draw_statements(200)) + "\n"
-    assert max(map(len, source.splitlines())) <= WIDTH
+def format_with_ruff(source: str) -> str:
+    """What ``ruff format`` makes of a source."""
     command = [
         sys.executable,
         "-m",
@@ -102,4 +102,40 @@ def test_lines_are_wrapped_as_ruff_format_does() -> None:
         "-",
     ]
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
-    assert done.stdout == source
+    return done.stdout
+
+
+def test_lines_are_wrapped_as_ruff_format_does() -> None:
+    source = "\n".join(draw_statements(200)) + "\n"
+    assert max(map(len, source.splitlines())) <= WIDTH
+    assert format_with_ruff(source) == source
+
+
+NAME = "features_denseblock4_denselayer13_conv1"
+LONG = [  # statements of long names
+    f"{NAME} = self.{NAME}_conv2d({NAME}_2)",
+    f"self.{NAME}_weight_unsqueeze = nn.Parameter(torch.empty((16, 1)))",
+    f"{NAME}_2 = self.{NAME}_conv2d_112({NAME}_2, {NAME}_3)",
+    f"y = self.weight[self.{NAME}_negative_log_likelihood]",
+    f"{NAME}_1, {NAME}_2, {NAME}_3 = self.layer({NAME}, y)",
+    f"{NAME}_1, {NAME}_2 = self.layer(y)",
+]
+
+
+@pytest.mark.parametrize("number", range(len(LONG)))
+def test_long_names_are_wrapped_as_ruff_format_does(number: int) -> None:
+    (statement,) = ast.parse(LONG[number]).body
+    lines = ["def forward(self, x):", *print_statement(statement, "    ")]
+    assert max(map(len, lines)) <= WIDTH
+    assert format_with_ruff("\n".join(lines) + "\n") == "\n".join(lines) + "\n"
+
+
+def test_ties_of_long_names_have_variables() -> None:
+    target, value = (ast.parse(f"self.{NAME}[{at}].weight", mode="eval").body for at in (1, 0))
+    lines = [line for s in shorten_tie(target, value) for line in print_statement(s, "        ")]
+    assert lines == [
+        f"        again = self.{NAME}[1]",
+        f"        first = self.{NAME}[0]",
+        "        again.weight = first.weight",
+    ]
+    assert len(shorten_tie(*(ast.parse(f"self.{n}.w", mode="eval").body for n in "ab"))) == 1

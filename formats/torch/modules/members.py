@@ -15,6 +15,7 @@ from serde.ir.graph import Graph, Node, Value
 from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
+from ..source.printer import BODY, WIDTH, print_expression
 from ..source.trees import dtype_option, list_elements, literal, spell_name
 from ..target import Module
 from .nest import CALL, Block, Nesting
@@ -213,8 +214,7 @@ class Members:
         count = next((at for at, (a, b) in enumerate(zip(member, first, strict=False)) if a != b),
                      len(shared))  # fmt: skip
         owner = self.find_owner((*member[:count], ""))
-        target = self.spell(owner.path, member)
-        owner.after.append(ast.Assign([target], self.spell(owner.path, first)))
+        owner.after += shorten_tie(*(self.spell(owner.path, p) for p in (member, first)))
 
     def find_owner(self, path: Path) -> Holder:
         """The innermost module around a member that has a class of its own."""
@@ -290,6 +290,19 @@ class Members:
             self.constants.append(".".join(path))
         register = ast.Call(spell_name("self.register_buffer"), [ast.Constant(name), size], options)
         holder.arrays.append(ast.Expr(register))
+
+
+def shorten_tie(target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+    """The statements that let one array be another, their modules in variables where it is long."""
+    ends = [target, value]
+    statements: list[ast.stmt] = []
+    if sum(len(print_expression(e)) for e in ends) + len(BODY) + len(" = ") > WIDTH:
+        for at, name in enumerate(("again", "first")):
+            end = ends[at]
+            if isinstance(end, ast.Attribute):
+                statements.append(ast.Assign([ast.Name(name)], end.value))
+                ends[at] = ast.Attribute(ast.Name(name), end.attr)
+    return [*statements, ast.Assign([ends[0]], ends[1])]
 
 
 def _to_member(name: str) -> str:

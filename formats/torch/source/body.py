@@ -15,7 +15,7 @@ from ..modules.scopes import Path
 from ..target import ListOf, Slot, WhileTrained
 from . import names as naming
 from .control import CONTROL, assign, emit_control
-from .printer import SIGNS, WIDTH, print_expression
+from .printer import BODY, SIGNS, WIDTH, print_expression
 from .trees import literal, spell_name
 from .variables import ALWAYS_INLINED, Variables, find_inlined, find_last_reads
 
@@ -24,8 +24,8 @@ INFIX: Mapping[str, type] = {
 }
 COMPARISONS = frozenset((ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
 UNARY: Mapping[str, type] = {"neg": ast.USub, "invert": ast.Invert}
-BODY = "        "  # of a method
 LONGEST_NAME = 8  # letters of the usual variable, and of what stands around it
+LONGEST_FALLBACK = 20  # letters of a variable that is named after a layer
 
 
 class Body:
@@ -71,7 +71,8 @@ class Body:
 
     def name_result(self, value: Value, node: Node) -> str:
         """The variable of what a node computes."""
-        return self.variables.assign(value, self.preferred.get(value), layer_of(node)[:20])
+        fallback = naming.to_identifier(layer_of(node))[:LONGEST_FALLBACK]
+        return self.variables.assign(value, self.preferred.get(value), fallback)
 
     def list_statements(
         self, names: Sequence[str], results: Sequence[Value],
@@ -92,7 +93,8 @@ class Body:
     def emit(self, node: Node) -> Iterator[ast.stmt]:
         """The statement of a node; where it is long, nested expressions have their own before."""
         value = self.expression(node)
-        if len(BODY) + LONGEST_NAME + len(print_expression(value)) > WIDTH:
+        room = LONGEST_NAME if self.variables.has_short_name() else 2 * LONGEST_FALLBACK
+        if len(BODY) + room + len(print_expression(value)) > WIDTH:
             for operand in dict.fromkeys(node.inputs):
                 maker = None if operand is None else self.makers.get(operand)
                 if maker in self.inlined and maker.op not in ALWAYS_INLINED:
@@ -108,7 +110,7 @@ class Body:
         free = next((n for n in released if n is not None), None)
         targets: list[ast.expr] = []
         for output in node.outputs:
-            fallback = naming.to_identifier(layer_of(node))[:20]
+            fallback = naming.to_identifier(layer_of(node))[:LONGEST_FALLBACK]
             if output not in self.last:
                 targets.append(ast.Name("_"))
                 continue

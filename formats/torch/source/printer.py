@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 
 WIDTH, INDENT = 88, "    "
+BODY = 2 * INDENT  # of a method
 PRECEDENCE: dict[type, int] = {
     ast.BitOr: 4, ast.BitXor: 5, ast.BitAnd: 6, ast.LShift: 7, ast.RShift: 7, ast.Add: 8,
     ast.Sub: 8, ast.Mult: 9, ast.Div: 9, ast.FloorDiv: 9, ast.Mod: 9, ast.MatMult: 9,
@@ -162,7 +163,11 @@ def print_statement(statement: ast.stmt, indent: str) -> list[str]:
         case ast.Break() | ast.Pass():
             return [f"{indent}{type(statement).__name__.lower()}"]
         case ast.Assign(targets=[target], value=value):
-            return _wrap(f"{indent}{_print_bare(target)} = ", value, indent)
+            lines = _wrap(f"{indent}{_print_bare(target)} = ", value, indent)
+            if len(lines[0]) <= WIDTH or not isinstance(target, ast.Tuple):
+                return lines
+            names = [f"{indent}{INDENT}{print_expression(e)}," for e in target.elts]
+            return [f"{indent}(", *names, *_wrap(f"{indent}) = ", value, indent)]
         case ast.Return(value=None):
             return [f"{indent}return"]
         case ast.Return(value=ast.expr() as value):
@@ -189,7 +194,10 @@ def _wrap(lead: str, tree: ast.expr, indent: str, tail: str = "") -> list[str]:
     line = lead + (_print_bare(tree) if is_return else print_expression(tree)) + tail
     if len(line) <= WIDTH:
         return [line]
-    return _split(lead, tree, indent, tail) or [line]
+    lines = _split(lead, tree, indent, tail) or [line]
+    if len(lines[0]) > WIDTH and lead.endswith((" = ", "return ")):
+        return [f"{lead}(", *_wrap(indent + INDENT, tree, indent + INDENT), f"{indent})"]
+    return lines
 
 
 def _split(lead: str, tree: ast.expr, indent: str, tail: str) -> list[str] | None:
@@ -200,7 +208,8 @@ def _split(lead: str, tree: ast.expr, indent: str, tail: str) -> list[str] | Non
             head, parts, ends = "(", list(items), ")"
         case ast.List(elts=items) if items:
             head, parts, ends = "[", list(items), "]"
-        case ast.Subscript(value=value, slice=ast.Tuple(elts=items)):
+        case ast.Subscript(value=value, slice=index):
+            items = index.elts if isinstance(index, ast.Tuple) else [index]
             head, parts, ends = f"{_print_atom(value)}[", list(items), "]"
         case ast.BinOp() | ast.Compare() if not tail:
             return _split_infix(lead, tree, indent)

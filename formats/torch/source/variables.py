@@ -90,6 +90,10 @@ class Variables:
         """Whether a name holds something that is still read."""
         return name in self._busy.used
 
+    def has_short_name(self) -> bool:
+        """Whether a name of one letter is free."""
+        return any(not self.is_busy(name) for name in NAMES)
+
     def release(self, value: Value) -> str | None:
         """Free the name of a value that is read no more; inputs keep theirs."""
         name = self.names.get(value)

@@ -14,8 +14,8 @@ from ..modules.placement import place
 from ..modules.scopes import find_class
 from ..target import Module
 from . import names as naming
-from .body import BODY, Body, return_last
-from .printer import WIDTH, print_statement
+from .body import Body, return_last
+from .printer import BODY, WIDTH, print_statement
 from .trees import literal, spell_name
 from .variables import NAMES, Variables
 
