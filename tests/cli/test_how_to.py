@@ -81,8 +81,9 @@ def name_files(folder):
 
 
 def copy_program(folder):
-    """A small program that PyTorch saved."""
-    shutil.copy(Path(__file__).resolve().parents[1] / "data/pt2/network.pt2", "network.pt2")
+    """A small program that PyTorch saved, and what it computed."""
+    for file in (ROOT / "tests/data/pt2").glob("network.*"):
+        shutil.copy(file, file.name)
 
 
 def write_detector(folder):
@@ -121,6 +122,7 @@ PAGES = {
     "tutorial/gluon-notebook": nothing,
     "tutorial/int8-on-litert": need_litert,
     "tutorial/old-mxnet-model": nothing,
+    "tutorial/pytorch-to-mxnet": copy_program,
     "tutorial/relay-to-relax": nothing,
     "tutorial/sagemaker-detector": make_detector,
     "tutorial/sixty-models": nothing,
