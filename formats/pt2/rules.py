@@ -184,10 +184,12 @@ def _is_default(raw: Any, parameter: Parameter) -> bool:
 
 def _fill(raw: Any, kind: str, inputs: Sequence[Any]) -> Any:
     """An argument with its values in place."""
+    base = kind.removesuffix("[]")
     if isinstance(raw, Operand):
         value = inputs[raw.place]
+        if base is not kind and not raw.is_number:
+            raise ConversionError(f"a tensor that is no {kind}: export the module again")
         return Number(value) if raw.is_number and not kind.startswith(SIZES) else value
-    base = kind.removesuffix("[]")
     if isinstance(raw, tuple) and (base is not kind or kind not in TYPES):
         return tuple(_fill(r, base, inputs) for r in raw)
     if raw is not None and not isinstance(raw, TYPES.get(base, object)):

@@ -120,9 +120,17 @@ class Builder:
         return self.input(value.name, *type_)
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
-        """A constant holding ``data``: a scalar, a sequence, an array or a Tensor."""
+        """A constant holding ``data``: a scalar, a sequence, an array or a Tensor.
+
+        Raises:
+            ConversionError: where its type does not hold a number.
+        """
         if not isinstance(data, Tensor):
-            data = Tensor.of(np.asarray(data, dtype.numpy if dtype else None))
+            try:
+                data = Tensor.of(np.asarray(data, dtype.numpy if dtype else None))
+            except OverflowError:
+                name = dtype.value if dtype else "int64"
+                raise ConversionError(f"comes to a number that {name} does not hold") from None
         return Value(self.names.fresh(name), data.dtype, data.shape, data)
 
     def adopt(self, constant: Value) -> Value:

@@ -22,6 +22,12 @@ def onnx_builder(**inputs):
     return g, *(g.input(name, *type_) for name, type_ in typed.items())
 
 
+@pytest.mark.parametrize(("number", "dtype"), [(1 << 64, I64), (300, DType.UINT8)])
+def test_a_number_that_a_type_does_not_hold_is_refused(number, dtype):
+    with pytest.raises(ConversionError, match=f"a number that {dtype.value} does not hold"):
+        OnnxBuilder("g").const(number, dtype)
+
+
 class TestNames:
     def test_a_stem_is_used_bare_then_numbered(self):
         names = Names()
