@@ -20,11 +20,13 @@ from testing.mxnet_live import live_mxnet
 from tests.torch.torch_live import VARIABLE, why_not
 
 RATE = 0.01
-NETWORKS = ["squeezenet1.1", "resnet18_v1", "resnet18_v2", "mobilenetv2_0.25", "mobilenet0.25",
+# In float32, rounding moves the gradients of deep networks by a tenth; symbols that compare with
+# numbers of float32 compute in nothing else.
+CLOSE = {"float64": 1e-6, "float32": 1e-4}
+NETWORKS = ["squeezenet1.1", "resnet18_v1", "resnet18_v2", "resnet50_v2", "densenet121", "mobilenetv2_0.25", "mobilenet0.25",
             "vgg11_bn", "lstm", "lstm_ntc_2", "lstm_bidirectional", "lstm_states", "lstm_tied",
             "gru", "gru_ntc_2", "gru_bidirectional", "rnn_relu", "rnn_tanh_2", "bert_batch_dot",
             "bert_batch_dot_where", "bert_interleaved", "bert_interleaved_where"]  # fmt: skip
-SIZES = {"mobilenetv2_0.25": 96}  # of the image: with few pixels rounding grows in its BatchNorms
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 
@@ -50,31 +52,38 @@ def leave_out_dropout(block: Any) -> None:
     block.apply(change)
 
 
-def step_mxnet(network: networks.Network, feeds: Mapping[str, np.ndarray]) -> Step:
+def step_mxnet(
+    network: networks.Network, feeds: Mapping[str, np.ndarray], dtype: str = "float64"
+) -> Step:
     """What MXNet's own step makes of the trainable arrays; the block keeps its own."""
     mx = live_mxnet()
+    network.block.cast(dtype)
     arrays = network.block.collect_params()
     trained = {n: p for n, p in arrays.items() if p.grad_req != "null"}
     before = {n: p.data().asnumpy() for n, p in arrays.items()}
     with mx.autograd.record():
-        outputs = network.block(*(mx.nd.array(x, dtype=x.dtype) for x in feeds.values()))
+        operands = (x.astype(dtype) if x.dtype == np.float32 else x for x in feeds.values())
+        outputs = network.block(*(mx.nd.array(x, dtype=x.dtype) for x in operands))
         outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
         loss = sum((y * y).mean() for y in outputs)
     loss.backward()
     gradients = {n: p.grad().asnumpy() for n, p in trained.items()}
     for name, parameter in arrays.items():
-        parameter.set_data(mx.nd.array(before[name]))
+        parameter.set_data(mx.nd.array(before[name], dtype=dtype))
+    network.block.cast("float32")
     updated = {n: before[n] - RATE * g for n, g in gradients.items()}
     return Step(loss.asnumpy(), gradients, updated)
 
 
-def step_torch(source: Path, feeds: Mapping[str, np.ndarray]) -> Step:
+def step_torch(source: Path, feeds: Mapping[str, np.ndarray], dtype: str = "float64") -> Step:
     """What PyTorch's step makes of the written module."""
     inputs, results = source.with_name("in.npz"), source.with_name("out.npz")
     np.savez(inputs, **feeds)
     script = Path(__file__).with_name("sgd_step.py").absolute()
     command = [os.environ.get(VARIABLE) or sys.executable, script, source, inputs, results]
-    done = subprocess.run([*command, str(RATE)], capture_output=True, text=True, cwd=source.parent)
+    done = subprocess.run(
+        [*command, str(RATE), dtype], capture_output=True, text=True, cwd=source.parent
+    )
     assert not done.returncode, done.stderr
     with np.load(results) as arrays:
         by_kind: dict[str, dict[str, np.ndarray]] = {"grad": {}, "new": {}, "loss": {}}
@@ -82,15 +91,6 @@ def step_torch(source: Path, feeds: Mapping[str, np.ndarray]) -> Step:
             kind, _, name = key.partition(":")
             by_kind[kind][name] = arrays[key]
     return Step(by_kind["loss"][""], by_kind["grad"], by_kind["new"])
-
-
-def perturb(network: networks.Network, feeds: Mapping[str, np.ndarray]) -> Step:
-    """MXNet's step where floats of the input are a millionth off."""
-    shift = np.random.default_rng(2).uniform(-1e-6, 1e-6, (64,))
-    return step_mxnet(network, {
-        n: (x * (1 + np.resize(shift, x.shape))).astype(x.dtype) if n == "data" else x
-        for n, x in feeds.items()
-    })  # fmt: skip
 
 
 def write_arrays(
@@ -124,7 +124,7 @@ def read_floats(path: Path) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_step_is_mxnets(name: str, tmp_path: Path) -> None:
-    size = SIZES.get(name) or (networks.smallest(name) if name in networks.VISION else None)
+    size = networks.smallest(name) if name in networks.VISION else None
     network = networks.build(name, size)
     leave_out_dropout(network.block)
     assert_steps_agree(network, tmp_path)
@@ -183,25 +183,20 @@ def assert_steps_agree(network: networks.Network, tmp_path: Path) -> None:
     feeds = networks.feeds(network, 3)
     paths = networks.export(network, tmp_path)
     serde.convert(paths[0], tmp_path / "net.py", inputs=networks.shapes(network))
-    expected, got = step_mxnet(network, feeds), step_torch(tmp_path / "net.py", feeds)
-    is_real = network.kind in ("vision", "layers")
-    near = perturb(network, feeds) if is_real else expected
+    dtype = "float32" if network.name.endswith("where") else "float64"
+    expected = step_mxnet(network, feeds, dtype)
+    got = step_torch(tmp_path / "net.py", feeds, dtype)
     keys = json.loads((tmp_path / "net.names.json").read_text())
-    apart = 10 * np.abs(near.loss - expected.loss).max()
-    np.testing.assert_allclose(got.loss, expected.loss, rtol=1e-4, atol=apart)
+    np.testing.assert_allclose(got.loss, expected.loss.item(), rtol=CLOSE[dtype])
     for array in expected.updated:
         assert keys.get(array), f"{array} is not told of"
         assert {*keys[array]} <= {*got.gradients}, f"{array} has no gradient as {keys[array]}"
     told = {key for array in expected.updated for key in keys[array]}
-    right, own, other = (
-        write_arrays(paths, arrays, network)
-        for arrays in (expected.updated, expected.gradients, near.gradients)
+    right, gradients = (
+        write_arrays(paths, arrays, network) for arrays in (expected.updated, expected.gradients)
     )
     most = max(np.abs(g).max() for g in expected.gradients.values())
     for key in sorted(told):  # the symbol does not tell that Gluon keeps a beta
-        gradient = got.gradients[key]
-        apart = 10 * np.abs(other[key] - own[key]).max()
-        bound = max(1e-4 * np.abs(own[key]).max(), apart, 1e-6 * most)
-        np.testing.assert_allclose(gradient, own[key], rtol=0, atol=bound, err_msg=key)
-        bound = max(1e-4 * np.abs(right[key]).max(), RATE * apart)
-        np.testing.assert_allclose(got.updated[key], right[key], rtol=0, atol=bound, err_msg=key)
+        for actual, wanted in ((got.gradients, gradients), (got.updated, right)):
+            bound = CLOSE[dtype] * max(np.abs(wanted[key]).max(), 1e-3 * most)
+            np.testing.assert_allclose(actual[key], wanted[key], rtol=0, atol=bound, err_msg=key)
