@@ -71,10 +71,11 @@ class Images:
         names = [v.name for v in graph.inputs]
         for name, image in self.inputs.items():
             code = trace(image.prepare, image=(image.shape, image.dtype.numpy))
+            pixels = f"{max(names, key=len)}_pixels"  # which no input is called
+            code = rename(code, {"image": pixels})
             (output,) = code.outputs
             joined = join_graphs(code, graph, {output.name: name})
-            added = next(v for v in joined.inputs if v.name not in names)
-            graph = rename(replace(joined, name=graph.name), {added.name: name})
+            graph = rename(replace(joined, name=graph.name), {pixels: name})
         order = {name: at for at, name in enumerate(names)}
         inputs = tuple(sorted(graph.inputs, key=lambda v: order[v.name]))
         graph = replace(graph, inputs=inputs)

@@ -346,7 +346,7 @@ class TestStopped:
 
         monkeypatch.setattr("serde.api.migrate.run_jobs", stop)
         code, out = serde("migrate", zoo, "-o", tmp_path / "out", "--jobs", "1")
-        assert code == 130 and "1 models: 1 converted" in out
+        assert code == 130 and "1 model: 1 converted" in out
         assert "stopped before 4 models: run the same command again to go on" in out
         assert json.loads((tmp_path / "out" / "migration.json").read_text())["models"]
         monkeypatch.undo()
@@ -489,7 +489,7 @@ class TestCommand:
 
     def test_verified_models_say_so(self, zoo, tmp_path):
         code, out = serde("migrate", zoo / "sub", "-o", tmp_path / "out", "--verify", "--jobs", "1")
-        assert code == 0 and "1 models: 1 verified" in out
+        assert code == 0 and "1 model: 1 verified" in out
 
     def test_a_folder_that_cannot_be_written_is_said_first(self, zoo, tmp_path):
         (tmp_path / "out").write_text("a file")

@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from serde.api.migrate import migrate
-from serde.api.migrate.model_options import choose_options, read_config
+from serde.api.migrate.model_options import OF_CONVERT, choose_options, read_config
 from serde.cli.commands import main
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.io.toml import read_toml
-from serde.plugins import get_format
+from serde.plugins import get_format, read_classes, written_formats
+from serde.plugins.options import merge_options
 from testing.cpu_limit import limit_cpu
 from testing.onnx_live import model_of
 
@@ -73,7 +74,7 @@ def test_tables_apply_in_their_order(suffix, tmp_path):
         ("[a]\nopset = 'x'", UsageError, "'a': --opset"),
         ("[a]\nspeed = 1", UsageError, "'a': there is no option 'speed'"),
         ("[a]\nopsett = 1", UsageError, "there is no option 'opsett'; did you mean opset"),
-        ("[a]\nverify = 1", UsageError, "there is no option 'verify'"),
+        ("[a]\nverify = 1", UsageError, "--verify=1 is not one of outputs, layers"),
         ("[a]\nrtol = 'x'", UsageError, "--rtol"),
         ("[a]\nrules = 1", UsageError, "there is no option 'rules'"),
         ("[a]\ninput = 'data'", UsageError, "not NAME=DIMS"),
@@ -147,3 +148,61 @@ def test_what_no_table_needs_is_refused_quickly(suffix, text, tmp_path):
     path = write(tmp_path / f"models.{suffix}", text)
     with limit_cpu(1), pytest.raises((MalformedFile, UsageError)):
         read_config(path, ONNX)
+
+
+# What the command says of the whole run, and where results and reports go.
+OF_RUN = {"output", "to", "report", "quiet", "debug", "isolate", "verify-strict", "max-seconds",
+          "max-memory", "max-file-size"}  # fmt: skip
+OF_KIND = {"flag": True, "text": "a", "file": "a.npz", "integer": 1, "number": 0.1, "names": "a,b",
+           "types": "a=1,2", "sizes": "a=1", "values": {"a": 1}, "renames": "a=b", "batch": 2}  # fmt: skip
+OF_IMAGES = {"mean": "a=1,2,3", "std": "a=2", "scale": "a=0.1", "bgr": "a", "layout": "a=NHWC:uint8",
+             "labels": ["a"]}  # fmt: skip
+
+
+def sample_of(name, known):
+    if name in OF_IMAGES:
+        return OF_IMAGES[name]
+    if name == "from":
+        return "onnx"
+    choices = [*known[name].list_choices().values()]
+    return choices[0] if choices and known[name].kind != "names" else (
+        choices[:1] if choices else OF_KIND[known[name].kind]
+    )  # fmt: skip
+
+
+def test_every_option_of_convert_can_be_given_for_some_models():
+    for target in map(get_format, written_formats()):
+        classes = [*read_classes(), target.write_options, *OF_CONVERT]
+        known = {o.all_flags[0].lstrip("-"): o for o in merge_options(classes).values()}
+        others = {f.lstrip("-") for n in written_formats() for o in merge_options(
+            [get_format(n).write_options]).values() for f in o.all_flags} - known.keys()  # fmt: skip
+        for option in main.commands["convert"].params:
+            name = option.opts[-1].removeprefix("--")
+            if name in OF_RUN | others or option.opts[0] == "source":
+                continue
+            if name == "cut-outputs":
+                name = "outputs"
+            assert read_config({"*": {name: sample_of(name, known)}}, target)[0].options, name
+
+
+def test_a_model_is_compared_or_prepared_for_images_by_its_own_options(tmp_path):
+    text = "g (float[N,3,4,4] image) => (float[N,2] y) <int64[2] a = {2, 3}, float[3,2] w = {1,2,3,4,5,6}> "
+    text += "{ m = ReduceMean<keepdims=0>(image, a) y = MatMul(m, w) }"
+    for name in ("a", "b"):
+        onnx.save(model_of(text, 18, 8), tmp_path / f"{name}.onnx")
+    (tmp_path / "labels.txt").write_text("cat\n\ndog\n")
+    config = write(
+        tmp_path / "c.toml",
+        """
+    ["a.onnx"]
+    verify = "layers"
+    mean = "image=127.5"
+    scale = { image = 0.5 }
+    labels = "labels.txt"
+    from = "onnx"
+    """,
+    )
+    found = migrate([str(tmp_path)], str(tmp_path / "out"), jobs=1, config=config)
+    assert [row.status for row in found.rows] == ["verified", "converted"]
+    labelled = onnx.load(tmp_path / "out/a.onnx")
+    assert [v.name for v in labelled.graph.output] == ["y", "label"]

@@ -9,11 +9,8 @@ from typing import Any
 import click
 
 from serde.cli.options import add_option, parse_by_name
-from serde.io.command_files import active_files
-from serde.io.sniff import read_regular
+from serde.io.tables import read_lines
 from serde.plugins.options import IMAGES
-
-MOST_LABELS = 1 << 24  # bytes of a file
 
 
 def _parse_numbers(text: str) -> tuple[str, list[float]]:
@@ -69,7 +66,7 @@ def with_images(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         asked: Mapping[str, Any] = {
             "mean": mean, "std": std, "scale": scale, "bgr": bgr, "layout": layout,
-            "labels": None if labels is None else _read_labels(labels),
+            "labels": None if labels is None else read_lines(labels),
         }  # fmt: skip
         images = {name: value for name, value in asked.items() if value}
         return command(*arguments, images=images or None, **options)
@@ -77,9 +74,3 @@ def with_images(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in reversed(ADD):
         run = add(run)
     return run
-
-
-def _read_labels(path: str) -> list[str]:
-    active_files().enter(path)
-    text = read_regular(path, MOST_LABELS).decode("utf-8", "replace")
-    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -132,7 +132,8 @@ def show_migration(migration: Migration) -> None:
         print_line("options of some models, such as --input, are given in a file: --config FILE")
     counts = ", ".join(f"{n} {status}" for status, n in migration.counts.items())
     before = f" ({migration.resumed} done before)" if migration.resumed else ""
-    print_line(f"{len(migration.rows)} models: {counts}{before}")
+    total = len(migration.rows)
+    print_line(f"{total} model{'' if total == 1 else 's'}: {counts}{before}")
     print_line(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
 
 

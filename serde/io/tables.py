@@ -46,6 +46,16 @@ def read_tables(path: str) -> Mapping[str, Any]:
     return tables
 
 
+def read_lines(path: str) -> list[str]:
+    """The lines of a text that hold anything, without the blanks around it."""
+    active_files().enter(path)
+    try:
+        text = read_regular(path, MOST_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError as error:
+        raise MalformedFile(path, "there is no such file") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def _parse_yaml(text: str) -> Any:
     try:
         yaml = import_module("yaml")

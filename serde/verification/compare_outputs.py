@@ -16,6 +16,7 @@ Places = Literal["exact", "finite", "numbers"]  # of infinities and NaN
 # What an output may differ by, as a share of its largest magnitude.
 TOLERANCE = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1, DType.FLOAT64: 1e-6}
 FLOAT32_TOLERANCE = 1e-4
+LEAST_NORMAL = 2.0**-14  # of float16; smaller numbers have fewer digits
 MOST_TOLERANCE = 0.1  # however much slack there is
 VANISHING = 1e-30  # products that underflow on the way have no share of their bits right
 # The bins of a histogram: equal, below 2^LOWEST of the tolerance, one for each power of two from
@@ -167,7 +168,9 @@ def compare(
     scale = float(np.abs(b).max())
     if tolerance is None:
         share = max(share, least, min(share * slack, MOST_TOLERANCE))
-        allowed = np.asarray(max(share * scale, VANISHING) if scale else share)
+        is_half = dtype is DType.FLOAT16 or least == TOLERANCE[DType.FLOAT16]
+        normal = max(scale, LEAST_NORMAL) if is_half else scale
+        allowed = np.asarray(max(share * normal, VANISHING) if scale else share)
     else:
         allowed = tolerance.allow(b, slack)
     _measure(shown, a, b, allowed)

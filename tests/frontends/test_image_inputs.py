@@ -139,3 +139,16 @@ def test_the_command_takes_them(tmp_path):
     for wrong in (["--mean", "data"], ["--mean", "data=a"], ["--layout", "NHWC"]):
         result = CliRunner().invoke(main, [*map(str, arguments[:4]), *wrong])
         assert result.exit_code == 2 and "is not NAME=" in result.output
+
+
+@pytest.mark.parametrize("name", ["image", "x", "pixels", "image_pixels", "output"])
+def test_the_input_may_be_called_as_the_code_calls_its_own(tmp_path, name):
+    body = f"g (float[N,3,4,5] {name}) => (float[N,3,4,5] y) {{ image_1 = Neg({name}) y = Neg(image_1) }}"
+    onnx.save(model_of(body, 18, 8), tmp_path / "a.onnx")
+    report = serde.convert(
+        tmp_path / "a.onnx", tmp_path / "b.onnx", images={"mean": {name: MEAN}}, verify=True
+    )
+    assert report.ok and [v["name"] for v in report.inputs] == [name]
+    x = np.random.default_rng(0).uniform(0, 255, (1, 3, 4, 5)).astype(np.float32)
+    (got,) = onnxruntime.InferenceSession(tmp_path / "b.onnx").run(None, {name: x})
+    np.testing.assert_allclose(got, x - np.float32(MEAN).reshape(1, 3, 1, 1), rtol=1e-5)

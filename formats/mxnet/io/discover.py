@@ -278,7 +278,8 @@ def _select_single(files: Sequence[Candidate], where: str) -> Candidate:
     if not syms:
         raise MalformedFile(where, "holds no MXNet symbol")
     if len(syms) > 1:
-        raise UsageError(f"{where} holds several symbols: {_format_names(syms)}; name one of them")
+        way = "name one of them" if os.path.isdir(where) else "unpack it, and name one of them"
+        raise UsageError(f"{where} holds several symbols: {_format_names(syms)}; {way}")
     return syms[0]
 
 

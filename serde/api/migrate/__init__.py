@@ -129,8 +129,9 @@ def migrate(
     ahead: list[Job] = []
     for model, path in targets.items():
         chosen = {**opts, **_check_options(choose_options(tables, model.relative))}
+        compares = chosen.pop("verify", verify)
         job = Job(
-            model, path, chosen, to, verify, "html" if reports else "", max_seconds, max_memory,
+            model, path, chosen, to, compares, "html" if reports else "", max_seconds, max_memory,
             threads,
         )  # fmt: skip
         job = replace(job, key=_key_of(job), spared=tuple(journal.list_spared(path)))

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from serde.api import convert
+from serde.api.migrate.model_options import FROM
 from serde.api.report import Report
 from serde.errors import (
     OUT_OF_MEMORY,
@@ -128,9 +129,11 @@ def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that apply to a source: others of reading are those of other formats."""
     from pathlib import Path
 
-    from serde.plugins import format_of, installed_formats
+    from serde.plugins import format_of, get_format, installed_formats
 
-    known = {*list_options(ReadOptions), *list_options(format_of(Path(source)).read_options)}
+    named = options.get(FROM[0])
+    fmt = get_format(named) if named else format_of(Path(source))
+    known = {*list_options(ReadOptions), *list_options(fmt.read_options)}
     reading = {name for f in installed_formats() for name in list_options(f.read_options)}
     return {k: v for k, v in options.items() if k in known or k not in reading}
 

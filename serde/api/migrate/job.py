@@ -40,7 +40,7 @@ class Job:
     target: str
     options: Mapping[str, Any]
     to_format: str
-    verify: bool = False
+    verify: bool | str = False
     report: str = ""
     seconds: int = 600
     memory: int = 8192

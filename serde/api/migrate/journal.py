@@ -40,6 +40,8 @@ class Journal:
         self.begun: dict[str, list[str]] = {}
         self._system: Any = None
         self._unsaved = 0
+        if os.path.isfile(folder):
+            raise TargetRefused(f"{folder} is a file: name the folder for all results")
         if is_url(folder):
             self._system, self._root = open_filesystem(folder)
         elif os.path.isdir(folder):

@@ -12,13 +12,15 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from serde.errors import UsageError, suggest
-from serde.io.tables import read_tables
+from serde.io.tables import read_lines, read_tables
 from serde.passes.cut_inputs import parse_spec
-from serde.plugins import Format, read_classes
+from serde.plugins import Format, read_classes, read_formats
 from serde.plugins.command_options import ImageOptions, ToleranceOptions, VerifyOptions
 from serde.plugins.option_checks import check_options
-from serde.plugins.options import Option, merge_options
+from serde.plugins.options import Option, check_word, list_words, merge_options
 
+FROM = "from_format", "from"
+PARTS_BY_NAME = ("mean", "std", "scale", "layout")
 OF_CONVERT = VerifyOptions, ToleranceOptions, ImageOptions
 
 
@@ -49,14 +51,16 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
         name = os.fspath(config)
         folder, tables = os.path.dirname(os.path.abspath(name)), read_tables(name)
     classes = (*read_classes(), into.write_options, *OF_CONVERT)
-    known = {n: o for n, o in merge_options(classes).items()
-             if o.kind != "object" and n != "verify"}  # fmt: skip
+    known = {n: o for n, o in merge_options(classes).items() if o.kind != "object"}
     found = []
     for pattern, options in tables.items():
         place = f"{name}: {pattern!r}"
         if not isinstance(options, Mapping):
             raise UsageError(f"{place} is {options!r}: give a table of options")
-        read = dict(_read_option(n, v, known, folder, place) for n, v in options.items())
+        read: dict[str, Any] = {}
+        for spelled, value in options.items():
+            option, value = _read_option(spelled, value, known, folder, place)
+            read[option] = read.get(option, {}) | value if option == "images" else value
         try:
             check_options(read, classes)
         except UsageError as error:
@@ -78,15 +82,36 @@ def _read_option(
 ) -> tuple[str, Any]:
     """The name and the value of an option as Python has them."""
     words = {flag.lstrip("-"): name for name, o in known.items() for flag in o.all_flags}
-    words |= {name: name for name in known}
+    words |= {name: name for name in known} | dict.fromkeys(FROM, FROM[0])
+    words |= dict.fromkeys((*PARTS_BY_NAME, "bgr", "labels"), "images")
     if spelled not in words:
         raise UsageError(f"{place}: there is no option {spelled!r}{suggest(str(spelled), words)}")
     name = words[spelled]
+    if name == FROM[0]:
+        check_word(f"{place}: {spelled}=", value, list_words(read_formats))
+        return name, value
+    if name == "images" and spelled != name:
+        return name, {spelled: _read_part_of_images(spelled, value, folder, place)}
     if known[name].kind != "file":
         return name, _read_value(known[name], value)
     if not isinstance(value, str):
         raise UsageError(f"{place}: {spelled} is {value!r}: give the name of a file")
     return name, value if "://" in value else os.path.join(folder, value)
+
+
+def _read_part_of_images(part: str, value: Any, folder: str, place: str) -> Any:
+    """What ``--mean`` and the like say: as in Python, or as text of the command line."""
+    if not isinstance(value, str):
+        return value
+    if part == "labels":
+        return read_lines(os.path.join(folder, value))
+    if part == "bgr":
+        return [n.strip() for n in value.split(",")]
+    name, _, text = value.rpartition("=")
+    try:
+        return {name: text if part == "layout" else [float(x) for x in text.split(",")]}
+    except ValueError:
+        raise UsageError(f"{place}: {part} is {value!r}, and not NAME=X,X,X") from None
 
 
 def _read_value(option: Option, value: Any) -> Any:
