@@ -1,11 +1,15 @@
 """``serde.compare`` compares models of any formats."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 
 import serde
 from serde.api.model_comparison import compare
+from serde.cli.commands import main
 from testing.onnx_live import model_of
 
 TEXT = '<ir_version: 8, opset_import: ["": 17]> g (float[N,3] x) => (float[N,3] y) {{ {} }}'
@@ -55,3 +59,48 @@ def test_shapes_of_the_second_model(tmp_path):
     assert serde.compare(path, path, inputs={"x": (3, 3)}, other_inputs={"x": (3, 3)}).ok
     with pytest.raises(serde.UsageError, match=r"\(2, 3\) in the first model and \(3, 3\)"):
         serde.compare(path, path, inputs={"x": (2, 3)}, other_inputs={"x": (3, 3)})
+
+
+@pytest.fixture
+def two_epochs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nodes = [{"op": "null", "name": n, "inputs": []} for n in ("data", "fc_weight", "fc_bias")]
+    nodes += [{"op": "FullyConnected", "name": "fc", "attrs": {"num_hidden": "2"},
+               "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]]},
+              {"op": "tanh", "name": "out", "inputs": [[3, 0, 0]]}]  # fmt: skip
+    symbol = {"nodes": nodes, "arg_nodes": [0, 1, 2], "heads": [[4, 0, 0]]}
+    (tmp_path / "m-symbol.json").write_text(json.dumps(symbol))
+    for epoch in (3, 12):
+        arrays = {"fc_weight": np.full((2, 4), epoch / 10, np.float32), "fc_bias": np.zeros(2)}
+        with open(f"m-{epoch:04}.params", "wb") as file:
+            np.savez(file, **{n: a.astype(np.float32) for n, a in arrays.items()})
+    serde.convert("m", "third.onnx", epoch=3)
+
+
+FILES = [
+    ("m", "third.onnx", {"epoch": 3}, {}, True), ("m", "third.onnx", {"epoch": 12}, {}, False),
+    ("m", "third.onnx", {}, {}, False), ("third.onnx", "m", {}, {"epoch": 3}, True),
+    ("third.onnx", "m", {}, {"epoch": 12}, False), ("m", "m", {"epoch": 3}, {"epoch": 12}, False),
+    ("m", "m", {"epoch": 3}, {"epoch": 3}, True),
+    ("m", "m", {"epoch": 3, "outputs": ["fc"]}, {"epoch": 3, "outputs": ["fc"]}, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second", "options", "other", "same"), FILES)
+def test_each_model_is_read_by_its_own_options(two_epochs, first, second, options, other, same):
+    found = serde.compare(first, second, **options, other=other)
+    assert found.done and found.ok is same
+    names = [v.name for v in found.outputs]
+    assert names == (["fc_output"] if "outputs" in options else ["out_output"])
+    flags = [f"--{n}={v}" for n, v in options.items() if n != "outputs"]
+    flags += [f"--other-{n}={v}" for n, v in other.items() if n != "outputs"]
+    if "outputs" not in options:
+        result = CliRunner().invoke(main, ["compare", first, second, *flags])
+        assert result.exit_code == (0 if same else 1), result.output
+
+
+def test_an_option_that_no_model_is_read_with_is_refused(two_epochs):
+    with pytest.raises(TypeError, match="no argument 'epok'; did you mean epoch"):
+        serde.compare("m", "m", other={"epok": 3})
+    with pytest.raises(TypeError, match="no argument 'opset'"):
+        serde.compare("m", "m", opset=13)

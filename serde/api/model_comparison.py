@@ -8,15 +8,20 @@ from typing import Any
 from serde.api.report.comparison_report import ComparisonReport
 from serde.io.command_files import within_command
 from serde.pipeline import Path_
+from serde.plugins import read_classes
+from serde.plugins.keywords import check_keywords, with_options
+from serde.plugins.options import merge_options
 
 
+@with_options(read_classes, lambda option: option.is_run)
 @within_command()
 def compare(
     first: Path_, second: Path_, *, layers: bool = True, params: Any = None,
     other_params: Any = None, inputs: Mapping[str, Any] | None = None, data: Any = None,
     seed: int = 0, rtol: float | None = None, atol: float | None = None,
     from_format: str | None = None, other_format: str | None = None,
-    other_inputs: Mapping[str, Any] | None = None,
+    other_inputs: Mapping[str, Any] | None = None, other: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> ComparisonReport:  # fmt: skip
     """Run two model files, of any formats, on the same inputs and compare what they compute.
 
@@ -36,6 +41,8 @@ def compare(
         seed: of the random inputs.
         rtol, atol: what an element may differ by, ``atol + rtol * |expected|``; if left out, a
             share of the output's largest number.
+        options: those of ``load`` that tell what of the first's files is meant, such as ``epoch``.
+        other: such options of the second, by name.
         from_format, other_format: of the first and the second, where their content does not tell.
 
     Returns:
@@ -47,9 +54,13 @@ def compare(
     """
     from serde.verification.compare_models import compare_models
 
+    known = {n for n, o in merge_options(read_classes()).items() if o.is_run}
+    check_keywords("compare", other or {}, dict.fromkeys(known))
+    options, other = ({n: v for n, v in (each or {}).items() if v is not None}
+                      for each in (options, other))  # fmt: skip
     verification = compare_models(
         first, second, params=params, other_params=other_params, inputs=inputs, data=data,
         seed=seed, layers=layers, rtol=rtol, atol=atol, from_format=from_format,
-        other_format=other_format, other_inputs=other_inputs,
+        other_format=other_format, other_inputs=other_inputs, options=options, other=other,
     )  # fmt: skip
     return ComparisonReport(str(first), str(second), verification)

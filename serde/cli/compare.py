@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,6 +12,7 @@ from serde.cli.context import DONE, FAILED, NOT_COMPARED
 from serde.cli.options import (
     DEBUG,
     DocumentedCommand,
+    add_declared,
     add_option,
     add_options,
     parse_by_name,
@@ -18,8 +21,29 @@ from serde.cli.options import (
 from serde.cli.printing import print_lines
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
-from serde.plugins import read_formats
+from serde.plugins import read_classes, read_formats
 from serde.plugins.command_options import ToleranceOptions
+from serde.plugins.options import Option, merge_options
+
+OTHER = "other_"  # begins the names of options of SECOND
+DECLARED = ("other_inputs", "other_params", "other_format")
+
+
+def tells_files(option: Option) -> bool:
+    """Whether it tells what of a model's files is meant, beside those declared here."""
+    return option.is_run and option.name not in ("inputs", "params")
+
+
+def add_other_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that tell what of the files of SECOND is meant."""
+    for option in reversed(merge_options(read_classes()).values()):
+        if tells_files(option):
+            flag = option.all_flags[0].removeprefix("--")
+            help = f"--{flag} of SECOND."
+            other = replace(option, flags=(f"--other-{flag}",), help=help, details="")
+            other.name = f"{OTHER}{option.name}"
+            command = add_declared(other)(command)
+    return command
 
 
 @click.command(cls=DocumentedCommand)
@@ -45,6 +69,8 @@ from serde.plugins.command_options import ToleranceOptions
             help="The format of FIRST, where its content does not tell.")  # fmt: skip
 @add_option("--other-from", "other_format", choices=read_formats, metavar="FORMAT",
             help="The format of SECOND, likewise.")  # fmt: skip
+@add_options(*read_classes(), keep=tells_files)
+@add_other_options
 @add_options(ToleranceOptions)
 @add_option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @with_report
@@ -60,7 +86,9 @@ def compare(
     """
     from serde.api.model_comparison import compare as compare_models
 
-    report = compare_models(first, second, **options)
+    names = [n for n in options if n.startswith(OTHER) and n not in DECLARED]
+    other = {n.removeprefix(OTHER): options.pop(n) for n in names}
+    report = compare_models(first, second, other=other, **options)
     verification = report.verification
     if report_path:
         report.save(report_path)

@@ -208,7 +208,7 @@ ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def _to_click(option: Option, formats: tuple[str, ...] = ()) -> Decorator:
+def add_declared(option: Option, formats: tuple[str, ...] = ()) -> Decorator:
     """A declared option as one of the command."""
     more: dict[str, Any] = {"metavar": option.metavar or METAVARS.get(option.kind)}
     if option.choices and option.kind != "names":
@@ -269,7 +269,7 @@ def add_options(*classes: type, keep: Callable[[Option], bool] = lambda option: 
     """Add the options that classes declare, but those of Python only, and the formats of each."""
     by_format = {f.name: f.own_options() for f in installed_formats()}
     return _combine(
-        [_to_click(option, tuple(name for name in by_format if option.name in by_format[name]))
+        [add_declared(option, tuple(name for name in by_format if option.name in by_format[name]))
          for option in merge_options(classes).values() if option.kind != "object" and keep(option)]
     )  # fmt: skip
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from serde.errors import MissingDependency, UsageError
-from serde.ir.graph import DType, Graph, Shape, Value, show_shape
+from serde.ir.graph import EMPTY, DType, Graph, Shape, Value, show_shape
 from serde.passes.cut_inputs import rename
-from serde.pipeline import Path_, has_layers, load, read_interface, save
-from serde.plugins import format_of
+from serde.pipeline import Path_, encode, has_layers, load, read, read_interface, save
+from serde.plugins import format_of, get_format
 from serde.verification.compare_layers import LayersComparison
 from serde.verification.compare_outputs import Tolerance
 from serde.verification.compare_results import (
@@ -33,18 +33,22 @@ RUN_OPSET = 21  # of a model that runs as ONNX in place of itself
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model, its parameters and format where they are not to be told, shapes of its inputs."""
+    """A model, its parameters and format where they are not to be told, shapes of its inputs.
+
+    ``options`` are others that tell what of its files is meant.
+    """
 
     path: Path_
     params: Path_ | None = None
     inputs: Mapping[str, Any] | None = None
     format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     is_copy: bool = False
 
     def load(self, **options: Any) -> Graph:
         """Read it into the IR."""
         kwargs = {"params": self.params, "inputs": self.inputs, **options}
-        kwargs = {k: v for k, v in kwargs.items() if v is not None}
+        kwargs = {**self.options, **{k: v for k, v in kwargs.items() if v is not None}}
         if not self.has_layers:
             return read_interface(self.path, from_format=self.format, **kwargs)[0]
         return load(self.path, format=self.format, **kwargs)
@@ -53,6 +57,18 @@ class ModelFile:
     def has_layers(self) -> bool:
         """Whether it is read, and not only run."""
         return has_layers(self.path, self.format)
+
+    def copy_as_read(self, folder: Path) -> ModelFile:
+        """A file of its own format with what the options mean, to run without them."""
+        if not self.options:
+            return self
+        graph, name = read(
+            self.path, from_format=self.format, inputs=self.inputs, params=self.params,
+            **self.options,
+        )  # fmt: skip
+        path = folder / f"read{get_format(name).suffixes[0]}"
+        encode(get_format(name), graph, path, {})
+        return ModelFile(path, None, self.inputs, name)
 
     def copy_as_onnx(self, path: Path) -> ModelFile:
         """An ONNX file to run where its own framework is not installed."""
@@ -65,14 +81,16 @@ def compare_models(
     inputs: Mapping[str, Any] | None = None, data: Any = None, seed: int = SEED,
     layers: bool = True, rtol: float | None = None, atol: float | None = None,
     from_format: str | None = None, other_format: str | None = None,
-    other_inputs: Mapping[str, Any] | None = None,
+    other_inputs: Mapping[str, Any] | None = None, options: Mapping[str, Any] = EMPTY,
+    other: Mapping[str, Any] = EMPTY,
 ) -> Verification:  # fmt: skip
     """Run two models on the same inputs and compare what they compute; see ``serde.compare``."""
-    a, b = ModelFile(first, params, inputs, from_format), ModelFile(
-        second, other_params, other_inputs, other_format)  # fmt: skip
+    a = ModelFile(first, params, inputs, from_format, options)
+    b = ModelFile(second, other_params, other_inputs, other_format, other)
     tolerance = Tolerance.of(rtol, atol)
     notes: list[str] = []
     with TemporaryDirectory() as folder:
+        b = b.copy_as_read(Path(folder))
         while True:
             run = _run_first(a, b, data, seed, tolerance)
             if run.is_missing and not a.is_copy:
@@ -120,11 +138,12 @@ def _run_first(
     ends = {second.name: other for other, second in _pair("output", source.outputs, result.outputs)}
     outputs = tuple(ends[v.name] for v in result.outputs)
     graph = result if b.has_layers else _take_layers(source, pairs, outputs)
+    has_others = outputs != source.outputs or a.options.get("outputs") is not None
     return run_source(
         a.path, b.path, graph=graph, ir=replace(source, outputs=outputs), params=a.params,
         rename={other.name: second.name for other, second in pairs if other.name != second.name},
-        outputs=None if outputs == source.outputs else [v.name for v in outputs],
-        data=data, seed=seed, inputs=a.inputs,
+        outputs=[v.name for v in outputs] if has_others else None,
+        data=data, seed=seed, inputs=a.inputs, reading=a.options,
         input_types=_find_input_types(pairs, zip(outputs, result.outputs, strict=True)),
         narrowest=_find_narrowest(source, result), tolerance=tolerance, from_format=a.format,
         to_format=b.format,
