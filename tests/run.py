@@ -135,6 +135,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--fast", action="store_true",
                         help="set up no live frameworks; lint, format, and the quick tests")  # fmt: skip
     options, tests = parser.parse_known_args(arguments)
+    if absent := [t for t in tests if t.endswith(".py") and not (ROOT / t).exists()]:
+        parser.error(f"there is no {absent[0]}")  # before anything is installed
     bin_ = set_up(options.venv.resolve(), is_fast=options.fast)
     frameworks = {} if options.fast else live(bin_)
     if not options.fast:

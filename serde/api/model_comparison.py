@@ -7,10 +7,9 @@ from typing import Any
 
 from serde.api.report.comparison_report import ComparisonReport
 from serde.io.command_files import within_command
-from serde.pipeline import Path_
+from serde.pipeline import Path_ as Path_
 from serde.plugins import read_classes
-from serde.plugins.keywords import check_keywords, with_options
-from serde.plugins.options import merge_options
+from serde.plugins.keywords import check_keywords, list_keywords, with_options
 
 
 @with_options(read_classes, lambda option: option.is_run)
@@ -54,8 +53,7 @@ def compare(
     """
     from serde.verification.compare_models import compare_models
 
-    known = {n for n, o in merge_options(read_classes()).items() if o.is_run}
-    check_keywords("compare", other or {}, dict.fromkeys(known))
+    check_keywords("compare", other or {}, list_keywords(read_classes(), lambda o: o.is_run))
     options, other = ({n: v for n, v in (each or {}).items() if v is not None}
                       for each in (options, other))  # fmt: skip
     verification = compare_models(

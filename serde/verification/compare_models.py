@@ -11,7 +11,7 @@ from typing import Any
 
 from serde.errors import MissingDependency, UsageError
 from serde.ir.graph import EMPTY, DType, Graph, Shape, Value, show_shape
-from serde.passes.cut_inputs import rename
+from serde.passes.cut_inputs import rename, with_inputs
 from serde.pipeline import Path_, encode, has_layers, load, read, read_interface, save
 from serde.plugins import format_of, get_format
 from serde.verification.compare_layers import LayersComparison
@@ -205,6 +205,15 @@ def _pair(kind: str, first: Sequence[Value], second: Sequence[Value]) -> list[tu
     if {v.name for v in second} == by_name.keys():
         return [(by_name[v.name], v) for v in second]
     return list(zip(first, second, strict=True))
+
+
+def fit_sizes(graph: Graph, other: Graph) -> Graph:
+    """A graph whose inputs have the sizes that another fixes, where it can; see ``serde.compare``.
+
+    Inputs are of the same names, or as many.
+    """
+    pairs = _pair("input", graph.inputs, other.inputs)
+    return with_inputs(graph, {v.name: shape for v, w in pairs if (shape := _common_shape(v, w))})
 
 
 def _common_shape(first: Value, second: Value) -> Shape | None:

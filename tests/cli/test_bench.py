@@ -43,6 +43,14 @@ def test_json():
     assert read["models"][0]["ratio"] == 1 and read["models"][1]["milliseconds"] > 0
 
 
+@pytest.mark.parametrize("order", [("a.onnx", "fixed.onnx"), ("fixed.onnx", "a.onnx")])
+def test_a_size_that_one_model_fixes_is_used_for_all(order):
+    onnx.save(model_of("g (float[5,3] x) => (float[5,3] y) { y = Neg(x) }", 13), "fixed.onnx")
+    result = bench(*order, "--json")
+    assert result.exit_code == 0, result.output
+    assert [m["model"] for m in json.loads(result.output)["models"]] == [*order]
+
+
 def test_refusals():
     assert bench("none.onnx").exit_code == 3
     assert bench("a.onnx", "--seed", "-1").exit_code == 2

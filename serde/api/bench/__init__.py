@@ -8,7 +8,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from contextvars import Context
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,13 +19,14 @@ import numpy as np
 from serde.api.bench.process import ModelProcess
 from serde.backends.manifest import read_manifest
 from serde.backends.runner import has_parts
-from serde.errors import UsageError
+from serde.errors import SerdeError, UsageError
 from serde.io.arrays import write_npz
 from serde.io.command_files import within_command
 from serde.io.provenance import stamp_files
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import with_inputs
 from serde.pipeline import Path_, has_layers, load, read_interface
+from serde.verification.compare_models import fit_sizes
 from serde.verification.given_arrays import read_npz
 from serde.verification.random_inputs import SEED, make_random_inputs
 from serde.verification.run_model import check_threads
@@ -120,16 +121,20 @@ def bench(
 
 def _make_inputs(models: Sequence[Path_], reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Random inputs: of the first model whose layers are read, which tell what they are for."""
-    whole = next((m for m in models if not has_parts(m) and has_layers(m)), None)
-    if whole is None and has_parts(models[0]):
+    files = [m for m in models if not has_parts(m)]
+    whole = next(filter(has_layers, files), None)
+    if not files:
         values = tuple(v.to_value() for v in read_manifest(Path(models[0])).inputs)
         graph = with_inputs(Graph("parts", values, (), ()), reading.get("inputs"))
     elif whole is None:
-        graph, _ = read_interface(models[0], **reading)
+        graph, _ = read_interface(files[0], **reading)
     elif whole is models[0]:
         graph = load(whole, **reading)
     else:
         graph = load(whole, **{n: v for n, v in reading.items() if n != "params"})
+    for other in (m for m in files if m is not whole):
+        with suppress(SerdeError):  # which its framework tells of, if it cannot run it
+            graph = fit_sizes(graph, load(other) if has_layers(other) else read_interface(other)[0])
     feeds = make_random_inputs(graph, seed)
     if lists := [n for n, x in feeds.items() if not isinstance(x, np.ndarray)]:
         raise UsageError(f"the input {lists[0]!r} is a sequence: no file of arrays can hold it")
