@@ -25,6 +25,7 @@ class Network:
         self.draws = np.random.default_rng(seed)
         self.seed, self.batch, self.opset = seed, batch, opset
         self.nodes: list[onnx.NodeProto] = []
+        self.functions: list[onnx.FunctionProto] = []
         self.weights: list[onnx.TensorProto] = []
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[onnx.ValueInfoProto] = []
@@ -84,7 +85,10 @@ class Network:
         opsets = [helper.make_opsetid("", self.opset)]
         if any(n.domain == "com.microsoft" for n in self.nodes):
             opsets.append(helper.make_opsetid("com.microsoft", 1))
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        opsets += [helper.make_opsetid(d, 1) for d in sorted({f.domain for f in self.functions})]
+        model = helper.make_model(
+            graph, opset_imports=opsets, ir_version=8, functions=self.functions
+        )
         inferred = onnx.shape_inference.infer_shapes(model)
         inferred.graph.ClearField("value_info")
         return inferred

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import helper
 
 from .images import Block
 from .network import Network, Shape
@@ -244,6 +245,20 @@ def softmax_of_samples(net: Network, x: str, shape: Shape) -> tuple[str, Shape]:
     return net.op("Softmax", x, axis=0), shape
 
 
+def called_twice(net: Network, x: str, shape: Shape) -> tuple[str, Shape]:
+    """Two calls of a function that the file defines."""
+    opset = helper.make_opsetid("", net.opset)
+    body = [helper.make_node("MatMul", ["a", "w"], ["product"]),
+            helper.make_node("Sigmoid", ["a"], ["gate"]),
+            helper.make_node("Mul", ["product", "gate"], ["y"])]  # fmt: skip
+    net.functions.append(
+        helper.make_function("local", "GatedLinear", ["a", "w"], ["y"], body, [opset])
+    )
+    for _ in range(2):
+        x = net.op("GatedLinear", x, net.weight(shape[1], shape[1]), domain="local")
+    return x, shape
+
+
 BLOCKS: tuple[Block, ...] = (
     layer_norm, feed_forward, gelu, flat_linear, open_flat_linear, attention, fused_attention,
     attention_length_first, class_token, expanded_token, zeros_before, position, lstm, gru,
@@ -254,3 +269,4 @@ MIXING: tuple[Block, ...] = (
     gram, reverse_all, attention_over_all, lstm_over_all, roll_all, first_sample, divide_by_count,
     softmax_of_samples,
 )  # fmt: skip
+ALONE: tuple[Block, ...] = (called_twice,)  # in no random network

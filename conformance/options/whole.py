@@ -149,7 +149,7 @@ def list_networks() -> dict[str, Build]:
     networks: dict[str, Build] = {}
     for block in (*images.BLOCKS, *images.MIXING):
         networks[f"image/{block.__name__}"] = image_network((block,), "keep")
-    for block in (*tokens.BLOCKS, *tokens.MIXING):
+    for block in (*tokens.BLOCKS, *tokens.MIXING, *tokens.ALONE):
         networks[f"tokens/{block.__name__}"] = token_network((block,), "keep")
     for head in IMAGE_HEADS:
         networks[f"image/head {head}"] = image_network((images.conv,), head)

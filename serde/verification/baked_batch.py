@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
+from serde.legalize.convert import without_functions
 from serde.passes.batch.places import Place
 from serde.passes.batch.request import find_batch_axes, read_request
 from serde.passes.change_batch import find_places
@@ -87,7 +88,7 @@ def find_baked_batch(graph: Graph, batch: Any) -> BakedBatch | None:
 
     None where it has a name, or is the one that was asked for: the result is the same model.
     """
-    graph, request = fix_batch(graph, batch), read_request(batch)
+    graph, request = without_functions(fix_batch(graph, batch)), read_request(batch)
     size = find_batch_axes(graph, request).size
     if not isinstance(size, int) or size == request.size:
         return None

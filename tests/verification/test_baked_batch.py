@@ -61,6 +61,17 @@ def test_a_result_is_compared_with_the_source(batch, tmp_path):
     assert report.verification.done and report.ok
 
 
+def test_a_source_with_functions_is_run_too(tmp_path):
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17, "local": 1]> '
+        "g (float[1,4] x) => (float[1,4] y) { y = local.Twice(x) }"
+        '<domain: "local", opset_import: ["": 17]> Twice (a) => (b) { b = Add(a, a) }'
+    )
+    onnx.save(model, tmp_path / "a.onnx")
+    report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", rebatch="N", verify=True)
+    assert report.verification.done and report.ok
+
+
 def test_the_batch_that_it_has_changes_nothing(tmp_path):
     """A model that mixes the samples of its batch is compared as it is."""
     body = "(float[3] x) => (float[2] y, float[1] z) { y, z = Split<axis=0>(x, sizes) }"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from testing.node_cases import convert, difference, onnxruntime_results
 from tests.version_converter.single import STATIC, UNKNOWN, Single
 
 INF, NAN = np.inf, np.nan
@@ -39,6 +40,24 @@ def test_far_from_zero(op):
     """There is no Acosh below 1; and no square of what is large is a float64."""
     Single(op, (np.float32([-3e38, 0.5, 1, 2, 3e38, -INF, INF, NAN]),)).check([8], [STATIC])
     Single(op, ([-1e300, 1.0, 1e300, INF],)).check([8], [STATIC])
+
+
+@pytest.mark.parametrize("op", ["Max", "Min"])
+def test_extremes_that_old_runtimes_lack(op):
+    """Float64 below opset 8, uint64 below 12: numbers beyond int64, NaN."""
+    floats = [v.ravel() for v in np.meshgrid(*[[NAN, INF, -INF, 0.0, -1.0, 2.0]] * 3)]
+    integers = np.array([0, 5, 2**63 - 1, 2**63, 2**64 - 1], np.uint64)
+    pair = np.repeat(integers, 5), np.tile(integers, 5)
+    runs_in_onnxruntime(Single(op, tuple(floats)).case(STATIC), (7, 8))
+    runs_in_onnxruntime(Single(op, pair).case(STATIC), (7, 9, 11))
+
+
+def runs_in_onnxruntime(case, opsets):
+    for opset in opsets:
+        for feeds, expected in case.data:
+            for _, got in onnxruntime_results(convert(case.model, opset), feeds):
+                assert not isinstance(got, Exception), (opset, got)
+                assert difference(case, expected, got) is None
 
 
 def test_pads_that_cut_off_pads():

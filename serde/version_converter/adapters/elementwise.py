@@ -13,6 +13,8 @@ from serde.spec.traits import BROADCASTS
 from . import decomposition, downgrades, upgrades
 from .common import END, FLOATS, broadcast_shapes, cast, reshape_exactly
 
+CHOSEN_AS_INT64 = {DType.INT16, DType.UINT16, DType.UINT64}  # which its Where has no kernel for
+
 
 def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
     """Before opset 7 ``axis`` was the axis of the first operand where the second one's begin."""
@@ -57,9 +59,22 @@ def integer_extreme(op, g, *operands: Value):
     """Max and Min of integers, which they took from opset 12 on, chosen by comparing."""
     if operands[0].dtype in FLOATS or len(operands) == 1:
         return g[op](*operands)
-    larger = "Greater" if op == "Max" else "Less"
+    return reduce(partial(choose_by_comparing, g, op), operands)
+
+
+def choose_by_comparing(g, op: str, a: Value, b: Value):
+    """The larger or the smaller."""
     with g.at_opset(11):
-        return reduce(lambda a, b: g.Where(g[larger](a, b), a, b), operands)
+        is_chosen = (g.Greater if op == "Max" else g.Less)(a, b)
+        if a.dtype in FLOATS:
+            is_chosen = g.Or(is_chosen, g.Not(is_number(g, a)))
+        return choose(g, is_chosen, a, b)
+
+
+def choose(g, condition: Value, x: Value, y: Value):
+    """Where in integers that ONNX Runtime chooses among; those of uint64 have the same bits."""
+    kind = DType.INT64 if x.type in CHOSEN_AS_INT64 else x.type
+    return cast(g, g.Where(condition, cast(g, x, kind), cast(g, y, kind)), x.type)
 
 
 def equalize_shapes(op, g, *operands: Value):
@@ -71,10 +86,17 @@ def equalize_shapes(op, g, *operands: Value):
     return g[op](*operands)
 
 
+def extreme_of_one_shape(op, g, *operands: Value):
+    """Before opset 8 ONNX Runtime took no float64 either."""
+    if operands[0].dtype is not DType.FLOAT64 or len(operands) == 1:
+        return equalize_shapes(op, g, *operands)
+    return reduce(partial(choose_by_comparing, g, op), operands)
+
+
 for _op in ("Max", "Min"):
     downgrades[12](_op)(partial(integer_extreme, _op))
-for _op in ("Max", "Min", "Mean"):
-    downgrades[8](_op)(partial(equalize_shapes, _op))
+    downgrades[8](_op)(partial(extreme_of_one_shape, _op))
+downgrades[8]("Mean")(partial(equalize_shapes, "Mean"))
 
 
 @downgrades[8]("Sum")
@@ -218,9 +240,11 @@ def power_of_one_type(g, x: Value, y: Value):
 def floor_mod(g, a: Value, b: Value):
     """``a`` less the multiple of ``b`` below it; for floats with the special cases of opset 28."""
     rest = trunc_mod(g, a, b)
+    if a.type.kind == "u":
+        return rest
     zero = g.const(0, a.type)
     against = g.And(g.Xor(g.Less(rest, zero), g.Less(b, zero)), g.Not(g.Equal(rest, zero)))
-    return g.Where(against, g.Add(rest, b), rest)
+    return choose(g, against, g.Add(rest, b), rest)
 
 
 def trunc_mod(g, a: Value, b: Value):
