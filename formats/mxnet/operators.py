@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from serde.ir.geometry import Ints
@@ -18,7 +20,7 @@ class Operator(NamedTuple):
     typed: slice = NONE  # operands that have the element type of the first result
     names_type: bool = False  # the attribute ``dtype`` names the type of the result
     parameters: Ints = ()  # where one is bound to no array, it is missing, not an input
-    states: Ints = ()  # auxiliary states: statistics that training moves
+    states: Mapping[int, str] = MappingProxyType({})  # statistics that training moves: names
     channels: int | None = None  # the usual axis of data that each parameter is as long as
     has_float32_parameters: bool = False  # where the data are of fewer bits, too
     labels: Ints = ()
@@ -47,12 +49,14 @@ PROPOSAL = Operator(
 POOLED_BOXES = Operator(operands=(IMAGE, BOXES), is_fed=True)
 KEEPS, KEEPS_TYPE = Operator(FIRST, FIRST), Operator(typed=FIRST)
 BATCH_NORM = KEEPS._replace(
-    parameters=(1, 2, 3, 4), states=(3, 4), channels=1, has_float32_parameters=True,
-    outputs=("output", "mean", "var"),
+    parameters=(1, 2, 3, 4), states={3: "moving_mean", 4: "moving_var"}, channels=1,
+    has_float32_parameters=True, outputs=("output", "mean", "var"),
 )  # fmt: skip
 MOVES, JOINS = Operator(typed=FIRST, is_copy=True), Operator(typed=ALL)
 TARGETS = Operator(labels=(1,), outputs=("loc_target", "loc_mask", "cls_target"))
-WITHOUT_PENALTY = KEEPS._replace(unread=(1,), inference=f"{PASSES}, without the penalty")
+WITHOUT_PENALTY = KEEPS._replace(
+    states={1: "moving_avg"}, unread=(1,), inference=f"{PASSES}, without the penalty"
+)
 CONVOLVES = Operator(typed=ALL, parameters=(1, 2))
 # Whose operands and result all have one shape.
 ALIKE = (
@@ -69,7 +73,7 @@ BY_NAMES = {
     "Pooling Pooling_v1 repeat slice_like Pad": KEEPS_TYPE,
     "Flatten Reshape SwapAxis expand_dims slice slice_axis squeeze transpose": MOVES,
     "Cast amp_cast": Operator(FIRST, names_type=True, is_copy=True),
-    "BatchNorm BatchNorm_v1": BATCH_NORM,
+    "BatchNorm BatchNorm_v1 CuDNNBatchNorm": BATCH_NORM,
     "_contrib_BatchNormWithReLU _contrib_SyncBatchNorm": KEEPS._replace(channels=1),
     "Convolution Convolution_v1 Deconvolution FullyConnected": CONVOLVES,
     "LinearRegressionOutput MAERegressionOutput SVMOutput": _make_output_layer(PASSES),

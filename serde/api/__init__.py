@@ -189,12 +189,12 @@ def convert(
                 expected=expected, tolerance=tolerance, from_format=from_format,
                 to_format=into.name, replaces=True, images=around, **_for_running(reading),
             )  # fmt: skip
-    total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
-    with _time_stage(report, Stage("write", os.fspath(target), total), progress):
+    report.describe(lowered)
+    stage = Stage("write", os.fspath(target), report.weight_bytes)
+    with _time_stage(report, stage, progress):
         report.files = encode(into, lowered, Path(target), writing)
     about.result = stamp_files(report.files)
     report.result_bytes = sum(file.bytes for file in about.result)
-    report.describe(lowered)
     if run is not None:
         from serde.verification import compare_result, compare_run_layers
 

@@ -21,6 +21,7 @@ from serde.ir.graph import Graph, Node, Source, Value
 
 from ..bind.declared import Declared, read_declared
 from ..bind.op_names import canonical_name, output_names
+from ..operators import describe
 from ..rules import HIDDEN, Layer
 from .magic import SYMBOL, refuse_other
 
@@ -36,13 +37,6 @@ MOST_OUTPUTS = 1 << 18  # that a file may claim beyond the first of each node
 FUSED = frozenset(
     f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected", "selfatt_qk", "selfatt_valatt")
 )
-# Operators with auxiliary states: how many inputs stand before them, and their names.
-AUXILIARY = {
-    "BatchNorm": (3, ("moving_mean", "moving_var")),
-    "BatchNorm_v1": (3, ("moving_mean", "moving_var")),
-    "CuDNNBatchNorm": (3, ("moving_mean", "moving_var")),
-    "IdentityAttachKLSparseReg": (1, ("moving_avg",)),
-}
 
 
 class Symbol(NamedTuple):
@@ -249,9 +243,9 @@ class _Growing:
     def node(self, index: int, entry: _Entry, bodies: list[Graph]) -> None:
         op, name, attrs = entry.op, entry.name, _normalize_annotations(entry.attrs)
         operands = [self.outputs[link] for link in entry.links]
-        before, states = AUXILIARY.get(op, (0, ()))
-        if self.version < AUXILIARY_SINCE and len(operands) == before:
-            operands += [self.variable(f"{name}_{state}", Declared()) for state in states]
+        states = describe(op).states
+        if self.version < AUXILIARY_SINCE and len(operands) == min(states, default=-1):
+            operands += [self.variable(f"{name}_{n}", Declared()) for n in states.values()]
         if self.version < ARGMAX_SINCE and op in ("argmax", "argmin") and attrs.get("axis") == "-1":
             del attrs["axis"]  # was the default, and meant none
         outputs = tuple(map(Value, output_names(op, name, attrs, self.counts[index])))

@@ -52,10 +52,10 @@ def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[st
     """Boxes, scores, classes, the two bounds, what is marked and the mark."""
     x, index, updates = node.inputs
     found = find_marked(makers.get, index, updates)
-    if found is None or len(found[0].inputs) != 5 or None in found[0].inputs or x is None:
+    if found is None:
         raise _OtherForm
-    chosen, update = found
-    boxes, of_classes, most, overlap, least = chosen.inputs
+    (chosen, update), name = found, "NonMaxSuppression"
+    boxes, of_classes, most, overlap, least = _inputs(makers, name, chosen.outputs[0], 5)
     of_class, spread, rest = _inputs(makers, "Where", of_classes, 3)
     scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, of_class)
     _expect(all(v.is_static for v in (boxes, scores, ids)))

@@ -66,11 +66,6 @@ def scale_by_channel(g: Any, call: Call) -> Any:
     return normalization.scale_channels(g, call.x, call.inputs[1:], call.attrs["epsilon"])
 
 
-def other_mode(*modes: str) -> Callable[[Call], bool]:
-    """A test of the mode for others."""
-    return lambda call: call.attrs["mode"] not in modes
-
-
 NO_BOUNDS = Form("no bounds", lambda call: not bounds_of(call), take_first)
 COMPUTED_BOUNDS = Form(
     "computed bounds", lambda call: any(v.tensor is None for v in bounds_of(call)), clip_by_extremes
