@@ -36,18 +36,16 @@ class Operator(NamedTuple):
     is_numbered: bool = False  # outputs are, even where a symbol reads only the first
 
 
-def _make_output_layer(inference: str) -> Operator:
-    """A layer whose second operand is a label that it reads only to train."""
-    note = f"{inference}, without the label"
-    return Operator(FIRST, FIRST, labels=(1,), unread=(1,), inference=note)
-
-
 IMAGE, BOXES, CUBE = (None,) * 4, (None, 5), (None,) * 3
 PROPOSAL = Operator(
     operands=(IMAGE, IMAGE, (None, 3)), is_fed=True, outputs=("output", "score")
 )  # fmt: skip
-POOLED_BOXES = Operator(operands=(IMAGE, BOXES), is_fed=True)
 KEEPS, KEEPS_TYPE = Operator(FIRST, FIRST), Operator(typed=FIRST)
+UNLABELLED = KEEPS._replace(
+    labels=(1,), unread=(1,), inference=f"{PASSES}, without the label"
+)  # fmt: skip
+SOFTMAX = UNLABELLED._replace(inference="becomes the softmax of its operand, without the label")
+SIGMOID = UNLABELLED._replace(inference="becomes the sigmoid of its operand, without the label")
 BATCH_NORM = KEEPS._replace(
     parameters=(1, 2, 3, 4), states={3: "moving_mean", 4: "moving_var"}, channels=1,
     has_float32_parameters=True, outputs=("output", "mean", "var"),
@@ -57,7 +55,6 @@ TARGETS = Operator(labels=(1,), outputs=("loc_target", "loc_mask", "cls_target")
 WITHOUT_PENALTY = KEEPS._replace(
     states={1: "moving_avg"}, unread=(1,), inference=f"{PASSES}, without the penalty"
 )
-CONVOLVES = Operator(typed=ALL, parameters=(1, 2))
 # Whose operands and result all have one shape.
 ALIKE = (
     "elemwise_add elemwise_sub elemwise_mul elemwise_div add_n _grad_add _maximum _minimum _power "
@@ -75,12 +72,14 @@ BY_NAMES = {
     "Cast amp_cast": Operator(FIRST, names_type=True, is_copy=True),
     "BatchNorm BatchNorm_v1 CuDNNBatchNorm": BATCH_NORM,
     "_contrib_BatchNormWithReLU _contrib_SyncBatchNorm": KEEPS._replace(channels=1),
-    "Convolution Convolution_v1 Deconvolution FullyConnected": CONVOLVES,
-    "LinearRegressionOutput MAERegressionOutput SVMOutput": _make_output_layer(PASSES),
-    "SoftmaxOutput WarpCTC": _make_output_layer("becomes the softmax of its operand"),
+    "Convolution Convolution_v1 Deconvolution FullyConnected": JOINS._replace(parameters=(1, 2)),
+    "LinearRegressionOutput MAERegressionOutput SVMOutput": UNLABELLED,
+    "SoftmaxOutput WarpCTC": SOFTMAX,
     "SequenceMask SequenceReverse": KEEPS._replace(is_fed=True),
     "Correlation GridGenerator SequenceLast SpatialTransformer": Operator(is_fed=True),
-    "ROIPooling _contrib_PSROIPooling _contrib_ROIAlign": POOLED_BOXES,
+    "ROIPooling _contrib_PSROIPooling _contrib_ROIAlign": Operator(
+        operands=(IMAGE, BOXES), is_fed=True
+    ),
     "_contrib_MultiProposal _contrib_Proposal": PROPOSAL,
     "_contrib_interleaved_matmul_encdec_qk _contrib_interleaved_matmul_encdec_valatt "
     "_contrib_interleaved_matmul_selfatt_valatt": Operator(operands=(CUBE, CUBE)),
@@ -104,7 +103,7 @@ BY_NAMES = {
     "LRN": KEEPS._replace(operands=(IMAGE,)),
     "LayerNorm": KEEPS._replace(parameters=(1, 2), channels=-1, outputs=("output", "mean", "std")),
     "LeakyReLU": KEEPS._replace(parameters=(1,)),
-    "LogisticRegressionOutput": _make_output_layer("becomes the sigmoid of its operand"),
+    "LogisticRegressionOutput": SIGMOID,
     "MakeLoss": KEEPS._replace(inference=PASSES, is_loss=True, is_copy=True),
     "RNN": JOINS._replace(parameters=(1,), outputs=("output", "state_output", "statecell_output")),
     "SliceChannel": MOVES._replace(is_numbered=True),
