@@ -39,6 +39,7 @@ from .npz import read_npz
 from .sparse import CSR, DENSE, ROW_SPARSE, is_possible, to_dense
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+CONTEXT = "ii"  # the device that an array was on: its kind and number
 TYPES = (
     DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.UINT8, DType.INT32, DType.INT8, DType.INT64,
     DType.BOOL, DType.INT16, DType.UINT16, DType.UINT32, DType.UINT64, DType.BFLOAT16,
@@ -231,15 +232,14 @@ class _Reader:
             raise self.fail(f"claims an array of shape {dims}")
         return dims
 
-    def kind(self) -> DType:
-        (flag,) = self.take("i", "an element type")
+    def kind(self, before: str = "") -> DType:
+        *_, flag = self.take(f"{before}i", "an element type")
         if not 0 <= flag < len(TYPES):
             raise self.fail(f"claims the unknown element type {flag}")
         return TYPES[flag]
 
     def dense(self, shape: Shape) -> Tensor:
-        self.take("ii", "a context")
-        return self.data(self.kind(), shape)
+        return self.data(self.kind(CONTEXT), shape)
 
     def data(self, dtype: DType, shape: Shape) -> Tensor:
         nbytes = math.prod(shape) * dtype.bits // 8
@@ -253,8 +253,7 @@ class _Reader:
         return tensor
 
     def sparse(self, storage: int, shape: Shape) -> Tensor:
-        self.take("ii", "a context")
-        dtype = self.kind()
+        dtype = self.kind(CONTEXT)
         places = [(self.kind(), self.shape() or ()) for _ in range(storage)]
         stored = places[-1][1] if storage == CSR else places[-1][1] + shape[1:]
         if not is_possible(stored):
