@@ -83,6 +83,12 @@ def test_what_an_older_release_cannot_order(release, kind, shape, why):
         from_ir(raise_to_ir(decode(model_of(body))), mxnet=release)
 
 
+@pytest.mark.parametrize("op", ["ReduceL1", "ReduceL2", "ReduceSum"])
+def test_a_reduction_over_no_axes(op):
+    body = f"g (float[2,3] x) => (float[2,3] y) {{ y = {op} <noop_with_empty_axes = 1> (x) }}"
+    check(body, x=np.float32([[1, -2, 3], [-4, 5, -6]]))
+
+
 def test_places_of_what_is_not_zero():
     (indices,) = check(FOUND, x=np.float32([[0, 1, 2, 0], [0] * 4, [np.nan, 0, 0, -3]]))
     assert indices.shape == (2, 4)
