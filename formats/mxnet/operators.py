@@ -37,13 +37,9 @@ class Operator(NamedTuple):
 
 
 IMAGE, BOXES, CUBE = (None,) * 4, (None, 5), (None,) * 3
-PROPOSAL = Operator(
-    operands=(IMAGE, IMAGE, (None, 3)), is_fed=True, outputs=("output", "score")
-)  # fmt: skip
+PROPOSAL = Operator(operands=(IMAGE, IMAGE, (None, 3)), is_fed=True, outputs=("output", "score"))
 KEEPS, KEEPS_TYPE = Operator(FIRST, FIRST), Operator(typed=FIRST)
-UNLABELLED = KEEPS._replace(
-    labels=(1,), unread=(1,), inference=f"{PASSES}, without the label"
-)  # fmt: skip
+UNLABELLED = KEEPS._replace(labels=(1,), unread=(1,), inference=f"{PASSES}, without the label")
 SOFTMAX = UNLABELLED._replace(inference="becomes the softmax of its operand, without the label")
 SIGMOID = UNLABELLED._replace(inference="becomes the sigmoid of its operand, without the label")
 BATCH_NORM = KEEPS._replace(
@@ -135,7 +131,6 @@ FAMILIES = {
     "_contrib_quantized_": Operator(outputs=("output", "min_output", "max_output")),
     "_sg_mkldnn_": Operator(outputs=("output", "output_min", "output_max")),
 }
-UNKNOWN = Operator()
 
 
 class Records(dict[str, Operator]):
@@ -144,7 +139,7 @@ class Records(dict[str, Operator]):
     def __missing__(self, op: str) -> Operator:
         if op.endswith("_scalar"):
             return KEEPS
-        return next((r for stem, r in FAMILIES.items() if op.startswith(stem)), UNKNOWN)
+        return next((r for stem, r in FAMILIES.items() if op.startswith(stem)), Operator())
 
 
 OPERATORS = Records({op: record for names, record in BY_NAMES.items() for op in names.split()})
