@@ -118,8 +118,8 @@ class Judge:
             if all(c.passed for c in again):
                 return again
         if extra:
-            widened = [_widen_largest(x) for x in (got[at], expected[at])]
-            if all(c.passed for c in self._compare_values(value.name, *widened, inputs)):
+            wider, wanted = _widen_largest(got[at]), _widen_largest(expected[at])
+            if all(c.passed for c in self._compare_values(value.name, wider, wanted, inputs)):
                 return _pass(diffs, "the largest number in the place of infinity")
         step = None if self.tolerance else find_step(self.ir, value)
         if step and (reason := describe_steps(step, got[at], expected[at])):

@@ -97,6 +97,7 @@ def make_signed(g, constant: Value) -> Value:  # type: ignore[no-untyped-def]
 
 def change(g, constant: Value, shape, edit, dtype: DType | None = None) -> Value:  # type: ignore[no-untyped-def]
     """A constant made of another one when it is written."""
+    assert constant.tensor is not None
     kind, load = dtype or constant.type, constant.tensor.load
     return g.const(Tensor(kind, shape, lambda: edit(load()).astype(kind.numpy).reshape(shape)))
 

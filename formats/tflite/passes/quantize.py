@@ -114,8 +114,9 @@ class _Quantizing:
         XNNPACK takes no operator from quantized integers to others.
         """
         x, result = inputs[0] if inputs else None, node.outputs[0]
-        is_quantized = isinstance(x, QuantizedValue) and x.scales is not None
-        if node.op not in MOVES or not is_quantized or result.dtype is not x.dtype:
+        if node.op not in MOVES or not isinstance(x, QuantizedValue) or x.scales is None:
+            return node.outputs
+        if result.dtype is not x.dtype:
             return node.outputs
         if node.op == "PADV2" and (fill := inputs[2]) is not None and fill.tensor is not None:
             inputs[2] = self.constant(fill.name, fill.tensor, x.scales)
