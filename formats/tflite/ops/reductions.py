@@ -36,6 +36,8 @@ def write_reduction(code: str, t: TfliteBuilder, x: Value, axes: Value | None = 
     if not named:
         return x
     shape = reduced_shape(x, named, keepdims)
+    if all(x.ranked_shape[a] == 1 for a in named):
+        return t.reshape(x, shape)
     code = OF_BOOLEANS[code] if x.dtype is DType.BOOL else code
     return t.make(code, [x, t.ints(named)], x.dtype, shape, keep_dims=keepdims)
 

@@ -52,6 +52,19 @@ def fuse_bias(near: Neighbours, node: Node) -> Node | None:
     return None
 
 
+@patterns("FULLY_CONNECTED")
+def drop_flattening(near: Neighbours, node: Node) -> Node | None:
+    """A RESHAPE to rows in front of a layer, which makes rows of what it reads."""
+    rows = near.sole_maker(node, node.inputs[0], "RESHAPE")
+    weights = node.inputs[1]
+    if rows is None or weights is None or node.attrs.get("keep_num_dims"):
+        return None
+    if rows.outputs[0].shape is None or rows.outputs[0].shape[1:] != weights.ranked_shape[1:]:
+        return None
+    inputs = (rows.inputs[0], *node.inputs[1:])
+    return replace(node, inputs=inputs, sources=join_sources(rows, node))
+
+
 @patterns("RESHAPE")
 def drop_reduced_axes(near: Neighbours, node: Node) -> Node | None:
     """A RESHAPE that leaves out the axes of size 1 that a reduction has kept."""
