@@ -10,8 +10,9 @@ from serde.api.composition import append_nms as append_nms
 from serde.api.composition import compose as compose
 from serde.api.composition import rename as rename
 from serde.api.composition import select as select
-from serde.api.model_comparison import compare as compare
+from serde.api.model_comparison import Path_
 from serde.api.report import Report as Report
+from serde.api.report.comparison_report import ComparisonReport
 from serde.backends.parts import Partitioned
 from serde.errors import ConversionError as ConversionError
 from serde.errors import InvalidGraph as InvalidGraph
@@ -39,7 +40,6 @@ from serde.ir.graph import Node as Node
 from serde.ir.graph import Source as Source
 from serde.ir.graph import Tensor as Tensor
 from serde.ir.graph import Value as Value
-from serde.pipeline import Path_
 from serde.verification.compare_results import Verification
 
 __version__: str
@@ -105,6 +105,33 @@ def check(
     inference: bool | None = None,
     **options: Any,
 ) -> Report: ...
+def compare(
+    first: Path_,
+    second: Path_,
+    *,
+    layers: bool = True,
+    params: Any = None,
+    other_params: Any = None,
+    inputs: Mapping[str, Any] | None = None,
+    data: Any = None,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    from_format: str | None = None,
+    other_format: str | None = None,
+    other_inputs: Mapping[str, Any] | None = None,
+    other: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    max_growth: int | None = None,
+    ignore_extra: bool | None = None,
+    epoch: int | None = None,
+    match_params: bool | None = None,
+    kernels: str | None = None,
+    strict_paths: bool | None = None,
+    entry: str | None = None,
+    tvm: str | None = None,
+    **options: Any,
+) -> ComparisonReport: ...
 def convert(
     source: Any,
     target: str | os.PathLike[str],
