@@ -142,7 +142,7 @@ def _judge_apart(node: Node, target: Target) -> Verdict:
         legal = legalize(extract_subgraph(node.name, [node], outputs), target)
     except Unconvertible as error:
         return Verdict(node, error.problems[0].reason)
-    problem = next(iter([*legal.emulated_outputs(), *illegal_nodes(legal, target)]), None)
+    problem = next(iter([*legal.emulated_outputs(target), *illegal_nodes(legal, target)]), None)
     if problem is not None:
         via = "" if problem.op == node.qualified_op else f"{problem.op}: "
         return Verdict(node, f"{via}{problem.reason}")

@@ -292,10 +292,10 @@ def run(
 
 @within_command()
 def run_files(
-    model: str, data: str, target: str | None, runtimes: Mapping[str, Any], finite: bool = False,
+    model: str, data: Any, target: str | None, runtimes: Mapping[str, Any], finite: bool = False,
     **options: Any,
 ) -> tuple[dict[str, Any], dict[str, float]]:  # fmt: skip
-    """Run a model on the arrays of one ``.npz`` file, which may have others, and write another.
+    """Run a model on the arrays of an ``.npz`` file, or mapping, that may have others; write one.
 
     The outputs, and how long the model or each of its parts ran.
     """

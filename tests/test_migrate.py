@@ -494,7 +494,7 @@ class TestCommand:
     def test_a_folder_that_cannot_be_written_is_said_first(self, zoo, tmp_path):
         (tmp_path / "out").write_text("a file")
         code, out = serde("migrate", zoo, "-o", tmp_path / "out")
-        assert code == 5 and "out" in out
+        assert code == 2 and "out is a file: name the folder for all results" in out
 
     def test_a_failed_read_of_a_bucket_is_one_message(self, zoo, tmp_path, monkeypatch):
         system = fsspec.filesystem("memory")

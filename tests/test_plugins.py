@@ -251,3 +251,21 @@ def test_models_of_a_bridge_that_runs_them_are_run(name):
     bridge = plugins.get_bridge(name)
     if bridge.can_run:
         assert plugins.get_runtime_bridge(bridge.format) is bridge
+
+
+def test_a_written_format_that_is_not_read_says_what_to_convert(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    graph = serde.trace(lambda x: x + 1, ((2, 3), "float32"))
+    serde.save(graph, "net.py")
+    with pytest.raises(
+        UnknownFormat, match=r"net.py: PyTorch is written, not read: export the mod"
+    ):
+        serde.load("net.py")
+    Path("train.py").write_text("import torch\n")
+    with pytest.raises(UnknownFormat, match="train.py is of no known format") as caught:
+        serde.load("train.py")
+    assert "torch" not in str(caught.value).partition("installed: ")[2]
+    for name in ("net.pt2", "net.foo"):
+        with pytest.raises(UsageError) as refused:
+            serde.save(graph, name)
+        assert name == "net.pt2" or ".pt2" not in str(refused.value)

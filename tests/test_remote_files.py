@@ -54,3 +54,11 @@ def test_a_broken_one_is_called_by_its_name(bucket):
     bucket.pipe_file("/models/a.onnx", MODEL[:9])
     with pytest.raises(MalformedFile, match=r"^a\.onnx"):
         serde.convert("memory://models/a.onnx", "memory://models/b.onnx")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("s3x", "s3"), ("htps", "https"), ("memry", "memory")]
+)
+def test_a_protocol_that_is_misspelt_is_told_with_one_that_may_be_meant(typed, meant):
+    with pytest.raises(UsageError, match=rf"{typed}; did you mean .*{meant}"):
+        serde.convert(f"{typed}://models/a.onnx", "b.onnx")

@@ -130,6 +130,8 @@ def show_migration(migration: Migration) -> None:
         print_line(f"  {op}: {models} model(s), {nodes} node(s): {reason}")
     if any("--" in row.reason for row in wrong):
         print_line("options of some models, such as --input, are given in a file: --config FILE")
+    if not migration.rows and migration.left:  # stopped before the first
+        return
     counts = ", ".join(f"{n} {status}" for status, n in migration.counts.items())
     before = f" ({migration.resumed} done before)" if migration.resumed else ""
     total = len(migration.rows)

@@ -12,10 +12,13 @@ from serde.cli.printing import print_line
 from serde.errors import UsageError
 from serde.plugins import read_classes, read_formats
 
+SEED = 0
+
 
 @click.command(cls=DocumentedCommand)
 @click.argument("model")
-@add_option("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
+@add_option("--data", metavar="NPZ",
+            help="The inputs: an array for each name; random if left out.")  # fmt: skip
 @add_option("-o", "--output", "target", metavar="NPZ",
             help="The outputs, an array for each name; they are only described if left out.",
             )  # fmt: skip
@@ -31,19 +34,28 @@ from serde.plugins import read_classes, read_formats
 @add_options(*read_classes(), keep=lambda option: option.is_run)
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 def run(
-    model: str, data: str, target: str | None, runtimes: tuple[str, ...], finite: bool, times: bool,
-    debug: bool, **options: Any,
+    model: str, data: str | None, target: str | None, runtimes: tuple[str, ...], finite: bool,
+    times: bool, debug: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Run MODEL in the framework of its format, or a partitioned one in its runtimes."""
-    from serde.backends.runner import run_files
+    from serde.backends.runner import has_parts, run_files
     from serde.io.arrays import is_npz
 
     if target is not None:
         if not target.endswith(".npz"):
             raise UsageError(f"the outputs are an .npz file, and not {target!r}")
         claim_output(target, is_npz, ".npz file")
-    named = parse_runtimes(runtimes)
-    outputs, seconds = run_files(model, data, target, named, finite, **give(**options))
+    named, reading = parse_runtimes(runtimes), give(**options)
+    feeds = data
+    if data is None:
+        from serde.api.bench import make_inputs
+
+        known = {n: v for n, v in reading.items() if n != "from_format"}
+        feeds = make_inputs([model], known, SEED)
+        if has_parts(model):  # which take no other options
+            reading.pop("inputs", None)
+        print_line(f"on random inputs, seed {SEED}: --data in.npz gives others", err=True)
+    outputs, seconds = run_files(model, feeds, target, named, finite, **reading)
     for name, array in outputs.items():
         if isinstance(array, list):
             print_line(f"  {name}: a sequence of {len(array)}")

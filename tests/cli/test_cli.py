@@ -658,3 +658,14 @@ class TestEndOfTheProcess:
         command = [sys.executable, "-c", code, "formats"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout.endswith("worked\n")
+
+
+class TestAlone:
+    """What the command says where it is typed with too little."""
+
+    def test_the_command_alone_prints_its_help_in_lines(self):
+        done = subprocess.run(SERDE, capture_output=True, text=True)
+        printed = done.stdout + done.stderr
+        assert done.returncode == USAGE and "\\n" not in printed
+        assert "\nCommands:\n" in printed and "\n  convert " in printed
+        assert all(name in printed for name in ("MXNet", "ONNX", "PyTorch", "TensorFlow Lite"))

@@ -65,7 +65,7 @@ def test_times_and_infinities_of_a_model_and_of_its_parts(workplace):
     [
         (["m.onnx", "--data", "in.npz", "-o", "out.txt"], 2, "are an .npz file"),
         (["none.onnx", "--data", "in.npz"], 3, "none.onnx"),
-        (["m.onnx"], 2, "--data"),
+        (["m.onnx", "--data", "absent.npz"], 3, "absent.npz: there is no such file"),
         (["m.onnx", "--data", "in.npz", "--runtime", "remainder=onnxruntime"], 2, "not in parts"),
         (["m.onnx", "--data", "in.npz", "-o", "in.npz"], 2, "in.npz"),
     ],
@@ -73,3 +73,11 @@ def test_times_and_infinities_of_a_model_and_of_its_parts(workplace):
 def test_refusals(workplace, arguments, code, message):
     result = run(*arguments)
     assert result.exit_code == code and message in result.output
+
+
+def test_without_data_it_runs_on_random_inputs_and_says_so(workplace):
+    first, second = run("m.onnx", "-o", "a.npz"), run("m.onnx", "-o", "b.npz")
+    assert first.exit_code == second.exit_code == 0, first.output
+    assert "on random inputs, seed 0: --data in.npz gives others" in first.stderr
+    with np.load("a.npz") as a, np.load("b.npz") as b:
+        assert [*a] and all((a[n] == b[n]).all() for n in a)

@@ -135,3 +135,16 @@ def test_the_command_names_formats_and_tolerances(tmp_path):
     ):  # fmt: skip
         result = CliRunner().invoke(main, ["compare", *paths, *more])
         assert result.exit_code == code, (more, result.output)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-7, 1e-5, 1.0])
+def test_float16_is_compared_by_the_steps_it_has(tmp_path, scale):
+    """Numbers below 2^-14 have fewer digits in float16, and those below 2^-25 are zero."""
+    text = f"g (float[4,8] x) => (float[4,8] y) <float k = {{{scale:.3e}}}> {{ y = Mul(x, k) }}"
+    onnx.save(model_of(text, 17, 8), tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "half.onnx", fp16=True)
+    assert serde.compare(tmp_path / "a.onnx", tmp_path / "half.onnx").ok
+    wrong = text.replace("Mul(x, k) }", "Neg(x) }")
+    onnx.save(model_of(wrong, 17, 8), tmp_path / "wrong.onnx")
+    serde.convert(tmp_path / "wrong.onnx", tmp_path / "wrong16.onnx", fp16=True)
+    assert not serde.compare(tmp_path / "a.onnx", tmp_path / "wrong16.onnx").ok

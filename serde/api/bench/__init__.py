@@ -100,7 +100,7 @@ def bench(
         raise UsageError("there is no model to measure: name one")
     reading = {k: v for k, v in {"params": params, "inputs": inputs}.items() if v is not None}
     check_threads(threads)
-    feeds = read_npz(data) if data is not None else _make_inputs(models, reading, seed)
+    feeds = read_npz(data) if data is not None else make_inputs(models, reading, seed)
     with tempfile.TemporaryDirectory(prefix="serde-bench-") as folder, ExitStack() as stack:
         path = Path(folder) / "feeds.npz"
         with path.open("wb") as file:
@@ -119,7 +119,7 @@ def bench(
     return Benchmark(measured, len(rounds), threads, origin)
 
 
-def _make_inputs(models: Sequence[Path_], reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def make_inputs(models: Sequence[Path_], reading: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Random inputs: of the first model whose layers are read, which tell what they are for."""
     files = [m for m in models if not has_parts(m)]
     whole = next(filter(has_layers, files), None)

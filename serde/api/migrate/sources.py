@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from serde.api.migrate.own_results import JOURNAL, OwnResults
-from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError, show_error
+from serde.errors import (
+    MalformedFile,
+    MissingDependency,
+    SerdeError,
+    UsageError,
+    show_error,
+    suggest,
+)
 from serde.io.command_files import stamp_file
 from serde.io.sniff import read_regular
 from serde.plugins import Format, format_of, installed_formats
@@ -96,7 +103,8 @@ def open_filesystem(url: str) -> tuple[Any, str]:
         reason = f"{url}: {protocol}:// needs a driver of fsspec: pip install {package}"
         raise MissingDependency(reason) from error
     except ValueError as error:
-        raise UsageError(f"{url}: {error}") from error
+        hint = suggest(protocol, [p for p in fsspec.available_protocols() if p != protocol])
+        raise UsageError(f"{url}: {error}{hint}") from error
     except Exception as error:  # of any driver: wrong credentials, no network
         raise SerdeError(f"{url}: {show_error(error)}") from error
     return system, path
