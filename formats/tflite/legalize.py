@@ -17,8 +17,8 @@ from serde.passes.regions import find_regions
 from serde.spec import schema
 from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WINDOWS
 
-from .consumers import OPERATORS
 from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
+from .limits import OPERATORS
 from .ops.layers import agrees_with_same
 from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
 from .support_table import KERNELS, STORED

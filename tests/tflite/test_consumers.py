@@ -8,9 +8,10 @@ import pytest
 
 import serde
 from serde.errors import Unconvertible, UsageError
-from serde.formats.tflite.consumers import CONSUMERS, OPERATORS
+from serde.formats.tflite.consumers import CONSUMERS
 from serde.formats.tflite.from_ir import from_ir
 from serde.formats.tflite.io.schema import enums
+from serde.formats.tflite.limits import OPERATORS
 from testing.onnx_live import DIGITS, ir_of
 
 WEIGHTS = ", ".join(str(n % 7 - 3) for n in range(108))
@@ -40,6 +41,9 @@ REFUSED = {
         "no CONV_2D with two dilations. Use the same",
     ("tflite-micro", "g (float[2,3] x) => (float[4,3] y) <int64[2] r = {2, 1}> { y = Tile(x, r) }"):
         r"TILE ×1 \('y'\): TFLite Micro has no TILE",
+    ("tflite-micro", "g (int64[2,3] x) => (int64[2,3] y) { y = Add(x, x) }"):
+        "no ADD of int64",
+    ("tflite-micro", "g (float[2,3] x) => (bool[2,3] y) { y = Cast<to=9>(x) }"): "no CAST of bool",
     ("tflite-micro", "g (float[N,3] x) => (float[N,3] y) { y = Neg(x) }"): "no sizes by name",
 }  # fmt: skip
 
