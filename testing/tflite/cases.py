@@ -277,6 +277,20 @@ def list_layer_cases() -> list[Case]:
         case("RNN", f(2, 3), w(4, 3), w(4, 4), w(4), s(2, 4), **tanh),
         case("UNIDIRECTIONAL_SEQUENCE_RNN", f(2, 5, 3), w(4, 3), w(4, 4), w(4), s(2, 4), **tanh),
         case("SVDF", f(2, 3), w(8, 3), w(8, 5), w(4), s(2, 40), rank=2, fused_activation_function=1),
+        *(
+            case("BIDIRECTIONAL_SEQUENCE_LSTM", f(5, 2, 3) if time_major else f(2, 5, 3),
+                 *lstm(None)[1:-2], *lstm(None, cells=peepholes if is_merged else none)[1:-2],
+                 *(s(2, 4) for _ in range(4)), *[None] * 9, to=[r()] * (1 if is_merged else 2),
+                 time_major=time_major, merge_outputs=is_merged, **tanh)
+            for time_major in (True, False) for is_merged in (True, False)
+        ),
+        *(
+            case("BIDIRECTIONAL_SEQUENCE_RNN", f(5, 2, 3) if time_major else f(2, 5, 3),
+                 *(v for _ in range(2) for v in (w(4, 3), w(4, 4), w(4), s(2, 4))), *[None] * 3,
+                 to=[r()] * (1 if is_merged else 2), time_major=time_major,
+                 merge_outputs=is_merged, **tanh)
+            for time_major in (True, False) for is_merged in (True, False)
+        ),
     ]  # fmt: skip
 
 

@@ -22,6 +22,8 @@ OPTIONS = {
     "REDUCE_ALL": "ReducerOptions", "CONV_3D": "Conv3DOptions", "SPACE_TO_BATCH_ND":
     "SpaceToBatchNDOptions", "BATCH_TO_SPACE_ND": "BatchToSpaceNDOptions",
     "CONV_3D_TRANSPOSE": "Conv3DOptions",
+    "BIDIRECTIONAL_SEQUENCE_LSTM": "BidirectionalSequenceLSTMOptions",
+    "BIDIRECTIONAL_SEQUENCE_RNN": "BidirectionalSequenceRNNOptions",
 }  # fmt: skip
 
 

@@ -212,6 +212,64 @@ def read_sequence_rnn(g, x, w, r, b, h, *, time_major: bool = False,
     return (y if time_major else g.Transpose(y, perm=(1, 0, 2))), h
 
 
+# Layers in both directions
+
+
+def turn(g, x: Value, axis: int):
+    """A sequence from its end on."""
+    return g.Slice(x, [-1], [-(2**31)], [axis], [-1])
+
+
+def run_both_ways(g, x: Value, run, halves, time_major: bool, merge_outputs: bool):
+    """A layer from the beginning and one from the end; what they keep is behind their results."""
+    axis = 0 if time_major else 1
+    forward, *kept = run(x, halves[0])
+    backward, *more = run(turn(g, x, axis), halves[1])
+    backward = turn(g, backward, axis)
+    if merge_outputs:
+        return (g.Concat(forward, backward, axis=2), *kept, *more)
+    return (forward, backward, *kept, *more)
+
+
+AUXILIARY = "a second input (aux_input). Join the inputs, and the weights"
+
+
+@reads("BIDIRECTIONAL_SEQUENCE_RNN", ignore=IGNORED)
+def read_bidirectional_rnn(
+    g, x, *operands, time_major: bool = False, fused_activation_function: int = 0,
+    merge_outputs: bool = False,
+):  # fmt: skip
+    require(all(v is None for v in operands[8:]), AUXILIARY)
+
+    def run(x: Value, half):
+        w, r, b, h = half
+        return read_sequence_rnn(g, x, w, r, b, h, time_major=time_major,
+                                 fused_activation_function=fused_activation_function)  # fmt: skip
+
+    halves = operands[:4], operands[4:8]
+    return run_both_ways(g, x, run, halves, time_major, merge_outputs)
+
+
+@reads("BIDIRECTIONAL_SEQUENCE_LSTM", ignore=IGNORED)
+def read_bidirectional_lstm(
+    g, x, *operands, fused_activation_function: int = 0, cell_clip: float = 0.0,
+    proj_clip: float = 0.0, merge_outputs: bool = False, time_major: bool = True,
+    forms: Hint[Forms],
+):  # fmt: skip
+    """The weights of both directions, and then the states of both."""
+    require(all(v is None for v in operands[38:]), AUXILIARY)
+    options = (fused_activation_function, cell_clip, proj_clip)
+
+    def run(x: Value, half: int):
+        places = [*range(17 * half, 17 * half + 17), 34 + 2 * half, 35 + 2 * half]
+        known = (forms[0], *(forms[1 + at] for at in places))
+        cell = make_cell(g, (x, *(operands[at] for at in places)), known, options)
+        return run_lstm(g, cell, x, *(operands[at] for at in places[-2:]), time_major)
+
+    require(len(operands) > 37, "an LSTM without states. Give all operands")
+    return run_both_ways(g, x, run, (0, 1), time_major, merge_outputs)
+
+
 @reads("SVDF", ignore=IGNORED)
 def read_svdf(g, x, features, times, b, state, *, rank: int = 0, fused_activation_function: int = 0,
               forms: Hint[Forms]):  # fmt: skip
