@@ -13,7 +13,8 @@ LONGEST = 1 << 14  # an axis whose places are looked at one by one
 def places(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
     """Where the pixels lie that are mixed."""
     half = np.float32(0.5 if half_pixel else 0)
-    return (np.arange(new, dtype=np.float32) + half) * find_step(old, new, align_corners) - half
+    at = (np.arange(new, dtype=np.float32) + half) * find_step(old, new, align_corners) - half
+    return np.asarray(at)
 
 
 def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
@@ -26,4 +27,4 @@ def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) ->
 def find_step(old: int, new: int, align_corners: bool) -> np.float32:
     """How far two pixels are from each other."""
     is_aligned = align_corners and new > 1
-    return np.float32(old - is_aligned) / np.float32(new - is_aligned)
+    return np.float32(np.float32(old - is_aligned) / np.float32(new - is_aligned))

@@ -107,7 +107,8 @@ def fill_real(move: Node, scale: Value, zero: Value | None) -> Node:
     """An operator on real numbers in place of one on integers, which pads with a real number."""
     if move.op not in ("PAD", "PADV2"):
         return move
-    fill = move.inputs[2].array() if len(move.inputs) > 2 else np.int64(0)
+    filled = move.inputs[2] if len(move.inputs) > 2 else None
+    fill = np.zeros(()) if filled is None else filled.array()
     steps = fill.astype(np.float32) - (0 if zero is None else zero.array().astype(np.float32))
     if not steps.any():
         return replace(move, op="PAD", inputs=move.inputs[:2])
@@ -142,16 +143,16 @@ def fuse_blocks(near: Neighbours, node: Node) -> Node | None:
         return None
     if moved.inputs[1].ints() != BLOCKS or node.outputs[0].dtype not in KERNELS["SpaceToDepth"]:
         return None
-    before, after, parts = (v.shape for v in (split.inputs[0], node.outputs[0], split.outputs[0]))
+    ends = (split.inputs[0], node.outputs[0], split.outputs[0])
+    before, after, parts = ([d for d in (v.shape or ())[1:] if isinstance(d, int)] for v in ends)
+    if (len(before), len(after), len(parts)) != (3, 3, 5):
+        return None
+    block = parts[3]
     for op, whole, image in (("SPACE_TO_DEPTH", before, after), ("DEPTH_TO_SPACE", after, before)):
-        if whole is None or image is None or len(whole) != 4 or None in whole or 0 in whole:
-            continue
-        n, height, width, channels = image
-        block = parts[4]
-        is_deep = op == "DEPTH_TO_SPACE"
-        wanted = (n, height, width, block, block) if is_deep else (n, height, block, width, block)
-        sizes = (n, height * block, width * block, channels // block**2)
-        if parts == (*wanted, whole[3]) and whole == sizes:
+        height, width, channels = image
+        each = [width, block] if op == "DEPTH_TO_SPACE" else [block, width]
+        sizes = [height * block, width * block, channels // block**2]
+        if whole == sizes and parts == [height, *each, block, sizes[2]]:
             attrs = MappingProxyType({"block_size": block})
             sources = join_sources(split, moved, node)
             return replace(node, op=op, inputs=split.inputs[:1], attrs=attrs, sources=sources)

@@ -84,7 +84,7 @@ def find_first_values(graph: Graph) -> Mapping[str, Value]:
 
 def _find_handles(graph: Graph) -> dict[Value, str]:
     return {
-        n.outputs[0]: f"{n.attrs.get('container', '')}{n.attrs.get('shared_name', '')}"
+        n.outputs[0]: str(n.attrs.get("container", "")) + str(n.attrs.get("shared_name", ""))
         for n in graph.nodes if n.op == "VAR_HANDLE"
     }  # fmt: skip
 
