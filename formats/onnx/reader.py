@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from serde.ir.graph import (
 from serde.spec import schema
 from serde.spec.inference import Type, from_proto
 from serde.spec.onnx_library import check_type
+from serde.spec.weight_origins import mark_weight
 
 from .external_data_paths import Resolve, refuse_location, resolver
 from .graph_fields import NodeFields, SmallTensor, describe_node, read_type
@@ -41,6 +43,7 @@ from .unsupported_metadata import DEVICES, find_unsupported_metadata
 
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
+PARAMETER = re.compile(r"\w+(\.\w+)+")  # how PyTorch's exporters name those of a module in others
 ORIGIN = "serde.source"
 SIMPLE = {  # attribute types and the fields they are held in
     getattr(AttributeProto, kind): field
@@ -86,6 +89,7 @@ class _Decoding:
     def __init__(self, path: str, resolve: Resolve) -> None:
         self.path, self.resolve = path, resolve
         self.in_function = False
+        self.is_of_pytorch = False
         self.defaults: list[str] = []  # inputs that have a value
         self.ends: set[str] = set()  # names of the model's inputs and outputs
         self.unread: dict[str, None] = {}  # keys of external data
@@ -97,6 +101,7 @@ class _Decoding:
 
     def model(self, model: onnx.ModelProto, opset: int, imports: Any, parsed: Any) -> Graph:
         self.check_texts(model.producer_name, model.producer_version, *imports)
+        self.is_of_pytorch = model.producer_name == "pytorch"
         metadata = read_fields(model)
         for pair in metadata.items():
             self.check_texts(*pair)
@@ -145,6 +150,8 @@ class _Decoding:
             else:
                 name, tensor = item[0].name, self.tensor(*item)
             constant = Value(name, tensor.dtype, tensor.shape, tensor, None, (), True)
+            if self.is_of_pytorch and tensor.size == 1 and PARAMETER.fullmatch(name):
+                mark_weight(constant)
             self.define(scope, constant, "initializer")
         for sparse in proto.sparse_initializer:
             self.define(scope, self.sparse(sparse), "sparse initializer")

@@ -11,6 +11,7 @@ from typing import Any
 from serde.errors import ConversionError, MalformedFile
 from serde.io.tensor_bytes import is_possible_shape
 from serde.ir.graph import DType, Graph, Node, Source, Tensor, Value
+from serde.spec.weight_origins import mark_weight
 
 from .functionalize import Functionalizer
 from .io.archive import AGAIN, Archive, open_archive
@@ -218,7 +219,8 @@ class ProgramReader(GraphReader):
         if tensor is None:
             raise MalformedFile(self.path, f"{kind} {name!r} has no array in the file")
         self.constants[key] = name
-        self.state.enter(key, self._constant(name, tensor))
+        value = self._constant(name, tensor)
+        self.state.enter(key, mark_weight(value) if kind == "parameter" else value)
 
     def _constant(self, name: str, tensor: Tensor) -> Value:
         """The value of a weight; of a complex one, what a node makes of its pairs."""

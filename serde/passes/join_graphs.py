@@ -168,7 +168,7 @@ def _clone(graph: Graph, names: Names, interface_names: Mapping[Value, str], dim
             name = interface_names.get(value) or (names.claim(value.name) if value.name else "")
             env[value] = Value(
                 name, value.dtype, shape, value.tensor, substitute_dims(value.shape_data, dims),
-                value.container, value.name_is_original,
+                value.container, value.name_is_original, value.origins,
             )  # fmt: skip
         return env[value]
 

@@ -27,6 +27,19 @@ def origins_of(value: Value | None) -> Origins:
     return (Run((value.name,), value.tensor.size, 0, value.static_shape),)
 
 
+def mark_weight(value: Value) -> Value:
+    """Let an array be one that the source trains, also where it is a single number."""
+    if value.tensor is not None and value.type.kind == "f":
+        value.origins = (Run((value.name,), value.tensor.size, 0, value.static_shape),)
+    return value
+
+
+def is_weight(value: Value | None) -> bool:
+    """Whether the source trains a constant; a single number is one where a reader has said so."""
+    has_one = value is not None and value.tensor is not None and value.tensor.size == 1
+    return bool(value.origins if value is not None and has_one else origins_of(value))
+
+
 def names_in(origins: Origins, begin: int, end: int) -> tuple[str, ...]:
     """The names of the arrays that elements from ``begin`` to ``end`` are of."""
     return tuple(dict.fromkeys(name for run in cut(origins, begin, end) for name in run.names))
@@ -66,11 +79,11 @@ def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bo
     """
     if op == "Gather":
         rows, indices = inputs
-        is_weight = bool(origins_of(rows)) and indices is not None and indices.rank > 0
-        return is_weight and not _reorders(rows, indices, result)
+        is_table = bool(origins_of(rows)) and indices is not None and indices.rank > 0
+        return is_table and not _reorders(rows, indices, result)
     if op in FOLLOWED or result.dtype is None or result.dtype.kind != "f":
         return False
-    return any(origins_of(v) and v.tensor.size > 1 for v in inputs if v and v.tensor)
+    return any(map(is_weight, inputs))
 
 
 def _reorders(rows: Value | None, indices: Value | None, result: Type) -> bool:

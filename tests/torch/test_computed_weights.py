@@ -76,3 +76,45 @@ def test_the_form_of_inference_has_them_folded(tmp_path: Path) -> None:
     serde.convert(model, tmp_path / "net.py", to_format="torch", inference=True)
     source = (tmp_path / "net.py").read_text()
     assert "nn.Conv2d(3, 4, 3)" in source and "nn.Parameter" not in source
+
+
+NUMBERS = {  # those of an array of one element, ``m.scale``
+    "a scale": "y = Mul(x, s)",
+    "a temperature": "t = Exp(s) y = Mul(x, t)",
+    "a slope": "y = PRelu(x, s)",
+    "a share": "t = Sigmoid(s) a = Mul(x, t) b = Tanh(x) y = Add(a, b)",
+}
+
+
+def make_number_model(body: str, producer: str) -> onnx.ModelProto:
+    """A model with an array of one element, as PyTorch names it in a module."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[1,3,9,9] x) => (float[1,3,9,9] y) {{ {body} }}'
+    )
+    model.producer_name = producer
+    for node in model.graph.node:
+        node.input[:] = ["m.scale" if name == "s" else name for name in node.input]
+    array = np.array([0.4], np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(array, "m.scale"))
+    return model
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_array_of_one_element_is_trained(name: str, tmp_path: Path) -> None:
+    model = make_number_model(NUMBERS[name], "pytorch")
+    serde.convert(model, tmp_path / "net.py", to_format="torch")
+    x = np.random.default_rng(6).standard_normal((1, 3, 9, 9), np.float32)
+    ((key,),) = json.loads((tmp_path / "net.names.json").read_text()).values()
+    gradient = step_torch(tmp_path / "net.py", {"x": x}).gradients[key]
+    step = np.float32(1e-2)
+    ends = [compute_loss(model, x, "m.scale", s * step) for s in (np.float32(1), np.float32(-1))]
+    expected = (ends[0] - ends[1]) / (2 * float(step))
+    assert float(gradient.sum()) == pytest.approx(expected, rel=1e-2)
+
+
+def test_other_numbers_are_no_parameters(tmp_path: Path) -> None:
+    serde.convert(
+        make_number_model("y = Mul(x, s)", "tf2onnx"), tmp_path / "net.py", to_format="torch"
+    )
+    assert "x * 0.4" in (tmp_path / "net.py").read_text()

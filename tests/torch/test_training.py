@@ -162,6 +162,28 @@ def test_a_step_of_layers_is_mxnets(name: str, tmp_path: Path) -> None:
     assert_steps_agree(network, tmp_path, "float32" if name == "normalizations" else "float64")
 
 
+def test_a_scale_of_one_element_is_trained(tmp_path: Path) -> None:
+    mx = live_mxnet()
+
+    class Scaled(mx.gluon.nn.HybridSequential):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            with self.name_scope():
+                self.scale = self.params.get("scale", shape=(1,))
+                self.add(mx.gluon.nn.Dense(5))
+
+        def hybrid_forward(self, F: Any, x: Any, scale: Any) -> Any:
+            return F.broadcast_mul(
+                F.exp(F.broadcast_mul(super().hybrid_forward(F, x), scale)), scale
+            )
+
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
+    network = networks.Network("scaled", "layers", Scaled(prefix="net_"), {"data": x}, {"data": 0})
+    networks._draw_weights(network, generator)
+    assert_steps_agree(network, tmp_path)
+
+
 def test_weights_that_are_repeated_are_trained(tmp_path: Path) -> None:
     """GroupNorm of MXNet 1 has a scale for each group: that of each channel is trained apart."""
     block = live_mxnet().gluon.nn.GroupNorm(2, prefix="norm_")

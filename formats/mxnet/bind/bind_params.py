@@ -8,6 +8,7 @@ from dataclasses import replace
 from serde.errors import Listing, MalformedFile
 from serde.ir.graph import Graph, Shape, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
+from serde.spec.weight_origins import mark_weight
 
 from ..infer_shapes.merge_shapes import merge_shapes
 from ..io.params import Params
@@ -67,7 +68,7 @@ def bind_params(
     inputs = {*of_inputs, *(named or ())}
     _refuse_mismatches(symbol, params, path, arrays, unused, ignore_extra, inputs)
     instead = {
-        v: Value(v.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
+        v: mark_weight(Value(v.name, tensor.dtype, tensor.shape, tensor, name_is_original=True))
         for v in graph.inputs if (tensor := arrays.get(v.name)) is not None
     }  # fmt: skip
     bound = replace_values(graph, instead)

@@ -83,7 +83,9 @@ def _type_of_parameters(node: Node) -> DType | None:
 def _cast(value: Value, dtype: DType) -> Value:
     assert value.tensor is not None
     tensor = Tensor(dtype, value.tensor.shape, partial(_load_as, value.tensor, dtype))
-    return Value(value.name, dtype, value.shape, tensor, name_is_original=value.name_is_original)
+    result = Value(value.name, dtype, value.shape, tensor, name_is_original=value.name_is_original)
+    result.origins = value.origins
+    return result
 
 
 def _load_as(tensor: Tensor, dtype: DType) -> Any:

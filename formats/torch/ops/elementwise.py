@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.weight_origins import is_weight
 
 from ..target import TorchBuilder, derive, legalizations, writes
 
@@ -46,7 +47,8 @@ def as_number(value: Value, beside: Value) -> Value | bool | int | float:
     is_one = tensor is not None and tensor.size == 1 and beside.tensor is None
     if not is_one or beside.shape is None or value.rank > beside.rank:
         return value
-    return value if value.type is DType.BOOL else read_number(value)
+    is_kept = value.type is DType.BOOL or is_weight(value)
+    return value if is_kept else read_number(value)
 
 
 @writes.for_each(CALLS)
