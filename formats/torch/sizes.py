@@ -75,7 +75,8 @@ def compute(sign: str, *operands: Any) -> Any:
     first, *rest = operands
     if sign == "if":
         return first if rest[0] == rest[1] else _build(sign, *operands)
-    if sign == "==" and (first == rest[0] or _is_apart(first, rest[0]) or _is_apart(*rest, first)):
+    is_decided = first == rest[0] or _is_apart(first, rest[0]) or _is_apart(rest[0], first)
+    if sign == "==" and is_decided:
         return int(first == rest[0])
     if (sign, rest[0]) in (("+", 0), ("-", 0), ("*", 1), ("//", 1)):
         return first

@@ -166,7 +166,8 @@ def _where(inputs: Any, attrs: Any) -> Elements | None:
     size = max(len(choice), len(pairs))
     if {len(choice), len(pairs)} - {1, size}:
         return None
-    choice, pairs = (e * size if len(e) == 1 else e for e in (choice, pairs))
+    choice = choice * size if len(choice) == 1 else choice
+    pairs = pairs * size if len(pairs) == 1 else pairs
     return tuple(
         x if x == y else None if c is None else x if c else y
         for c, (x, y) in zip(choice, pairs, strict=True)
