@@ -174,7 +174,9 @@ def check_micro(node: Node, graph: Graph) -> str | None:
         values += [v for v in node.inputs[1:] if v is not None and v.dtype is not DType.INT32]
     plain = (v for v in values if not isinstance(v, QuantizedValue) or v.scales is None)
     other = next((v for v in plain if v.dtype not in known or _is_test(node, v)), None)
-    return other and f"TFLite Micro has no {node.op} of {other.type.value}. {WIDEN}"
+    if other is None:
+        return None
+    return f"TFLite Micro has no {node.op} of {other.type.value}. {WIDEN}"
 
 
 def _is_test(node: Node, value: Value) -> bool:

@@ -27,4 +27,5 @@ def nearest_places(old: int, new: int, align_corners: bool, half_pixel: bool) ->
 def find_step(old: int, new: int, align_corners: bool) -> np.float32:
     """How far two pixels are from each other."""
     is_aligned = align_corners and new > 1
-    return np.float32(np.float32(old - is_aligned) / np.float32(new - is_aligned))
+    step: np.float32 = np.float32(old - is_aligned) / np.float32(new - is_aligned)
+    return step

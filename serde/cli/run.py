@@ -46,7 +46,7 @@ def run(
             raise UsageError(f"the outputs are an .npz file, and not {target!r}")
         claim_output(target, is_npz, ".npz file")
     named, reading = parse_runtimes(runtimes), give(**options)
-    feeds = data
+    feeds: Any = data
     if data is None:
         from serde.api.bench import make_inputs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.errors import require
+from serde.errors import UnsupportedOp
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
@@ -39,7 +39,8 @@ def write_resize(t: TfliteBuilder, x: Value, roi=None, scales=None, sizes=None, 
     """Only what ``find_kernel`` has found a kernel for is left."""
     how = Sampling.of(sampling)
     found = find_kernel(x, scales, sizes, how)
-    require(found is not None, f"{how}, which no kernel computes. Give static sizes (--static)")
+    if found is None:
+        raise UnsupportedOp(f"{how}, which no kernel computes. Give static sizes (--static)")
     flag, lengths = found
     shape = (x.ranked_shape[0], *lengths, x.ranked_shape[1])
     options = {} if flag is None else {flag: True}

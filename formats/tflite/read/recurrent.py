@@ -264,7 +264,8 @@ def read_bidirectional_lstm(
         places = [*range(17 * half, 17 * half + 17), 34 + 2 * half, 35 + 2 * half]
         known = (forms[0], *(forms[1 + at] for at in places))
         cell = make_cell(g, (x, *(operands[at] for at in places)), known, options)
-        return run_lstm(g, cell, x, *(operands[at] for at in places[-2:]), time_major)
+        h, c = (operands[at] for at in places[-2:])
+        return run_lstm(g, cell, x, h, c, time_major)
 
     require(len(operands) > 37, "an LSTM without states. Give all operands")
     return run_both_ways(g, x, run, (0, 1), time_major, merge_outputs)
