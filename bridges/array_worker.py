@@ -15,7 +15,7 @@ from weakref import finalize
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError
-from serde.io.child_process import FORGET_FOLDER
+from serde.io.child_process import FORGET_FOLDER, child_environment
 from serde.ir.graph import DType
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,8 @@ class ArrayWorker:
         program = Path(__file__).with_name(script).read_text(encoding="utf-8")
         self._folder = tempfile.TemporaryDirectory(prefix="serde-run-")
         self._process = subprocess.Popen(
-            [python, "-c", FORGET_FOLDER + program], text=True, encoding="utf-8", env=environment,
+            [python, "-c", FORGET_FOLDER + program], text=True, encoding="utf-8",
+            env=child_environment(**(environment or {})),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._end = finalize(self, _end, self._process, self._folder)

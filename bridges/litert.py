@@ -55,9 +55,8 @@ class LitertWorker(ArrayWorker):
     """A process that runs files."""
 
     def __init__(self) -> None:
-        environment = dict(os.environ)
-        if folder := environment.get(FOLDER):
-            environment["PYTHONPATH"] = os.path.abspath(folder)
+        folder = os.environ.get(FOLDER)
+        environment = {"PYTHONPATH": os.path.abspath(folder)} if folder else None
         super().__init__(
             sys.executable, "litert_worker.py", "LiteRT", "ai_edge_litert", INSTALL, environment
         )

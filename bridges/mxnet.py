@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.io.child_process import child_environment
 from serde.ir.graph import Graph
 from serde.plugins import Bridge, Completion
 
@@ -282,8 +283,8 @@ def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
         code = f"from {__name__} import run_folder; run_folder({folder!r})"
         quiet = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0"}
         done = subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, **quiet}, capture_output=True,
-            text=True, check=False,
+            [sys.executable, "-c", code], env=child_environment(**quiet), capture_output=True,
+            encoding="utf-8", errors="replace", check=False,
         )  # fmt: skip
         if done.returncode:
             lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]

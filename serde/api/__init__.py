@@ -222,7 +222,7 @@ def _enter_source(report: Report, source: Any, graph: Graph, target: Any = "") -
         return
     stamps = stamp_files(graph.list_files() | active_files().list_read())
     report.source_bytes = sum(file.bytes for file in stamps)
-    is_replaced = os.path.realpath(target) in {file.path for file in stamps}
+    is_replaced = target and os.path.realpath(target) in {file.path for file in stamps}
     report.provenance.source = [f.with_hash() for f in stamps] if is_replaced else stamps
 
 

@@ -93,8 +93,8 @@ def leave_process(code: Any) -> None:
         return
     with suppress(OSError, ValueError):  # a stream that is closed is for Python to tell of
         atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # user code may take them away
+            stream.flush()
         os._exit(code or 0)
 
 

@@ -17,6 +17,11 @@ FORGET_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 PATIENCE = 2  # seconds that a stopped process has to clean up
 
 
+def child_environment(**changes: str) -> dict[str, str]:
+    """The environment of a process whose output is read as UTF-8, whatever the terminal's is."""
+    return {**os.environ, "PYTHONIOENCODING": "utf-8", **changes}
+
+
 def run_child(
     command: Sequence[str], seconds: float, *, text: str | None = None,
     env: Mapping[str, str] | None = None, apart: bool = False,

@@ -7,7 +7,7 @@ import re
 
 from serde.errors import CONTROL, escape_controls
 
-IN_MARKUP = re.compile(f"[{CONTROL}]")  # lines are white space there
+IN_MARKUP = re.compile(f"[{CONTROL}\ufffe\uffff]")  # lines are white space there
 
 
 def escape(text: str) -> str:

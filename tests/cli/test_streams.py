@@ -63,6 +63,18 @@ def test_closed_streams_change_nothing(closed):
     assert [n.op_type for n in onnx.load("b.onnx").graph.node] == ["Relu"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no folder that is in use is removed")
+def test_a_folder_that_is_gone():
+    """Nothing is looked for in the working folder where nothing is named there."""
+    model = Path("a.onnx").absolute()
+    model.write_bytes(MODEL)
+    code = "import os, runpy, sys; os.mkdir('d'); os.chdir('d'); os.rmdir('../d'); "
+    code += "sys.argv[:1] = ['serde']; runpy.run_module('serde', run_name='__main__')"
+    command = [sys.executable, "-c", code, "check", model, "--to", "relay"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [

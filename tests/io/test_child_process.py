@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from serde.io.child_process import describe_crash, run_child
+from serde.io.child_process import child_environment, describe_crash, run_child
 
 
 def python(code):
@@ -27,6 +29,24 @@ def test_its_environment():
     code, _ = run_child(python("import os; raise SystemExit(int(os.environ['CODE']))"), 60,
                         env={**os.environ, "CODE": "7"})  # fmt: skip
     assert code == 7
+
+
+def test_the_encoding_of_the_terminal_is_not_that_of_processes(monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-16")
+    code, errors = run_child(python("import sys; sys.exit('\xfc' + sys.stdin.read())"), 60,
+                             text="\xe9", env=child_environment(A="1"), apart=True)  # fmt: skip
+    assert (code, errors) == (1, "\xfc\xe9\n")
+
+
+def test_all_that_is_read_of_processes_is_of_one_encoding():
+    """Those whose output the package reads get that environment."""
+    root = Path(__file__).resolve().parents[2]
+    for path in [p for package in ("serde", "bridges") for p in (root / package).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("subprocess.run", "subprocess.Popen") and path.stem != "child_process":
+                env = {k.arg: ast.unparse(k.value) for k in node.keywords}.get("env", "")
+                assert env.startswith("child_environment("), path
 
 
 def test_one_that_takes_too_long_is_stopped():

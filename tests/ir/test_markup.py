@@ -9,7 +9,8 @@ import pytest
 
 from serde.ir.markup import escape
 
-CHARACTERS = [chr(n) for n in (*range(0xA0), 0xAD, 0x200B, 0x2028, 0x202E, 0x2066, 0xD800, 0xDFFF)]
+CODES = (0xAD, 0x200B, 0x2028, 0x202E, 0x2066, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)
+CHARACTERS = [chr(n) for n in (*range(0xA0), *CODES)]
 
 
 @pytest.mark.parametrize("character", CHARACTERS, ids=lambda c: f"{ord(c):04x}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.io.child_process import describe_crash
+from serde.io.child_process import child_environment, describe_crash
 
 THREADS = ("OMP_NUM_THREADS", "TVM_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KINDS = {k.__name__: k for k in (MissingDependency, UsageError)}
@@ -25,7 +25,7 @@ class ModelProcess:
         folder = str(Path(__file__).resolve().parents[3])  # where this very package is
         count = {name: str(threads) for name in THREADS}
         self._child = subprocess.Popen(
-            [sys.executable, "-c", START, folder], env={**os.environ, **count}, text=True,
+            [sys.executable, "-c", START, folder], env=child_environment(**count), text=True,
             encoding="utf-8", errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )  # fmt: skip

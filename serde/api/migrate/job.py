@@ -20,7 +20,7 @@ from serde.api.migrate.sources import (
     store_files,
 )
 from serde.errors import SerdeError, show_error
-from serde.io.child_process import FORGET_FOLDER, describe_crash, run_child
+from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash, run_child
 from serde.io.command_files import stamp_file
 
 START = FORGET_FOLDER + "from serde.api.migrate.child import main; main()"
@@ -114,7 +114,7 @@ def _run_in(job: Job, folder: str) -> Row:
     try:
         code, errors = run_child(
             [sys.executable, "-c", START], job.seconds, text=json.dumps(order),
-            env={**os.environ, **threads}, apart=True,
+            env=child_environment(**threads), apart=True,
         )  # fmt: skip
     except TimeoutError as error:
         return _failed_row(job, "timed out", f"{error}: --max-seconds allows more")
