@@ -14,6 +14,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat
+from serde.formats.mxnet.io.archive import open_archive
 from serde.formats.mxnet.io.discover import find, matches
 from serde.ir.budget import within_budget
 from testing.mxnet import written
@@ -225,3 +226,13 @@ def test_wrong_blocks(name: str, tmp_path: Path) -> None:
     path.write_text(WRONG_BLOCKS[name])
     with pytest.raises(SerdeError):
         serde.load(path, format="mxnet")
+
+
+def test_a_name_of_an_archive_is_no_weight(tmp_path: Path) -> None:
+    """Headers that inflate to far more than names have are not read."""
+    path = tmp_path / "m.tar.gz"
+    for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+        with tarfile.open(path, "w:gz", format=form) as archive:
+            archive.addfile(tarfile.TarInfo("m-symbol.json/" + "x" * (4 << 20)))
+        with pytest.raises(MalformedFile, match="more than a model can hold"):
+            open_archive(str(path), path.read_bytes()[:1024]).__enter__()

@@ -25,6 +25,7 @@ from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT, ZIP_MAGICS
 from .params import Params, parse_params, read_params
 
 MOST_MEMBERS = 10_000
+MOST_HEADER = 1 << 20  # bytes that tell a name, and what else a tar knows of a member
 TARS, ZIPS = (".tar", ".tar.gz", ".tgz"), (".zip", ".mar")
 PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 BROKEN = (
@@ -171,6 +172,9 @@ class TarArchive(Archive):
                     self._heads[name] = self._bytes(name, HEAD)
                 yield name
 
+        if isinstance(inner, _Inflating):
+            inner.most_at_once = None
+
     def _sizes(self) -> dict[str, int]:
         return {name: member.size for name, member in self._members.items()}
 
@@ -249,6 +253,7 @@ class _Inflating:
 
     def __init__(self, file: IO[bytes], path: str) -> None:
         self.packed, self.path, self.reached = file, path, 0
+        self.most_at_once: int | None = MOST_HEADER  # as long as members are listed
         self.file = gzip.GzipFile(fileobj=cast(Any, _Restarting(file, self.restart)))
 
     def restart(self) -> None:
@@ -260,6 +265,8 @@ class _Inflating:
         self.reached += more
 
     def read(self, size: int) -> bytes:
+        if self.most_at_once is not None and size > self.most_at_once:
+            raise MalformedFile(self.path, "the archive claims more than a model can hold")
         self.reach(self.file.tell() + size)
         return self.file.read(size)
 
