@@ -115,14 +115,14 @@ class Nesting:
         nodes = sorted(self.inside.pop(path, ()), key=self.place.__getitem__)
         outer = max((p for p in self.plan.called if len(p) < len(path) and path[: len(p)] == p),
                     key=len, default=())  # fmt: skip
-        found = self.close(path, nodes) if nodes else None
-        block = None if found is None else self.make_block(path, *found)
-        if found is None or block is None:
+        closure = self.close(path, nodes) if nodes else None
+        block = None if closure is None else self.make_block(path, *closure)
+        if closure is None or block is None:
             for node in nodes:
                 self.homes[node] = outer
             self.inside.setdefault(outer, []).extend(nodes)
             return
-        members, tainted = found
+        members, tainted = closure
         inputs, outputs = block.graph.inputs, block.graph.outputs
         slots = tuple(map(Slot, range(len(inputs))))
         source = Source("torch", CALL, ".".join(path))
@@ -161,7 +161,7 @@ class Nesting:
         """A module's nodes with those between them, and those that read what they compute."""
         members = set(nodes)
         first, last = self.place[nodes[0]], self.place[nodes[-1]]
-        made = {v for n in nodes for v in n.outputs}
+        inner_values = {v for n in nodes for v in n.outputs}
         tainted: dict[Value, Node] = {}
         wanted: list[Node] = []
         for node in self.order[first : last + 1]:
@@ -170,7 +170,7 @@ class Nesting:
             reads = [v for v in operands_of(node) if v is not None]
             if node in members:
                 wanted += [tainted[v] for v in reads if v in tainted]
-            elif any(v in made or v in tainted for v in reads):
+            elif any(v in inner_values or v in tainted for v in reads):
                 tainted.update(dict.fromkeys(node.outputs, node))
         while wanted:
             node = wanted.pop()
@@ -187,13 +187,13 @@ class Nesting:
 
     def make_block(self, path: Path, members: set[Node], tainted: set[Node]) -> Block | None:
         nodes = sorted(members, key=self.place.__getitem__)
-        made = {v for n in nodes for v in n.outputs}
+        inner_values = {v for n in nodes for v in n.outputs}
         results = set(self.plan.graph.outputs)
         outputs = [v for n in nodes for v in n.outputs
                    if v in results or self.readers.get(v, set()) - members]  # fmt: skip
-        nodes = self.read_sizes_of_arguments(path, nodes, made)
+        nodes = self.read_sizes_of_arguments(path, nodes, inner_values)
         inputs = list(dict.fromkeys(v for n in nodes for v in operands_of(n)
-                                    if v is not None and v not in made
+                                    if v is not None and v not in inner_values
                                     and self.is_argument(v, path)))  # fmt: skip
         if not outputs or max(len(inputs), len(outputs)) > MOST_VALUES:
             return None
@@ -212,17 +212,17 @@ class Nesting:
         return place is not None and place[: len(path)] != path
 
     def read_sizes_of_arguments(
-        self, path: Path, nodes: list[Node], made: set[Value]
+        self, path: Path, nodes: list[Node], inner_values: set[Value]
     ) -> list[Node]:  # fmt: skip
         """The nodes, with sizes read of values that the module has anyway."""
         others = list(dict.fromkeys(
             v for n in nodes if n.op not in ALWAYS_INLINED for v in operands_of(n)
-            if v is not None and v not in made and v.tensor is None and v.shape is not None
+            if v is not None and v not in inner_values and v.tensor is None and v.shape is not None
         ))  # fmt: skip
         result: list[Node] = []
         for node in nodes:
             x = node.inputs[0] if node.op in ALWAYS_INLINED else None
-            if x is None or x in made or x in others:
+            if x is None or x in inner_values or x in others:
                 result.append(node)
                 continue
             if node.op == "device" and others:

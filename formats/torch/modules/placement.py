@@ -191,7 +191,7 @@ class _Placing:
         around = scope.path
         parameters = parameters_of(node)
         keys = {name: self.keys_of(v) for name, v in parameters.items()}
-        found = [tuple(key.split(".")) for listed in keys.values() for key in listed]
+        key_paths = [tuple(key.split(".")) for listed in keys.values() for key in listed]
         named = [tuple(key.split("."))[:-1] for name, listed in keys.items() for key in listed
                  if key.endswith(f".{name}")]  # fmt: skip
         inside = [path for path in named if path[: len(around)] == around]
@@ -203,7 +203,7 @@ class _Placing:
             yield node
             return
         told = self.read_parameters(node, scope, parameters)
-        bare = next((p[-1] for p in found if p[:-1] == around and p[-1] not in keys), None)
+        bare = next((p[-1] for p in key_paths if p[:-1] == around and p[-1] not in keys), None)
         if bare is None and told.startswith(PACKED):
             bare = told
         if node.op in FUNCTIONS and (is_function or bare is not None):

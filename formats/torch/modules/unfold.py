@@ -36,11 +36,11 @@ def unfold_batch_norms(
         scope = scopes.get(node)
         module = node.attrs.get("module")
         is_layer = node.op in AXES and isinstance(module, Module) and len(module.parameters) == 2
-        found = _find(node, scope, guess, keys_of) if is_layer and scope is not None else None
-        if found is None:
+        norm = _find(node, scope, guess, keys_of) if is_layer and scope is not None else None
+        if norm is None:
             result.append(node)
         else:
-            result += _split(node, scopes, paths, *found)
+            result += _split(node, scopes, paths, *norm)
     return result
 
 
