@@ -9,7 +9,6 @@ from serde.ir.graph import IR_OPSET, Graph, Node
 from serde.legalize.convert import scalarize_sequences, without_functions
 from serde.legalize.emulate_types import STORAGE_TYPE
 from serde.legalize.forms.form import Form, Lacks, join_forms
-from serde.legalize.forms.pytorch import WINDOWS
 from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
@@ -17,6 +16,7 @@ from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 from serde.spec import schema
 from serde.spec.traits import RESHAPES
 
+from .ops.windows import WINDOWS
 from .passes.find_attention import ATTENTION
 from .target import STORED, TYPES, legalizations, writes
 

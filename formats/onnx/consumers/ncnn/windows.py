@@ -7,7 +7,7 @@ import numpy as np
 from serde.errors import require
 from serde.legalize.forms import windows
 from serde.legalize.forms.form import Call, Form, decompose
-from serde.legalize.forms.pytorch import interpolates
+from serde.legalize.forms.interpolation import interpolates
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.pooling import Windows, pad_window_axes
 from serde.version_converter.adapters.resize import every_axis, static_scales
