@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from serde.ir.graph import DType, Value
@@ -10,7 +12,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling, coordi
 LONGEST = 1 << 12  # sizes that places are computed for
 
 
-def interpolates(x: Value, how: Sampling, factors, by_size: bool) -> bool:
+def interpolates(x: Value, how: Sampling, factors: Any, by_size: bool) -> bool:
     """Whether PyTorch computes the same."""
     ranks = (4,) if how.mode == "cubic" else (3, 4, 5)
     if factors is None or x.type is not DType.FLOAT32 or x.rank not in ranks:
@@ -29,7 +31,7 @@ def interpolates(x: Value, how: Sampling, factors, by_size: bool) -> bool:
     return is_whole and is_aligned and all(m > 1 for _, m, _ in axes)
 
 
-def looks_at_same(n, m, scale: float, how: Sampling, by_size: bool) -> bool:
+def looks_at_same(n: Any, m: Any, scale: float, how: Sampling, by_size: bool) -> bool:
     """Whether PyTorch picks the same elements, the product of a place and a step rounded down."""
     if not isinstance(n, int):
         n = LONGEST
