@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from serde.errors import ConversionError
 from serde.ir.builder import Names
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.passes.half_precision import cast, halve_constant
@@ -15,6 +16,7 @@ from serde.passes.name_constants import name_constants_apart
 
 Array = np.ndarray[Any, Any]
 KINDS = {"fp16": DType.FLOAT16, "bf16": DType.BFLOAT16, "int8": DType.INT8}
+SMALLEST = float(np.finfo(np.float32).tiny)  # of scales
 LEAST = 4096  # elements of a weight that is worth it
 # Operators, their operands that are weights, and the axis of each that channels lie along.
 WEIGHTS: Mapping[str, Mapping[int, int]] = {
@@ -104,7 +106,12 @@ def _restore(value: Value, axis: int, kind: str, names: Names) -> Node:
 
     def load_scale() -> Array:
         largest = np.abs(value.array().astype(np.float64)).max(rest)
-        return np.where(largest > 0, largest / 127, 1).astype(np.float32)
+        if not np.isfinite(largest).all():
+            raise ConversionError(
+                f"the weight {value.name!r} has NaN or infinities, which int8 cannot hold: replace "
+                "them (--edits), or give --weights fp16"
+            )
+        return np.where(largest > 0, np.maximum(largest / 127, SMALLEST), 1).astype(np.float32)
 
     def round_to_int8(w: Array) -> Array:
         steps = np.expand_dims(load_scale().astype(np.float64), rest)

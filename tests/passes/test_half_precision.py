@@ -126,3 +126,28 @@ def test_operands_of_unknown_type_stay(tmp_path):
     readers = [n for n in made.graph.node if {"b", "d"} & {*n.input}]
     assert [n.op_type for n in readers] == ["Mul", "Relu", "Sum"] and halves
     assert halves.isdisjoint(n for node in readers for n in (*node.input, *node.output))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_weights_without_numbers_do_not_become_int8(number, tmp_path):
+    """Nothing is written, and the weight is named; float16 holds them."""
+    model = model_of("g (float[2,64] x) => (float[2,64] y) { y = MatMul(x, w) }", opset=18)
+    weight = np.ones((64, 64), F)
+    weight[3, 5] = number
+    model.graph.initializer.append(from_array(weight, "w"))
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(serde.ConversionError, match="'w' has NaN or infinities"):
+        serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", weights="int8")
+    assert not (tmp_path / "b.onnx").exists()
+    assert serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", weights="fp16").ok
+
+
+def test_the_smallest_weights_become_int8(tmp_path):
+    """A scale of 0 would divide by nothing."""
+    model = model_of("g (float[2,64] x) => (float[2,64] y) { y = MatMul(x, w) }", opset=18)
+    model.graph.initializer.append(from_array(np.full((64, 64), 1e-45, F), "w"))
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", weights="int8")
+    made = onnx.load(tmp_path / "b.onnx")
+    (y,) = run_at(PLAIN, made, {"x": np.ones((2, 64), F)})
+    assert np.abs(y).max() < 1e-36

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import keyword
+from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
+import serde
 from serde.formats.torch.source.names import (
     GLOBALS,
     RESERVED,
@@ -39,3 +43,16 @@ def test_layers_lose_what_they_all_begin_with() -> None:
     assert [*shorten(names).values()] == ["conv0", "dense0", "stage1_conv0"]
     assert shorten(["fc1"]) == {"fc1": "fc1"}
     assert shorten(["conv1", "conv2"]) == {"conv1": "conv1", "conv2": "conv2"}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, " ", "...", "/", "::", "a..b", "/ /"])
+def test_a_layer_of_any_name_has_a_place(name: str, tmp_path: Path) -> None:
+    graph = onnx.parser.parse_graph(
+        "g (float[2,4] x) => (float[2,3] y) <float[4,3] w = {1,2,3,4,5,6,7,8,9,10,11,12}>"
+        "{ y = Gemm(x, w) }"
+    )
+    graph.node[0].name = name
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets), tmp_path / "m.onnx")
+    serde.convert(tmp_path / "m.onnx", tmp_path / "m.py", verify=False)
+    compile((tmp_path / "m.py").read_text(), "m.py", "exec")

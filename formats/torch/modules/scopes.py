@@ -139,7 +139,8 @@ def _extend(path: Path, part: Path, known: Collection[Path]) -> Path:
 
 def split_name(name: str) -> Path:
     """The blocks that a layer is in, and its own name: ``stage1_conv0`` is in ``stage1``."""
-    return tuple(p for p in re.split(r"(?<=[A-Za-z]\d)_+|(?<=[A-Za-z]\d\d)_+|[/.]", name) if p)
+    parts = re.split(r"(?<=[A-Za-z]\d)_+|(?<=[A-Za-z]\d\d)_+|[/.]", name)
+    return tuple(filter(None, parts)) or ("layer",)
 
 
 def find_class(path: Path, classes: Mapping[Path, str]) -> str:
