@@ -158,7 +158,8 @@ def _state(g, initial: Value | None, x: Value, at: int, hidden: int, layout: int
 
 def _run_direction(g, projected: Value, d: Direction, back: bool, stepping, lengths):
     """The outputs of all steps, stacked, and the last states."""
-    steps = projected.static_shape[0]
+    steps = projected.ranked_shape[0]
+    assert isinstance(steps, int)
     rows: list[Value | None] = [None] * steps
     for at in range(steps)[:: -1 if back else 1]:
         rows[at] = _run_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)

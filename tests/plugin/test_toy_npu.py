@@ -320,7 +320,7 @@ def test_the_command_refuses_by_layer_and_lists_what_there_is(serde):
     assert done.returncode == 1 and "toy-npu takes static shapes only" in done.stdout
     done = serde("serde convert model.onnx -o y.onnx --profile npu")
     assert done.returncode == 2
-    assert "openvino, qnn, relax, tensorrt, tract, toy-npu; did you mean npu-static?" in done.stderr
+    assert "tract, toy-npu, " in done.stderr and "; did you mean npu-static?" in done.stderr
     done = serde("serde convert model.onnx -o y.onnx --profile toy-npu --opset 13 --static N=1")
     assert done.returncode == 2 and "the profile toy-npu is known with opset 17 only" in done.stderr
 

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import serde
 from serde.bridges.torch import TorchWorker
+from serde.formats.torch.interface import INPUTS, OUTPUTS
 from serde.formats.torch.modules.scopes import find_paths, is_key, split_name
 from tests.torch.torch_live import why_not
 
@@ -61,7 +62,7 @@ def keys_of(folder: Path) -> set[str]:
     """The keys of the ``state_dict``, by the file of weights."""
     data = (folder / "n.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    shared = {k for k in header.pop("__metadata__") if k != "format"}
+    shared = {k for k in header.pop("__metadata__") if k not in ("format", INPUTS, OUTPUTS)}
     return {*header} | shared
 
 

@@ -28,6 +28,8 @@ NETWORKS = ["squeezenet1.1", "resnet18_v1", "resnet18_v2", "resnet50_v2", "dense
             "vgg11_bn", "lstm", "lstm_ntc_2", "lstm_bidirectional", "lstm_states", "lstm_tied",
             "gru", "gru_ntc_2", "gru_bidirectional", "rnn_relu", "rnn_tanh_2", "bert_batch_dot",
             "bert_batch_dot_where", "bert_interleaved", "bert_interleaved_where"]  # fmt: skip
+# Their attention, or what masks it, has no float64 in MXNet.
+SINGLE = {"bert_batch_dot_where", "bert_interleaved", "bert_interleaved_where"}
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 
@@ -128,7 +130,7 @@ def test_a_step_is_mxnets(name: str, tmp_path: Path) -> None:
     size = networks.smallest(name) if name in networks.VISION else None
     network = networks.build(name, size)
     leave_out_dropout(network.block)
-    assert_steps_agree(network, tmp_path, "float32" if name.endswith("where") else "float64")
+    assert_steps_agree(network, tmp_path, "float32" if name in SINGLE else "float64")
 
 
 LAYERS: dict[str, Callable[[Any], list[Any]]] = {

@@ -119,7 +119,7 @@ def test_formats_are_named(tmp_path):
         (tmp_path / name).write_bytes(model_of(text, 18, 8).SerializeToString())
     names = {"from_format": "onnx", "other_format": "onnx"}
     assert serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json", **names).ok
-    with pytest.raises(SerdeError, match="say which with format="):
+    with pytest.raises(SerdeError, match="say which with from_format="):
         serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json")
 
 

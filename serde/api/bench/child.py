@@ -16,7 +16,7 @@ import numpy as np
 from serde.backends.runner import prepare
 from serde.errors import SerdeError, UsageError
 from serde.io.arrays import read_npz
-from serde.io.child_process import end_with_parent
+from serde.io.child_process import child_environment, end_with_parent
 from serde.ir.graph import Value
 
 STATUS = "/proc/{}/status"  # of Linux
@@ -93,9 +93,8 @@ def read_peak(pid: int | None) -> int:
         if found is not None:
             return int(found[1]) << 10
     if pid is not None:
-        shown = subprocess.run(
-            ["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, check=True
-        )
+        command = ["ps", "-o", "rss=", "-p", str(pid)]
+        shown = subprocess.run(command, capture_output=True, check=True, env=child_environment())
         return int(shown.stdout) << 10
     import resource
 
