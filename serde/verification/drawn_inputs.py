@@ -15,10 +15,10 @@ from serde.errors import UsageError
 from serde.ir.graph import Graph, Value
 from serde.verification.baked_batch import NotComparable
 from serde.verification.given_arrays import is_sequence
-from serde.verification.random_inputs import make_random_inputs
+from serde.verification.random_inputs import MOST_SAMPLES, make_random_inputs
 
 INTEGERS = (1, 0)  # in place of random ones: of places, of divisors and counts
-SIZES = (8, 1, 64, 224)  # of all dimensions without a number, which may have to be the same
+SIZES = (8, 1, 64, 224)  # of dimensions without a number, which may have to be the same
 MOST_NAMED = 6  # inputs that a message names
 
 
@@ -46,7 +46,8 @@ def draw_inputs(graph: Graph, ir: Graph, seed: int) -> Iterator[Drawn]:
         yield Drawn(feeds, f"all integers {number}")
     for size in SIZES if any(_list_free(graph)) else ():
         feeds = make_random_inputs(graph, seed, ir, size)
-        yield Drawn(feeds, f"all sizes without a number {size}")
+        which = "all sizes" if size <= MOST_SAMPLES else "all sizes but the first"
+        yield Drawn(feeds, f"{which} without a number {size}")
 
 
 def describe_drawn(graph: Graph, feeds: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ OTHER_SIZE, IMAGE_SIZE = 8, 64  # for other named dimensions; for those of an im
 LENGTHS = {"GatherND": (1, "batch_dims"), "ReverseSequence": (1, "time_axis")}
 LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
 TEXTS = ("", "a", "B", "two words", "7", "\u00e9t\u00e9")
+MOST_SAMPLES = 8  # where all sizes are tried alike
 MOST_STEPS = 1 << 16  # of a table of places
 
 
@@ -40,14 +42,14 @@ def make_random_inputs(
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
     indices, and which sizes fit. ``size`` is that of all dimensions without a number, where it is
-    not to be found out.
+    not to be found out; a large one is not that of first axes, which are mostly of samples.
     """
     rng = np.random.default_rng(seed)
     ir = graph if ir is None else ir
     readers = readers_of(ir)
     ranges = find_ranges(readers)
     known, masks = {v.name: v for v in ir.inputs}, find_masks(ir, readers)
-    choose_size = _default_size if size is None else lambda value, axis: size
+    choose_size = _default_size if size is None else partial(_choose_alike, size)
     all_named = name_dimensions(ir)
     dims = {v.name: v.shape for v in all_named.inputs}
     named: dict[str, int] = {}
@@ -95,6 +97,11 @@ def _is_broadcast(node: Node, at: int) -> bool:
     """Whether an operand is broadcast with one that is no constant."""
     other = node.inputs[1 - at] if node.op in BROADCASTS else None
     return other is not None and other.tensor is None
+
+
+def _choose_alike(size: int, value: Value, axis: int) -> int:
+    """The size that all dimensions get, but first axes a large one."""
+    return size if axis or size <= MOST_SAMPLES else _default_size(value, axis)
 
 
 def _default_size(value: Value, axis: int) -> int:

@@ -27,6 +27,10 @@ OTHERWISE = {
     "sides of 1": (
         "g (float[N,C,H,W] x) => (float[N,C] y) <int64[2] a = {2, 3}> { y = Squeeze(x, a) }",
         "all sizes without a number 1"),
+    "sides of an image": (
+        "g (float[N,1,H,W] x) => (float[N,1] y) <int64[2] a = {2, 3}> {"
+        "  p = AveragePool<kernel_shape=[224, 224]>(x)\n y = Squeeze(p, a) }",
+        "all sizes but the first without a number 224"),
 }  # fmt: skip
 # Models that take indices, which are drawn so that they are there.
 INDEXED = {
