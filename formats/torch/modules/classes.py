@@ -64,7 +64,8 @@ class Classes:
         for form in forms:
             complete = [_complete(s) for s in form.init]
             form.init = complete
-            groups.setdefault(_sketch(form), []).append(form)
+            sketch = _sketch(form) if len(forms) > 1 else ""
+            groups.setdefault(sketch, []).append(form)
         for group in groups.values():
             if not self.define_with_arguments(group):
                 exact: dict[str, list[Form]] = {}
@@ -76,7 +77,8 @@ class Classes:
     def define_with_arguments(self, group: list[Form]) -> bool:
         """One class for modules that differ in numbers; False where in too many."""
         first = group[0]
-        columns = list(zip(*map(_list_numbers, group), strict=True))
+        is_one = len(group) == 1  # which has no other numbers
+        columns = [] if is_one else list(zip(*map(_list_numbers, group), strict=True))
         arguments = naming.Scope(("self", *first.inputs))
         named: dict[str, str] = {}  # arguments by their values in all modules
         values: dict[str, list[Any]] = {}
@@ -103,8 +105,10 @@ class Classes:
 
             return replace_number
 
-        init = [_map(s, fill(False)) for s in first.init]
-        body = None if first.body is None else [_map(s, fill(True)) for s in first.body]
+        init, body = first.init, first.body
+        if not is_one:
+            init = [_map(s, fill(False)) for s in init]
+            body = None if body is None else [_map(s, fill(True)) for s in body]
         init = [_shorten(s) for s in init]
         kept: list[ast.stmt] = [
             ast.Assign([ast.Attribute(ast.Name("self"), n)], ast.Name(n)) for n in read
