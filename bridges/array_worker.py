@@ -20,6 +20,7 @@ from serde.ir.graph import DType
 
 Array = np.ndarray[Any, Any]
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16, as in the workers
+LOOP = "worker_loop.py"  # begins the program of each worker
 PATIENCE = 10  # seconds a process has to end
 
 
@@ -35,7 +36,9 @@ class ArrayWorker:
         environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self._title, self._module, self._install = title, module, install
-        program = Path(__file__).with_name(script).read_text(encoding="utf-8")
+        program = "".join(
+            Path(__file__).with_name(name).read_text(encoding="utf-8") for name in (LOOP, script)
+        )
         self._folder = tempfile.TemporaryDirectory(prefix="serde-run-")
         self._process = subprocess.Popen(
             [python, "-c", FORGET_FOLDER + program], text=True, encoding="utf-8",

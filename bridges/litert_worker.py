@@ -1,18 +1,16 @@
-"""Runs TensorFlow Lite's files on arrays, in a process of its own.
+"""Runs TensorFlow Lite's files on arrays, in a process of its own, behind ``worker_loop``.
 
-It reads a line for each request on its standard input, as JSON: the path of a file, those of
-``.npz`` files of the inputs in their order and of the outputs, which it writes, how often to run,
-whether delegates may run parts of it, and the numbers of variables, which are the last inputs and
-outputs. It answers with a line: the seconds of one run, or an error. The last interpreter is kept.
+It takes whether delegates may run parts of a file, and the numbers of variables, which are the last
+inputs and outputs.
 """
 
-import json
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .worker_loop import serve, time_calls
 
 
 def load_model(path: str, with_delegates: bool) -> Any:
@@ -22,15 +20,6 @@ def load_model(path: str, with_delegates: bool) -> Any:
     kinds = litert.OpResolverType
     kernels = kinds.BUILTIN if with_delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     return litert.Interpreter(model_path=path, experimental_op_resolver_type=kernels, num_threads=1)
-
-
-def time_calls(call: Callable[[], Any], count: int) -> tuple[Any, list[float]]:
-    """What the last of so many calls returns, and one's seconds: of the clock, of the processor."""
-    start = time.perf_counter(), time.process_time()
-    for _ in range(count):
-        result = call()
-    end = time.perf_counter(), time.process_time()
-    return result, [(b - a) / count for a, b in zip(start, end, strict=True)]
 
 
 def run(
@@ -59,29 +48,11 @@ def run(
     return seconds
 
 
-def answer(reply: Mapping[str, Any]) -> None:
-    """Write a line."""
-    sys.stdout.write(json.dumps(reply) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
-    """Run a file for each line that is read."""
+    """Run a file for each request."""
     import ai_edge_litert
 
-    answer({"version": getattr(ai_edge_litert, "__version__", "")})
-    last = model = None
-    for line in sys.stdin:
-        path, inputs, outputs, count, with_delegates, *variables = json.loads(line)
-        try:
-            if (path, with_delegates) != last:
-                last, model = None, load_model(path, with_delegates)
-            last = path, with_delegates
-            reply: dict[str, Any] = {"seconds": run(model, inputs, outputs, count, *variables)}
-        except Exception as error:
-            last = None
-            reply = {"error": f"{type(error).__name__}: {error}"}
-        answer(reply)
+    serve(getattr(ai_edge_litert, "__version__", ""), load_model, run, 1)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,15 @@
-"""Runs written PyTorch modules on arrays, in a process of its own.
+"""Runs written PyTorch modules on arrays, in a process of its own, behind ``worker_loop``.
 
-It reads a line for each request on its standard input, as JSON: the path of a module's source,
-those of ``.npz`` files of the inputs in their order and of the outputs, which it writes, and how
-often to run. It answers with a line: the seconds of one run, or an error. The last module is kept.
-Arrays of bfloat16 are int16 under keys that say so.
+A model is the source of a module. Arrays of bfloat16 are int16 under keys that say so.
 """
 
 import importlib.util
-import json
-import sys
-import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .worker_loop import serve, time_calls
 
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16
 
@@ -51,15 +47,6 @@ def to_tensor(key: str, array: np.ndarray[Any, Any]) -> Any:
     return tensor.view(torch.bfloat16) if key.startswith(HALF) else tensor
 
 
-def time_calls(call: Callable[[], Any], count: int) -> tuple[Any, list[float]]:
-    """What the last of so many calls returns, and one's seconds: of the clock, of the processor."""
-    start = time.perf_counter(), time.process_time()
-    for _ in range(count):
-        result = call()
-    end = time.perf_counter(), time.process_time()
-    return result, [(b - a) / count for a, b in zip(start, end, strict=True)]
-
-
 def run(module: Any, inputs: str, outputs: str, count: int) -> list[float]:
     """Write what the module computes of a file's arrays; return the seconds of a run."""
     import torch
@@ -78,28 +65,11 @@ def run(module: Any, inputs: str, outputs: str, count: int) -> list[float]:
     return seconds
 
 
-def answer(reply: Mapping[str, Any]) -> None:
-    """Write a line."""
-    sys.stdout.write(json.dumps(reply) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
-    """Run a module for each line that is read."""
+    """Run a module for each request."""
     import torch
 
-    answer({"version": torch.__version__})
-    last = module = None
-    for line in sys.stdin:
-        path, inputs, outputs, count = json.loads(line)
-        try:
-            if path != last:
-                last, module = None, load_module(path)
-            last = path
-            reply: dict[str, Any] = {"seconds": run(module, inputs, outputs, count)}
-        except Exception as error:
-            reply = {"error": f"{type(error).__name__}: {error}"}
-        answer(reply)
+    serve(torch.__version__, load_module, run, 0)
 
 
 if __name__ == "__main__":

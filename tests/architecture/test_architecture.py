@@ -474,8 +474,7 @@ def test_nothing_prints_or_logs():
                 "sys.stdout.write", "sys.stderr.write", "traceback.print_exc"}  # fmt: skip
     files = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
     assert files == {
-        "serde/cli/printing.py", "bridges/mxnet_export.py", "bridges/litert_worker.py",
-        "bridges/torch_worker.py",
+        "serde/cli/printing.py", "bridges/mxnet_export.py", "bridges/worker_loop.py",
     }  # fmt: skip
 
 
