@@ -26,16 +26,14 @@ from .io.schema import enum_names, enums, tables
 from .io.sparse import make_dense
 from .passes.lift_variables import NOTE
 from .quantization import FileInfo, Quantization
-from .target import DOMAIN, STATES
+from .target import BODIES, DOMAIN, STATES
 
 VERSION = 3
 CUSTOM, LAST_OLD_CODE = 32, 127
 # Attributes that name a subgraph.
-BODIES = {
-    "then_subgraph_index": "then_branch", "else_subgraph_index": "else_branch",
-    "cond_subgraph_index": "cond", "body_subgraph_index": "body", "subgraph": "body",
-    "init_subgraph_index": "body", "decomposition_subgraph_index": "body",
-}  # fmt: skip
+NUMBERED_BODIES = {field: name for name, field in BODIES.items()} | dict.fromkeys(
+    ("subgraph", "init_subgraph_index", "decomposition_subgraph_index"), "body"
+)
 CUSTOM_MARK = "CUSTOM."  # before custom operators that are named as others are
 NAMELESS = "tensor"  # begins the names of tensors that have none
 DEPTH = 32  # subgraphs within subgraphs
@@ -387,8 +385,8 @@ class SubgraphReader:
                 continue
             defaults = {f.name: f.default for f in tables()[kind]}
             for name, value in options.items():
-                if name in BODIES:
-                    yield BODIES[name], self.model.body(value)
+                if name in NUMBERED_BODIES:
+                    yield NUMBERED_BODIES[name], self.model.body(value)
                 elif isinstance(value, Span):
                     yield name, bytes(self.model.data[value.start : value.start + value.size])
                 elif value != defaults.get(name):

@@ -11,7 +11,7 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 
 from .io.schema import enums, unions
 from .io.write_flatbuffer import ALIGNMENT, LARGEST, Layout, union_number, write_tensor
-from .target import STATES, QuantizedValue
+from .target import BODIES, STATES, QuantizedValue
 from .versions import find_version
 
 IDENTIFIER, VERSION, SIGNATURE = b"TFL3", 3, "serving_default"
@@ -44,13 +44,6 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
             write_tensor(tensor, out, sources)
             at = place + tensor.nbytes
     return files.written
-
-
-# Attributes that are subgraphs, and the options that have their numbers.
-BODIES = {
-    "then_branch": "then_subgraph_index", "else_branch": "else_subgraph_index",
-    "cond": "cond_subgraph_index", "body": "body_subgraph_index",
-}  # fmt: skip
 
 
 class _Model:

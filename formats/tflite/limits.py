@@ -11,9 +11,8 @@ from serde.errors import Problem, Unconvertible
 from serde.ir.graph import EMPTY, DType, Graph, Node, Value
 
 from .support_table import parse_table
-from .target import QuantizedValue
+from .target import QuantizedValue, writes
 
-STAGE = "ir → tflite"
 # Those of Coral's list of supported operations, for the Edge TPU's runtime 14.
 EDGE_TPU = frozenset(
     "ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D EXPAND_DIMS FULLY_CONNECTED "
@@ -54,16 +53,15 @@ STATIC = "Give numbers (--static, --input)"
 def find_problems(profile: str, title: str, graph: Graph) -> Iterator[Problem]:
     """What a profile lacks: operators, sizes by name, and what ``CHECKS`` have of it."""
     for node in graph.all_nodes():
-        reason = None
         if any(not v.is_static for v in node.outputs):
-            reason = f"{title} takes no sizes by name. {STATIC}"
-        elif profile in CHECKS:
+            reason: str | None = f"{title} takes no sizes by name. {STATIC}"
+        else:
             reason = CHECKS[profile](node, graph)
         if reason is None and node.op not in OPERATORS[profile] and not _is_end(node, graph):
             reason = f"{title} has no {node.op}. {CUT}"
         if reason is not None:
             name = node.sources[0].name if node.sources else node.outputs[0].name
-            yield Problem(node.op, EMPTY, reason, (name,), STAGE)
+            yield Problem(node.op, EMPTY, reason, (name,), writes.name)
 
 
 def require_operators(profile: str, title: str, graph: Graph) -> Graph:
@@ -73,7 +71,7 @@ def require_operators(profile: str, title: str, graph: Graph) -> Graph:
         Unconvertible: for all nodes that it does not take, at once.
     """
     if problems := [*find_problems(profile, title, graph)]:
-        raise Unconvertible(STAGE, problems)
+        raise Unconvertible(writes.name, problems)
     return graph
 
 

@@ -25,6 +25,11 @@ writes = WriterTable("ir → tflite", TITLE)
 # Operators that TensorFlow Lite has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → tflite")
 Order = tuple[int, ...]
+# Attributes that are subgraphs, and the options that have their numbers.
+BODIES = {
+    "then_branch": "then_subgraph_index", "else_branch": "else_subgraph_index",
+    "cond": "cond_subgraph_index", "body": "body_subgraph_index",
+}  # fmt: skip
 # Operands that operators change, by operator: tensors that are variables.
 STATES: Mapping[str, Sequence[int]] = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "UNIDIRECTIONAL_SEQUENCE_RNN": (4,),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from serde.ir.graph import DType, Tensor, Value
+from serde.ir.graph import DType, Value
 from serde.legalize.forms.form import Call
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import (
@@ -17,7 +18,7 @@ from serde.version_converter.adapters.quantization import (
     subtract_zero_point,
 )
 
-from ..target import TfliteBuilder, legalizations, writes
+from ..target import TfliteBuilder, derive, legalizations, writes
 
 STEPS = frozenset({DType.INT8, DType.UINT8, DType.INT16})  # what real numbers are quantized to
 WEIGHTS = STEPS | {DType.INT32, DType.INT4, DType.INT2}
@@ -92,14 +93,15 @@ def make_signed(g, constant: Value) -> Value:  # type: ignore[no-untyped-def]
     """Unsigned integers less the middle of their range, for the same numbers of another zero."""
     dtype = SIGNED[constant.type]
     middle = 1 << (dtype.bits - 1)
-    return change(g, constant, constant.static_shape, lambda a: a.astype(np.int16) - middle, dtype)
+    return derive(
+        g, constant, lambda a: (a.astype(np.int16) - middle).astype(dtype.numpy),
+        constant.static_shape, dtype,
+    )  # fmt: skip
 
 
-def change(g, constant: Value, shape, edit, dtype: DType | None = None) -> Value:  # type: ignore[no-untyped-def]
-    """A constant made of another one when it is written."""
-    assert constant.tensor is not None
-    kind, load = dtype or constant.type, constant.tensor.load
-    return g.const(Tensor(kind, shape, lambda: edit(load()).astype(kind.numpy).reshape(shape)))
+def arrange(g, constant: Value, order: Sequence[int], shape: tuple[int, ...]) -> Value:  # type: ignore[no-untyped-def]
+    """A constant with its axes in another order, and then of another shape."""
+    return derive(g, constant, lambda a: a.transpose(order).reshape(shape), shape)
 
 
 def dequantize_blocks(g, x: Value, scale: Value, zero: Value | None, axis: int, block_size: int):  # type: ignore[no-untyped-def]
@@ -107,10 +109,8 @@ def dequantize_blocks(g, x: Value, scale: Value, zero: Value | None, axis: int, 
     order = [*(a for a in range(x.rank) if a != axis), axis]
     shape = tuple([x.static_shape[a] for a in order])
     rows = math.prod(shape) // block_size
-    matrix = change(g, x, (rows, block_size), lambda a: a.transpose(order))
-    factors, zeros = (
-        v and change(g, v, (rows,), lambda a: a.transpose(order)) for v in (scale, zero)
-    )
+    matrix = arrange(g, x, order, (rows, block_size))
+    factors, zeros = (v and arrange(g, v, order, (rows,)) for v in (scale, zero))
     real = g.DequantizeLinear(matrix, factors, zeros, axis=0)
     return g.Transpose(g.Reshape(real, list(shape)), perm=[order.index(a) for a in range(x.rank)])
 

@@ -10,6 +10,7 @@ from serde.rewrite.rules import Hint
 
 from ..quantization import Forms, Quantization, require_scale
 from ..rules import activate, reads
+from .shapes import reverse
 
 GATES = ("input", "forget", "cell", "output")
 EPSILON = 1e-8  # of a normalized layer
@@ -215,17 +216,12 @@ def read_sequence_rnn(g, x, w, r, b, h, *, time_major: bool = False,
 # Layers in both directions
 
 
-def turn(g, x: Value, axis: int):
-    """A sequence from its end on."""
-    return g.Slice(x, [-1], [-(2**31)], [axis], [-1])
-
-
 def run_both_ways(g, x: Value, run, halves, time_major: bool, merge_outputs: bool):
     """A layer from the beginning and one from the end; what they keep is behind their results."""
     axis = 0 if time_major else 1
     forward, *kept = run(x, halves[0])
-    backward, *more = run(turn(g, x, axis), halves[1])
-    backward = turn(g, backward, axis)
+    backward, *more = run(reverse(g, x, [axis]), halves[1])
+    backward = reverse(g, backward, [axis])
     if merge_outputs:
         return (g.Concat(forward, backward, axis=2), *kept, *more)
     return (forward, backward, *kept, *more)

@@ -181,9 +181,13 @@ def read_space_to_batch(g, x, block, paddings, *, forms: Hint[Forms]):
 
 @reads("REVERSE_V2")
 def read_reverse(g, x, axes):
-    places = [axis_of(a, x.rank) for a in axes.ints()]
-    n = len(places)
-    return g.Slice(x, [-1] * n, [-(2**31)] * n, places, [-1] * n)
+    return reverse(g, x, [axis_of(a, x.rank) for a in axes.ints()])
+
+
+def reverse(g, x, axes):
+    """Elements from the last to the first along axes."""
+    n = len(axes)
+    return g.Slice(x, [-1] * n, [-(2**31)] * n, axes, [-1] * n)
 
 
 @reads("REVERSE_SEQUENCE")
