@@ -12,8 +12,6 @@ from serde.cli.printing import print_line
 from serde.errors import UsageError
 from serde.plugins import read_classes, read_formats
 
-SEED = 0
-
 
 @click.command(cls=DocumentedCommand)
 @click.argument("model")
@@ -49,6 +47,7 @@ def run(
     feeds: Any = data
     if data is None:
         from serde.api.bench import make_inputs
+        from serde.verification.random_inputs import SEED
 
         known = {n: v for n, v in reading.items() if n != "from_format"}
         feeds = make_inputs([model], known, SEED)

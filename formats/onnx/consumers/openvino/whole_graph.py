@@ -16,6 +16,7 @@ from .quantized_bytes import PRODUCTS, retype_bytes
 from .scans import carry_captured_values
 
 BINARY = frozenset("Add Div Max Min Mul Pow PRelu Sub".split())
+JOINED = BINARY | ELEMENTWISE
 
 
 def prepare(graph: Graph) -> Graph:
@@ -34,7 +35,7 @@ def widen_columns(graph: Graph) -> Graph:
     joined: set[Value] = set()  # products with constant weights, and what is made of their elements
     for node in graph.nodes:
         computed = [v for v in node.inputs if v is not None and v.tensor is None]
-        is_joined = node.op in BINARY | ELEMENTWISE and len(computed) == 1 and computed[0] in joined
+        is_joined = node.op in JOINED and len(computed) == 1 and computed[0] in joined
         if is_joined or (node.op in PRODUCTS and has_weights(node)):
             joined.update(node.outputs)
         x = computed[0] if is_joined and node.op in BINARY and not computed[0].is_static else None
