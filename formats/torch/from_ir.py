@@ -37,7 +37,7 @@ def from_ir(graph: Graph) -> Graph:
         raise Unconvertible(writes.name, problems)
     builder = TorchBuilder(graph.name)
     done = writes.rewrite(legal.graph, builder)
-    done = stack_recurrent(drop_dead(drop_zero_states(done)))
+    done = stack_recurrent(drop_dead(drop_zero_states(done)), builder)
     return replace(join_group_norms(done, builder), source_info=builder.origins)
 
 

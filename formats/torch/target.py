@@ -130,11 +130,13 @@ class TorchBuilder(Builder):
         """Append a call of a module of the class ``op`` that is constructed with ``args``.
 
         ``parameters`` are its arrays by name; ``call`` has the arguments of the call where they are
-        not just ``inputs``. Options that are None are left out.
+        not just ``inputs``. Options that are None are left out; the element type is the arrays'.
         """
         operands: list[Value] = []
         called = tuple([_take_operands(a, operands) for a in (inputs if call is None else call)])
         arrays = {name: value for name, value in parameters.items() if value is not None}
+        if arrays:
+            options["dtype"] = name_type(next(iter(arrays.values())))
         set_options = {name: v for name, v in options.items() if v is not None}
         module = Module(tuple(args), MappingProxyType(set_options), tuple(arrays))
         operands += arrays.values()
@@ -205,6 +207,11 @@ class TorchBuilder(Builder):
         if not isinstance(size, sizes.Computed):
             return size
         return self[size.sign](*map(self._write_size, size.operands))
+
+
+def name_type(array: Value) -> DType | None:
+    """The element type of a module's arrays where it is not PyTorch's default."""
+    return None if array.type is DType.FLOAT32 else array.type
 
 
 def _fill(argument: Any, operands: Sequence[Any]) -> Any:

@@ -130,3 +130,26 @@ def test_the_source_passes_ruff(name: str, tmp_path: Path) -> None:
         subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--isolated", tmp_path / "net.py"], check=True
         )
+
+
+@needs_torch
+def test_arrays_of_modules_have_the_types_of_the_file(worker, tmp_path: Path) -> None:
+    text = HEAD.replace("17", "21") + """layers (float[2, 4, 6] x) => (float[2, 4, 6] y) {
+          a = ConvTranspose(x, w)
+          b = GroupNormalization<num_groups=2>(a, scale, bias)
+          c = PRelu(b, slope)
+          d = InstanceNormalization(c, scale, bias)
+          y = LayerNormalization<axis=2>(d, row)
+        }"""
+    model = onnx.parser.parse_model(text)
+    generator = np.random.default_rng(0)
+    shapes = {"w": (4, 4, 1), "scale": (4,), "bias": (4,), "slope": (4, 1), "row": (6,)}
+    for name, shape in shapes.items():
+        array = generator.uniform(0.5, 1.5, shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    x = generator.standard_normal((2, 4, 6), np.float32)
+    (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    serde.convert(model, tmp_path / "n.py", to_format="torch", fp16=True)
+    (actual,) = worker.run(str(tmp_path / "n.py"), [x])
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-2 * np.abs(expected).max())
+    assert "nn.PReLU(4, dtype=torch.float16)" in (tmp_path / "n.py").read_text()

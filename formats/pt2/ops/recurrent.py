@@ -6,6 +6,7 @@ from serde.errors import require
 from serde.spec.expressions import END
 
 from ..rules import reads
+from .activation import read_dropout
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}  # ONNX's among PyTorch's
 
@@ -19,10 +20,9 @@ def in_order(g, w, op):
     return g.Concat(*(parts[i] for i in gates), axis=0)
 
 
-def run(g, x, states, params, op, has_biases, layers, train_dropout, bidirectional, batch_first,
+def run(g, x, states, params, op, has_biases, layers, dropout, train, bidirectional, batch_first,
         **attrs):  # fmt: skip
     """All layers; the output and the last states."""
-    require(not train_dropout, "dropout between layers draws random numbers: call eval() first")
     directions = 2 if bidirectional else 1
     require(len(states) == (2 if op == "LSTM" else 1), f"{len(states)} initial states")
     single = x.rank == 2
@@ -34,6 +34,7 @@ def run(g, x, states, params, op, has_biases, layers, train_dropout, bidirection
     require(len(params) == each * layers * directions, f"{len(params)} weights of {layers} layers")
     ends = []
     for layer in range(layers):
+        x = read_dropout(g, x, dropout, train) if layer and dropout else x
         first = layer * directions
         sets = [params[(first + d) * each : (first + d + 1) * each] for d in range(directions)]
         if each % 2:
@@ -98,13 +99,13 @@ def update_cell(g, gates, cell):
 
 @reads("lstm.input")
 def read_lstm(g, x, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first):
-    return run(g, x, list(hx), params, "LSTM", has_biases, layers, dropout and train, bidirectional,
+    return run(g, x, list(hx), params, "LSTM", has_biases, layers, dropout, train, bidirectional,
                batch_first)  # fmt: skip
 
 
 @reads("gru.input")
 def read_gru(g, x, hx, params, has_biases, layers, dropout, train, bidirectional, batch_first):
-    return run(g, x, [hx], params, "GRU", has_biases, layers, dropout and train, bidirectional,
+    return run(g, x, [hx], params, "GRU", has_biases, layers, dropout, train, bidirectional,
                batch_first, linear_before_reset=1)  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def read_gru(g, x, hx, params, has_biases, layers, dropout, train, bidirectional
 def read_rnn(activation, g, x, hx, params, has_biases, layers, dropout, train, bidirectional,
              batch_first):  # fmt: skip
     activations = (activation,) * (2 if bidirectional else 1)
-    return run(g, x, [hx], params, "RNN", has_biases, layers, dropout and train, bidirectional,
+    return run(g, x, [hx], params, "RNN", has_biases, layers, dropout, train, bidirectional,
                batch_first, activations=activations)  # fmt: skip
 
 

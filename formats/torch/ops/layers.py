@@ -59,13 +59,7 @@ def write_conv(
     args = (channels * group, filters, plain(kernel_shape))
     options |= {"bias": None if b is not None else False}
     parameters = {"weight": w, "bias": b}
-    return t.module(f"nn.Conv{count}d", [x], args, parameters=parameters, **options,
-                    dtype=name_type(w))  # fmt: skip
-
-
-def name_type(w: Value) -> DType | None:
-    """The element type of a module's arrays where it is not PyTorch's default."""
-    return None if w.type is DType.FLOAT32 else w.type
+    return t.module(f"nn.Conv{count}d", [x], args, parameters=parameters, **options)
 
 
 @writes("ConvTranspose", only=FIXED_PADS)
@@ -84,7 +78,7 @@ def write_conv_transpose(
         return t[f"F.conv_transpose{count}d"](x, w, b, **options)
     channels, filters = w.static_shape[:2]
     args = (channels, filters * group, plain(kernel_shape))
-    options |= {"bias": None if b is not None else False, "dtype": name_type(w)}
+    options["bias"] = None if b is not None else False
     parameters = {"weight": w, "bias": b}
     return t.module(f"nn.ConvTranspose{count}d", [x], args, parameters=parameters, **options)
 
@@ -114,7 +108,7 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
     kind = {2: 1, 3: 1, 4: 2, 5: 3}[x.rank]
     return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
                     eps=None if shorten(epsilon) == 1e-5 else shorten(epsilon),
-                    momentum=None if moves == 0.1 else moves, dtype=name_type(scale))  # fmt: skip
+                    momentum=None if moves == 0.1 else moves)  # fmt: skip
 
 
 @legalizations("InstanceNormalization")
@@ -158,9 +152,10 @@ def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None
         y = t["*"](t.F.layer_norm(x, shape, eps=eps), scale)
         return y if bias is None else t["+"](y, bias)
     args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
-    return t.module("nn.LayerNorm", [x], args, parameters={"weight": scale, "bias": bias},
-                    eps=None if eps == 1e-5 else eps, bias=None if bias is not None else False,
-                    dtype=name_type(scale))  # fmt: skip
+    options = {"eps": None if eps == 1e-5 else eps, "bias": None if bias is not None else False}
+    return t.module(
+        "nn.LayerNorm", [x], args, parameters={"weight": scale, "bias": bias}, **options
+    )
 
 
 @writes("MatMul")
@@ -179,7 +174,7 @@ def transpose(t: TorchBuilder, w: Value) -> Value:
 def write_linear(t: TorchBuilder, x: Value, w: Value, b: Value | None):
     units, features = w.static_shape
     return t.module("nn.Linear", [x], [features, units], parameters={"weight": w, "bias": b},
-                    bias=None if b is not None else False, dtype=name_type(w))  # fmt: skip
+                    bias=None if b is not None else False)  # fmt: skip
 
 
 @legalizations("Gemm")

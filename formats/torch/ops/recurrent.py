@@ -14,7 +14,6 @@ from serde.ir.graph import Value
 from serde.version_converter.adapters.recurrent import time_first
 
 from ..target import TorchBuilder, derive, legalizations, set_type, writes
-from .layers import name_type
 
 # The places of PyTorch's gates among ONNX's: iofc → ifgo, zrh → rzn.
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
@@ -71,7 +70,6 @@ def write_recurrent(
         f"nn.{op}", (), (w.static_shape[2], hidden_size), outputs=3 if op == "LSTM" else 2,
         parameters=parameters, call=call, bias=None if b is not None else False,
         bidirectional=True if ways == 2 else None, nonlinearity="relu" if has_relu else None,
-        dtype=name_type(w),
     )  # fmt: skip
     set_type(y, x.dtype, (*x.ranked_shape[:2], ways * hidden_size))
     if backwards:

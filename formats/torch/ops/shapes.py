@@ -221,9 +221,7 @@ def write_gather(t: TorchBuilder, x: Value, indices: Value, *, axis: int):
         return t["[]"](x, *lead, int(indices.array()))
     is_table = x.tensor is not None and x.rank == 2 and x.type.kind == "f" and axis == 0
     if is_table:
-        dtype = None if x.type is DType.FLOAT32 else x.type
-        return t.module("nn.Embedding", [indices], x.static_shape, parameters={"weight": x},
-                        dtype=dtype)  # fmt: skip
+        return t.module("nn.Embedding", [indices], x.static_shape, parameters={"weight": x})
     return t["[]"](x, *lead, indices)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from serde.ir.graph import Graph, Node, Value
 from serde.rewrite.patterns import join_sources
 
-from ..target import Module, Slot, TorchBuilder, derive
+from ..target import Module, Slot, TorchBuilder, derive, name_type
 
 CHAIN = ("+", "*", ".reshape", "F.instance_norm", ".reshape")  # from the result to the operand
 
@@ -80,7 +80,8 @@ def _make_module(chain: list[Node], builder: TorchBuilder) -> Node | None:
     flat = {name: derive(builder, v, lambda a: a.reshape(-1), (channels,))  # type: ignore[arg-type]
             for name, v in (("weight", weight), ("bias", bias))}  # fmt: skip
     eps: Any = norm.attrs.get("eps", 1e-5)
-    options = {} if eps == 1e-5 else {"eps": eps}
+    options = {"eps": None if eps == 1e-5 else eps, "dtype": name_type(weight)}
+    options = {name: v for name, v in options.items() if v is not None}
     module = Module((groups, channels), MappingProxyType(options), ("weight", "bias"))
     return replace(
         total, op="nn.GroupNorm", inputs=(x, *flat.values()),

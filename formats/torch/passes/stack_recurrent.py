@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from serde.ir.graph import Graph, Node, Value
+from serde.passes.dce import drop_dead
 from serde.rewrite.patterns import join_sources
 
-from ..target import Module, Slot
+from ..target import DOMAIN, ListOf, Module, Slot, TorchBuilder
 
 RECURRENT = frozenset(("nn.GRU", "nn.LSTM", "nn.RNN"))
 
@@ -42,39 +44,193 @@ def _is_zero(value: Value, makers: Mapping[Value, Node]) -> bool:
     return value.tensor is not None and not value.array().any()
 
 
-def stack_recurrent(graph: Graph) -> Graph:
-    """Return ``graph`` with chains of recurrent modules merged; those with states stay."""
+class Stack(NamedTuple):
+    """Recurrent modules that read each other, through Dropouts of one rate or directly."""
+
+    layers: tuple[Node, ...]
+    dropouts: tuple[Node, ...] = ()
+
+
+class Reads:
+    """Who makes the values of a graph, who reads them, and in which place each node is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.makers = {v: node for node in graph.nodes for v in node.outputs}
+        self.places = {node: at for at, node in enumerate(graph.nodes)}
+        self.readers: dict[Value, list[Node | None]] = {v: [] for v in self.makers}
+        operands = [(v, node) for node in graph.nodes for v in node.inputs]
+        for value, reader in [*operands, *((v, None) for v in graph.outputs)]:
+            if value in self.readers:
+                self.readers[value].append(reader)
+
+    def find_sole(self, values: Sequence[Value]) -> Node | None:
+        """The node that alone reads values, if there is one."""
+        readers = {r for v in values for r in self.readers[v]}
+        return readers.pop() if len(readers) == 1 else None
+
+
+def stack_recurrent(graph: Graph, builder: TorchBuilder) -> Graph:
+    """Return ``graph`` with chains of recurrent modules merged.
+
+    A Dropout between layers is the option ``dropout``, which is one rate for all of them. The
+    layers' states are cut from, and joined to, the module's where the graph does not do so.
+    """
     if not any(node.op in RECURRENT for node in graph.nodes):
         return graph
-    uses = graph.uses()
-    makers: dict[Value, Node] = {}
-    merged: set[Node] = set()
+    reads = Reads(graph)
+    stacks = {s.layers[-1]: s for s in _find_stacks(graph, reads) if _can_stack(s, reads)}
     nodes: list[Node] = []
+    merged: set[Node] = set()
     for node in graph.nodes:
-        below = makers.get(node.inputs[0]) if node.op in RECURRENT and node.inputs[0] else None
-        if below is not None and _can_stack(below, node, uses):
-            merged.add(below)
-            node = _stack(below, node)
-        nodes.append(node)
-        makers.update(dict.fromkeys(node.outputs, node))
-    if not merged:
-        return graph
-    return replace(graph, nodes=tuple([n for n in nodes if n not in merged]))
+        stack = stacks.get(node)
+        if stack is None:
+            nodes.append(node)
+            continue
+        stacked = list(_stack(stack, reads, builder))
+        results = [v for n in stacked for v in n.outputs if v in reads.makers]
+        merged.update(stack.layers, stack.dropouts, [reads.makers[v] for v in results])
+        nodes += stacked
+    kept = tuple([n for n in nodes if n not in merged])
+    return drop_dead(replace(graph, nodes=kept)) if stacks else graph
 
 
-def _can_stack(below: Node, node: Node, uses: dict[Value, int]) -> bool:
-    """Whether a module is the next layer of the one that it reads."""
-    if below.op != node.op or uses[below.outputs[0]] != 1:
-        return False
-    states = [v for n in (below, node) for v in n.outputs[1:] if uses[v]]
-    has_states = any(len(n.attrs["args"]) > 1 for n in (below, node))  # type: ignore[arg-type]
+def _find_stacks(graph: Graph, reads: Reads) -> list[Stack]:
+    stacks: dict[Node, Stack] = {}
+    for node in graph.nodes:
+        if node.op not in RECURRENT:
+            continue
+        below, *dropouts = _follow_input(node, reads)
+        stack = stacks.get(below) if below is not None else None
+        if below is None or stack is None or not _is_next_layer(stack, dropouts, node):
+            stacks[node] = Stack((node,))
+            continue
+        del stacks[below]
+        stacks[node] = Stack((*stack.layers, node), (*stack.dropouts, *dropouts))
+    return list(stacks.values())
+
+
+def _follow_input(node: Node, reads: Reads) -> tuple[Node | None, ...]:
+    """The node whose first output a layer alone reads, and the Dropout on the way."""
+    x, reader = node.inputs[0], node
+    dropouts: list[Node] = []
+    while x in reads.makers and reads.find_sole([x]) is reader:
+        maker = reads.makers[x]
+        if maker.op != "nn.Dropout" or dropouts:
+            return (maker if maker.outputs[0] is x else None, *dropouts)
+        dropouts.append(maker)
+        x, reader = maker.inputs[0], maker
+    return (None,)
+
+
+def _is_next_layer(stack: Stack, dropouts: Sequence[Node | None], node: Node) -> bool:
+    below = stack.layers[-1]
     first, second = _module_of(below), _module_of(node)
-    options = {**first.options, "num_layers": None}
-    is_alike = options == {**second.options, "num_layers": None}
+    is_alike = below.op == node.op and first.options == second.options
+    rates = {_rate_of(n) for n in (*stack.dropouts, *dropouts) if n is not None}
+    has_rate = len(rates) == (1 if dropouts else 0)
+    is_fed_alike = len(_states_of(below)) == len(_states_of(node))
     ways = 2 if first.options.get("bidirectional") else 1
-    return not states and not has_states and is_alike and (
-        second.args == (first.args[1] * ways, first.args[1])
+    hidden = first.args[1]
+    return is_alike and has_rate and is_fed_alike and second.args == (hidden * ways, hidden)
+
+
+def _can_stack(stack: Stack, reads: Reads) -> bool:
+    """Whether there are layers to merge, and nothing before the last reads what they give."""
+    *lower, last = stack.layers
+    readers = [r for n in lower for v in n.outputs[1:] for r in reads.readers[v]]
+    place = reads.places[last]
+    return len(stack.layers) > 1 and all(r is None or reads.places[r] > place for r in readers)
+
+
+def _stack(stack: Stack, reads: Reads, builder: TorchBuilder) -> Iterator[Node]:
+    """The module of all layers, between the nodes that join and cut its states."""
+    bottom, top = stack.layers[0], stack.layers[-1]
+    modules = [_module_of(n) for n in stack.layers]
+    rows = 2 if modules[0].options.get("bidirectional") else 1
+    states: list[Value] = []
+    for parts in zip(*map(_states_of, stack.layers), strict=True):
+        whole = _find_whole(parts, reads)
+        if whole is None:
+            whole = _name_whole(parts, rows, builder)
+            yield Node("torch.cat", parts, (whole,), _join_args(parts), DOMAIN)
+        states.append(whole)
+    finals: list[Value] = []
+    cuts: list[Node] = []
+    for parts in zip(*[n.outputs[1:] for n in stack.layers], strict=True):
+        whole = _find_joined(parts, reads)
+        if whole is None:
+            whole = _name_whole(parts, rows, builder)
+            cuts += _cut(whole, parts, rows)
+        finals.append(whole)
+    names = [p.replace("_l0", f"_l{at}") for at, m in enumerate(modules) for p in m.parameters]
+    options: dict[str, object] = {"num_layers": len(modules)}
+    if stack.dropouts:
+        options["dropout"] = _rate_of(stack.dropouts[0])
+    module = Module(modules[0].args, MappingProxyType(options | modules[0].options), tuple(names))
+    arrays = [
+        v
+        for n, m in zip(stack.layers, modules, strict=True)
+        for v in n.inputs[-len(m.parameters) :]
+    ]
+    yield replace(
+        bottom, inputs=(bottom.inputs[0], *states, *arrays), outputs=(top.outputs[0], *finals),
+        attrs={**bottom.attrs, "module": module}, sources=join_sources(*stack.layers),
     )  # fmt: skip
+    yield from cuts
+
+
+def _find_whole(parts: tuple[Value, ...], reads: Reads) -> Value | None:
+    """The value that parts are cut from, one after the other along the first axis."""
+    makers = [reads.makers.get(v) for v in parts]
+    bases = {n.inputs[0] if n is not None and n.op == "[]" else None for n in makers}
+    base = bases.pop()
+    if bases or base is None or base.shape is None:
+        return None
+    at = 0
+    for node, part in zip(makers, parts, strict=True):
+        args = node.attrs["args"] if node is not None else ()
+        size = part.shape[0] if part.shape else None
+        if not isinstance(args, tuple) or not isinstance(size, int):
+            return None
+        end = None if at + size == base.shape[0] else at + size
+        if args not in ((Slot(0), slice(at or None, end)), (Slot(0), slice(at, at + size))):
+            return None
+        at += size
+    return base if base.shape[0] == at else None
+
+
+def _find_joined(parts: tuple[Value, ...], reads: Reads) -> Value | None:
+    """The value that parts are joined to along the first axis, and used for nothing else."""
+    node = reads.find_sole(parts)
+    is_join = node is not None and (node.op, node.inputs) == ("torch.cat", parts)
+    return (
+        node.outputs[0]
+        if node is not None and is_join and node.attrs == _join_args(parts)
+        else None
+    )
+
+
+def _join_args(parts: tuple[Value, ...]) -> dict[str, object]:
+    return {"args": (ListOf(tuple([Slot(at) for at in range(len(parts))])),), "dim": 0}
+
+
+def _cut(whole: Value, parts: tuple[Value, ...], rows: int) -> Iterator[Node]:
+    """The nodes that cut the states of the layers from those of all."""
+    for at, part in enumerate(parts):
+        end = None if at + 1 == len(parts) else (at + 1) * rows
+        args = {"args": (Slot(0), slice(at * rows or None, end))}
+        yield Node("[]", (whole,), (part,), args, DOMAIN)
+
+
+def _name_whole(parts: tuple[Value, ...], rows: int, builder: TorchBuilder) -> Value:
+    """A value of the states of all layers."""
+    name, shape = builder.names.fresh(parts[0].name), parts[0].shape
+    return Value(name, parts[0].dtype, shape and (len(parts) * rows, *shape[1:]))
+
+
+def _states_of(node: Node) -> tuple[Value, ...]:
+    states = node.inputs[1 : len(node.inputs) - len(_module_of(node).parameters)]
+    return tuple([v for v in states if v is not None])
 
 
 def _module_of(node: Node) -> Module:
@@ -83,15 +239,7 @@ def _module_of(node: Node) -> Module:
     return module
 
 
-def _stack(below: Node, node: Node) -> Node:
-    first, second = _module_of(below), _module_of(node)
-    layers = first.options.get("num_layers", 1)
-    names = tuple(name.replace("_l0", f"_l{layers}") for name in second.parameters)
-    options = MappingProxyType({"num_layers": layers + 1, **{
-        k: v for k, v in first.options.items() if k != "num_layers"}})  # fmt: skip
-    module = Module(first.args, options, (*first.parameters, *names))
-    count = len(node.inputs) - len(second.parameters)
-    return replace(
-        below, outputs=node.outputs, sources=join_sources(below, node),
-        inputs=(*below.inputs, *node.inputs[count:]), attrs={**below.attrs, "module": module},
-    )  # fmt: skip
+def _rate_of(dropout: Node) -> float:
+    """The share that a Dropout drops, half where it names none."""
+    args = _module_of(dropout).args
+    return args[0] if args else 0.5

@@ -22,6 +22,7 @@ from serde.spec.expressions import END
 from ...rnn_sizes import RnnSizes
 from ...rules import reads
 from ...target import legalizations, writes
+from ..identity import read_dropout
 from .lstm_projection import run_projected_lstm
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
@@ -51,13 +52,16 @@ ONLY = {
 }
 
 
-@reads("RNN", ignore=("p", "state_outputs"), only=ONLY)
+@reads("RNN", ignore=("state_outputs",), only=ONLY)
 def read_rnn(
     g, x, parameters, state=None, cell_state=None, lengths=None, *, state_size: int,
-    num_layers: int, mode: str, bidirectional=False, use_sequence_length=False,
+    num_layers: int, mode: str, bidirectional=False, use_sequence_length=False, p=0.0,
     projection_size: int | None = None,
 ):  # fmt: skip
-    """Sequence lengths count, as MXNet documents and does on GPUs; on CPUs it ignores them."""
+    """Sequence lengths count, as MXNet documents and does on GPUs; on CPUs it ignores them.
+
+    ``p`` is the share of what each layer but the last gives that is dropped in training.
+    """
     require(mode in CELLS, f"mode={mode!r} is unknown")
     if mode != "lstm" and use_sequence_length:
         cell_state, lengths = None, cell_state if lengths is None else lengths
@@ -67,7 +71,7 @@ def read_rnn(
     states = [None if s is None or is_zero(g, s) else s for s in (state, cell_state)]
     if projection_size is not None:
         require(mode == "lstm" and not use_sequence_length, f"projection_size of a {mode}")
-        return run_projected_lstm(g, x, parameters, states, sizes)
+        return run_projected_lstm(g, x, parameters, states, sizes, p)
     lengths = g.cast(lengths, DType.INT32) if use_sequence_length else None
     vector = Vector(g, parameters, cell, sizes)
     features = vector.features()
@@ -79,6 +83,7 @@ def read_rnn(
     biases = [vector.biases() for _ in widths]
     ends = []
     for layer in range(num_layers):
+        x = read_dropout(g, x, p=p) if layer and p else x
         initial = [layer_state(g, s, layer, directions) for s in states]
         y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, state_size,
                               directions, lengths)  # fmt: skip

@@ -11,13 +11,17 @@ from serde.ir.geometry import may_be_same
 from serde.ir.graph import Value
 
 from ...rnn_sizes import RnnSizes
+from ..identity import read_dropout
 from ..linear import transpose_if
 
 GATES = 4  # input, forget, cell, output
 
 
-def run_projected_lstm(g, x: Value, flat: Value, states, sizes: RnnSizes):
-    """The outputs of the last layer, and what all layers remember in the end."""
+def run_projected_lstm(g, x: Value, flat: Value, states, sizes: RnnSizes, rate: float):
+    """The outputs of the last layer, and what all layers remember in the end.
+
+    ``rate`` is the share of what a layer gives to the next that is dropped in training.
+    """
     count, features = flat.static_shape[0], x.ranked_shape[2]
     first = sizes.find_features(count)
     require(first is not None, f"{count} parameters do not fit the layers")
@@ -32,6 +36,7 @@ def run_projected_lstm(g, x: Value, flat: Value, states, sizes: RnnSizes):
     biases = [[next(pieces) for _ in range(2)] for _ in range(layers * directions)]
     ends = []
     for layer in range(layers):
+        x = read_dropout(g, x, p=rate) if layer and rate else x
         outputs = []
         for at in range(layer * directions, (layer + 1) * directions):
             begin = [
