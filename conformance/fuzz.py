@@ -31,7 +31,7 @@ LONGEST = 1 << 16  # bytes of an input
 PATIENCE = 300  # seconds for one input, on a busy machine, before its process is killed
 TITLE = """# Fuzzing
 
-Made by `python -m conformance.pages` from what runs recorded, on Python 3.11.
+Made by `python -m conformance.pages` from what runs recorded, on Python 3.11 and 3.12.
 
 ## Guided by coverage
 

@@ -96,6 +96,7 @@ PAGES = {
     ),
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),
+    "results/gpu.md": Page("gpu:page", ("gpu",)),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),
     "results/differential.md": Page("differential.page:page", ("differential",)),
     "reference/backends.md": Page("backend_forms:page"),

@@ -153,3 +153,21 @@ def test_arrays_of_modules_have_the_types_of_the_file(worker, tmp_path: Path) ->
     (actual,) = worker.run(str(tmp_path / "n.py"), [x])
     np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-2 * np.abs(expected).max())
     assert "nn.PReLU(4, dtype=torch.float16)" in (tmp_path / "n.py").read_text()
+
+
+@needs_torch
+@pytest.mark.parametrize("names", [["1", "2"], ["params.0", "params.1"], ["d.a-b", "d.class"]])
+def test_arrays_may_have_names_that_are_no_identifiers(names, worker, tmp_path: Path) -> None:
+    first, second = (np.array(row, np.float32) for row in ([1, 2, 3], [4, 5, 6]))
+    nodes = [onnx.helper.make_node("Mul", ["x", names[0]], ["t"]),
+             onnx.helper.make_node("Add", ["t", names[1]], ["y"])]  # fmt: skip
+    arrays = [onnx.numpy_helper.from_array(a, n)
+              for a, n in zip((first, second), names, strict=True)]  # fmt: skip
+    ends = [[onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (2, 3))]
+            for name in ("x", "y")]  # fmt: skip
+    graph = onnx.helper.make_graph(nodes, "numbered", *ends, arrays)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    serde.convert(model, tmp_path / "n.py", to_format="torch")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (actual,) = worker.run(str(tmp_path / "n.py"), [x])
+    np.testing.assert_array_equal(actual, x * first + second)

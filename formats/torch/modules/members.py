@@ -236,8 +236,7 @@ class Members:
                 if holder is not None and holder.kind != "class":
                     tree = ast.Subscript(tree, ast.Constant(int(name)))
                 elif not name.isidentifier():
-                    get = ast.Attribute(tree, "get_submodule")
-                    tree = ast.Call(get, [ast.Constant(name)], [])
+                    tree = ast.Call(ast.Name("getattr"), [tree, ast.Constant(name)], [])
                 else:
                     tree = ast.Attribute(tree, name)
             holder = inside if isinstance(inside, Holder) else None
@@ -257,7 +256,8 @@ class Members:
         assert value.tensor is not None
         place = self.plan.arrays.get(value)
         start = self.real(block)
-        path = self.real(place) if place else (*start, _to_member(value.name))
+        name = naming.to_identifier(_to_member(value.name), "array")
+        path = self.real(place) if place else (*start, name)
         known = self.arrays.get((value, path[:-1]))
         if known is not None:
             self.arrays[value, block] = known
@@ -278,8 +278,7 @@ class Members:
             dtype_option(value),
         )  # fmt: skip
         if origins_of(value) and not (is_buffer and self.plan.is_checkpoint):
-            call = ast.Call(spell_name("nn.Parameter"), [size], [])
-            holder.arrays.append(ast.Assign([ast.Attribute(ast.Name("self"), name)], call))
+            holder.arrays.append(set_parameter(name, size))
             if twin is not None:
                 self.tie(path, twin[1])
             return
@@ -290,6 +289,15 @@ class Members:
             self.constants.append(".".join(path))
         register = ast.Call(spell_name("self.register_buffer"), [ast.Constant(name), size], options)
         holder.arrays.append(ast.Expr(register))
+
+
+def set_parameter(name: str, size: ast.expr) -> ast.stmt:
+    """The statement that makes an array a parameter; those of a ParameterList have numbers."""
+    call = ast.Call(spell_name("nn.Parameter"), [size], [])
+    if name.isidentifier():
+        return ast.Assign([ast.Attribute(ast.Name("self"), name)], call)
+    register = spell_name("self.register_parameter")
+    return ast.Expr(ast.Call(register, [ast.Constant(name), call], []))
 
 
 def shorten_tie(target: ast.expr, value: ast.expr) -> list[ast.stmt]:

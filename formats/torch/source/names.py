@@ -21,7 +21,7 @@ RESERVED = frozenset(
 )
 # What the written source means by names of its own, and builtins that it calls.
 GLOBALS = frozenset(
-    "self torch nn F Path load super range len int float bool tuple list max min".split()
+    "self torch nn F Path load super getattr range len int float bool tuple list max min".split()
 )
 LONGEST = 60  # letters of a name
 
