@@ -10,46 +10,58 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 
+class _Block:
+    """A block of a thread that pauses the collector."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.is_over = False
+
+
 class _Pauses:
-    """How many blocks, of all threads, pause the collector."""
+    """The blocks, of all threads, that pause the collector.
+
+    An interrupt may come between any two steps here. Each call can be made again, and then does
+    what the interrupted one has left.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a collection inside may run code that converts
-        self.count = 0
+        self.blocks: set[_Block] = set()
         self.was_enabled = False
-        self.of_thread = threading.local()  # ``count``: the pauses of this thread
 
-    def add(self, count: int) -> None:
-        """Count pauses of this thread; the first stops the collector, after the last it goes on."""
-        if not count:
-            return
-        self.of_thread.count = self.count_own() + count
+    def begin(self, blocks: Collection[_Block]) -> None:
+        """Let blocks that are not over pause the collector; the first stops it."""
         with self.lock:
-            if self.count == 0:
-                self.was_enabled = gc.isenabled()
-            self.count += count
-            if self.count > 0:
-                gc.disable()
-            elif self.was_enabled:
-                self._resume()
+            left = [b for b in blocks if not b.is_over]
+            if not left:
+                return
+            if not self.blocks:
+                self.was_enabled |= gc.isenabled()
+            self.blocks.update(left)
+            gc.disable()
 
-    def _resume(self) -> None:
-        gc.enable()
-        self.was_enabled = False
+    def end(self, blocks: Collection[_Block]) -> None:
+        """Let blocks pause the collector no more; after the last it goes on."""
+        with self.lock:
+            self.blocks.difference_update(blocks)
+            if not self.blocks and self.was_enabled:
+                gc.enable()
+                self.was_enabled = False
 
     def keep_own(self) -> None:
         """Forget the pauses of other threads, which a forked process does not have."""
-        self.lock, self.count = threading.RLock(), self.count_own()
-        if not self.count and self.was_enabled:
-            self._resume()
+        self.lock = threading.RLock()
+        self.end(self.blocks.difference(self.list_own()))
 
-    def count_own(self) -> int:
-        """The pauses of this thread."""
-        return getattr(self.of_thread, "count", 0)
+    def list_own(self) -> list[_Block]:
+        """The blocks of this thread."""
+        thread = threading.get_ident()
+        return [b for b in self.blocks.copy() if b.thread == thread]
 
 
 _pauses = _Pauses()
@@ -64,19 +76,24 @@ def pause_collector() -> Iterator[None]:
     A graph is a tree: it holds no cycles, yet growing it would have the collector walk all of it
     again and again (a third of the time that 100,000 nodes take).
     """
-    _pauses.add(1)
+    block = _Block()
     try:
+        _pauses.begin([block])
         yield
     finally:
-        _pauses.add(-1)
+        block.is_over = True
+        try:
+            _pauses.end([block])
+        finally:  # an interrupt may have ended the first call
+            _pauses.end([block])
 
 
 @contextmanager
 def resume_collector() -> Iterator[None]:
     """End the pauses of this thread in the block, as where other code runs: verification, say."""
-    count = _pauses.count_own()
-    _pauses.add(-count)
+    blocks = _pauses.list_own()
     try:
+        _pauses.end(blocks)
         yield
     finally:
-        _pauses.add(count)
+        _pauses.begin(blocks)

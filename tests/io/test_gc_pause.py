@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 
+from serde.io import gc_pause
 from serde.io.gc_pause import pause_collector, resume_collector
 
 
@@ -126,3 +130,49 @@ def test_a_forked_process_leaves_off_what_the_user_turned_off():
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:
         gc.enable()
+
+
+# When Python lets a signal's handler run. Python 3.10 ends a generator whose call is watched so.
+MOMENTS = {"c_return"} | ({"call"} if sys.version_info >= (3, 11) else set())
+
+
+def interrupt(place):
+    """Raise KeyboardInterrupt at the moment of a number, if there are so many."""
+    count = itertools.count()
+
+    def watch(frame, event, argument):
+        is_own = frame.f_code.co_filename in (gc_pause.__file__, contextlib.__file__)
+        if is_own and event in MOMENTS and next(count) == place:
+            raise KeyboardInterrupt
+
+    sys.setprofile(watch)
+
+
+@pytest.mark.parametrize("use", ["block", "function", "resumed"])
+def test_an_interrupt_at_any_moment_ends_the_pause(is_on, use):
+    """In the function that pauses, and in what Python does before and behind a block."""
+
+    @pause_collector()
+    def work():
+        if use == "resumed":
+            with resume_collector():
+                pass
+
+    for place in itertools.count():
+        outcome = "done"
+        try:
+            interrupt(place)
+            if use == "block":
+                with pause_collector():
+                    pass
+            else:
+                work()
+        except KeyboardInterrupt:
+            outcome = "interrupted"
+        finally:
+            sys.setprofile(None)
+        assert gc.isenabled() is is_on
+        assert not gc_pause._pauses.blocks
+        if outcome == "done":
+            break
+    assert place > 9
