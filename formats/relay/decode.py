@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import struct
 import zlib
@@ -12,8 +11,8 @@ from typing import Any
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.arrays import to_tensors
+from serde.io.gzip_stream import GzipStream
 from serde.io.sniff import inflate_head, open_regular, refuse_missing, refuse_other_file
-from serde.ir.budget import active_budget
 from serde.ir.graph import Graph
 
 from . import ast
@@ -25,7 +24,6 @@ from .text.parser import parse_text, read_text
 from .to_ir import check_parameters, find_entry, module_graph
 from .upgrade import parse_release
 
-PART = 1 << 20  # bytes unpacked at a time
 COMPILED = (
     "{}: compiled code, which no longer holds the model's operators: "
     "save the module before it is built (tvm.ir.save_json, or mod.astext with its metadata)"
@@ -104,14 +102,8 @@ def _name_compiled(head: bytes) -> str:
 
 
 def _unpack(path: str | os.PathLike[str]) -> bytes:
-    parts = []
     try:
-        with open_regular(path) as packed, gzip.GzipFile(fileobj=packed) as file:
-            while part := file.read(PART):
-                active_budget().charge_file(
-                    len(part), path, "the module, which is packed with gzip,"
-                )
-                parts.append(part)
+        with open_regular(path) as packed:
+            return GzipStream(packed, path, "the module, which is packed with gzip,").read()
     except (OSError, EOFError, zlib.error) as error:
         raise MalformedFile(path, f"packed with gzip and damaged: {error}") from None
-    return b"".join(parts)

@@ -7,16 +7,16 @@ the budget.
 
 from __future__ import annotations
 
-import gzip
 import io
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from typing import IO, Any, cast
+from collections.abc import Iterator
+from typing import IO, Any
 
 from serde.errors import MalformedFile
+from serde.io.gzip_stream import GzipStream
 from serde.io.npz import find_member_data
 from serde.io.sniff import HEAD, inflate_head, open_regular
 from serde.ir.budget import active_budget
@@ -159,7 +159,8 @@ class TarArchive(Archive):
         inner: Any = self._file
         if self._is_packed:
             most = active_budget().most_bytes
-            inner = _Inflating(self._file, self.path)
+            inner = GzipStream(self._file, self.path, "what is inflated of the archive")
+            inner.most_at_once = MOST_HEADER  # as long as members are listed
         self._tar = tarfile.open(fileobj=inner, mode="r:")  # noqa: SIM115
         total = 0
         for number, member in enumerate(self._tar):
@@ -172,7 +173,7 @@ class TarArchive(Archive):
                     self._heads[name] = self._bytes(name, HEAD)
                 yield name
 
-        if isinstance(inner, _Inflating):
+        if self._is_packed:
             inner.most_at_once = None
 
     def _sizes(self) -> dict[str, int]:
@@ -231,51 +232,3 @@ class ZipArchive(Archive):
         inflated = min(size, self._members[name].file_size)
         active_budget().charge_file(inflated, self.path, "what is inflated of the archive")
         return super()._bytes(name, size)
-
-
-class _Restarting:
-    """A file that tells when it is read from the start again."""
-
-    def __init__(self, file: IO[bytes], restart: Callable[[], None]) -> None:
-        self.read, self.file, self.restart = file.read, file, restart
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        if offset == 0 and whence == 0:
-            self.restart()
-        return self.file.seek(offset, whence)
-
-    def seekable(self) -> bool:
-        return True
-
-
-class _Inflating:
-    """A gzip stream that charges what it inflates, again where it begins at the start again."""
-
-    def __init__(self, file: IO[bytes], path: str) -> None:
-        self.packed, self.path, self.reached = file, path, 0
-        self.most_at_once: int | None = MOST_HEADER  # as long as members are listed
-        self.file = gzip.GzipFile(fileobj=cast(Any, _Restarting(file, self.restart)))
-
-    def restart(self) -> None:
-        self.reached = 0
-
-    def reach(self, offset: int) -> None:
-        more = max(0, offset - self.reached)
-        active_budget().charge_file(more, self.path, "what is inflated of the archive")
-        self.reached += more
-
-    def read(self, size: int) -> bytes:
-        if self.most_at_once is not None and size > self.most_at_once:
-            raise MalformedFile(self.path, "the archive claims more than a model can hold")
-        self.reach(self.file.tell() + size)
-        return self.file.read(size)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self.reach(offset)
-        return self.file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.file.tell()
-
-    def close(self) -> None:
-        self.file.close()
