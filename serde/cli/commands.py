@@ -21,7 +21,7 @@ from typing import Any
 import click
 
 from serde.cli.context import ARGUMENTS, FAILED, SYSTEM, UNREADABLE, USAGE
-from serde.cli.printing import print_lines
+from serde.cli.printing import LOST, print_line, print_lines
 from serde.errors import (
     MalformedFile,
     SerdeError,
@@ -33,7 +33,7 @@ from serde.errors import (
 )
 from serde.io.command_files import within_command
 from serde.io.signals import exit_on_signals
-from serde.io.user_code import find_user_line, refuse_exits
+from serde.io.user_code import find_user_line, is_output_open, refuse_exits
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 LONGEST = 1000  # letters of a command's summary
@@ -91,10 +91,11 @@ def leave_process(code: Any) -> None:
     """
     if not isinstance(code, (int, type(None))) or threading.active_count() > 1:
         return
-    with suppress(OSError, ValueError):  # a stream that is closed is for Python to tell of
+    with suppress(OSError, ValueError):
         atexit._run_exitfuncs()
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # user code may take them away
-            stream.flush()
+    with suppress(*LOST):  # nobody could be told
+        sys.stderr.flush()
+    if code or is_output_open():  # what is lost of the output is for Python to tell of
         os._exit(code or 0)
 
 
@@ -125,6 +126,10 @@ class Command(click.Group):
                 if args is None:
                     leave_process(error.code)
                 raise
+            except OSError as error:  # what click itself prints: help, and errors of usage
+                code, message = explain(error)
+                print_line(f"serde: {message}", err=True)
+                sys.exit(code)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, for a process that is to run the command again."""

@@ -6,9 +6,13 @@ a verdict that nobody gave. All that is printed goes through ``print_line``, whi
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 
 from serde.errors import escape_controls
+
+LOST = (OSError, ValueError, AttributeError)  # of streams that are full, closed, or of no kind
 
 
 class Styled(str):
@@ -28,8 +32,12 @@ def join_parts(*parts: str) -> str:
 
 
 def print_line(*parts: str, err: bool = False) -> None:
-    """Print a line of parts, to the standard error output where ``err`` says so."""
-    click.echo(join_parts(*parts), err=err)
+    """Print a line of parts, to the standard error output where ``err`` says so.
+
+    A command goes on where that is full or closed, and its exit code tells how it ends.
+    """
+    with suppress(*(LOST if err else ())):
+        click.echo(join_parts(*parts), err=err)
 
 
 def print_lines(text: str, err: bool = False) -> None:

@@ -1,15 +1,18 @@
-"""Code of users that ends the process: plug-ins, scripts, traced functions, rules.
+"""Code of users that ends the process or its output: plug-ins, scripts, traced functions, rules.
 
-``sys.exit`` in such code is an error of that code, and no end of a command that says nothing.
+``sys.exit`` in such code is an error of that code, and no end of a command that says nothing. So is
+a standard output that it closes: results could not be printed.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from serde.errors import UsageError
 
@@ -27,14 +30,32 @@ def refuse_exits() -> Iterator[None]:
     """Turn an exit of the code in the block, but not that of a signal, into an error.
 
     Raises:
-        UsageError: with the line of the code that exits.
+        UsageError: with the line of the code that exits; where code closes the standard output.
     """
+    was_open = is_output_open()
     try:
         yield
     except Terminated:
         raise
     except SystemExit as error:
         raise UsageError(describe_exit(error)) from error
+    if was_open and not is_output_open():
+        raise UsageError(
+            "the user's code closed the standard output, sys.stdout: let it leave that open"
+        )
+
+
+def is_output_open() -> bool:
+    """Whether the standard output takes text."""
+    try:
+        sys.stdout.flush()
+        with suppress(io.UnsupportedOperation):  # it is no file
+            os.fstat(sys.stdout.fileno())
+    except BrokenPipeError:  # nobody reads it
+        return True
+    except (OSError, ValueError, AttributeError):
+        return False
+    return True
 
 
 def describe_exit(error: SystemExit) -> str:

@@ -63,6 +63,23 @@ def test_closed_streams_change_nothing(closed):
     assert [n.op_type for n in onnx.load("b.onnx").graph.node] == ["Relu"]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.parametrize("command", ["convert a.onnx -o b.onnx --dequantize", "migrate a.onnx -o d",
+                                     "convert gone.onnx -o b.onnx", "join a.onnx"])  # fmt: skip
+def test_where_errors_cannot_be_told_the_exit_code_is_what_it_is(command):
+    """A full stdout is an error of the system: results are lost."""
+    Path("a.onnx").write_bytes(MODEL)
+    line = f"{shlex.quote(sys.executable)} -m serde {command}"
+    codes = []
+    for end in (">/dev/null 2>/dev/null", ">/dev/null 2>/dev/full", ">/dev/full 2>err"):
+        shutil.rmtree("d", ignore_errors=True)
+        codes.append(subprocess.run(["sh", "-c", f"{line} {end}"]).returncode)
+    right, full_errors, full_output = codes
+    assert full_output == (right or 5)
+    assert full_errors == right or (right, full_errors) == (2, 5)  # click's own message
+    assert "Traceback" not in Path("err").read_text()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="no folder that is in use is removed")
 def test_a_folder_that_is_gone():
     """Nothing is looked for in the working folder where nothing is named there."""

@@ -49,6 +49,21 @@ def test_a_script_that_exits_is_named_with_its_line(tmp_path, what, at_import):
     assert f"{path}, line {line}: the code exits with SystemExit" in result.output
 
 
+@pytest.mark.parametrize("by", ["sys.stdout.close()", "os.close(1)", "sys.stdout.detach()",
+                                "setattr(sys, 'stdout', object())"])  # fmt: skip
+@pytest.mark.parametrize("at_import", [True, False])
+def test_a_script_that_closes_the_output_is_told(tmp_path, by, at_import):
+    """Before anything is written: the command could not say what became of it."""
+    head, body = (by, "return x") if at_import else ("", f"{by}; return x")
+    (tmp_path / "pre.py").write_text(f"import os, sys\n{head}\ndef f(x):\n    {body}\n")
+    command = [sys.executable, "-m", "serde", "wrap", DIGITS, "-o", "o.onnx", "--pre", "pre.py:f"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2, "serde: the user's code closed the standard output, sys.stdout: let it leave that open\n"
+    )  # fmt: skip
+    assert not (tmp_path / "o.onnx").exists()
+
+
 @pytest.mark.parametrize("error", ["GeneratorExit", "BaseExceptionGroup('g', [OSError()])",
                                    "type('Own', (BaseException,), {})('why')"])  # fmt: skip
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="no such groups")
