@@ -28,10 +28,9 @@ def dequantize(graph: Graph) -> Graph:
     """Return an IR graph without functions as one of floats, where integers stand for them.
 
     Weights that are held as integers become floats, and operators on integers those on the numbers
-    that these stand for. Numbers are no longer rounded, nor cut off at the ends of their ranges,
-    unless 0 is an end: quantizers leave out a Relu before such a range, and it stays as a Clip
-    where numbers may be negative. What is computed with integers otherwise stays; a note tells of
-    it. Outputs keep their names.
+    that these stand for. Numbers are no longer rounded; those beyond their range are cut off by a
+    Clip, as quantizers leave out a Relu or Clip before it. What is computed with integers otherwise
+    stays; a note tells of it. Outputs keep their names.
     """
     if not any(map(_is_quantized, graph.all_nodes())) and not _has_tables(graph):
         return graph

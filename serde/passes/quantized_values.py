@@ -9,11 +9,11 @@ import numpy as np
 
 from serde.ir.graph import DType, Node, Tensor, Value
 from serde.passes.regions import Quantization, is_same_zero
-from serde.spec.traits import ARRANGES, CHOOSES, MOVES, NON_NEGATIVE, ZERO_FILLS
+from serde.passes.value_ranges import find_range
+from serde.spec.traits import ARRANGES, CHOOSES, MOVES, ZERO_FILLS
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 16  # nodes that are followed back
-PASSING = ARRANGES | {"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"}
 # Operators whose results are elements of operands, or means of these, and the places of these.
 MOVING = {op: MOVES[op] for op in ARRANGES | CHOOSES | ZERO_FILLS | {"Concat", "Where"}}
 MOVING["Resize"] = (0,)
@@ -22,7 +22,7 @@ MOVING["Resize"] = (0,)
 def find_real(g: Any, q: Value, form: Quantization, dtype: DType) -> Value | None:
     """The numbers that ``q`` stands for in ``form``, without integers; None where there are none.
 
-    Roundings and the ends of ranges are left out, but for ends at 0 (``_keep_bounds``).
+    Roundings are left out, and ends of ranges that cut off nothing.
     """
     if q.tensor is not None:
         tensor = dequantize_constant(q, form, dtype)
@@ -65,15 +65,17 @@ def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DTy
     """What a QuantizeLinear node quantizes, as another quantization reads it."""
     source_form, x = Quantization.of(node), node.inputs[0]
     assert x is not None
-    if source_form.is_same(form, None if x.shape is None else len(x.shape)):
-        return g.cast(_keep_bounds(g, x, q, source_form), dtype)  # type: ignore[no-any-return]
+    rank = None if x.shape is None else len(x.shape)
+    bounded = _keep_bounds(g, x, q, source_form)
+    if bounded is None or source_form.is_same(form, rank):
+        return bounded and g.cast(bounded, dtype)
     is_plain = (
         source_form.is_per_tensor and form.is_per_tensor and source_form.scale.tensor is not None
     )
     if not is_plain or q.dtype is None or q.dtype.kind == "f":
         return None
-    x, scale = g.cast(_keep_bounds(g, x, q, source_form), dtype), _as_number(g, form.scale, dtype)
-    x = g.Mul(x, g.Div(scale, _as_number(g, source_form.scale, dtype)))
+    scale = _as_number(g, form.scale, dtype)
+    x = g.Mul(g.cast(bounded, dtype), g.Div(scale, _as_number(g, source_form.scale, dtype)))
     if is_same_zero(source_form.zero, form.zero):
         return x  # type: ignore[no-any-return]
     zeros = [g.scalar(0.0, x) if z is None else _as_number(g, z, dtype)
@@ -114,47 +116,60 @@ def _move_real(g: Any, q: Value, node: Node, form: Quantization, dtype: DType) -
     return results[node.outputs.index(q)]  # type: ignore[no-any-return]
 
 
-def _keep_bounds(g: Any, x: Value, q: Value, form: Quantization) -> Value:
-    """``x`` within a range that begins or ends at 0, where it may lie beyond that.
+def _keep_bounds(g: Any, x: Value, q: Value, form: Quantization) -> Value | None:
+    """``x`` within the range of its integers; None where that cannot be written.
 
-    Quantizers leave out a Relu before such a range.
+    The range may stand for a Relu or a Clip, which quantizers leave out before it. An end that
+    cuts off nothing is left out.
     """
-    zero, dtype = form.zero, q.dtype
-    if (zero is not None and zero.tensor is None) or dtype is None or x.dtype is None:
+    if q.dtype is None or x.dtype is None or q.dtype.kind not in "iu" or q.dtype.bits > 16:
         return x
-    if dtype.kind not in "iu" or dtype.bits > 16:
+    limits: Any = ml_dtypes.iinfo(q.dtype.numpy)  # type: ignore[no-untyped-call]
+    low, high = (_find_end(g, n, x, form) for n in (limits.min, limits.max))
+    if low is None or high is None:
+        return None
+    least, most = find_range(g, x)
+    low = low if _cuts(low, least, form, 1) else None
+    high = high if _cuts(high, most, form, -1) else None
+    if low is None and high is None:
         return x
-    limits: Any = ml_dtypes.iinfo(dtype.numpy)  # type: ignore[no-untyped-call]
-    middle = np.unique(0 if zero is None else zero.array().astype(np.int64))
-    if middle.size != 1 or middle[0] not in (limits.min, limits.max):
-        return x
-    if middle[0] == limits.min and _is_not_negative(g, x):
-        return x
-    steps = form.scale.array() if form.scale.tensor is not None else np.array([])
-    ends: list[Value | None] = []
-    for end in (limits.min, limits.max):
-        number = 0.0 if end == middle[0] else None
-        if number is None and steps.size == 1:
-            number = float((end - middle[0]) * steps.ravel()[0].astype(np.float64))
-        ends.append(None if number is None else g.scalar(number, x))
-    return g.Clip(x, *ends)  # type: ignore[no-any-return]
+    relu = g.maker(x, "Relu")
+    if low is None and relu is not None:
+        x, low = relu.inputs[0], g.scalar(0.0, x)
+    if high is None and low is not None and low.tensor is not None and not low.array().any():
+        return g.Relu(x)  # type: ignore[no-any-return]
+    if form.is_per_tensor:
+        return g.Clip(x, low, high)  # type: ignore[no-any-return]
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)  # type: ignore[no-any-return]
 
 
-def _is_not_negative(g: Any, x: Value) -> bool:
-    """Whether no number of ``x`` can be less than 0."""
-    for _ in range(MOST_STEPS):
-        node = g.producer(x)
-        if node is None or node.domain or not node.inputs or node.inputs[0] is None:
-            return False
-        if node.op in NON_NEGATIVE:
-            return True
-        if node.op == "Clip":
-            low = node.inputs[1] if len(node.inputs) > 1 else None
-            return low is not None and low.tensor is not None and bool((low.array() >= 0).all())
-        if node.op not in PASSING:
-            return False
-        x = node.inputs[0]
-    return False
+def _find_end(g: Any, limit: int, x: Value, form: Quantization) -> Value | None:
+    """The number that an end of the integers stands for, along the axes of ``x``."""
+    end = g.const(np.float32(limit))
+    if form.zero is not None:
+        end = g.Sub(end, g.cast(form.zero, DType.FLOAT32))
+    if end.tensor is not None and not end.array().any():
+        return g.scalar(0.0, x)  # type: ignore[no-any-return]
+    end = g.cast(g.Mul(end, g.cast(form.scale, DType.FLOAT32)), x.dtype)
+    if form.is_per_tensor:
+        return _as_number(g, end, x.type)
+    if x.shape is None:
+        return None
+    if not form.block_size:
+        behind = x.rank - 1 - form.axis % x.rank
+        return g.Reshape(end, [-1, *[1] * behind])  # type: ignore[no-any-return]
+    if end.tensor is None or not all(isinstance(d, int) for d in x.shape):
+        return None
+    return g.const(_align(end.array(), x.static_shape, form))  # type: ignore[no-any-return]
+
+
+def _cuts(end: Value, number: float, form: Quantization, sign: int) -> bool:
+    """Whether a number lies below an end, with sign -1 above it, by more than a rounding."""
+    if end.tensor is None or form.scale.tensor is None:
+        return True
+    gap = sign * (end.array().astype(np.float64) - number)
+    return bool((gap.max() > form.scale.array().astype(np.float64) / 2).any())
 
 
 def dequantize_constant(q: Value, form: Quantization, dtype: DType) -> Tensor | None:

@@ -218,8 +218,8 @@ class ReadOptions(SkipOptions):
     dequantize: bool | None = option(
         "Floats instead of quantized numbers.",
         "Operators on integers become those on floats, weights are dequantized, and tensors are "
-        "no longer rounded, nor clipped to the ends of their ranges, unless one end is 0, which "
-        "stands for a Relu.",
+        "no longer rounded. Numbers beyond the range of a quantization stay cut off, by a Clip, "
+        "as quantizers leave out a Relu or Clip before it.",
         kind="flag",
     )  # fmt: skip
     fold_batchnorm: bool | None = option(

@@ -1,7 +1,7 @@
 """What a quantized source computes without its roundings, proved by putting them back.
 
-``dequantize`` makes floats of a source that rounds to integers at every layer, and cuts off what
-is beyond a range: their outputs differ by as much as that changes. With the source's own roundings
+``dequantize`` makes floats of a source that rounds to integers at every layer: their outputs
+differ by as much as that changes. With the source's own roundings
 at the same places, the floats compute what the source does. Where that holds, the outputs of the
 floats are what a result is compared with.
 """

@@ -31,8 +31,8 @@ def test_pairs_go_and_weights_become_floats():
     zeros = np.array([1, 0], "int8")
     w = g.DequantizeLinear(np.array([[3, -4], [5, 6]], "int8"), steps, zeros, axis=0)
     graph = tidy(dequantize(g.build([g.Relu(pair(g, g.MatMul(pair(g, x), w)))])))
-    assert [n.op for n in graph.nodes] == ["MatMul", "Relu"]
-    weight = graph.nodes[0].inputs[1]
+    assert [n.op for n in graph.nodes] == ["Clip", "MatMul", "Clip", "Relu"]
+    weight = graph.nodes[1].inputs[1]
     np.testing.assert_array_equal(weight.array(), [[1, -2.5], [1.25, 1.5]])
 
 
@@ -41,7 +41,7 @@ def test_an_output_keeps_its_name():
     y = pair(g, g.input("x", F32, (3,)))
     y.name = "y"
     graph = tidy(dequantize(g.build([y])))
-    assert [(n.op, n.inputs[0].name) for n in graph.nodes] == [("Identity", "x")]
+    assert [(n.op, n.inputs[0].name) for n in graph.nodes] == [("Clip", "x")]
     assert [v.name for v in graph.outputs] == ["y"]
 
 
@@ -54,34 +54,70 @@ def test_integers_that_are_computed_with_stay(known):
     assert [n.op for n in graph.nodes] == ["Max", "DequantizeLinear"]
 
 
-RANGES = {  # integers, zero point, what is before the pair, and the bounds that stay
-    "uint8 from 0": (np.uint8(0), "Neg", (0, 25.5)),
-    "int8 from its least": (np.int8(-128), "Neg", (0, 25.5)),
-    "int8 to its largest": (np.int8(127), "Neg", (-25.5, 0)),
-    "uint8 behind a Relu": (np.uint8(0), "Relu", None),
-    "uint8 behind a Sigmoid": (np.uint8(0), "Sigmoid", None),
-    "uint8 with a middle": (np.uint8(128), "Neg", None),
-    "int8 around 0": (np.int8(0), "Neg", None),
+RANGES = {  # integers, zero point, what is before the pair, and what stays of it
+    "uint8 from 0": (np.uint8(0), "Neg", "Clip 0 25.5"),
+    "int8 from its least": (np.int8(-128), "Neg", "Clip 0 25.5"),
+    "int8 to its largest": (np.int8(127), "Neg", "Clip -25.5 0"),
+    "uint8 behind a Relu": (np.uint8(0), "Relu", "Clip 0 25.5"),
+    "int8 behind a Relu": (np.int8(-64), "Relu", "Clip 0 19.1"),
+    "uint8 behind a Sigmoid": (np.uint8(0), "Sigmoid", ""),
+    "uint8 behind a Tanh": (np.uint8(0), "Tanh", "Relu"),
+    "uint8 around 0, behind a Tanh": (np.uint8(128), "Tanh", ""),
+    "int8 behind a Tanh": (np.int8(125), "Tanh", "Clip None 0.2"),
+    "uint8 with a middle": (np.uint8(128), "Neg", "Clip -12.8 12.7"),
+    "int8 around 0": (np.int8(0), "Neg", "Clip -12.8 12.7"),
+    "int16": (np.int16(0), "Neg", "Clip -3276.8 3276.7"),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_what_a_range_cuts_off_is_cut_off(name):
+    zero, before, expected = RANGES[name]
+    g = OnnxBuilder("g")
+    step = g.const(np.float32(0.1))
+    q = g.QuantizeLinear(g[before](g.input("x", F32, (4,))), step, g.const(zero))
+    graph = g.build([g.Exp(g.DequantizeLinear(q, step, g.const(zero)))])
+    cuts = [n for n in tidy(dequantize(graph)).nodes if n.op in ("Clip", "Relu")]
+    shown = [f"{n.op} {' '.join(map(show, n.inputs[1:]))}".rstrip() for n in cuts]
+    assert shown == [expected] * bool(expected)
+
+
+def show(bound):
+    return "None" if bound is None else f"{bound.array().item():.5g}"
+
+
+PAIRS = {  # the scale, the zero point, and their axis
+    "of one scale": (np.float32(0.1), np.uint8(7), 1),
+    "of float16": (np.float16(0.1), np.uint8(7), 1),
+    "by channel": (np.float32([0.1, 0.2, 0.3]), np.uint8([0, 100, 255]), 1),
+    "by channel, of one zero point": (np.float32([0.1, 0.2]), np.int8([-128, -128]), 0),
+    "by the last axis": (np.float32([0.1, 0.2, 0.3, 0.4]), None, -1),
+    "by block": (np.float32([[0.1, 0.2, 0.3, 0.4]]), np.int8([[0, 1, -128, 127]]), 0),
 }
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-@pytest.mark.parametrize("name", RANGES)
-def test_a_range_that_ends_at_0_is_kept(name, is_known):
-    zero, before, bounds = RANGES[name]
+@pytest.mark.parametrize("name", PAIRS)
+def test_cut_numbers_are_those_of_the_pair(name, is_known):
+    """Also where scales and zero points are computed: of blocks the pair stays then."""
+    scale, zero, axis = PAIRS[name]
+    dtype = DType.of(scale.dtype)
     g = OnnxBuilder("g")
-    x, scale = g.input("x", F32, (4,)), g.input("scale", F32, ())
-    step = g.const(np.float32(0.1)) if is_known else scale
-    q = g.QuantizeLinear(g[before](x), step, g.const(zero))
-    graph = dequantize(g.build([g.Exp(g.DequantizeLinear(q, step, g.const(zero)))]))
-    graph = tidy(graph)
-    clips = [n for n in graph.nodes if n.op == "Clip"]
-    assert len(clips) == (bounds is not None)
-    for clip in clips:
-        ends = (*clip.inputs[1:], None)[:2]
-        low, high = (None if v is None else float(v.array()) for v in ends)
-        expected = bounds if is_known else tuple(b if b == 0 else None for b in bounds)
-        assert (low, high) == pytest.approx(expected)
+    x = g.input("x", dtype, (2, 3, 4) if "block" not in name else (5, 4))
+    operands = [None if v is None else (g.const(v) if is_known else
+                g.input(n, DType.of(v.dtype), v.shape))
+                for n, v in (("s", scale), ("z", zero))]  # fmt: skip
+    attrs = {"axis": axis, "block_size": 5 if "block" in name else 0}
+    q = g.QuantizeLinear(g.Neg(x), *operands, **attrs, output_dtype=0 if zero is not None else 2)
+    source = g.build([g.DequantizeLinear(q, *operands, **attrs)])
+    result = tidy(dequantize(source))
+    assert any(n.op == "QuantizeLinear" for n in result.nodes) is ("block" in name and not is_known)
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.uniform(-60, 60, x.static_shape).astype(scale.dtype), "s": scale, "z": zero}
+    feeds = {v.name: feeds[v.name] for v in source.inputs}
+    (expected,), (got,) = (serde.run(m, feeds).values() for m in (source, result))
+    # a rounding away: a step of the largest scale is 0.4
+    assert np.abs(got - expected).max() <= np.max(scale) / 2 + 0.03
 
 
 def test_a_relu_that_a_quantizer_left_out(tmp_path):
@@ -137,6 +173,11 @@ NETWORKS = {  # inputs, nodes, and the shapes of weights
         {"w": (1, 12, 4), "r": (1, 12, 3), "b": (1, 24)},
     ),
 }  # fmt: skip
+NETWORKS["bounded rows"] = (  # bounds that the quantizer leaves out: ranges do the same
+    "float[N,6] x",
+    "a = MatMul(x, w) b = Clip(a, l, h) c = MatMul(b, v) d = Clip(c, m, h) y = MatMul(d, u)",
+    {"w": (6, 8), "v": (8, 5), "u": (5, 3), "l": -1, "h": 1, "m": -0.5},
+)
 METHODS = ("dynamic", "dynamic columns", "QDQ", "QDQ columns", "QOperator", "QOperator columns")
 
 
@@ -196,6 +237,19 @@ def test_what_a_quantizer_writes_becomes_floats(tmp_path, name, method):
     got = run_model(onnx.load(floats), feeds[0])[0]
     largest = np.abs(rounded - expected).max()
     assert np.abs(got - expected).max() <= max(1.5 * largest, 1e-5)
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if "dynamic" not in m])
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - {"words", "enlarged images"}))
+def test_numbers_beyond_what_was_calibrated_are_those_of_the_integers(tmp_path, name, method):
+    model, feeds = make_network(name)
+    source, quantized, floats = (tmp_path / f"{n}.onnx" for n in "abc")
+    onnx.save(model, source)
+    quantize_network(source, quantized, method, feeds)
+    serde.convert(quantized, floats, dequantize=True, verify=True)
+    large = {"x": feeds[0]["x"] * 4}
+    expected, got = (run_model(onnx.load(m), large)[0] for m in (quantized, floats))
+    assert np.abs(got - expected).max() < 0.04 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("profile", ["ncnn", "tensorrt"])
