@@ -33,6 +33,8 @@ def replace_inputs(node: Node, instead: Mapping[Value, Value]) -> Node:
 
 def exchange_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
     """Return ``graph`` with every key of ``instead`` exchanged, where it is read and made."""
+    if not instead:
+        return graph
     return _exchange_results(replace_values(graph, instead), instead)
 
 

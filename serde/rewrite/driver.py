@@ -14,6 +14,7 @@ from serde.io.user_code import Terminated, describe_exit
 from serde.ir.budget import BYTES, active_budget
 from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value, show_shape
+from serde.ir.replace_uses import exchange_values
 from serde.rewrite import subgraphs
 from serde.rewrite.subgraphs import Body
 from serde.spec.inference import UNKNOWN, Type
@@ -66,6 +67,7 @@ class _Rewriting:
         self.problems: dict[tuple[str, str, str], Problem] = {}
         self.failed: dict[tuple[str, str, str], list[str]] = {}
         self.trials = 0
+        self.kept: set[Value] = set()  # results of nodes of the source that are taken over
         self.domain = ""  # of the vocabulary that is rewritten
 
     def run(self, graph: Graph, builder: Builder, is_function: bool) -> Graph:
@@ -96,7 +98,9 @@ class _Rewriting:
         for node in graph.nodes:
             self.node(node, builder, env)
         outputs = [self.output(v, builder, env) for v in graph.outputs]
-        return builder.build(self.name_outputs(graph, builder, outputs, outer is not None))
+        renamed: dict[Value, Value] = {}
+        outputs = self.name_outputs(graph, builder, outputs, renamed, outer is not None)
+        return exchange_values(builder.build(outputs), renamed)
 
     def node(self, node: Node, builder: Builder, env: Env) -> None:
         sources = node.sources or (Source(self.table.name, node.op, node.name),)
@@ -130,6 +134,7 @@ class _Rewriting:
             if results is node.outputs:
                 for value in node.outputs:
                     env[value] = value
+                self.kept.update(node.outputs)
         except _DependsOnFailure:
             refusal = self.table.refusal(node)
             if refusal is not None:
@@ -239,11 +244,14 @@ class _Rewriting:
                 builder.names.relabel(new, old.name)
 
     def name_outputs(
-        self, graph: Graph, builder: Builder, outputs: list[Value], is_inner: bool
-    ) -> list[Value]:
+        self, graph: Graph, builder: Builder, outputs: list[Value], renamed: dict[Value, Value],
+        is_inner: bool,
+    ) -> list[Value]:  # fmt: skip
         """Give the outputs the source's names, each a value of its own that a node computes.
 
         An output of the whole model that is an input there, or another output again, stays it.
+        ``renamed`` gets the source's own values that are to have another name, and what takes
+        their place.
         """
         inputs, kept = set(graph.inputs), set(builder.inputs)
         results: dict[Value, Value] = {}
@@ -255,8 +263,11 @@ class _Rewriting:
             pairs = list(dict(pairs).items())
         values = ensure_distinct_outputs(builder, [new for _, new in pairs])
         for (old, _), new in zip(pairs, values, strict=True):
-            _complete_type(new, old)
-            builder.names.relabel(new, old.name)
+            named = new
+            if new in self.kept and new.name != old.name:
+                named = renamed[new] = replace(new)
+            _complete_type(named, old)
+            builder.names.relabel(named, old.name)
         if is_inner:
             return values
         results.update((old, new) for (old, _), new in zip(pairs, values, strict=True))

@@ -355,3 +355,32 @@ def test_expressions_of_dimensions_are_fixed(tmp_path):
     assert [v.shape for v in (*graph.inputs, *graph.outputs)] == [(1, 3), (1, 5), (1, 8)]
     with pytest.raises(UsageError, match="no dimension is called length"):
         serde.load(tmp_path / "a.onnx", static={"length": 1})
+
+
+FUNCTIONS = """<opset_import: ["" : 18], domain: "local"> F (a) => (b) { t = Exp(a) b = Neg(t) }
+<opset_import: ["" : 18], domain: "local"> G (a) => (b) { t = Exp(a) b = Identity(t) }
+<opset_import: ["" : 18, "local" : 1], domain: "local"> H (a) => (b) { b = local.F(a) }"""
+CALLS = {  # the value to begin at is ``i``
+    "behind a function": "f = local.CALLED(x) i = Identity(f) y = Relu(i)",
+    "behind two copies": "f = local.CALLED(x) e = Identity(f) i = Identity(e) y = Relu(i)",
+    "the result of a function": "i = local.CALLED(x) e = Identity(i) y = Relu(e)",
+    "between functions": "f = local.CALLED(x) i = Dropout(f) y = local.F(i)",
+    "in front of one": "i = Identity(x) y = local.CALLED(i)",
+}
+
+
+@pytest.mark.parametrize("called", ["F", "G", "H"])
+@pytest.mark.parametrize("place", CALLS)
+def test_copies_around_functions_can_be_cut(tmp_path, place, called):
+    nodes = CALLS[place].replace("CALLED", called)
+    head = '<ir_version: 9, opset_import: ["" : 18, "local" : 1]> m '
+    text = head + f"(float[2] x) => (float[2] i, float[2] y) {{ {nodes} }} {FUNCTIONS}"
+    source = onnx.parser.parse_model(text)
+    feeds = {"x": np.array([0.5, -2], np.float32)}
+    i, y = run_model(source, feeds)
+    del source.graph.output[0]
+    onnx.save(source, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", cut_inputs=["i"])
+    result = onnx.load(tmp_path / "b.onnx")
+    assert [v.name for v in result.graph.input] == ["i"]
+    np.testing.assert_allclose(run_model(result, {"i": i})[0], y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from onnx import parser
 
 from serde.errors import (
     ConversionError,
@@ -13,6 +14,8 @@ from serde.errors import (
     UnsupportedOp,
     require,
 )
+from serde.formats.onnx.reader import decode
+from serde.formats.onnx.to_ir import to_ir
 from serde.ir.builder import Builder
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Source, Value
@@ -319,3 +322,17 @@ def test_require_refuses_in_the_users_words():
     require(True, "not raised")
     with pytest.raises(ConversionError, match="grouped deconvolution"):
         require(0, "grouped deconvolution")
+
+
+@pytest.mark.parametrize("outputs", ["iy", "yi", "fiy"])
+def test_a_rewritten_graph_keeps_its_names(outputs):
+    """Also where its nodes are taken over, and their results get the name of an output."""
+    results = ", ".join(f"float[2] {name}" for name in outputs)
+    text = f"""<ir_version: 9, opset_import: ["" : 28, "own" : 1]> g (float[2] x) => ({results})
+    {{ f = own.F(x) i = Identity(f) y = Relu(i) }}"""
+    graph = decode(parser.parse_model(text))
+    done = str(to_ir(graph, keep_domain=["own"]))
+    assert [v.name for n in graph.nodes for v in n.outputs] == ["f", "i", "y"]
+    assert str(to_ir(graph, keep_domain=["own"])) == done and done.endswith(
+        "return " + ", ".join(f"%{name}" for name in outputs)
+    )
