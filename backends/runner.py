@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from serde.errors import (
 from serde.io.arrays import write_npz
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import within_command
+from serde.io.user_code import refuse_exits
 from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats, read_classes
 from serde.plugins.keywords import with_options
@@ -113,10 +115,10 @@ class Hybrid:
         runtime = self.runtimes.get(part.name, self.runtimes.get(part.kind))
         path = self.folder / next(iter(part.files))
         if runtime is None or isinstance(runtime, str):
-            run = _load_in(runtime, part, path, self._settings)
-        else:
+            return partial(_run_part, part, _load_in(runtime, part, path, self._settings))
+        with _name_part(part, "its runtime cannot load it:"):
             run = runtime(os.fspath(path))
-        return partial(_run_part, part, run)
+        return partial(_run_part, part, partial(_run_foreign, run))
 
     def _constants(self, part: PartInfo) -> dict[str, Array]:
         """The operands of an If or a Loop that are constants."""
@@ -196,16 +198,35 @@ def _run_part(part: PartInfo, run: Callable[[Feeds], Any], values: Feeds) -> lis
     if run_values is None:
         feeds = {name: _to_array(value) for name, value in feeds.items()}
         check_values(part, part.inputs, list(feeds.values()))
-    try:
+    with _name_part(part, "its runtime failed with"):
         results = _order_results(part, take(feeds))
-    except SerdeError as error:
-        raise SerdeError(f"part {part.name!r}: {error}") from error
-    except Exception as error:  # whatever a vendor's function raises
-        reason = show_error(error)
-        raise SerdeError(f"part {part.name!r}: its runtime failed with {reason}") from error
     if run_values is None:
         check_values(part, part.outputs, [_to_array(v) for v in results])
     return results
+
+
+@contextmanager
+def _name_part(part: PartInfo, failure: str) -> Iterator[None]:
+    """Name the part in whatever a vendor's function raises, an exit too."""
+    try:
+        with refuse_exits():
+            yield
+    except SerdeError as error:
+        raise SerdeError(f"part {part.name!r}: {error}") from error
+    except Exception as error:
+        raise SerdeError(f"part {part.name!r}: {failure} {show_error(error)}") from error
+
+
+def _run_foreign(run: Callable[[Feeds], Any], feeds: Feeds) -> Any:
+    """The results of a vendor's function, which may use their memory again when it is called."""
+    results = run(feeds)
+    if isinstance(results, Mapping):
+        return {name: _copy(value) for name, value in results.items()}
+    return [*map(_copy, results)] if isinstance(results, (list, tuple)) else results
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _order_results(part: PartInfo, results: Any) -> list[Any]:

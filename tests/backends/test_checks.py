@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -70,8 +72,16 @@ def fail(path):
     return run
 
 
+def end(path):
+    return lambda feeds: sys.exit("no licence")
+
+
 @pytest.mark.parametrize("load, message", [
     (fail, "part 'accelerator_0': its runtime failed with ZeroDivisionError: no driver"),
+    (end, f"part 'accelerator_0': {__file__}, line {end.__code__.co_firstlineno + 1}: the code exits "
+          "with SystemExit('no licence'). Let it return, or raise an error"),
+    (lambda path: 1 / 0, "part 'accelerator_0': its runtime cannot load it: ZeroDivisionError: "
+                          "division by zero"),
     (lambda path: lambda feeds: {"z": 1}, "part 'accelerator_0': its runtime gives no 'a'; it "
                                           "gives 'z'"),
     (lambda path: lambda feeds: 1.0, "part 'accelerator_0': its runtime gives a float. Return a "
@@ -91,3 +101,30 @@ def test_infinities_are_refused_where_they_arise(folder):
 
     with pytest.raises(SerdeError, match="part 'accelerator_0': 2 of the 2 elements"):
         Hybrid(folder, {"accelerator": load_infinite}, finite=True)({"x": np.float32([1, -1])})
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_runtime_may_use_its_memory_again(tmp_path, by_name):
+    """Results of before stay what they were: of turns of a loop, and of whole runs."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[3,2] y) {
+        m = Constant<value_int = 3>() s, y = Loop (m, , x) <body = turn (int64 i, bool k,
+        float[2] u) => (bool l, float[2] v, float[2] w) {
+            l = Identity(k) v = Add(u, u) w = Relu(v) }>
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    backend = Target("t", 17, {"Relu": {}})
+    serde.partition(tmp_path / "m.onnx", backend, control_flow="inside").save(tmp_path / "parts")
+    memory = np.zeros(2, np.float32)
+
+    def load(path):
+        def run(feeds):
+            (x,) = feeds.values()
+            np.maximum(x, 0, out=memory)
+            return {"w": memory} if by_name else [memory]
+
+        return run
+
+    model, x = Hybrid(tmp_path / "parts", {"accelerator": load}), np.float32([1, -1])
+    first = model({"x": x})["y"]
+    model({"x": 5 * x})
+    np.testing.assert_array_equal(first, [[2, 0], [4, 0], [8, 0]])
