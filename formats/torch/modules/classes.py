@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..source import names as naming
+from ..source.trees import literal, spell_name
 
 MOST_ARGUMENTS = 8  # of a class
 # What the arguments of constructors are called, and the values of those that are left out.
@@ -25,12 +26,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "LayerNorm": {"eps": 1e-5, "bias": True},
 }  # fmt: skip
 ANY_DEFAULT = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "bias": True}
-Replace = Callable[[Any, str], "ast.expr | None"]
 
 
 @dataclass
 class Form:
-    """The source of a class, before its name is known; ``constructor`` makes one of it."""
+    """The source of a class, before its name is known; ``constructor`` makes one of it.
+
+    ``numbers`` are those in it in their order, each with what it may be called.
+    """
 
     name: str
     init: list[ast.stmt]
@@ -38,6 +41,11 @@ class Form:
     body: list[ast.stmt] | None
     constructor: ast.Call | None = None
     is_model: bool = False  # whose name is its own
+    numbers: list[tuple[ast.Constant, str]] = field(default_factory=list)
+
+    def list_values(self) -> str:
+        """The values of its numbers: those of one class without arguments have the same."""
+        return repr([constant.value for constant, _ in self.numbers])
 
 
 @dataclass
@@ -60,56 +68,45 @@ class Classes:
 
     def define(self, forms: Sequence[Form]) -> None:
         """Define the classes of modules that are not made of each other."""
-        groups: dict[str, list[Form]] = {}
+        groups: dict[Any, list[Form]] = {}
         for form in forms:
-            complete = [_complete(s) for s in form.init]
-            form.init = complete
-            sketch = _sketch(form) if len(forms) > 1 else ""
-            groups.setdefault(sketch, []).append(form)
+            groups.setdefault(_sketch(form) if len(forms) > 1 else None, []).append(form)
         for group in groups.values():
             if not self.define_with_arguments(group):
                 exact: dict[str, list[Form]] = {}
                 for form in group:
-                    exact.setdefault(_dump(form), []).append(form)
+                    exact.setdefault(form.list_values(), []).append(form)
                 for same in exact.values():
                     self.define_with_arguments(same)
 
     def define_with_arguments(self, group: list[Form]) -> bool:
         """One class for modules that differ in numbers; False where in too many."""
         first = group[0]
-        is_one = len(group) == 1  # which has no other numbers
-        columns = [] if is_one else list(zip(*map(_list_numbers, group), strict=True))
-        arguments = naming.Scope(("self", *first.inputs))
-        named: dict[str, str] = {}  # arguments by their values in all modules
+        scope = naming.Scope(("self", *first.inputs))
+        named: dict[tuple[str, ...], str] = {}  # arguments by their values in all modules
         values: dict[str, list[Any]] = {}
-        for column in columns:
-            numbers = [value for value, _ in column]
-            key = repr(numbers)
-            if any(repr(n) != repr(numbers[0]) for n in numbers) and key not in named:
-                named[key] = arguments.claim(column[0][1])
+        arguments: dict[Any, str] = {}  # in place of numbers of the first module
+        for column in zip(*(form.numbers for form in group), strict=True):
+            numbers = [constant.value for constant, _ in column]
+            key = tuple(map(repr, numbers))
+            if len(set(key)) == 1:
+                continue
+            if key not in named:
+                named[key] = scope.claim(column[0][1])
                 values[named[key]] = numbers
+            arguments[column[0][0]] = named[key]
         if len(named) > MOST_ARGUMENTS:
             return False
-        at = iter(columns)
         read: dict[str, None] = {}  # arguments that forward reads
 
-        def fill(is_body: bool) -> Replace:
-            def replace_number(value: Any, name: str) -> ast.expr | None:
-                argument = named.get(repr([v for v, _ in next(at)]))
-                if argument is None:
-                    return None
-                if is_body:
-                    read[argument] = None
-                    return ast.Attribute(ast.Name("self"), argument)
-                return ast.Name(argument)
+        def read_argument(name: str) -> ast.expr:
+            read[name] = None
+            return ast.Attribute(ast.Name("self"), name)
 
-            return replace_number
-
-        init, body = first.init, first.body
-        if not is_one:
-            init = [_map(s, fill(False)) for s in init]
-            body = None if body is None else [_map(s, fill(True)) for s in body]
-        init = [_shorten(s) for s in init]
+        init = [_fill(s, arguments, ast.Name, _shorten) for s in first.init]
+        body = first.body
+        if body is not None and arguments:
+            body = [_fill(s, arguments, read_argument) for s in body]
         kept: list[ast.stmt] = [
             ast.Assign([ast.Attribute(ast.Name("self"), n)], ast.Name(n)) for n in read
         ]
@@ -126,94 +123,73 @@ class Classes:
         return True
 
 
-def _kind(call: ast.Call) -> str:
-    """The kind of a module that a call constructs: ``Conv`` for ``nn.Conv2d``."""
+def construct(op: str, args: Sequence[Any], options: Mapping[str, Any]) -> ast.Call:
+    """The call that makes a module, with all arguments in which modules of a class may differ."""
+    defaults = DEFAULTS.get(_kind(op), {})
+    complete = {name: options.get(name, default) for name, default in defaults.items()}
+    keywords = [ast.keyword(name, literal(v)) for name, v in ({**complete, **options}).items()]
+    return ast.Call(spell_name(op), [literal(a) for a in args], keywords)
+
+
+def _kind(name: str) -> str:
+    """The kind of module that a class is: ``Conv`` for ``nn.Conv2d``."""
+    return name.removeprefix("nn.").rstrip("123d").replace("Transpose", "")
+
+
+def _kind_of(call: ast.Call) -> str:
     match call.func:
         case ast.Attribute(value=ast.Name(id="nn"), attr=name):
-            return name.rstrip("123d").replace("Transpose", "")
+            return _kind(name)
     return ""
 
 
-def _complete(tree: Any) -> Any:
-    """A statement whose constructors have all arguments that may differ."""
-
-    def complete(call: ast.Call) -> ast.Call:
-        defaults = DEFAULTS.get(_kind(call), {})
-        known = {k.arg: k.value for k in call.keywords}
-        filled = {n: known.pop(n, ast.Constant(v)) for n, v in defaults.items()}
-        return ast.Call(
-            call.func, call.args, [ast.keyword(n, v) for n, v in (filled | known).items()]
-        )
-
-    return _map(tree, lambda value, name: None, complete)
+def _shorten(call: ast.Call) -> ast.Call:
+    """A call that makes a module, without the arguments that are the defaults."""
+    is_own = isinstance(call.func, ast.Name)
+    defaults = ANY_DEFAULT if is_own else DEFAULTS.get(_kind_of(call), {})
+    args = [k.value for k in call.keywords if is_own and k.arg not in defaults]
+    kept = [k for k in call.keywords if (k.arg in defaults or not is_own) and not (
+        k.arg in defaults and isinstance(k.value, ast.Constant)
+        and repr(k.value.value) == repr(defaults[k.arg or ""]))]  # fmt: skip
+    return ast.Call(call.func, [*call.args, *args], kept)
 
 
-def _shorten(tree: Any) -> Any:
-    """A statement whose constructors have no arguments that are the defaults."""
-
-    def shorten(call: ast.Call) -> ast.Call:
-        is_own = isinstance(call.func, ast.Name)
-        defaults = ANY_DEFAULT if is_own else DEFAULTS.get(_kind(call), {})
-        args = [k.value for k in call.keywords if is_own and k.arg not in defaults]
-        kept = [k for k in call.keywords if (k.arg in defaults or not is_own) and not (
-            k.arg in defaults and isinstance(k.value, ast.Constant)
-            and repr(k.value.value) == repr(defaults[k.arg or ""]))]  # fmt: skip
-        return ast.Call(call.func, [*call.args, *args], kept)
-
-    return _map(tree, lambda value, name: None, shorten)
-
-
-def _map(
-    tree: Any, replace: Replace, change: Callable[[ast.Call], ast.Call] = lambda call: call,
-    name: str = "size",
+def _fill(
+    tree: Any, arguments: Mapping[Any, str], read: Callable[[str], ast.expr],
+    change: Callable[[ast.Call], ast.Call] = lambda call: call,
 ) -> Any:  # fmt: skip
-    """A copy of a tree in which ``replace`` has had each number, and ``change`` each call."""
-    if isinstance(tree, ast.expr) and (number := _read_number(tree)) is not None:
-        return replace(number[0], name) or tree
-    if isinstance(tree, ast.Call):
-        places = PLACES.get(_kind(tree), ())
-        names = [*places, *["size"] * len(tree.args)]
-        args = [_map(a, replace, change, n) for a, n in zip(tree.args, names, strict=False)]
-        keywords = [ast.keyword(k.arg, _map(k.value, replace, change, k.arg or "size"))
-                    for k in tree.keywords]  # fmt: skip
-        return change(ast.Call(_map(tree.func, replace, change), args, keywords))
+    """A copy of a tree that reads ``arguments`` instead of numbers, and has changed calls."""
     if isinstance(tree, list):
-        return [_map(item, replace, change, name) for item in tree]
-    if isinstance(tree, ast.AST):
-        fields = {n: _map(v, replace, change, name) for n, v in ast.iter_fields(tree)}
-        return type(tree)(**fields)
-    return tree
+        return [_fill(item, arguments, read, change) for item in tree]
+    if not isinstance(tree, ast.AST):
+        return tree
+    if tree in arguments:
+        return read(arguments[tree])
+    copy = type(tree)(**{n: _fill(v, arguments, read, change) for n, v in vars(tree).items()})
+    return change(copy) if isinstance(copy, ast.Call) else copy
 
 
-def _read_number(tree: ast.expr) -> tuple[Any] | None:
-    """The number that a tree is."""
+def _sketch(form: Form) -> Any:
+    """A form without its numbers, which are listed: those that have the same may be one class."""
+    init, body = (_list_numbers(part, form.numbers, "size") for part in (form.init, form.body))
+    return form.name, tuple(form.inputs), init, body
+
+
+def _list_numbers(tree: Any, numbers: list[tuple[ast.Constant, str]], name: str) -> Any:
+    """A tree without its numbers, as tuples; numbers are called ``name`` or as arguments are."""
+    if isinstance(tree, list):
+        return tuple([_list_numbers(item, numbers, name) for item in tree])
     if isinstance(tree, ast.Constant) and isinstance(tree.value, (bool, int, float)):
-        return (tree.value,)
-    return None
-
-
-def _statements(form: Form) -> Iterator[ast.stmt]:
-    yield from form.init
-    yield from form.body or ()
-
-
-def _list_numbers(form: Form) -> list[tuple[Any, str]]:
-    """The numbers of a form in their order, each with what it may be called."""
-    numbers: list[tuple[Any, str]] = []
-
-    def note(value: Any, name: str) -> None:
-        numbers.append((value, name))
-
-    for statement in _statements(form):
-        _map(statement, note)
-    return numbers
-
-
-def _sketch(form: Form) -> str:
-    """A form without its numbers: forms that have the same may be one class."""
-    parts = [ast.dump(_map(s, lambda value, name: ast.Name("_"))) for s in _statements(form)]
-    return "\n".join((form.name, *form.inputs, str(len(form.init)), str(form.body is None), *parts))
-
-
-def _dump(form: Form) -> str:
-    return "\n".join(map(ast.dump, _statements(form)))
+        numbers.append((tree, name))
+        return None
+    if isinstance(tree, ast.Call):
+        places = PLACES.get(_kind_of(tree), ())
+        names = [*places, *["size"] * len(tree.args)]
+        return (
+            _list_numbers(tree.func, numbers, name),
+            *[_list_numbers(a, numbers, n) for a, n in zip(tree.args, names, strict=False)],
+            *[(k.arg, _list_numbers(k.value, numbers, k.arg or "size")) for k in tree.keywords],
+        )
+    if isinstance(tree, ast.AST):
+        return type(tree), *[_list_numbers(v, numbers, name) for v in vars(tree).values()]
+    return tree

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from serde.ir.graph import Graph, Node, Value
 
-from ..modules.classes import Classes, Definition, Form
+from ..modules.classes import Classes, Definition, Form, construct
 from ..modules.members import Holder, Members
 from ..modules.placement import place
 from ..modules.scopes import find_class
@@ -16,7 +16,7 @@ from ..target import Module
 from . import names as naming
 from .body import Body, return_last
 from .printer import BODY, WIDTH, print_statement
-from .trees import literal, spell_name
+from .trees import spell_name
 from .variables import NAMES, Variables
 
 
@@ -112,8 +112,7 @@ class _Writer:
             return ast.Call(spell_name(f"nn.{member.kind}"), args, [])
         module = member.attrs["module"]
         assert isinstance(module, Module)
-        options = [ast.keyword(k, literal(v)) for k, v in module.options.items()]
-        return ast.Call(spell_name(member.op), [literal(a) for a in module.args], options)
+        return construct(member.op, module.args, module.options)
 
 
 def _height(holder: Holder) -> int:
