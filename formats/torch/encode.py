@@ -78,7 +78,8 @@ def encode(
         with files.open(stem + WEIGHTS) as out, Sources() as sources:
             safetensors.write(arrays, {**shared, **to_metadata(graph)}, sources, out)
         with files.open(stem + NAMES) as out:
-            out.write((json.dumps(_invert(written), indent=1) + "\n").encode())
+            rows = (f"{json.dumps(n)}: {json.dumps(keys)}" for n, keys in _invert(written).items())
+            out.write(("{\n" + ",\n".join(rows) + "\n}\n").encode())
     return files.written
 
 

@@ -126,6 +126,8 @@ class Target:
             return None
         forms = [*self.lacks.get(node.op, ())]
         forms += self.lacks_results.get(node.op, ()) if is_result else ()
+        if not forms:
+            return None
         call, who = Call.of(node), self.title or self.name
         refusals = (f.refusal(who, call) for f in forms if f.rewrite is None)
         return next((reason for reason in refusals if reason is not None), None)

@@ -161,12 +161,11 @@ def _fill(
     """A copy of a tree that reads ``arguments`` instead of numbers, and has changed calls."""
     if isinstance(tree, list):
         return [_fill(item, arguments, read, change) for item in tree]
-    if not isinstance(tree, ast.AST):
-        return tree
     if tree in arguments:
         return read(arguments[tree])
-    copy = type(tree)(**{n: _fill(v, arguments, read, change) for n, v in vars(tree).items()})
-    return change(copy) if isinstance(copy, ast.Call) else copy
+    fields = {n: _fill(v, arguments, read, change) if isinstance(v, (ast.AST, list)) else v
+              for n, v in vars(tree).items()}  # fmt: skip
+    return change(type(tree)(**fields)) if isinstance(tree, ast.Call) else type(tree)(**fields)
 
 
 def _sketch(form: Form) -> Any:

@@ -199,11 +199,11 @@ class Members:
         self, value: Value, member: Path, token: str | None = None
     ) -> tuple[Value, Path] | None:
         """The same weight in a member before this one, and that member."""
-        key: Hashable = tuple(run[:2] for run in origins_of(value)), value.dtype, value.shape
-        if self.plan.is_checkpoint:
-            key = token, value.dtype, value.shape
-        if not origins_of(value) or (self.plan.is_checkpoint and token is None):
+        origins = origins_of(value)
+        if not origins or (self.plan.is_checkpoint and token is None):
             return None
+        runs = token if self.plan.is_checkpoint else tuple([run[:2] for run in origins])
+        key = runs, value.dtype, value.shape
         first = self.weights.setdefault(key, (value, member))
         is_same = first[1] != member and np.array_equal(first[0].array(), value.array())
         return first if is_same else None

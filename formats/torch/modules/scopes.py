@@ -52,8 +52,9 @@ class Scope(NamedTuple):
 def find_scopes(graph: Graph) -> dict[Node, Scope]:
     """The scopes of nodes of a model of PyTorch; none of others."""
     names = [n.sources[0].name for n in graph.nodes if n.sources]
-    known = frozenset(prefix for key in list_keys(graph) for prefix in _list_prefixes(key))
     has_paths = sum(name.startswith("/") for name in names) * 2 > len(names)
+    keys = list_keys(graph) if has_paths else ()
+    known = frozenset(prefix for key in keys for prefix in _list_prefixes(key))
     scopes: dict[Node, Scope] = {}
     for node in graph.nodes:
         for source in node.sources:
@@ -96,6 +97,8 @@ def is_key(name: str) -> bool:
 
 def _read_metadata(source: Source) -> Scope | None:
     """The scope that PyTorch's exporter wrote of a node."""
+    if not source.metadata:
+        return None
     texts = dict(source.metadata)
     names = TEXT.findall(texts.get(f"{KEY}name_scopes", ""))
     if not names:

@@ -13,11 +13,10 @@ from ..modules.nest import CALL, Block
 from ..modules.placement import layer_of
 from ..modules.scopes import Path
 from ..target import ListOf, Slot, WhileTrained
-from . import names as naming
 from .control import CONTROL, assign, emit_control
 from .printer import BODY, SIGNS, WIDTH, print_expression
 from .trees import literal, spell_name
-from .variables import ALWAYS_INLINED, Variables, find_inlined, find_last_reads
+from .variables import ALWAYS_INLINED, LONGEST_FALLBACK, Variables, find_inlined, find_last_reads
 
 INFIX: Mapping[str, type] = {
     text: sign for sign, text in SIGNS.items() if sign not in (ast.USub, ast.Invert)
@@ -25,7 +24,6 @@ INFIX: Mapping[str, type] = {
 COMPARISONS = frozenset((ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE))
 UNARY: Mapping[str, type] = {"neg": ast.USub, "invert": ast.Invert}
 LONGEST_NAME = 8  # letters of the usual variable, and of what stands around it
-LONGEST_FALLBACK = 20  # letters of a variable that is named after a layer
 
 
 class Body:
@@ -71,8 +69,7 @@ class Body:
 
     def name_result(self, value: Value, node: Node) -> str:
         """The variable of what a node computes."""
-        fallback = naming.to_identifier(layer_of(node))[:LONGEST_FALLBACK]
-        return self.variables.assign(value, self.preferred.get(value), fallback)
+        return self.variables.assign(value, self.preferred.get(value), layer_of(node))
 
     def list_statements(
         self, names: Sequence[str], results: Sequence[Value],
@@ -93,14 +90,14 @@ class Body:
     def emit(self, node: Node) -> Iterator[ast.stmt]:
         """The statement of a node; where it is long, nested expressions have their own before."""
         value = self.expression(node)
+        makers = [self.makers.get(v) for v in dict.fromkeys(node.inputs) if v is not None]
+        nested = [m for m in makers if m in self.inlined and m.op not in ALWAYS_INLINED]
         room = LONGEST_NAME if self.variables.has_short_name() else 2 * LONGEST_FALLBACK
-        if len(BODY) + room + len(print_expression(value)) > WIDTH:
-            for operand in dict.fromkeys(node.inputs):
-                maker = None if operand is None else self.makers.get(operand)
-                if maker in self.inlined and maker.op not in ALWAYS_INLINED:
-                    del self.inlined[maker]
-                    self.last[maker.outputs[0]] = node
-                    yield from self.emit(maker)
+        if nested and len(BODY) + room + len(print_expression(value)) > WIDTH:
+            for maker in nested:
+                del self.inlined[maker]
+                self.last[maker.outputs[0]] = node
+                yield from self.emit(maker)
             value = self.expression(node)
         yield self.assign(node, value)
 
@@ -110,13 +107,12 @@ class Body:
         free = next((n for n in released if n is not None), None)
         targets: list[ast.expr] = []
         for output in node.outputs:
-            fallback = naming.to_identifier(layer_of(node))[:LONGEST_FALLBACK]
             if output not in self.last:
                 targets.append(ast.Name("_"))
                 continue
             wanted = self.preferred.get(output)
             is_free = wanted is not None and not self.variables.is_busy(wanted)
-            name = self.variables.assign(output, wanted if is_free else free, fallback)
+            name = self.variables.assign(output, wanted if is_free else free, layer_of(node))
             targets.append(ast.Name(name))
             free = None if name == free else free
         if node.op == "nn.LSTM":  # whose states are a tuple

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from serde.ir.graph import Graph, Node, Value
 
-from .names import Scope
+from .names import Scope, to_identifier
 
 NAMES = tuple("xyzuvwabcdefghkmnpqrst")  # of values that pass between layers
+LONGEST_FALLBACK = 20  # letters of a variable that is named after a layer
 DEEPEST = 2  # calls in each other
 ALWAYS_INLINED = frozenset(("device", "shape", "size"))  # arithmetic of sizes, which is short
 
@@ -92,7 +93,7 @@ class Variables:
 
     def has_short_name(self) -> bool:
         """Whether a name of one letter is free."""
-        return any(not self.is_busy(name) for name in NAMES)
+        return not self._busy.used.issuperset(NAMES)
 
     def release(self, value: Value) -> str | None:
         """Free the name of a value that is read no more; inputs keep theirs."""
@@ -102,9 +103,13 @@ class Variables:
         self._busy.used.discard(name)
         return name
 
-    def assign(self, value: Value, preferred: str | None, fallback: str) -> str:
-        """The variable of a new value: one that was read last, or the first that is free."""
+    def assign(self, value: Value, preferred: str | None, layer: str) -> str:
+        """The variable of a new value: one that was read last, or the first that is free.
+
+        Where none is, it is named after its layer.
+        """
         choices = NAMES if preferred is None else (preferred, *NAMES)
-        free = next((n for n in choices if not self.is_busy(n)), fallback)
-        self.names[value] = name = self._busy.claim(free)
+        free = next((n for n in choices if not self.is_busy(n)), None)
+        name = self._busy.claim(free or to_identifier(layer)[:LONGEST_FALLBACK])
+        self.names[value] = name
         return name
