@@ -186,9 +186,14 @@ SHAPES: dict[str, Rule] = {
 
 
 def reshape(x: Any, target: Any, allowzero: Any) -> Shape | None:
-    """The shape that Reshape gives to static ``x``; None where that is not sure."""
+    """The shape that Reshape gives to ``x``; None where that is not sure.
+
+    Sizes of ``x`` are numbers, or have names and are copied.
+    """
     total = 1
-    for d in x:
+    for at, d in enumerate(x):
+        if type(d) is str and not allowzero and at < len(target) and target[at] == 0:
+            continue
         if type(d) is not int or d == 0:
             return None
         total *= d
@@ -204,7 +209,7 @@ def reshape(x: Any, target: Any, allowzero: Any) -> Shape | None:
             if open_at >= 0:
                 return None
             open_at = at
-        else:
+        elif type(d) is int:
             known *= d
         out.append(d)
     if open_at >= 0:

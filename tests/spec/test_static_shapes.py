@@ -6,10 +6,11 @@ import random
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from serde.errors import SerdeError
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType, Tensor, Value
 from serde.spec import canonicalize, inference, schema, static_shapes
 
 OPSETS = (6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 21, 28)
@@ -134,7 +135,31 @@ def test_shapes_of_random_calls_are_those_that_onnx_infers(seed, monkeypatch):
         (("N", 6), (-1, 3), 0, None),
         ((0, 6), (0, 6), 0, None),
         ((2, 6), (2, 2, 3, 0), 0, None),
+        (("N", 6, 4), (0, -1), 0, ("N", 24)),
+        (("N", 6, "M"), (0, 6, 0), 0, ("N", 6, "M")),
+        (("N", 6), (0, 3), 0, None),
+        (("N", 6), (0, 6), 1, None),
+        (("N", "N"), (0, -1), 0, None),
     ],
 )
-def test_reshapes_of_static_shapes(shape, target, allowzero, expected):
+def test_reshapes_of_known_shapes(shape, target, allowzero, expected):
     assert static_shapes.reshape(shape, target, allowzero) == expected
+
+
+def test_reshapes_as_onnx_infers_them(monkeypatch):
+    draw, compared = random.Random(3), 0
+    monkeypatch.setattr(static_shapes, "infer_static", lambda *call: None)  # onnx alone
+    operator = schema.operator("Reshape", 21)
+    for _ in range(3000):
+        x = tuple(draw.choice((1, 2, 3, 4, 6, "N", "M")) for _ in range(draw.randint(1, 4)))
+        target = [draw.choice((0, 0, 0, -1, 2, 3, 4, 6)) for _ in range(draw.randint(1, 4))]
+        shape = static_shapes.reshape(x, target, 0)
+        if shape is None:
+            continue
+        array = np.array(target, np.int64)
+        operand = Value("shape", DType.INT64, array.shape, Tensor.of(array))
+        values = Value("x", DType.FLOAT32, x), operand
+        (result,) = inference.infer(operator, 21, values, {"allowzero": 0}, 1)
+        assert result.shape == shape, (x, target)
+        compared += "N" in shape or "M" in shape
+    assert compared > 100
