@@ -63,9 +63,9 @@ def rebatch(graph: Graph, batch: Any = BATCH) -> Graph:
 def find_places(graph: Graph, batch: Any) -> Analysis:
     """Where the batch lies in the values of a graph, whose constants are folded."""
     from serde.passes.batch.analysis import Analysis
-    from serde.passes.batch.rewriting import infer_again
+    from serde.passes.batch.rewriting import check_sizes
 
-    typed = infer_again(graph)
+    typed = check_sizes(graph, is_typed=True)
     if not rules.rules.keys().isdisjoint(typed.operators()):
         typed = rules.rewrite(typed, OnnxBuilder(graph.name))
     folded = drop_dead(typed)

@@ -46,12 +46,17 @@ def _emit_compared(builder: Builder, node: Node, inputs: tuple[Value | None, ...
     return results
 
 
-def check_sizes(graph: Graph) -> None:
-    """Refuse a graph whose nodes do not have the sizes that it says."""
+def check_sizes(graph: Graph, is_typed: bool = False) -> Graph:
+    """The graph if its nodes have the sizes that it says; ``is_typed``: and it says all of them.
+
+    Otherwise types are inferred, and refused where they are others.
+    """
     shapes = follow_sizes(graph, {})
     pairs = () if shapes is None else shapes.items()
-    if shapes is None or not all(v.shape is None or _may_be_same(v.shape, s) for v, s in pairs):
-        infer_again(graph)
+    is_known = shapes is not None and all(
+        not is_typed if v.shape is None else _may_be_same(v.shape, s) for v, s in pairs
+    )
+    return graph if is_known else infer_again(graph)
 
 
 def _may_be_same(a: Shape, b: Shape) -> bool:
