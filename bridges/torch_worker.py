@@ -4,6 +4,7 @@ A model is the source of a module. Arrays of bfloat16 are int16 under keys that 
 """
 
 import importlib.util
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def load_module(path: str) -> Any:
     spec = importlib.util.spec_from_file_location("written", path)
     assert spec is not None and spec.loader is not None
     source = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = source  # where torch.cond looks for what functions read
     spec.loader.exec_module(source)
     return source.load()
 

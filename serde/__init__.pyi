@@ -103,6 +103,7 @@ def check(
     names: str | None = None,
     flat: bool | None = None,
     inference: bool | None = None,
+    exportable: bool | None = None,
     **options: Any,
 ) -> Report: ...
 def compare(
@@ -199,6 +200,7 @@ def convert(
     names: str | None = None,
     flat: bool | None = None,
     inference: bool | None = None,
+    exportable: bool | None = None,
     **options: Any,
 ) -> Report: ...
 def export(
@@ -260,6 +262,7 @@ def export(
     names: str | None = None,
     flat: bool | None = None,
     inference: bool | None = None,
+    exportable: bool | None = None,
     **options: Any,
 ) -> str: ...
 def import_(
@@ -454,6 +457,7 @@ def save(
     names: str | None = None,
     flat: bool | None = None,
     inference: bool | None = None,
+    exportable: bool | None = None,
     **options: Any,
 ) -> list[str]: ...
 def verify(

@@ -31,6 +31,11 @@ class TorchWriteOptions(opts.WriteOptions):
         "Otherwise Dropout stays, and BatchNorm moves its statistics as the source does.",
         kind="flag", is_request=True,
     )  # fmt: skip
+    exportable: bool | None = opts.option(
+        "Branches and loops are torch.cond and while_loop, which torch.export takes.",
+        "Otherwise they are statements of Python.",
+        kind="flag", is_request=True,
+    )  # fmt: skip
 
 
 def matches(path: Path) -> bool:

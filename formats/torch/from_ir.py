@@ -19,8 +19,10 @@ from .target import STORED, TorchBuilder, writes
 __all__ = ["from_ir", "ops"]
 
 
-def from_ir(graph: Graph) -> Graph:
+def from_ir(graph: Graph, exportable: bool = False) -> Graph:
     """Rewrite the IR into expressions of PyTorch.
+
+    ``exportable`` makes branches and loops calls that ``torch.export`` takes.
 
     Raises:
         Unconvertible: for all inputs and nodes that PyTorch has no type or no way for, at once.
@@ -36,6 +38,7 @@ def from_ir(graph: Graph) -> Graph:
     if problems:
         raise Unconvertible(writes.name, problems)
     builder = TorchBuilder(graph.name)
+    builder.exportable = exportable
     done = writes.rewrite(legal.graph, builder)
     done = stack_recurrent(drop_dead(drop_zero_states(done)), builder)
     return replace(join_group_norms(done, builder), source_info=builder.origins)

@@ -81,6 +81,8 @@ class TorchBuilder(Builder):
         self.origins: dict[Value, Value] = outer.origins if isinstance(outer, TorchBuilder) else {}
         self._makers: dict[Value, Node] = {}
         self._scope: TorchBuilder | None = outer if isinstance(outer, TorchBuilder) else None
+        # Whether torch.export is to take branches and loops.
+        self.exportable: bool = self._scope is not None and self._scope.exportable
         self._elements: dict[Value, sizes.Elements] = self._scope._elements if self._scope else {}
 
     def __getitem__(self, op: str) -> Op:

@@ -53,6 +53,9 @@ ALLOWED = {
     "bridges/mxnet_onnx.py": (
         {"sys.modules.update"}, "install(), which the user calls to have mxnet.onnx replaced",
     ),
+    "bridges/torch_worker.py": (
+        {"sys.modules"}, "the program of a process of its own, where the written module is entered",
+    ),
     "bridges/numpy_compat.py": (
         {"warnings.catch_warnings", "warnings.simplefilter"}, "once, as MXNet is imported",
     ),

@@ -4,7 +4,8 @@
 
 For each ``NAME.py`` in ``FOLDER`` with ``NAME.1.npz`` and ``NAME.2.npz``, inputs in their order: the
 module is exported for the first, with all axes open whose sizes differ in the second, and what the
-program computes of the second goes into ``NAME.out.npz``; the reason why not into ``NAME.txt``.
+program computes of the second goes into ``NAME.out.npz``, and the program into ``NAME.pt2``; the
+reason why not into ``NAME.txt``.
 """
 
 import importlib.util
@@ -19,6 +20,7 @@ def export(path):
     """What the exported program computes."""
     spec = importlib.util.spec_from_file_location("written", path)
     written = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = written
     spec.loader.exec_module(written)
     first, second = (load(path.with_suffix(f".{n}.npz")) for n in (1, 2))
     sizes = tuple(
@@ -26,6 +28,7 @@ def export(path):
         for x, y in zip(first, second, strict=True)
     )
     program = torch.export.export(written.load(), first, dynamic_shapes=sizes, strict=False)
+    torch.export.save(program, path.with_suffix(".pt2"))
     outputs = torch.utils._pytree.tree_leaves(program.module()(*second))
     return [torch.as_tensor(y).detach().numpy() for y in outputs]
 

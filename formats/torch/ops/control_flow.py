@@ -1,4 +1,4 @@
-"""Branches and loops, as statements of Python around tensors."""
+"""Branches and loops, as statements of Python around tensors or as calls (``higher_order.py``)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from serde.rewrite.subgraphs import list_outer_values
 
 from ..target import TorchBuilder, writes
 from .elementwise import read_number
+from .higher_order import is_read, without_aliases, write_cond, write_while_loop
 from .shapes import number_of
 
 
 @writes("If")
 def write_if(t: TorchBuilder, condition: Value, *, then_branch: Graph, else_branch: Graph):
+    if t.exportable:
+        return write_cond(t, condition, then_branch, else_branch)
     outer = list_outer_values(then_branch, else_branch)
     bodies = {"then_branch": then_branch, "else_branch": else_branch}
     return t.emit("if", (condition, outer), bodies, len(then_branch.outputs))
@@ -24,6 +27,10 @@ def write_loop(
     """A loop over the numbers of its turns, or one that goes on while a condition holds."""
     is_begun = None if going is None or going.tensor is None else bool(going.array().any())
     condition = going if going is not None and is_begun is None else None
+    is_endless = always_goes_on(without_aliases(body))
+    is_fixed = most is not None and most.tensor is not None and condition is None and is_endless
+    if t.exportable and is_begun is not False and not is_fixed:
+        return write_while_loop(t, most, condition, states, body, is_endless)
     count = None if most is None else number_of(t, most)
     if is_begun is False:
         count = 0
@@ -31,19 +38,13 @@ def write_loop(
         count = t["*"](count, t.int(condition))
     if count is None:
         header = condition
-    elif is_turn_read(body):
+    elif is_read(body.inputs[0], body):
         header = t.torch.arange(count, device=t.device())
     else:
         header = t.range(count)
     form = {"body": body, "kind": "while" if count is None else "for",
             "is_never_empty": int(isinstance(count, int) and count > 0)}  # fmt: skip
     return t.emit("loop", (header, states, list_outer_values(body)), form, len(body.outputs) - 1)
-
-
-def is_turn_read(body: Graph) -> bool:
-    """Whether a loop's body reads the number of the turn."""
-    turn = body.inputs[0]
-    return turn in body.outputs or any(turn in node.inputs for node in body.nodes)
 
 
 def always_goes_on(body: Graph) -> bool:

@@ -222,6 +222,8 @@ def write_gather(t: TorchBuilder, x: Value, indices: Value, *, axis: int):
     is_table = x.tensor is not None and x.rank == 2 and x.type.kind == "f" and axis == 0
     if is_table:
         return t.module("nn.Embedding", [indices], x.static_shape, parameters={"weight": x})
+    if t.exportable and indices.rank == 0:  # PyTorch would make it a number
+        return t[".squeeze"](t["[]"](x, *lead, t[".reshape"](indices, 1)), axis)
     return t["[]"](x, *lead, indices)
 
 
@@ -247,7 +249,10 @@ def legalize_gather_nd(g, x, indices, *, batch_dims: int):
 def write_gather_nd(t: TorchBuilder, x: Value, indices: Value):
     count = indices.ranked_shape[-1]
     require(isinstance(count, int), "indices of dynamic length")
-    return t["[]"](x, *(t["[]"](indices, ..., at) for at in range(count)))
+    is_one = t.exportable and indices.rank == 1
+    places = t[".unsqueeze"](indices, 0) if is_one else indices
+    y = t["[]"](x, *(t["[]"](places, ..., at) for at in range(count)))
+    return t[".squeeze"](y, 0) if is_one else y
 
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}

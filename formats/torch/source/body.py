@@ -13,7 +13,7 @@ from ..modules.nest import CALL, Block
 from ..modules.placement import layer_of
 from ..modules.scopes import Path
 from ..target import ListOf, Slot, WhileTrained
-from .control import CONTROL, assign, emit_control
+from .control import CONTROL, assign
 from .printer import BODY, SIGNS, WIDTH, print_expression
 from .trees import literal, spell_name
 from .variables import ALWAYS_INLINED, LONGEST_FALLBACK, Variables, find_inlined, find_last_reads
@@ -47,7 +47,7 @@ class Body:
     def statements(self) -> Iterator[ast.stmt]:
         for node in self.graph.nodes:
             if node not in self.inlined:
-                yield from (emit_control if node.op in CONTROL else Body.emit)(self, node)
+                yield from CONTROL.get(node.op, Body.emit)(self, node)
 
     def enter(self, graph: Graph, inputs: Iterable[tuple[Value, str]]) -> Body:
         """The body of a branch or a loop, whose inputs are variables."""
@@ -190,14 +190,6 @@ class Body:
             ends = argument.start, argument.stop, argument.step
             return ast.Slice(*[None if e is None else self.argument(e, node) for e in ends])
         return literal(argument)
-
-
-def return_last(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """Return what the last assignment computes, where that is the result."""
-    match statements[-2:]:
-        case [ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(ast.Name(id=other))]:
-            return [*statements[:-2], ast.Return(value)] if name == other else statements
-    return statements
 
 
 def _infix(sign: type, args: Sequence[ast.expr]) -> ast.expr:

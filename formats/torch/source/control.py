@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from serde.ir.graph import DType, Graph, Node, Value
 
-from ..ops.control_flow import always_goes_on, is_turn_read
+from ..ops.control_flow import always_goes_on
+from ..ops.higher_order import COND, WHILE, is_read, without_aliases
 from ..target import Slot
-from .trees import spell_name
-
-CONTROL = frozenset(("if", "loop"))
-
-
-def without_aliases(graph: Graph) -> Graph:
-    """A body whose outputs are what they are second names of."""
-    aliases = {n.outputs[0]: n for n in graph.nodes if n.op == "alias"}
-    outputs = []
-    for value in graph.outputs:
-        while value in aliases:
-            value = aliases[value].inputs[0]  # type: ignore[assignment]
-        outputs.append(value)
-    nodes = tuple([n for n in graph.nodes if n.op != "alias" or n.outputs[0] not in graph.outputs])
-    return replace(graph, nodes=nodes, outputs=tuple(outputs))
-
-
-def emit_control(body: Any, node: Node) -> Iterator[ast.stmt]:
-    """The statements of a node that has bodies."""
-    yield from (_emit_if if node.op == "if" else _emit_loop)(body, node)
+from .trees import return_last, spell_name
 
 
 def _emit_if(body: Any, node: Node) -> Iterator[ast.stmt]:
@@ -56,8 +38,9 @@ def _emit_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
     names = [body.name_result(v, node) for v in node.outputs[: len(states)]]
     flag = None if goes_on else body.variables.claim("going")
     rows = [body.variables.claim("rows") for _ in node.outputs[len(states) :]]
-    counts = not is_for and is_turn_read(graph)
-    step = body.variables.claim("i") if counts or (is_for and is_turn_read(graph)) else "_"
+    is_turn_read = is_read(turn, graph)
+    counts = not is_for and is_turn_read
+    step = body.variables.claim("i") if is_turn_read else "_"
     yield from assign(names, starts)
     for name in rows:
         yield ast.Assign([ast.Name(name)], ast.List([]))
@@ -96,6 +79,51 @@ def _emit_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
             yield ast.Assign([ast.Name(body.name_result(value, node))], stacked)
 
 
+def _emit_cond(body: Any, node: Node) -> Iterator[ast.stmt]:
+    """``torch.cond``, whose functions take the tensors that they read."""
+    read = body.read_by(replace(node, inputs=node.inputs[1:]))
+    names = [body.variables.names[v] for v in read if v.dtype and v in body.variables.names]
+    test = body.argument(Slot(0), node)
+    functions = [_define(body, body.enter(g, ()), key, names)
+                 for key, g in node.attrs.items() if isinstance(g, Graph)]  # fmt: skip
+    yield from functions
+    operands = [ast.Tuple([ast.Name(name) for name in names])] if names else []
+    called = [ast.Name(function.name) for function in functions]
+    yield body.assign(node, ast.Call(spell_name(COND), [test, *called, *operands], []))
+    for function in functions:
+        body.variables.free(function.name)
+
+
+def _emit_while_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
+    """``while_loop``, whose functions take what it carries."""
+    starts = body.argument(node.attrs["args"][0], node)  # type: ignore[index]
+    functions = []
+    for key in ("cond_fn", "body_fn"):
+        graph: Any = node.attrs[key]
+        inner = body.enter(graph, ())
+        names = [inner.variables.assign(v, stem or None, "state")
+                 for v, stem in zip(graph.inputs, node.attrs["stems"], strict=True)]  # type: ignore[arg-type]  # fmt: skip
+        functions.append(_define(body, inner, key, names))
+    yield from functions
+    called = [ast.Name(function.name) for function in functions]
+    call = ast.Call(spell_name("torch._higher_order_ops.while_loop"), [*called, starts], [])
+    yield body.assign(node, call)
+    for function in functions:
+        body.variables.free(function.name)
+
+
+def _define(body: Any, inner: Any, stem: str, names: Sequence[str]) -> ast.FunctionDef:
+    """A function of the variables ``names`` that returns what a body computes."""
+    statements = [*inner.statements()]
+    result: Any = inner.results()
+    if stem == "body_fn" and not isinstance(result.value, ast.Tuple):
+        result = ast.Return(ast.Tuple([result.value]))
+    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    return ast.FunctionDef(
+        body.variables.claim(stem), arguments, return_last([*statements, result]), []
+    )
+
+
 def _make_empty(row: Value) -> ast.expr:
     """No rows of a type; sizes that are not known are 0."""
     shape = (0, *(d if isinstance(d, int) else 0 for d in row.shape or ()))
@@ -107,6 +135,11 @@ def _call(name: str, *args: ast.expr, dtype: DType | None = None) -> ast.expr:
     is_default = dtype in (None, DType.FLOAT32)
     option = [] if is_default else [ast.keyword("dtype", spell_name(f"torch.{dtype.value}"))]  # type: ignore[union-attr]
     return ast.Call(spell_name(name), list(args), option)
+
+
+CONTROL: Mapping[str, Callable[[Any, Node], Iterator[ast.stmt]]] = {
+    "if": _emit_if, "loop": _emit_loop, COND: _emit_cond, WHILE: _emit_while_loop,
+}  # fmt: skip
 
 
 def assign(names: Sequence[str], values: Sequence[ast.expr]) -> Iterator[ast.stmt]:

@@ -151,15 +151,22 @@ def _print_part(part: ast.expr | ast.keyword) -> str:
 
 def print_statement(statement: ast.stmt, indent: str) -> list[str]:
     """The lines of a statement, wrapped at 88 columns."""
+    inner = indent + INDENT
     match statement:
         case ast.If(test=test, body=body, orelse=other):
-            lines = [*_wrap(f"{indent}if ", test, indent, ":"), *_print_block(body, indent)]
-            return [*lines, *([f"{indent}else:", *_print_block(other, indent)] if other else [])]
+            lines = [*_wrap(f"{indent}if ", test, indent, ":"), *print_block(body, inner)]
+            return [
+                *lines,
+                *([f"{indent}else:", *print_block(other, indent + INDENT)] if other else []),
+            ]
         case ast.For(target=target, iter=over, body=body):
             head = f"{indent}for {print_expression(target)} in "
-            return [*_wrap(head, over, indent, ":"), *_print_block(body, indent)]
+            return [*_wrap(head, over, indent, ":"), *print_block(body, inner)]
         case ast.While(test=test, body=body):
-            return [*_wrap(f"{indent}while ", test, indent, ":"), *_print_block(body, indent)]
+            return [*_wrap(f"{indent}while ", test, indent, ":"), *print_block(body, inner)]
+        case ast.FunctionDef(name=name, args=arguments, body=body):
+            head = print_signature(name, [a.arg for a in arguments.args], indent)
+            return [*head, *print_block(body, inner)]
         case ast.Break() | ast.Pass():
             return [f"{indent}{type(statement).__name__.lower()}"]
         case ast.Assign(targets=[target], value=value):
@@ -177,8 +184,26 @@ def print_statement(statement: ast.stmt, indent: str) -> list[str]:
     raise TypeError(f"the printer has no {type(statement).__name__}")
 
 
-def _print_block(statements: Sequence[ast.stmt], indent: str) -> list[str]:
-    return [line for s in statements for line in print_statement(s, indent + INDENT)]
+def print_block(statements: Sequence[ast.stmt], indent: str) -> list[str]:
+    """The lines of statements, with empty ones around functions."""
+    lines: list[str] = []
+    for at, statement in enumerate(statements):
+        around = statements[max(at - 1, 0) : at + 1]
+        if at and any(isinstance(s, ast.FunctionDef) for s in around):
+            lines.append("")
+        lines += print_statement(statement, indent)
+    return lines
+
+
+def print_signature(name: str, inputs: Sequence[str], indent: str, result: str = "") -> list[str]:
+    """The head of a function."""
+    line = f"{indent}def {name}({', '.join(inputs)}){result}:"
+    if len(line) <= WIDTH:
+        return [line]
+    inner = indent + INDENT
+    whole = inner + ", ".join(inputs)
+    listed = [whole] if len(whole) <= WIDTH else [f"{inner}{n}," for n in inputs]
+    return [f"{indent}def {name}(", *listed, f"{indent}){result}:"]
 
 
 def _print_bare(tree: ast.expr) -> str:

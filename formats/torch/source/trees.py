@@ -48,3 +48,11 @@ def list_elements(value: Value) -> ast.Call:
     nested = np.array(elements, object).reshape(array.shape).tolist()
     dtype = [ast.keyword("dtype", literal(value.dtype))]
     return ast.Call(spell_name("torch.tensor"), [nest(nested)], dtype)
+
+
+def return_last(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Return what the last assignment computes, where that is the result."""
+    match statements[-2:]:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(ast.Name(id=other))]:
+            return [*statements[:-2], ast.Return(value)] if name == other else statements
+    return statements

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from serde.ir.graph import Graph, Node, Value
@@ -14,9 +14,9 @@ from ..modules.placement import place
 from ..modules.scopes import find_class
 from ..target import Module
 from . import names as naming
-from .body import Body, return_last
-from .printer import BODY, WIDTH, print_statement
-from .trees import spell_name
+from .body import Body
+from .printer import BODY, INDENT, print_block, print_signature
+from .trees import return_last, spell_name
 from .variables import NAMES, Variables
 
 
@@ -123,21 +123,12 @@ def _height(holder: Holder) -> int:
 def _print_class(definition: Definition) -> list[str]:
     arguments = [n if v is None else f"{n}={v!r}" for n, v in definition.arguments]
     lines = [f"class {definition.name}(nn.Module):"]
-    lines += [*_signature("__init__", arguments, " -> None"), f"{BODY}super().__init__()"]
-    for statement in definition.init:
-        lines += print_statement(statement, BODY)
+    lines += [
+        *print_signature("__init__", ["self", *arguments], INDENT, " -> None"),
+        f"{BODY}super().__init__()",
+    ]
+    lines += print_block(definition.init, BODY)
     if definition.body is not None:
-        lines += ["", *_signature("forward", definition.inputs)]
-        for statement in definition.body:
-            lines += print_statement(statement, BODY)
+        lines += ["", *print_signature("forward", ["self", *definition.inputs], INDENT)]
+        lines += print_block(definition.body, BODY)
     return lines
-
-
-def _signature(name: str, inputs: Sequence[str], result: str = "") -> list[str]:
-    line = f"    def {name}({', '.join(('self', *inputs))}){result}:"
-    if len(line) <= WIDTH:
-        return [line]
-    inner = BODY + ", ".join(("self", *inputs))
-    if len(inner) <= WIDTH:
-        return [f"    def {name}(", inner, f"    ){result}:"]
-    return [f"    def {name}(", *(f"{BODY}{n}," for n in ("self", *inputs)), f"    ){result}:"]
