@@ -19,6 +19,9 @@ from .io.weights import CONSTANTS, DTYPES, WEIGHTS, find_model, read_weights
 from .operands import Operand, symbol_text
 
 MAJOR = 8  # of the schema; PyTorch raises it where files of before cannot be read
+# What PyTorch's exporter to ONNX calls what it writes of a node, and of the arrays of a program.
+EXPORTER = "pkg.torch.onnx."
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 BROKEN = (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError)
 CONSTANT_KINDS = {
     "parameter": "parameter_name", "buffer": "buffer_name",
@@ -184,6 +187,7 @@ class ProgramReader(GraphReader):
         self.tensors = tensors
         self.constants: dict[str, str] = {}  # names in the graph, and those of the weights
         self.notes: list[str] = []
+        self.lines: list[str] = []  # what arrays are called in the graph and in the checkpoint
 
     def read(self, name: str) -> Graph:
         """The graph, called ``name``."""
@@ -194,7 +198,8 @@ class ProgramReader(GraphReader):
         outputs = self._read_outputs()
         return Graph(
             name, tuple(self.inputs), tuple(outputs), tuple(self.state.nodes), "aten",
-            notes=tuple(self.notes), files=frozenset({self.path}),
+            metadata={SIGNATURE: "\n".join(self.lines)}, notes=tuple(self.notes),
+            files=frozenset({self.path}),
         )  # fmt: skip
 
     def _read_input(self, spec: Mapping[str, Any]) -> None:
@@ -219,6 +224,9 @@ class ProgramReader(GraphReader):
         if tensor is None:
             raise MalformedFile(self.path, f"{kind} {name!r} has no array in the file")
         self.constants[key] = name
+        if kind in ("parameter", "buffer"):
+            more = f" persistent={body.get('persistent')}" if kind == "buffer" else ""
+            self.lines.append(f"{key}: {kind.upper()} target={name!r}{more}")
         value = self._constant(name, tensor)
         self.state.enter(key, mark_weight(value) if kind == "parameter" else value)
 
@@ -356,16 +364,23 @@ def _number(value: Any) -> Any:
 
 
 def _find_source(node: Mapping[str, Any], op: str) -> Source:
-    """The user's module and line."""
+    """The user's module and line, and the modules around as PyTorch's exporter to ONNX says it."""
     metadata = node.get("metadata") or {}
-    stack = [part.split(",") for part in metadata.get("nn_module_stack", "").split(";")]
-    module = next(
-        (p[1] for p in reversed(stack) if len(p) > 2 and p[1] and p[2] and "." in p[2]), ""
-    )
+    parts = [part.split(",") for part in metadata.get("nn_module_stack", "").split(";")]
+    stack = [p for p in parts if len(p) > 2 and "." in p[2]]
+    module = next((p[1] for p in reversed(stack) if p[1]), "")
     name = _text(node.get("name") or op)
     lines = [t.strip() for t in metadata.get("stack_trace", "").splitlines()]
     places = [t for t in lines if t.startswith("File ") and not INTERNAL.search(t)]
-    return Source("pt2", op, f"{module}/{name}" if module else name, _short(places))
+    read = [f"%{n}" for n in _find_names(node["inputs"]) if n.startswith(("p_", "b_"))]
+    told = {
+        "name_scopes": str([*(p[1] for p in stack), name]),
+        "class_hierarchy": str([*(p[2] for p in stack), op]),
+        "fx_node": " ".join(read), "stack_trace": lines[-1] if lines else "",
+    }  # fmt: skip
+    pairs = tuple([(EXPORTER + key, text) for key, text in told.items() if stack and text])
+    path = f"{module}/{name}" if module else name
+    return Source("pt2", op, path, _short(places), metadata=pairs)
 
 
 def _short(places: Sequence[str]) -> str:

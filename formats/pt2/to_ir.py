@@ -24,5 +24,5 @@ def to_ir(
         Unconvertible: for every node no rule takes.
     """
     builder = OnnxBuilder(graph.name)
-    builder.for_training = training
+    builder.for_training = builder.keeps_weights = training
     return add_rules(reads, rules, graph.operators()).rewrite(graph, builder)

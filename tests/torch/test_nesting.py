@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from serde.formats.torch.interface import INPUTS, OUTPUTS
 from serde.formats.torch.modules.scopes import find_paths, is_key, split_name
 from tests.torch.torch_live import why_not
 
+ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((2, 4, 6, 6)).astype(np.float32)
 
@@ -104,6 +106,21 @@ def describe(node: onnx.NodeProto, scopes: list[str], classes: list[str], call: 
                       ("class_hierarchy", str(["my.Net", *classes, "aten.n"])),
                       ("fx_node", call)):  # fmt: skip
         node.metadata_props.add(key=f"pkg.torch.onnx.{key}", value=text)
+
+
+@pytest.mark.parametrize("name", ["network", "recurrent", "strided"])
+def test_modules_of_exported_programs_have_their_keys(name: str, tmp_path: Path) -> None:
+    program = ROOT / f"tests/data/pt2/{name}.pt2"
+    with zipfile.ZipFile(program) as archive:
+        (path,) = (n for n in archive.namelist() if n.endswith("models/model.json"))
+        signature = json.loads(archive.read(path))["graph_module"]["signature"]
+    kinds = ("parameter", "buffer")
+    keys = {spec[k][f"{k}_name"] for spec in signature["input_specs"] for k in kinds if k in spec}
+    serde.convert(program, tmp_path / "net.py")
+    data = (tmp_path / "net.safetensors").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    unread = {"a.bias"} if name == "strided" else set()
+    assert header.keys() - {"__metadata__"} == keys - unread
 
 
 def test_tied_and_packed_weights_keep_their_places(tmp_path: Path) -> None:

@@ -289,7 +289,8 @@ class _Placing:
                     continue
                 keys = self.keys_of(value)
                 base = self.origins.get(value, value)
-                if len(keys) != 1 or base.static_shape != value.static_shape or base.origins:
+                is_derived = bool(base.origins) and not base.name_is_original
+                if len(keys) != 1 or base.static_shape != value.static_shape or is_derived:
                     continue
                 path = self.plan.arrays.get(value, tuple(keys[0].split(".")))
                 apart = self.find_apart(node, value, path)
