@@ -266,17 +266,15 @@ class SubgraphReader:
         if not scale.size:
             details = table.get("details")
             return self.blocks(details, self.sizes(tensor), name) if details else None
-        zero = np.asarray(table.get("zero_point", ()), np.int64)
-        zero = zero if zero.size else np.zeros(1, np.int64)
-        zero = np.broadcast_to(zero, scale.shape) if zero.size == 1 else zero
+        zero = np.asarray(table.get("zero_point", ()) or (0,), np.int64)
         sizes = self.sizes(tensor)
         axis = table.get("quantized_dimension", 0) if len(sizes) > 1 else 0
         is_by_axis = scale.size > 1
         fits = not is_by_axis or (0 <= axis < len(sizes) and sizes[axis] == scale.size)
-        if scale.shape != zero.shape or not fits:
+        if zero.size not in (1, scale.size) or not fits:
             raise self.model.fail(f"{scale.size} scales and {zero.size} zero points do not fit "
                                   f"the tensor {name[:80]!r} of {list(sizes)}")  # fmt: skip
-        return Quantization(scale, zero, axis)
+        return Quantization.of(scale, zero, axis)
 
     def blocks(
         self, details: tuple[str, Mapping[str, Any]], sizes: Sequence[int], name: str

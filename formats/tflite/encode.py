@@ -169,9 +169,10 @@ def make_tensor(value: Value, buffers: dict[Tensor, int]) -> dict[str, Any]:
     if not value.is_static:
         entry["shape_signature"] = [d if isinstance(d, int) else -1 for d in shape]
     if isinstance(value, QuantizedValue) and value.scales is not None:
-        scale, zero, axis = value.scales
+        form = value.scales
         entry["quantization"] = {
-            "scale": scale, "zero_point": zero, "quantized_dimension": axis,
+            "scale": form.scale.tolist(), "zero_point": form.zero.tolist(),
+            "quantized_dimension": form.axis,
         }  # fmt: skip
     if value.tensor is not None:
         entry["buffer"] = buffers.setdefault(value.tensor, len(buffers) + 1)

@@ -11,7 +11,8 @@ import numpy as np
 
 from serde.ir.graph import DType, Node, Tensor, Value
 
-from .target import QuantizedValue, Scales
+from .quantization import Quantization
+from .target import QuantizedValue
 
 I8, I16, I32, I64, F32 = DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32
 STEPS = frozenset({I8, I16})
@@ -29,10 +30,10 @@ JOINS: Mapping[str, frozenset[DType]] = dict.fromkeys(
 )
 NEAR = 1e-6  # relative difference of scales that are the same
 FIXED = {  # scales and zero points of results, by operator and type
-    ("SOFTMAX", I8): Scales((1 / 256,), (-128,)), ("LOGISTIC", I8): Scales((1 / 256,), (-128,)),
-    ("TANH", I8): Scales((1 / 128,), (0,)), ("LOG_SOFTMAX", I8): Scales((16 / 256,), (127,)),
-    ("L2_NORMALIZATION", I8): Scales((1 / 128,), (0,)),
-}  # fmt: skip
+    **dict.fromkeys([("SOFTMAX", I8), ("LOGISTIC", I8)], Quantization.of(1 / 256, -128)),
+    **dict.fromkeys([("TANH", I8), ("L2_NORMALIZATION", I8)], Quantization.of(1 / 128)),
+    ("LOG_SOFTMAX", I8): Quantization.of(16 / 256, 127),
+}
 
 
 class Layer(NamedTuple):
@@ -41,7 +42,7 @@ class Layer(NamedTuple):
     node: Node
     operands: tuple[Value | None, ...]
     dtype: DType
-    scales: Scales
+    scales: Quantization
 
 
 Kernel = Callable[[Layer], Layer | None]
@@ -49,17 +50,13 @@ Kernel = Callable[[Layer], Layer | None]
 
 def read_real(integers: QuantizedValue) -> np.ndarray[Any, Any]:
     """The real numbers of constant integers."""
-    scales, array = integers.scales, integers.array()
-    assert scales is not None
-    along = [1] * array.ndim
-    if not scales.is_per_tensor:
-        along[scales.axis] = -1
-    zero = np.asarray(scales.zero, np.float64).reshape(along if array.ndim else ())
-    scale = np.asarray(scales.scale, np.float64).reshape(along if array.ndim else ())
-    return ((array.astype(np.float64) - zero) * scale).astype(np.float32)
+    assert integers.scales is not None
+    return integers.scales.read_real(integers.array())
 
 
-def move_constant(node: Node, tensor: Tensor, scales: Scales) -> tuple[Tensor, Scales] | None:
+def move_constant(
+    node: Node, tensor: Tensor, scales: Quantization
+) -> tuple[Tensor, Quantization] | None:
     """A constant in another order or shape; None where its scales would be those of no axis."""
     operand, load = node.inputs[1], tensor.load
     if operand is None or operand.tensor is None or node.op not in ("RESHAPE", "TRANSPOSE"):
@@ -75,7 +72,7 @@ def move_constant(node: Node, tensor: Tensor, scales: Scales) -> tuple[Tensor, S
             return None
         axis = found or 0
         moved = Tensor(tensor.dtype, shape, lambda: load().reshape(shape))
-    return moved, scales._replace(axis=0 if scales.is_per_tensor else axis)
+    return moved, Quantization.of(scales.scale, scales.zero, axis)
 
 
 def _find_axis(before: tuple[int, ...], axis: int, after: tuple[int, ...]) -> int | None:
@@ -90,7 +87,7 @@ def _find_axis(before: tuple[int, ...], axis: int, after: tuple[int, ...]) -> in
 def quantize_fill(fill: Value | None, integers: QuantizedValue) -> Tensor | None:
     """A constant number as an integer; None where no integer stands for it."""
     assert integers.scales is not None
-    (scale,), (zero,), _ = integers.scales
+    scale, zero = float(integers.scales.scale[0]), int(integers.scales.zero[0])
     if fill is None or fill.tensor is None:
         return None
     bounds = np.iinfo(integers.type.numpy)
@@ -103,7 +100,7 @@ def quantize_fill(fill: Value | None, integers: QuantizedValue) -> Tensor | None
     return Tensor.of(np.asarray(round(steps), integers.type.numpy))
 
 
-def scales_of(value: Value | None, *dtypes: DType) -> Scales | None:
+def scales_of(value: Value | None, *dtypes: DType) -> Quantization | None:
     """The scales of integers of some types, one for all elements; int16 have no zero point."""
     if not isinstance(value, QuantizedValue) or value.dtype not in dtypes or value.scales is None:
         return None
@@ -112,7 +109,7 @@ def scales_of(value: Value | None, *dtypes: DType) -> Scales | None:
     return value.scales
 
 
-def fits(dtype: DType, scales: Scales) -> bool:
+def fits(dtype: DType, scales: Quantization) -> bool:
     """Whether kernels take the zero point."""
     return dtype is I8 or scales.is_symmetric
 
@@ -137,7 +134,7 @@ def multiply(places: tuple[int, int, int], axis: int, layer: Layer) -> Layer | N
         return None
     if not weights.is_per_tensor and weights.axis != axis:
         return None
-    units = np.float32(data.scale[0]) * np.asarray(weights.scale, np.float32)
+    units = data.scale * weights.scale
     operands = list(layer.operands)
     if at_b < len(operands) and (bias := operands[at_b]) is not None:
         bias_dtype = I32 if layer.dtype is I8 else I64
@@ -152,7 +149,7 @@ def count_bias(bias: Value, units: np.ndarray[Any, Any], dtype: DType) -> Quanti
     """A bias in the unit of products; None where it is computed or too large."""
     if bias.tensor is None:
         return None
-    scales = Scales(tuple(units.tolist()), (0,) * len(units))
+    scales = Quantization.of(units)
     if isinstance(bias, QuantizedValue):
         known = bias.scales
         is_counted = (
@@ -196,7 +193,7 @@ def _as_constant(value: Value | None, dtype: DType) -> Value | None:
         return value
     steps = np.full(array.shape, np.sign(number), dtype.numpy)
     return QuantizedValue("", dtype, value.shape, Tensor.of(steps),
-                          scales=Scales((abs(number) or 1.0,), (0,)))  # fmt: skip
+                          scales=Quantization.of(abs(number) or 1.0))  # fmt: skip
 
 
 def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:

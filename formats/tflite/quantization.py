@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,26 +17,54 @@ NARROW = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8, DType.INT16
 Array = np.ndarray[Any, Any]
 
 
-class Quantization(NamedTuple):
-    """Scales and zero points: one, or one for each slice or block along an axis."""
+@dataclass(frozen=True, eq=False)
+class Quantization:
+    """How integers stand for real numbers: ``scale * (q - zero)``.
+
+    There is one scale and zero point, or one for each slice or block along an axis. Those are equal
+    whose numbers are.
+    """
 
     scale: Array
     zero: Array
     axis: int = 0
     block_size: int = 0
 
+    @classmethod
+    def of(cls, scale: Any, zero: Any = 0, axis: int = 0) -> Quantization:
+        """Scales and zero points along an axis, which one of each has not."""
+        scales = np.asarray(scale, np.float32).ravel()
+        zeros = np.broadcast_to(np.asarray(zero, np.int64).ravel(), scales.shape)
+        return cls(scales, zeros, axis if scales.size > 1 else 0)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        return self.scale.tobytes(), self.zero.tobytes(), self.axis, self.block_size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantization) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
     @property
     def is_per_tensor(self) -> bool:
         """Whether one scale is that of all elements."""
         return self.scale.size == 1
 
-    def is_same(self, other: Quantization | None) -> bool:
-        """Whether the other one stands for the same numbers, one scale for all."""
-        return (
-            other is not None
-            and self.is_per_tensor and other.is_per_tensor
-            and bool(self.scale == other.scale and self.zero == other.zero)
-        )  # fmt: skip
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether 0 stands for 0."""
+        return not self.zero.any()
+
+    def read_real(self, integers: Array) -> Array:
+        """The real numbers that integers stand for."""
+        along = [1] * integers.ndim
+        if not self.is_per_tensor:
+            along[self.axis] = -1
+        shape = along if integers.ndim else ()
+        zero, scale = self.zero.reshape(shape), self.scale.astype(np.float64).reshape(shape)
+        return np.asarray(((integers - zero) * scale).astype(np.float32))
 
     def constants(self, g: Any, dtype: DType) -> tuple[Value, Value]:
         """The scale and the zero point as operands."""

@@ -138,7 +138,7 @@ class TfliteTable(RuleTable):
         first = read[0] if read else None
         if first is None:
             return all(f is None for f in (*read, *made))
-        return all(first.is_same(f) for f in (*read, *made))
+        return first.is_per_tensor and all(f == first for f in (*read, *made))
 
     def _dequantize(
         self, g: Any, node: Node, inputs: Sequence[Value | None],
@@ -188,8 +188,7 @@ class TfliteTable(RuleTable):
                 operands[at] = g.Mul(g.cast(bias, DType.FLOAT32), unit)
                 return
             bias = g.cast(bias, DType.INT32)
-        form = Quantization(scale, np.zeros(scale.shape, np.int64), 0)
-        operands[at] = form.dequantize(g, bias)
+        operands[at] = Quantization.of(scale).dequantize(g, bias)
 
     def _quantize(self, g: Any, old: Value, new: Value | None) -> Value | None:
         form = self.form(old)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from serde.ir.graph import DType, Node, Shape, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.passes.layout.place import to_first, to_last
 from serde.rewrite.writer_table import WriterTable
+
+from .quantization import Quantization
 
 DOMAIN = "tflite"
 TITLE = "TensorFlow Lite"
@@ -37,29 +39,11 @@ STATES: Mapping[str, Sequence[int]] = {
 LATER = ("RESHAPE", "TRANSPOSE")  # what may be between a dequantized weight and its layer
 
 
-class Scales(NamedTuple):
-    """How integers stand for real numbers: ``scale * (q - zero)``, one or one for each slice."""
-
-    scale: tuple[float, ...]
-    zero: tuple[int, ...]
-    axis: int = 0
-
-    @property
-    def is_per_tensor(self) -> bool:
-        """Whether one scale is that of all elements."""
-        return len(self.scale) == 1
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether 0 stands for 0."""
-        return not any(self.zero)
-
-
 @dataclass(eq=False, slots=True, repr=False)
 class QuantizedValue(Value):
     """A tensor of integers that stand for real numbers."""
 
-    scales: Scales | None = None
+    scales: Quantization | None = None
 
 
 class TfliteBuilder(Builder):

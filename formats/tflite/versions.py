@@ -105,7 +105,7 @@ def _of_product(node: Node) -> int:
 
 def _scale(value: object) -> float | None:
     if isinstance(value, QuantizedValue) and value.scales is not None:
-        return value.scales.scale[0]
+        return float(value.scales.scale[0])
     return None
 
 

@@ -20,7 +20,8 @@ from serde.ir.map_nodes import map_bodies
 from serde.passes.dce import drop_dead
 
 from ..integer_kernels import JOINS, KERNELS, MOVES, Layer, move_constant, quantize_fill, read_real
-from ..target import QuantizedValue, Scales
+from ..quantization import Quantization
+from ..target import QuantizedValue
 
 MIDDLE = 128  # what uint8 and int8 of the same number differ by
 SMALL = 1 << 12  # elements of a constant that is written as real numbers
@@ -35,19 +36,18 @@ def quantize(graph: Graph) -> Graph:
     return drop_dead(_Quantizing(graph, names).rewrite())
 
 
-def read_scales(node: Node) -> Scales:
+def read_scales(node: Node) -> Quantization:
     """The scales of a QUANTIZE or DEQUANTIZE of three operands."""
     _, scale, zero = node.inputs
     assert scale is not None
-    factors = tuple(scale.array().astype(float).ravel().tolist())
-    zeros = (0,) * len(factors) if zero is None else zero.ints()
     axis: Any = node.attrs.get("axis", 0)
-    return Scales(factors, zeros, axis % max(node.outputs[0].rank, 1) if len(factors) > 1 else 0)
+    zeros = 0 if zero is None else zero.ints()
+    return Quantization.of(scale.array(), zeros, axis % max(node.outputs[0].rank, 1))
 
 
-def shift(scales: Scales) -> Scales:
+def shift(scales: Quantization, by: int = -MIDDLE) -> Quantization:
     """Those of int8 for those of uint8."""
-    return scales._replace(zero=tuple([z - MIDDLE for z in scales.zero]))
+    return replace(scales, zero=scales.zero + by)
 
 
 def make_signed(tensor: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class _Quantizing:
             for value in {v for v in node.inputs if v is not None}:
                 self.readers[value].append(node)
         self.outputs = frozenset(graph.outputs)
-        self.ends: dict[Value, tuple[DType, Scales] | None] = {}
+        self.ends: dict[Value, tuple[DType, Quantization] | None] = {}
         for node in reversed(graph.nodes):
             self.ends.update((value, self.find_end(value)) for value in node.outputs)
 
@@ -127,8 +127,8 @@ class _Quantizing:
     # Values
 
     def emit(
-        self, node: Node, op: str, inputs: Sequence[Value | None], dtype: DType, scales: Scales,
-        shape: Shape | None = None, attrs: Mapping[str, Any] = EMPTY,
+        self, node: Node, op: str, inputs: Sequence[Value | None], dtype: DType,
+        scales: Quantization, shape: Shape | None = None, attrs: Mapping[str, Any] = EMPTY,
     ) -> QuantizedValue:  # fmt: skip
         """An operator whose result are integers."""
         shape = node.outputs[0].shape if shape is None else shape
@@ -136,7 +136,7 @@ class _Quantizing:
         self.nodes.append(replace(node, op=op, inputs=tuple(inputs), outputs=(value,), attrs=attrs))
         return value
 
-    def constant(self, name: str, tensor: Tensor, scales: Scales) -> QuantizedValue:
+    def constant(self, name: str, tensor: Tensor, scales: Quantization) -> QuantizedValue:
         return QuantizedValue(
             self.names.fresh(name), tensor.dtype, tensor.shape, tensor, scales=scales
         )
@@ -153,7 +153,7 @@ class _Quantizing:
         return self.emit(node, "QUANTIZE", [self.get(x) if integers is None else integers], dtype,
                          scales)  # fmt: skip
 
-    def as_quantized(self, node: Node, x: Value, scales: Scales) -> QuantizedValue:
+    def as_quantized(self, node: Node, x: Value, scales: Quantization) -> QuantizedValue:
         """Integers with the scales that a DEQUANTIZE names, as int8 if they are uint8."""
         is_unsigned = x.dtype is DType.UINT8
         signed = shift(scales) if is_unsigned else scales
@@ -197,8 +197,7 @@ class _Quantizing:
         if value.dtype is integers.dtype:
             return integers
         assert integers.scales is not None
-        zeros = tuple([z + MIDDLE for z in integers.scales.zero])
-        scales = integers.scales._replace(zero=zeros)
+        scales = shift(integers.scales, MIDDLE)
         unsigned = QuantizedValue(value.name, value.dtype, value.shape, scales=scales)
         self.nodes.append(Node("QUANTIZE", (integers,), (unsigned,), domain=self.graph.domain))
         return unsigned
@@ -248,14 +247,14 @@ class _Quantizing:
             return made
         return self.emit(node, "QUANTIZE", [made], dtype, scales)
 
-    def find_end(self, value: Value) -> tuple[DType, Scales] | None:
+    def find_end(self, value: Value) -> tuple[DType, Quantization] | None:
         """The one type and scales that all readers of a value quantize it to.
 
         ``ends`` has those of what the readers make.
         """
         if value in self.outputs or not self.readers[value]:
             return None
-        ends: set[tuple[DType, Scales] | None] = set()
+        ends: set[tuple[DType, Quantization] | None] = set()
         for reader in self.readers[value]:
             if reader.op == "QUANTIZE":
                 scales, dtype = read_scales(reader), reader.outputs[0].type
