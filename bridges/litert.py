@@ -40,15 +40,30 @@ def prepare(
     """A function of the feeds that runs a file, which is loaded once.
 
     With ``delegates`` XNNPACK's kernels run what they can, as LiteRT does by itself. Variables are
-    the last inputs and outputs, as in the graph that is read of the file.
+    the last inputs and outputs, as in the graph that is read of the file. ``outputs`` may be any
+    values of it; inner integers with a scale are returned as the real numbers they stand for.
     """
-    if outputs:
-        raise SerdeError("LiteRT returns a file's own outputs only")
     path = os.fspath(source)
     graph = read_file(path)
     info, names = graph.source_info, [v.name for v in graph.inputs]
-    variables = [*info.variables.values()] if isinstance(info, FileInfo) else []
-    return LitertWorker().prepare(path, names, delegates=delegates, variables=variables)
+    assert isinstance(info, FileInfo)
+    states = [*info.variables.values()]
+    if outputs is None:
+        return LitertWorker().prepare(path, names, delegates=delegates, variables=states)
+    if unknown := [name for name in outputs if name not in info.places]:
+        raise SerdeError(f"the file computes no {unknown[0]!r}")
+    places = [info.places[name] for name in outputs]
+    run = LitertWorker().prepare(path, names, delegates=None, variables=states, places=places)
+    ends = {v.name for v in graph.outputs}
+    forms = [None if name in ends else info.quantizations.get(name) for name in outputs]
+
+    def run_inside(feeds: Mapping[str, Array]) -> list[Array]:
+        return [
+            array if form is None or array.dtype.kind not in "iu" else form.read_real(array)
+            for form, array in zip(forms, run(feeds), strict=True)
+        ]
+
+    return run_inside
 
 
 class LitertWorker(ArrayWorker):
@@ -69,5 +84,4 @@ BRIDGE = Bridge(
     decode,
     prepare=prepare,
     settings={"without XNNPACK": {"delegates": False}},
-    ends_anywhere=False,
 )

@@ -1,7 +1,8 @@
 """Runs TensorFlow Lite's files on arrays, in a process of its own, behind ``worker_loop``.
 
-It takes whether delegates may run parts of a file, and the numbers of variables, which are the last
-inputs and outputs.
+It takes whether delegates may run parts of a file, where ``None`` keeps inner tensors too, the
+numbers of variables, which are the last inputs and outputs, and those of the tensors to return in
+place of the outputs.
 """
 
 from collections.abc import Sequence
@@ -13,18 +14,22 @@ if TYPE_CHECKING:
     from .worker_loop import serve, time_calls
 
 
-def load_model(path: str, with_delegates: bool) -> Any:
+def load_model(path: str, with_delegates: bool | None) -> Any:
     """The interpreter of a file."""
     from ai_edge_litert import interpreter as litert
 
     kinds = litert.OpResolverType
     kernels = kinds.BUILTIN if with_delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    return litert.Interpreter(model_path=path, experimental_op_resolver_type=kernels, num_threads=1)
+    return litert.Interpreter(
+        model_path=path, experimental_op_resolver_type=kernels, num_threads=1,
+        experimental_preserve_all_tensors=with_delegates is None,
+    )  # fmt: skip
 
 
 def run(
-    model: Any, inputs: str, outputs: str, count: int, variables: Sequence[int] = ()
-) -> list[float]:
+    model: Any, inputs: str, outputs: str, count: int, variables: Sequence[int] = (),
+    places: Sequence[int] = (),
+) -> list[float]:  # fmt: skip
     """Write what the model computes of a file's arrays; return the seconds of a run."""
     with np.load(inputs, allow_pickle=False) as arrays:
         operands = [arrays[key] for key in arrays.files]
@@ -43,7 +48,7 @@ def run(
     for place, array in zip(variables, states, strict=False):
         model.set_tensor(place, array)
     _, seconds = time_calls(model.invoke, count)
-    places = [detail["index"] for detail in model.get_output_details()] + [*variables]
+    places = places or [d["index"] for d in model.get_output_details()] + [*variables]
     np.savez(outputs, **{str(at): model.get_tensor(place) for at, place in enumerate(places)})
     return seconds
 

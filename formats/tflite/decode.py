@@ -16,13 +16,14 @@ import numpy as np
 from serde.errors import MalformedFile, UsageError
 from serde.io.file_bytes import FileBytes
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
-from serde.io.tensor_bytes import is_possible_shape, read_slice
+from serde.io.tensor_bytes import is_possible_shape, read_part, read_slice
 from serde.ir.budget import active_budget
 from serde.ir.builder import Names
 from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
 
 from .io.read_flatbuffer import Span, read_model
 from .io.schema import enum_names, enums, tables
+from .io.sources import ORIGIN, parse_sources
 from .io.sparse import make_dense
 from .passes.lift_variables import NOTE
 from .quantization import FileInfo, Quantization
@@ -75,10 +76,18 @@ class ModelReader:
         self.graphs: dict[int, Graph] = {}
         self.open: list[int] = []  # subgraphs that are being read
         self.notes: list[str] = []
+        self.sources = self.read_sources()
 
     def fail(self, reason: str) -> MalformedFile:
         """The error that a file is no model."""
         return MalformedFile(self.path, reason)
+
+    def read_sources(self) -> Mapping[str, Sequence[Source]]:
+        """The layers that operators came from, by the name of what they compute."""
+        entries = self.model.get("metadata", ())
+        at = next((e["buffer"] for e in entries if e.get("name") == ORIGIN), None)
+        place = None if at is None else self.place(at, ORIGIN)
+        return {} if place is None else parse_sources(read_part(place))
 
     def name_operator(self, code: Mapping[str, Any]) -> str:
         """What an operator is called; custom ones as their authors do."""
@@ -163,7 +172,8 @@ class SubgraphReader:
             (*outputs, *(end for _, end in ends)), tuple(self.nodes), DOMAIN,
             notes=(*self.model.notes, *notes),
             source_info=FileInfo(
-                self.model.quantizations, {v.name: at for at, v in self.states.items()}
+                self.model.quantizations, {v.name: at for at, v in self.states.items()},
+                {v.name: at for at, v in self.values.items()},
             ),
             files=frozenset({self.model.path}),
         )  # fmt: skip
@@ -358,7 +368,8 @@ class SubgraphReader:
         outputs = [self.result(at, table) for at in table.get("outputs", ())]
         outputs += [self.renew(at) for at in changed]
         name, attrs = outputs[0].name if outputs else op, dict(self.attributes(table))
-        return Node(op, inputs, tuple(outputs), attrs, DOMAIN, name, (Source(DOMAIN, op, name),))
+        recorded = self.model.sources.get(name) or (Source(DOMAIN, op, name),)
+        return Node(op, inputs, tuple(outputs), attrs, DOMAIN, name, tuple(recorded))
 
     def result(self, at: int, table: Mapping[str, Any]) -> Value:
         """The value of a tensor that is computed."""

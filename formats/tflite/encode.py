@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from serde.io.atomic_write import Replacing, Sources
 from serde.ir.graph import Graph, Node, Tensor, Value
 
 from .io.schema import enums, unions
+from .io.sources import ORIGIN, list_sources
 from .io.write_flatbuffer import ALIGNMENT, LARGEST, Layout, union_number, write_tensor
 from .target import BODIES, STATES, QuantizedValue
 from .versions import find_version
@@ -55,6 +58,10 @@ class _Model:
         self.codes: dict[tuple[int, int], int] = {}
         self.subgraphs: list[_Subgraph] = []
         self.main = self.subgraphs[self.add(graph)]
+        self.metadata: list[dict[str, Any]] = []
+        if text := list_sources(graph):
+            tensor = Tensor.of(np.frombuffer(text.encode(), np.uint8))
+            self.metadata.append({"name": ORIGIN, "buffer": number_buffer(tensor, self.data)})
 
     def add(self, graph: Graph) -> int:
         """The number of a subgraph."""
@@ -94,7 +101,7 @@ class _Model:
         return {
             "version": VERSION, "operator_codes": codes, "description": "serde",
             "subgraphs": [subgraph.table() for subgraph in self.subgraphs],
-            "buffers": [{}, *buffers], "signature_defs": [signature],
+            "buffers": [{}, *buffers], "signature_defs": [signature], "metadata": self.metadata,
         }  # fmt: skip
 
     def _name(self, values: tuple[Value, ...]) -> list[dict[str, Any]]:
@@ -175,8 +182,13 @@ def make_tensor(value: Value, buffers: dict[Tensor, int]) -> dict[str, Any]:
             "quantized_dimension": form.axis,
         }  # fmt: skip
     if value.tensor is not None:
-        entry["buffer"] = buffers.setdefault(value.tensor, len(buffers) + 1)
+        entry["buffer"] = number_buffer(value.tensor, buffers)
     return entry
+
+
+def number_buffer(tensor: Tensor, buffers: dict[Tensor, int]) -> int:
+    """The number of the buffer that holds a tensor's bytes."""
+    return buffers.setdefault(tensor, len(buffers) + 1)
 
 
 def options_of(op: str) -> str | None:

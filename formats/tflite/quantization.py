@@ -106,8 +106,10 @@ Forms = tuple[Quantization | None, ...]  # those of the operands of an operator
 class FileInfo(NamedTuple):
     """What a file says of its tensors beside their types, by name: a graph's ``source_info``.
 
-    ``variables`` are the numbers of those that operators keep between runs.
+    ``variables`` are the numbers of those that operators keep between runs, ``places`` of all that
+    the main subgraph computes.
     """
 
     quantizations: Mapping[str, Quantization]
     variables: Mapping[str, int]
+    places: Mapping[str, int]

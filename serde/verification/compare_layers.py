@@ -10,6 +10,7 @@ import numpy as np
 
 from serde.errors import SerdeError, show_attribute
 from serde.ir.graph import Graph, Node, Value
+from serde.passes.layout.place import to_first, to_last
 from serde.spec.traits import SORTS
 from serde.verification.compare_outputs import (
     OutputComparison,
@@ -20,6 +21,7 @@ from serde.verification.compare_outputs import (
 )
 from serde.verification.given_arrays import is_sequence
 from serde.verification.match_layers import Match, find_source, match_layers
+from serde.verification.quantized_steps import describe_steps, find_roundings
 from serde.verification.ties import NEAR, are_tied_indices, count_new_rows
 
 Array = np.ndarray[Any, Any]
@@ -106,7 +108,7 @@ def compare_layers(
             statement="not compared: no layer has the same recorded source in both models, nor a "
             "name that is not generated"
         )
-    result, judge = LayersComparison(), _TieJudge(first, feeds, ir, tolerance, share)
+    result, judge = LayersComparison(), _LayerJudge(first, feeds, ir, tolerance, share)
     for part in _divide(matches, feeds, first.graph):
         for match, got, expected in _run_both(first, second, part, feeds, result):
             _enter(result, match, got, expected, judge)
@@ -156,20 +158,28 @@ def _run_both(
 
 
 def _enter(
-    result: LayersComparison, match: Match, got: Any, expected: Any, judge: _TieJudge
+    result: LayersComparison, match: Match, got: Any, expected: Any, judge: _LayerJudge
 ) -> None:  # fmt: skip
     name = match.value.name
     if isinstance(got, list) or isinstance(expected, list):
         result.not_compared.append(f"{name}: a sequence")
         return
-    got, expected = narrow_both(np.asarray(got), np.asarray(expected))
-    if got.shape != expected.shape or got.dtype != expected.dtype:
+    got, expected = narrow_both(np.asarray(got), judge.read_real(name, np.asarray(expected), got))
+    forms = [a for a in _list_orders(got) if a.shape == expected.shape]
+    if not forms or got.dtype != expected.dtype:
         result.not_compared.append(
             f"{name}: {expected.dtype}{list(expected.shape)} in the first model, "
             f"{got.dtype}{list(got.shape)} in the second"
         )
         return
-    outcome = compare(match.other.name, got, expected, least=judge.share, tolerance=judge.tolerance)
+    outcomes = [
+        compare(match.other.name, a, expected, least=judge.share, tolerance=judge.tolerance)
+        for a in forms
+    ]
+    at = next((at for at, o in enumerate(outcomes) if o.passed), 0)
+    outcome, got = outcomes[at], forms[at]
+    if not outcome.passed and (reason := judge.describe_steps(name, got, expected)):
+        outcome.passed, outcome.reason = True, reason
     if not outcome.passed and not judge.accept(name, outcome, got, expected):
         result.not_compared.append(f"{name}: follows equals that stand in another order")
         return
@@ -183,13 +193,21 @@ def _enter(
     )
 
 
+def _list_orders(array: Array) -> Iterator[Array]:
+    """An array as it is, and with its last axis, or its second, taken for channels."""
+    yield array
+    if array.ndim > 2:
+        yield array.transpose(to_first(array.ndim))
+        yield array.transpose(to_last(array.ndim))
+
+
 def _show_attributes(node: Node) -> Iterator[tuple[str, str]]:
     for name, value in sorted(node.attrs.items()):
         yield name, "a subgraph" if isinstance(value, Graph) else show_attribute(value)
 
 
-class _TieJudge:
-    """Tells layers in which equals stand in another order, and those that follow them."""
+class _LayerJudge:
+    """Tells layers with equals in another order, what follows them, and quantized ones."""
 
     def __init__(
         self, model: CutModel, feeds: Feeds, ir: Graph, tolerance: Tolerance | None, share: float
@@ -198,6 +216,20 @@ class _TieJudge:
         self.tolerance, self.share = tolerance, share
         self.behind = {v.name: v for v in values_behind(ir, SORTS)}
         self.is_reordered = False
+        self.roundings = find_roundings(ir)
+
+    def read_real(self, name: str, expected: Array, got: Any) -> Array:
+        """What integers stand for, where the other model has real numbers."""
+        is_real = np.asarray(got).dtype.kind == "f" and expected.dtype.kind in "iu"
+        rounding = self.roundings.get(name) if is_real else None
+        return expected if rounding is None else rounding.read_real(expected)
+
+    def describe_steps(self, name: str, got: Array, expected: Array) -> str:
+        """What to say of a layer whose numbers are a step apart once they are quantized."""
+        rounding = self.roundings.get(name) if got.dtype.kind == "f" else None
+        if rounding is None:
+            return ""
+        return describe_steps(1.0, rounding.quantize(got), rounding.quantize(expected))
 
     def accept(self, name: str, outcome: OutputComparison, got: Array, expected: Array) -> bool:
         """Whether a layer that differs is to be entered: passed as a tie, or as a difference."""

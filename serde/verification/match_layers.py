@@ -119,14 +119,18 @@ def is_generated(name: str, op: str) -> bool:
     return match is not None and match[1].lower() in PLAIN | {op.lower()}
 
 
-def _results_by_layer(graph: Graph) -> dict[str, Value]:
-    """The result of each layer: the only output of the last node that came from it."""
-    return {
-        name: node.outputs[0]
-        for node in graph.nodes
-        for name in _layer_names(node)
-        if len(node.outputs) == 1
-    }
+def _results_by_layer(graph: Graph) -> dict[str, Value | None]:
+    """The result of each layer: the only output of the last node that came from it.
+
+    It is None where that node came from a later layer too.
+    """
+    results: dict[str, Value | None] = {}
+    for node in graph.nodes:
+        if len(node.outputs) == 1:
+            results.update(dict.fromkeys(_layer_names(node), node.outputs[0]))
+        last = node.sources[-1:]
+        results.update((s.name, None) for s in node.sources[:-1] if s not in last)
+    return results
 
 
 def _layer_names(node: Node) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.spec.expressions import number
 from serde.spec.traits import RESHAPES
 
@@ -35,6 +35,42 @@ def find_step(graph: Graph, value: Value) -> float | None:
     quantized, step = _find_maker(makers, node.inputs[0]), number(node.inputs[1])
     is_quantized = quantized is not None and quantized.op in QUANTIZES_LAST
     return float(step) if is_quantized and step is not None else None
+
+
+class Rounding(NamedTuple):
+    """A QuantizeLinear of one scale."""
+
+    scale: float
+    zero: int
+    dtype: DType
+
+    def quantize(self, x: Array) -> Array:
+        """The integers of real numbers."""
+        bounds = np.iinfo(self.dtype.numpy)
+        steps = np.rint(x.astype(np.float64) / self.scale) + self.zero
+        return np.asarray(np.clip(steps, bounds.min, bounds.max).astype(np.int64))
+
+    def read_real(self, q: Array) -> Array:
+        """The real numbers of integers."""
+        return np.asarray(((q.astype(np.float64) - self.zero) * self.scale).astype(np.float32))
+
+
+def find_roundings(graph: Graph) -> Mapping[str, Rounding]:
+    """How values are quantized, by their names and by those of the integers."""
+    return dict(_list_roundings(graph))
+
+
+def _list_roundings(graph: Graph) -> Iterator[tuple[str, Rounding]]:
+    for node in graph.nodes:
+        if node.op != "QuantizeLinear" or node.domain or node.outputs[0].type.bits < 8:
+            continue
+        scale = number(node.inputs[1])
+        zero = number(node.inputs[2]) if len(node.inputs) > 2 else 0
+        if scale is not None and zero is not None and node.outputs[0].type.kind in "iu":
+            rounding = Rounding(float(scale), int(zero), node.outputs[0].type)
+            for value in (node.inputs[0], node.outputs[0]):
+                if value is not None:
+                    yield value.name, rounding
 
 
 def _find_maker(makers: Mapping[Value, Node], value: Value) -> Node | None:

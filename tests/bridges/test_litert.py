@@ -9,8 +9,9 @@ import pytest
 
 import serde
 from serde.bridges.litert import prepare
+from serde.errors import SerdeError
 from serde.formats.tflite.decode import decode
-from testing.tflite.cases import c, case, f, s, w
+from testing.tflite.cases import c, case, f, q, r, s, w
 from testing.tflite.models import build, write
 from tests.tflite.litert_live import why_not
 
@@ -39,6 +40,22 @@ def test_a_conversion_of_a_file_with_variables_is_verified(path: Path) -> None:
     done = serde.convert(path, path.with_suffix(".onnx"), verify=True)
     assert done.verification is not None and done.verification.done and done.verification.ok
     assert [c.name for c in done.verification.outputs] == ["y0", "x4_next"]
+
+
+def test_inner_values_are_returned_by_name_as_the_numbers_they_stand_for(tmp_path: Path) -> None:
+    model = build(case("TANH", q(2, 3), to=r("int8", 1 / 128, 0)))
+    graph = model["subgraphs"][0]
+    again = {**graph["tensors"][-1], "name": "end"}
+    graph["operators"].append({**graph["operators"][0], "inputs": [1], "outputs": [2]})
+    graph["tensors"].append(again)
+    graph["outputs"] = [2]
+    (tmp_path / "m.tflite").write_bytes(write(model))
+    x = np.arange(6, dtype=np.int8).reshape(2, 3)
+    inner, end = prepare(tmp_path / "m.tflite", outputs=["y0", "end"])({"x0": x})
+    np.testing.assert_allclose(inner, np.tanh(0.05 * (x - 3.0)), atol=1 / 128)
+    assert (inner.dtype, end.dtype) == (np.float32, np.int8)
+    with pytest.raises(SerdeError, match="computes no 'else'"):
+        prepare(tmp_path / "m.tflite", outputs=["else"])
 
 
 @pytest.mark.parametrize("target", ["m.onnx", "again.tflite", "m-symbol.json", "m.relay", "m.py"])

@@ -16,6 +16,8 @@ from testing.pt2.run import run_onnx
 from testing.tflite.cases import c, case, f, q, r, s, w
 from testing.tflite.models import Operand, build, write
 
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+
 LAYER = case("FULLY_CONNECTED", f(2, 6), w(3, 6), w(3))
 
 
@@ -178,6 +180,24 @@ def test_quantizations_are_kept_by_name(tmp_path: Path) -> None:
     assert {n: (float(f.scale[0]), int(f.zero[0])) for n, f in found.items()} == {
         "x0": (np.float32(0.05), 3), "y0": (1 / 128, 0),
     }  # fmt: skip
+
+
+def test_layers_that_operators_came_from_are_kept_in_the_file(tmp_path: Path) -> None:
+    serde.convert(DIGITS, tmp_path / "m.tflite", inputs={"data": (1, 1, 8, 8)})
+    nodes = decode(tmp_path / "m.tflite").nodes
+    sources = {n.outputs[0].name: [layer.name for layer in n.sources] for n in nodes}
+    assert sources["relu2/Relu"] == ["conv2", "bn2", "relu2"]
+    assert sources["softmax_output"] == ["softmax"]
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\tx", b"a b\ty0", b"mxnet Tanh\n\t\n", b"\t\t\n" * 9])
+def test_other_sources_than_a_line_for_each_layer_are_left_out(text: bytes, tmp_path: Path) -> None:
+    model = build(case("TANH", f(3)))
+    model["metadata"] = [{"name": "serde.source", "buffer": len(model["buffers"])}]
+    model["buffers"].append({"data": Tensor.of(np.frombuffer(text, np.uint8))})
+    (tmp_path / "m.tflite").write_bytes(write(model))
+    (node,) = decode(tmp_path / "m.tflite").nodes
+    assert [layer.op for layer in node.sources] == ["TANH"]
 
 
 @pytest.mark.parametrize("keep_num_dims", [False, True])

@@ -18,12 +18,14 @@ from serde.bridges import onnxruntime as onnx_bridge
 from serde.bridges import tvm as tvm_bridge
 from serde.cli.commands import main
 from serde.errors import MissingDependency, UsageError
+from serde.formats.tflite.decode import decode
 from serde.spec.traits import SORTS
 from serde.verification import compare_layers as layers_module
 from serde.verification.compare_layers import match_layers, values_behind
 from serde.verification.compare_models import compare_models
 from testing.mxnet_live import live_mxnet
 from testing.onnx_live import ir_of, model_of
+from tests.tflite.litert_live import why_not
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
@@ -110,6 +112,40 @@ def test_a_fault_in_a_weight_is_found_against_live_mxnet(tmp_path):
     assert (first.op, first.layer) == ("BatchNorm", "bn2") and first.outcome.worst.index[1] == 3
 
 
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+def test_layers_with_channels_last_are_compared_in_litert(tmp_path):
+    first, second = tmp_path / "d.onnx", tmp_path / "d.tflite"
+    for path in (first, second):
+        serde.convert(DIGITS, path, inputs={"data": (1, 1, 8, 8)})
+    for check in (compare_models(first, second), compare_models(second, first)):
+        assert check.ok and check.layers.first is None and len(check.layers.layers) == 6
+    (weight,) = (v.array() for v in serde.load(first).constants() if v.name == "fc2_bias")
+    data = second.read_bytes()
+    assert data.count(weight.tobytes()) == 1
+    second.write_bytes(data.replace(weight.tobytes(), (weight + 1).tobytes()))
+    check = compare_models(first, second)
+    assert check.layers.layers[check.layers.first].layer == "fc2"
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+def test_quantized_layers_are_compared_as_they_are_rounded(tmp_path):
+    onnx.save(model_of(QUANTIZED, 17, 8), tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.tflite")
+    assert "FULLY_CONNECTED" in decode(tmp_path / "b.tflite").operators()
+    check = compare_models(tmp_path / "a.onnx", tmp_path / "b.tflite")
+    inner = {x.value: x.outcome for x in check.layers.layers}
+    assert inner["m"].passed and "one quantization step" in inner["m"].reason
+
+
+QUANTIZED = """g (float[2,4] x) => (float[2,4] y) <float s = {0.05}, int8 z = {3}, int8 o = {0},
+  int8[4,4] w = {1,-2,30,4, -5,6,-7,80, 9,-10,11,12, -13,14,15,-16}> {
+  q = QuantizeLinear(x, s, z)
+  d = DequantizeLinear(q, s, z)
+  v = DequantizeLinear(w, s, o)
+  m = MatMul(d, v)
+  n = QuantizeLinear(m, s, z)
+  y = DequantizeLinear(n, s, z)
+}"""
 SORTED = """g (float[2,8] x) => (float[2,3] v, int64[2,3] i) <int64[1] k = {{3}}> {{
   r = Round(x)
   v0, i = TopK<axis=1, sorted={sorted}>(r, k)

@@ -71,6 +71,24 @@ def test_recorded_sources_go_before_names(tmp_path):
     assert [(m.value.name, m.other.name) for m in matched] == [("s", "t"), ("t", "s"), ("y", "y")]
 
 
+def test_a_layer_that_is_part_of_another_has_no_result_of_its_own(tmp_path):
+    """The node before a fused one prepares an operand: it is not what the first layer computes."""
+    model = model_of(HEAD + "{ s = Add(x, b)\n t = Relu(s)\n y = Tanh(t) }", 17, 8)
+    layers = [["conv"], ["conv", "norm"], ["act"]]
+    for node, names in zip(model.graph.node, layers, strict=True):
+        for at, name in enumerate(names):
+            key = f"serde.source.{at}" if at else "serde.source"
+            node.metadata_props.add(key=key, value=f"mxnet Some {name}")
+    onnx.save(model, tmp_path / "fused.onnx")
+    graph = serde.load(tmp_path / "fused.onnx")
+    body = "{ conv = Add(x, b)\n norm = Relu(conv)\n act = Tanh(norm)\n y = Abs(act) }"
+    whole = ir_of(HEAD + body)
+    for node in whole.nodes:
+        node.name = node.outputs[0].name
+    matched = [(m.value.name, m.other.name) for m in match_layers(whole, graph)]
+    assert matched == [("norm", "t"), ("act", "y")]
+
+
 def test_what_a_conversion_adds_is_called_by_its_own_name(tmp_path):
     weights = numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")
     model = model_of("g (float[2,4] x) => (float[2,4] y) { y = MatMul(x, w) }", 17, 8)
