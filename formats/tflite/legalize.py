@@ -105,6 +105,7 @@ NO_WEIGHT = Form(
     "blocks, or scales that are computed", lambda call: not is_quantized_weight(call),
     dequantize,
 )  # fmt: skip
+NO_DOUBLE = "Make it float32; quantized layers of MXNet are with --integers qdq"
 LACKS: Lacks = {
     **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS if op in writes.rules},
     **{op: [INFINITE, MANY_AXES] for op in COMPARISONS},
@@ -179,7 +180,7 @@ def tflite_target(
     lacks = LACKS if integers else {**LACKS, "DequantizeLinear": [NO_WEIGHT], "QuantizeLinear": []}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
-        sequences=False,
+        sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE},
     )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ class Target:
     ``counted`` are operators whose result has a data-dependent length, to be given a name, and the
     axis of it (None: the attribute ``axis``). ``domains`` are those beside the standard's whose
     operators it has, in all forms. ``opsets`` are those it was measured with; None: any. ``memo``
-    are answers about it, which are kept as long as it is.
+    are answers about it, which are kept as long as it is. ``type_advice`` says what to do about
+    operators of element types that it lacks.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Target:
     domains: frozenset[str] = frozenset()
     opsets: range | None = None
     title: str = ""
+    type_advice: Mapping[DType, str] = field(default_factory=lambda: EMPTY)
     source: str = "documented"
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -156,7 +158,9 @@ class Target:
             if (reason := self.illegal_value(value)) is not None:
                 return reason
             if value.dtype is not None and value.dtype not in legal.get(tie, (value.dtype,)):
-                return f"{self.name} has no {node.op} of {format_type(value.dtype)} elements"
+                advice = self.type_advice.get(value.dtype, "")
+                elements = f"{format_type(value.dtype)} elements"
+                return f"{self.name} has no {node.op} of {elements}{advice and '. '}{advice}"
         return None
 
     def illegal_value(self, value: Value) -> str | None:

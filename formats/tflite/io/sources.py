@@ -35,7 +35,7 @@ def parse_sources(text: bytes) -> Mapping[str, list[Source]]:
     sources: dict[str, list[Source]] = defaultdict(list)
     for line in text.decode("utf-8", "replace").split("\n"):
         layer, _, tensor = line.partition("\t")
-        parts = layer.split(" ", 2)
-        if len(parts) == 3:
-            sources[tensor].append(Source(*parts))
+        if layer.count(" ") > 1:
+            kind, op, name = layer.split(" ", 2)
+            sources[tensor].append(Source(kind, op, name))
     return sources
