@@ -175,7 +175,6 @@ PAIRS = (
     "relay-corpus/tract",
     "relay-corpus/mnn",
     "relay-corpus/ncnn",
-    "relay-corpus/litert",
 )
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),
@@ -185,6 +184,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "networks/onnx": ("conformance.networks", "Networks"),
     "networks/litert": ("conformance.litert_networks", "LitertNetworks"),
     "networks/onnx2tf": ("conformance.litert_peer", "Onnx2tf"),
+    "relay-corpus/litert": ("conformance.relay_corpus", "LitertCorpus"),
     "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
     "relay-networks/partitions": ("conformance.tvm_partitions", "TvmPartitions"),
     "models/consumers": ("conformance.consumer_models", "ConsumerModels"),

@@ -13,7 +13,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,11 @@ from serde.ir.graph import Graph, Tensor
 from serde.passes import tidy
 from serde.passes.change_batch import fix_dimensions
 
-from .matrix import NotRun, Sample, Source
+from .matrix import NotRun, Pair, Sample, Source
 from .record import NOT_RUN, RANK, REFUSED, RIGHT, WRONG, Packed, unpack
 from .targets import Onnx
 
-TOLERANCE = 1e-4
+TOLERANCE, LITERT_TOLERANCE = 1e-4, 1e-5
 OPSETS = ("11", "13", "17", "21")  # shown on the page
 # Modules whose output TVM leaves undefined behind so many leading rows.
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}
@@ -97,11 +97,13 @@ def load_static(name: str) -> tuple[Any, Graph, dict[str, Any]]:
     return case, tidy(fix_dimensions(graph, sizes)) if sizes else graph, inputs
 
 
-def difference(name: str, expected: Sequence[Any], got: Sequence[Any]) -> str | None:
+def difference(
+    name: str, expected: Sequence[Any], got: Sequence[Any], tolerance: float = TOLERANCE
+) -> str | None:
     """How results differ from what TVM computed of a module."""
     if len(got) != len(expected):
         return f"{len(got)} outputs for {len(expected)}"
-    limit = LESS_EXACT.get(name, TOLERANCE)
+    limit = LESS_EXACT.get(name, tolerance)
     for at, (a, b) in enumerate(zip(got, expected, strict=True)):
         rows = DEFINED.get(name, len(b) if b.ndim else 0) if at == 0 else None
         a, b = (a, b) if rows is None or not b.ndim else (a[:rows], b[:rows])
@@ -135,13 +137,25 @@ class RelayCorpus(Source):
 
     name = "relay-corpus"
 
+    def __init__(self, tolerance: float = TOLERANCE) -> None:
+        self.tolerance = tolerance
+
     def cases(self) -> list[str]:
         return names()
 
     def sample(self, case: str) -> Sample:
         test, graph, _ = load(case)
         data = [(feeds(test, graph), test.outputs)]
-        return Sample(graph, data, lambda expected, got: difference(case, expected, got))
+        judge = partial(difference, case, tolerance=self.tolerance)
+        return Sample(graph, data, judge)
+
+
+class LitertCorpus(Pair):
+    """The modules in LiteRT, which are within a tenth of what other targets may differ by."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.source = RelayCorpus(LITERT_TOLERANCE)
 
 
 HEADER = f"""# The Relay corpus
