@@ -113,7 +113,7 @@ class Placing:
         named = _named_axes(node, rank)
         if named is None or not _computes_by_index(node, rank, named):
             return None
-        moved = [at for at in range(len(inputs)) if (at == 0 and named) or _moves(node, at)]
+        moved = [at for at in range(len(inputs)) if (at == 0 and named) or _moves(node, at, named)]
         operands = [
             self.last(g, v, rank) if v is not None and at in moved and v.rank > 0 else v
             for at, v in enumerate(inputs)
@@ -181,6 +181,9 @@ def _computes_by_index(node: Node, rank: int, named: Collection[int]) -> bool:
     except ConversionError:
         return False
     kept = [a for a in range(rank) if a not in named]
+    axes_left = len(kept) if _drops_axes(node) else rank
+    if any(len(v.shape or ()) != axes_left for v in node.outputs):
+        return False
     at = {a: n for n, a in enumerate(kept)} if _drops_axes(node) else {a: a for a in kept}
     found = set()
     for axis in axes:
@@ -199,6 +202,7 @@ def _align_axes(node: Node, axes: Sequence[int | None], rank: int) -> Iterator[i
             yield axis + rank - len(value.shape)
 
 
-def _moves(node: Node, at: int) -> bool:
-    """Whether an operand has axes of the result."""
-    return any(a.inputs[at] is not None and a.inputs[at] != -1 for a in find_sample_axes(node))
+def _moves(node: Node, at: int, named: Collection[int]) -> bool:
+    """Whether an operand has axes of the result, other than those that the operator names."""
+    axes = (a for a in find_sample_axes(node) if not set(a.outputs) <= {*named})
+    return any(a.inputs[at] is not None and a.inputs[at] != -1 for a in axes)

@@ -38,6 +38,9 @@ BEHIND = {
     "flat": ("y = Flatten(a)", "N,144", 1),
     "other order": ("b = Transpose<perm=[0,2,3,1]>(a) y = Relu(b)", "N,6,6,4", 0),
     "matrices": ("y = MatMul(a, a)", "N,4,6,6", 1),
+    "picked rows": ("y = Gather<axis=2>(a, three_ones)", "N,4,3,6", 1),
+    "picked channels": ("y = Gather<axis=1>(a, three_ones)", "N,3,6,6", 1),
+    "picked blocks": ("b = Gather<axis=3>(a, blocks) y = Gather<axis=4>(b, zero)", "N,4,6,2,1", 1),
     "gathered": ("y = GatherElements<axis=1>(a, at)", "N,1,6,6", 1),
 }  # fmt: skip
 CONSTANTS = {
@@ -47,7 +50,8 @@ CONSTANTS = {
     "hw": ("int64[2]", [2, -1]), "channel": ("int64[1]", [1]), "pads": ("int64[8]", [0, 0, 1, 0, 0, 0, 1, 1]),
     "zero": ("int64[1]", [0]), "two": ("int64[1]", [2]), "five": ("int64[1]", [5]),
     "cuts": ("int64[4]", [1, 2, 3, 2]), "ends": ("int64[4]", [9, 9, 9, 9]),
-    "three": ("int64[1]", [3]),
+    "three": ("int64[1]", [3]), "three_ones": ("int64[3]", [3, 0, 1]),
+    "blocks": ("int64[2,2]", [5, 0, 1, 3]),
     "at": ("int64[2,1,6,6]", np.random.default_rng(2).integers(0, 4, 72)),
 }  # fmt: skip
 
