@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.decompositions.table import decompositions
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
 SQUARE = "square"
 # What is done to the elements, how these are reduced, and what is done to the result.
@@ -61,7 +62,8 @@ def log_sum_exp(g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: 
         reduced = g.ReduceLogSumExp(g.cast(x, DType.FLOAT64), axes, keepdims=keepdims, **form)
         return g.cast_like(reduced, x)
     most = g.ReduceMax(x, axes, keepdims=1, **form)
-    finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
+    lowest = lowest_value(x)
+    finite = g.Clip(most, g.scalar(lowest, x), g.scalar(-lowest, x))
     total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)
     y = g.Add(g.Log(total), finite)
     every = axes is None or axes.shape == (0,)

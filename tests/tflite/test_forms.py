@@ -34,6 +34,8 @@ BODIES = {
     "infinite inputs": """g (float[2,3] x, bool[2,3] m) => (bool[] y, bool[] z)
         <float i = {-inf}, float j = {inf}> {
         b = Where(m, x, i) y = Greater(b, i) c = Where(m, x, j) z = Less(c, j) }""",
+    "logarithm of a sum": """g (float[2,3] x) => (float[] y) <float n = {100}, int64[1] a = {1}>
+        { b = Mul(x, n) y = ReduceLogSumExp(b, a) }""",
     # of which kernels of int16 have none
     "int16 with a zero point": """g (int16[2,3] x) => (float[] y, int16[] z)
         <float s = {0.01}, int16 n = {-100}> {

@@ -85,6 +85,17 @@ def test_a_batch_by_name_stays_open(worker, tmp_path: Path) -> None:
 
 
 @needs_litert
+def test_rows_of_a_batch_by_name_are_counted(worker, tmp_path: Path) -> None:
+    graph = ir_of("""g (float[N,2,3] x) => (float[N,M] y) <int64[1] rest = {-1}> {
+        s = Shape<end=1>(x) t = Concat<axis=0>(s, rest) y = Reshape(x, t) }""")
+    serde.save(graph, tmp_path / "m.tflite")
+    for batch in (1, 3):
+        x = np.random.default_rng(0).standard_normal((batch, 2, 3), np.float32)
+        for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+            np.testing.assert_array_equal(got, x.reshape(batch, 6))
+
+
+@needs_litert
 def test_a_conversion_is_verified_with_both_kernel_sets(tmp_path: Path) -> None:
     network = networks.build("resnet18_v1", 32)
     symbol, _ = networks.export(network, tmp_path)

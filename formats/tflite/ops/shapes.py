@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of
-from serde.ir.graph import Value
+from serde.ir.graph import Dim, Shape, Value
 
 from ..target import TfliteBuilder, legalizations, padded_shape, writes
 from .elementwise import broadcast_shape
@@ -24,20 +27,26 @@ def write_reshape(t: TfliteBuilder, x: Value, shape: Value):
     sizes = [x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements)]
     if -1 in sizes:
         at = sizes.index(-1)
-        rest = [d for n, d in enumerate(sizes) if n != at]
-        if x.is_static and all(isinstance(d, int) for d in rest):
-            sizes[at] = int(np.prod(x.static_shape)) // int(np.prod(rest))
-        else:
-            left = [*x.ranked_shape]
-            for d in rest:
-                if d in left:
-                    left.remove(d)
-            names = [d for d in left if not isinstance(d, int)]
-            require(all(isinstance(d, int) for d in rest), "a shape with two sizes by name")
-            factor = np.prod([d for d in left if isinstance(d, int)], initial=1)
-            is_name = len(names) == 1 and factor == 1
-            sizes[at] = names[0] if is_name else None
+        sizes[at] = _find_rest(x.ranked_shape, [d for n, d in enumerate(sizes) if n != at])
     return t.reshape(x, tuple(sizes))
+
+
+def _find_rest(shape: Shape, sizes: Sequence[Dim]) -> Dim:
+    """The size that makes others as many elements as a shape has, None where it has no name."""
+    left, more = [*shape], list[Dim]()
+    for d in sizes:
+        if d in left:
+            left.remove(d)
+        else:
+            more.append(d)
+    require(all(isinstance(d, int) for d in more), "a shape of a size by name that is made of "
+            "others. Give numbers (--static, --input)")  # fmt: skip
+    names = [d for d in left if not isinstance(d, int)]
+    factor = math.prod(d for d in left if isinstance(d, int))
+    count = math.prod(d for d in more if isinstance(d, int))
+    if names:
+        return names[0] if len(names) == 1 and factor == count else None
+    return factor // count
 
 
 @writes("Flatten")
