@@ -10,6 +10,7 @@ from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from ..target import TfliteBuilder, derive, is_weight, legalizations, writes
 
+BELOW_ONE = 1 - 2.0**-20  # which keeps a quotient of floats below that of integers
 UNARY = {
     "Abs": "ABS", "Ceil": "CEIL", "Cos": "COS", "Exp": "EXP", "Floor": "FLOOR",
     "HardSwish": "HARD_SWISH", "Log": "LOG", "Neg": "NEG", "Not": "LOGICAL_NOT",
@@ -141,6 +142,25 @@ def legalize_mod(g, x: Value, y: Value, *, fmod: int):
     rest, zero = g.Mod(x, y), g.const(0, x.type)
     is_other = g.Xor(g.Less(x, zero), g.Less(rest, zero))
     return g.Where(g.And(is_other, g.Not(g.Equal(rest, zero))), g.Sub(rest, y), rest)
+
+
+@legalizations("Div")
+def legalize_div(g, x: Value, y: Value):
+    """A quotient of int64, which DIV does not have, is summed of quotients of floats.
+
+    Without the rest of the division ``left`` is a multiple of ``y``. Each turn takes all but a
+    millionth of it away, and the last what is left, of few enough bits to be exact.
+    """
+    if x.type is not DType.INT64:
+        return None
+    divisor, left = g.cast(y, DType.FLOAT32), g.Sub(x, g.Mod(x, y, fmod=1))
+    total = g.const(0, DType.INT64)
+    for _ in range(3):
+        part = g.Mul(g.Div(g.cast(left, DType.FLOAT32), divisor), BELOW_ONE)  # within 64 bits
+        quotient = g.cast(part, DType.INT64)
+        total, left = g.Add(total, quotient), g.Sub(left, g.Mul(quotient, y))
+    rest = g.Round(g.Div(g.cast(left, DType.FLOAT32), divisor))
+    return g.Add(total, g.cast(rest, DType.INT64))
 
 
 @writes("Mod", only={"fmod": (0,)})
