@@ -202,14 +202,36 @@ def spread_kernel(g: Any, call: Call) -> Any:
     """A ConvTranspose by a kernel with zeros between its elements."""
     x, w, *rest = call.inputs
     dilations = call.attrs["dilations"]
-    array = w.array()
+    maker = None if w.tensor is not None else g.producer(w)
+    constant, fill = (w, 0) if maker is None else (maker.inputs[0], _find_zero(maker))
+    array = constant.array()
     kernel = [(k - 1) * d + 1 for k, d in zip(array.shape[2:], dilations, strict=True)]
-    spread = np.zeros((*array.shape[:2], *kernel), array.dtype)
+    spread = np.full((*array.shape[:2], *kernel), fill, array.dtype)
     places: Any = (..., *[slice(None, None, d) for d in dilations])
     spread[places] = array
+    weight = g.const(spread)
+    if maker is not None:
+        weight = g.DequantizeLinear(weight, *maker.inputs[1:], **maker.attrs)
     return call.emit(
-        g, x, g.const(spread), *rest, dilations=(1,) * len(dilations), kernel_shape=tuple(kernel)
+        g, x, weight, *rest, dilations=(1,) * len(dilations), kernel_shape=tuple(kernel)
     )
+
+
+def _find_zero(node: Any) -> int:
+    """The integer that stands for 0 in all slices of a dequantized weight."""
+    zeros = node.inputs[2].ints() if len(node.inputs) > 2 and node.inputs[2] is not None else (0,)
+    require(len(set(zeros)) == 1, "dilations and weights of several zero points. Quantize with one")
+    return int(zeros[0])
+
+
+def is_spread(call: Call) -> bool:
+    """Whether constant weights, dequantized or not, are applied to elements apart."""
+    w = call.inputs[1]
+    maker = call.g.maker(w, "DequantizeLinear") if w.tensor is None else None
+    is_constant = w.tensor is not None or (
+        maker is not None and all(v is None or v.tensor is not None for v in maker.inputs)
+    )
+    return is_constant and any(d > 1 for d in call.attrs.get("dilations") or ())
 
 
 GROUPS = Form("group", lambda call: call.attrs["group"] > 1, split_groups(0))
@@ -217,8 +239,7 @@ TRANSPOSED = [
     GROUPS,
     Form("pads", lambda call: any(call.attrs.get("pads") or ()), windows.crop_behind),
     Form("output_padding", lambda call: any(call.attrs.get("output_padding") or ()), pad_behind),
-    Form("dilations", lambda call: call.inputs[1].tensor is not None
-         and any(d > 1 for d in call.attrs.get("dilations") or ()), spread_kernel),
+    Form("dilations", is_spread, spread_kernel),
 ]  # fmt: skip
 
 

@@ -28,6 +28,8 @@ MOVES: Mapping[str, frozenset[DType]] = {
 JOINS: Mapping[str, frozenset[DType]] = dict.fromkeys(
     ("CONCATENATION", "MAXIMUM", "MINIMUM"), STEPS
 )
+# Steps of a sum that one step of an operand may be, in the bits that kernels shift by.
+MOST_STEPS = {I8: 1 << 18, I16: 1 << 13}
 NEAR = 1e-6  # relative difference of scales that are the same
 FIXED = {  # scales and zero points of results, by operator and type
     **dict.fromkeys([("SOFTMAX", I8), ("LOGISTIC", I8)], Quantization.of(1 / 256, -128)),
@@ -191,9 +193,20 @@ def _as_constant(value: Value | None, dtype: DType) -> Value | None:
     number = float(array.flat[0]) if array.size else math.nan
     if not math.isfinite(number) or not (array == number).all():
         return value
-    steps = np.full(array.shape, np.sign(number), dtype.numpy)
+    unit = 1 << (dtype.bits - 2)
+    steps = np.full(array.shape, np.sign(number) * unit, dtype.numpy)
     return QuantizedValue("", dtype, value.shape, Tensor.of(steps),
-                          scales=Quantization.of(abs(number) or 1.0))  # fmt: skip
+                          scales=Quantization.of(abs(number) / unit or 1.0))  # fmt: skip
+
+
+def add_up(layer: Layer) -> Layer | None:
+    """A sum or a difference; kernels end where a step of an operand is far above the result's."""
+    made = compute(STEPS, layer)
+    if made is None:
+        return None
+    largest = max(float(v.scales.scale[0]) for v in made.operands if isinstance(v, QuantizedValue)
+                  and v.scales is not None)  # fmt: skip
+    return made if largest < layer.scales.scale[0] * MOST_STEPS[layer.dtype] else None
 
 
 def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:
@@ -223,7 +236,8 @@ KERNELS: Mapping[str, Kernel] = {
     "DEPTHWISE_CONV_2D": partial(multiply, (0, 1, 2), 3),
     "FULLY_CONNECTED": partial(multiply, (0, 1, 2), 0),
     "TRANSPOSE_CONV": partial(multiply, (2, 1, 3), 0),
-    **dict.fromkeys(("ADD", "SUB", "MUL", "BATCH_MATMUL"), partial(compute, STEPS)),
+    **dict.fromkeys(("ADD", "SUB"), add_up),
+    **dict.fromkeys(("MUL", "BATCH_MATMUL"), partial(compute, STEPS)),
     **dict.fromkeys(("RELU", "RELU6", "LEAKY_RELU"), partial(compute, STEPS)),
     **dict.fromkeys(("HARD_SWISH", "ELU", "GELU", "EXP", "PRELU"), partial(compute, ONLY_I8)),
     **dict.fromkeys(("MEAN", "SUM"), partial(compute_first, ONLY_I8)),

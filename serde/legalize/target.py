@@ -65,7 +65,7 @@ class Target:
     domains: frozenset[str] = frozenset()
     opsets: range | None = None
     title: str = ""
-    type_advice: Mapping[DType, str] = field(default_factory=lambda: EMPTY)
+    type_advice: Mapping[Any, str] = field(default_factory=lambda: EMPTY)
     source: str = "documented"
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 

@@ -47,7 +47,7 @@ class Rounding(NamedTuple):
     def quantize(self, x: Array) -> Array:
         """The integers of real numbers."""
         bounds = np.iinfo(self.dtype.numpy)
-        steps = np.rint(x.astype(np.float64) / self.scale) + self.zero
+        steps = np.rint(np.nan_to_num(x.astype(np.float64)) / self.scale) + self.zero
         return np.asarray(np.clip(steps, bounds.min, bounds.max).astype(np.int64))
 
     def read_real(self, q: Array) -> Array:
@@ -64,9 +64,9 @@ def _list_roundings(graph: Graph) -> Iterator[tuple[str, Rounding]]:
     for node in graph.nodes:
         if node.op != "QuantizeLinear" or node.domain or node.outputs[0].type.bits < 8:
             continue
-        scale = number(node.inputs[1])
+        scale = number(node.inputs[1]) or 0
         zero = number(node.inputs[2]) if len(node.inputs) > 2 else 0
-        if scale is not None and zero is not None and node.outputs[0].type.kind in "iu":
+        if 0 < scale < np.inf and zero is not None and node.outputs[0].type.kind in "iu":
             rounding = Rounding(float(scale), int(zero), node.outputs[0].type)
             for value in (node.inputs[0], node.outputs[0]):
                 if value is not None:

@@ -51,6 +51,11 @@ BODIES = {
         y = Asinh(x) a = Abs(x) o = Cosh(a) z = Acosh(o) s = Sinh(x) b = Div(x, n) c = Atanh(b) t = Tan(x) }""",
     "bits": """g (int32[2,3] x, int32[2,3] y) => (int32[] a, int32[] b, int32[] c) {
         a = BitwiseAnd(x, y) b = BitwiseOr(x, y) c = BitwiseXor(x, y) }""",
+    "dequantized fill": """g (float[2,3] x) => (float[] y) <int64[4] p = {1, 0, 2, 1}, uint8 q = {7},
+        float s = {0.5}, uint8 z = {3}> { f = DequantizeLinear(q, s, z) y = Pad(x, p, f) }""",
+    "dequantized kernel": """g (float[1,2,3,3] x) => (float[] y) <uint8[2,1,2,2] w = {9,3,7,4, 0,8,1,6},
+        float s = {0.5}, uint8 z = {3}> {
+        v = DequantizeLinear(w, s, z) y = ConvTranspose<dilations=[2,2]>(x, v) }""",
     "rest": "g (int32[2,3] x, int32[2,3] y) => (int32[] a) { a = Mod<fmod=1>(x, y) }",
     "power of an integer": """g (int32[2,3] x) => (int32[] a) <float p = {1.5}>
         { b = Abs(x) a = Pow(b, p) }""",
@@ -103,6 +108,23 @@ def compare(worker, body: str, folder: Path) -> None:
             assert actual.dtype == expected.dtype
             half = actual.dtype == np.float16
             np.testing.assert_allclose(actual, expected, *((2e-3, 1e-3) if half else (1e-5, 1e-5)))
+
+
+@needs_litert
+def test_quotients_of_large_integers_are_exact(worker, tmp_path: Path) -> None:
+    least, largest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    rng, count = np.random.default_rng(5), 2000
+    x, y = (rng.integers(-(1 << 62), 1 << 62, count) >> rng.integers(0, 62, count) for _ in "xy")
+    y[y == 0] = 7
+    x[:6], y[:6] = (largest, least, largest, least, 5, -5), (1, 1, -1, 3, 3, 3)
+    pairs = zip(x.tolist(), y.tolist(), strict=True)
+    expected = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in pairs]
+    graph = ir_of(
+        f"g (int64[{count}] x, int64[{count}] y) => (int64[{count}] z) {{ z = Div(x, y) }}"
+    )
+    serde.save(graph, tmp_path / "m.tflite")
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [x, y]):
+        assert got.tolist() == expected
 
 
 @needs_litert

@@ -14,6 +14,7 @@ import serde
 from serde.bridges.litert import LitertWorker
 from serde.formats.tflite.from_ir import from_ir
 from serde.formats.tflite.target import QuantizedValue
+from serde.ir.graph import DType
 from testing import networks
 from testing.mxnet.quantised_networks import quantise_network
 from testing.onnx_live import OPTIMIZED, PLAIN, ir_of, run_at
@@ -268,6 +269,38 @@ def test_one_constant_of_two_scales_is_two(worker, tmp_path: Path) -> None:
     x = np.asarray([[0, 1], [2, -3]], np.float32)
     for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
         np.testing.assert_allclose(got, x + 4, rtol=0, atol=1e-5)
+
+
+@needs_litert
+@pytest.mark.parametrize(
+    ("step", "added", "is_integer"),
+    [(3e-5, "float one = {1}", True), (3e-5, "float[2] one = {1, 1e3}", False)],
+)
+def test_sums_of_int16_keep_to_what_kernels_take(
+    step, added, is_integer, worker, tmp_path: Path
+) -> None:
+    """LiteRT ends where an operand's step is above 2^14 of the result's."""
+    graph = ir_of(f"""g (float[3,2] x) => (float[3,2] y) <float s = {{{step}}}, int16 o = {{0}},
+        float t = {{1}}, {added}> {{
+        q = QuantizeLinear(x, s, o) a = DequantizeLinear(q, s, o)
+        w = QuantizeLinear(one, t, o) b = DequantizeLinear(w, t, o) c = Add(a, b)
+        f = QuantizeLinear(c, s, o) y = DequantizeLinear(f, s, o) }}""")
+    serde.save(graph, tmp_path / "m.tflite")
+    x = np.random.default_rng(1).uniform(-1.5, -0.5, (3, 2)).astype(np.float32)
+    (expected,) = run_graph(graph, {"x": x})
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+        assert np.abs(got - expected).max() <= step * 1.01
+    adds = {n.outputs[0].type for n in from_ir(graph).nodes if n.op == "ADD"}
+    assert adds == {DType.INT16 if is_integer else DType.FLOAT32}
+
+
+@pytest.mark.parametrize("scale", ["inf", "0"])
+def test_scales_that_are_no_steps_are_computed(scale) -> None:
+    graph = ir_of(f"""g (float[2,2] x) => (float[2,2] y) <float s = {{0.1}}, int8 o = {{0}},
+        float t = {{{scale}}}> {{
+        q = QuantizeLinear(x, s, o) a = DequantizeLinear(q, s, o) b = DequantizeLinear(q, t, o)
+        c = Add(a, b) f = QuantizeLinear(c, s, o) y = DequantizeLinear(f, s, o) }}""")
+    assert {n.outputs[0].type for n in from_ir(graph).nodes if n.op == "ADD"} == {DType.FLOAT32}
 
 
 @needs_litert

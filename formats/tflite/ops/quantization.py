@@ -48,19 +48,22 @@ def has_plain_scales(call: Call) -> bool:
     others = ("block_size", "output_dtype", "precision")
     is_plain = not any(call.attrs.get(name) for name in others)
     is_shifted = zero is not None and zero.dtype is DType.INT16 and bool(zero.array().any())
-    return is_plain and not is_shifted and scale.dtype is DType.FLOAT32
+    if not is_plain or is_shifted or scale.dtype is not DType.FLOAT32:
+        return False
+    scales = scale.array()
+    return bool((np.isfinite(scales) & (scales > 0)).all())
 
 
 def is_quantized_weight(call: Call) -> bool:
     """Whether a constant is dequantized, by one scale or one for each slice along an axis."""
     return (
         call.x.tensor is not None and call.x.dtype in WEIGHTS and has_plain_scales(call)
-        and call.inputs[1].rank < 2
+        and call.inputs[1].rank < 2 and call.x.rank > 0
     )  # fmt: skip
 
 
 def is_quantized(call: Call) -> bool:
-    """Whether numbers are quantized or dequantized by one scale."""
+    """Whether numbers are quantized or dequantized by one scale; a single number is a constant."""
     zero = call.operand(2)
     dtype = call.x.dtype
     if call.op == "QuantizeLinear":
@@ -68,14 +71,15 @@ def is_quantized(call: Call) -> bool:
         if call.x.dtype is not DType.FLOAT32:
             return False
     is_single = call.inputs[1].static_shape in ((), (1,))
-    return has_plain_scales(call) and is_single and dtype in STEPS
+    is_number = call.x.tensor is not None and call.x.rank == 0
+    return has_plain_scales(call) and is_single and dtype in STEPS and not is_number
 
 
 def dequantize(g, call: Call):  # type: ignore[no-untyped-def]
     """The real numbers: of constants in the form that kernels have, others computed."""
     x, scale, zero = (*call.inputs, None)[:3]
     axis, block_size = call.attrs["axis"], call.attrs["block_size"]
-    if _is_constant(x, scale, zero) and x.dtype in WEIGHTS | SIGNED.keys():
+    if _is_constant(x, scale, zero) and x.rank > 0 and x.dtype in WEIGHTS | SIGNED.keys():
         if x.dtype in SIGNED:
             operands = [make_signed(g, v) for v in (x, zero or g.full_like(scale, 0, x.dtype))]
             return call.emit(g, operands[0], scale, operands[1])
