@@ -312,11 +312,12 @@ def relay_params() -> tuple[bytes, ...]:
 
 @cache
 def tflite_models() -> tuple[bytes, ...]:
-    """A small model of each operator that is read."""
+    """A small model of each operator that is read, and some of several subgraphs."""
     from testing.tflite.cases import list_cases
     from testing.tflite.models import build, write
+    from testing.tflite.whole_models import list_whole_models
 
-    return tuple(write(build(case)) for case in list_cases())
+    return tuple(map(write, [*map(build, list_cases()), *list_whole_models()]))
 
 
 def of(reader: str) -> tuple[bytes, ...]:

@@ -14,50 +14,18 @@ from serde.bridges.litert import LitertWorker
 from serde.errors import Unconvertible
 from serde.formats.tflite.io.read_flexbuffer import read_map
 from testing.pt2.run import run_onnx
-from testing.tflite.models import Case, Operand, Result, build, write
+from testing.tflite.models import write
+from testing.tflite.whole_models import BY_CLASS, CLASSES, EACH, MOST, TOGETHER, make_detection
 from tests.tflite.litert_live import why_not
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
-# Maps that the flexbuffers of Google's package flatbuffers wrote.
-TOGETHER = bytes.fromhex(
-    "6d61785f646574656374696f6e73006d61785f636c61737365735f7065725f646574656374696f6e00757365"
-    "5f726567756c61725f6e6d73006e6d735f73636f72655f7468726573686f6c64006e6d735f696f755f746872"
-    "6573686f6c64006e756d5f636c617373657300795f7363616c6500785f7363616c6500685f7363616c650077"
-    "5f7363616c65000a117e8e4257326910212a00000c0000000000000001000000000000000a00000000000000"
-    "0000000000001440020000000000000006000000000000009a9999999999d93f333333333333d33f03000000"
-    "0000000000000000000000000000000000001440000000000000244000000000000024400f07070f0f076b0f"
-    "0f0f5a2701"
-)
-BY_CLASS = bytes.fromhex(
-    "6d61785f646574656374696f6e73006d61785f636c61737365735f7065725f646574656374696f6e00646574"
-    "656374696f6e735f7065725f636c617373007573655f726567756c61725f6e6d73006e6d735f73636f72655f"
-    "7468726573686f6c64006e6d735f696f755f7468726573686f6c64006e756d5f636c617373657300795f7363"
-    "616c6500785f7363616c6500685f7363616c6500775f7363616c65000b781294a44358336a11222b00000000"
-    "0f0000000000000001000000000000000b000000000000000500000000000000000000000000144002000000"
-    "0000000006000000000000009a9999999999d93f333333333333d33f03000000000000000100000000000000"
-    "000000000000144000000000000024400000000000002440070f07070f0f076b0f0f0f632701"
-)
-CLASSES, MOST, EACH = 3, 6, 2  # of both maps
 
 
 def write_model(options: bytes, classes: int, seed: int, folder: Path):
     """A file of the operator, and what it is fed with."""
-    draws = np.random.default_rng(seed)
-    anchors = np.concatenate([draws.random((30, 2)), draws.uniform(0.05, 0.5, (30, 2))], 1)
-    case = Case("ADD", [
-        Operand(draws.standard_normal((1, 30, 4)).astype(np.float32)),
-        Operand(draws.random((1, 30, classes)).astype(np.float32)),
-        Operand(anchors.astype(np.float32), is_constant=True),
-    ], [Result()] * 4)  # fmt: skip
-    model = build(case)
-    model["operator_codes"] = [{"builtin_code": 32, "custom_code": "TFLite_Detection_PostProcess"}]
-    (operator,) = model["subgraphs"][0]["operators"]
-    model["subgraphs"][0]["operators"] = [
-        {"inputs": operator["inputs"], "outputs": operator["outputs"],
-         "custom_options": [*options]}
-    ]  # fmt: skip
+    model, feeds = make_detection(options, classes, seed)
     (folder / "m.tflite").write_bytes(write(model))
-    return folder / "m.tflite", case.feeds()
+    return folder / "m.tflite", feeds
 
 
 @needs_litert

@@ -10,14 +10,11 @@ import pytest
 import serde
 from serde.bridges.litert import LitertWorker
 from serde.errors import Unconvertible
-from serde.formats.tflite.encode import LAST_OLD_CODE
-from serde.formats.tflite.io.schema import enums
-from serde.formats.tflite.io.write_flatbuffer import union_number
 from serde.formats.tflite.to_ir import reads
-from serde.ir.graph import Tensor
 from testing.pt2.run import compare, run_onnx
-from testing.tflite.cases import as_feeds, c, case, f, i, list_cases, q, r, w
+from testing.tflite.cases import as_feeds, c, case, f, i, list_cases, q, w
 from testing.tflite.models import Case, Operand, build, write
+from testing.tflite.whole_models import make_branch, make_loop, make_variable
 from tests.tflite.litert_live import why_not
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
@@ -105,87 +102,23 @@ def test_a_custom_operator_is_refused_by_its_name(tmp_path: Path) -> None:
     assert [n.op for n in graph.nodes] == ["Add"]
 
 
-def call_subgraphs(op: str, options, bodies, inputs) -> dict:
-    """A model whose operator runs subgraphs, which are lists of operators on named tensors."""
-    model = build(case(op, *inputs, to=[r() for _ in inputs[op == "IF" :]], **options))
-    codes = model["operator_codes"]
-    for operators, names, outputs in bodies:
-        tensors = sorted({n for _, a, b in operators for n in (*a, *b)} | {*names, *outputs})
-        places = {n: k for k, n in enumerate(tensors)}
-        made = []
-        for kind, read, results in operators:
-            code = enums()["BuiltinOperator"][kind]
-            made.append({"opcode_index": len(codes), "inputs": [places[n] for n in read],
-                         "outputs": [places[n] for n in results]})  # fmt: skip
-            old = min(code, LAST_OLD_CODE)
-            codes.append({"deprecated_builtin_code": old, "builtin_code": code, "version": 1})
-        entries = [
-            {"name": n, "type": enums()["TensorType"]["BOOL" if n == "go" else "FLOAT32"],
-             "shape": () if n in ("go", "limit") else (3,), "has_rank": True}
-            for n in tensors
-        ]  # fmt: skip
-        for entry in entries:
-            if entry["name"] == "limit":
-                entry["buffer"] = len(model["buffers"])
-                model["buffers"].append({"data": Tensor.of(np.asarray(20, np.float32))})
-                entry["shape"] = ()
-        model["subgraphs"].append({
-            "tensors": entries, "operators": made, "inputs": [places[n] for n in names],
-            "outputs": [places[n] for n in outputs],
-        })  # fmt: skip
-    return model
-
-
-ADDS = ([("ADD", ("x", "y"), ("z",))], ("x", "y"), ("z",))
-SUBTRACTS = ([("SUB", ("x", "y"), ("z",))], ("x", "y"), ("z",))
-SCALAR = Operand(np.asarray(1.5, np.float32))
-
-
 @needs_litert
 @pytest.mark.parametrize("condition", [True, False])
 def test_branches_are_read(condition, worker, tmp_path: Path) -> None:
     inputs = [Operand(np.asarray(condition)), f(3), f(3)]
-    options = {"then_subgraph_index": 1, "else_subgraph_index": 2}
-    model = call_subgraphs("IF", options, [ADDS, SUBTRACTS], inputs)
-    model["subgraphs"][0]["outputs"] = model["subgraphs"][0]["operators"][0]["outputs"] = [3]
-    compare_model(model, [v.array for v in inputs], worker, tmp_path)
+    compare_model(make_branch(inputs), [v.array for v in inputs], worker, tmp_path)
 
 
 @needs_litert
 def test_loops_are_read(worker, tmp_path: Path) -> None:
-    goes_on = ([("LESS", ("x", "limit"), ("go",))], ("x",), ("go",))
-    doubles = ([("ADD", ("x", "x"), ("z",))], ("x",), ("z",))
-    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
-    model = call_subgraphs("WHILE", options, [goes_on, doubles], [SCALAR])
-    for graph in model["subgraphs"]:
-        for tensor in graph["tensors"]:
-            tensor["shape"] = ()
-    compare_model(model, [SCALAR.array], worker, tmp_path)
+    first = Operand(np.asarray(1.5, np.float32))
+    compare_model(make_loop(first), [first.array], worker, tmp_path)
 
 
 @needs_litert
 @pytest.mark.parametrize("is_changed", [True, False])
 def test_variables_by_name_are_read(is_changed, worker, tmp_path: Path) -> None:
-    handle = [("VAR_HANDLE", (), ("h",))]
-    model = call_subgraphs("CALL_ONCE", {"init_subgraph_index": 1}, [
-        ([*handle, ("ASSIGN_VARIABLE", ("h", "first"), ())], (), ()),
-        ([*handle, ("READ_VARIABLE", ("h",), ("v",)), ("ADD", ("x", "v"), ("z",)),
-          *([("ASSIGN_VARIABLE", ("h", "z"), ())] if is_changed else [])], ("x",), ("z",)),
-    ], [f(3)])  # fmt: skip
-    once, (init, main) = model["subgraphs"][0]["operators"][0], model["subgraphs"][1:]
-    for graph in (init, main):
-        for tensor in graph["tensors"]:
-            if tensor["name"] == "h":
-                tensor |= {"type": enums()["TensorType"]["RESOURCE"], "shape": ()}
-            elif tensor["name"] == "first":
-                tensor["buffer"] = len(model["buffers"])
-                model["buffers"].append({"data": Tensor.of(np.full(3, 2, np.float32))})
-        handles = [o for o in graph["operators"] if not o["inputs"]]
-        handles[0] |= {"builtin_options": ("VarHandleOptions", {"shared_name": "count"}),
-                       "builtin_options_type": union_number("BuiltinOptions", "VarHandleOptions")}  # fmt: skip
-    main["operators"].insert(0, {**once, "inputs": (), "outputs": ()})
-    model["subgraphs"] = [main, init]
-    (tmp_path / "m.tflite").write_bytes(write(model))
+    (tmp_path / "m.tflite").write_bytes(write(make_variable(is_changed)))
     graph = serde.load(tmp_path / "m.tflite")
     assert [v.name for v in graph.inputs] == (["x", "count"] if is_changed else ["x"])
     assert ["feed 2.0 at first" in note for note in graph.notes] == [True] * is_changed
