@@ -92,6 +92,17 @@ def write_detector(folder):
         s = ReduceMean <axes = [0], keepdims = 0> (state)
         h = Add (x, s)  y = Mul (h, rate) }"""
     onnx.save(model_of(body, 13, 8), "vad.onnx")
+    body = """distances (float[5,8] rows) => (float[5,5] scores) {
+        columns = Transpose(rows)  scores = MatMul(rows, columns) }"""
+    onnx.save(model_of(body, 13, 8), "distances.onnx")
+
+
+def write_fixed_batch(folder):
+    """A model that three boxes of its own belong to."""
+    model = model_of("g (float[N,4] x) => (float[A,8] y) { y = Concat<axis = 1>(x, c) }", 13, 8)
+    boxes = np.arange(12, dtype=np.float32).reshape(3, 4)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(boxes, "c"))
+    onnx.save(model, "detector.onnx")
 
 
 # The pages that are run, with what makes the files that they name.
@@ -101,27 +112,32 @@ PAGES = {
     "how-to/compare-two-models": nothing,
     "how-to/consumers": name_files,
     "how-to/custom-operators": nothing,
-    "how-to/dynamic-shapes": nothing,
+    "how-to/dynamic-shapes": write_fixed_batch,
     "how-to/fix-a-failure": nothing,
+    "how-to/join-models": nothing,
     "how-to/large-and-untrusted-files": nothing,
     "how-to/look-into-a-model": nothing,
     "how-to/migrate-many-models": nothing,
+    "how-to/partition-a-model": nothing,
     "how-to/prepare-images": nothing,
     "how-to/quantized-models": quantize_digits,
     "how-to/read-a-report": nothing,
     "how-to/reduced-precision": name_files,
     "how-to/read-pytorch": copy_program,
     "how-to/run-a-model": nothing,
+    "how-to/trace-python-code": nothing,
     "how-to/write-pytorch": nothing,
     "how-to/read-tflite": nothing,
     "how-to/write-tflite": nothing,
     "how-to/verify-a-conversion": nothing,
     "how-to/move-from-mx-onnx": nothing,
+    "tutorial/convert-a-model": nothing,
     "tutorial/edge-device": nothing,
     "tutorial/first-operator": nothing,
     "tutorial/gluon-notebook": nothing,
     "tutorial/int8-on-litert": need_litert,
     "tutorial/old-mxnet-model": nothing,
+    "tutorial/put-code-into-a-model": nothing,
     "tutorial/pytorch-to-mxnet": copy_program,
     "tutorial/relay-to-relax": nothing,
     "tutorial/sagemaker-detector": make_detector,
@@ -135,22 +151,30 @@ ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with
     "how-to/add-a-target": "plugin/test_toy_npu.py",
     "how-to/add-an-operator": "cli/test_docs.py",
     "how-to/convert-between-formats": "cli/test_docs.py",
-    "how-to/join-models": "frontends/test_docs.py",
-    "how-to/partition-a-model": "cli/test_docs.py",
-    "how-to/trace-python-code": "frontends/test_docs.py",
     "how-to/write-a-front-end": "frontends/test_toy.py",
     "tutorial/fine-tune-in-pytorch": "torch/test_tutorial.py",
-    "tutorial/convert-a-model": "cli/test_docs.py",
-    "tutorial/put-code-into-a-model": "frontends/test_docs.py",
 }
 
 
+DOCS = ROOT / "docs"
+GUIDES = sorted(p for folder in ("how-to", "tutorial") for p in (DOCS / folder).glob("*.md"))
+
+
 def test_every_page_is_run():
-    docs = ROOT / "docs"
-    guides = [p for folder in ("how-to", "tutorial") for p in (docs / folder).glob("*.md")]
-    assert {str(p.relative_to(docs).with_suffix("")) for p in guides} == {*PAGES, *ELSEWHERE}
+    assert {str(p.relative_to(DOCS).with_suffix("")) for p in GUIDES} == {*PAGES, *ELSEWHERE}
     for page, test in ELSEWHERE.items():
         assert page.partition("/")[2] in (ROOT / "tests" / test).read_text()
+
+
+@pytest.mark.parametrize("page", [*GUIDES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_every_block_is_run_or_tells_why_not(page):
+    """Text is what the code above it prints, or has a comment; no block has no language."""
+    blocks = pages.blocks_of(page)
+    for block, before in zip(blocks, [None, *blocks], strict=False):
+        assert block.mark == "" or block.is_left_out or block.saved_as, block.mark
+        assert block.language in {*pages.RUN, "text", "toml"}, block.text
+        if block.language == "text" and not block.mark:
+            assert block.is_next and before.language in pages.RUN, block.text
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -163,7 +187,7 @@ def test_a_page_runs(name, tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     PAGES[name](tmp_path)
-    page = ROOT / "docs" / f"{name}.md"
+    page = DOCS / f"{name}.md"
     if name not in APART:
         run_page(page)
         return

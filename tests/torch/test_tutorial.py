@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -17,11 +16,11 @@ from click.testing import CliRunner
 import serde
 from serde.cli.commands import main
 from testing.mxnet_live import live_mxnet
+from tests.cli.pages import blocks_of, compare_output
 from tests.torch.torch_live import VARIABLE, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tutorial/fine-tune-in-pytorch.md"
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKS = """
 assert before[0] > 0.95 and before[1] < 0.3 and after > 0.8, (before, after)
 np.save("outputs.npy", model(images).detach().numpy())
@@ -48,14 +47,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_tutorial_runs(folder: Path) -> None:
     if why := find_lack():
         pytest.skip(why)
-    blocks = FENCE.findall(PAGE.read_text())
-    first, last = (text for language, text in blocks if language == "sh")
+    blocks = blocks_of(PAGE)
+    first, last = (block.text for block in blocks if block.language == "sh")
     run_command(first)
-    code = "\n".join(text for language, text in blocks if language == "python")
+    code = "\n".join(block.text for block in blocks if block.language == "python")
     Path("page.py").write_text(code + CHECKS)
     python = os.environ.get(VARIABLE) or sys.executable
     done = subprocess.run([python, "page.py"], capture_output=True, text=True)
     assert not done.returncode, done.stderr
+    shown = "".join(block.text for block in blocks if block.language == "text")
+    compare_output(shown.splitlines(), done.stdout, "the page")
     assert Path("tuned.pt").exists()
     run_command(last)
     assert_mxnet_computes(np.load("outputs.npy"))
