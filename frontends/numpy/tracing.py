@@ -34,7 +34,8 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
     Args:
         function: takes arrays and returns an array, a tuple of arrays, or a dict of them by name.
         specs: an input each: a shape (``("N", 3, 224)``, float32), ``(shape, dtype)``, or an
-            array, whose shape and element type are taken. Sizes are numbers, or names.
+            array, whose shape and element type are taken. Sizes are numbers, or names. A dict has
+            all of them by the names of the parameters.
         named_specs: likewise, by the name of the parameter.
 
     Returns:
@@ -58,10 +59,15 @@ def record(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> 
     Arguments are those of ``trace``. A name of the function's own may be that of a parameter.
     """
     rec = Recorder(getattr(function, "__name__", "") or "trace")
+    if len(specs) == 1 and isinstance(specs[0], Mapping):
+        if twice := specs[0].keys() & named_specs.keys():
+            raise UsageError(f"input {min(twice)!r} is given twice: leave one of them out")
+        specs, named_specs = (), {**specs[0], **named_specs}
     names = _parameter_names(function, len(specs))
     all_specs = {**dict(zip(names, specs, strict=True)), **named_specs}
     if len(all_specs) < len(specs) + len(named_specs):
-        raise UsageError("an input is given twice")
+        twice = named_specs.keys() & set(names)
+        raise UsageError(f"input {min(twice)!r} is given twice: leave one of them out")
     inputs = {name: _declare(rec, name, spec) for name, spec in all_specs.items()}
     with refuse_exits(), bind_names(rec, [function]), _name_lines():
         result = function(*(inputs[n] for n in names), **{n: inputs[n] for n in named_specs})

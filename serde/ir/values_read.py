@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .graph import Graph, Node, Value
 
@@ -27,3 +27,15 @@ def captured_values(body: Graph) -> Iterator[Value]:
     for value in body.outputs:
         if value.tensor is None and value not in local_values:
             yield value
+
+
+def nodes_behind(graph: Graph, values: Iterable[Value]) -> Iterator[Node]:
+    """The nodes that compute of some values, directly or by way of others, in subgraphs too."""
+    behind = set(values)
+    for node in graph.ordered_nodes():
+        if behind.isdisjoint(node.inputs) and behind.isdisjoint(values_read(node)):
+            continue
+        behind.update(node.outputs)
+        for body in node.graphs():
+            behind.update(body.inputs)
+        yield node

@@ -14,6 +14,7 @@ from serde.errors import ConversionError, UsageError
 from serde.ir.graph import Dim, DType, Graph, Shape, Value
 from serde.ir.metadata import rename_docs
 from serde.ir.replace_uses import exchange_values, replace_values
+from serde.ir.values_read import nodes_behind
 from serde.passes.dce import drop_dead
 from serde.passes.name_apart import name_apart
 
@@ -48,7 +49,10 @@ def spec_of(name: str, spec: Any) -> InputSpec:
         shape, dtype = spec if _is_pair(spec) else (spec, None)
         dims = None if shape is None else tuple(_dim(name, d) for d in shape)
         return InputSpec(dims, None if dtype is None else _dtype(name, dtype))
-    raise UsageError(f"input {name!r}: {spec!r} is no shape, (shape, dtype) pair or array")
+    raise UsageError(
+        f"input {name!r}: {spec!r} is no shape, (shape, dtype) pair or array: give one, as "
+        f"(2, 3) or ((2, 3), 'uint8')"
+    )
 
 
 def _is_pair(spec: Sequence[Any]) -> bool:
@@ -210,32 +214,33 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
             )
         shape = old.shape if shape is None else shape
         instead[old] = Value(name, dtype or old.dtype, shape, container=old.container)
-    _widen_foreign(graph, instead)
-    renewed = replace_values(graph, instead)
+    renewed = exchange_values(graph, {**instead, **_widen_foreign(graph, instead)})
     notes = (f"the model has no input {name!r}: its shape is not used" for name in absent)
-    return replace(
-        renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs), notes=(*graph.notes, *notes)
-    )
+    return replace(renewed, notes=(*graph.notes, *notes))
 
 
-def _widen_foreign(graph: Graph, instead: Mapping[Value, Value]) -> None:
-    """Forget the sizes that a file declares of what other domains compute, where inputs change.
+def _widen_foreign(graph: Graph, instead: Mapping[Value, Value]) -> dict[Value, Value]:
+    """What other domains compute of inputs that change, without the sizes that a file declares.
 
     Sizes by name that are given a number get it too.
     """
-    pairs = [
-        (before, after)
-        for old, new in instead.items()
-        for before, after in zip(old.shape or (), new.shape or (), strict=False)
-        if before != after and before is not None
-    ]
-    if not pairs:
-        return
+    changed = {old: set(_changed_sizes(old, new)) for old, new in instead.items()}
+    pairs = set().union(*changed.values())
     sizes = {before: after for before, after in pairs if isinstance(before, str)}
-    is_known = len(sizes) == len(set(pairs))  # no number changes, and each name to one size
-    for value in (v for node in graph.nodes if node.domain for v in node.outputs):
-        if value.shape is not None:
-            value.shape = tuple(sizes.get(d, d) if is_known else None for d in value.shape)  # type: ignore
+    is_known = len(sizes) == len(pairs)  # no number changes, and each name to one size
+    behind = nodes_behind(graph, (old for old, found in changed.items() if found))
+    wider = {}
+    for v in (v for node in behind if node.domain for v in node.outputs):
+        if v.shape is not None:
+            shape = tuple(sizes.get(d, d) if is_known else None for d in v.shape)  # type: ignore
+            wider[v] = Value(v.name, v.dtype, shape, container=v.container)
+    return wider
+
+
+def _changed_sizes(old: Value, new: Value) -> Iterator[tuple[Dim, Dim]]:
+    for before, after in zip(old.shape or (), new.shape or (), strict=False):
+        if before != after and before is not None:
+            yield before, after
 
 
 def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:

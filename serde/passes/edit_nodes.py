@@ -15,6 +15,7 @@ from serde.io.tables import read_tables
 from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.map_nodes import map_nodes
 from serde.ir.replace_uses import exchange_values, replace_values
+from serde.ir.values_read import nodes_behind
 from serde.passes.set_inputs import array_of
 
 OF_NODE, OF_CONSTANT = ("attributes", "without", "operator", "domain"), ("value",)
@@ -53,8 +54,9 @@ def edit_nodes(graph: Graph, edits: Mapping[str, Any]) -> Graph:
     """The graph with its nodes and constants edited, those of subgraphs too.
 
     A node is found by its name, or by that of a value that it computes. What was said of the types
-    of its results, and of the shapes of the graph's, is dropped: they are inferred anew. Where all
-    is as it was, the graph itself is returned.
+    of its results, of the sizes of what other domains compute of them, and of the shapes of the
+    graph's results behind them, is dropped: they are inferred anew. Where all is as it was, the
+    graph itself is returned.
 
     Raises:
         UsageError: for a name that nothing has, and for an edit that does not fit it.
@@ -86,8 +88,15 @@ def edit_nodes(graph: Graph, edits: Mapping[str, Any]) -> Graph:
         return graph
     graph = replace_values(_map_by_id(graph, changed), new_constants)
     results = {v: Value(v.name) for node in changed.values() for v in node.outputs}
-    for v in graph.outputs if changed else ():
-        results[v] = Value(v.name, None if v in results else v.dtype, container=v.container)
+    reshaped = [new for v, new in new_constants.items() if v.shape != new.shape]
+    computed = set(results)
+    for node in nodes_behind(graph, (*results, *reshaped)):
+        computed.update(node.outputs)
+        for v in node.outputs if node.domain else ():
+            shape = None if v.shape is None else (None,) * len(v.shape)
+            results.setdefault(v, Value(v.name, v.dtype, shape, container=v.container))
+    for v in computed.intersection(graph.outputs):
+        results.setdefault(v, Value(v.name, v.dtype, container=v.container))
     return exchange_values(graph, results)
 
 

@@ -170,6 +170,16 @@ def test_names_of_inputs_and_outputs():
     graph = serde.trace(decode, (5, 4), scores=(5,))
     assert [v.name for v in graph.inputs] == ["boxes", "scores"]
     assert [v.name for v in graph.outputs] == ["kept", "best"]
+    named = serde.trace(decode, {"scores": (5,), "boxes": (5, 4)})
+    assert {v.name: v.shape for v in named.inputs} == {"boxes": (5, 4), "scores": (5,)}
+    for specs, names in (
+        (((5, 4), (5,)), {"boxes": (5, 4)}),
+        (({"boxes": (5, 4)},), {"boxes": (5,)}),
+    ):
+        with pytest.raises(serde.UsageError, match="'boxes' is given twice: leave"):
+            serde.trace(decode, *specs, **names)
+    with pytest.raises(serde.UsageError, match=r"'boxes': 'wide' is no shape, .* give one, as \(2"):
+        serde.trace(decode, "wide", (5,))
     both = serde.trace(lambda x: (x, x), (3,))
     assert [v.name for v in both.outputs] == ["output_0", "output_1"]
 

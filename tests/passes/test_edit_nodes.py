@@ -67,6 +67,38 @@ def test_attributes_operators_and_constants_are_replaced(edits):
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
+FOREIGN = (
+    "g (float[N,3,8,8] x, bool c) => (int64[4] y, float[N,4,8,8] z) <float[N,4,8,8] a, float[N,4,8,8] b> "
+    "{ z = my.d.Turn(x)  c1 = Conv<pads=[1,1,1,1]>(x, w)  [twist] a = my.d.Twist(c1) "
+    "b = If(c) <then_branch = t () => (float[N,4,8,8] d) { d = my.d.Turn(a) },"
+    " else_branch = e () => (float[N,4,8,8] f) { f = Identity(a) }>  y = Shape(b) }"
+)
+
+
+@pytest.mark.parametrize(
+    "edits, sizes",
+    [
+        ({"c1": {"attributes": {"strides": [2, 2]}}}, None),
+        ({"w": {"value": np.ones((5, 3, 3, 3), np.float32)}}, None),
+        ({"w": {"value": 3.0}}, 8),  # no shape changes
+    ],
+)
+def test_what_a_file_says_of_other_domains_is_dropped_behind_an_edit(edits, sizes):
+    model = model_of(FOREIGN)
+    model.opset_import.add(domain="my.d", version=1)
+    weight = np.ones((4, 3, 3, 3), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    declare = onnx.helper.make_tensor_value_info
+    for graph in (model.graph, model.graph.node[3].attribute[0].g):
+        graph.value_info.append(declare("d", 1, ["N", 4, 8, 8]))
+    onnx.save(model, "f.onnx")
+    graph = serde.load("f.onnx", edits=edits)
+    shapes = {v.name: v.shape for v in graph.all_values()}
+    for name in ("a", "b", "d"):
+        assert shapes[name][3] == sizes and len(shapes[name]) == 4, name
+    assert shapes["z"] == ("N", 4, 8, 8)  # before the edit
+
+
 BAD = {
     "no layer is called 'actt'; did you mean act?": {"actt": {"operator": "Tanh"}},
     "no constant is called 'twoo'; did you mean two?": {"twoo": {"value": 1}},
