@@ -36,6 +36,26 @@ def test_a_model_is_fetched_and_stored(bucket):
     assert bucket.cat_file("/models/b.onnx")
 
 
+@pytest.mark.parametrize(
+    "name, content, is_replaced",
+    [
+        ("b.tflite", b"notes", False),
+        ("b.py", b"print('mine')", False),
+        ("b.onnx", MODEL, True),
+        ("b.tflite", b"", True),
+        ("b.tflite", b"\0\0\0\0TFL3" + b"\0" * 5000, True),
+    ],
+)
+def test_no_file_of_another_kind_is_replaced(name, content, is_replaced, bucket):
+    bucket.pipe_file(f"/models/{name}", content)
+    if is_replaced:
+        assert serde.convert("memory://models/a.onnx", f"memory://models/{name}").files
+    else:
+        with pytest.raises(UsageError, match=f"^memory://models/{name} is there, and is no model"):
+            serde.convert("memory://models/a.onnx", f"memory://models/{name}")
+    assert (bucket.cat_file(f"/models/{name}") != content) == is_replaced or content == MODEL
+
+
 @pytest.mark.parametrize("place", ["memory://models", DIGITS.as_uri(), str(DIGITS)])
 def test_a_prefix_names_a_symbol_and_its_parameters(place, bucket, tmp_path):
     for name in ("digits-symbol.json", "digits-0010.params"):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from serde.errors import MalformedFile, SerdeError, Unconvertible, UsageError
+from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
 from serde.io.provenance import describe_call
 
@@ -102,11 +102,17 @@ def _convert_to(convert: Callable[..., Any], source: Any, target: Any, options: 
     """Convert, and store the result where its target is a URL."""
     if not is_remote(target):
         return convert(source, target, **options)
-    from serde.api.migrate.sources import store_files
+    from serde.api.migrate.sources import fetch_head, store_files
 
     place, _, name = target.rpartition("/")
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
-        report = convert(source, os.path.join(folder, name), **options)
+        path = os.path.join(folder, name)
+        fetch_head(target, path)  # what tells a file that may be replaced from any other
+        try:
+            report = convert(source, path, **options)
+        except TargetRefused as error:
+            error.args = tuple(str(a).replace(path, target) for a in error.args)
+            raise
         report.files = [*store_files(folder, place)]
         report.provenance.relocate(folder, f"{place}/")
     report.target = target

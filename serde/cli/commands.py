@@ -10,6 +10,7 @@ import atexit
 import codecs
 import errno
 import os
+import re
 import shlex
 import sys
 import threading
@@ -38,6 +39,7 @@ from serde.io.user_code import find_user_line, is_output_open, refuse_exits
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 LONGEST = 1000  # letters of a command's summary
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 MODULES = {  # of each command, beside this one
     "backend": "partition_commands", "bench": "bench", "check": "check", "compare": "compare",
     "completion": "completion", "convert": "convert", "formats": "listings",
@@ -164,8 +166,25 @@ class Command(click.Group):
 
                 print_lines(traceback.format_exc(), err=True)
             code, message = explain(error)
-            print_lines(f"serde: {message}", err=True)
+            print_lines(f"serde: {message}{self._tell_other_options(context, message)}", err=True)
             context.exit(code)
+
+    def _tell_other_options(self, context: click.Context, message: str) -> str:
+        """A line about options that a message advises, and the command that ran has not."""
+        name = context.invoked_subcommand or ""
+        convert, own = (_flags_of(self.commands.get(c)) for c in ("convert", name))
+        others = [f for f in dict.fromkeys(FLAG.findall(message)) if f in convert - own]
+        if not others:
+            return ""
+        are = "is an option" if len(others) == 1 else "are options"
+        advice = f"convert the model first, and {name} the result"
+        return f"\n{', '.join(others)} {are} of serde convert: {advice}"
+
+
+def _flags_of(command: click.Command | None) -> set[str]:
+    """The options that a command has, as they are typed."""
+    parameters = command.params if command else ()
+    return {flag for p in parameters for flag in (*p.opts, *p.secondary_opts)}
 
 
 def explain(error: BaseException) -> tuple[int, str]:

@@ -330,3 +330,28 @@ class TestVerification:
         graph, _ = api.read("digits-symbol.json")
         comparison = serde.convert(graph, "g.onnx", verify=True).verification
         assert not comparison.done and "convert the mxnet file instead" in comparison.statement
+
+
+DRAWING = {
+    "nodes": [{"op": "_random_uniform", "name": "noise", "inputs": [], "attrs": {"shape": "(2,3)"}}],
+    "arg_nodes": [], "heads": [[0, 0, 0]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command, lacks",
+    [("compare m-symbol.json m-symbol.json", "compare"), ("join m-symbol.json m-symbol.json -o j.onnx", "join"),
+     ("convert m-symbol.json -o m.onnx", ""), ("check m-symbol.json", "")],
+)  # fmt: skip
+def test_advice_of_an_option_that_the_command_lacks_tells_which_has_it(
+    command, lacks, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("m-symbol.json").write_text(json.dumps(DRAWING))
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 1 and "--random input" in result.output
+    line = (
+        f"--random is an option of serde convert: convert the model first, and {lacks} the result\n"
+    )
+    assert result.output.endswith(line) == bool(lacks)
+    assert ("an option of" in result.output) == bool(lacks)

@@ -23,7 +23,7 @@ from serde.errors import (
     suggest,
 )
 from serde.io.command_files import stamp_file
-from serde.io.sniff import read_regular
+from serde.io.sniff import HEAD, read_regular
 from serde.plugins import Format, format_of, installed_formats
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
@@ -360,6 +360,13 @@ def fetch_model(source: ModelSource, folder: str) -> str:
     for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
         system.get_file(name, os.path.join(folder, name.rpartition("/")[2]))
     return os.path.join(folder, path.rpartition("/")[2])
+
+
+def fetch_head(url: str, path: str) -> None:
+    """Copy the beginning of a file, which tells its format, to ``path``, where there is one."""
+    system, place = open_filesystem(url)
+    if system.isfile(place):
+        Path(path).write_bytes(system.cat_file(place, 0, HEAD))
 
 
 def store_files(folder: str, url: str) -> dict[str, str]:
