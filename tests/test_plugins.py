@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -269,3 +270,20 @@ def test_a_written_format_that_is_not_read_says_what_to_convert(tmp_path, monkey
         with pytest.raises(UsageError) as refused:
             serde.save(graph, name)
         assert name == "net.pt2" or ".pt2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "name, content, what",
+    [
+        ("a.h5", b"\x89HDF\r\n\x1a\n" + b"\0" * 99, "a model of Keras: write it with tf.lite"),
+        ("a.pth", b"PK\3\4" + b"\0" * 26 + b"a/data.pkl", "PyTorch has pickled: load it there"),
+        ("a.pt", b"\x80\x02\x8a\nl\xfc\x9c", "PyTorch has pickled: load it there"),
+        ("a.tar.xz", b"\xfd7zXZ\0" + b"\0" * 99, "an archive in which no model is found: unpack"),
+        ("a.onnx.gz", gzip.compress(b"\x08\x08"), "an archive in which no model is found"),
+        ("a.bin", b"no model", "installed: mxnet"),
+    ],
+)
+def test_what_people_hold_for_a_model_is_named_with_what_to_do(name, content, what, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UnknownFormat, match=f"{name} is of no known format; .*{what}"):
+        serde.load(tmp_path / name)

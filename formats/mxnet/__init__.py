@@ -16,6 +16,7 @@ from serde.plugins.options import (
     option,
 )
 
+from .io.archive import name_archive
 from .io.discover import matches
 
 
@@ -91,6 +92,7 @@ FORMAT = Format.in_package(
     runtime="mxnet",
     suffixes=("-symbol.json",),
     matches=matches,
+    name_other=name_archive,
     read_options=MxnetReadOptions,
     write_options=MxnetWriteOptions,
     encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),

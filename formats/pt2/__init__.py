@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
-from .io.archive import matches
+from .io.archive import matches, name_pickled
 
 
 class Pt2ReadOptions(opts.RuleOptions, opts.ReadOptions):
@@ -18,6 +18,7 @@ FORMAT = Format(
     next_step="torch.export.load({name!r})",
     suffixes=(".pt2",),
     matches=matches,
+    name_other=name_pickled,
     decode=Deferred(f"{__name__}.decode:decode"),
     to_ir=Deferred(f"{__name__}.to_ir:to_ir"),
     read_options=Pt2ReadOptions,

@@ -23,6 +23,13 @@ def matches(path: Path) -> bool:
         return file.read(8)[4:] == IDENTIFIER
 
 
+def name_keras(name: str, head: bytes) -> str | None:
+    """What a file of Keras is, and what to do with it."""
+    if not head.startswith(b"\x89HDF\r\n") and not name.endswith(".keras"):
+        return None
+    return "a model of Keras: write it with tf.lite.TFLiteConverter, or to ONNX with tf2onnx"
+
+
 class TfliteReadOptions(opts.RuleOptions, opts.ReadOptions):
     """What a model of TensorFlow Lite is read with."""
 
@@ -58,6 +65,7 @@ FORMAT = Format.in_package(
     runtime="litert",
     suffixes=(".tflite",),
     matches=matches,
+    name_other=name_keras,
     read_options=TfliteReadOptions,
     write_options=TfliteWriteOptions,
 )

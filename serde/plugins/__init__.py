@@ -231,11 +231,15 @@ def format_of(path: Path) -> Format:
     if matching:
         names = ", ".join(f.name for f in matching)
         raise UnknownFormat(f"{path} could be {names}: say which with --from")
+    kind = f"installed: {', '.join(read_formats())}"
     if path.exists() and not path.is_dir():
-        refuse_other_file(path, read_head(path))
+        head = read_head(path)
+        refuse_other_file(path, head)
+        names = (get_format(n).name_other(path.name, head) for n in format_names())
+        kind = next(filter(None, names), kind)
     if models := _list_models(path):
         raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")
-    raise UnknownFormat(f"{path} is of no known format; installed: {', '.join(read_formats())}")
+    raise UnknownFormat(f"{path} is of no known format; {kind}")
 
 
 def _list_models(folder: Path) -> list[str]:

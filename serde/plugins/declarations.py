@@ -32,6 +32,8 @@ class Format:
         title: what headings call it.
         suffixes: endings its files are written with, the first the default.
         matches: whether the file or folder at a path is of this format, judged by content.
+        name_other: ``(name, beginning) -> str | None``, what a file is that people hold for one of
+            this format, and what to do with it.
         decode: ``(path, **options) -> Graph`` in the format's own vocabulary, or None where files
             are written only.
         to_ir: ``(graph, **options) -> Graph`` of the IR, likewise.
@@ -82,6 +84,7 @@ class Format:
     read_interface: Callable[[Path], Graph] | None = None
     instead_of_reading: str = "give the source"
     reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
+    name_other: Callable[[str, bytes], str | None] = lambda name, head: None
 
     @property
     def is_read(self) -> bool:

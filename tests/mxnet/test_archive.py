@@ -45,6 +45,14 @@ def pack_tar(files: dict[str, bytes], mode: str = "w:gz") -> bytes:
     return out.getvalue()
 
 
+def nest(times: int) -> bytes:
+    """A model in a zip in a zip …"""
+    data = pack_zip(MODEL)
+    for _ in range(times):
+        data = pack_zip({"a.zip": data})
+    return data
+
+
 SERVED = {"MAR-INF/MANIFEST.json": b"{}", "net/service.py": b"import mxnet", "net/synset.txt": b"a"}
 NESTED = {f"net/{n}": data for n, data in MODEL.items()}
 APPLE = {f"__MACOSX/._{name}": bytes(4) for name in MODEL}
@@ -58,6 +66,9 @@ READ: dict[str, tuple[str, bytes]] = {
     "a tar in a zip": ("m.zip", pack_zip({"model.tar.gz": pack_tar(MODEL)})),
     "a zip of macOS": ("m.zip", pack_zip({**MODEL, **APPLE})),
     "a tar of macOS": ("m.tgz", pack_tar({"._net-symbol.json": bytes(4), **MODEL})),
+    "zips in zips": ("m.zip", nest(3)),
+    "a tar of a model server": ("m.mar", pack_tar(MODEL)),
+    "a zip called a tar": ("m.tar", pack_zip(MODEL)),
     "MXNet 2": ("m.zip", pack_zip({**MODEL, "net-0003.params": written.npz_bytes(ARRAYS)})),
 }  # fmt: skip
 
@@ -119,7 +130,7 @@ REFUSED: dict[str, tuple[str, bytes, str]] = {
     "cut": ("m.mar", INNER[:-30], "an archive that cannot be read"),
     "no zip": ("m.mar", b"PK\x03\x04" + bytes(90), "an archive that cannot be read"),
     "nothing": ("m.mar", pack_zip(SERVED), "holds no MXNet symbol"),
-    "nested twice": ("m.zip", pack_zip({"a.zip": pack_zip({"b.zip": INNER})}), "no MXNet symbol"),
+    "nested deep": ("m.zip", nest(4), "no MXNet symbol"),
     "two archives": ("m.tar", pack_tar({"a.zip": INNER, "b.zip": INNER}, "w"), "no MXNet symbol"),
     "two symbols": ("m.zip", pack_zip({**MODEL, "b-symbol.json": SYMBOL.encode()}), "name one"),
 }  # fmt: skip
@@ -189,7 +200,7 @@ def make_unlike(b, nn) -> None:
 
 
 @pytest.mark.parametrize("make", [make_gate, make_unlike])
-@pytest.mark.parametrize("source", ["net-model.json", "net-model.params", "", "zip"])
+@pytest.mark.parametrize("source", ["net-model.json", "net-model.params", "net", "", "zip"])
 def test_a_block_as_gluon_saves_it(make, source: str, tmp_path: Path) -> None:
     """Its file tells which attribute each block is: nothing has to be guessed."""
     mx = live_mxnet()

@@ -25,6 +25,7 @@ from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT, ZIP_MAGICS
 from .params import Params, parse_params, read_params
 
 MOST_MEMBERS = 10_000
+PACKED = (GZIP_MAGIC, b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")
 MOST_HEADER = 1 << 20  # bytes that tell a name, and what else a tar knows of a member
 TARS, ZIPS = (".tar", ".tar.gz", ".tgz"), (".zip", ".mar")
 PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -55,9 +56,19 @@ def is_archive(name: str, head: bytes) -> bool:
 
 def is_zip(name: str, head: bytes) -> bool:
     """Whether it is a zip, and not one that holds nothing but arrays."""
-    return name.endswith(ZIPS) or (
-        head.startswith(ZIP_MAGICS) and not name.endswith((".params", ".npz"))
-    )
+    if head.startswith(ZIP_MAGICS):
+        return not name.endswith((".params", ".npz"))
+    is_tar = head.startswith(GZIP_MAGIC) or head[TAR_MAGIC_AT:].startswith(TAR_MAGIC)
+    return name.endswith(ZIPS) and not is_tar
+
+
+def name_archive(name: str, head: bytes) -> str | None:
+    """What an archive is in which there is no model of MXNet, and what to do with it."""
+    is_zip_of_models = head.startswith(ZIP_MAGICS) and name.endswith((*ZIPS, ".model"))
+    is_tar = not head.startswith(ZIP_MAGICS) and is_archive(name, head)
+    if head.startswith(PACKED) or is_zip_of_models or is_tar:
+        return "an archive in which no model is found: unpack it, and name the model"
+    return None
 
 
 def open_archive(name: str, head: bytes, data: bytes | None = None) -> Archive:

@@ -28,9 +28,10 @@ from .params import Params, read_params
 
 EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
 ANY_EPOCH = re.compile(r"-(\d+)\.params$")  # as others do, where what precedes it is a symbol's
-SYMBOL = "-symbol.json"
+SYMBOL, BLOCK = "-symbol.json", "-model.json"
 PYTORCH = (".pt", ".pth")  # archives that hold no model of MXNet
 MOST_JSON = 1 << 28  # bytes of symbol JSON
+MOST_NESTED = 3  # archives in an archive, one in the other
 MOST_FILES = 10_000  # of a folder that are looked into
 
 
@@ -156,15 +157,17 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
     return _pair(symbol, _files(folder, heads=False), weights, epoch, str(folder))
 
 
-def _find_in_archive(archive: Archive, weights: Params | None, epoch: int | None) -> Files:
-    """The model in an archive; one that holds nothing but an archive is opened once more."""
+def _find_in_archive(
+    archive: Archive, weights: Params | None, epoch: int | None, depth: int = 0
+) -> Files:
+    """The model in an archive; one that holds nothing but an archive is opened in its turn."""
     files = _members(archive)
     inner = _inner_archive(files)
-    if inner is None or archive.data is not None:
+    if inner is None or depth == MOST_NESTED:
         return _pair(_select_single(files, archive.path), files, weights, epoch, archive.path)
     data = archive.read(inner.name, active_budget().most_bytes)
     with open_archive(inner.name, inner.head, data) as nested:
-        return _find_in_archive(nested, weights, epoch)
+        return _find_in_archive(nested, weights, epoch, depth + 1)
 
 
 def _members(archive: Archive) -> list[Candidate]:
@@ -216,7 +219,9 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
 
 
 def _symbol_path(path: Path) -> Path:
-    return Path(f"{path}{SYMBOL}")
+    """The symbol that a prefix names, or the JSON that a block was saved as."""
+    block = Path(f"{path}{BLOCK}")
+    return block if block.is_file() else Path(f"{path}{SYMBOL}")
 
 
 def _read_given_params(params: Any) -> Params:
@@ -279,7 +284,8 @@ def _select_single(files: Sequence[Candidate], where: str) -> Candidate:
         raise MalformedFile(where, "holds no MXNet symbol")
     if len(syms) > 1:
         way = "name one of them" if os.path.isdir(where) else "unpack it, and name one of them"
-        raise UsageError(f"{where} holds several symbols: {_format_names(syms)}; {way}")
+        names = ", ".join(f.name.removeprefix(where).lstrip(":/") for f in syms)
+        raise UsageError(f"{where} holds several symbols: {names}; {way}")
     return syms[0]
 
 

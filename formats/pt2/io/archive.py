@@ -17,11 +17,22 @@ from serde.ir.budget import active_budget
 from serde.ir.graph import FileSlice
 
 FORMAT, VERSION, ORDER = "archive_format", "archive_version", "byteorder"
-KIND = b"pt2"
+KIND, PICKLE = b"pt2", b"\x80\x02"
 OLD = "serialized_exported_program.json"  # of releases before 2.8, whose weights are pickles
 MOST_MEMBERS, LONGEST_MARK = 1_000_000, 64
 VERSIONS = ("0",)
 AGAIN = "load it with torch.export.load, and save it again with PyTorch 2.8 or newer"
+
+
+def name_pickled(name: str, head: bytes) -> str | None:
+    """What a file is that PyTorch has pickled, and what to do with it."""
+    is_old = head.startswith(PICKLE) and name.endswith((".pt", ".pth", ".bin"))
+    if not is_old and not (head.startswith(ZIP) and b"/data.pkl" in head):
+        return None
+    return (
+        "weights or a module that PyTorch has pickled: load it there, and export the module with "
+        "torch.export.save or torch.onnx.export"
+    )
 
 
 def matches(path: Path) -> bool:
