@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 import serde
-from serde.errors import MalformedFile, UsageError
+from serde.errors import MalformedFile, SerdeError, UsageError
 from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
@@ -82,3 +82,12 @@ def test_a_broken_one_is_called_by_its_name(bucket):
 def test_a_protocol_that_is_misspelt_is_told_with_one_that_may_be_meant(typed, meant):
     with pytest.raises(UsageError, match=rf"{typed}; did you mean .*{meant}"):
         serde.convert(f"{typed}://models/a.onnx", "b.onnx")
+
+
+def test_a_place_that_nothing_can_be_written_to_is_told(bucket, monkeypatch):
+    def refuse(*arguments, **options):
+        raise RuntimeError("501: no uploads")
+
+    monkeypatch.setattr(type(bucket), "put_file", refuse)
+    with pytest.raises(SerdeError, match=r"^memory://models/b.onnx: it cannot be written: .*501"):
+        serde.convert("memory://models/a.onnx", "memory://models/b.onnx")

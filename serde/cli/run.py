@@ -9,12 +9,13 @@ import click
 from serde.cli.options import DocumentedCommand, add_option, add_options, claim_output, give
 from serde.cli.partition_commands import parse_runtimes
 from serde.cli.printing import print_line
+from serde.cli.streams import with_local_source
 from serde.errors import UsageError
 from serde.plugins import read_classes, read_formats
 
 
 @click.command(cls=DocumentedCommand)
-@click.argument("model")
+@click.argument("source", metavar="MODEL")
 @add_option("--data", metavar="NPZ",
             help="The inputs: an array for each name; random if left out.")  # fmt: skip
 @add_option("-o", "--output", "target", metavar="NPZ",
@@ -31,9 +32,10 @@ from serde.plugins import read_classes, read_formats
 @add_option("--times", is_flag=True, help="Print how long the model, or each part, ran.")
 @add_options(*read_classes(), keep=lambda option: option.is_run)
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
+@with_local_source
 def run(
-    model: str, data: str | None, target: str | None, runtimes: tuple[str, ...], finite: bool,
-    times: bool, debug: bool, **options: Any,
+    source: str, path: str, data: str | None, target: str | None, runtimes: tuple[str, ...],
+    finite: bool, times: bool, debug: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Run MODEL in the framework of its format, or a partitioned one in its runtimes."""
     from serde.backends.runner import has_parts, run_files
@@ -50,11 +52,11 @@ def run(
         from serde.verification.random_inputs import SEED
 
         known = {n: v for n, v in reading.items() if n != "from_format"}
-        feeds = make_inputs([model], known, SEED)
-        if has_parts(model):  # which take no other options
+        feeds = make_inputs([path], known, SEED)
+        if has_parts(path):  # which take no other options
             reading.pop("inputs", None)
         print_line(f"on random inputs, seed {SEED}: --data in.npz gives others", err=True)
-    outputs, seconds = run_files(model, feeds, target, named, finite, **reading)
+    outputs, seconds = run_files(path, feeds, target, named, finite, **reading)
     for name, array in outputs.items():
         if isinstance(array, list):
             print_line(f"  {name}: a sequence of {len(array)}")

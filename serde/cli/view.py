@@ -19,6 +19,7 @@ from serde.cli.options import (
     give,
 )
 from serde.cli.printing import print_line
+from serde.cli.streams import with_local_source
 from serde.errors import UsageError
 
 
@@ -29,8 +30,9 @@ from serde.errors import UsageError
 @add_option("--no-browser", is_flag=True, help="Write the page and print its path only.")
 @add_read_options()
 @add_isolation
+@with_local_source
 def view(
-    source: str, target: str | None, no_browser: bool, debug: bool, **options: Any
+    source: str, path: str, target: str | None, no_browser: bool, debug: bool, **options: Any
 ) -> None:  # fmt: skip
     """Show SOURCE in the browser: its graph, types, shapes, and weights with histograms.
 
@@ -45,15 +47,16 @@ def view(
         if not target.endswith((".html", ".htm")):
             raise UsageError(f"the page is an .html file, and not {target!r}")
         claim_output(target, is_report, "page of serde")
-    page = render_view(inspect_model(source, all_values=True, **give(**options)))
-    path = Path(target or choose_path(source)).absolute()
-    save_report(path, page)
-    print_line(os.fspath(path))
+    found = inspect_model(path, all_values=True, **give(**options))
+    found.source = source
+    page = Path(target or choose_path(path)).absolute()
+    save_report(page, render_view(found))
+    print_line(os.fspath(page))
     is_limited = click.get_current_context().find_root().obj == LIMITED  # as a browser would be
     if not no_browser and not is_limited:
         import webbrowser
 
-        if not webbrowser.open(path.as_uri()):
+        if not webbrowser.open(page.as_uri()):
             print_line("no browser was found: open this file in one", err=True)
 
 

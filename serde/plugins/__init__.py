@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from glob import escape as glob_escape
@@ -23,6 +24,8 @@ from serde.plugins.options import ReadOptions, WriteOptions
 from serde.rewrite.rules import RuleTable
 
 STANDARD = "onnx"  # the format of the IR's own operators, at any opset
+STREAM = re.compile(r"-$|[a-z][a-z0-9+]*:/")  # the standard input, or a URL
+STREAMS = "; only serde convert, check, inspect, view and run read - and URLs"
 MOST_FILES, MOST_MODELS = 100, 3  # of a folder that are looked at, that a message names
 
 
@@ -255,7 +258,8 @@ def _list_models(folder: Path) -> list[str]:
 def refuse_absent(path: Path) -> None:
     """Raise MalformedFile if nothing is at ``path``, and nothing whose prefix it is."""
     if not path.exists() and not any(path.parent.glob(f"{glob_escape(path.name)}-*")):
-        raise MalformedFile(path, "there is no such file, folder or prefix")
+        advice = STREAMS if STREAM.match(str(path)) else ""
+        raise MalformedFile(path, f"there is no such file, folder or prefix{advice}")
 
 
 def format_for_writing(path: Path) -> Format:

@@ -45,8 +45,14 @@ def test_a_stream_is_read_like_a_file():
     assert code == 0 and out.startswith(b"- (onnx)") and out.endswith(b": pass\n")
     assert serde("inspect", "-", given=MODEL)[1].startswith(b"-: onnx opset 17, 1 nodes")
     assert serde("check", "-", given=MODEL)[1].startswith(b"-: everything converts to onnx")
+    assert serde("run", "-", given=MODEL)[1] == b"  y: float32 [2, 3]\n"
+    assert serde("view", "-", "-o", "p.html", "--no-browser", given=MODEL)[0] == 0
+    assert "<title>-" in Path("p.html").read_text()
     code, _, err = serde("convert", "-", "-o", "b.onnx", given=b"nothing")
     assert code == 3 and err.startswith("serde: stdin ")
+    for source in ("-", "memory://m/a.onnx"):
+        code, _, err = serde("compare", source, "b.onnx")
+        assert code == 3 and "; only serde convert, check, inspect, view and run read -" in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")

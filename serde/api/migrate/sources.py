@@ -375,7 +375,12 @@ def store_files(folder: str, url: str) -> dict[str, str]:
     system.makedirs(path, exist_ok=True)
     stamps = {}
     for name in sorted(os.listdir(folder)):
-        place = f"{path.rstrip('/')}/{name}"
-        system.put_file(os.path.join(folder, name), place)
-        stamps[f"{url.rstrip('/')}/{name}"] = stamp_entry(system.info(place))
+        place, result = f"{path.rstrip('/')}/{name}", f"{url.rstrip('/')}/{name}"
+        try:
+            system.put_file(os.path.join(folder, name), place)
+        except OSError:
+            raise
+        except Exception as error:  # of any driver
+            raise SerdeError(f"{result}: it cannot be written: {show_error(error)}") from error
+        stamps[result] = stamp_entry(system.info(place))
     return stamps
