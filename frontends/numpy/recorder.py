@@ -23,7 +23,7 @@ from .kernels import TraceBuilder
 # Whose lines are not the user's: this front end, NumPy, and what is around and between them.
 OWN = (
     os.path.join(os.path.dirname(os.path.abspath(errors.__file__)), ""),
-    os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__, "<__array_",
+    os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__, "<__array_", "<frozen ",
 )  # fmt: skip
 PYTHON = os.path.join(os.path.dirname(contextlib.__file__), "")
 PACKAGES = "site-packages", "dist-packages"
@@ -101,10 +101,13 @@ class Traced:
 
 
 class Recorder:
-    """One run of the user's code: its operators go to the innermost open builder."""
+    """One run of the user's code: its operators go to the innermost open builder.
 
-    def __init__(self, name: str) -> None:
-        self.builders = [TraceBuilder(name)]
+    ``place`` is what is recorded for code that is serde's own, in place of a line of the user's.
+    """
+
+    def __init__(self, name: str, place: str = "") -> None:
+        self.builders, self.place = [TraceBuilder(name)], place
         self.sources: dict[tuple[str, str], Source] = {}
         self.constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
 
@@ -142,7 +145,7 @@ class Operation:
         self._g = g = rec.builders[-1]
         if g.is_busy:
             return g
-        key = self._name, find_line()
+        key = self._name, rec.place or find_line()
         source = rec.sources.get(key)
         if source is None:
             source = rec.sources[key] = Source("python", *key)

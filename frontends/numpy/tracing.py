@@ -22,7 +22,7 @@ from serde.spec.verify import check
 from .array import TracedArray, as_array
 from .environment import bind_names
 from .number import TracedNumber
-from .recorder import UNKNOWN, Recorder, TraceError, line_of, refuse
+from .recorder import OWN, UNKNOWN, Recorder, TraceError, line_of, refuse
 
 DEFAULT = "output"
 Traced = tuple[Graph, list[str]]
@@ -58,7 +58,9 @@ def record(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> 
 
     Arguments are those of ``trace``. A name of the function's own may be that of a parameter.
     """
-    rec = Recorder(getattr(function, "__name__", "") or "trace")
+    name = getattr(function, "__name__", "") or "trace"
+    code = getattr(function, "__code__", None)
+    rec = Recorder(name, name if code and code.co_filename.startswith(OWN) else "")
     if len(specs) == 1 and isinstance(specs[0], Mapping):
         if twice := specs[0].keys() & named_specs.keys():
             raise UsageError(f"input {min(twice)!r} is given twice: leave one of them out")

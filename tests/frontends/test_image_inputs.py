@@ -136,6 +136,10 @@ def test_the_command_takes_them(tmp_path):
                  "--labels", tmp_path / "labels.txt"]  # fmt: skip
     result = CliRunner().invoke(main, [str(a) for a in arguments])
     assert result.exit_code == 0 and result.stdout.count(": pass") == 4, result.output
+    graph = onnx.load(tmp_path / "b.onnx").graph
+    assert graph.node[0].name == "prepare/Transpose"  # and no line of what started the command
+    names = {name for node in graph.node for name in (node.name, *node.output)}
+    assert not [name for name in names if ":" in name]
     for wrong in (["--mean", "data"], ["--mean", "data=a"], ["--layout", "NHWC"]):
         result = CliRunner().invoke(main, [*map(str, arguments[:4]), *wrong])
         assert result.exit_code == 2 and "is not NAME=" in result.output
