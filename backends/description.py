@@ -165,12 +165,13 @@ def check_description(path: Path) -> tuple[Backend | None, list[FileProblem]]:
     text, tables = read_toml(path)
     reader = _Reader(tables)
     backend = reader.backend()
-    return backend, [_describe(text, error, entry) for error, entry in reader.errors]
+    lines = {error: _line_of(text, error.word, entry) for error, entry in reader.errors}
+    in_order = sorted(lines, key=lambda error: lines[error] or len(text))
+    return backend, [_describe(error, lines[error]) for error in in_order]
 
 
-def _describe(text: str, error: InvalidKey, entry: int | None) -> FileProblem:
+def _describe(error: InvalidKey, line: int | None) -> FileProblem:
     hint = suggest(error.word[:LONGEST], error.choices)
-    line = _line_of(text, error.word, entry)
     return FileProblem(f"{str(error)[:LONGEST]}{hint}", f"line {line}" if line else "")
 
 
@@ -186,13 +187,12 @@ class _Reader:
     def backend(self) -> Backend | None:
         """The backend, None where there are errors."""
         tables = self.tables
-        with self.collect(None):
-            _check_keys(tables)
-        if self.errors:
-            return None
-        for number, table in enumerate(tables["operators"]):
-            with self.collect(number):
-                self.read_entry(table, tables["opset"])
+        self.errors.extend((error, None) for error in _find_wrong_keys(tables))
+        wrong = {error.word for error, _ in self.errors}
+        if wrong.isdisjoint({"opset", "operators"}):
+            for number, table in enumerate(tables["operators"]):
+                with self.collect(number):
+                    self.read_entry(table, tables["opset"], number)
         shared: list[Form] = []
         with self.collect(None):
             shared = self.shared_forms()
@@ -216,7 +216,8 @@ class _Reader:
         try:
             yield
         except InvalidKey as error:
-            self.errors.append((error, entry))
+            if (str(error), entry) not in {(str(e), at) for e, at in self.errors}:
+                self.errors.append((error, entry))
 
     def shared_forms(self) -> list[Form]:
         """The forms of all operators that it lacks."""
@@ -224,43 +225,53 @@ class _Reader:
             return []
         return [other_elements(parse_types(self.tables["element_types"], "element_types"))]
 
-    def read_entry(self, table: Any, opset: int) -> None:
+    def read_entry(self, table: Any, opset: int, number: int) -> None:
         """Enter the operators of one table, which share its constraints."""
         if not isinstance(table, Mapping) or not isinstance(table.get("names"), list):
             raise InvalidKey("operators", "an entry of operators is a table with a list of names")
         if not table["names"]:
             raise InvalidKey("names", "names is empty")
+        known = [*OPERATOR_KEYS, "types", "names"]
         for key in table:
-            if key not in OPERATOR_KEYS and key not in ("names", "types"):
-                known = [*OPERATOR_KEYS, "types", "names"]
-                raise InvalidKey(key, f"operators have no key {key!r}", known)
+            if key not in known:
+                with self.collect(number):
+                    raise InvalidKey(key, f"operators have no key {key!r}", known)
         for name in table["names"]:
-            if name in self.supports:
-                raise InvalidKey(name, f"{name} is listed twice")
-            operator = schema.find(str(name), opset)
-            if operator is None:
-                reason = f"opset {opset} has no operator {name!r}"
-                raise InvalidKey(str(name), reason, schema.names(opset))
-            types = type_constraints(table["types"], operator) if "types" in table else {}
-            self.supports[name] = types
-            self.lacks[name] = [form for key, read in OPERATOR_KEYS.items() if key in table
-                                for form in read(table[key], operator)]  # fmt: skip
+            with self.collect(number):
+                self.read_operator(table, name, opset, number)
+
+    def read_operator(self, table: Mapping[str, Any], name: Any, opset: int, number: int) -> None:
+        """Enter an operator with the constraints of a table."""
+        if name in self.supports:
+            raise InvalidKey(name, f"{name} is listed twice")
+        operator = schema.find(str(name), opset)
+        if operator is None:
+            reason = f"opset {opset} has no operator {name!r}"
+            raise InvalidKey(str(name), reason, schema.names(opset))
+        self.supports[name], self.lacks[name] = {}, []
+        with self.collect(number):
+            if "types" in table:
+                self.supports[name] = type_constraints(table["types"], operator)
+        for key, read in OPERATOR_KEYS.items():
+            with self.collect(number):
+                self.lacks[name] += read(table[key], operator) if key in table else ()
 
 
-def _check_keys(tables: Mapping[str, Any]) -> None:
+def _find_wrong_keys(tables: Mapping[str, Any]) -> Iterator[InvalidKey]:
+    """What is wrong in the keys of a file, but for what is in its operators."""
     for key, value in tables.items():
-        if key not in KEYS:
-            raise InvalidKey(key, f"there is no key {key!r}", KEYS)
-        kind = KEYS[key]
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise InvalidKey(key, f"{key} is to be {KIND_NAMES[kind]}")
+        kind = KEYS.get(key)
+        if kind is None:
+            yield InvalidKey(key, f"there is no key {key!r}", KEYS)
+        elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            yield InvalidKey(key, f"{key} is to be {KIND_NAMES[kind]}")
+        elif key == "name" and not value:
+            yield InvalidKey(key, "name is empty")
+        elif key == "opset" and not LOWEST_WRITTEN <= value <= IR_OPSET:
+            yield InvalidKey(key, f"opset is to be one of {LOWEST_WRITTEN} to {IR_OPSET}")
     for key in ("name", "opset", "operators"):
         if key not in tables:
-            raise InvalidKey(key, f"the key {key!r} is missing")
-    if not tables["name"]:
-        raise InvalidKey("name", "name is empty")
-    if not LOWEST_WRITTEN <= tables["opset"] <= IR_OPSET:
-        raise InvalidKey("opset", f"opset is to be one of {LOWEST_WRITTEN} to {IR_OPSET}")
+            yield InvalidKey(key, f"the key {key!r} is missing")
 
 
 def _line_of(text: str, word: str, entry: int | None) -> int | None:

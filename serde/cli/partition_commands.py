@@ -149,10 +149,16 @@ def backend() -> None:
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 @click.pass_context
 def check(context: click.Context, /, file: str, debug: bool) -> None:
-    """Tell what is wrong in a description, line by line, or what it says."""
-    from serde.backends.description import check_description
+    """Tell what is wrong in a description, line by line, or what it says.
 
-    description, problems = check_description(Path(file))
+    FILE may be the name of one that comes with serde.
+    """
+    from serde.backends.description import DESCRIPTIONS, check_description, documented_names
+
+    is_name = file in documented_names() and not Path(file).exists()
+    description, problems = check_description(
+        DESCRIPTIONS / f"{file}.toml" if is_name else Path(file)
+    )
     for reason, place in problems:
         print_line(f"{file}{place and f', {place}'}: {reason}")
     if description is None:

@@ -150,10 +150,11 @@ def test_operators_that_are_not_listed_are_legalized(tmp_path, listed, graph, op
 
 
 WRONG = [  # a file, and the end of the message
-    ("name = 3\nopset = 17\n", "line 1: name is to be a string"),
-    ("nam = 't'\nopset = 17\n", "line 1: there is no key 'nam'; did you mean name?"),
+    ("name = 3\nopset = 17\noperators = []", "line 1: name is to be a string"),
+    ("nam = 't'\nname = 't'\nopset = 17\noperators = []",
+     "line 1: there is no key 'nam'; did you mean name?"),
     ("name = 't'\nopset = 99\noperators = []", "line 2: opset is to be one of 7 to 28"),
-    ("name = 't'\n", "the key 'opset' is missing"),
+    ("name = 't'\noperators = []", "the key 'opset' is missing"),
     ("name = 't'\nopset = 17\n", "the key 'operators' is missing"),
     ("name = 't'\nopset = = 17\n", "not TOML: Invalid value (at line 2, column 9)"),
     (HEAD + entry("Relu") + entry("Cnov"),
@@ -202,6 +203,24 @@ def test_a_file_that_is_wrong_is_one_error_with_its_line(tmp_path, text, message
         read_backend(path)
     separator = ", " if message.startswith("line") else ": "
     assert str(error.value) == f"{path}{separator}{message}"
+
+
+def test_all_that_is_wrong_in_a_file_is_listed_in_the_order_of_its_lines(tmp_path):
+    """Keys and operators that are right do not hide those that are not."""
+    path = tmp_path / "b.toml"
+    lines = [
+        "name = 't'", "opset = 17", "nam = 3",
+        "[[operators]]", "names = ['Cnov', 'Conv', 'Gemm']", "rnks = 4", "constant = ['V']",
+        "[[operators]]", "names = ['Conv']", "types = ['flaot32']",
+    ]  # fmt: skip
+    path.write_text("\n".join(lines))
+    result = CliRunner().invoke(main, ["backend", "check", str(path)])
+    places = [line.partition(": ")[0] for line in result.output.splitlines()]
+    assert places == [f"{path}, line {n}" for n in (3, 5, 6, 7, 7, 9)]
+    result = CliRunner().invoke(main, ["backend", "check", "tensorrt"])
+    assert result.output.startswith("tensorrt: tensorrt has ") and result.exit_code == 0
+    with pytest.raises(MalformedFile, match="no key 'nam'.* serde backend check lists 5 more"):
+        read_backend(path)
 
 
 def test_names_that_nothing_bears_are_refused_with_a_suggestion(tmp_path):
