@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import SerdeError
+from serde.errors import SerdeError, UsageError
 from serde.ir.graph import DType
 
 from .manifest import PartInfo, TensorInfo
@@ -25,6 +25,29 @@ def check_values(part: PartInfo, infos: Sequence[TensorInfo], values: Sequence[A
         reason = _find_difference(info, value)
         if reason is not None:
             raise SerdeError(f"part {part.name!r}: {info.name!r} {reason}")
+
+
+def check_inputs(infos: Sequence[TensorInfo], feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a model by name; lists and numbers as arrays of their types.
+
+    Raises:
+        UsageError: for an input that is missing, or of another type or shape.
+    """
+    values: dict[str, Any] = {}
+    for info in infos:
+        if info.name not in feeds:
+            raise UsageError(f"the input {info.name!r} is missing: give an array for it")
+        value = feeds[info.name]
+        if info.container or not info.dtype:
+            values[info.name] = value
+            continue
+        if isinstance(value, (list, tuple, int, float)):
+            value = np.asarray(value, DType(info.dtype).numpy)
+        array = value.numpy() if hasattr(value, "numpy") else value  # of a runtime
+        if reason := _find_difference(info, array):
+            raise UsageError(f"the input {info.name!r} {reason}")
+        values[info.name] = value
+    return values
 
 
 def _find_difference(info: TensorInfo, value: Any) -> str | None:

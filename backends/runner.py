@@ -31,7 +31,7 @@ from serde.verification.given_arrays import read_npz
 from serde.verification.run_model import RunnableModel, check_threads
 from serde.verification.source_runs import time_calls
 
-from .checks import check_finite, check_values
+from .checks import check_finite, check_inputs, check_values
 from .manifest import KINDS, NAME, Manifest, PartInfo, read_manifest
 
 Array = np.ndarray[Any, Any]
@@ -72,12 +72,10 @@ class Hybrid:
         """The outputs of the model by name, for inputs by name.
 
         Raises:
-            UsageError: where an input is missing. SerdeError: where a runtime refuses its part.
+            UsageError: for inputs that are missing, or not of the model's types and shapes.
+            SerdeError: where a runtime refuses its part.
         """
-        absent = [v.name for v in self.manifest.inputs if v.name not in inputs]
-        if absent:
-            raise UsageError(f"the input {', '.join(map(repr, absent))} is missing")
-        values = self._run_parts(self.manifest, inputs)
+        values = self._run_parts(self.manifest, check_inputs(self.manifest.inputs, inputs))
         return {v.name: _to_array(values[v.name]) for v in self.manifest.outputs}
 
     pid = None  # of a process that runs the model, if another does

@@ -20,7 +20,7 @@ from .array_worker import ArrayWorker
 Array = np.ndarray[Any, Any]
 FOLDER = "SERDE_LITERT"  # names a folder that ai-edge-litert is installed in
 INSTALL = (
-    "LiteRT is needed to run files of TensorFlow Lite: pip install 'serde-hub[litert]', or name a "
+    "LiteRT is needed to run files of TensorFlow Lite: pip install ai-edge-litert, or name a "
     f"folder that ai-edge-litert is installed in in the environment variable {FOLDER}"
 )
 

@@ -88,7 +88,6 @@ FORMAT = Format.in_package(
     name="mxnet",
     title="MXNet",
     next_step="mxnet.model.load_checkpoint({stem!r}, {write_epoch})",
-    can_be_remainder=True,
     runtime="mxnet",
     suffixes=("-symbol.json",),
     matches=matches,

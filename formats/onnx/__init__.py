@@ -78,7 +78,6 @@ FORMAT = Format.in_package(
     consumers=CONSUMERS,
     next_step="onnxruntime.InferenceSession({name!r})",
     has_metadata=True,
-    can_be_remainder=True,
     runtime="onnxruntime",
     suffixes=(".onnx",),
     matches=matches,

@@ -36,7 +36,6 @@ FORMAT = Format.in_package(
         ".relay": "tvm.relay.fromtext(open({name!r}).read())",
         ".json": "tvm.ir.load_json(open({name!r}).read())",
     },
-    can_be_remainder=True,
     runtime="tvm",
     suffixes=(".relay", ".json"),
     matches=matches,

@@ -100,7 +100,7 @@ def installed_formats() -> list[Format]:
 
 def remainder_formats() -> list[str]:
     """The formats that the remainder of a partitioned model can be in."""
-    return [fmt.name for fmt in installed_formats() if fmt.can_be_remainder]
+    return [f.name for f in installed_formats() if f.encode and (f.runtime or f.can_be_remainder)]
 
 
 def read_classes() -> list[type[ReadOptions]]:

@@ -52,7 +52,8 @@ class Format:
         next_step: how a result is run, by the suffix of its file where that matters; ``{name}`` and
             ``{stem}`` stand for its path, and each option of writing for its value.
         has_metadata: whether its files hold what serde enters of a model, such as a hash.
-        can_be_remainder: whether a partitioned model can have its remainder in this format.
+        can_be_remainder: whether a partitioned model can have its remainder in this format, though
+            it has no runtime of a name.
         replaces: names of profiles that are no more, and what to use of the format instead.
         runtime: the name of what runs its files, if anything does.
         reading: ``(options) -> Mapping[str, Any]``, what sources are read with for files that are

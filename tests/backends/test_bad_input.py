@@ -173,8 +173,17 @@ def test_a_runtime_that_is_not_installed(parts):
 def test_a_missing_input_and_inputs_that_do_not_fit(parts):
     with pytest.raises(UsageError, match="the input 'x' is missing"):
         serde.run(parts, {})
-    with pytest.raises(SerdeError, match="part 'accelerator_0': ONNX Runtime cannot run"):
-        serde.run(parts, {"x": np.zeros(3, np.float32)})
+    for x, reason in (
+        (np.zeros(3, np.float32), "has the shape"),
+        (np.zeros((2, 3)), "is of float64"),
+    ):
+        with pytest.raises(UsageError, match=f"the input 'x' {reason}.* Make it"):
+            serde.run(parts, {"x": x})
+    as_list = {name: x.tolist() for name, x in FEEDS.items()}
+    for a, b in zip(
+        serde.run(parts, as_list).values(), serde.run(parts, FEEDS).values(), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_folders_that_are_not_written_to(tmp_path):
@@ -184,7 +193,9 @@ def test_folders_that_are_not_written_to(tmp_path):
         result.save(tmp_path)
     with pytest.raises(UsageError, match="is a file: name a folder"):
         result.save(tmp_path / "mine.txt")
-    with pytest.raises(UsageError, match="remainder='tflite' is not one of mxnet, onnx, relay"):
-        result.save(tmp_path / "parts", "tflite")
+    with pytest.raises(
+        UsageError, match="remainder='pt2' is not one of mxnet, onnx, relay, tflite"
+    ):
+        result.save(tmp_path / "parts", "pt2")
     result.save(tmp_path / "parts")
     result.save(tmp_path / "parts")  # what was written before is replaced

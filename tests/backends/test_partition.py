@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import serde
+from serde import plugins
 from serde.backends import judge
 from serde.backends.manifest import read_manifest
 from serde.backends.partition import partition
@@ -26,7 +27,10 @@ from serde.legalize.target import Target
 from serde.spec.onnx_builder import OnnxBuilder
 from testing import onnx_live
 from testing.cpu_limit import limit_cpu
+from testing.mxnet_live import live_mxnet
 from testing.onnx_live import DIGITS, ir_of
+from tests.tflite.litert_live import why_not as why_no_litert
+from tests.torch.torch_live import why_not as why_no_torch
 
 
 def target_of(*ops: str, opset: int = 21) -> Target:
@@ -259,11 +263,18 @@ def test_twenty_thousand_nodes_are_partitioned_in_seconds():
     assert_parts_hold(result)
 
 
-@pytest.mark.parametrize("remainder", ["onnx", "mxnet"])
-def test_a_model_of_mxnet(tmp_path, remainder):
-    if remainder == "mxnet":
-        from testing.mxnet_live import live_mxnet
+def test_every_format_that_is_written_and_run_can_be_the_remainder():
+    formats = [f for f in plugins.installed_formats() if f.encode and f.runtime]
+    assert [f.name for f in formats] == ["mxnet", "onnx", "relay", "tflite", "torch"]
+    assert {f.name for f in formats} <= set(plugins.remainder_formats())
 
+
+@pytest.mark.parametrize("remainder", ["onnx", "mxnet", "tflite", "torch"])
+def test_a_model_of_mxnet(tmp_path, remainder):
+    lacks = {"tflite": why_no_litert, "torch": why_no_torch}.get(remainder, str)()
+    if lacks:
+        pytest.skip(lacks)
+    if remainder == "mxnet":
         live_mxnet()
     graph = serde.load(DIGITS, inputs={"data": (2, 1, 8, 8)})
     result = serde.partition(graph, target_of("Conv", "Relu", "Gemm"))

@@ -52,7 +52,7 @@ def complete(*arguments):
         (("check", "m", "--to", "re"), ["relay", "relax"]),
         (("check", "m", "--backend", "q"), ["qnn"]),
         (("partition", "m", "--backend", "op"), ["openvino"]),
-        (("partition", "m", "--remainder", ""), ["mxnet", "onnx", "relay"]),
+        (("partition", "m", "--remainder", ""), ["mxnet", "onnx", "relay", "tflite", "torch"]),
         (("convert", "m", "--weights", "f"), ["fp16"]),
         (("migrate", "m", "--to", "o"), ["onnx"]),
     ],
