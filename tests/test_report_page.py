@@ -9,6 +9,7 @@ import re
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import jsonschema
 import numpy as np
@@ -267,6 +268,20 @@ class TestInChromium:
             "document.querySelector('#detail').textContent"
         )
         assert page.errors == []
+
+    def test_the_picture_is_saved_whole(self, page, written):
+        """Whatever part of it is shown."""
+        page.open(written)
+        whole = self.view(page)
+        page.turn_wheel("svg.graph", -240)
+        page.evaluate("new Promise(d => setTimeout(d, 100))")
+        page.evaluate("URL.createObjectURL = blob => { window.saved = blob; return '#'; }")
+        page.click("#save-svg")
+        root = ElementTree.fromstring(page.evaluate("window.saved.text()"))
+        assert root.tag == "{http://www.w3.org/2000/svg}svg" and len(root) > 10
+        size = [float(root.attrib[name]) for name in ("width", "height")]
+        assert [float(n) for n in root.attrib["viewBox"].split()] == [0, 0, *size]
+        assert whole[2:] != self.view(page)[2:] and page.errors == []
 
     def view(self, page):
         text = page.evaluate("document.querySelector('svg.graph').getAttribute('viewBox')")

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import serde
 from serde import plugins
+from serde.cli.commands import main
 from serde.errors import UsageError
 from serde.legalize.target import Target
 from serde.plugins import targets
@@ -54,6 +56,14 @@ def test_a_profile_that_is_no_more_tells_what_to_use(find):
     with pytest.raises(UsageError, match="'onnx2torch' is no profile any more: .*-o net.py"):
         find("onnx2torch")
     assert "onnx2torch" not in targets.list_targets()
+
+
+@pytest.mark.parametrize(
+    "command", ["convert a.onnx -o b.onnx --profile onnx2torch", "check a.onnx --to onnx2torch"]
+)
+def test_the_command_tells_it_too(command):
+    result = CliRunner().invoke(main, command.split())
+    assert result.exit_code == 2 and "is no profile any more: write the PyTorch" in result.output
 
 
 @pytest.mark.parametrize("name", targets.consumer_names())

@@ -39,6 +39,7 @@ from serde.plugins.options import (
     merge_options,
     names_of,
 )
+from serde.plugins.targets import explain_replaced
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of options
@@ -65,7 +66,7 @@ class WordType(click.ParamType):  # type: ignore[type-arg]
             try:
                 check_word("", value, list_words(self.words))
             except UsageError as error:
-                self.fail(str(error), param, ctx)
+                self.fail(explain_replaced(value) or str(error), param, ctx)
         return value
 
     def shell_complete(

@@ -50,10 +50,15 @@ def get_consumer(name: str, format_name: str | None = None) -> Consumer:
     return fmt.consumers[name]
 
 
+def explain_replaced(name: str) -> str:
+    """What to use in place of a profile that is no more; nothing for other names."""
+    found = (fmt.replaces[name] for fmt in installed_formats() if name in fmt.replaces)
+    return next((f"{name!r} is no profile any more: {advice}" for advice in found), "")
+
+
 def _refuse_replaced(name: str) -> None:
-    for fmt in installed_formats():
-        if name in fmt.replaces:
-            raise UsageError(f"{name!r} is no profile any more: {fmt.replaces[name]}")
+    if reason := explain_replaced(name):
+        raise UsageError(reason)
 
 
 def format_of_consumer(name: str) -> Format:

@@ -30,7 +30,8 @@ MOST_NEAR = 400  # nodes around refused ones, of a graph too large to draw
 MOST_SCOPES = 60  # rows of the summary of one
 BAR = 160  # pixels, of the longest
 TOOLS = (("zoom-in", "+", "Zoom in"), ("zoom-out", "−", "Zoom out"),
-         ("zoom-fit", "Fit", "Show all"), ("zoom-start", "1:1", "Show the start"))  # fmt: skip
+         ("zoom-fit", "Fit", "Show all"), ("zoom-start", "1:1", "Show the start"),
+         ("save-svg", "SVG", "Save the whole picture"))  # fmt: skip
 
 
 def render(report: ReportData) -> str:

@@ -105,6 +105,16 @@
     byId("zoom-in").addEventListener("click", () => zoom(0.7));
     byId("zoom-out").addEventListener("click", () => zoom(1 / 0.7));
     byId("zoom-start").addEventListener("click", showStart);
+    byId("save-svg").addEventListener("click", () => {
+      const whole = svg.cloneNode(true);
+      whole.setAttribute("viewBox", `0 0 ${full.width} ${full.height}`);
+      for (const side of ["width", "height"]) whole.setAttribute(side, full[side]);
+      const text = new XMLSerializer().serializeToString(whole);
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+      link.download = `${document.title.replace(/[^\w.-]+/g, "-")}.svg`;
+      link.click();
+    });
     byId("zoom-fit").addEventListener("click", () =>
       showAt(full.width / 2, full.height / 2, fitScale() * 1.02));
     window.addEventListener("resize", () =>
