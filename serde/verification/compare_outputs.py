@@ -242,8 +242,9 @@ def _find_worst(got: Array, expected: Array, allowed: Array) -> WorstElement:
     """The element that is furthest off, as a share of what it may be."""
     a, b = _numbers(got), _numbers(expected)
     with np.errstate(invalid="ignore"):
-        share = _share_of(np.abs(a - b), allowed)
-    at = int(np.argmax(np.where(np.isfinite(a) & np.isfinite(b), share, -1)))
+        gap = np.abs(a - b)
+        share = np.where(np.isfinite(a) & np.isfinite(b), _share_of(gap, allowed), -1)
+    at = _find_widest(share, gap)
     index = np.unravel_index(at // (a.size // got.size), got.shape)
     return WorstElement(tuple(map(int, index)), _plain(got[index]), _plain(expected[index]))
 
@@ -252,6 +253,11 @@ def _share_of(gap: Array, allowed: Array) -> Array:
     """Differences as shares of what is allowed: 0 where there is none, whatever is allowed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(gap == 0, 0.0, gap / allowed)
+
+
+def _find_widest(share: Array, gap: Array) -> int:
+    """Where the largest share is; of several, as where nothing is allowed, the largest gap."""
+    return int(np.argmax(np.where(share == share.max(), gap, -1)))
 
 
 def _plain(element: Any) -> Any:
@@ -287,10 +293,11 @@ def _measure(shown: OutputComparison, a: Array, b: Array, allowed: Array) -> Out
     shown.max_rel = float((gap / np.maximum(np.abs(b), 1e-3 * scale + VANISHING)).max())
     shown.rmse = float(np.sqrt(np.mean(gap**2)))
     shown.cosine = float(a @ b) / norms if norms else 1.0
-    shown.tolerance = float(allowed if not allowed.ndim else allowed[int(np.argmax(share))])
+    at = _find_widest(share, gap)
+    shown.tolerance = float(allowed if not allowed.ndim else allowed[at])
     shown.passed = bool((gap <= allowed).all())
     shown.histogram = _count_errors(gap, share)
-    shown.reason = "" if shown.passed else f"off by {float(gap[int(np.argmax(share))]):.3g}"
+    shown.reason = "" if shown.passed else f"off by {float(gap[at]):.3g}"
     return shown
 
 

@@ -46,6 +46,11 @@ class TestTolerance:
         found = compare("y", a, b, tolerance=Tolerance(atol=1))
         assert (found.passed, found.max_abs, found.worst.index) == (False, 2, (2,))
 
+    def test_where_nothing_is_allowed_the_largest_difference_is_named(self):
+        got, expected = np.float32([1, 2.25, 3]), np.float32([1, 2, 2.875])
+        shown = compare("y", got, expected, tolerance=Tolerance(0, 0))
+        assert shown.reason == "off by 0.25" and shown.worst.index == (1,)
+
     def test_differences_of_large_integers_do_not_wrap(self):
         least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         found = compare("y", np.int64([least, 5]), np.int64([most, 5]))
