@@ -174,8 +174,9 @@ def _read_numbers(what: str, numbers: Any, channels: Any, name: str) -> tuple[fl
     array = np.atleast_1d(np.asarray(numbers, np.float64))
     is_right = array.ndim == 1 and array.size in (1, channels) and np.isfinite(array).all()
     if not is_right or (what == "std" and (array == 0).any()):
-        raise UsageError(f"{what} of {name!r} is {numbers!r}: give 1 or {channels} numbers"
-                         f"{', none of them 0' if what == 'std' else ''}")  # fmt: skip
+        count = "one number" if channels == 1 else f"1 or {channels} numbers"
+        raise UsageError(f"{what} of {name!r} is {numbers!r}: give {count}"
+                         f"{', no 0' if what == 'std' else ''}")  # fmt: skip
     return tuple(array.tolist())
 
 
