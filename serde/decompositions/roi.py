@@ -1,12 +1,17 @@
-"""RoiAlign of static shape whatever the size of a region: every element of an image is weighed."""
+"""Regions of images: RoiAlign of static shape, where every element of an image is weighed, and
+MaxRoiPool.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from serde.ir import arrays
-from serde.ir.graph import Value
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
+
+from .table import decompositions
 
 MARGIN = 5  # samples of a cell beside those that an image is long
 NO_WEIGHT = 2.0  # more than any weight
@@ -140,3 +145,39 @@ def _largest_by_cell(g, image: Value, rows: Value, columns: Value):
         weighed = g.Where(g.Less(weights, NO_WEIGHT), weighed, float(lowest_value(image)))
         image = g.ReduceMax(weighed, [reduced], keepdims=0)
     return image
+
+
+@decompositions("MaxRoiPool")
+def pool_regions(g, x: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float):
+    """The largest element of each cell, one region after another; 0 where a cell has none."""
+    kind = x.type
+    x, rois = (g.cast(v, DType.FLOAT32) if v.type is DType.FLOAT16 else v for v in (x, rois))
+    lowest = float(lowest_value(x))
+    images = g.cast(g.Gather(rois, 0, axis=1), DType.INT64)
+    rows, columns = (
+        cover_cells(g, rois, count, g.Shape(x, start=2 + at, end=3 + at), spatial_scale, 1 - at)
+        for at, count in enumerate(pooled_shape)
+    )
+    body = g.child("regions")
+    turn, go = body.input("i", DType.INT64, ()), body.input("go", DType.BOOL, ())
+    image = body.Gather(x, body.Gather(images, turn, axis=0), axis=0)
+    along = body.Unsqueeze(body.Gather(rows, turn, axis=0), [1, 3])  # (cells, 1, height, 1)
+    most = body.ReduceMax(body.Where(along, body.Unsqueeze(image, [0]), lowest), [2], keepdims=0)
+    along = body.Unsqueeze(body.Gather(columns, turn, axis=0), [1, 2])  # (cells, 1, 1, width)
+    most = body.ReduceMax(body.Where(along, body.Unsqueeze(most, [0]), lowest), [3], keepdims=0)
+    graph = body.build([body.Identity(go), body.Transpose(most, perm=(2, 1, 0))])
+    pooled = g.Loop(g.Squeeze(g.Shape(rois, start=0, end=1)), True, body=graph)
+    return g.cast(g.Where(g.Equal(pooled, lowest), 0.0, pooled), kind)
+
+
+def cover_cells(g, rois: Value, cells: int, count: Value, scale: float, axis: int):
+    """Which elements of an axis lie in each cell: (regions, cells, elements)."""
+    corners = (g.Mul(g.Gather(rois, 1 + axis + i, axis=1), scale) for i in (0, 2))
+    start, end = (g.Mul(g.Sign(v), g.Floor(g.Add(g.Abs(v), 0.5))) for v in corners)
+    each = g.Div(g.Max(g.Add(g.Sub(end, start), 1.0), 1.0), float(cells))
+    start, each = (g.Reshape(v, [-1, 1, 1]) for v in (start, each))
+    cell = g.const(arrays.arange(cells).reshape(1, -1, 1), rois.type)
+    begin = g.Add(g.Floor(g.Mul(cell, each)), start)
+    end = g.Add(g.Ceil(g.Mul(g.Add(cell, 1.0), each)), start)
+    place = g.cast(g.Range(0, g.Squeeze(count), 1), rois.type)
+    return g.And(g.GreaterOrEqual(place, begin), g.Less(place, end))

@@ -255,3 +255,11 @@ def test_the_report_names_what_only_trains(model, tmp_path):
     assert serde.check(path, inputs=INPUT).notes == report.notes
     metadata = {p.key for p in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert not any("notes" in key for key in metadata)
+
+
+def test_a_training_form_tells_where_gradients_are_stopped(model, tmp_path):
+    path = model(node("null", "data"), node("BlockGrad", "stop", 0), node("tanh", "y", 1))
+    for options, says in (({}, "passes its operand on"), ({"training": True}, "detach()")):
+        report = serde.convert(path, tmp_path / "m.onnx", inputs=INPUT, **options)
+        (note,) = report.notes
+        assert note.startswith("BlockGrad ×1 ('stop')") and says in note

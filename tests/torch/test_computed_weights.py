@@ -22,6 +22,11 @@ MODELS = {  # those of arrays v and g, which are trained
     "q = Tanh(v) r = Reshape(q, s) c = Reshape(g, t) m = Transpose<perm = [1, 0]>(r) "
     "f = Constant<value_ints = [1, 4]>() k = Reshape(g, f) l = Mul(m, k) "
     "e = Reshape(x, t) p = MatMul(e, l) y = Identity(p)",
+    "arrays turned, and in two shapes": "s = Constant<value_ints = [4, 27]>() "
+    "t = Constant<value_ints = [-1, 27]>() f = Constant<value_ints = [1, 4]>() w = Reshape(v, s) "
+    "c = Constant<value_ints = [4, 1]>() m = Transpose<perm = [1, 0]>(w) k = Reshape(g, f) "
+    "u = Reshape(g, c) e = Reshape(x, t) p = MatMul(e, m) h = Mul(p, k) a = Tanh(w) "
+    "l = Mul(a, u) q = MatMul(h, l) y = Identity(q)",
 }  # fmt: skip
 
 

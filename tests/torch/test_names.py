@@ -20,7 +20,7 @@ from serde.formats.torch.source.names import (
 )
 
 HOSTILE = ["", "class", "0", "3conv", "a b", "x'); import os; ('", "a\nb", "é", "__init__", "_", "a.b/c",
-           "None", "x" * 500]  # fmt: skip
+           "None", "f", "path", "TYPES", "x" * 500]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -28,6 +28,7 @@ def test_any_text_gives_an_identifier(text: str) -> None:
     for name in (to_identifier(text), to_class_name(text)):
         assert name.isidentifier() and name.isascii() and not keyword.iskeyword(name)
         assert not name.startswith("__") or name.endswith("_")
+    assert to_class_name(text) not in GLOBALS
 
 
 def test_members_do_not_hide_those_of_nn_module() -> None:

@@ -186,6 +186,31 @@ def test_a_scale_of_one_element_is_trained(tmp_path: Path) -> None:
     assert_steps_agree(network, tmp_path)
 
 
+def test_an_array_that_is_read_in_two_orders_is_trained_once(tmp_path: Path) -> None:
+    """A factorization machine, and an autoencoder that is its own inverse."""
+    mx = live_mxnet()
+
+    class Factors(mx.gluon.nn.HybridSequential):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            with self.name_scope():
+                self.factors = self.params.get("factors", shape=(4, 3))
+                self.code = self.params.get("code", shape=(5, 4))
+
+        def hybrid_forward(self, F: Any, x: Any, factors: Any, code: Any) -> Any:
+            pairs = F.square(F.dot(x, factors)) - F.dot(F.square(x), F.square(factors))
+            inner = F.tanh(F.FullyConnected(x, code, no_bias=True, num_hidden=5))
+            return pairs, F.dot(inner, code)
+
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
+    network = networks.Network("f", "layers", Factors(prefix="net_"), {"data": x}, {"data": 0})
+    networks._draw_weights(network, generator)
+    assert_steps_agree(network, tmp_path)
+    keys = json.loads((tmp_path / "net.names.json").read_text())
+    assert all(len(of_array) == 1 for of_array in keys.values())
+
+
 def test_weights_that_are_repeated_are_trained(tmp_path: Path) -> None:
     """GroupNorm of MXNet 1 has a scale for each group: that of each channel is trained apart."""
     block = live_mxnet().gluon.nn.GroupNorm(2, prefix="norm_")

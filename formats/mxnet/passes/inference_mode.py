@@ -8,6 +8,10 @@ from serde.ir.graph import Node
 
 from ..operators import describe
 
+STOPS = (
+    "passes on its input, and in training gradients too, which MXNet stops there: stop them where "
+    "you train, as by detach() in PyTorch"
+)
 SHOWN = 5  # names of layers in one note
 
 
@@ -19,4 +23,5 @@ def collect_notes(nodes: Iterable[Node], training: bool = False) -> Iterator[str
             by_op.setdefault(node.op, []).append(node.name)
     for op, names in by_op.items():
         few = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
-        yield f"{op} ×{len(names)} ({few}) {describe(op).inference}"
+        does = STOPS if training and op == "BlockGrad" else describe(op).inference
+        yield f"{op} ×{len(names)} ({few}) {does}"

@@ -18,8 +18,9 @@ from ..source import names as naming
 from ..source.printer import BODY, WIDTH, print_expression
 from ..source.trees import dtype_option, list_elements, literal, spell_name
 from ..target import Module
+from .functions import operands_of, parameters_of
 from .nest import CALL, Block, Nesting
-from .placement import Plan, operands_of, parameters_of
+from .placement import Plan
 from .scopes import Path
 
 MOST_LISTED = 16  # elements of a constant that are in the source

@@ -11,7 +11,8 @@ from serde.ir.graph import Graph, Node, Source, Value
 
 from ..source.variables import ALWAYS_INLINED
 from ..target import Module, Slot
-from .placement import Plan, operands_of
+from .functions import operands_of
+from .placement import Plan
 from .scopes import Path
 
 MOST_VALUES = 8  # that enter a module, or leave it

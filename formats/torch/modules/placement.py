@@ -6,21 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from serde.ir.graph import Graph, Node, Value
 from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
-from ..target import Module, Slot
+from ..target import Slot
+from .functions import FUNCTIONS, operands_of, parameters_of, to_function
 from .scopes import Path, Scope, find_scopes, is_key, list_keys, read_signature, split_name
+from .tie_arrays import tie_arrays
 from .unfold import unfold_batch_norms
 from .wholes import Wholes
 
-# Modules as functions, of arrays that are members of the module around them.
-FUNCTIONS = {"nn.Linear": "F.linear", "nn.Embedding": "F.embedding", "nn.PReLU": "F.prelu",
-             "nn.LayerNorm": "F.layer_norm", "nn.Conv1d": "F.conv1d", "nn.Conv2d": "F.conv2d",
-             "nn.Conv3d": "F.conv3d"}  # fmt: skip
 PACKED = "in_proj_"  # begins the arrays of attention that hold those of several layers
 
 
@@ -65,28 +62,12 @@ def place(
     scopes = find_scopes(graph) if is_nested else {}
     if scopes:
         return _Placing(graph, origins, scopes).place(inference)
-    return _place_by_names(graph, is_nested, is_short)
+    return _place_by_names(tie_arrays(graph), is_nested, is_short)
 
 
 def layer_of(node: Node) -> str:
     """The source's layer that a node is of."""
     return node.sources[0].name if node.sources and node.sources[0].name else node.name or node.op
-
-
-def operands_of(node: Node) -> tuple[Value | None, ...]:
-    """What a node reads, without the arrays of its module."""
-    module = node.attrs.get("module")
-    return node.inputs[: len(node.inputs) - len(module.parameters)] if isinstance(
-        module, Module) else node.inputs  # fmt: skip
-
-
-def parameters_of(node: Node) -> dict[str, Value]:
-    """The arrays of a node's module by their names there."""
-    module = node.attrs.get("module")
-    if not isinstance(module, Module):
-        return {}
-    arrays = node.inputs[len(node.inputs) - len(module.parameters) :]
-    return {name: v for name, v in zip(module.parameters, arrays, strict=True) if v is not None}
 
 
 def _place_by_names(graph: Graph, is_nested: bool, is_short: bool) -> Plan:
@@ -245,8 +226,6 @@ class _Placing:
     ) -> Iterator[Node]:  # fmt: skip
         """A module's function of arrays, which are members of their own."""
         scope = self.scopes.get(node, Scope((), {}))
-        module = node.attrs["module"]
-        assert isinstance(module, Module)
         x = operands_of(node)[0]
         arrays: list[Value] = []
         lead = re.sub(r"(weight|bias)$", "", bare or "")
@@ -268,15 +247,7 @@ class _Placing:
                 yield turn
             else:
                 self.plan.arrays[value] = path
-        middle: tuple[Any, ...] = ()
-        if node.op == "nn.LayerNorm":
-            size = module.args[0]
-            middle = (size if isinstance(size, tuple) else (size,),)
-        slots = tuple([Slot(at + 1) for at in range(len(arrays))])
-        options = {k: v for k, v in module.options.items() if k not in ("bias", "dtype")}
-        attrs = {"args": (Slot(0), *middle, *slots), **options}
-        call = Node(FUNCTIONS[node.op], (x, *arrays), node.outputs, attrs, "torch",
-                    sources=node.sources)  # fmt: skip
+        call = to_function(node, x, arrays)
         self.scopes[call] = scope
         yield call
 

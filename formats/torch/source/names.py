@@ -21,7 +21,8 @@ RESERVED = frozenset(
 )
 # What the written source means by names of its own, and builtins that it calls.
 GLOBALS = frozenset(
-    "self torch nn F Path load super getattr range len int float bool tuple list max min".split()
+    "self torch nn json F Path TYPES load super getattr range len int float bool tuple list max "
+    "min".split()
 )
 LONGEST = 60  # letters of a name
 
@@ -38,7 +39,9 @@ def to_class_name(text: str) -> str:
     """``text`` as classes are called, in capitals: ``resnet18_v1`` becomes ``Resnet18V1``."""
     words = re.split(r"[^0-9A-Za-z]+", text)
     name = "".join(w[:1].upper() + w[1:] for w in words if w)[:LONGEST] or "Model"
-    return f"Model{name}" if name[0].isdigit() else f"{name}_" if keyword.iskeyword(name) else name
+    if name[0].isdigit() or name in GLOBALS:
+        return f"Model{name}"
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 class Scope:

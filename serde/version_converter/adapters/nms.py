@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.ir.graph import DType, Value
 
 from . import decomposition
-from .common import cast, make_full, scalar, size
+from .common import cast, count_range, make_full, scalar, size
 
 
 def edges_of(g, boxes: Value, center_point_box: int):
@@ -40,7 +40,8 @@ def suppress_by_looping(
     overlap = g.const(0.0, DType.FLOAT32) if overlap is None else overlap
     best, order = g.TopK(scores, count, axis=2, outputs=2)
     near = g.Greater(overlaps(g, edges_of(g, boxes, center_point_box)), scalar(g, overlap))
-    near = g.Unsqueeze(cast(g, near, DType.FLOAT32), [1])  # (batches, 1, boxes, boxes)
+    rows = g.Reshape(cast(g, near, DType.FLOAT32), g.Concat([-1], count, axis=0))
+    first = g.Unsqueeze(g.Mul(count_range(g, size(g, boxes, 0)), count), [1])  # row of a batch
     if least is None:
         open_ = make_full(g, True, g.Shape(best), DType.BOOL)
     else:
@@ -53,7 +54,7 @@ def suppress_by_looping(
     here = body.Gather(order, turn, axis=2)  # (batches, classes)
     mine = body.Equal(body.Unsqueeze(here, [2]), body.Range(0, scalar(body, count), 1))
     mine = cast(body, mine, DType.FLOAT32)  # (batches, classes, boxes)
-    covered = body.Squeeze(body.MatMul(body.Unsqueeze(mine, [2]), near), [2])
+    covered = body.Gather(rows, body.Add(here, first), axis=0)  # (batches, classes, boxes)
     blocked = body.ReduceMax(body.Mul(covered, kept), [rank - 1], keepdims=1)
     full = body.Less(
         body.ReduceSum(kept, [rank - 1], keepdims=1), cast(body, scalar(body, most), DType.FLOAT32)
