@@ -34,7 +34,7 @@ def replace_parts(place: Path) -> Iterator[Path]:
     """
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is a file: name a folder")
-    made = _make_folders(place)
+    folders = _make_folders(place)
     try:
         with ExitStack() as stack:
             staging = place / f".serde-{os.urandom(6).hex()}.part"
@@ -52,7 +52,7 @@ def replace_parts(place: Path) -> Iterator[Path]:
                 with lock_folder(place):
                     _swap(place, staging)
     except BaseException:
-        for folder in made:
+        for folder in folders:
             with suppress(OSError):  # another process writes into it
                 folder.rmdir()
         raise

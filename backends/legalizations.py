@@ -65,7 +65,7 @@ def express_lacking(supported: Collection[str]) -> RuleTable:
                 ways.setdefault(op, []).append(by(rule))
         if not ways:
             return table
-        rules = {op: Rule.of(partial(_take_first, op, found)) for op, found in ways.items()}
+        rules = {op: Rule.of(partial(_take_first, op, rewrites)) for op, rewrites in ways.items()}
         table = table.merge(rules)
         available |= ways.keys()
 

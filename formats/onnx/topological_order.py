@@ -60,15 +60,15 @@ def _needs(node: NodeFields, makers: dict[str, int]) -> set[int]:
 
 def _are_sorted(nodes: Nodes, inputs: Collection[str]) -> bool:
     """Whether nodes are in order; False also where a name may be computed twice."""
-    made, awaited = {"", *inputs}, set[str]()
+    computed, awaited = {"", *inputs}, set[str]()
     for node in nodes:
         names = node.inputs if isinstance(node.attributes, bytes) else _names_read(node)
-        if not made.issuperset(names):
-            awaited.update(name for name in names if name not in made)
+        if not computed.issuperset(names):
+            awaited.update(name for name in names if name not in computed)
         outputs = node.outputs
-        if not (made.isdisjoint(outputs) and awaited.isdisjoint(outputs)):
+        if not (computed.isdisjoint(outputs) and awaited.isdisjoint(outputs)):
             return False
-        made.update(outputs)
+        computed.update(outputs)
     return True
 
 

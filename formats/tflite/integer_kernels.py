@@ -69,10 +69,10 @@ def move_constant(
         axis = order.index(scales.axis)
         moved = Tensor(tensor.dtype, shape, lambda: np.ascontiguousarray(load().transpose(order)))
     else:
-        found = _find_axis(tensor.shape, scales.axis, shape)
-        if found is None and not scales.is_per_tensor:
+        new_axis = _find_axis(tensor.shape, scales.axis, shape)
+        if new_axis is None and not scales.is_per_tensor:
             return None
-        axis = found or 0
+        axis = new_axis or 0
         moved = Tensor(tensor.dtype, shape, lambda: load().reshape(shape))
     return moved, Quantization.of(scales.scale, scales.zero, axis)
 
@@ -211,8 +211,8 @@ def add_up(layer: Layer) -> Layer | None:
 
 def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:
     """The same of the first operand alone; others are axes."""
-    made = compute(types, layer._replace(operands=layer.operands[:1]))
-    return None if made is None else made._replace(operands=layer.operands)
+    result = compute(types, layer._replace(operands=layer.operands[:1]))
+    return None if result is None else result._replace(operands=layer.operands)
 
 
 def keep_scales(layer: Layer) -> Layer | None:
@@ -226,8 +226,8 @@ def compute_fixed(layer: Layer) -> Layer | None:
     fixed = FIXED.get((layer.node.op, layer.dtype))
     if fixed is None or layer.scales.scale[0] < fixed.scale[0] * 0.9:
         return None
-    made = compute(frozenset({layer.dtype}), layer)
-    return None if made is None else made._replace(scales=fixed)
+    result = compute(frozenset({layer.dtype}), layer)
+    return None if result is None else result._replace(scales=fixed)
 
 
 ONLY_I8 = frozenset({I8})

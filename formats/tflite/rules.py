@@ -68,10 +68,10 @@ class TfliteTable(RuleTable):
 
     quantizations: Mapping[str, Quantization] = MappingProxyType({})
 
-    def with_quantizations(self, found: Mapping[str, Quantization]) -> TfliteTable:
+    def with_quantizations(self, quantizations: Mapping[str, Quantization]) -> TfliteTable:
         """A copy of the table for a graph."""
         table = copy.copy(self)
-        table.quantizations = found
+        table.quantizations = quantizations
         return table
 
     def _no_rule(self, op: str) -> UnsupportedOp:
@@ -134,11 +134,11 @@ class TfliteTable(RuleTable):
             return False
         places = MOVES[node.op] or range(len(forms))
         read = [forms[at] for at in places if at < len(forms)]
-        made = [self.form(v) for v in node.outputs]
+        written = [self.form(v) for v in node.outputs]
         first = read[0] if read else None
         if first is None:
-            return all(f is None for f in (*read, *made))
-        return first.is_per_tensor and all(f == first for f in (*read, *made))
+            return all(f is None for f in (*read, *written))
+        return first.is_per_tensor and all(f == first for f in (*read, *written))
 
     def _dequantize(
         self, g: Any, node: Node, inputs: Sequence[Value | None],

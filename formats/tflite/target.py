@@ -117,8 +117,8 @@ class TfliteBuilder(Builder):
 
     def reshape(self, x: Value, shape: Shape) -> Value:
         """The elements of ``x`` in another shape; of two in a row the second is made."""
-        while (made := self.maker(x, "RESHAPE")) is not None and made.inputs[0] is not None:
-            x = made.inputs[0]
+        while (maker := self.maker(x, "RESHAPE")) is not None and maker.inputs[0] is not None:
+            x = maker.inputs[0]
         if x.shape == shape and None not in shape:
             return x
         if x.tensor is not None:
@@ -129,8 +129,8 @@ class TfliteBuilder(Builder):
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         """Axes in another order; two orders in a row are one, and made once for each value."""
         order = tuple(perm)
-        while (made := self.maker(x, "TRANSPOSE")) is not None:
-            x, before = made.inputs  # type: ignore[assignment]
+        while (maker := self.maker(x, "TRANSPOSE")) is not None:
+            x, before = maker.inputs  # type: ignore[assignment]
             order = tuple(int(before.ints()[axis]) for axis in order)  # type: ignore[union-attr]
         shape = tuple([x.ranked_shape[axis] for axis in order])
         if order == tuple(range(len(order))):

@@ -143,10 +143,10 @@ def parse_release(text: str) -> tuple[int, int]:
     Raises:
         UsageError: where it is none.
     """
-    found = FORM.fullmatch(text)
-    if found is None:
+    match = FORM.fullmatch(text)
+    if match is None:
         raise UsageError(f"no release of TensorFlow Lite: {text!r}. Give one as 2.9")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def find_release(node: Node) -> str | None:

@@ -192,8 +192,8 @@ class TorchBuilder(Builder):
 
     def find_sizes(self, shape: Value, *operands: Value) -> tuple[Any, ...] | None:
         """The elements of a shape as sizes, if all are known."""
-        found = self.list_sizes(shape, *operands)
-        return None if found is None or None in found else tuple(found)
+        elements = self.list_sizes(shape, *operands)
+        return None if elements is None or None in elements else tuple(elements)
 
     def list_sizes(self, shape: Value, *operands: Value) -> list[Any] | None:
         """The elements of a shape as sizes, None for those that are not known."""

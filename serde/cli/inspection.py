@@ -50,21 +50,21 @@ def inspect(
     if others and values and not as_json:
         raise UsageError("--values lists one model: name one, or add --json")
     paths = (path, *others)
-    found = [inspect_model(each, all_values=values, **give(**options)) for each in paths]
-    found[0].source = source
+    inspections = [inspect_model(each, all_values=values, **give(**options)) for each in paths]
+    inspections[0].source = source
     if as_json:
-        fields = [each.to_json(values) for each in found]
+        fields = [each.to_json(values) for each in inspections]
         print_lines(json.dumps(fields if others else fields[0], indent=2))
     elif others:
-        show_table(found)
+        show_table(inspections)
     else:
-        show_inspection(found[0], values)
+        show_inspection(inspections[0], values)
 
 
-def show_table(found: Sequence[Inspection]) -> None:
+def show_table(inspections: Sequence[Inspection]) -> None:
     """Print several models side by side: a column each."""
     rows: dict[str, dict[int, str]] = {}
-    for at, each in enumerate(found):
+    for at, each in enumerate(inspections):
         cells = {"model": each.source, "format": f"{each.format} {each.version}".strip()}
         for kind, entries in (("input", each.inputs), ("output", each.outputs)):
             for number, entry in enumerate(entries, 1):
@@ -77,7 +77,7 @@ def show_table(found: Sequence[Inspection]) -> None:
             rows.setdefault(title, {})[at] = cell
     order = ("model", "format", "input", "output", "nodes", "", "weights", "size")
     titles = sorted(rows, key=lambda title: order.index(title.partition(" ")[0]))
-    table = [[t, *(rows[t].get(at, "–") for at in range(len(found)))] for t in titles]
+    table = [[t, *(rows[t].get(at, "–") for at in range(len(inspections)))] for t in titles]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         print_line("  ".join(map(str.ljust, row, widths)).rstrip())
@@ -93,23 +93,23 @@ def verify_hash(source: str, debug: bool) -> None:
     print_line(f"{source}: the weights have SHA-256 {verified(source)}, as written")
 
 
-def show_inspection(found: Inspection, has_values: bool) -> None:
+def show_inspection(inspection: Inspection, has_values: bool) -> None:
     """Print what a source holds."""
     from serde.ir.printer import show_value
 
-    graph, title = found.graph, f"{found.format} {found.version}".strip()
+    graph, title = inspection.graph, f"{inspection.format} {inspection.version}".strip()
     if graph is None:
-        print_line(f"{found.source}: parameters of {title}, {len(found.weights)} arrays")
-        print_line(f"  {describe_weights(found)}")
+        print_line(f"{inspection.source}: parameters of {title}, {len(inspection.weights)} arrays")
+        print_line(f"  {describe_weights(inspection)}")
     else:
-        print_line(f"{found.source}: {title}, {len(graph.nodes)} nodes")
-        show_model(found)
+        print_line(f"{inspection.source}: {title}, {len(graph.nodes)} nodes")
+        show_model(inspection)
     for node in graph.ordered_nodes() if graph is not None and has_values else ():
         print_line(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
     if has_values:
-        for weight, statistics in found.measure_weights():
+        for weight, statistics in inspection.measure_weights():
             print_line(f"  weight {show_value(weight)}{f': {statistics}' if statistics else ''}")
     elif graph is None:
-        for weight in found.weights:
+        for weight in inspection.weights:
             print_line(f"  {show_value(weight)}")
-    show_notes(found)
+    show_notes(inspection)

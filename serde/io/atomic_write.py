@@ -257,9 +257,9 @@ def refuse_other_file(path: PathLike, is_kind: Callable[[Path], bool], kind: str
 def _identify(path: PathLike) -> tuple[int, int] | None:
     """What tells a file with content from any other, None where there is none."""
     with suppress(OSError):
-        found = os.stat(path)
-        if stat.S_ISREG(found.st_mode) and found.st_size:
-            return found.st_dev, found.st_ino
+        status = os.stat(path)
+        if stat.S_ISREG(status.st_mode) and status.st_size:
+            return status.st_dev, status.st_ino
     return None
 
 

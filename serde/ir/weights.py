@@ -17,13 +17,13 @@ NUMBERS = {float: np.float32, int: np.int64}  # of the lists that ONNX's Constan
 
 def find_weights(graph: Graph) -> list[Value]:
     """All tensors of a graph, each once: those of subgraphs, functions and attributes too."""
-    found: dict[Tensor, Value] = {}
+    weights: dict[Tensor, Value] = {}
     for body in (graph, *(f.body for f in graph.functions)):
         inside = (v for node in body.all_nodes() for v in _find_attributes(node))
         for value in (*body.constants(), *inside):
             if value.tensor is not None:
-                found.setdefault(value.tensor, value)
-    return [*found.values()]
+                weights.setdefault(value.tensor, value)
+    return [*weights.values()]
 
 
 def make_weight(name: str, tensor: Tensor) -> Value:

@@ -191,11 +191,11 @@ def learn(g: Any, pending: _Pending, node: Node, inputs: Inputs, result: Any, ma
     by, results = pending.decider, result if isinstance(result, tuple) else (result,)
     if len(g.nodes) != mark + 1 or by.looks_at_sizes(node.attrs):
         return
-    made = g.nodes[-1]
-    if made.op != node.op or made.inputs != inputs or made.outputs != results:
+    emitted = g.nodes[-1]
+    if emitted.op != node.op or emitted.inputs != inputs or emitted.outputs != results:
         return
     if by.shape is not None:
-        is_alike = by.shape([v for v in inputs if v], made.attrs) == results[0].shape
+        is_alike = by.shape([v for v in inputs if v], emitted.attrs) == results[0].shape
     else:
         pairs = zip(results, node.outputs, strict=True)
         is_alike = all(
@@ -203,7 +203,7 @@ def learn(g: Any, pending: _Pending, node: Node, inputs: Inputs, result: Any, ma
             for a, b in pairs
         )
     if is_alike:
-        g.decisions[pending.key] = Decision(made.attrs, results[0].dtype, by.shape)
+        g.decisions[pending.key] = Decision(emitted.attrs, results[0].dtype, by.shape)
 
 
 def _repeat(g: Any, decision: Decision, node: Node, inputs: Inputs) -> Any:

@@ -54,10 +54,10 @@ def _list_left(graph: Graph) -> Iterator[str]:
     for node in graph.ordered_nodes():
         if _is_quantized(node):
             names.setdefault(node.qualified_op, []).append(node.name)
-    for op, found in names.items():
-        few = ", ".join(map(repr, found[:SHOWN])) + (", …" if len(found) > SHOWN else "")
+    for op, layers in names.items():
+        few = ", ".join(map(repr, layers[:SHOWN])) + (", …" if len(layers) > SHOWN else "")
         yield (
-            f"dequantize: {op} ×{len(found)} ({few}) stays: its integers are inputs "
+            f"dequantize: {op} ×{len(layers)} ({few}) stays: its integers are inputs "
             "or outputs of the model, are read by other operators, or have no constant zero point "
             "or scale"
         )

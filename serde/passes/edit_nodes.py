@@ -33,7 +33,7 @@ def read_edits(edits: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str
     else:
         place = os.fspath(edits)
         folder, tables = os.path.dirname(os.path.abspath(place)), read_tables(place)
-    found = {}
+    by_name = {}
     for name, edit in tables.items():
         if not isinstance(edit, Mapping) or not edit:
             raise UsageError(f"{place}: {name!r} is {edit!r}: give one of {', '.join(KNOWN)}")
@@ -46,8 +46,8 @@ def read_edits(edits: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str
         value = edit.get("value")
         if isinstance(value, str) and value.endswith(".npy"):
             edit = {**edit, "value": read_npy(os.path.join(folder, value))}
-        found[str(name)] = edit
-    return found
+        by_name[str(name)] = edit
+    return by_name
 
 
 def edit_nodes(graph: Graph, edits: Mapping[str, Any]) -> Graph:

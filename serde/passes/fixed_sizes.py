@@ -96,17 +96,17 @@ def fix_required_sizes(graph: Graph, inlined: Graph) -> tuple[Graph, Graph]:
     Not for batches, nor where two nodes require different numbers. A note tells of each.
     """
     names = dimension_names(graph) - find_batches(graph)
-    found: dict[str, tuple[int, Node]] = {}
+    required: dict[str, tuple[int, Node]] = {}
     for node in inlined.nodes if names else ():
         if node.domain:
             continue
         for name, size in find_required_sizes(operator(node.op), node.inputs, node.attrs):
-            if name in names and found.setdefault(name, (size, node))[0] != size:
+            if name in names and required.setdefault(name, (size, node))[0] != size:
                 names.remove(name)
-    sizes = {name: size for name, (size, _) in found.items() if name in names}
+    sizes = {name: size for name, (size, _) in required.items() if name in names}
     if not sizes:
         return graph, inlined
-    first = ((name, size, found[name][1]) for name, size in sorted(sizes.items()))
+    first = ((name, size, required[name][1]) for name, size in sorted(sizes.items()))
     notes = (f"{name} is {n}: {node.name!r} ({node.op}) takes no other" for name, n, node in first)
     try:
         fixed = replace(fix_dimensions(graph, sizes), notes=(*graph.notes, *notes))
@@ -130,8 +130,8 @@ def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
     left = [name for name in sorted(names) if not _takes_some(graph, name)]
     if not left or not _find_problem(graph, trial):
         return []
-    found = (_find_fixed_size(graph, name, name in batches) for name in left)
-    return [fixed for fixed in found if fixed is not None]
+    sizes = (_find_fixed_size(graph, name, name in batches) for name in left)
+    return [fixed for fixed in sizes if fixed is not None]
 
 
 def _takes_some(graph: Graph, name: str) -> bool:

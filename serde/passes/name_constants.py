@@ -19,8 +19,8 @@ def name_constants(graph: Graph) -> Graph:
     The operand is called as the operator's schema calls it: ``pool0/axes``. A constant of several
     nodes is named after the first. Names of the source stay.
     """
-    made = (v for v in graph.constants() if not v.name_is_original)
-    generated = {v for v in made if GENERATED.fullmatch(v.name)}.difference(graph.outputs)
+    unnamed = (v for v in graph.constants() if not v.name_is_original)
+    generated = {v for v in unnamed if GENERATED.fullmatch(v.name)}.difference(graph.outputs)
     if not generated:
         return graph
     names = Names()

@@ -151,8 +151,8 @@ def find_regions(graph: Graph) -> dict[Value, Region]:
     """The regions of a graph and its subgraphs, by what they end in."""
     makers = {v: node for node in graph.all_nodes() for v in node.outputs}
     ends = (node for node in makers.values() if node.op == "QuantizeLinear" and not node.domain)
-    found = ((node.outputs[0], find_region(makers.get, node)) for node in ends)
-    return {value: region for value, region in found if region is not None}
+    pairs = ((node.outputs[0], find_region(makers.get, node)) for node in ends)
+    return {value: region for value, region in pairs if region is not None}
 
 
 def find_region(producer: Callable[[Any], Node | None], end: Node) -> Region | None:

@@ -53,8 +53,8 @@ def _find_folded(graph: Graph, value: Value, sources: Mapping[Tensor, Value]) ->
     large = [v for v in folded.inputs if v is not None and _is_large(v)]
     if not large or len(folded.types) != 1 or not _has_form(graph, folded):
         return None
-    found = [sources.get(v.tensor) for v in large if v.tensor is not None]
-    is_source = (v is not None and _find_folded(graph, v, sources) is None for v in found)
+    origins = [sources.get(v.tensor) for v in large if v.tensor is not None]
+    is_source = (v is not None and _find_folded(graph, v, sources) is None for v in origins)
     return folded if all(is_source) else None
 
 

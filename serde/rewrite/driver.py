@@ -226,11 +226,11 @@ class _Rewriting:
             used = [repr(v.name) for v in node.outputs[len(results) :]]
             more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
             raise ConversionError(f"output {', '.join(used[:SHOWN])}{more} has no equivalent")
-        made = builder.nodes[mark:]
-        if len(node.outputs) == 1 and made and made[-1].outputs == results:
+        emitted = builder.nodes[mark:]
+        if len(node.outputs) == 1 and emitted and emitted[-1].outputs == results:
             fresh = set(results)
         else:
-            fresh = {v for n in made for v in n.outputs}
+            fresh = {v for n in emitted for v in n.outputs}
         for old, new in zip(node.outputs, results, strict=False):
             if new is None:
                 continue

@@ -77,12 +77,12 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
             is_same = is_same and new is node
             nodes.append(new)
             continue
-        made = _rewrite(new, rules, near)
-        if made and made[-1].graphs():
-            last = map_bodies(made[-1], lambda b: _walk(b, rules, Neighbours(b, outer=near)))
-            made[-1] = near.put(made[-1], last)
-        is_same = is_same and made == [node]
-        nodes += made
+        rewritten = _rewrite(new, rules, near)
+        if rewritten and rewritten[-1].graphs():
+            last = map_bodies(rewritten[-1], lambda b: _walk(b, rules, Neighbours(b, outer=near)))
+            rewritten[-1] = near.put(rewritten[-1], last)
+        is_same = is_same and rewritten == [node]
+        nodes += rewritten
     if is_same:
         return graph
     dead = near.dead

@@ -310,8 +310,8 @@ def _gather_nd(a: Any, attrs: Any) -> Array:
     rows = x.reshape((count, *x.shape[batch:]))
     places = np.moveaxis(index.reshape((count, *index.shape[batch:])), -1, 0)
     at = (np.arange(count).reshape((count, *[1] * (places.ndim - 2))), *places)
-    found = rows[at]
-    return found.reshape(index.shape[:batch] + found.shape[1:])  # type: ignore[no-any-return]
+    picked = rows[at]
+    return picked.reshape(index.shape[:batch] + picked.shape[1:])  # type: ignore[no-any-return]
 
 
 def _scatter_nd(a: Any, attrs: Any) -> Array | None:

@@ -208,8 +208,8 @@ class OnnxBuilder(Expressions):
         if known is not None:
             results = self._emit_folded(op, read, known)
             if self.for_training and op in weight_origins.FOLLOWED:
-                found = weight_origins.follow(op, read, full.get("axis", 0), known)
-                for value, origins in zip(results, found, strict=True):
+                origins_of_each = weight_origins.follow(op, read, full.get("axis", 0), known)
+                for value, origins in zip(results, origins_of_each, strict=True):
                     value.origins = origins
             return results[0] if outputs == 1 else results
         elements = dim_expr.infer_shape_data(op, read, full) if outputs == 1 else None

@@ -57,20 +57,20 @@ def follow(
     if op not in FOLLOWED or not names or results[0].dtype.kind != "f":
         return [()] * len(results)
     is_outermost = all(math.prod(v.static_shape[: axis % max(v.rank, 1)]) == 1 for v in values)
-    found: list[Origins] = []
+    origins: list[Origins] = []
     begin = 0
     for result in results:
         end = begin + result.size
         if op in IN_ORDER or (op in ("Concat", "Split") and is_outermost):
-            found.append(cut(runs, begin, end))
+            origins.append(cut(runs, begin, end))
         elif op == "Slice" and (start := _find_start(inputs)) is not None:
-            found.append(cut(runs, start, start + result.size))
+            origins.append(cut(runs, start, start + result.size))
         elif op == "Transpose":
-            found.append(disorder(runs))
+            origins.append(disorder(runs))
         else:  # elements that are there twice are trained apart
-            found.append((Run(names, result.size),))
+            origins.append((Run(names, result.size),))
         begin = end
-    return found
+    return origins
 
 
 def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bool:

@@ -111,9 +111,9 @@ def compare_models(
                 reason = f"{os.fspath(code.path)} is run and not read: its layers cannot be told"
                 verification.layers = LayersComparison(statement=f"{NOT_COMPARED}{reason}")
             elif layers:
-                found = compare_run_layers(run, b.path, weights=weights)
-                found.outputs_agree = verification.done and verification.ok
-                verification.layers = found
+                comparison = compare_run_layers(run, b.path, weights=weights)
+                comparison.outputs_agree = verification.done and verification.ok
+                verification.layers = comparison
             verification.not_compared = [*notes, *verification.not_compared]
             return verification
 

@@ -88,7 +88,7 @@ class DequantizedRun:
 def put_roundings_back(source: Graph, floats: Graph) -> tuple[Graph, list[str]]:
     """The floats with the roundings of the source, and the names of values that are missing."""
     values = {v.name: v for v in (*floats.inputs, *(v for n in floats.nodes for v in n.outputs))}
-    made = {n.name: n.outputs[0] for n in floats.nodes if len(n.outputs) == 1}
+    floats_by_node = {n.name: n.outputs[0] for n in floats.nodes if len(n.outputs) == 1}
     readers: dict[Value, list[Value]] = {}
     for node in source.nodes:
         if node.op == "DequantizeLinear" and node.inputs[0] is not None:
@@ -103,7 +103,7 @@ def put_roundings_back(source: Graph, floats: Graph) -> tuple[Graph, list[str]]:
         assert x is not None
         name = f"{node.name}/{LAYERS[node.op]}" if node.op in LAYERS else x.name
         names = (name, *(v.name for v in readers.get(node.outputs[0], ())))
-        value = next((values[n] for n in names if n in values), made.get(node.name))
+        value = next((values[n] for n in names if n in values), floats_by_node.get(node.name))
         if value is None:
             missing.append(x.name)
         else:

@@ -45,12 +45,12 @@ def find_disputed(
     names = [*readers][:MOST_VALUES]
     values = {n: feeds[n] for n in names if n in feeds}
     values |= probe_each([n for n in names if n not in feeds], probe)
-    found: dict[str, list[Node]] = {}
+    disputed: dict[str, list[Node]] = {}
     for name in names:
         for what in list_special(values.get(name)):
-            nodes = found.setdefault(what, [])
+            nodes = disputed.setdefault(what, [])
             nodes += [n for n in readers[name] if _is_disputed(n, what) and n not in nodes]
-    return {what: nodes for what, nodes in found.items() if nodes}
+    return {what: nodes for what, nodes in disputed.items() if nodes}
 
 
 def _is_disputed(node: Node, what: str) -> bool:
@@ -69,15 +69,15 @@ def find_results(graph: Graph, nodes: Sequence[Node], probe: Probe) -> dict[str,
         for operand in node.inputs:
             if operand is not None:
                 readers.setdefault(operand, []).append(node)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     waiting, seen = [*nodes], {id(n) for n in nodes}
     while waiting:
         outputs = [v for node in waiting for v in node.outputs if v.name]
-        found |= probe_each([v.name for v in outputs], probe)
-        lost = (n for v in outputs if v.name not in found for n in readers.get(v, ()))
+        results |= probe_each([v.name for v in outputs], probe)
+        lost = (n for v in outputs if v.name not in results for n in readers.get(v, ()))
         waiting = [n for n in lost if id(n) not in seen]
         seen |= {id(n) for n in waiting}
-    return found
+    return results
 
 
 def probe_each(names: Sequence[str], probe: Probe) -> dict[str, Any]:

@@ -22,17 +22,17 @@ Probe = Callable[[str], Array | None]  # a value of the model by name
 def list_upstream(graph: Graph, value: Value) -> list[Node]:
     """The nodes that ``value`` is computed by, in the order of the graph."""
     makers = {v: node for node in graph.nodes for v in node.outputs}
-    stack, seen, found = [value], {value}, set[int]()
+    stack, seen, reached = [value], {value}, set[int]()
     while stack:
         node = makers.get(stack.pop())
-        if node is None or id(node) in found:
+        if node is None or id(node) in reached:
             continue
-        found.add(id(node))
+        reached.add(id(node))
         inner = [n for g in node.graphs() for n in g.all_nodes()]
         read = [v for n in (node, *inner) for v in n.inputs if v is not None and v not in seen]
         seen.update(read)
         stack.extend(read)
-    return [node for node in graph.nodes if id(node) in found]
+    return [node for node in graph.nodes if id(node) in reached]
 
 
 def upstream_ops(graph: Graph, value: Value) -> set[str]:

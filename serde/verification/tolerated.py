@@ -174,20 +174,20 @@ class Judge:
         """
         if not _is_same_type(value, got, expected):
             return False
-        found = self._find_disputed(value, inputs, self._probe_source)
+        disputed = self._find_disputed(value, inputs, self._probe_source)
         is_finite = inputs.name not in NOT_FINITE
-        if not found and not is_finite:
-            found = self._find_disputed(value, inputs, self.probe)
-        if not found:
+        if not disputed and not is_finite:
+            disputed = self._find_disputed(value, inputs, self.probe)
+        if not disputed:
             return False
         again = compare_values(
             value.name, got, expected, "numbers", inputs.slack, self.share, self.tolerance
         )
         is_equal = all(c.passed for c in again)
-        nodes = found.get(NAN, [])
+        nodes = disputed.get(NAN, [])
         if not is_equal and is_finite and not self._follows_from(nodes, value, inputs, expected):
             return False
-        what, node = next((what, nodes[0]) for what, nodes in found.items())
+        what, node = next((what, nodes[0]) for what, nodes in disputed.items())
         layer = node.sources[-1].name if node.sources else node.name or node.outputs[0].name
         reason = f"{what} reaches {layer!r} ({node.op}), of which runtimes make different numbers"
         elements = "elements that are NaN" if is_equal else "all elements"
@@ -211,15 +211,15 @@ class Judge:
         if not nodes or self.resume is None:
             return False
         probe = partial(self._probe_source, inputs=inputs)
-        made = find_results(self.ir, nodes, probe)
+        results = find_results(self.ir, nodes, probe)
         operands = {v.name for n in nodes for v in n.inputs if v is not None and v.tensor is None}
-        right = probe_each(sorted(operands - made.keys() - inputs.feeds.keys()), probe)
-        right |= {} if value.name in made else {value.name: expected}
+        right = probe_each(sorted(operands - results.keys() - inputs.feeds.keys()), probe)
+        right |= {} if value.name in results else {value.name: expected}
         try:
-            got = self.resume({**inputs.feeds, **made}, [*right]) if right else []
+            got = self.resume({**inputs.feeds, **results}, [*right]) if right else []
         except SerdeError:
             return False
-        return bool(made) and all(
+        return bool(results) and all(
             c.passed for n, x in zip(right, got, strict=True)
             for c in self._compare_values(n, x, right[n], inputs)
         )  # fmt: skip

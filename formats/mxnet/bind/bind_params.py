@@ -55,9 +55,9 @@ def bind_params(
     of_inputs: dict[str, Tensor] = {}
     if named is not None:
         shapes = {v.name: arrays[v.name].shape for v in graph.inputs if v.name in arrays}
-        found = find_inputs(graph, symbol.variables, shapes, named, str(params.path))
-        notes += tuple(_describe_inputs(found, shapes, params.path))
-        of_inputs = {n: arrays.pop(n) for n in (*found.inputs, *found.labels)}
+        data = find_inputs(graph, symbol.variables, shapes, named, str(params.path))
+        notes += tuple(_describe_inputs(data, shapes, params.path))
+        of_inputs = {n: arrays.pop(n) for n in (*data.inputs, *data.labels)}
         types = {n: symbol.variables.get(n, Declared()) for n in of_inputs}
         typed = {
             n: d if d.dtype else d._replace(dtype=of_inputs[n].dtype) for n, d in types.items()
@@ -120,17 +120,17 @@ def _refuse_mismatches(
         )
 
 
-def _describe_inputs(found: FoundInputs, shapes: Mapping[str, Shape], path: str) -> Iterator[str]:
+def _describe_inputs(data: FoundInputs, shapes: Mapping[str, Shape], path: str) -> Iterator[str]:
     """What to say of inputs whose arrays, of the last batch, lie in the parameter file."""
-    if found.inputs:
+    if data.inputs:
         yield (
             f"taken as input, although {path} has an array of that name: "
-            f"{_list_arrays(found.inputs, shapes)}; --set-input {found.inputs[0]}=FILE.npy makes "
+            f"{_list_arrays(data.inputs, shapes)}; --set-input {data.inputs[0]}=FILE.npy makes "
             "it a constant"
         )
-    if found.constants:
+    if data.constants:
         yield (
-            f"taken as constant, as no --input names it: {_list_arrays(found.constants, shapes)} "
+            f"taken as constant, as no --input names it: {_list_arrays(data.constants, shapes)} "
             f"of {path}"
         )
 
@@ -284,8 +284,8 @@ def _match_by_order(
             f"{count} arrays without names for {len(not_fed)} parameters. Name each input with "
             "--input, which other variables are parameters then, or save the arrays by name",
         )
-    made = sort_by_numbers([tuple(n.split("_")[:-1]) for n in names])
-    by_number = sorted(names, key=lambda n: made[tuple(n.split("_")[:-1])])
+    created = sort_by_numbers([tuple(n.split("_")[:-1]) for n in names])
+    by_number = sorted(names, key=lambda n: created[tuple(n.split("_")[:-1])])
     orders = {
         order for some in (names, by_number)
         for order in (tuple(some), tuple(sorted(some, key=states.__contains__)))

@@ -23,11 +23,11 @@ class Order(NamedTuple):
     last: Any  # (the layers before, a layer), or None
 
     def layers(self) -> list[Path]:
-        found, rest = [], self.last
+        backwards, rest = [], self.last
         while rest is not None:
             rest, layer = rest
-            found.append(layer)
-        return found[::-1]
+            backwards.append(layer)
+        return backwards[::-1]
 
 
 class _Block:
@@ -83,8 +83,8 @@ class CreationOrders:
 
     def find(self) -> list[list[Path]]:
         """Orders that are equally good, a few of them."""
-        found = self._place(self.root, 0)
-        return [] if self.steps > MOST_STEPS else [order.layers() for order in found]
+        orders = self._place(self.root, 0)
+        return [] if self.steps > MOST_STEPS else [order.layers() for order in orders]
 
     def _place(self, block: _Block, start: int) -> list[Order]:
         """The best orders of a block whose first layer is at ``start``."""

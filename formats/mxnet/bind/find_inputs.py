@@ -219,5 +219,5 @@ def _find_of_one_batch(shapes: Mapping[Value, Ints]) -> list[Value]:
     largest = max(shapes.values(), key=math.prod)
     if largest[:1] != (1,):
         return [v for v, s in shapes.items() if s[:1] == largest[:1] and len(s) == len(largest)]
-    found = [v for v, s in shapes.items() if math.prod(s) == math.prod(largest)]
-    return found if len(found) == 1 else []
+    largest_inputs = [v for v, s in shapes.items() if math.prod(s) == math.prod(largest)]
+    return largest_inputs if len(largest_inputs) == 1 else []

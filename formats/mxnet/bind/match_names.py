@@ -82,10 +82,10 @@ def match_arrays(
         theirs = _without_others(ours, theirs, fit)
     ours, theirs = _join_other_kinds(ours, theirs)
     _refuse_counts(ours, theirs, path)
-    made, is_certain = _find_creation_order(ours, theirs, fit)
+    created, is_certain = _find_creation_order(ours, theirs, fit)
     use = {o: at for at, o in enumerate(ours)}
     other_orders: list[_Name] = []
-    for some, others in _partition(made, theirs):
+    for some, others in _partition(created, theirs):
         orders = [_order_by_ends(some, others), some, sorted(some, key=use.__getitem__)]
         chosen = fit.choose(orders, others, path)
         for order in orders:
@@ -199,11 +199,11 @@ def _refuse_torn_blocks(
 ) -> None:
     """Raise MalformedFile where the parameters of one block would come from several."""
     blocks = {t.full: t.block for t in theirs}
-    found: dict[Hashable, tuple[str, ...]] = {}
+    partners: dict[Hashable, tuple[str, ...]] = {}
     for o in ours:
         array, block = names[o.full], blocks[names[o.full]]
         pairs = ((("ours", o.block), block), (("theirs", block), o.block))
-        if any(found.setdefault(key, other) != other for key, other in pairs):
+        if any(partners.setdefault(key, other) != other for key, other in pairs):
             raise MalformedFile(
                 path, f"{array!r} would be {o.full!r}, and other parameters of these blocks belong "
                 f"to others: names and order do not tell which arrays belong together. {RENAME}"
@@ -309,8 +309,8 @@ def _order_by_ends(ours: Sequence[_Name], theirs: Sequence[_Name]) -> list[_Name
     for o in ours:
         for count in range(1, 1 + min(LONGEST_END, len(o.block))):
             ends.setdefault("_".join(o.block[-count:]), []).append(o)
-    found = [ends.get(t.block[-1], []) if t.block else [] for t in theirs]
-    order = [some[0] for some in found if len(some) == 1]
+    candidates = [ends.get(t.block[-1], []) if t.block else [] for t in theirs]
+    order = [some[0] for some in candidates if len(some) == 1]
     return order if len(set(order)) == len(theirs) else []
 
 
@@ -333,8 +333,8 @@ class _Fit(NamedTuple):
         for order in orders:
             if order and self.fits(order, theirs):
                 return order
-        made = orders[1]
-        rest, only = list(made), []
+        created = orders[1]
+        rest, only = list(created), []
         for t in theirs:
             fitting = [o for o in rest if self.fit(o, t)]
             if len(fitting) != 1:
@@ -343,7 +343,7 @@ class _Fit(NamedTuple):
             rest.remove(fitting[0])
         if len(only) == len(theirs):
             return only
-        wrong = next((o, t) for o, t in zip(made, theirs, strict=True) if not self.fit(o, t))
+        wrong = next((o, t) for o, t in zip(created, theirs, strict=True) if not self.fit(o, t))
         shape, expected = self.arrays[wrong[1].full].shape, self.shapes[wrong[0].full]
         raise MalformedFile(
             path, f"{wrong[1].full!r} {show_shape(shape)} comes where {wrong[0].full!r} "

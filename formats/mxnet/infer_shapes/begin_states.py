@@ -37,8 +37,8 @@ def infer_open_sizes(graph: Graph, table: RuleTable, unknown: int) -> Graph:
     That is 0, or -1 where shapes are NumPy's. A size that nothing tells stays unknown, and is
     refused by ``check_shapes``.
     """
-    found = ((node, _find_open(node, unknown)) for node in graph.ordered_nodes())
-    open_ = {node: shape for node, shape in found if shape is not None}
+    pairs = ((node, _find_open(node, unknown)) for node in graph.ordered_nodes())
+    open_ = {node: shape for node, shape in pairs if shape is not None}
     if not open_:
         return graph
     sizes = ForwardSizes(graph, table, open_)

@@ -38,7 +38,7 @@ def phases(x: Value, w: Value, frame, adj: Ints) -> list[list[Phase]]:
         return []
     sizes = zip(kernel, frame["pads"], adj, strict=False)
     by_axis = [find_phases(k, (pad, pad), more, stride) for k, pad, more in sizes]
-    return [[p.run_forwards for p in reversed(found)] for found in by_axis] if all(by_axis) else []
+    return [[p.run_forwards for p in reversed(each)] for each in by_axis] if all(by_axis) else []
 
 
 def convolve_turned(g, x: Value, w: Value, b: Value | None, by_axis: list[list[Phase]]) -> Value:

@@ -251,10 +251,10 @@ def _make_mask_node(node: Node, makers: Mapping[Value, Node]) -> Node | None:
     if node.op != "ScatterND" or node.domain or node.attrs.get("reduction", "none") != "none":
         return None
     data, *marked = node.inputs
-    found = find_marked(makers.get, *marked)
-    if found is None:
+    marked_boxes = find_marked(makers.get, *marked)
+    if marked_boxes is None:
         return None
-    chosen, update = found
+    chosen, update = marked_boxes
     operands = (*chosen.inputs, *(None,) * OPERANDS)[:OPERANDS]
     if not _are_numbers(*operands[3:]):
         return None

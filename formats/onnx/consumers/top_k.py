@@ -36,5 +36,5 @@ def rank_equal_elements(g, x, k, *, axis: int, largest: int, outputs: int):
     most, count = g.cast(most, DType.INT32), g.cast(count, DType.INT32)
     pairs = g.Add(g.Mul(g.Min(runs, most), count), order)
     ranked = g.as_is("TopK", (pairs, k), {**form, "largest": 0}, outputs=2)[1]
-    found = g.GatherElements(where, ranked, axis=axis)
-    return values, found if is_narrow.tensor is not None else g.Where(is_narrow, found, places)
+    exact = g.GatherElements(where, ranked, axis=axis)
+    return values, exact if is_narrow.tensor is not None else g.Where(is_narrow, exact, places)

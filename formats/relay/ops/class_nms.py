@@ -51,10 +51,10 @@ def _as_mask(node: Node, makers: Makers) -> Node:
 def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[str, int]]:
     """Boxes, scores, classes, the two bounds, what is marked and the mark."""
     x, index, updates = node.inputs
-    found = find_marked(makers.get, index, updates)
-    if found is None:
+    marked_boxes = find_marked(makers.get, index, updates)
+    if marked_boxes is None:
         raise _OtherForm
-    (chosen, update), name = found, "NonMaxSuppression"
+    (chosen, update), name = marked_boxes, "NonMaxSuppression"
     boxes, of_classes, most, overlap, least = _inputs(makers, name, chosen.outputs[0], 5)
     of_class, spread, rest = _inputs(makers, "Where", of_classes, 3)
     scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, of_class)

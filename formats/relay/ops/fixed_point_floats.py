@@ -63,9 +63,9 @@ def find_product(g, total: Value, bits: Value) -> tuple[Value, Array, bool] | No
     half = np.int64(1) << (shifts - 1)
     for product, rounding in (node.inputs, node.inputs[::-1]):
         nearest = rounds_away(g, rounding, half, product)
-        found = find_factors(g, product) if total.shape == product.shape else None
-        if nearest is not None and found is not None:
-            x, factor = found
+        factors = find_factors(g, product) if total.shape == product.shape else None
+        if nearest is not None and factors is not None:
+            x, factor = factors
             return x, np.ldexp(factor, -shifts.astype(np.int32)), nearest
     return None
 

@@ -318,10 +318,10 @@ def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
     Its size is static where that of the list of chosen boxes is not, so that TVM's graph executor
     runs it.
     """
-    found = find_marked(g.producer, index, updates)
-    if found is None or len(found[0].inputs) != OPERANDS or reduction != "none" or g.is_inner:
+    marks = find_marked(g.producer, index, updates)
+    if marks is None or len(marks[0].inputs) != OPERANDS or reduction != "none" or g.is_inner:
         return None
-    chosen, mark = found
+    chosen, mark = marks
     boxes, scores, *_ = chosen.inputs
     assert boxes is not None and scores is not None
     if not (

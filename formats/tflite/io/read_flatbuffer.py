@@ -86,7 +86,7 @@ class _Reader:
             raise self.fail(f"the size of a {kind} cannot be", vtable)
         self.check(at, size)
         places = self.unpack(f"{vtable_size // 2 - 2}H", vtable + 4)
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if kind.endswith(OPTIONS) and any(places[len(fields) :]):
             raise self.fail(
                 f"{kind} has fields that are not known: the file is of a newer release", at
@@ -94,19 +94,19 @@ class _Reader:
         for field, place in zip(fields, chain(places, repeat(0)), strict=False):
             if not place:
                 if field.scalar is not None:
-                    found[field.name] = field.default
+                    values[field.name] = field.default
                 continue
             if place + (4 if field.scalar is None else field.scalar[1]) > size:
                 raise self.fail(f"{field.name} of a {kind} is outside of it", at + place)
-            found[field.name] = self.field(field, at + place, found)
-        return found
+            values[field.name] = self.field(field, at + place, values)
+        return values
 
-    def field(self, field: Field, at: int, found: dict[str, Any]) -> Any:
+    def field(self, field: Field, at: int, values: dict[str, Any]) -> Any:
         if field.scalar is not None:
             return self.unpack(field.scalar[0], at)[0]
         target = self.offset(at)
         if field.item in unions():
-            members, number = unions()[field.item], int(found[field.name + UNION_TYPE])
+            members, number = unions()[field.item], int(values[field.name + UNION_TYPE])
             if not 0 < number <= len(members):
                 raise self.fail(f"{field.name} is of a kind that is not known", at)
             return members[number - 1], self.table(members[number - 1], target)

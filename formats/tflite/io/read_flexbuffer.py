@@ -29,7 +29,7 @@ def _read_map(data: bytes) -> dict[str, int | float]:
     at, width = _follow(data, len(data) - 2 - width, width), 1 << (packed & 3)
     size = _count(data, at - width, width)
     keys, key_width = _follow(data, at - 3 * width, width), _count(data, at - 2 * width, width)
-    found = {}
+    mapping = {}
     for n in range(size):
         packed, place, each = data[at + size * width + n], at + n * width, width
         kind = packed >> 2
@@ -38,8 +38,8 @@ def _read_map(data: bytes) -> dict[str, int | float]:
         start = _follow(data, keys + n * key_width, key_width)
         if kind in CODES:
             name = data[start : data.index(0, start, start + LONGEST)].decode("utf-8", "replace")
-            found[name] = _number(data, place, each, kind)
-    return found
+            mapping[name] = _number(data, place, each, kind)
+    return mapping
 
 
 def _follow(data: bytes, at: int, width: int) -> int:

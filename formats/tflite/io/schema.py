@@ -38,14 +38,14 @@ def _lines(text: str) -> dict[str, list[str]]:
 @cache
 def enums() -> dict[str, dict[str, int]]:
     """The numbers of each enumeration by name."""
-    found: dict[str, dict[str, int]] = {}
+    by_name: dict[str, dict[str, int]] = {}
     for name, members in _lines(schema_data.ENUMS).items():
         numbers: dict[str, int] = {}
         for member in members:
             key, _, number = member.partition("=")
             numbers[key] = int(number) if number else max(numbers.values(), default=-1) + 1
-        found[name] = numbers
-    return found
+        by_name[name] = numbers
+    return by_name
 
 
 @cache

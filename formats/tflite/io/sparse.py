@@ -48,18 +48,18 @@ def _follow(levels: Sequence[Mapping[str, Any]], count: int, data: Bytes) -> lis
             size = level["dense_size"]
             if not 0 <= size <= most or prefixes * size > most:
                 raise ValueError(f"it has {count} elements, and a level of {size}")
-            parents, found = (
+            parents, indices = (
                 np.repeat(np.arange(prefixes), size),
                 np.tile(np.arange(size), prefixes),
             )
         else:
-            found = _numbers(level, "array_indices", data)
+            indices = _numbers(level, "array_indices", data)
             lengths = np.diff(bounds)
-            if len(lengths) != prefixes or (lengths < 0).any() or lengths.sum() != len(found):
+            if len(lengths) != prefixes or (lengths < 0).any() or lengths.sum() != len(indices):
                 raise ValueError("segments of a level that do not fit it")
             parents = np.repeat(np.arange(prefixes), lengths)
-        places = [*(p[parents] for p in places), found]
-        prefixes = len(found)
+        places = [*(p[parents] for p in places), indices]
+        prefixes = len(indices)
     if prefixes != count:
         raise ValueError(f"its levels have {prefixes} elements, and {count} are there")
     return places

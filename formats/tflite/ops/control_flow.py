@@ -91,12 +91,12 @@ def keep_loop(g, trips, go, states, body: Body, outputs: int):
     is_counted = loops.always_continues(graph) and (go is None or number(go))
     require(outputs == len(states) or (is_counted and number(trips)), "stacked results of as many "
             f"turns as data tells. {SIZES}")  # fmt: skip
-    made = g.as_is("Loop", (trips, go, *states), {"body": graph}, outputs)
-    values = made if outputs > 1 else (made,)
+    loop = g.as_is("Loop", (trips, go, *states), {"body": graph}, outputs)
+    values = loop if outputs > 1 else (loop,)
     if is_counted:
         for value, row in zip(values[len(states) :], results[1 + len(states) :], strict=True):
             value.shape = (number(trips), *row.ranked_shape)
-    return made
+    return loop
 
 
 legalizations("Scan")(loops.unroll_scan)

@@ -110,10 +110,10 @@ def convolve_volume(t: TfliteBuilder, x, w, b, strides, dilations, pads) -> Valu
     image = t.last(x)
     if any(pads):
         image = pad_image(t, image, pads)
-    made = [
+    planes = [
         (n - c) // s + 1 for n, c, s in zip(image.static_shape[1:4], covers, strides, strict=True)
     ]
-    shape = (x.ranked_shape[0], *made, outs)
+    shape = (x.ranked_shape[0], *planes, outs)
     operands = [image, t.transpose(w, (2, 3, 4, 1, 0)), *(() if b is None else (b,))]
     options = name_axes("stride", strides) | name_axes("dilation", dilations, "_factor")
     return t.first(t.make("CONV_3D", operands, x.dtype, shape, padding=VALID, **options))
@@ -133,8 +133,8 @@ def write_conv_transpose(
             "pads, output_padding or dilations. Write it as a Conv of a spread image")  # fmt: skip
     _, outs, *kernel = w.static_shape
     batch, _, *sizes = x.static_shape
-    made = [(n - 1) * s + k for n, s, k in zip(sizes, strides, kernel, strict=True)]
-    shape = (batch, *made, outs)
+    full_sizes = [(n - 1) * s + k for n, s, k in zip(sizes, strides, kernel, strict=True)]
+    shape = (batch, *full_sizes, outs)
     bias = () if b is None else (b,)
     if x.rank == 5:
         weights = t.transpose(w, (2, 3, 4, 1, 0))

@@ -60,11 +60,11 @@ def legalize_recurrent(
         states = [v and g.Slice(v, [at], [at + 1], [1 if layout else 0]) for v in (h0, c0)]
         states = [v and g.Transpose(v, perm=(1, 0, 2)) if layout else v for v in states]
         rest = (*states, parts[3]) if kind == "LSTM" else states[:1]
-        made = g.as_is(
+        results = g.as_is(
             kind, (x, *parts[:3], None, *rest), {"hidden_size": hidden_size, "direction": way,
             "activations": activations[at * each : (at + 1) * each]}, 3 if kind == "LSTM" else 2,
         )  # fmt: skip
-        row, *last = made
+        row, *last = results
         passes.append((g.Squeeze(row, [1]), *(g.Squeeze(v, [0]) for v in last), None)[:3])
     return steps.gather_results(g, passes, layout, outputs)
 

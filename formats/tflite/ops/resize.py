@@ -38,10 +38,10 @@ def legalize_resize(
 def write_resize(t: TfliteBuilder, x: Value, roi=None, scales=None, sizes=None, **sampling):
     """Only what ``find_kernel`` has found a kernel for is left."""
     how = Sampling.of(sampling)
-    found = find_kernel(x, scales, sizes, how)
-    if found is None:
+    kernel = find_kernel(x, scales, sizes, how)
+    if kernel is None:
         raise UnsupportedOp(f"{how}, which no kernel computes. Give static sizes (--static)")
-    flag, lengths = found
+    flag, lengths = kernel
     shape = (x.ranked_shape[0], *lengths, x.ranked_shape[1])
     options = {} if flag is None else {flag: True}
     operands = [t.last(x), t.ints(lengths)]
@@ -64,8 +64,8 @@ def find_kernel(x: Value, scales, sizes, how: Sampling) -> tuple[str | None, lis
         return None
     pairs = zip(x.ranked_shape[2:], factors[2:], strict=True)
     images: list[Axis] = [(n, m, s if by_scale else 0.0) for n, (m, s) in pairs]  # type: ignore[misc]
-    found = [flag for flag in FLAGS if all(_agrees(axis, how, flag) for axis in images)]
-    return (found[0], lengths) if found else None  # type: ignore[return-value]
+    flags = [flag for flag in FLAGS if all(_agrees(axis, how, flag) for axis in images)]
+    return (flags[0], lengths) if flags else None  # type: ignore[return-value]
 
 
 def _agrees(axis: Axis, how: Sampling, flag: str | None) -> bool:

@@ -93,14 +93,14 @@ def dequantize_before(near: Neighbours, node: Node) -> list[Node] | None:
     if not moves or source is None or source.tensor is not None:
         return None
     real = Value(f"{source.name}_real", DType.FLOAT32, source.shape)
-    made = [replace(node, inputs=(source, scale, zero), outputs=(real,))]
+    nodes = [replace(node, inputs=(source, scale, zero), outputs=(real,))]
     for move in reversed(moves):
         result = Value(f"{move.name}_real", DType.FLOAT32, move.outputs[0].shape)
         outputs = node.outputs if move is moves[0] else (result,)
         moved = fill_real(move, scale, zero)
-        made.append(replace(moved, inputs=(real, *moved.inputs[1:]), outputs=outputs))
+        nodes.append(replace(moved, inputs=(real, *moved.inputs[1:]), outputs=outputs))
         real = result
-    return made
+    return nodes
 
 
 def fill_real(move: Node, scale: Value, zero: Value | None) -> Node:

@@ -72,14 +72,14 @@ def lift_variables(graph: Graph) -> Graph:
 
 def find_first_values(graph: Graph) -> Mapping[str, Value]:
     """The constants that variables hold at first, by name: CALL_ONCE runs what assigns them."""
-    found: dict[str, Value] = {}
+    first_values: dict[str, Value] = {}
     for node in graph.nodes:
         body = node.attrs.get("body") if node.op == "CALL_ONCE" else None
         if isinstance(body, Graph):
             handles = _find_handles(body)
             pairs = [n.inputs for n in body.nodes if n.op == "ASSIGN_VARIABLE"]
-            found |= {handles[h]: v for h, v in pairs if h in handles and v and v.tensor}  # type: ignore[index]
-    return found
+            first_values |= {handles[h]: v for h, v in pairs if h in handles and v and v.tensor}  # type: ignore[index]
+    return first_values
 
 
 def _find_handles(graph: Graph) -> dict[Value, str]:

@@ -242,10 +242,10 @@ class _Quantizing:
             if isinstance(v, QuantizedValue) and not v.name:
                 v.name = self.names.fresh(f"{node.outputs[0].name}_{at}")
         inputs = [None if v is None else self.get(v) for v in layer.operands]
-        made = self.emit(node, node.op, inputs, dtype, layer.scales, attrs=node.attrs)
+        integers = self.emit(node, node.op, inputs, dtype, layer.scales, attrs=node.attrs)
         if layer.scales == scales:
-            return made
-        return self.emit(node, "QUANTIZE", [made], dtype, scales)
+            return integers
+        return self.emit(node, "QUANTIZE", [integers], dtype, scales)
 
     def find_end(self, value: Value) -> tuple[DType, Quantization] | None:
         """The one type and scales that all readers of a value quantize it to.

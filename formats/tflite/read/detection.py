@@ -136,5 +136,5 @@ def suppress_by_class(g, boxes: Value, scores: Value, how: Options):
         rows = [0] * (1 + len(sizes))
         return g.Unsqueeze(g.Pad(shown, [*rows, rest, *rows[1:]]) if rest else shown, [0])
 
-    found = fill(corners, 4), fill(g.Gather(all_labels, order, axis=0)), fill(best)
-    return (*found, g.cast(count, DType.FLOAT32))
+    detections = fill(corners, 4), fill(g.Gather(all_labels, order, axis=0)), fill(best)
+    return (*detections, g.cast(count, DType.FLOAT32))

@@ -104,24 +104,24 @@ def step_lstm(g, cell: Cell, x: Value, h: Value, c: Value):
 
 def make_cell(g, operands, forms: Forms, options) -> Cell:
     """The layer of operands in TensorFlow Lite's order, from that of the input gate's weight on."""
-    found = list(operands) + [None] * (24 - len(operands))
+    slots = list(operands) + [None] * (24 - len(operands))
     scales = list(forms) + [None] * (24 - len(forms))
     gates: list[Gate | None] = []
     for k in range(4):
-        w, r, bias, scale = found[1 + k], found[5 + k], found[12 + k], found[20 + k]
-        peephole = {0: found[9], 1: found[10], 3: found[11]}.get(k)
+        w, r, bias, scale = slots[1 + k], slots[5 + k], slots[12 + k], slots[20 + k]
+        peephole = {0: slots[9], 1: slots[10], 3: slots[11]}.get(k)
         bias = as_real(g, bias, scales[0], scales[1 + k])
         gates.append(None if w is None else Gate(w, r, peephole, bias, scale))
     require(
-        len(found) == 24 and None not in (*gates[1:], *found[18:20]),
+        len(slots) == 24 and None not in (*gates[1:], *slots[18:20]),
         "an LSTM without weights of a gate, or states. Give all but the input gate's",
     )
-    require(scales[0] is None or all(v is None for v in found[20:]),
+    require(scales[0] is None or all(v is None for v in slots[20:]),
             "a normalized layer of integers. Convert the model before it is quantized")  # fmt: skip
-    projection_bias = as_real(g, found[17], scales[18], scales[16])
+    projection_bias = as_real(g, slots[17], scales[18], scales[16])
     activation, cell_clip, proj_clip = options
     states = (scales[18], scales[19])
-    return Cell(tuple(gates), found[16], projection_bias, activation, cell_clip, proj_clip, states)
+    return Cell(tuple(gates), slots[16], projection_bias, activation, cell_clip, proj_clip, states)
 
 
 def run_plain(g, cell: Cell, x: Value, h: Value, c: Value):

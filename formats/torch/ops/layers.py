@@ -276,9 +276,9 @@ def write_resize(
     if mode != "nearest":
         corners = True if coordinate_transformation_mode == "align_corners" else None
     if sizes is not None:
-        found = t.find_sizes(sizes, x)
-        require(found is not None, "a size that is computed from data")
-        return t.F.interpolate(x, size=tuple(found[2:]), mode=how, align_corners=corners)
+        elements = t.find_sizes(sizes, x)
+        require(elements is not None, "a size that is computed from data")
+        return t.F.interpolate(x, size=tuple(elements[2:]), mode=how, align_corners=corners)
     assert scales is not None
     factors = tuple(float(f) for f in scales.array()[2:])
     return t.F.interpolate(x, scale_factor=factors, mode=how, align_corners=corners)

@@ -31,8 +31,8 @@ def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
 
 @writes("Reshape")
 def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
-    made = t.maker(x, ".reshape") or t.maker(x, ".unsqueeze")
-    base = made.inputs[0] if made is not None and made.inputs[0] is not None else x
+    maker = t.maker(x, ".reshape") or t.maker(x, ".unsqueeze")
+    base = maker.inputs[0] if maker is not None and maker.inputs[0] is not None else x
     sizes = t.list_sizes(shape, base, x)
     if sizes is None:
         return t[".reshape"](x, list_elements(t, shape if allowzero else fill_zeros(t, x, shape)))
@@ -76,16 +76,16 @@ def _is_same(shape: Shape | None, wanted: Shape) -> bool:
 
 @writes("Transpose")
 def write_transpose(t: TorchBuilder, x: Value, *, perm: Ints):
-    made = t.maker(x, ".permute")
-    if made is not None:
-        before: Any = made.attrs["args"][1:]  # type: ignore[index]
-        assert made.inputs[0] is not None
-        x, perm = made.inputs[0], tuple(int(before[axis]) for axis in perm)
-    made = t.maker(x, ".unsqueeze")
-    if made is not None and made.inputs[0] is not None:
-        axis: Any = made.attrs["args"][1]  # type: ignore[index]
+    maker = t.maker(x, ".permute")
+    if maker is not None:
+        before: Any = maker.attrs["args"][1:]  # type: ignore[index]
+        assert maker.inputs[0] is not None
+        x, perm = maker.inputs[0], tuple(int(before[axis]) for axis in perm)
+    maker = t.maker(x, ".unsqueeze")
+    if maker is not None and maker.inputs[0] is not None:
+        axis: Any = maker.attrs["args"][1]  # type: ignore[index]
         if [a for a in perm if a != axis] == [a for a in range(x.rank) if a != axis]:
-            return t[".unsqueeze"](made.inputs[0], list(perm).index(axis))
+            return t[".unsqueeze"](maker.inputs[0], list(perm).index(axis))
     return x if tuple(perm) == tuple(range(len(perm))) else t[".permute"](x, *perm)
 
 
@@ -104,9 +104,9 @@ def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
     require(axes is not None or x.is_static, "axes of size 1 that are not named")
     ones = tuple(axis for axis, size in enumerate(x.ranked_shape) if size == 1)
     named = axes.ints() if axes is not None else ones
-    made = t.maker(x, ".unsqueeze")
-    if made is not None and len(named) == 1 and made.attrs["args"][1] == named[0] % x.rank:
-        return made.inputs[0]
+    maker = t.maker(x, ".unsqueeze")
+    if maker is not None and len(named) == 1 and maker.attrs["args"][1] == named[0] % x.rank:
+        return maker.inputs[0]
     return t[".squeeze"](x, named[0] if len(named) == 1 else named) if named else x
 
 
@@ -297,12 +297,12 @@ def write_tile(t: TorchBuilder, x: Value, repeats: Value):
 @writes("Pad")
 def write_pad(t: TorchBuilder, x: Value, pads: Value, fill: Value | None = None,
               axes: Value | None = None, *, mode: str):  # fmt: skip
-    found = t.find_sizes(pads, x)
-    require(found is not None, "pads that are computed from data")
+    elements = t.find_sizes(pads, x)
+    require(elements is not None, "pads that are computed from data")
     named = [a % x.rank for a in axes.ints()] if axes is not None else list(range(x.rank))
     ends: list[Any] = [(0, 0)] * x.rank
     for at, axis in enumerate(named):
-        ends[axis] = (found[at], found[at + len(named)])
+        ends[axis] = (elements[at], elements[at + len(named)])
     while ends and ends[0] == (0, 0):
         ends.pop(0)
     flat = tuple(p for pair in reversed(ends) for p in pair)

@@ -60,8 +60,8 @@ def find_attention(near: Neighbours, node: Node) -> list[Node] | None:
     parts = (scores.product, softmax, *([dropout] if dropout else []), node)
     attrs = {"is_causal": 0, "scale": scale, "dropout": rate}
     inputs = (q, k, v) if mask is None else (q, k, v, mask)
-    made = Node("Attention", inputs, node.outputs, attrs, "", node.name, join_sources(*parts))
-    return [*before, made]
+    attention = Node("Attention", inputs, node.outputs, attrs, "", node.name, join_sources(*parts))
+    return [*before, attention]
 
 
 def _find_hidden(
@@ -113,8 +113,8 @@ def _find_scores(near: Neighbours, softmax: Node) -> Scores | None:
             if _find_product(near, total, one) is not None and other is not None:
                 scores, mask, reader = one, other, total
                 break
-    found = _find_product(near, reader, scores)
-    return None if found is None else Scores(*found, mask, fill)
+    product = _find_product(near, reader, scores)
+    return None if product is None else Scores(*product, mask, fill)
 
 
 def _find_uniform(near: Neighbours, value: Value | None) -> float | None:

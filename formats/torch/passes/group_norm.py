@@ -42,8 +42,8 @@ def _find_chain(node: Node, makers: Mapping[Value, Node]) -> list[Node] | None:
     """The nodes of a chain, that of the result first."""
     chain = [node]
     for op in CHAIN[1:]:
-        found = (makers.get(v) for v in chain[-1].inputs if v is not None)
-        before = [n for n in found if n is not None and n.op == op]
+        makers_of_operands = (makers.get(v) for v in chain[-1].inputs if v is not None)
+        before = [n for n in makers_of_operands if n is not None and n.op == op]
         if len(before) != 1:
             return None
         chain.append(before[0])

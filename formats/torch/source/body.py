@@ -36,7 +36,7 @@ class Body:
         self.inlined = find_inlined(graph)
         self.last = find_last_reads(graph, self.inlined)
         # What is made here, whose names can be given out again.
-        self.made = {*graph.inputs, *self.makers}
+        self.reusable = {*graph.inputs, *self.makers}
         self.preferred: dict[Value, str] = {}  # what results of a block are called behind it
         self.expressions: dict[Value, ast.expr] = {}  # values that are no variables
 
@@ -61,7 +61,7 @@ class Body:
     def leave(self, node: Node) -> None:
         """Free the names of what a node with bodies has read last."""
         for value in self.read_by(node):
-            if self.last[value] is node and value in self.made:
+            if self.last[value] is node and value in self.reusable:
                 self.variables.release(value)
         for value in node.outputs:
             if value not in self.last:
@@ -103,7 +103,7 @@ class Body:
 
     def assign(self, node: Node, value: ast.expr) -> ast.stmt:
         released = [self.variables.release(v) for v in self.read_by(node)
-                    if self.last[v] is node and v in self.made]  # fmt: skip
+                    if self.last[v] is node and v in self.reusable]  # fmt: skip
         free = next((n for n in released if n is not None), None)
         targets: list[ast.expr] = []
         for output in node.outputs:

@@ -50,7 +50,7 @@ def _emit_loop(body: Any, node: Node) -> Iterator[ast.stmt]:
         yield ast.Assign([ast.Name(flag)], head or ast.Constant(True))
     inner = body.enter(graph, zip([turn, *inner_states], [step, *names], strict=True))
     if counts:  # it is read once more, at the end of the turn
-        inner.made.discard(turn)
+        inner.reusable.discard(turn)
     inner.expressions[going] = _call("torch.tensor", ast.Constant(True))
     targets = [*names] if flag is None else [flag, *names]
     ends = graph.outputs[1 : 1 + len(states)] if flag is None else graph.outputs[: 1 + len(states)]

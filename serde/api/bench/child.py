@@ -89,9 +89,9 @@ def read_peak(pid: int | None) -> int:
     """
     if sys.platform == "linux":
         with open(STATUS.format("self" if pid is None else pid), "rb") as file:
-            found = PEAK.search(file.read())
-        if found is not None:
-            return int(found[1]) << 10
+            match = PEAK.search(file.read())
+        if match is not None:
+            return int(match[1]) << 10
     if pid is not None:
         command = ["ps", "-o", "rss=", "-p", str(pid)]
         shown = subprocess.run(command, capture_output=True, check=True, env=child_environment())

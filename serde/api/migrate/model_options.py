@@ -52,7 +52,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
         folder, tables = os.path.dirname(os.path.abspath(name)), read_tables(name)
     classes = (*read_classes(), into.write_options, *OF_CONVERT)
     known = {n: o for n, o in merge_options(classes).items() if o.kind != "object"}
-    found = []
+    rows = []
     for pattern, options in tables.items():
         place = f"{name}: {pattern!r}"
         if not isinstance(options, Mapping):
@@ -65,8 +65,8 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
             check_options(read, classes)
         except UsageError as error:
             raise UsageError(f"{place}: {error}") from error
-        found.append(ModelOptions(str(pattern), read))
-    return found
+        rows.append(ModelOptions(str(pattern), read))
+    return rows
 
 
 def choose_options(tables: Iterable[ModelOptions], relative: str) -> dict[str, Any]:

@@ -29,21 +29,21 @@ COLUMNS = ("Name", "Type", "Numbers", "Size", "Min", "Max", "Mean", "Std", "Zero
 Measured = Mapping[Value, Statistics | None]
 
 
-def render_view(found: Inspection) -> str:
+def render_view(inspection: Inspection) -> str:
     """The page of what a file holds; it loads nothing."""
-    report, graph = ReportData(found.source, "", found.format, ""), found.graph
-    measured = dict(found.measure_weights())
+    report, graph = ReportData(inspection.source, "", inspection.format, ""), inspection.graph
+    measured = dict(inspection.measure_weights())
     if graph is not None:
         report.describe(graph)
     outline, drawn = report.outline, choose_drawn(report)
     most = max(report.operators.values(), default=1)
     sections = [
-        Section("summary", "Summary", _show_summary(found)),
+        Section("summary", "Summary", _show_summary(inspection)),
         Section("graph", "Graph", show_graph(report, drawn)),
         Section("interface", "Inputs and outputs", show_interface(report)),
         Section("operators", "Operators", show_counts("Operator", report.operators, most, "bar")),
         Section("weights", "Weights", _show_weights(measured)),
-        Section("notes", "Notes", make_list(found.notes)),
+        Section("notes", "Notes", make_list(inspection.notes)),
     ]
     data: dict[str, Any] = {"drawn": [], "others": {}}
     if graph is not None and outline is not None:
@@ -52,17 +52,21 @@ def render_view(found: Inspection) -> str:
         elif drawn is not None:
             data["drawn"] = [describe_node(n) for n in drawn.nodes]
         data["others"] = {} if drawn is outline else list_names(outline)
-    title = f"{found.format} {found.version}".strip()
-    return render_page(last_part(found.source), found.source, ("good", title), sections, data)
+    title = f"{inspection.format} {inspection.version}".strip()
+    return render_page(
+        last_part(inspection.source), inspection.source, ("good", title), sections, data
+    )
 
 
-def _show_summary(found: Inspection) -> str:
-    facts = [("Format", found.format, found.version)]
-    if found.graph is not None:
-        count = len(found.graph.nodes)
-        facts.append(("Nodes", f"{count:,}", f"{len(found.operators)} operators"))
-    size = show_size(found.weight_bytes)
-    facts.append(("Weights", size, f"{found.parameters:,} numbers in {len(found.weights):,}"))
+def _show_summary(inspection: Inspection) -> str:
+    facts = [("Format", inspection.format, inspection.version)]
+    if inspection.graph is not None:
+        count = len(inspection.graph.nodes)
+        facts.append(("Nodes", f"{count:,}", f"{len(inspection.operators)} operators"))
+    size = show_size(inspection.weight_bytes)
+    facts.append(
+        ("Weights", size, f"{inspection.parameters:,} numbers in {len(inspection.weights):,}")
+    )
     return make_facts(facts)
 
 

@@ -100,10 +100,10 @@ class Form(NamedTuple):
 
     def refusal(self, who: str, call: Call) -> str | None:
         """Why a target refuses a call of this form, None where the call is of another."""
-        found = self.has(call)
-        if not found:
+        case = self.has(call)
+        if not case:
             return None
-        detail = f": {found}" if isinstance(found, str) else ""
+        detail = f": {case}" if isinstance(case, str) else ""
         advice = f". {self.advice}" if self.advice else ""
         return f"{who} has no {call.op} with {self.what}{detail}{advice}"
 

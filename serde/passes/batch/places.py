@@ -107,8 +107,10 @@ def find_reshaped_places(before: Shape, place: Place, after: Shape, batch: int) 
     below = multiply(before[place.axis + 1 :])
     outside = None if above is None else above * place.outer
     inside = None if below is None else below * place.inner
-    found = (_split_axis(after, axis, outside, inside, Size(batch)) for axis in range(len(after)))
-    places = [p for p in found if p is not None]
+    candidates = (
+        _split_axis(after, axis, outside, inside, Size(batch)) for axis in range(len(after))
+    )
+    places = [p for p in candidates if p is not None]
     return sorted(places, key=lambda p: _rank_place(before, place, after, p))
 
 

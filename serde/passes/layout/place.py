@@ -91,11 +91,11 @@ class Placing:
         """The operator as it is; its operand and its results are there with channels last."""
         if inputs[0] is not None and inputs[0].shape is not None:
             self.last(g, inputs[0])
-        made = again(g, node, tuple(inputs))
-        for result in made if isinstance(made, tuple) else (made,):
+        results = again(g, node, tuple(inputs))
+        for result in results if isinstance(results, tuple) else (results,):
             if result.shape is not None and len(result.shape) > 2:
                 self.last(g, result)
-        return made
+        return results
 
     def last(self, g: Any, value: Value, rank: int | None = None) -> Value:
         """A value with channels last, of a rank that it is repeated to."""
@@ -126,8 +126,8 @@ class Placing:
             operands[at] = g.const(_as_indices(places))
         elif node.op in AXIS and places:
             attrs["axis"] = places[0]
-        made = g.emit(node.op, operands, attrs, len(node.outputs))
-        results = made if isinstance(made, tuple) else (made,)
+        emitted = g.emit(node.op, operands, attrs, len(node.outputs))
+        results = emitted if isinstance(emitted, tuple) else (emitted,)
         gone = named if _drops_axes(node) else ()
         return tuple([self.first(g, v, rank, gone) for v in results])
 
@@ -185,14 +185,14 @@ def _computes_by_index(node: Node, rank: int, named: Collection[int]) -> bool:
     if any(len(v.shape or ()) != axes_left for v in node.outputs):
         return False
     at = {a: n for n, a in enumerate(kept)} if _drops_axes(node) else {a: a for a in kept}
-    found = set()
+    by_index = set()
     for axis in axes:
         operands = list(_align_axes(node, axis.inputs, rank))
         if operands and all(a == operands[0] for a in operands):
             a = operands[0]
             if a in at and all(o == at[a] for o in axis.outputs):
-                found.add(a)
-    return found == set(kept)
+                by_index.add(a)
+    return by_index == set(kept)
 
 
 def _align_axes(node: Node, axes: Sequence[int | None], rank: int) -> Iterator[int]:

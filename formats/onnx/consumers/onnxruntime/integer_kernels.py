@@ -49,8 +49,8 @@ def choose_integer_kernels(graph: Graph) -> Graph:
     signed, uses, end = use_int8_weights(graph).nodes, graph.uses(), 0
     for start, stop in spans:
         exact = replace(graph, inputs=(), outputs=(), nodes=graph.nodes[start:stop])
-        inside, made = exact.uses(), (v for node in exact.nodes for v in node.outputs)
-        results = tuple(v for v in made if uses[v] > inside[v])
+        inside, values = exact.uses(), (v for node in exact.nodes for v in node.outputs)
+        results = tuple(v for v in values if uses[v] > inside[v])
         exact = replace(exact, outputs=results)
         fast = replace(exact, nodes=signed[start:stop])
         branches = {

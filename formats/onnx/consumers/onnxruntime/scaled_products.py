@@ -47,8 +47,8 @@ def _join_each(graph: Graph, one: Value) -> Graph:
         cast = near.sole_reader(node, "Cast") if _is_product(node) else None
         if cast is None or cast.outputs[0].dtype is not DType.FLOAT32:
             continue
-        used, made = _join_bias_rows(node, cast, near, one) or _join_plain(node, cast, near, one)
-        joined[used[-1]] = made
+        used, product = _join_bias_rows(node, cast, near, one) or _join_plain(node, cast, near, one)
+        joined[used[-1]] = product
         inside.update(used)
     if not joined:
         return graph

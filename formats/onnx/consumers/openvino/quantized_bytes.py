@@ -68,11 +68,11 @@ def _is_of_concat(node: Node, near: Neighbours) -> bool:
     """
     for _ in range(FARTHEST):
         makers = [near.maker(v, "Concat", *FOLDED) for v in node.inputs]
-        found = next((maker for maker in makers if maker is not None), None)
-        if found is None or found.op == "Concat":
-            rank = len(found.outputs[0].shape or ()) if found is not None else 0
-            return found is not None and found.attrs["axis"] not in (-1, rank - 1)
-        node = found
+        first = next((maker for maker in makers if maker is not None), None)
+        if first is None or first.op == "Concat":
+            rank = len(first.outputs[0].shape or ()) if first is not None else 0
+            return first is not None and first.attrs["axis"] not in (-1, rank - 1)
+        node = first
     return False
 
 
