@@ -268,6 +268,20 @@ class TestPassedOver:
         code, out = serde("migrate", heap, "-o", tmp_path / "out")
         assert code == 0 and out.count("passed over ") == 3
 
+    def test_what_people_hold_for_models_is_named_with_what_to_do(self, heap, tmp_path):
+        files = {
+            "net.h5": b"\x89HDF\r\n\x1a\n", "net.pth": b"\x80\x02}q\0.", "net.tar.xz": b"\xfd7zXZ\0",
+            "table.csv.xz": b"\xfd7zXZ\0", "cat.jpg": b"\xff\xd8\xff", "empty": b"",
+        }  # fmt: skip
+        for name, content in files.items():
+            (heap / "lone" / name).write_bytes(content)
+        os.mkfifo(heap / "lone" / "pipe")
+        found = migrate([heap], tmp_path / "out")
+        reasons = {Path(path).name: reason for path, reason in found.skipped.items()}
+        names = {"net.h5", "net.pth", "net.tar.xz"}
+        assert reasons.keys() == {"net.params", "other.zip", "handler.model", *names}
+        assert all(": " in reasons[name] for name in names)  # what it is: what to do
+
     def test_a_url_names_its_archives(self, heap, tmp_path):
         system = fsspec.filesystem("memory")
         system.put(str(heap), "/heap", recursive=True)

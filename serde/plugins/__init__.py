@@ -238,8 +238,7 @@ def format_of(path: Path) -> Format:
     if path.exists() and not path.is_dir():
         head = read_head(path)
         refuse_other_file(path, head)
-        names = (get_format(n).name_other(path.name, head) for n in format_names())
-        kind = next(filter(None, names), kind)
+        kind = name_other(path.name, head) or kind
     if models := _list_models(path):
         raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")
     raise UnknownFormat(f"{path} is of no known format; {kind}")
@@ -253,6 +252,11 @@ def _list_models(folder: Path) -> list[str]:
     suffixes = tuple(s for f in formats for s in f.suffixes)
     shown = [p for p in models if p.name.endswith(suffixes)] or models
     return [str(p) for p in shown[:MOST_MODELS]]
+
+
+def name_other(name: str, head: bytes) -> str | None:
+    """What a file of no format is, as one of them tells, and what to do with it."""
+    return next(filter(None, (f.name_other(name, head) for f in installed_formats())), None)
 
 
 def refuse_absent(path: Path) -> None:

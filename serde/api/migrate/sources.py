@@ -7,6 +7,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -23,15 +24,15 @@ from serde.errors import (
     suggest,
 )
 from serde.io.command_files import stamp_file
-from serde.io.sniff import HEAD, read_regular
-from serde.plugins import Format, format_of, installed_formats
+from serde.io.sniff import HEAD, read_head, read_regular
+from serde.plugins import Format, format_of, installed_formats, name_other
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
 # Endings that files of many kinds have; their content decides.
 AMBIGUOUS = (".json", ".zip", ".model")
 LOCAL = ("file", "local")  # protocols of this machine's own files
 SYMBOL = "-symbol.json"  # what follows a prefix
-PARAMETERS = (".params", ".states")
+PARAMETERS, PACKED = (".params", ".states"), (".gz", ".bz2", ".xz", ".zst")
 NO_MODEL = "an archive without a model"
 NO_SYMBOL = "parameters without a symbol: save the network's symbol as well"
 NOT_LOOKED_INTO = "its content is not looked into at a URL: name it"
@@ -186,7 +187,8 @@ def _walk(path: str, outside: str | None, skipped: dict[str, str]) -> Iterator[s
         if JOURNAL in files:
             results.enter(os.path.abspath(folder), _read_journal(os.path.join(folder, JOURNAL)))
         files = [f for f in files if not results.has(os.path.abspath(os.path.join(folder, f)))]
-        skipped |= {os.path.abspath(os.path.join(folder, f)): NO_SYMBOL for f in _list_lone(files)}
+        others = {**dict.fromkeys(_list_lone(files), NO_SYMBOL), **_name_others(folder, files)}
+        skipped |= {os.path.abspath(os.path.join(folder, f)): others[f] for f in sorted(others)}
         folders[:] = sorted(
             f for f in folders
             if f[0] != "." and os.path.realpath(os.path.join(folder, f)) != outside
@@ -210,6 +212,18 @@ def _list_lone(files: Sequence[str]) -> Iterator[str]:
         is_read = len(symbols) == 1 or any(name.startswith(stem_of(m)) for m in models)
         if name.lower().endswith(PARAMETERS) and not is_read:
             yield name
+
+
+def _name_others(folder: str, files: Sequence[str]) -> dict[str, str]:
+    """What formats tell of the files in a folder that are none of theirs, such as pickles."""
+    others = {}
+    for name in files:
+        is_packed = name.lower().endswith(PACKED) and ".tar." not in name.lower()
+        if not is_packed and not _is_candidate(name) and not name.lower().endswith(PARAMETERS):
+            with suppress(OSError, SerdeError):  # what cannot be read is no model
+                reason = name_other(name, read_head(os.path.join(folder, name)))
+                others |= {name: reason} if reason else {}
+    return others
 
 
 def _matches(path: str) -> bool:
