@@ -201,7 +201,7 @@ def _make_parts(
         name = f"{prefix}{kind}_{counts[kind]}"
         counts[kind] += 1
         nodes = [graph.nodes[n] for n in members_of_part]
-        body = extract_subgraph(name, nodes, dict.fromkeys(outputs), graph.inputs)
+        body = extract_subgraph(name, nodes, dict.fromkeys(outputs), graph)
         yield Part(name, kind, body, bodies=inside[nodes[0]] if kind == CONTROL else {})
 
 

@@ -208,9 +208,11 @@ def _step(g, x: Value, holes: Value | None, forest: Forest, at):
     goes = masks[0]
     for mode, other in zip(branches[1:], masks[1:], strict=True):
         kinds = np.array([m == mode for m in forest.modes])
-        goes = g.Where(of(kinds), other, goes)
+        goes = g.Or(g.And(of(kinds), other), g.And(of(~kinds), goes))  # few have a Where of bools
     if holes is not None:
-        goes = g.Where(g.Greater(feature(holes), 0.5), of(_sends_nan_to_first(forest)), goes)
+        hole = g.Greater(feature(holes), 0.5)
+        sent = g.And(hole, of(_sends_nan_to_first(forest)))
+        goes = g.Or(sent, g.And(g.Not(hole), goes))
     return g.Where(goes, of(forest.yes.astype(np.int64)), of(forest.no.astype(np.int64)))
 
 

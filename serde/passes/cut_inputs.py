@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import ConversionError, UsageError
-from serde.ir.graph import Dim, DType, Graph, Shape, Value
+from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.ir.metadata import rename_docs
 from serde.ir.replace_uses import exchange_values, replace_values
 from serde.ir.values_read import nodes_behind
 from serde.passes.dce import drop_dead
 from serde.passes.name_apart import name_apart
+from serde.spec.schema import find
 
 LABEL = "label"  # how names of labels end; a training script tells their shapes with all others
 SHOWN = 8  # names of inputs in a note
@@ -317,11 +318,24 @@ def cut_inputs(
         raise UsageError(
             f"the outputs also depend on input {', '.join(map(repr, needed))}: name it as well"
         )
-    unread = {v: Value("", v.dtype, v.shape, container=v.container) for v in instead}
-    nodes = tuple(
-        replace(n, outputs=tuple(unread.get(v, v) for v in n.outputs)) for n in shorter.nodes
-    )
+    nodes = tuple([_without_outputs(n, instead, shorter) for n in shorter.nodes])
     return replace(shorter, inputs=tuple(instead.values()), nodes=nodes)
+
+
+def _without_outputs(node: Node, cut_values: Mapping[Value, Value], graph: Graph) -> Node:
+    """A node whose outputs are no longer read; those that an operator has to have keep a name."""
+    if not any(v in cut_values for v in node.outputs):
+        return node
+    version = graph.imports.get(node.domain, 1) if node.domain else graph.opset
+    schema = find(node.op, version, node.domain)
+    formals = () if schema is None else schema.outputs
+    outputs = list(node.outputs)
+    for at, value in enumerate(outputs):
+        if value in cut_values:
+            is_required = at < len(formals) and not (formals[at].optional or formals[at].variadic)
+            name = f"{value.name}/unread" if is_required else ""
+            outputs[at] = Value(name, value.dtype, value.shape, container=value.container)
+    return replace(node, outputs=tuple(outputs))
 
 
 def find_values(graph: Graph, names: Sequence[str]) -> list[Value]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner
 
@@ -196,6 +197,22 @@ def test_results_that_nothing_reads(tmp_path):
     x = np.array([1, -1], np.float32)
     got = serde.run(tmp_path / "parts", {"m": np.array(2), "x": x})
     np.testing.assert_allclose(got["y"], [math.erf(math.erf(1)), 0], rtol=1e-6)
+
+
+def test_parts_say_the_versions_of_their_domains(tmp_path):
+    text = (
+        'ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (float[2,2] x) => (float[2,2] y)'
+        " { s = ai.onnx.ml.TreeEnsembleRegressor<n_targets=1, nodes_treeids=[0,0,0],"
+        " nodes_nodeids=[0,1,2], nodes_featureids=[1,0,0], nodes_truenodeids=[1,0,0],"
+        ' nodes_falsenodeids=[2,0,0], nodes_values=[0.0,0.0,0.0], nodes_modes=["BRANCH_LT",'
+        ' "LEAF", "LEAF"], target_treeids=[0,0], target_nodeids=[1,2], target_ids=[0,0],'
+        " target_weights=[2.0,3.0]>(x) r = Relu(x) y = Add(r, s) }"
+    )
+    onnx.save(onnx.parser.parse_model(f"<{text}"), tmp_path / "m.onnx")
+    graph = serde.load(tmp_path / "m.onnx")
+    partition(graph, target_of("Relu", "Add")).save(tmp_path / "parts")
+    got = serde.run(tmp_path / "parts", {"x": np.float32([[1, -1], [5, 0]])})
+    np.testing.assert_array_equal(got["y"], [[3, 2], [8, 3]])
 
 
 @pytest.mark.parametrize("turns", [0, 2])

@@ -23,6 +23,7 @@ def into_zeros(samples):
 RIGHT = {
     "-1 for features": ("(float[1,16,4] x) => (float[1,10] y) { r = Reshape(x, s) y = MatMul(r, w) }", {"s": [1, -1], "w": (64, 10)}),
     "-1 for rows": ("(float[1,16,4] x) => (float[1,16,4] y) { r = Reshape(x, s) t = Relu(r) y = Reshape(t, s2) }", {"s": [-1, 4], "s2": [1, 16, 4]}),
+    "a maximum whose places nothing reads": ("(float[1,3,4,4] x) => (float[1,3,2,2] y) { y, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) }", {}),
     "0": ("(float[1,16,4] x) => (float[1,64] y) { y = Reshape(x, s) }", {"s": [0, -1]}),
     "rows at the end": ("(float[1,4,10] x) => (float[4,10] y) { y = Reshape(x, s) }", {"s": [-1, 10]}),
     "a YOLO head": ("(float[1,255,4,4] x) => (float[1,48,85] y) { r = Reshape(x, s) t = Transpose<perm=[0,1,3,4,2]>(r) y = Reshape(t, s2) }", {"s": [1, 3, 85, 4, 4], "s2": [1, -1, 85]}),

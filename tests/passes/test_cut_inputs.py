@@ -335,6 +335,18 @@ def test_one_of_several_results(tmp_path):
     np.testing.assert_array_equal(got, a + x[2:])
 
 
+def test_an_output_that_an_operator_has_to_have_keeps_a_name(tmp_path):
+    text = (
+        "g (float[4] x) => (float[2] y) <int64[1] k = {2}> {"
+        " a, b = TopK(x, k) c = Cast<to=1>(b) y = Add(a, c) }"
+    )
+    onnx.save(model_of(text, 13), tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", cut_inputs=["x", "a"])
+    x, a = np.float32([3, 9, 1, 7]), np.float32([10, 20])
+    (got,) = run_model(onnx.load(tmp_path / "b.onnx"), {"x": x, "a": a})
+    np.testing.assert_array_equal(got, [11, 23])
+
+
 @pytest.mark.parametrize("name", ["b", "c", "w"])
 def test_sizes_are_fixed_before_the_cut(tmp_path, name):
     onnx.save(model_of(LOST), tmp_path / "a.onnx")

@@ -115,6 +115,10 @@ class _Rewriting(Emitter):
         if place is not None and node.domain == "":
             op, inputs, attrs = write_sizes(self, node, place, inputs, attrs)
         outputs = tuple([self.declare(v) for v in node.outputs])
+        if any(v in self.state.places for v in node.outputs):
+            for old, new in zip(node.outputs, outputs, strict=True):
+                if old not in self.state.places:
+                    new.shape = None  # it mixes samples, and nothing reads it: indices of MaxPool
         self.nodes.append(
             Node(op, tuple(inputs), outputs, attrs, node.domain, node.name, node.sources)
         )

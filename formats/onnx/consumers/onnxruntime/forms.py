@@ -79,6 +79,15 @@ FORMS = {
         "other numbers: the transposition is lost",
         "the vector as the first operand, and the tensor transposed once more",
     ),
+    "transposed-half": Form(
+        "`MatMul` in float16 of a constant matrix and a tensor whose first axis a `Transpose` "
+        "moved behind all others, or all but the last",
+        "MatmulTransposeFusion",
+        "the process ends where the model is loaded",
+        "the product first, and `Transpose` after it; where the first axis came last, the matrix "
+        "with as many axes as the tensor",
+        MEASURED[1:],
+    ),
     "transposed-resize": Form(
         "`Resize` with mode `cubic`, or with `axes`, of images that a `Transpose` made",
         "TransposeOptimizer",
@@ -140,10 +149,23 @@ def legalize_matmul(g: Any, node: Any) -> Any:
     x, vector = node.inputs
     if x is None or vector is None or x.shape is None or vector.shape is None:
         return None
+    if len(vector.shape) == 2 and vector.tensor is not None and vector.dtype is DType.FLOAT16:
+        return _multiply_half(g, x, vector)
     if len(vector.shape) != 1 or len(x.shape) < 2 or not _is_transposed(g, x):
         return None
     rank = len(x.shape)
     return g.MatMul(vector, g.Transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2)))
+
+
+def _multiply_half(g: Any, x: Value, w: Value) -> Any:
+    """A product with a matrix, whose left operand no Transpose makes that moves the first axis."""
+    transposed, rank = g.producer(x), len(x.ranked_shape)
+    if rank < 3 or transposed is None or transposed.op != "Transpose":
+        return None
+    perm = transposed.attrs["perm"]
+    if perm == (*range(1, rank - 1), 0, rank - 1):
+        return g.Transpose(g.MatMul(transposed.inputs[0], w), perm=perm)
+    return g.MatMul(x, g.Unsqueeze(w, [*range(rank - 2)])) if perm == (*range(1, rank), 0) else None
 
 
 def legalize_resize(g: Any, node: Any) -> Any:
