@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.dce import drop_dead
@@ -99,7 +99,7 @@ def _find_stacks(graph: Graph, reads: Reads) -> list[Stack]:
     for node in graph.nodes:
         if node.op not in RECURRENT:
             continue
-        below, *dropouts = _follow_input(node, reads)
+        below, dropouts = _follow_input(node, reads)
         stack = stacks.get(below) if below is not None else None
         if below is None or stack is None or not _is_next_layer(stack, dropouts, node):
             stacks[node] = Stack((node,))
@@ -109,24 +109,24 @@ def _find_stacks(graph: Graph, reads: Reads) -> list[Stack]:
     return list(stacks.values())
 
 
-def _follow_input(node: Node, reads: Reads) -> tuple[Node | None, ...]:
+def _follow_input(node: Node, reads: Reads) -> tuple[Node | None, list[Node]]:
     """The node whose first output a layer alone reads, and the Dropout on the way."""
     x, reader = node.inputs[0], node
     dropouts: list[Node] = []
     while x in reads.makers and reads.find_sole([x]) is reader:
         maker = reads.makers[x]
         if maker.op != "nn.Dropout" or dropouts:
-            return (maker if maker.outputs[0] is x else None, *dropouts)
+            return maker if maker.outputs[0] is x else None, dropouts
         dropouts.append(maker)
         x, reader = maker.inputs[0], maker
-    return (None,)
+    return None, []
 
 
-def _is_next_layer(stack: Stack, dropouts: Sequence[Node | None], node: Node) -> bool:
+def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
     below = stack.layers[-1]
     first, second = _module_of(below), _module_of(node)
     is_alike = below.op == node.op and first.options == second.options
-    rates = {_rate_of(n) for n in (*stack.dropouts, *dropouts) if n is not None}
+    rates = {_rate_of(n) for n in (*stack.dropouts, *dropouts)}
     has_rate = len(rates) == (1 if dropouts else 0)
     is_fed_alike = len(_states_of(below)) == len(_states_of(node))
     ways = 2 if first.options.get("bidirectional") else 1
@@ -163,10 +163,12 @@ def _stack(stack: Stack, reads: Reads, builder: TorchBuilder) -> Iterator[Node]:
             cuts += _cut(whole, parts, rows)
         finals.append(whole)
     names = [p.replace("_l0", f"_l{at}") for at, m in enumerate(modules) for p in m.parameters]
-    options: dict[str, object] = {"num_layers": len(modules)}
+    options: dict[str, Any] = {"num_layers": len(modules)}
     if stack.dropouts:
         options["dropout"] = _rate_of(stack.dropouts[0])
-    module = Module(modules[0].args, MappingProxyType(options | modules[0].options), tuple(names))
+    module = Module(
+        modules[0].args, MappingProxyType({**options, **modules[0].options}), tuple(names)
+    )
     arrays = [
         v
         for n, m in zip(stack.layers, modules, strict=True)
@@ -210,7 +212,7 @@ def _find_joined(parts: tuple[Value, ...], reads: Reads) -> Value | None:
     )
 
 
-def _join_args(parts: tuple[Value, ...]) -> dict[str, object]:
+def _join_args(parts: tuple[Value, ...]) -> dict[str, Any]:
     return {"args": (ListOf(tuple([Slot(at) for at in range(len(parts))])),), "dim": 0}
 
 
