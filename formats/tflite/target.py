@@ -113,7 +113,11 @@ class TfliteBuilder(Builder):
 
     def ints(self, numbers: Sequence[int]) -> Value:
         """A constant of int32, as operands of kernels are."""
-        return self.const(np.asarray(numbers, np.int32))
+        array, limits = np.asarray(numbers), np.iinfo(np.int32)
+        is_held = not array.size or limits.min <= array.min() <= array.max() <= limits.max
+        require(is_held, f"an operand has a number beyond int32: {array.tolist()}. Give smaller "
+                "sizes (--static, --input)")  # fmt: skip
+        return self.const(array.astype(np.int32))
 
     def reshape(self, x: Value, shape: Shape) -> Value:
         """The elements of ``x`` in another shape; of two in a row the second is made."""

@@ -7,14 +7,17 @@ import random
 import struct
 
 import numpy as np
+import onnx
 import pytest
 
-from serde.errors import MalformedFile
+import serde
+from serde.errors import ConversionError, MalformedFile
 from serde.formats.tflite.io.read_flatbuffer import read_model
 from serde.formats.tflite.io.schema import enums, tables, unions
 from serde.formats.tflite.io.write_flatbuffer import Layout, union_number
 from serde.io.atomic_write import Sources
 from serde.ir.graph import FileSlice, Tensor
+from testing.onnx_live import model_of
 
 DEPRECATED = {
     ("ResizeBilinearOptions", "new_height"),
@@ -138,3 +141,31 @@ def follow(data, at):
 def field(data, table, number):
     vtable = table - struct.unpack_from("<i", data, table)[0]
     return table + struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0]
+
+
+@pytest.mark.parametrize("change", ["a shape", "an attribute"])
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**63])
+def test_numbers_beyond_their_fields_are_refused(change, number):
+    table = model(Tensor.of(WEIGHTS))
+    graph = table["subgraphs"][0]
+    if change == "a shape":
+        graph["tensors"][0]["shape"] = (2, number)
+    else:
+        graph["operators"][0]["builtin_options"][1]["stride_w"] = number
+    with pytest.raises(ConversionError, match=f"beyond .*{number}.*--static"):
+        Layout(b"TFL3", "Model", table).write(io.BytesIO(), Sources())
+
+
+@pytest.mark.parametrize("nodes", ["y = Relu(x)", "y = Shape(x)", "y = Identity(x)",
+                                   "s = Shape(x) z = Relu(x) y = Reshape(z, s)"])  # fmt: skip
+@pytest.mark.parametrize("to", ["a.tflite", "a.onnx"])
+def test_models_of_sizes_beyond_int32_are_refused(tmp_path, nodes, to):
+    kind = "int64[3]" if "Shape(x)" in nodes[:12] and "z" not in nodes else f"float[1,2,{2**31}]"
+    text = f"g (float[1,2,{2**31}] x) => ({kind} y) {{ {nodes} }}"
+    onnx.save(model_of(text, 17), tmp_path / "m.onnx")
+    if to == "a.onnx":
+        serde.convert(tmp_path / "m.onnx", tmp_path / to)
+        return
+    with pytest.raises(serde.SerdeError, match="beyond"):
+        serde.convert(tmp_path / "m.onnx", tmp_path / to)
+    assert not (tmp_path / to).exists()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from serde.errors import ConversionError
@@ -19,6 +19,7 @@ from serde.ir.graph import Tensor
 from .schema import Field, scalar_of, tables, unions
 
 LARGEST = (1 << 31) - 1  # bytes that offsets reach
+SHOWN = 8  # numbers in a message
 ALIGNMENT = 16  # bytes that data of tensors begin at a multiple of
 Table = Mapping[str, Any]
 
@@ -84,7 +85,7 @@ class Layout:
         scalar = scalar_of(kind)
         if scalar is not None:
             code, width = scalar
-            data = struct.pack(f"<I{len(value)}{code}", len(value), *value)
+            data = struct.pack("<I", len(value)) + _pack_numbers(code, kind, value)
             return self._place(len(data), max(4, width), lambda out: out.write(data), 4)
         slots = [self._refer(kind, False, element) for element in value]
         start = self._place(4 + 4 * len(slots), 4, lambda out: out.write(vector()))
@@ -131,10 +132,22 @@ class Layout:
                     struct.pack_into("<I", data, place, slots[at][0] - (start + place))
                 else:
                     assert field.scalar is not None
-                    struct.pack_into("<" + field.scalar[0], data, place, value)
+                    number = _pack_numbers(field.scalar[0], field.name, [value])
+                    data[place : place + len(number)] = number
             return bytes(data)
 
         return start
+
+
+def _pack_numbers(code: str, what: str, numbers: Sequence[float]) -> bytes:
+    """Numbers in a type of a flatbuffer, of four bytes where it is of sizes."""
+    try:
+        return struct.pack(f"<{len(numbers)}{code}", *numbers)
+    except (struct.error, OverflowError):
+        raise ConversionError(
+            f"{what} has a number beyond what a file of TensorFlow Lite holds of it: "
+            f"{list(numbers)[:SHOWN]}. Give smaller sizes (--static, --input)"
+        ) from None
 
 
 def write_tensor(tensor: Tensor, out: BinaryIO, sources: Sources) -> None:
