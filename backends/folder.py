@@ -81,7 +81,8 @@ def _name_final_paths(staging: Path, place: Path) -> Iterator[None]:
     except OSError as error:
         path = Path(os.fsdecode(error.filename or ""))
         if staging in path.parents:
-            error.filename, error.filename2 = os.fspath(place / path.name), None
+            error.filename = os.fspath(place / path.name)
+            del error.filename2
         raise
 
 

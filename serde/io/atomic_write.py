@@ -197,7 +197,8 @@ def name_path_in_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        error.filename, error.filename2 = path, None
+        error.filename = path
+        del error.filename2
         raise
 
 

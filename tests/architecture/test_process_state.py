@@ -41,6 +41,7 @@ CHANGES = {
 # Assignments to what all share, or to its members.
 SHARED = ("os.environ", "sys.path", "sys.modules", "sys.stdout", "sys.stderr", "sys.stdin",
           "sys.argv", "sys.excepthook", "sys.meta_path", "sys.path_hooks", "sys.displayhook",
+          "sys.unraisablehook",
           "tempfile.tempdir", "threading.excepthook", "warnings.filters", "warnings.showwarning",
           "socket.socket")  # fmt: skip
 ALLOWED = {
@@ -73,7 +74,8 @@ ALLOWED = {
         "counted for all threads, and given back as it was, in forked processes too",
     ),
     "serde/io/signals.py": (
-        {"signal.signal"}, "of the command, in its main thread; handlers of others stay",
+        {"signal.signal", "sys.unraisablehook"},
+        "of the command, in its main thread; handlers of others stay",
     ),
 }  # fmt: skip
 

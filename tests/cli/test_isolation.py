@@ -64,6 +64,34 @@ def test_the_child_ends_with_its_parent(number):
     assert not is_running(child)
 
 
+LOST = """
+import os, signal, sys, time, weakref
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+from serde.io.signals import exit_on_signals
+class Thing: pass
+def end(reference):
+    os.kill(os.getpid(), int(sys.argv[1]))
+with exit_on_signals():
+    thing = Thing()
+    reference = weakref.ref(thing, end)
+    try:
+        del thing  # what the callback raises is ignored
+        time.sleep(20)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_a_callback_is_not_lost(number):
+    done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True,
+                          timeout=15)  # fmt: skip
+    assert (done.returncode, done.stderr) == (128 + number, b"")
+
+
 def test_nothing_is_imported_as_the_environment_says(tmp_path, monkeypatch, capfd):
     for name in ("onnx", "sitecustomize", "usercustomize", "click", "numpy", "serde"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
