@@ -13,6 +13,7 @@ from serde.io.tensor_bytes import is_possible_shape
 from serde.ir.graph import DType, Graph, Node, Source, Tensor, Value
 from serde.spec.weight_origins import mark_weight
 
+from .autocast import REGION, add_casts
 from .functionalize import Functionalizer
 from .io.archive import AGAIN, Archive, open_archive
 from .io.weights import CONSTANTS, DTYPES, WEIGHTS, find_model, read_weights
@@ -134,6 +135,10 @@ class GraphReader:
         inputs: list[Value | None] = []
         attrs = {_text(a["name"]) or str(at): self._argument(a["arg"], inputs)
                  for at, a in enumerate(node["inputs"])}  # fmt: skip
+        if op == REGION and attrs["2"]:
+            dtype = DTYPES[int(attrs["1"].removeprefix("dtype:"))]
+            attrs = {k: add_casts(v, dtype) if isinstance(v, Graph) else v
+                     for k, v in attrs.items()}  # fmt: skip
         names = [_name_of(a) for _, a in outputs]
         while len(names) > 1 and names[-1] not in used:
             names.pop()

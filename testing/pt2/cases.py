@@ -75,6 +75,27 @@ clamp | A.clamp(x, None, 2) | i(2, 3)
 clamp.Tensor | A.clamp.Tensor(x, y, z) | f(2, 3), f(3) - 1, f(3) + 1
 col2im | A.col2im(x, [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]) | f(2, 12, 12)
 constant_pad_nd | A.constant_pad_nd(x, [1, 2, 0, -1], 3.5) | f(2, 3, 4)
+affine_grid_generator | A.affine_grid_generator(x, [2, 3, 4, 5], True) | f(2, 2, 3)
+affine_grid_generator | A.affine_grid_generator(x, [2, 3, 4, 5, 2], False) | f(2, 3, 4)
+einsum | torch.view_as_real(torch.einsum('bi,io->bo', torch.view_as_complex(x), torch.view_as_complex(y))) | f(2, 3, 2), f(3, 4, 2)
+kthvalue | A.kthvalue(x, 2, 1) | f(3, 5)
+kthvalue | A.kthvalue(x, 3, 0, True) | f(3, 5)
+kthvalue | A.kthvalue(x, 1) | f(1)[0]
+median | A.median(x) | f(3, 4)
+median.dim | A.median.dim(x, 1) | f(3, 4)
+median.dim | A.median.dim(x, 0, True) | torch.randperm(15).reshape(5, 3)
+median.dim | A.median.dim(x, 1) | torch.tensor([[1.0, torch.nan, 0.5], [3.0, 2.0, 1.0]])
+median | A.median(x) | torch.tensor([1.0, torch.nan, 0.5])
+quantile.scalar | A.quantile.scalar(x, 0.3, 1) | f(3, 6)
+quantile.scalar | A.quantile.scalar(x, 0.7, 0, True, interpolation='lower') | f(3, 6)
+quantile.scalar | A.quantile.scalar(x, 0.7, interpolation='higher') | f(3, 6)
+quantile.scalar | A.quantile.scalar(x, 0.5, None, True, interpolation='midpoint') | f(3, 6)
+quantile.scalar | A.quantile.scalar(x, 1.0, 1) | torch.tensor([[1.0, torch.nan, 0.5], [3.0, 2.0, 1.0]])
+quantile | A.quantile(x, y, 1) | f(3, 6, 2), p(4)
+quantile | A.quantile(x, y, -1, True) | f(3, 6, 2), p(4)
+quantile | A.quantile(x, y) | f(3, 6), p(4)
+quantile | A.quantile(x, y, None, True) | f(3, 6), p(2)
+quantile | A.quantile(x, y[0], 0) | f(3, 6), p(1)
 convolution | A.convolution(x, y, z, [2, 1], [1, 0], [1, 1], False, [0, 0], 1) | f(2, 3, 7, 8), f(4, 3, 3, 2), f(4)
 convolution | A.convolution(x, y, None, [2], [1], [1], True, [1], 2) | f(2, 4, 7), f(4, 3, 3)
 copy | A.copy(x, y) | f(2, 3), i(3)
@@ -302,6 +323,11 @@ adaptive_avg_pool2d | F.adaptive_avg_pool2d(x, (3, 5)) | f(7, 2, 7, 8)
 adaptive_max_pool2d | F.adaptive_max_pool2d(x, (3, 5)) | f(7, 2, 7, 8)
 adaptive_avg_pool1d | F.adaptive_avg_pool1d(x.transpose(0, 2), 3) | f(8, 2, 4) | dynamic
 adaptive_max_pool1d | F.adaptive_max_pool1d(x.transpose(0, 2), 3) | f(8, 2, 4) | dynamic
+conv2d | F.conv2d(x.reshape(1, -1, 5, 6), (x.mean((2, 3))[:, None, :, None, None] * y).reshape(-1, 3, 2, 3), groups=x.shape[0], padding=1, stride=(2, 1)) | f(4, 3, 5, 6), f(1, 2, 3, 2, 3) | dynamic
+quantile.scalar | x.quantile(0.4, 0) | f(7, 2) | dynamic
+median.dim | tuple(x.median(0)) | f(8, 2) | dynamic
+tensor_split.sections | x.tensor_split(3) | f(8, 2) | dynamic
+tensor_split.sections | x.transpose(0, 1).tensor_split(3, 1) | f(8, 2) | dynamic
 adaptive_avg_pool3d | F.adaptive_avg_pool3d(x, (2, 3, 2)) | f(1, 2, 5, 6, 5)
 diff | x.diff(2, 1, prepend=y) | f(3, 5), f(3, 1)
 diff | (x > 0).diff() | f(3, 5)
@@ -309,6 +335,8 @@ index_copy | x.index_copy(1, y, z) | f(3, 5), torch.tensor([3, 0]), f(3, 2)
 _weight_norm | self.a(x) | f(2, 3, 8) | a=nn.utils.weight_norm(nn.Conv1d(3, 4, 3), dim=2)
 dropout_ | F.dropout(x * 2, 0.5, False, True) | f(3, 4)
 cond | torch.cond(x.sum() > 0, lambda x, y: (x + y, x * self.a.weight), lambda x, y: (x - y, y), (x, y)) | f(4, 3), f(4, 3) | a=nn.Linear(3, 4)
+autocast | torch.autocast('cpu', dtype=torch.float16)(lambda t: (self.a(t) @ t.transpose(0, 1)).mul(4).round())(x) | f(3, 4) | a=nn.Linear(4, 4)
+autocast | torch.autocast('cpu', dtype=torch.float16)(lambda t: (self.a(t).softmax(-1), self.a(t) + t))(x) | f(3, 4) | a=nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4))
 cond | torch.cond(x.shape[0] > 3, lambda x: x + 1, lambda x: x.cos(), (x,)) | f(4, 3) | dynamic
 while_loop | torch._higher_order_ops.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, x * 2 - 1), (torch.tensor(1), x)) | f(4, 3)
 while_loop | torch._higher_order_ops.while_loop(lambda i, x: i < y.sum(), lambda i, x: (i + 1, self.a(x)), (torch.tensor(0), x))[1] | f(4, 3), i(2, low=1, high=3) | a=nn.Linear(3, 3)

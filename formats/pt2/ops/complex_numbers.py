@@ -93,6 +93,14 @@ def read_complex_product(g, x, y):
     return Complex(g, real, g.Add(g.Mul(x.real, y.imaginary), g.Mul(x.imaginary, y.real)))
 
 
+@reads("complex.einsum", ignore=("path",))
+def read_complex_einsum(g, equation, xs):
+    require(len(xs) == 2, f"einsum of {len(xs)} complex tensors: take two at a time")
+    (a, b), (c, d) = ((x.real, x.imaginary) for x in (as_complex(g, x) for x in xs))
+    ac, bd, ad, bc = (g.Einsum(*p, equation=equation) for p in ((a, c), (b, d), (a, d), (b, c)))
+    return Complex(g, g.Sub(ac, bd), g.Add(ad, bc))
+
+
 @reads("complex._fft_r2c")
 def read_fft_r2c(g, x, dims, normalization, onesided):
     return transform(g, x, dims, None, normalization, inverse=False, halves=onesided)

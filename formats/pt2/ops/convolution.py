@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.errors import require
 
 from ..rules import reads
+from .resize import read_im2col
 
 CONVS = {f"conv{n}d": n for n in (1, 2, 3)}
 TRANSPOSED = {"conv_transpose1d": 1, "conv_transpose2d.input": 2, "conv_transpose3d.input": 3}
@@ -34,7 +35,30 @@ def frame(n, stride, padding, dilation, groups):
 
 @reads.for_each(CONVS)
 def read_conv(n, g, x, w, b, stride, padding, dilation, groups):
+    if not isinstance(groups, int):
+        require(n == 2 and b is None and x.rank == 4, f"groups of a size by name in conv{n}d: fix "
+                "that size when you export")  # fmt: skip
+        return convolve_groups(g, x, w, *(for_each_axis(v, n) for v in (stride, padding, dilation)),
+                               groups)  # fmt: skip
     return convolve(g, x, w, b, n, **frame(n, stride, padding, dilation, groups))
+
+
+def convolve_groups(g, x, w, stride, padding, dilation, groups):
+    """A convolution whose groups are of a size by name, as one of an image by its own weights.
+
+    Its windows are columns, which the weights are multiplied with.
+    """
+    channels, *kernel = w.shape[1:]
+    frame = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
+    is_known = all(isinstance(s, int) for s in (channels, *kernel, *x.shape[2:]))
+    require(is_known, "groups of a size by name over images of unknown size: fix the image's")
+    sizes = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, t, p, d in frame]
+    images = g.reshape(x, [-1, channels, *x.shape[2:]])
+    columns = read_im2col(g, images, kernel, dilation, padding, stride)
+    area = channels * kernel[0] * kernel[1]
+    columns = g.reshape(columns, [-1, groups, area, sizes[0] * sizes[1]])
+    y = g.MatMul(g.reshape(w, [groups, -1, area]), columns)
+    return g.reshape(y, [g.size_of(x, 0), g.size_of(w, 0), *sizes])
 
 
 @reads.for_each({f"conv{n}d.padding": n for n in (1, 2, 3)})

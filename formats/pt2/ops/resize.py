@@ -73,6 +73,11 @@ def read_grid_sampler(g, x, grid, mode, padding, align_corners):
                         align_corners=int(align_corners))  # fmt: skip
 
 
+@reads("affine_grid_generator")
+def read_affine_grid(g, theta, sizes, align_corners):
+    return g.AffineGrid(theta, g.shape_from(sizes), align_corners=int(align_corners))
+
+
 @reads("col2im")
 def read_col2im(g, x, sizes, kernel, dilation, padding, stride):
     single = x.rank == 2

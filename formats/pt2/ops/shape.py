@@ -190,7 +190,11 @@ def read_tensor_split(g, x, sections, dim):
     """The first parts are longer by one where the size is no multiple."""
     dim = axis_of(dim, x.rank)
     total = x.ranked_shape[dim]
-    require(isinstance(total, int), "parts of a size that is not known: fix the size of the axis")
+    if not isinstance(total, int):
+        size = g.size_of(x, dim)
+        longer = g.Less(g.const(arange(sections)), g.Mod(size, sections))
+        sizes = g.Add(g.Div(size, sections), g.cast(longer, DType.INT64))
+        return g.Split(x, sizes, axis=dim, outputs=sections)
     each, more = divmod(total, sections)
     return split(g, x, [each + (k < more) for k in arange(sections).tolist()], dim)
 
