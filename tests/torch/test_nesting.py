@@ -155,6 +155,61 @@ def test_tied_and_packed_weights_keep_their_places(tmp_path: Path) -> None:
     assert "F.linear(x, self.in_proj_weight, self.in_proj_bias)" in source
 
 
+def test_an_array_that_several_layers_read_is_of_one_module(tmp_path: Path) -> None:
+    """Codes are looked up, multiplied with and squared; a cell multiplies with its weight twice."""
+    arrays = {"book.weight": draw(5, 4), "cell.weight": draw(4, 4), "axis": np.array([1])}
+    nodes = [
+        helper.make_node("Gemm", ["x", "book.weight"], ["s"], "/Gemm", transB=1),
+        helper.make_node("Mul", ["book.weight", "book.weight"], ["m"], "/Mul"),
+        helper.make_node("ReduceSum", ["m", "axis"], ["n"], "/ReduceSum", keepdims=0),
+        helper.make_node("Sub", ["s", "n"], ["d"], "/Sub"),
+        helper.make_node("ArgMax", ["d"], ["i"], "/ArgMax", axis=1, keepdims=0),
+        helper.make_node("Gather", ["book.weight", "i"], ["e"], "/book/Gather"),
+        helper.make_node("Transpose", ["cell.weight"], ["t"], "/cell/Transpose", perm=[1, 0]),
+        helper.make_node("MatMul", ["e", "t"], ["u"], "/cell/MatMul"),
+        helper.make_node("Tanh", ["u"], ["v"], "/cell/Tanh"),
+        helper.make_node("Transpose", ["cell.weight"], ["t2"], "/cell/Transpose_1", perm=[1, 0]),
+        helper.make_node("MatMul", ["v", "t2"], ["y"], "/cell/MatMul_1"),
+    ]
+    source = compare(make_model(nodes, arrays, (2, 4)), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"book.weight", "cell.weight"}
+    assert source.count("self.book.weight * self.book.weight") == 1
+
+
+def test_weights_are_called_what_the_exporter_tells(tmp_path: Path) -> None:
+    """Weights of experts that are looked up, and of attention whose keys are of another size."""
+    arrays = {"val_1": draw(3, 4, 4), "val_2": draw(4, 4), "a.in_proj_bias": draw(8),
+              "i": np.array([2, 0]), "n": np.array([4, 4])}  # fmt: skip
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["r"], "node_sum", keepdims=0),
+        helper.make_node("Cast", ["r"], ["c"], "node_cast", to=TensorProto.INT64),
+        helper.make_node("Clip", ["c", "low", "high"], ["k"], "node_clip"),
+        helper.make_node("Gather", ["val_1", "k"], ["w"], "node_index", axis=0),
+        helper.make_node("MatMul", ["x", "w"], ["z"], "node_matmul"),
+        helper.make_node("Split", ["a.in_proj_bias", "n"], ["b0", "b1"], "node_split", axis=0),
+        helper.make_node("MatMul", ["z", "val_2"], ["p"], "node_MatMul_1"),
+        helper.make_node("Add", ["p", "b0"], ["q"], "node_linear"),
+        helper.make_node("Add", ["q", "b1"], ["y"], "node_add"),
+    ]
+    arrays |= {"low": np.array(0), "high": np.array(2)}
+    index = "target=torch.ops.aten.index.Tensor](args = (%p_experts, [%k]), kwargs = {})"
+    linear = "(%z, %p_a_q_proj_weight, %getitem)"
+    for node in nodes:
+        describe(node, [], [], index if node.name == "node_index" else "()")
+    for node in nodes[5:]:
+        node.ClearField("metadata_props")
+        describe(node, ["a"], ["torch.nn.modules.activation.MultiheadAttention"], linear)
+    model = make_model(nodes, arrays, (2, 4))
+    model.graph.metadata_props.add(
+        key="pkg.torch.export.ExportedProgram.graph_signature",
+        value="p_experts: PARAMETER target='experts'\n"
+        "p_a_q_proj_weight: PARAMETER target='a.q_proj_weight'\n"
+        "p_a_in_proj_bias: PARAMETER target='a.in_proj_bias'",
+    )
+    compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"experts", "a.q_proj_weight", "a.in_proj_bias"}
+
+
 def test_parts_of_an_array_are_read_of_the_whole(tmp_path: Path) -> None:
     """Attention between two sequences splits its packed weights."""
     arrays = {"a.in_proj_weight": draw(12, 4), "a.in_proj_bias": draw(12), "n": np.array([4, 8]),

@@ -66,6 +66,9 @@ class Members:
         self.arrays: dict[tuple[Value, Path], Path] = {}  # members by value and block
         self.modules: dict[Node, Path] = {}
         self.shared: dict[Any, tuple[Path, tuple[Value, ...]]] = {}
+        self.planned = {self.real(plan.members[node]): (node, block.path)
+                        for block in self.blocks.values() for node in block.graph.all_nodes()
+                        if plan.is_checkpoint and node in plan.members}  # fmt: skip
         self.weights: dict[Hashable, tuple[Value, Path]] = {}  # and where they are first
         self.enter_block(self.blocks[()])
         if plan.is_checkpoint:
@@ -263,6 +266,14 @@ class Members:
         if known is not None:
             self.arrays[value, block] = known
             return
+        owner = self.planned.get(path[:-1]) if place else None
+        if owner is not None:  # a module that the array is of
+            self.construct(*owner)
+        same = self.state.get(".".join(path)) if place else None
+        if same is not None and np.array_equal(same.array(), value.array()):
+            self.arrays[value, block] = path
+            return
+        path = path if owner is None else (*path[:-2], "_".join(path[-2:]))
         holder = self.find_holder(path)
         name = holder.scope.claim(path[-1])
         path = (*path[:-1], name)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Graph, Node, Run, Value
 from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
@@ -103,10 +103,12 @@ class _Placing:
         self.graph, self.origins, self.scopes = graph, dict(origins), dict(scopes)
         self.plan = Plan(graph, scopes=self.scopes, is_checkpoint=True)
         self.nodes: list[Node] = []
+        self.owners: dict[Path, str] = {}  # the class of each module that layers are in
         named = read_signature(graph)
         read = {p for scope in scopes.values() for p in scope.parameters}
         # Of these the exporter has computed others, which layers read.
         self.unread = {key for name, key in named.items() if name not in read} - list_keys(graph)
+        self.named = named
         self.parameters, self.keys = read.union(named), {*named.values()}
 
     def place(self, inference: bool) -> Plan:
@@ -117,11 +119,11 @@ class _Placing:
         leaves = Counter(s.path for n in nodes if "module" in n.attrs
                          and (s := self.scopes.get(n)))  # fmt: skip
         self.wholes = Wholes(nodes, self.origins, self.keys_of)
+        for scope in self.scopes.values():
+            plan.classes.update(scope.classes)
         for node in nodes:
             node = self.read_wholes(node)
             self.nodes += [node] if "module" not in node.attrs else self.place_module(node, leaves)
-        for scope in self.scopes.values():
-            plan.classes.update(scope.classes)
         self.place_arrays()
         plan.graph = replace(self.graph, nodes=tuple(self.nodes))
         self.find_homes()
@@ -162,6 +164,9 @@ class _Placing:
         scope = self.scopes.get(node)
         if scope is not None and not self.keys_of(value):
             self.wholes.add_reshaped(value, self.unread & scope.list_reshaped())
+            key = self.named.get(scope.find_indexed() or "")
+            if key is not None and value.type.kind == "f":
+                value.origins = (Run((key,), value.array().size, 0, value.static_shape),)
         steps = self.wholes.read(value, node)
         if scope is not None:
             self.scopes.update(dict.fromkeys(steps, scope))
@@ -179,6 +184,10 @@ class _Placing:
         is_function = self.has_own_orientation(node, parameters) or (
             node.op in FUNCTIONS and any(self.wholes.read(v, node) for v in parameters.values())
         )
+        if inside and node.op in FUNCTIONS:  # of several layers that read an array one has it
+            told = f"nn.{self.plan.classes.get(inside[0], '').rpartition('.')[2]}"
+            owner = self.owners.setdefault(inside[0], told if told in FUNCTIONS else node.op)
+            is_function = is_function or owner != node.op
         if inside and not is_function:
             self.plan.members[node] = inside[0]
             yield node
@@ -220,6 +229,12 @@ class _Placing:
                 return rest if rest.startswith(PACKED) else rest.removesuffix(f"_{name}")
         return ""
 
+    def find_told(self, scope: Scope, name: str) -> str | None:
+        """What the innermost module calls the one array that ends with ``name``, as it is told."""
+        lead = f"p_{_flatten(scope.path)}_" if scope.path else "p_"
+        ends = [t for t in scope.parameters if t.endswith(f"_{name}") and t.startswith(lead)]
+        return ends[0].removeprefix(lead) if len(ends) == 1 and PACKED not in ends[0] else None
+
     def write_function(
         self, node: Node, parameters: Mapping[str, Value], keys: Mapping[str, list[str]],
         bare: str | None,
@@ -231,7 +246,8 @@ class _Placing:
         lead = re.sub(r"(weight|bias)$", "", bare or "")
         for name, value in parameters.items():
             listed = keys[name]
-            path = tuple(listed[0].split(".")) if listed else (*scope.path, f"{lead}{name}")
+            told = self.find_told(scope, name) or f"{lead}{name}"
+            path = tuple(listed[0].split(".")) if listed else (*scope.path, told)
             arrays.append(value)
             if steps := self.read_whole(value, node):
                 arrays[-1] = steps[-1].outputs[0]
@@ -299,7 +315,9 @@ class _Placing:
 
     def find_homes(self) -> None:
         plan = self.plan
-        holders = {p[:end] for p in (*plan.members.values(), *plan.arrays.values())
+        owned = {(*path, name) for n, path in plan.members.items() for name in parameters_of(n)}
+        apart = [p for p in plan.arrays.values() if p not in owned]
+        holders = {p[:end] for p in (*plan.members.values(), *apart)
                    for end in range(1, len(p))}  # fmt: skip
         plan.members = {n: (*p[:-1], f"{p[-1]}_{n.op[3:].lower()}") if p in holders else p
                         for n, p in plan.members.items()}  # fmt: skip

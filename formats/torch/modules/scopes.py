@@ -21,6 +21,7 @@ KEYS = re.compile(r"^(\w+): (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persisten
 RESHAPED = re.compile(r"\bself\.(\w+)(?:\.(?:reshape|view|unsqueeze)\(|\[)")  # in a source
 TEXT = re.compile(r"'([^']*)'")
 CALLS = re.compile(r"(?:@\d+)$")  # of a module, after the first
+INDEXED = re.compile(r"aten\.index\.Tensor\]\(args = \(%(p_\w+), \[%")
 PARAMETER = re.compile(r"%([pb]_\w+)")
 # Names of arrays that an exporter made up: what it computed while it exported.
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+)*|\d+(?:\.[\w-]+)+", re.ASCII)
@@ -42,6 +43,11 @@ class Scope(NamedTuple):
     def list_reshaped(self) -> set[str]:
         """The arrays of the innermost module that the layer's line reads in another shape."""
         return {".".join((*self.path, name)) for name in RESHAPED.findall(self.line)}
+
+    def find_indexed(self) -> str | None:
+        """What the exporter calls the array that the layer looks rows up in."""
+        found = INDEXED.search(self.text)
+        return None if found is None else found[1]
 
     @property
     def path(self) -> Path:

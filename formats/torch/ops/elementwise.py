@@ -44,7 +44,8 @@ def read_number(value: Value) -> bool | int | float:
 def as_number(value: Value, beside: Value) -> Value | bool | int | float:
     """A constant of one element as a number, where it does not broadcast ``beside``."""
     tensor = value.tensor
-    is_one = tensor is not None and tensor.size == 1 and beside.tensor is None
+    is_read = beside.tensor is None or is_weight(beside)
+    is_one = tensor is not None and tensor.size == 1 and is_read
     if not is_one or beside.shape is None or value.rank > beside.rank:
         return value
     is_kept = value.type is DType.BOOL or is_weight(value)
