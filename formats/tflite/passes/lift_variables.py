@@ -15,8 +15,9 @@ NOTE = (
     "variable {!r} is an input, and what it holds at the end is the output {!r}: feed {} at first, "
     "and then that output"
 )
-
-
+COUNTS = {  # of operands and of results
+    "ASSIGN_VARIABLE": (2, 0), "READ_VARIABLE": (1, 1), "VAR_HANDLE": (0, 1),
+}  # fmt: skip
 END = "_next"  # behind the name of a variable, of what it holds at the end
 
 
@@ -38,6 +39,8 @@ def lift_variables(graph: Graph) -> Graph:
     Variables that nothing else is assigned to are these constants. Others become inputs and
     outputs. What subgraphs do with variables stays, and is refused.
     """
+    if not all(map(_is_whole, graph.all_nodes())):
+        return graph
     first = find_first_values(graph)
     handles = _find_handles(graph)
     named = {*handles.values()}
@@ -80,6 +83,12 @@ def find_first_values(graph: Graph) -> Mapping[str, Value]:
             pairs = [n.inputs for n in body.nodes if n.op == "ASSIGN_VARIABLE"]
             first_values |= {handles[h]: v for h, v in pairs if h in handles and v and v.tensor}  # type: ignore[index]
     return first_values
+
+
+def _is_whole(node: Node) -> bool:
+    """Whether an operator of variables has as many operands and results as it needs."""
+    operands, results = COUNTS.get(node.op, (len(node.inputs), 0))
+    return len(node.inputs) == operands and len(node.outputs) >= results
 
 
 def _find_handles(graph: Graph) -> dict[Value, str]:
