@@ -267,7 +267,7 @@ def _find_wrong_keys(tables: Mapping[str, Any]) -> Iterator[InvalidKey]:
             yield InvalidKey(key, f"{key} is to be {KIND_NAMES[kind]}")
         elif key == "name" and not value:
             yield InvalidKey(key, "name is empty")
-        elif key == "opset" and not LOWEST_WRITTEN <= value <= IR_OPSET:
+        elif kind is int and not LOWEST_WRITTEN <= tables[key] <= IR_OPSET:
             yield InvalidKey(key, f"opset is to be one of {LOWEST_WRITTEN} to {IR_OPSET}")
     for key in ("name", "opset", "operators"):
         if key not in tables:

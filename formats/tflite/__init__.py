@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from serde.io.sniff import open_uncharged
-from serde.plugins import Format
+from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 from serde.plugins.targets import ProfileOptions
 
@@ -63,6 +63,7 @@ FORMAT = Format.in_package(
     next_step="LiteRT runs {name!r}",
     reading=lambda options: {"integers": "qdq"},
     runtime="litert",
+    list_shapes=Deferred("serde.formats.tflite.quantization:list_shapes"),
     suffixes=(".tflite",),
     matches=matches,
     name_other=name_keras,

@@ -19,14 +19,14 @@ from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.io.tensor_bytes import is_possible_shape, read_part, read_slice
 from serde.ir.budget import active_budget
 from serde.ir.builder import Names
-from serde.ir.graph import DType, FileSlice, Graph, Node, Source, Tensor, Value
+from serde.ir.graph import DType, FileSlice, Graph, Node, Shape, Source, Tensor, Value
 
 from .io.read_flatbuffer import Span, read_model
 from .io.schema import enum_names, enums, tables
 from .io.sources import ORIGIN, parse_sources
 from .io.sparse import make_dense
 from .passes.lift_variables import NOTE
-from .quantization import FileInfo, Quantization
+from .quantization import FileInfo, Quantization, declared_shape
 from .target import BODIES, DOMAIN, STATES
 
 VERSION = 3
@@ -73,6 +73,7 @@ class ModelReader:
         self.names = Names()
         self.names.reserved.add(NAMELESS)
         self.quantizations: dict[str, Quantization] = {}
+        self.shapes: dict[Value, Shape] = {}
         self.graphs: dict[int, Graph] = {}
         self.open: list[int] = []  # subgraphs that are being read
         self.notes: list[str] = []
@@ -174,6 +175,7 @@ class SubgraphReader:
             source_info=FileInfo(
                 self.model.quantizations, {v.name: at for at, v in self.states.items()},
                 {v.name: at for at, v in self.values.items()},
+                self.model.shapes,
             ),
             files=frozenset({self.model.path}),
         )  # fmt: skip
@@ -267,6 +269,8 @@ class SubgraphReader:
         form = self.quantization(tensor, value.name)
         if form is not None:
             self.model.quantizations[value.name] = form
+        if tensor.get("shape"):  # without sizes it may be of any
+            self.model.shapes[value] = declared_shape(tensor)
         return value
 
     def quantization(self, tensor: Mapping[str, Any], name: str) -> Quantization | None:

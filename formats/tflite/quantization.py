@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.ir.graph import DType, Value
+from serde.ir.graph import EMPTY, DType, Graph, Shape, Value
 
 # Element types whose integers have a scale wherever they are computed with.
 NARROW = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8, DType.INT16})
@@ -107,9 +107,24 @@ class FileInfo(NamedTuple):
     """What a file says of its tensors beside their types, by name: a graph's ``source_info``.
 
     ``variables`` are the numbers of those that operators keep between runs, ``places`` of all that
-    the main subgraph computes.
+    the main subgraph computes. ``shapes`` are those that the file has, of all values; a conversion
+    infers its own.
     """
 
     quantizations: Mapping[str, Quantization]
     variables: Mapping[str, int]
     places: Mapping[str, int]
+    shapes: Mapping[Value, Shape] = EMPTY
+
+
+def declared_shape(tensor: Mapping[str, Any]) -> Shape:
+    """The sizes that a file has of a tensor, None for those that it leaves open."""
+    sizes, signature = tensor["shape"], tensor.get("shape_signature", ())
+    known = signature if len(signature) == len(sizes) else sizes
+    return tuple(None if d < 0 else int(d) for d in known)
+
+
+def list_shapes(graph: Graph) -> Mapping[Value, Shape]:
+    """The shapes that the file of a graph has."""
+    info = graph.source_info
+    return info.shapes if isinstance(info, FileInfo) else EMPTY

@@ -64,7 +64,7 @@ def record(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> 
     if len(specs) == 1 and isinstance(specs[0], Mapping):
         if twice := specs[0].keys() & named_specs.keys():
             raise UsageError(f"input {min(twice)!r} is given twice: leave one of them out")
-        specs, named_specs = (), {**specs[0], **named_specs}
+        return record(function, **specs[0], **named_specs)
     names = _parameter_names(function, len(specs))
     all_specs = {**dict(zip(names, specs, strict=True)), **named_specs}
     if len(all_specs) < len(specs) + len(named_specs):

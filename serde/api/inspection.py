@@ -155,9 +155,11 @@ def _infer_types(
         return [f"types and shapes are not known: {first}; serde check tells more"]
     inside = (*ir.all_values(), *ir.outputs, *find_weights(graph))
     known = {v.name: v for v in inside}
+    shapes = {} if options.get("inputs") else fmt.list_shapes(graph)
     for value in values:
         inferred = known.get(value.name)
         if inferred is not None:
             value.dtype = value.dtype or inferred.dtype
             value.shape = inferred.shape if value.shape is None else value.shape
+        value.shape = shapes.get(value) if value.shape is None else value.shape
     return []

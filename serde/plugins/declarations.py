@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.io.atomic_write import refuse_other_file
-from serde.ir.graph import EMPTY, Graph, Tensor
+from serde.ir.graph import EMPTY, Graph, Shape, Tensor, Value
 from serde.plugins.consumer import Consumer
 from serde.plugins.deferred import Deferred
 from serde.plugins.options import HUB, ReadOptions, WriteOptions, names_of
@@ -60,6 +60,8 @@ class Format:
             written with these options, unless the caller says otherwise.
         read_arrays: ``(path) -> Mapping[str, Tensor]``, the arrays of a file that holds nothing
             else, or None for other files.
+        list_shapes: ``(graph) -> Mapping[Value, Shape]``, what the file of a graph says of values
+            whose shapes are inferred for a conversion, for people to see.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Format:
     instead_of_reading: str = "give the source"
     reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
     name_other: Callable[[str, bytes], str | None] = lambda name, head: None
+    list_shapes: Callable[[Graph], Mapping[Value, Shape]] = lambda graph: EMPTY
 
     @property
     def is_read(self) -> bool:

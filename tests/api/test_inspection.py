@@ -72,6 +72,20 @@ class TestJson:
         ]
 
 
+@pytest.mark.parametrize("batch", [2, "N"])
+def test_shapes_that_a_conversion_infers_in_another_layout_are_those_of_the_file(batch, tmp_path):
+    """A TensorFlow Lite file has images with channels last inside."""
+    serde.convert(DIGITS, tmp_path / "d.tflite", inputs={"data": (batch, 1, 8, 8)})
+    found = inspect_model(tmp_path / "d.tflite", all_values=True)
+    shapes = {node.op: node.outputs[0].shape for node in found.graph.nodes}
+    size = batch if batch == 2 else None
+    assert shapes["CONV_2D"] == (size, 8, 8, 32) and shapes["MAX_POOL_2D"] == (size, 4, 4, 32)
+    assert shapes["SOFTMAX"] == (batch, 10)  # inferred, with the name of the size
+    inputs = {"data": (5, 1, 8, 8)}
+    found = inspect_model(tmp_path / "d.tflite", all_values=True, inputs=inputs)
+    assert all(v.shape is None or v.shape[0] == 5 for n in found.graph.nodes for v in n.outputs)
+
+
 class TestArrays:
     def test_parameters_beside_a_symbol_or_alone(self, tmp_path):
         shutil.copy(DIGITS / "digits-0010.params", tmp_path / "alone.params")

@@ -216,7 +216,7 @@ def _list_lone(files: Sequence[str]) -> Iterator[str]:
 
 def _name_others(folder: str, files: Sequence[str]) -> dict[str, str]:
     """What formats tell of the files in a folder that are none of theirs, such as pickles."""
-    others = {}
+    others: dict[str, str] = {}
     for name in files:
         is_packed = name.lower().endswith(PACKED) and ".tar." not in name.lower()
         if not is_packed and not _is_candidate(name) and not name.lower().endswith(PARAMETERS):
