@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.ir.graph import EMPTY, DType, Graph, Shape, Value
+from serde.ir.graph import DType, Graph, Shape, Value
 
 # Element types whose integers have a scale wherever they are computed with.
 NARROW = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8, DType.INT16})
@@ -114,7 +114,7 @@ class FileInfo(NamedTuple):
     quantizations: Mapping[str, Quantization]
     variables: Mapping[str, int]
     places: Mapping[str, int]
-    shapes: Mapping[Value, Shape] = EMPTY
+    shapes: Mapping[Value, Shape]
 
 
 def declared_shape(tensor: Mapping[str, Any]) -> Shape:
@@ -127,4 +127,4 @@ def declared_shape(tensor: Mapping[str, Any]) -> Shape:
 def list_shapes(graph: Graph) -> Mapping[Value, Shape]:
     """The shapes that the file of a graph has."""
     info = graph.source_info
-    return info.shapes if isinstance(info, FileInfo) else EMPTY
+    return info.shapes if isinstance(info, FileInfo) else {}

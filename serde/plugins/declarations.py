@@ -88,7 +88,7 @@ class Format:
     instead_of_reading: str = "give the source"
     reading: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda options: EMPTY
     name_other: Callable[[str, bytes], str | None] = lambda name, head: None
-    list_shapes: Callable[[Graph], Mapping[Value, Shape]] = lambda graph: EMPTY
+    list_shapes: Callable[[Graph], Mapping[Value, Shape]] = lambda graph: {}
 
     @property
     def is_read(self) -> bool:
