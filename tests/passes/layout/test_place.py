@@ -41,6 +41,10 @@ BEHIND = {
     "picked rows": ("y = Gather<axis=2>(a, three_ones)", "N,4,3,6", 1),
     "picked channels": ("y = Gather<axis=1>(a, three_ones)", "N,3,6,6", 1),
     "picked blocks": ("b = Gather<axis=3>(a, blocks) y = Gather<axis=4>(b, zero)", "N,4,6,2,1", 1),
+    "some channels": ("y = Gather<axis=1>(a, zero)", "N,1,6,6", 1),
+    "some rows": ("b = Gather<axis=2>(a, hw) y = Relu(b)", "N,4,2,6", 1),
+    "a table of columns": ("b = Gather<axis=3>(a, square) y = Relu(b)", "N,4,6,2,2", 1),
+    "a column": ("b = Gather<axis=3>(a, scalar) y = Relu(b)", "N,4,6", 1),
     "gathered": ("y = GatherElements<axis=1>(a, at)", "N,1,6,6", 1),
 }  # fmt: skip
 CONSTANTS = {
@@ -52,6 +56,7 @@ CONSTANTS = {
     "cuts": ("int64[4]", [1, 2, 3, 2]), "ends": ("int64[4]", [9, 9, 9, 9]),
     "three": ("int64[1]", [3]), "three_ones": ("int64[3]", [3, 0, 1]),
     "blocks": ("int64[2,2]", [5, 0, 1, 3]),
+    "square": ("int64[2,2]", [0, 5, 3, 1]), "scalar": ("int64", [4]),
     "at": ("int64[2,1,6,6]", np.random.default_rng(2).integers(0, 4, 72)),
 }  # fmt: skip
 
