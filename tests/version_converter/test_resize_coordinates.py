@@ -52,6 +52,21 @@ def test_grid_of_one_layer(padding: str, align: int) -> None:
     np.testing.assert_allclose(got[0][:, :, 0], expected[0], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_places_that_are_no_numbers_end_no_run(padding: str) -> None:
+    """As those of points behind a camera, which are divided by zero: the others are computed."""
+    x = RNG.standard_normal((1, 2, 4, 6)).astype(np.float32)
+    grid = RNG.uniform(-1, 1, (1, 3, 7, 2)).astype(np.float32)
+    grid[0, 0, 0], grid[0, 1, 2] = (np.nan, 0), (np.inf, -np.inf)
+    how = {"mode": "linear", "padding_mode": padding, "align_corners": 0}
+    model = Single("GridSample", (x, grid), how).model(STATIC)
+    ((_, expected), *_) = results(model, [x, grid])
+    ((_, got), *_) = results(to_proto(lower_to(raise_to_ir(decode(model)), 15)), [x, grid])
+    is_number = np.isfinite(grid).all(axis=-1)
+    for a, b in zip(got[0][0], expected[0][0], strict=True):
+        np.testing.assert_allclose(a[is_number[0]], b[is_number[0]], rtol=1e-4, atol=1e-5)
+
+
 def resizes() -> list[dict[str, Any]]:
     options = []
     for mode, how, smooth, outside in product(MODES, COORDINATES, (0, 1), (0, 1)):

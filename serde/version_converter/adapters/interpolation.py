@@ -84,8 +84,9 @@ def is_within(g, index: Value, n: Value):
 
 
 def clamp_index(g, index: Value, n: Value):
-    """The index, or the end of the axis it is beyond."""
-    return g.Min(g.Max(index, 0.0), cast(g, g.Sub(n, 1), index.type))
+    """The index, or the end of the axis it is beyond; the last one where it is no number."""
+    last = cast(g, g.Sub(n, 1), index.type)
+    return g.Where(g.Less(index, last), g.Max(index, 0.0), last)
 
 
 def reflect_index(g, at: Value, low: Value, high: Value):
