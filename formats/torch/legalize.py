@@ -22,7 +22,8 @@ from .target import STORED, TYPES, legalizations, writes
 
 # Operators that move elements of types that PyTorch does not compute with.
 MOVING = RESHAPES | {"Cast", "Identity", "Slice", "Transpose"}
-FLOATS = frozenset("Einsum GlobalAveragePool ReduceLogSumExp ReduceMean".split())
+# What PyTorch computes of floats alone, on a GPU if not on processors.
+FLOATS = frozenset("Einsum GlobalAveragePool MaxPool ReduceLogSumExp ReduceMean".split())
 
 AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 6,
             advice="Reshape the tensor")  # fmt: skip
