@@ -48,7 +48,7 @@ def _send_again(show: Callable[[Any], Any], lost: Any) -> None:
     if not isinstance(error, (KeyboardInterrupt, Terminated)):
         show(lost)
         return
-    number = signal.SIGINT if isinstance(error, KeyboardInterrupt) else error.code - END
+    number = int(error.code or 0) - END if isinstance(error, Terminated) else signal.SIGINT
     again = threading.Timer(PATIENCE, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from serde.ir.graph import Node, Value
@@ -41,7 +42,8 @@ def _find_of_operands(g: Any, node: Node, most: int) -> Range:
     left = (most - 1) // len(operands)
     ranges = [EVERYTHING if v is None else find_range(g, v, left) for v in operands]
     if is_mean or node.op == "MaxRoiPool":
-        outside = float(node.attrs.get("extrapolation_value", 0.0))
+        attrs: Mapping[str, Any] = node.attrs
+        outside = float(attrs.get("extrapolation_value", 0.0))
         ranges.append((outside, outside))
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
