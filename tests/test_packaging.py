@@ -24,13 +24,14 @@ else:
 ROOT = Path(__file__).resolve().parents[1]
 PACKED = """serde backends formats frontends bridges docs tests testing conformance benchmarks examples
 .ci pyproject.toml setup.py MANIFEST.in README.md LICENSE""".split()
+AWAY = {**os.environ, "PYTHONPATH": ""}  # where no checkout is found
 EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
 
 
 def run(*command, cwd, **env):
     """Run a command; return what it printed."""
     done = subprocess.run(
-        [str(c) for c in command], cwd=cwd, env={**os.environ, **env}, text=True,
+        [str(c) for c in command], cwd=cwd, env={**AWAY, **env}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -85,7 +86,8 @@ def install(folder, *what):
     venv.create(folder)
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
     pip = (sys.executable, "-m", "pip", "--python", scripts / "python", "install", "-q")
-    done = subprocess.run([*map(str, pip), *map(str, what)], capture_output=True, text=True)
+    command = [*map(str, pip), *map(str, what)]
+    done = subprocess.run(command, capture_output=True, text=True, env=AWAY)
     if done.returncode and "No matching distribution" in done.stderr:
         pytest.skip(f"no package index: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
@@ -205,5 +207,5 @@ def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
     ]  # fmt: skip
     (package,) = (tmp_path / "venv").glob("lib/python*/site-packages/serde")
     (package / "__init__.py").write_text("")  # as another package of this name does
-    done = subprocess.run([serde_, "--version"], capture_output=True, text=True)
+    done = subprocess.run([serde_, "--version"], capture_output=True, text=True, env=AWAY)
     assert done.returncode == 1 and done.stderr.startswith("another package has replaced files")

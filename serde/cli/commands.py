@@ -172,8 +172,8 @@ class Command(click.Group):
     def _tell_other_options(self, context: click.Context, message: str) -> str:
         """A line about options that a message advises, and the command that ran has not."""
         name = context.invoked_subcommand or ""
-        convert, own = (_flags_of(self.commands.get(c)) for c in ("convert", name))
-        others = [f for f in dict.fromkeys(FLAG.findall(message)) if f in convert - own]
+        all_flags, known = (_flags_of(self.commands.get(c)) for c in ("convert", name))
+        others = [f for f in dict.fromkeys(FLAG.findall(message)) if f in all_flags - known]
         if not others:
             return ""
         are = "is an option" if len(others) == 1 else "are options"
