@@ -19,10 +19,11 @@ def load_module(path: str) -> Any:
     """The module that a file of source holds, with its weights, or that of an exported program."""
     if path.endswith(".pt2"):
         return load_program(path)
-    spec = importlib.util.spec_from_file_location("written", path)
+    name = f"written_{len(sys.modules)}"  # never one of before: PyTorch keeps what it compiled
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     source = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = source  # where torch.cond looks for what functions read
+    sys.modules[name] = source  # where torch.cond looks for what functions read
     spec.loader.exec_module(source)
     return source.load()
 

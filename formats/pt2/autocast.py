@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from serde.ir.graph import DType, Graph, Node, Value
 
@@ -25,7 +26,7 @@ def add_casts(graph: Graph, dtype: DType) -> Graph:
 
     def cast(value: Value, result: Value, node: Node) -> None:
         code = next(code for code, d in DTYPES.items() if d is result.dtype)
-        attrs = {"self": Operand(0, False), "dtype": f"dtype:{code}"}
+        attrs: dict[str, Any] = {"self": Operand(0, False), "dtype": f"dtype:{code}"}
         nodes.append(Node("to.dtype", (value,), (result,), attrs, "aten", sources=node.sources))
 
     for node in graph.nodes:

@@ -79,7 +79,7 @@ class TorchBuilder(Builder):
         super().__init__(name, opset, outer)
         self._sizes: dict[tuple[Value, int], Value] = {}
         self.origins: dict[Value, Value] = outer.origins if isinstance(outer, TorchBuilder) else {}
-        self._makers: dict[Value, Node] = {}
+        self.makers: dict[Value, Node] = {}
         self._scope: TorchBuilder | None = outer if isinstance(outer, TorchBuilder) else None
         # Whether torch.export is to take branches and loops.
         self.exportable: bool = self._scope is not None and self._scope.exportable
@@ -90,13 +90,13 @@ class TorchBuilder(Builder):
 
     def maker(self, value: Value, op: str) -> Node | None:
         """The node of this graph that computes ``value``, if it is a call of ``op``."""
-        node = self._makers.get(value)
+        node = self.makers.get(value)
         return node if node is not None and node.op == op else None
 
     def _append(self, *call: Any, **options: Any) -> tuple[Value, ...]:
         results = super()._append(*call, **options)
         node = self.nodes[-1]
-        self._makers.update(dict.fromkeys(results, node))
+        self.makers.update(dict.fromkeys(results, node))
         if node.op in sizes.RULES:
             self._follow_sizes(node)
         return results

@@ -18,7 +18,7 @@ import torch
 
 def export(path):
     """What the exported program computes."""
-    spec = importlib.util.spec_from_file_location("written", path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     written = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = written
     spec.loader.exec_module(written)

@@ -38,21 +38,22 @@ def read_conv(n, g, x, w, b, stride, padding, dilation, groups):
     if not isinstance(groups, int):
         require(n == 2 and b is None and x.rank == 4, f"groups of a size by name in conv{n}d: fix "
                 "that size when you export")  # fmt: skip
-        return convolve_groups(g, x, w, *(for_each_axis(v, n) for v in (stride, padding, dilation)),
-                               groups)  # fmt: skip
+        frames = [for_each_axis(v, n) for v in (stride, padding, dilation)]
+        return convolve_groups(g, x, w, frames, groups)
     return convolve(g, x, w, b, n, **frame(n, stride, padding, dilation, groups))
 
 
-def convolve_groups(g, x, w, stride, padding, dilation, groups):
+def convolve_groups(g, x, w, frames, groups):
     """A convolution whose groups are of a size by name, as one of an image by its own weights.
 
     Its windows are columns, which the weights are multiplied with.
     """
     channels, *kernel = w.shape[1:]
-    frame = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
+    stride, padding, dilation = frames
+    axes = zip(x.shape[2:], kernel, *frames, strict=True)
     is_known = all(isinstance(s, int) for s in (channels, *kernel, *x.shape[2:]))
     require(is_known, "groups of a size by name over images of unknown size: fix the image's")
-    sizes = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, t, p, d in frame]
+    sizes = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, t, p, d in axes]
     images = g.reshape(x, [-1, channels, *x.shape[2:]])
     columns = read_im2col(g, images, kernel, dilation, padding, stride)
     area = channels * kernel[0] * kernel[1]

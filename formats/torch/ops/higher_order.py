@@ -5,7 +5,7 @@ Both take functions. What these return must be arrays of their own, whose elemen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from serde.errors import require
@@ -16,6 +16,7 @@ from ..target import TorchBuilder
 from .elementwise import read_number
 
 COND, WHILE = "torch.cond", "while_loop"
+IN_ORDER = "copy in order"  # whose strides are those of its shape, axes of size 1 included
 ELSE = "or write the module without --exportable"
 # Results that may lie in the memory of their operand, and those whose axes may lie in it turned.
 VIEWS = frozenset(
@@ -69,7 +70,7 @@ def write_while_loop(
     place = step[".reshape"](turn, 1) if rows else None
     stacked = [step[".index_copy"](array, 0, place, step[".unsqueeze"](row, 0))
                for array, row in zip(arrays, rows, strict=True)]  # fmt: skip
-    carried = [*zip(inside, (_settle(t, s, t.nodes) for s in states), ends, strict=True),
+    carried = [*zip(inside, (_settle(t, s, t.makers) for s in states), ends, strict=True),
                *zip(arrays, (_make_rows(t, most, r, states) for r in rows), stacked, strict=True)
                ]  # fmt: skip
     stems = [*("" for _ in inside), *("rows" for _ in rows)]
@@ -149,9 +150,11 @@ def _make_function(
     roots = set()
     results = []
     for value in outputs:
-        result, root = _settle(function, value, function.nodes), value
+        result, root = _settle(function, value, makers), value
         while root in makers and makers[root].op in VIEWS:
-            (root, *_) = makers[root].inputs
+            base = makers[root].inputs[0]
+            assert base is not None
+            root = base
         if result is value and (root not in makers or root in roots):
             result = function[".clone"](value)
         roots.add(root)
@@ -159,16 +162,15 @@ def _make_function(
     return function.build(results)
 
 
-def _settle(t: TorchBuilder, value: Value, nodes: Sequence[Node]) -> Value:
+def _settle(t: TorchBuilder, value: Value, makers: Mapping[Value, Node]) -> Value:
     """A value whose elements lie in order."""
-    makers = {v: node for node in nodes for v in node.outputs}
     stack, seen = [value], set()
     while stack:
         maker = makers.get(stack.pop())
         if maker is None or maker in seen:
             continue
         if maker.op in TURNED:
-            return t[".contiguous"](value)
+            return t[IN_ORDER](value)
         seen.add(maker)
         stack += [v for v in maker.inputs if v is not None]
     return value

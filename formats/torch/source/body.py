@@ -12,6 +12,7 @@ from ..modules.members import Members
 from ..modules.nest import CALL, Block
 from ..modules.placement import layer_of
 from ..modules.scopes import Path
+from ..ops.higher_order import IN_ORDER
 from ..target import ListOf, Slot, WhileTrained
 from .control import CONTROL, assign
 from .printer import BODY, SIGNS, WIDTH, print_expression
@@ -154,6 +155,9 @@ class Body:
             return _infix(INFIX[op], args)
         if op == "alias":
             return args[0]
+        if op == IN_ORDER:
+            order = ast.keyword("memory_format", spell_name("torch.contiguous_format"))
+            return ast.Call(ast.Attribute(args[0], "clone"), [], [order])
         if op == "if":  # of integers
             return ast.IfExp(*args)
         if op in ("device", "shape"):

@@ -155,18 +155,15 @@ def print_statement(statement: ast.stmt, indent: str) -> list[str]:
     match statement:
         case ast.If(test=test, body=body, orelse=other):
             lines = [*_wrap(f"{indent}if ", test, indent, ":"), *print_block(body, inner)]
-            return [
-                *lines,
-                *([f"{indent}else:", *print_block(other, indent + INDENT)] if other else []),
-            ]
+            return [*lines, *([f"{indent}else:", *print_block(other, inner)] if other else [])]
         case ast.For(target=target, iter=over, body=body):
             head = f"{indent}for {print_expression(target)} in "
             return [*_wrap(head, over, indent, ":"), *print_block(body, inner)]
         case ast.While(test=test, body=body):
             return [*_wrap(f"{indent}while ", test, indent, ":"), *print_block(body, inner)]
         case ast.FunctionDef(name=name, args=arguments, body=body):
-            head = print_signature(name, [a.arg for a in arguments.args], indent)
-            return [*head, *print_block(body, inner)]
+            signature = print_signature(name, [a.arg for a in arguments.args], indent)
+            return [*signature, *print_block(body, inner)]
         case ast.Break() | ast.Pass():
             return [f"{indent}{type(statement).__name__.lower()}"]
         case ast.Assign(targets=[target], value=value):
