@@ -89,13 +89,17 @@ def distance(expected: Sequence[Any], got: Sequence[Any]) -> float:
 
 def find_change(network: Network, inputs: Mapping[str, Any], expected: Sequence[Any]) -> float:
     """What a small change of the inputs does in MXNet."""
+    return distance(expected, compute(network, change_little(inputs)))
+
+
+def change_little(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs that are changed by a share of each number."""
     draws = np.random.default_rng(0)
-    changed = {
+    return {
         name: (x * (1 + CHANGE * draws.choice([-1, 1], x.shape))).astype(x.dtype)
         if x.dtype.kind == "f" else x
         for name, x in inputs.items()
     }  # fmt: skip
-    return distance(expected, compute(network, changed))
 
 
 def page(known: Mapping[str, Any]) -> Iterator[str]:

@@ -200,9 +200,11 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/partitions": ("conformance.partitions", "Partitions"),
     "models/providers": ("conformance.provider_partitions", "ProviderPartitions"),
     **{f"options/{family}": ("conformance.options.cells", "Options") for family in FAMILIES},
-    "gluoncv/onnx": ("conformance.zoo", "Zoo"),
-    "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
-    "gluonts/onnx": ("conformance.zoo", "Zoo"),
+    **{
+        f"{library}/{target}": ("conformance.zoo", "Zoo")
+        for target in ("onnx", "litert")
+        for library in ("gluoncv", "gluonnlp", "gluonts")
+    },
     "tflite-corpus/onnx": ("conformance.tflite_corpus", "TfliteCorpus"),
     "tflite-corpus/tflite": ("conformance.tflite_round_trips", "TfliteRoundTrips"),
     "mxnet-frames/onnx": ("conformance.frames.cells", "Frames"),

@@ -79,7 +79,14 @@ PAGES = {
     "results/partitions.md": Page("partitions:page", ("models/partitions",)),
     "results/tvm-partitions.md": Page("tvm_partitions:page", ("relay-networks/partitions",)),
     "results/provider-partitions.md": Page("provider_partitions:page", ("models/providers",)),
-    "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
+    "results/zoo.md": Page(
+        "zoo.page:page",
+        tuple(
+            f"{library}/{target}"
+            for target in ("onnx", "litert")
+            for library in ("gluoncv", "gluonnlp", "gluonts")
+        ),
+    ),
     "results/mxnet-2.md": Page("mxnet_second:page", ("mxnet-2/onnx",)),
     "results/mxnet-releases.md": Page(
         "mxnet_releases:page",

@@ -1,4 +1,4 @@
-"""Every network of MXNet's model libraries, converted to ONNX and run, beside MXNet's own exporter.
+"""Every network of MXNet's model libraries, converted and run, beside MXNet's own exporter to ONNX.
 
 ``python -m conformance.zoo FOLDER`` installs the libraries into a folder of their own, which
 ``SERDE_ZOO`` names; MXNet itself is found where serde is. Each network is built with random
@@ -42,18 +42,20 @@ class Zoo(Cell):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.library = name.partition("/")[0]
+        self.library, _, self.target = name.partition("/")
 
     def cases(self) -> list[str]:
         module = import_module(f"conformance.zoo.{self.library}") if has_packages() else None
         return module.names() if module is not None else []
 
     def run(self, case: str) -> Row:
-        return examine(self.library, case)
+        return examine(self.library, case, self.target)
 
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
-        from .page import verdict
+        from .page import judge_kernels, verdict
 
+        if "errors" in row:
+            return judge_kernels(row)
         kind, _, why = verdict(row).partition(": ")
         return {"": Outcome.of(WRONG if kind == "failed" else kind, why)}
 
@@ -64,23 +66,23 @@ class Zoo(Cell):
         return rows or before  # the libraries need not be here
 
 
-def examine(library: str, name: str) -> Row:
+def examine(library: str, name: str, target: str) -> Row:
     """What a process of its own found of one network, or how it ended.
 
     What MXNet cannot run with oneDNN, it is asked to run without.
     """
-    row = run_once(library, name)
+    row = run_once(library, name, target)
     if "IsDefaultData" in row.get("stopped", ""):
-        row = run_once(library, name, {"MXNET_MKLDNN_ENABLED": "0"})
+        row = run_once(library, name, target, {"MXNET_MKLDNN_ENABLED": "0"})
     return row
 
 
-def run_once(library: str, name: str, settings: Mapping[str, str] = {}) -> Row:
+def run_once(library: str, name: str, target: str, settings: Mapping[str, str] = {}) -> Row:
     """One attempt."""
     start = time.perf_counter()
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), os.environ["SERDE_ZOO"])))
     with tempfile.TemporaryDirectory() as folder:
-        command = (sys.executable, "-m", "conformance.zoo.compare", library, name, folder)
+        command = (sys.executable, "-m", "conformance.zoo.compare", library, name, folder, target)
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT, check=False,

@@ -13,8 +13,11 @@ import numpy as np
 import onnxruntime
 
 import serde
+from conformance.litert_networks import KERNELS, SHARE, change_little
+from conformance.litert_networks import TOLERANCE as LITERT_TOLERANCE
 from conformance.zoo.draws import Drawing, drawing, noise
 from serde import pipeline
+from serde.bridges.litert import LitertWorker
 from serde.bridges.mxnet import import_mxnet, run
 from serde.errors import SerdeError
 
@@ -83,6 +86,31 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
         break
     yield row
     yield {**row, "theirs": _theirs(sample, runs[0][1], folder)}
+
+
+def examine_in_litert(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
+    """What became of a file of TensorFlow Lite for one size: operators, errors and their bound."""
+    path = folder / "ours.tflite"
+    try:
+        serde.convert(sample.prefix, path, inputs=sample.feeds, outputs=sample.outputs or None)
+    except SerdeError as error:
+        yield {"refused": " ".join(str(error).split())[:1000]}
+        return
+    graph, _ = pipeline.read(path)
+    feeds, expected = sample.feeds, live(sample, sample.feeds)
+    arrays = [feeds[v.name].astype(v.type.numpy) for v in graph.inputs]
+    worker, errors = LitertWorker(), {}
+    for kernels, delegates in KERNELS.items():
+        got = worker.run(str(path), arrays, delegates=delegates)
+        errors[kernels] = difference(got, expected, sample)[0]
+    if sample.rough:
+        bound = SHARE * perturb(sample, expected)
+    else:
+        bound = LITERT_TOLERANCE
+        if max(errors.values()) >= bound:
+            changed = live(sample, change_little(feeds))
+            bound += SHARE * difference(changed, expected, sample)[0]
+    yield {"operators": len(graph.nodes), "errors": errors, "bound": bound}
 
 
 def perturb(sample: Sample, expected: Sequence[Array]) -> float:
@@ -231,14 +259,17 @@ def scale_error(y: Array, expected: Array) -> float:
     return float(np.abs(y - expected).max() / (np.abs(expected).max() or 1.0))
 
 
-def main(library: str, name: str, folder: str) -> None:
+EXAMINE = {"onnx": examine, "litert": examine_in_litert}
+
+
+def main(library: str, name: str, folder: str, target: str) -> None:
     """Examine one network and print what was found so far as JSON, a line each time."""
     from importlib import import_module
 
     import_mxnet()
     place = Path(folder)
     sample = import_module(f"conformance.zoo.{library}").sample(name, place)
-    for row in examine(sample, place):
+    for row in EXAMINE[target](sample, place):
         print(json.dumps(row), flush=True)
 
 

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.litert_networks import CHANGE, SHARE
+from conformance.litert_networks import TOLERANCE as LITERT_TOLERANCE
+from conformance.record import RANK, Outcome
 from conformance.zoo.compare import NUDGE, TOLERANCE
 
 TITLES = {"gluoncv": "GluonCV 0.10.5", "gluonnlp": "GluonNLP 0.10", "gluonts": "GluonTS 0.9"}
@@ -28,10 +31,16 @@ of integer detectors are compared before the non-maximum suppression. Networks t
 numbers are compared draw by draw: the conversion makes its draws of noise that is an input, and
 MXNet is given these draws; what each sampler reads is compared as well. Beside it stands MXNet's
 own exporter on the same files.
+
+`python -m conformance gluoncv/litert gluonnlp/litert gluonts/litert` writes them as files of
+TensorFlow Lite for the one size, and runs them in LiteRT with both sets of kernels. There a network
+is right within {LITERT_TOLERANCE:g}, and {SHARE} times what a change of the input by {CHANGE:g} of
+it does in MXNet; one of integers within {SHARE} times how far MXNet is from itself.
 """
 HEAD = (
-    "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes |\n"
-    "|---|---|---|--:|---|--:|"
+    "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes | LiteRT "
+    "| operators |\n"
+    "|---|---|---|--:|---|--:|---|--:|"
 )
 Row = Mapping[str, Any]
 
@@ -40,9 +49,16 @@ def verdict(row: Row) -> str:
     """``right``, ``wrong``, ``refused``, ``failed`` or ``not run``, with the reason."""
     if "stopped" in row:
         return f"not run: {row['stopped']}"
+    if "refused" in row:
+        return f"refused: {row['refused']}"
     texts = [of(row[way]) for way in ("static", "named") if way in row]
     texts += [of(row["qdq"], row["own"])] if "qdq" in row else []
     return next((s for s in texts if s != "right"), "right")
+
+
+def judge_kernels(row: Row) -> dict[str, Outcome]:
+    """What became of a file in LiteRT, with each set of kernels."""
+    return {k: Outcome.judge_error(e, row["bound"]) for k, e in row["errors"].items()}
 
 
 def of(outcome: Row, bound: float = TOLERANCE) -> str:
@@ -54,14 +70,15 @@ def of(outcome: Row, bound: float = TOLERANCE) -> str:
 
 
 def page(*known: Mapping[str, Row]) -> Iterator[str]:
-    """The lines of the page, from the records of the three libraries."""
+    """The lines of the page, from the records of the three libraries: of ONNX, then of LiteRT."""
     yield HEADER
-    for library, rows in zip(TITLES, known, strict=True):
+    count = len(TITLES)
+    for library, rows, files in zip(TITLES, known[:count], known[count:], strict=True):
         yield f"## {TITLES[library]}\n"
-        yield f"{summary(rows)}\n"
+        yield f"{summary(rows)} {summarize_files(files)}\n"
         yield HEAD
         for name, row in rows.items():
-            yield f"| {name} | {' | '.join(cells(row))} |"
+            yield f"| {name} | {' | '.join((*cells(row), *file_cells(files.get(name))))} |"
         yield ""
     yield ""
 
@@ -72,6 +89,30 @@ def summary(rows: Mapping[str, Row]) -> str:
     theirs = Counter(of(r["theirs"]).partition(":")[0] for r in rows.values() if "theirs" in r)
     texts = (", ".join(f"{n} {what}" for what, n in each.most_common()) for each in (ours, theirs))
     return "Of {} networks: {}. MXNet's own exporter: {}.".format(len(rows), *texts)
+
+
+def summarize_files(files: Mapping[str, Row]) -> str:
+    """How many files of TensorFlow Lite there are of each kind."""
+    kinds = Counter(judge_file(row).partition(":")[0] for row in files.values())
+    counts = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
+    return f"In LiteRT, of the {len(files)} that were tried: {counts}."
+
+
+def judge_file(row: Row) -> str:
+    """As ``verdict``, of a file of TensorFlow Lite."""
+    if "errors" not in row:
+        return verdict(row)
+    outcomes = judge_kernels(row).values()
+    return str(max(outcomes, key=lambda outcome: RANK[outcome.kind]))
+
+
+def file_cells(row: Row | None) -> tuple[str, str]:
+    """What became of a network in LiteRT, and its operators."""
+    if row is None:
+        return "not tried", ""
+    text = judge_file(row)
+    shown = f"{max(row['errors'].values()):.0e}" if text == "right" else f"**{shorten(text)}**"
+    return shown, str(row.get("operators", ""))
 
 
 def cells(row: Row) -> tuple[str, ...]:
