@@ -44,17 +44,16 @@ class FileBytes:
             number = begin >> PAGE_BITS
             if end > (number + 1) << PAGE_BITS:
                 return self._read(begin, end - begin)
-            page, first = self._find_page(number), number << PAGE_BITS
+            page, first = self._pages.get(number) or self._read_page(number), number << PAGE_BITS
             return page[begin - first : max(begin, end) - first]
-        return self._find_page(at >> PAGE_BITS)[at & PAGE - 1]
+        number = at >> PAGE_BITS
+        return (self._pages.get(number) or self._read_page(number))[at & PAGE - 1]
 
-    def _find_page(self, number: int) -> bytes:
-        page = self._pages.get(number)
-        if page is None:
-            if len(self._pages) == MOST_PAGES:
-                self._pages.clear()
-            first = number << PAGE_BITS
-            page = self._pages[number] = self._read(first, min(PAGE, max(0, self.size - first)))
+    def _read_page(self, number: int) -> bytes:
+        if len(self._pages) == MOST_PAGES:
+            self._pages.clear()
+        first = number << PAGE_BITS
+        page = self._pages[number] = self._read(first, min(PAGE, max(0, self.size - first)))
         return page
 
     def _read(self, begin: int, size: int) -> bytes:

@@ -66,8 +66,9 @@ def are_different(a: Dim, b: Dim) -> bool:
 
 def require_same(a: Shape, b: Shape) -> None:
     """Refuse shapes that differ; a scalar stands for one of a single element."""
-    same = len(a) == len(b) and not any(map(are_different, a, b))
-    require(same or {a, b} == {(), (1,)}, f"operands of shapes {show_shape(a)} and {show_shape(b)}")
+    same = a == b or (len(a) == len(b) and not any(map(are_different, a, b)))
+    if not same and {a, b} != {(), (1,)}:
+        raise ConversionError(f"operands of shapes {show_shape(a)} and {show_shape(b)}")
 
 
 @checks(*ALIKE.split(), "_scatter_elemwise_div", "_logical_and", "_logical_or", "_logical_xor")
@@ -289,12 +290,14 @@ def _check_window(
 ) -> None:  # fmt: skip
     if global_pool:
         return
-    require(len(x) == len(kernel) + 2, f"{kernel=} over data of shape {show_shape(x)}")
+    if len(x) != len(kernel) + 2:
+        raise ConversionError(f"{kernel=} over data of shape {show_shape(x)}")
     space = x[1:-1] if layout.endswith("C") else x[2:]
     dilate, pad = dilate or (1,) * len(kernel), pad or (0,) * len(kernel)
     for d, k, w, p in zip(space, kernel, dilate, pad, strict=True):
-        fits = not isinstance(d, int) or w * (k - 1) + 1 <= d + 2 * p
-        require(fits, f"{kernel=}, {dilate=}, {pad=} over data of shape {show_shape(x)}")
+        if isinstance(d, int) and w * (k - 1) >= d + 2 * p:
+            shape = show_shape(x)
+            raise ConversionError(f"{kernel=}, {dilate=}, {pad=} over data of shape {shape}")
 
 
 @checks("_contrib_AdaptiveAvgPooling2D", "_contrib_BilinearResize2D", "UpSampling",

@@ -155,14 +155,15 @@ class _Reader:
     """Walk the bytes; every length is compared with what is left before it is used."""
 
     def __init__(self, data: bytes | FileBytes, path: str, place: Place) -> None:
-        self.bytes, self.path, self.place, self.at = data, path, place, 0
+        self.bytes, self.path, self.place = data, path, place
+        self.at, self.size = 0, len(data)
 
     def fail(self, reason: str) -> MalformedFile:
         return MalformedFile(self.path, reason, f"byte {self.at}")
 
     def take(self, layout: str, what: str) -> tuple[int, ...]:
         packed = _struct(layout)
-        if self.at + packed.size > len(self.bytes):
+        if self.at + packed.size > self.size:
             raise self.fail(f"the file ends within {what}")
         values = packed.unpack(self.bytes[self.at : self.at + packed.size])
         self.at += packed.size
@@ -183,13 +184,13 @@ class _Reader:
 
     def count(self, what: str, least: int) -> int:
         (number,) = self.take("Q", f"the number of {what}")
-        if number > MOST_ARRAYS or number * least > len(self.bytes) - self.at:
-            raise self.fail(f"claims {number} {what} in the {len(self.bytes) - self.at} bytes left")
+        if number > MOST_ARRAYS or number * least > self.size - self.at:
+            raise self.fail(f"claims {number} {what} in the {self.size - self.at} bytes left")
         return number
 
     def name(self) -> str:
         (size,) = self.take("Q", "a name's length")
-        if size > min(LONGEST_NAME, len(self.bytes) - self.at):
+        if size > min(LONGEST_NAME, self.size - self.at):
             raise self.fail(f"claims a name of {size} bytes")
         raw = self.bytes[self.at : self.at + size]
         try:
@@ -243,7 +244,7 @@ class _Reader:
 
     def data(self, dtype: DType, shape: Shape) -> Tensor:
         nbytes = math.prod(shape) * dtype.bits // 8
-        left = len(self.bytes) - self.at
+        left = self.size - self.at
         if nbytes > left:
             raise self.fail(
                 f"an array of {dtype.value}{list(shape)} needs {nbytes} bytes, {left} are left"
