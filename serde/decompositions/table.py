@@ -15,6 +15,7 @@ from serde.rewrite.rules import RuleTable
 from .loops import WITHOUT_CONTROL_FLOW
 
 decompositions = RuleTable("decompositions")
+LOOPING = frozenset({"MaxRoiPool"})  # what becomes a Loop, which is not unrolled again
 
 
 def add_decompositions(legalizations: RuleTable, supported: Container[str]) -> RuleTable:
@@ -23,10 +24,11 @@ def add_decompositions(legalizations: RuleTable, supported: Container[str]) -> R
     Without loops, all control flow is unrolled.
     """
     import_families(families.__name__, families.__path__)
-    table = decompositions if "Loop" in supported else decompositions.extend(WITHOUT_CONTROL_FLOW)
+    has_loops = "Loop" in supported
+    table = decompositions if has_loops else decompositions.extend(WITHOUT_CONTROL_FLOW)
     lacking = {
         op: rule
         for op, rule in table.rules.items()
-        if op not in supported and op not in legalizations
+        if op not in supported and op not in legalizations and (has_loops or op not in LOOPING)
     }
     return legalizations.merge(lacking)

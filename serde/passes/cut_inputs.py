@@ -332,7 +332,7 @@ def _without_outputs(node: Node, cut_values: Mapping[Value, Value], graph: Graph
     outputs = list(node.outputs)
     for at, value in enumerate(outputs):
         if value in cut_values:
-            is_required = at < len(formals) and not (formals[at].optional or formals[at].variadic)
+            is_required = bool(formals) and not formals[min(at, len(formals) - 1)].optional
             name = f"{value.name}/unread" if is_required else ""
             outputs[at] = Value(name, value.dtype, value.shape, container=value.container)
     return replace(node, outputs=tuple(outputs))

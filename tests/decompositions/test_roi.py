@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from conformance.operator_support import draw_regions
 from serde.decompositions.roi import pool_regions
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
@@ -16,7 +15,11 @@ from testing.onnx_live import PLAIN, run_at
 def test_pools_of_regions_are_those_of_onnxruntime() -> None:
     draws = np.random.default_rng(0)
     x = draws.standard_normal((2, 3, 13, 11), np.float32) - 9
-    regions = np.vstack([draw_regions(draws), [[1, -4.5, 2.5, 60, 70], [0, 30, 30, 40, 40]]])
+    starts = draws.uniform(0, 9, (6, 2))
+    regions = np.hstack(
+        [draws.integers(0, 2, (6, 1)), starts, starts + draws.uniform(-1, 8, (6, 2))]
+    )
+    regions = np.vstack([regions, [[1, -4.5, 2.5, 60, 70], [0, 30, 30, 40, 40]]])
     feeds = {"x": x, "rois": regions.astype(np.float32)}
     form = {"pooled_shape": (2, 3), "spatial_scale": 0.73}
 

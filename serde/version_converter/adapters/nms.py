@@ -62,9 +62,12 @@ def suppress_by_looping(
     allowed = body.Unsqueeze(body.Gather(open_, turn, axis=2), [2])
     hit = body.And(body.And(allowed, full), body.Less(blocked, 0.5))
     grown = body.Add(kept, body.Mul(mine, cast(body, hit, DType.FLOAT32)))
-    graph = body.build([body.Identity(go), grown, body.Mul(mine, cast(body, hit, DType.FLOAT32))])
+    graph = body.build([body.Identity(go), grown, body.Squeeze(hit, [2])])
 
     nothing = make_full(g, 0.0, g.Shape(scores), DType.FLOAT32)
-    _, turns = g.Loop(scalar(g, count), True, nothing, body=graph, outputs=2)
-    indices = g.NonZero(g.Transpose(turns, perm=(1, 2, 0, 3)))  # batch, class, turn, box
-    return g.Transpose(g.Gather(indices, [0, 1, 3], axis=0), perm=(1, 0))
+    _, hits = g.Loop(scalar(g, count), True, nothing, body=graph, outputs=2)
+    indices = g.NonZero(cast(g, g.Transpose(hits, perm=(1, 2, 0)), DType.FLOAT32))
+    batch, kind, turns = (g.Gather(indices, [i], axis=0) for i in range(3))
+    places = g.Add(g.Mul(g.Add(g.Mul(batch, size(g, scores, 1)), kind), count), turns)
+    box = g.Gather(g.Reshape(order, [-1]), places, axis=0)
+    return g.Transpose(g.Concat(batch, kind, box, axis=0), perm=(1, 0))

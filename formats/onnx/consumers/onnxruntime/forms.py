@@ -12,6 +12,7 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from serde.decompositions.roi import pool_regions
 from serde.ir.builder import Builder
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
@@ -73,6 +74,12 @@ FORMS = {
         "the model does not load",
         "the pads as a `Pad`, and for a mean without pads the sum and the number of elements",
     ),
+    "pooled-regions": Form(
+        "`MaxRoiPool`, from opset 22 on",
+        "",
+        "the model does not load: there is no kernel",
+        "the largest element of each cell, in a `Loop` over the regions",
+    ),
     "transposed-matrix-vector": Form(
         "`MatMul` of a transposed tensor and a vector",
         "MatmulTransposeFusion",
@@ -104,6 +111,7 @@ OPAQUE = frozenset(
     "Loop LpPool MatMul MaxPool NonZero RNN Reshape Scan TopK".split()
 )
 MOVES = ("Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+POOLED_REGIONS = 22  # the opset whose MaxRoiPool has no kernel
 INT8_PAIRS = 21  # the opset from which pairs that ONNX Runtime puts in tell their type twice
 MOST_SEARCHED = 64  # nodes above one that are searched for a Transpose
 
@@ -257,6 +265,11 @@ def legalize_sum(g: Any, node: Any) -> Any:
     return None
 
 
+def legalize_max_roi_pool(g: Any, node: Any) -> Any:
+    """Regions pooled without the operator, where it has no kernel."""
+    return pool_regions(g, *node.inputs, **node.attrs) if g.opset >= POOLED_REGIONS else None
+
+
 def _is_transposed(g: Any, x: Value) -> bool:
     """Whether a Transpose stands above ``x`` that ONNX Runtime may move down to it."""
     nodes: set[Node] = set()
@@ -276,6 +289,7 @@ RULES: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(MOVES, legalize_move),
     "Add": legalize_sum,
     "MatMul": legalize_matmul,
+    "MaxRoiPool": legalize_max_roi_pool,
     "Resize": legalize_resize,
     **dict.fromkeys(POOLS, legalize_pool),
     "MaxPool": lambda g, node: legalize_move(g, node) or legalize_pool(g, node),
@@ -285,6 +299,7 @@ ABOVE: dict[str, frozenset[str]] = {
     **dict.fromkeys(MOVES, frozenset({"DequantizeLinear"})),
     **dict.fromkeys(("MatMul", "Resize"), frozenset({"Transpose"})),
     "Add": frozenset({"DequantizeLinear"}),
+    "MaxRoiPool": frozenset({"MaxRoiPool"}),
     **dict.fromkeys(POOLS, frozenset({"Pad"})),
     "MaxPool": frozenset({"DequantizeLinear", "Pad"}),
 }
