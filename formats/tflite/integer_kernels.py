@@ -201,12 +201,12 @@ def _as_constant(value: Value | None, dtype: DType) -> Value | None:
 
 def add_up(layer: Layer) -> Layer | None:
     """A sum or a difference; kernels end where a step of an operand is far above the result's."""
-    made = compute(STEPS, layer)
-    if made is None:
+    computed = compute(STEPS, layer)
+    if computed is None:
         return None
-    largest = max(float(v.scales.scale[0]) for v in made.operands if isinstance(v, QuantizedValue)
-                  and v.scales is not None)  # fmt: skip
-    return made if largest < layer.scales.scale[0] * MOST_STEPS[layer.dtype] else None
+    scaled = [v.scales for v in computed.operands if isinstance(v, QuantizedValue)]
+    largest = max(float(s.scale[0]) for s in scaled if s is not None)
+    return computed if largest < layer.scales.scale[0] * MOST_STEPS[layer.dtype] else None
 
 
 def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:

@@ -22,8 +22,7 @@ from .target import STORED, TYPES, legalizations, writes
 
 # Operators that move elements of types that PyTorch does not compute with.
 MOVING = RESHAPES | {"Cast", "Identity", "Slice", "Transpose"}
-# What PyTorch computes of floats alone, on a GPU if not on processors.
-FLOATS = frozenset("Einsum GlobalAveragePool MaxPool ReduceLogSumExp ReduceMean".split())
+FLOATS = frozenset("Einsum GlobalAveragePool ReduceLogSumExp ReduceMean".split())
 
 AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 6,
             advice="Reshape the tensor")  # fmt: skip
@@ -42,11 +41,11 @@ def torch_target() -> Target:
 
 
 def _constrain(op: str) -> dict[str, frozenset]:  # type: ignore[type-arg]
-    """The element types of each type variable: those PyTorch computes with."""
+    """The element types of each type variable: those PyTorch computes with, on GPUs too."""
     operator, types = schema.operator(op, IR_OPSET), STORED if op in MOVING else TYPES
     floats = frozenset(d for d in types if d.kind == "f")
     return {
-        p.tie: floats if op in FLOATS and p.tie == "T" else types
+        p.tie: floats if (op in FLOATS or op in LACKS) and p.tie == "T" else types
         for p in (*operator.inputs, *operator.outputs)
     }
 

@@ -47,10 +47,10 @@ def view(
         if not target.endswith((".html", ".htm")):
             raise UsageError(f"the page is an .html file, and not {target!r}")
         claim_output(target, is_report, "page of serde")
-    found = inspect_model(path, all_values=True, **give(**options))
-    found.source = source
+    inspection = inspect_model(path, all_values=True, **give(**options))
+    inspection.source = source
     page = Path(target or choose_path(path)).absolute()
-    save_report(page, render_view(found))
+    save_report(page, render_view(inspection))
     print_line(os.fspath(page))
     is_limited = click.get_current_context().find_root().obj == LIMITED  # as a browser would be
     if not no_browser and not is_limited:

@@ -229,7 +229,7 @@ def _widen_foreign(graph: Graph, instead: Mapping[Value, Value]) -> dict[Value, 
     pairs = set().union(*changed.values())
     sizes = {before: after for before, after in pairs if isinstance(before, str)}
     is_known = len(sizes) == len(pairs)  # no number changes, and each name to one size
-    behind = nodes_behind(graph, (old for old, found in changed.items() if found))
+    behind = nodes_behind(graph, (value for value, pairs in changed.items() if pairs))
     wider = {}
     for v in (v for node in behind if node.domain for v in node.outputs):
         if v.shape is not None:

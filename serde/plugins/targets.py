@@ -52,8 +52,8 @@ def get_consumer(name: str, format_name: str | None = None) -> Consumer:
 
 def explain_replaced(name: str) -> str:
     """What to use in place of a profile that is no more; nothing for other names."""
-    found = (fmt.replaces[name] for fmt in installed_formats() if name in fmt.replaces)
-    return next((f"{name!r} is no profile any more: {advice}" for advice in found), "")
+    advices = (fmt.replaces[name] for fmt in installed_formats() if name in fmt.replaces)
+    return next((f"{name!r} is no profile any more: {advice}" for advice in advices), "")
 
 
 def _refuse_replaced(name: str) -> None:

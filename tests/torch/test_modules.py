@@ -134,13 +134,16 @@ def test_the_source_passes_ruff(name: str, tmp_path: Path) -> None:
 
 @needs_torch
 def test_arrays_of_modules_have_the_types_of_the_file(worker, tmp_path: Path) -> None:
-    text = HEAD.replace("17", "21") + """layers (float[2, 4, 6] x) => (float[2, 4, 6] y) {
+    text = (
+        HEAD.replace("17", "21")
+        + """layers (float[2, 4, 6] x) => (float[2, 4, 6] y) {
           a = ConvTranspose(x, w)
           b = GroupNormalization<num_groups=2>(a, scale, bias)
           c = PRelu(b, slope)
           d = InstanceNormalization(c, scale, bias)
           y = LayerNormalization<axis=2>(d, row)
         }"""
+    )
     model = onnx.parser.parse_model(text)
     generator = np.random.default_rng(0)
     shapes = {"w": (4, 4, 1), "scale": (4,), "bias": (4,), "slope": (4, 1), "row": (6,)}

@@ -46,8 +46,8 @@ class Scope(NamedTuple):
 
     def find_indexed(self) -> str | None:
         """What the exporter calls the array that the layer looks rows up in."""
-        found = INDEXED.search(self.text)
-        return None if found is None else found[1]
+        match = INDEXED.search(self.text)
+        return None if match is None else match[1]
 
     @property
     def path(self) -> Path:
