@@ -148,8 +148,8 @@ How far outputs, and the gradients and weights of a step of training, are off in
 processor and on the GPU, from float64 on the processor: the largest difference as a share of the
 array's largest number. Rounding alone moves the gradients of deep networks with batch norms far,
 and one number that changes its sign before a ReLU moves others by all of it. Times are of {batch}
-samples, beside the architecture as a person writes it (torchvision's, or `gpu_script.py`'s) with
-the same weights, in turns: the median of the ratios.
+samples, beside the architecture as a person writes it (torchvision's or the script's) with the
+same weights, in turns: the median of the ratios.
 
 | network | forward: processor | GPU | step: processor | GPU | ms | × by hand | step | × by hand |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: |

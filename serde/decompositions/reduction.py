@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from serde.decompositions.table import decompositions
 from serde.ir.graph import DType, Value
-from serde.spec.expressions import lowest_value
 
 SQUARE = "square"
 # What is done to the elements, how these are reduced, and what is done to the result.
@@ -56,14 +57,24 @@ def extreme_of_infinite(op, g, x: Value, axes=None, **form):
 
 @decompositions("ReduceLogSumExp")
 def log_sum_exp(g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """The largest is taken out, so that no exponential overflows."""
+    def make_finite(most: Value):
+        return g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
+
+    return sum_exponentials(g, x, axes, make_finite, keepdims, noop_with_empty_axes)
+
+
+def sum_exponentials(
+    g, x: Value, axes, make_finite: Callable[[Value], Any], keepdims: int, noop_with_empty_axes: int
+):  # fmt: skip
+    """The largest is taken out, so that no exponential overflows.
+
+    ``make_finite`` gives it where it is finite, and any finite number where it is not.
+    """
     form = {"noop_with_empty_axes": noop_with_empty_axes}
     if x.type.kind != "f":
         reduced = g.ReduceLogSumExp(g.cast(x, DType.FLOAT64), axes, keepdims=keepdims, **form)
         return g.cast_like(reduced, x)
-    most = g.ReduceMax(x, axes, keepdims=1, **form)
-    lowest = lowest_value(x)
-    finite = g.Clip(most, g.scalar(lowest, x), g.scalar(-lowest, x))
+    finite = make_finite(g.ReduceMax(x, axes, keepdims=1, **form))
     total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)
     y = g.Add(g.Log(total), finite)
     every = axes is None or axes.shape == (0,)

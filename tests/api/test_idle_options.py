@@ -28,7 +28,7 @@ STATES = {"class_name", "external_data", "flat", "functions", "ir_version", "mxn
           "opset", "profile", "provenance", "rename", "tflite", "write_epoch"}  # fmt: skip
 # A value of each option that finds nothing in the model below.
 VALUES = {
-    "channels_last": ["all"], "custom_domain": "my", "custom_outputs": {"y": (2, 4)},
+    "channels_last": ["all"], "custom_domain": "my", "custom_outputs": {"y": (2, 4)}, "exportable": True,
     "cut_inputs": ["x"], "edits": {}, "dequantize": True, "fold_batchnorm": True, "fp16": True,
     "fp16_io": True, "fp16_keep": ["Conv"], "fp32": True, "hash_weights": True,
     "inference": True, "int8_weights": True, "integers": "qdq", "keep_domain": ["my.domain"],

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from serde.bridges import onnxruntime as runtime
 from serde.errors import ConversionError
-from tests.frontends.test_docs import BLOCK, DOCS
+from tests.frontends.make_table import PAGE
 
+DOCS = PAGE.parents[1]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MOST_LINES = 40  # of the front end, imports and blank lines included
 
 

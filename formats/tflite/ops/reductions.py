@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from serde.decompositions.reduction import sum_exponentials
 from serde.errors import require
 from serde.ir.geometry import axes_of, axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
-from ..target import TfliteBuilder, writes
+from ..target import TfliteBuilder, legalizations, writes
 from .elementwise import cast
 
 REDUCTIONS = {
@@ -21,6 +23,19 @@ def reduced_shape(x: Value, axes, keepdims: int):
     if keepdims:
         return tuple([1 if a in axes else d for a, d in sizes])
     return tuple([d for a, d in sizes if a not in axes])
+
+
+@legalizations("ReduceLogSumExp")
+def legalize_log_sum_exp(
+    g, x: Value, axes: Value | None = None, *, keepdims: int, noop_with_empty_axes: int
+):
+    """A Clip keeps the largest finite: kernels compare with no infinity."""
+    lowest = lowest_value(x)
+
+    def clip(most: Value):
+        return g.Clip(most, g.scalar(lowest, x), g.scalar(-lowest, x))
+
+    return sum_exponentials(g, x, axes, clip, keepdims, noop_with_empty_axes)
 
 
 OF_BOOLEANS = {"REDUCE_MAX": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL"}
