@@ -59,14 +59,19 @@ def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zer
     sizes = [size(g, x, a) for a in range(2, rank)]
     values = []
     is_first = batch.tensor is not None and not batch.array().any()
-    for chosen in product(*(taps(g, at) for at in places)):
+    each = [
+        [
+            (cast(g, bring(g, i, n), DType.INT64), is_within(g, i, n) if zeros else None, weight)
+            for i, weight in taps(g, at)
+        ]
+        for at, n in zip(places, sizes, strict=True)
+    ]
+    for chosen in product(*each):
         where, share, inside = None if is_first else batch, None, None
-        for (index, weight), n in zip(chosen, sizes, strict=True):
-            kept = cast(g, bring(g, index, n), DType.INT64)
-            where = kept if where is None else g.Add(g.Mul(where, n), kept)
+        for (index, here, weight), n in zip(chosen, sizes, strict=True):
+            where = index if where is None else g.Add(g.Mul(where, n), index)
             share = weight if share is None else g.Mul(share, weight)
-            if zeros:
-                here = is_within(g, index, n)
+            if here is not None:
                 inside = here if inside is None else g.And(inside, here)
         value = g.Gather(rows, where, axis=0)
         if share is not None:
