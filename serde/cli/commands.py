@@ -125,13 +125,13 @@ class Command(click.Group):
             try:
                 return super().main(args, *more, **extra)
             except SystemExit as error:
-                if args is None:
-                    leave_process(error.code)
-                raise
+                code = error.code
             except OSError as error:  # what click itself prints: help, and errors of usage
                 code, message = explain(error)
                 print_line(f"serde: {message}", err=True)
-                sys.exit(code)
+            if args is None:
+                leave_process(code)
+            sys.exit(code)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, for a process that is to run the command again."""

@@ -22,6 +22,7 @@ from tests.cli import pages
 from tests.cli.pages import run_page
 from tests.mxnet import label_networks
 from tests.tflite.litert_live import why_not as why_no_litert
+from tests.torch.torch_live import why_not as why_no_torch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,6 +34,12 @@ def nothing(folder):
 def need_litert(folder):
     """A page that runs files in LiteRT."""
     if reason := why_no_litert():
+        pytest.skip(reason)
+
+
+def need_torch(folder):
+    """A page that runs written modules."""
+    if reason := why_no_torch():
         pytest.skip(reason)
 
 
@@ -126,7 +133,7 @@ PAGES = {
     "how-to/read-pytorch": copy_program,
     "how-to/run-a-model": nothing,
     "how-to/trace-python-code": nothing,
-    "how-to/write-pytorch": nothing,
+    "how-to/write-pytorch": need_torch,
     "how-to/read-tflite": nothing,
     "how-to/write-tflite": nothing,
     "how-to/verify-a-conversion": nothing,

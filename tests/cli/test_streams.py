@@ -72,10 +72,15 @@ def test_closed_streams_change_nothing(closed):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
 @pytest.mark.parametrize("command", ["convert a.onnx -o b.onnx --dequantize", "migrate a.onnx -o d",
                                      "convert gone.onnx -o b.onnx", "join a.onnx"])  # fmt: skip
-def test_where_errors_cannot_be_told_the_exit_code_is_what_it_is(command):
+@pytest.mark.parametrize("is_buffered", [True, False])
+def test_where_errors_cannot_be_told_the_exit_code_is_what_it_is(command, is_buffered, monkeypatch):
     """A full stdout is an error of the system: results are lost."""
     Path("a.onnx").write_bytes(MODEL)
     line = f"{shlex.quote(sys.executable)} -m serde {command}"
+    if not is_buffered:
+        monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    else:
+        monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     codes = []
     for end in (">/dev/null 2>/dev/null", ">/dev/null 2>/dev/full", ">/dev/full 2>err"):
         shutil.rmtree("d", ignore_errors=True)
