@@ -220,7 +220,7 @@ def run_forward(folder: Path, inputs: Tensors, device: str, dtype: torch.dtype) 
     """The outputs."""
     with torch.no_grad():
         outputs = prepare(folder, device, dtype)(*place(inputs, device, dtype))
-    return [y.cpu().double() for y in listed(outputs)]
+    return [y.cpu().double() for y in as_list(outputs)]
 
 
 def run_step(folder: Path, inputs: Tensors, device: str, dtype: torch.dtype) -> Tensors:
@@ -248,16 +248,16 @@ def set_training(model: nn.Module) -> nn.Module:
 
 
 def find_loss(outputs: Any) -> torch.Tensor:
-    return sum((y * y).mean() for y in listed(outputs))  # type: ignore[return-value]
+    return sum((y * y).mean() for y in as_list(outputs))  # type: ignore[return-value]
 
 
-def listed(outputs: Any) -> Tensors:
+def as_list(outputs: Any) -> Tensors:
     return list(outputs) if isinstance(outputs, list | tuple) else [outputs]
 
 
 def scale_error(actual: Any, expected: Any) -> float:
     """The largest difference of outputs, as a share of their scale."""
-    return max(scale_errors(listed(actual), listed(expected)))
+    return max(scale_errors(as_list(actual), as_list(expected)))
 
 
 def scale_errors(actual: Tensors, expected: Tensors) -> list[float]:
@@ -331,7 +331,7 @@ def run_files(folder: Path) -> str:
             model = load_module(folder / "net.py").to(device)
             with torch.no_grad():
                 results = model(*[torch.from_numpy(a).to(device) for a in inputs])
-            results = listed(results)
+            results = as_list(results)
             stray = [r.device.type for r in results if isinstance(r, torch.Tensor)]
             if device == DEVICE == "cuda" and "cpu" in stray:
                 return "an output stays on the processor"

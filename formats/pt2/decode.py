@@ -378,12 +378,12 @@ def _find_source(node: Mapping[str, Any], op: str) -> Source:
     lines = [t.strip() for t in metadata.get("stack_trace", "").splitlines()]
     places = [t for t in lines if t.startswith("File ") and not INTERNAL.search(t)]
     read = [f"%{n}" for n in _find_names(node["inputs"]) if n.startswith(("p_", "b_"))]
-    told = {
+    texts = {
         "name_scopes": str([*(p[1] for p in stack), name]),
         "class_hierarchy": str([*(p[2] for p in stack), op]),
         "fx_node": " ".join(read), "stack_trace": lines[-1] if lines else "",
     }  # fmt: skip
-    pairs = tuple([(EXPORTER + key, text) for key, text in told.items() if stack and text])
+    pairs = tuple([(EXPORTER + key, text) for key, text in texts.items() if stack and text])
     path = f"{module}/{name}" if module else name
     return Source("pt2", op, path, _short(places), metadata=pairs)
 

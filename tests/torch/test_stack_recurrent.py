@@ -159,3 +159,28 @@ def test_mxnets_dropout_between_layers_stays(name: str, tmp_path: Path) -> None:
     assert "Dropout" in layers[first:second]
     serde.convert(symbol, tmp_path / "n.onnx", inputs=shapes)
     assert "Dropout" not in [n.op_type for n in onnx.load(tmp_path / "n.onnx").graph.node]
+
+
+@needs_torch
+def test_a_state_that_a_branch_reads_before_keeps_them_apart(worker, tmp_path: Path) -> None:
+    model = make_layers("RNN", layers=2)
+    bodies = [
+        helper.make_graph([helper.make_node(op, ["h_n0"], [op])], op,
+                          [], [helper.make_tensor_value_info(op, TensorProto.FLOAT, None)])
+        for op in ("Neg", "Abs")
+    ]  # fmt: skip
+    choice = helper.make_node("If", ["go"], ["z"], then_branch=bodies[0], else_branch=bodies[1])
+    nodes = [*model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend([nodes[0], choice, *nodes[1:]])
+    shape = (1, SAMPLES, HIDDEN)
+    model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, shape))
+    model.graph.input.append(helper.make_tensor_value_info("go", TensorProto.BOOL, ()))
+    serde.convert(model, tmp_path / "n.py", to_format="torch")
+    assert len(list_modules(tmp_path / "n.py")) == 2
+    x = np.random.default_rng(1).standard_normal((STEPS, SAMPLES, FEATURES), np.float32)
+    feeds = {"x": x, "go": np.array(True)}
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    got = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
+    for actual, expected in zip(got, session.run(None, feeds), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)

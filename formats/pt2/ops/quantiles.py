@@ -40,11 +40,16 @@ def read_median(g, x, dim, keepdim):
     if x.type.kind != "f":
         return value, place
     axis = axis_of(dim, x.rank)
-    is_none = g.cast(g.IsNaN(x), DType.INT32)
-    first = g.ArgMax(is_none, axis=axis, keepdims=int(keepdim))
-    has_none = g.is_true(g.ReduceMax(is_none, [axis], keepdims=int(keepdim)))
+    is_nan, has_nan = find_nan(g, x, axis, int(keepdim))
+    first = g.ArgMax(is_nan, axis=axis, keepdims=int(keepdim))
     nan = g.const(float("nan"), x.type)
-    return g.Where(has_none, nan, value), g.Where(has_none, first, place)
+    return g.Where(has_nan, nan, value), g.Where(has_nan, first, place)
+
+
+def find_nan(g, x, axis, keepdims):
+    """Which elements are NaN, as integers, and whether one along the axis is."""
+    is_nan = g.cast(g.IsNaN(x), DType.INT32)
+    return is_nan, g.is_true(g.ReduceMax(is_nan, [axis], keepdims=keepdims))
 
 
 @reads("median")
@@ -71,9 +76,8 @@ def read_quantile(g, x, q, dim, keepdim, *, interpolation):
     share = BETWEEN[interpolation](g, g.Sub(place, low))
     share = g.reshape(share, [-1, *[1] * (flat.rank - 1 - axis)])
     y = g.Add(below, g.Mul(share, g.Sub(above, below)))
-    is_none = g.cast(g.IsNaN(flat), DType.INT32)
-    has_none = g.is_true(g.ReduceMax(is_none, [axis], keepdims=1))
-    y = g.Where(has_none, g.const(float("nan"), x.type), y)
+    _, has_nan = find_nan(g, flat, axis, 1)
+    y = g.Where(has_nan, g.const(float("nan"), x.type), y)
     if is_one and dim is None:
         return g.reshape(y, [1] * rank if keepdim else [])
     if is_one:

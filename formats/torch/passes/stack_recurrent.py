@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.dce import drop_dead
-from serde.rewrite.patterns import join_sources
+from serde.rewrite.patterns import Neighbours, join_sources
+from serde.rewrite.subgraphs import list_outer_values
 
 from ..target import DOMAIN, ListOf, Module, Slot, TorchBuilder
 
@@ -51,24 +52,6 @@ class Stack(NamedTuple):
     dropouts: tuple[Node, ...] = ()
 
 
-class Reads:
-    """Who makes the values of a graph, who reads them, and in which place each node is."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.makers = {v: node for node in graph.nodes for v in node.outputs}
-        self.places = {node: at for at, node in enumerate(graph.nodes)}
-        self.readers: dict[Value, list[Node | None]] = {v: [] for v in self.makers}
-        operands = [(v, node) for node in graph.nodes for v in node.inputs]
-        for value, reader in [*operands, *((v, None) for v in graph.outputs)]:
-            if value in self.readers:
-                self.readers[value].append(reader)
-
-    def find_sole(self, values: Sequence[Value]) -> Node | None:
-        """The node that alone reads values, if there is one."""
-        readers = {r for v in values for r in self.readers[v]}
-        return readers.pop() if len(readers) == 1 else None
-
-
 def stack_recurrent(graph: Graph, builder: TorchBuilder) -> Graph:
     """Return ``graph`` with chains of recurrent modules merged.
 
@@ -77,8 +60,9 @@ def stack_recurrent(graph: Graph, builder: TorchBuilder) -> Graph:
     """
     if not any(node.op in RECURRENT for node in graph.nodes):
         return graph
-    reads = Reads(graph)
-    stacks = {s.layers[-1]: s for s in _find_stacks(graph, reads) if _can_stack(s, reads)}
+    near = Neighbours(graph, DOMAIN)
+    first_reads, places = _find_first_reads(graph), {n: at for at, n in enumerate(graph.nodes)}
+    stacks = {s.layers[-1]: s for s in _find_stacks(near) if _can_stack(s, first_reads, places)}
     nodes: list[Node] = []
     merged: set[Node] = set()
     for node in graph.nodes:
@@ -86,40 +70,30 @@ def stack_recurrent(graph: Graph, builder: TorchBuilder) -> Graph:
         if stack is None:
             nodes.append(node)
             continue
-        stacked = list(_stack(stack, reads, builder))
-        results = [v for n in stacked for v in n.outputs if v in reads.makers]
-        merged.update(stack.layers, stack.dropouts, [reads.makers[v] for v in results])
+        stacked = list(_stack(stack, near, builder))
+        results = [v for n in stacked for v in n.outputs if v in near.makers]
+        merged.update(stack.layers, stack.dropouts, [near.makers[v] for v in results])
         nodes += stacked
     kept = tuple([n for n in nodes if n not in merged])
     return drop_dead(replace(graph, nodes=kept)) if stacks else graph
 
 
-def _find_stacks(graph: Graph, reads: Reads) -> list[Stack]:
+def _find_stacks(near: Neighbours) -> list[Stack]:
     stacks: dict[Node, Stack] = {}
-    for node in graph.nodes:
+    for node in near.graph.nodes:
         if node.op not in RECURRENT:
             continue
-        below, dropouts = _follow_input(node, reads)
-        stack = stacks.get(below) if below is not None else None
+        dropout = near.sole_maker(node, node.inputs[0], "nn.Dropout", crosses_calls=True)
+        dropouts, reader = ((), node) if dropout is None else ((dropout,), dropout)
+        x = reader.inputs[0]
+        below = near.sole_maker(reader, x, *RECURRENT, crosses_calls=True)
+        stack = stacks.get(below) if below is not None and below.outputs[0] is x else None
         if below is None or stack is None or not _is_next_layer(stack, dropouts, node):
             stacks[node] = Stack((node,))
             continue
         del stacks[below]
         stacks[node] = Stack((*stack.layers, node), (*stack.dropouts, *dropouts))
     return list(stacks.values())
-
-
-def _follow_input(node: Node, reads: Reads) -> tuple[Node | None, list[Node]]:
-    """The node whose first output a layer alone reads, and the Dropout on the way."""
-    x, reader = node.inputs[0], node
-    dropouts: list[Node] = []
-    while x in reads.makers and reads.find_sole([x]) is reader:
-        maker = reads.makers[x]
-        if maker.op != "nn.Dropout" or dropouts:
-            return maker if maker.outputs[0] is x else None, dropouts
-        dropouts.append(maker)
-        x, reader = maker.inputs[0], maker
-    return None, []
 
 
 def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
@@ -134,22 +108,32 @@ def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
     return is_alike and has_rate and is_fed_alike and second.args == (hidden * ways, hidden)
 
 
-def _can_stack(stack: Stack, reads: Reads) -> bool:
+def _find_first_reads(graph: Graph) -> dict[Value | None, int]:
+    """The place of the first node that reads a value, itself or in its subgraphs."""
+    places: dict[Value | None, int] = {}
+    for at, node in enumerate(graph.nodes):
+        for value in (*node.inputs, *list_outer_values(*node.graphs())):
+            places.setdefault(value, at)
+    return places
+
+
+def _can_stack(
+    stack: Stack, first_reads: Mapping[Value | None, int], places: Mapping[Node, int]
+) -> bool:
     """Whether there are layers to merge, and nothing before the last reads what they give."""
     *lower, last = stack.layers
-    readers = [r for n in lower for v in n.outputs[1:] for r in reads.readers[v]]
-    place = reads.places[last]
-    return len(stack.layers) > 1 and all(r is None or reads.places[r] > place for r in readers)
+    read = [first_reads[v] for n in lower for v in n.outputs[1:] if v in first_reads]
+    return bool(lower) and all(place > places[last] for place in read)
 
 
-def _stack(stack: Stack, reads: Reads, builder: TorchBuilder) -> Iterator[Node]:
+def _stack(stack: Stack, near: Neighbours, builder: TorchBuilder) -> Iterator[Node]:
     """The module of all layers, between the nodes that join and cut its states."""
     bottom, top = stack.layers[0], stack.layers[-1]
     modules = [_module_of(n) for n in stack.layers]
     rows = 2 if modules[0].options.get("bidirectional") else 1
     states: list[Value] = []
     for parts in zip(*map(_states_of, stack.layers), strict=True):
-        whole = _find_whole(parts, reads)
+        whole = _find_whole(parts, near)
         if whole is None:
             whole = _name_whole(parts, rows, builder)
             yield Node("torch.cat", parts, (whole,), _join_args(parts), DOMAIN)
@@ -157,7 +141,7 @@ def _stack(stack: Stack, reads: Reads, builder: TorchBuilder) -> Iterator[Node]:
     finals: list[Value] = []
     cuts: list[Node] = []
     for parts in zip(*[n.outputs[1:] for n in stack.layers], strict=True):
-        whole = _find_joined(parts, reads)
+        whole = _find_joined(parts, near)
         if whole is None:
             whole = _name_whole(parts, rows, builder)
             cuts += _cut(whole, parts, rows)
@@ -181,10 +165,10 @@ def _stack(stack: Stack, reads: Reads, builder: TorchBuilder) -> Iterator[Node]:
     yield from cuts
 
 
-def _find_whole(parts: tuple[Value, ...], reads: Reads) -> Value | None:
+def _find_whole(parts: tuple[Value, ...], near: Neighbours) -> Value | None:
     """The value that parts are cut from, one after the other along the first axis."""
-    makers = [reads.makers.get(v) for v in parts]
-    bases = {n.inputs[0] if n is not None and n.op == "[]" else None for n in makers}
+    makers = [near.maker(v, "[]") for v in parts]
+    bases = {None if n is None else n.inputs[0] for n in makers}
     base = bases.pop()
     if bases or base is None or base.shape is None:
         return None
@@ -201,15 +185,13 @@ def _find_whole(parts: tuple[Value, ...], reads: Reads) -> Value | None:
     return base if base.shape[0] == at else None
 
 
-def _find_joined(parts: tuple[Value, ...], reads: Reads) -> Value | None:
+def _find_joined(parts: tuple[Value, ...], near: Neighbours) -> Value | None:
     """The value that parts are joined to along the first axis, and used for nothing else."""
-    node = reads.find_sole(parts)
-    is_join = node is not None and (node.op, node.inputs) == ("torch.cat", parts)
-    return (
-        node.outputs[0]
-        if node is not None and is_join and node.attrs == _join_args(parts)
-        else None
-    )
+    node = next(iter(near.readers.get(parts[0], ())), None)
+    if node is None or any(near.uses[v] != 1 for v in parts):
+        return None
+    is_join = node.op == "torch.cat" and node.inputs == parts and node.attrs == _join_args(parts)
+    return node.outputs[0] if is_join else None
 
 
 def _join_args(parts: tuple[Value, ...]) -> dict[str, Any]:
