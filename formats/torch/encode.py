@@ -59,7 +59,7 @@ def encode(
 ) -> list[str]:  # fmt: skip
     """Write ``path``, a module's source, and its weights and the names of arrays beside it.
 
-    ``inference`` changes how a model is read (``Format.reading``), and nothing here.
+    For ``inference`` batch norms that training needs are not put back.
 
     Raises:
         UsageError: where ``class_name`` is no identifier.

@@ -19,10 +19,11 @@ from .target import STORED, TorchBuilder, writes
 __all__ = ["from_ir", "ops"]
 
 
-def from_ir(graph: Graph, exportable: bool = False) -> Graph:
+def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> Graph:
     """Rewrite the IR into expressions of PyTorch.
 
-    ``exportable`` makes branches and loops calls that ``torch.export`` takes.
+    ``exportable`` makes branches and loops calls that ``torch.export`` takes. For ``inference``
+    every layer of constants is a module, also where the source does not train them.
 
     Raises:
         Unconvertible: for all inputs and nodes that PyTorch has no type or no way for, at once.
@@ -38,7 +39,7 @@ def from_ir(graph: Graph, exportable: bool = False) -> Graph:
     if problems:
         raise Unconvertible(writes.name, problems)
     builder = TorchBuilder(graph.name)
-    builder.exportable = exportable
+    builder.exportable, builder.for_training = exportable, not inference
     done = writes.rewrite(legal.graph, builder)
     done = stack_recurrent(drop_dead(drop_zero_states(done)), builder)
     return replace(join_group_norms(done, builder), source_info=builder.origins)

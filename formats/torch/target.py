@@ -83,6 +83,7 @@ class TorchBuilder(Builder):
         self._scope: TorchBuilder | None = outer if isinstance(outer, TorchBuilder) else None
         # Whether torch.export is to take branches and loops.
         self.exportable: bool = self._scope is not None and self._scope.exportable
+        self.for_training: bool = self._scope is None or self._scope.for_training
         self._elements: dict[Value, sizes.Elements] = self._scope._elements if self._scope else {}
 
     def __getitem__(self, op: str) -> Op:

@@ -11,6 +11,7 @@ from serde.ir.graph import DType, Node, Tensor, Value
 from serde.passes.regions import Quantization, is_same_zero
 from serde.passes.value_ranges import find_range
 from serde.spec.traits import ARRANGES, CHOOSES, MOVES, ZERO_FILLS
+from serde.spec.weight_origins import mark_dequantized
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 16  # nodes that are followed back
@@ -26,7 +27,7 @@ def find_real(g: Any, q: Value, form: Quantization, dtype: DType) -> Value | Non
     """
     if q.tensor is not None:
         tensor = dequantize_constant(q, form, dtype)
-        return None if tensor is None else g.const(tensor, name=q.name)
+        return None if tensor is None else mark_dequantized(g.const(tensor, name=q.name), q)
     node = g.producer(q)
     if node is None or node.domain:
         return None

@@ -79,7 +79,9 @@ def _walk(graph: Graph, rules: Mapping[str, Sequence[Rule]], near: Neighbours) -
             continue
         rewritten = _rewrite(new, rules, near)
         if rewritten and rewritten[-1].graphs():
-            last = map_bodies(rewritten[-1], lambda b: _walk(b, rules, Neighbours(b, outer=near)))
+            last = map_bodies(
+                rewritten[-1], lambda b: _walk(b, rules, Neighbours(b, near.domain, near))
+            )
             rewritten[-1] = near.put(rewritten[-1], last)
         is_same = is_same and rewritten == [node]
         nodes += rewritten

@@ -34,6 +34,13 @@ def mark_weight(value: Value) -> Value:
     return value
 
 
+def mark_dequantized(value: Value, integers: Value) -> Value:
+    """Let a constant be the array that a constant of integers stands for."""
+    if integers.name_is_original and value.tensor is not None and value.type.kind == "f":
+        value.origins = (Run((integers.name,), value.tensor.size, 0, value.static_shape),)
+    return value
+
+
 def is_weight(value: Value | None) -> bool:
     """Whether the source trains a constant; a single number is one where a reader has said so."""
     has_one = value is not None and value.tensor is not None and value.tensor.size == 1

@@ -120,8 +120,17 @@ def convert_errors(bridge: Bridge) -> Iterator[None]:
 
 
 def prepare_cut(bridge: Bridge, graph: Graph, outputs: Sequence[str]) -> Run:
-    """A function of the feeds that runs a graph of the bridge's format up to ``outputs``."""
+    """A function of the feeds that runs a graph of the bridge's format up to ``outputs``.
+
+    Raises:
+        NotComparable: where models of the format are read and not written.
+    """
     fmt = get_format(bridge.format)
+    if fmt.encode is None:
+        raise NotComparable(
+            f"{fmt.title} files run as a whole, not up to values inside. Export the model with "
+            "these as outputs"
+        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{fmt.suffixes[0]}"
         files = encode(fmt, cut(graph, outputs), path, {})

@@ -14,6 +14,11 @@ from testing.pt2.run import export_cases
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests/data/pt2"
 NET = "nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(True), nn.MaxPool2d(2))"
+NORMS = (
+    "nn.Sequential(nn.LayerNorm(6, elementwise_affine=False), nn.GroupNorm(2, 8, affine=False),"
+    " nn.GroupNorm(4, 8), nn.BatchNorm2d(8, affine=False), nn.InstanceNorm2d(8),"
+    " nn.InstanceNorm2d(8, affine=True), nn.RMSNorm(6), nn.RMSNorm(6, elementwise_affine=False))"
+)
 SAMPLES: dict[str, Case] = {
     "network": ("network", "{'scores': self.a(x).flatten(1).softmax(-1)}", "f(2, 3, 8, 8)",
                 {"layers": {"a": NET}, "dynamic": [[0]]}),
@@ -22,6 +27,8 @@ SAMPLES: dict[str, Case] = {
                  {"layers": {"a": "nn.BatchNorm1d(3)"}, "train": True}),
     "recurrent": ("recurrent", "self.a(x)[0]", "f(2, 5, 3)",
                   {"layers": {"a": "nn.LSTM(3, 4, batch_first=True)"}}),
+    "norms": ("norms", "F.adaptive_avg_pool2d(self.a(x), 5)", "f(2, 8, 6, 6)",
+              {"layers": {"a": NORMS}}),
     "writes": ("writes", "(lambda t: (t.view(4, 3)[1:3].mul_(2), t.t())[1])(x * 1)", "f(3, 4)", {}),
     "types": ("types", "(x.half(), x.double() * (y > 0), (x * 9).int() // 2)",
               "f(3, 4), i(4)", {}),

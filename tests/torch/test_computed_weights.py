@@ -123,3 +123,17 @@ def test_other_numbers_are_no_parameters(tmp_path: Path) -> None:
         make_number_model("y = Mul(x, s)", "tf2onnx"), tmp_path / "net.py", to_format="torch"
     )
     assert "x * 0.4" in (tmp_path / "net.py").read_text()
+
+
+def test_dequantized_weights_are_those_of_a_layer(tmp_path: Path) -> None:
+    """They train, and are known by the array of integers that they stand for."""
+    text = """<ir_version: 8, opset_import: ["": 17]> q (float[2,3] x) => (float[2,4] y) {
+      s = Constant<value_float = 0.5>() w = DequantizeLinear(wq, s) y = MatMul(x, w)
+    }"""
+    model = onnx.parser.parse_model(text)
+    integers = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(integers, "wq"))
+    serde.convert(model, tmp_path / "n.py", to_format="torch", dequantize=True)
+    assert "nn.Linear(3, 4, bias=False)" in (tmp_path / "n.py").read_text()
+    ((name, keys),) = json.loads((tmp_path / "n.names.json").read_text()).items()
+    assert name == "wq" and len(keys) == 1 and keys[0].endswith(".weight")

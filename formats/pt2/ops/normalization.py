@@ -6,8 +6,9 @@ from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
+from serde.spec.schema import ELEMENT_CODES
 
-from ..promotion import as_type
+from ..promotion import as_type, promote
 from ..rules import reads
 from .reduction import variance
 
@@ -111,8 +112,7 @@ def read_instance_norm(g, x, w, b, mean, var, use_input_stats, momentum, eps):
 @reads("layer_norm")
 def read_layer_norm(g, x, shape, w, b, eps):
     axis = x.rank - len(shape)
-    if w is None:
-        w = g.Expand(as_type(g, 1.0, x.type), g.shape_from(shape))
+    w = unit_scale(g, x, shape) if w is None else w
     return g.LayerNormalization(x, w, b, axis=axis, epsilon=eps)
 
 
@@ -127,34 +127,36 @@ def read_native_layer_norm(g, x, shape, w, b, eps):
 @reads("rms_norm", "_fused_rms_norm")
 def read_rms_norm(g, x, shape, w, eps):
     require(eps is not None or x.type is DType.FLOAT32, "rms_norm without eps: give it")
-    axes = list(range(x.rank - len(shape), x.rank))
-    mean = g.ReduceMean(g.Mul(x, x), axes, keepdims=1)
     eps = 1.1920928955078125e-07 if eps is None else eps
-    y = g.Mul(x, g.Reciprocal(g.Sqrt(g.Add(mean, as_type(g, eps, x.type)))))
-    return y if w is None else g.Mul(y, w)
+    scale = unit_scale(g, x, shape) if w is None or w.type is not x.type else w
+    stash = DType.FLOAT64 if x.type is DType.FLOAT64 else DType.FLOAT32
+    y = g.RMSNormalization(x, scale, axis=x.rank - len(shape), epsilon=eps,
+                           stash_type=ELEMENT_CODES[stash])  # fmt: skip
+    return y if w is None or scale is w else g.Mul(*promote(g, y, w))
+
+
+def unit_scale(g, x, shape):
+    """The scale of a normalization that has none."""
+    return g.Expand(as_type(g, 1.0, x.type), g.shape_from(shape))
 
 
 @reads("group_norm")
 def read_group_norm(g, x, groups, w, b, eps):
-    return group_norm(g, x, groups, w, b, eps)[0]
+    return group_norm(g, x, groups, w, b, eps)
 
 
 @reads("native_group_norm")
 def read_native_group_norm(g, x, w, b, n, c, hw, groups, eps):
-    y, var, mean = group_norm(g, x, groups, w, b, eps)
-    return (y, *keep_statistics(g, x, mean, var, eps))
+    spread = g.reshape(x, [g.sizes_of(x)[0], groups, -1])
+    var, mean = variance(g, spread, [2], 0, False)
+    return (group_norm(g, x, groups, w, b, eps), *keep_statistics(g, x, mean, var, eps))
 
 
 def group_norm(g, x, groups, w, b, eps):
-    """Normalized by groups of channels; the variance and the mean of each."""
-    sizes = g.sizes_of(x)
-    spread = g.reshape(x, [sizes[0], groups, -1])
-    var, mean = variance(g, spread, [2], 0, False)
-    unit = g.const([1.0] * groups, x.type), g.const([0.0] * groups, x.type)
-    y = g.reshape(g.InstanceNormalization(spread, *unit, epsilon=eps), sizes)
-    if w is not None:
-        y = g.Mul(y, in_channels(g, x, w))
-    return (y if b is None else g.Add(y, in_channels(g, x, b))), var, mean
+    """Normalized by groups of channels."""
+    w, b = (ones(g, x, n) if v is None else v for v, n in ((w, 1.0), (b, 0.0)))
+    w, b = g.cast_like(w, x), g.cast_like(b, x)
+    return g.GroupNormalization(x, w, b, num_groups=groups, epsilon=eps)
 
 
 @reads("_weight_norm")

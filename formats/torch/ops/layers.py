@@ -10,6 +10,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.weight_origins import is_weight
 from serde.version_converter.adapters.normalization import standardize
 
 from ..target import TorchBuilder, derive, freeze, legalizations, writes
@@ -34,6 +35,20 @@ def pad_input(t: TorchBuilder, x: Value, pads: Ints):
     return t.F.pad(x, flat), (0,) * count
 
 
+def has_weights(t: TorchBuilder, weight: Value, bias: Value | None = None) -> bool:
+    """Whether a layer's arrays are constants, and its weight is one that training changes."""
+    is_constant = weight.tensor is not None and (bias is None or bias.tensor is not None)
+    return is_constant and (is_weight(weight) or not t.for_training)
+
+
+def is_neutral(value: Value | None, number: float) -> bool:
+    """Whether an operand has no effect: all its elements are ``number``, and none is trained."""
+    if value is None:
+        return True
+    is_fixed = value.tensor is not None and not is_weight(value)
+    return is_fixed and bool((value.array() == number).all())
+
+
 def window_options(strides: Ints, pads: Ints, dilations: Ints, group: int):
     """The options of a convolution that are not the defaults."""
     return {
@@ -53,7 +68,7 @@ def write_conv(
     require(count < 4, f"a convolution over {count} axes")
     x, even = pad_input(t, x, pads)
     options = window_options(strides, even, dilations, group)
-    if w.tensor is None or (b is not None and b.tensor is None):
+    if not has_weights(t, w, b):
         return t[f"F.conv{count}d"](x, w, b, **options)
     filters, channels = w.static_shape[:2]
     args = (channels * group, filters, plain(kernel_shape))
@@ -74,7 +89,7 @@ def write_conv_transpose(
     require(not too_far, f"output_padding={extra}, as large as the strides")
     options = window_options(strides, even, dilations, group)
     options["output_padding"] = plain(extra) if any(extra) else None
-    if w.tensor is None or (b is not None and b.tensor is None):
+    if not has_weights(t, w, b):
         return t[f"F.conv_transpose{count}d"](x, w, b, **options)
     channels, filters = w.static_shape[:2]
     args = (channels, filters * group, plain(kernel_shape))
@@ -103,12 +118,21 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
         return t.F.batch_norm(x, mean, var, scale, bias, eps=shorten(epsilon))
     count = scale.static_shape[0]
     batches = Tensor.of(np.zeros((), np.int64))
-    parameters = {"weight": scale, "bias": bias, "running_mean": mean, "running_var": var,
+    parameters = {"running_mean": mean, "running_var": var,
                   "num_batches_tracked": t.const(batches)}  # fmt: skip
+    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
+    if is_affine:
+        parameters = {"weight": scale, "bias": bias, **parameters}
     kind = {2: 1, 3: 1, 4: 2, 5: 3}[x.rank]
     return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
-                    eps=None if shorten(epsilon) == 1e-5 else shorten(epsilon),
-                    momentum=None if moves == 0.1 else moves)  # fmt: skip
+                    eps=eps_option(epsilon), momentum=None if moves == 0.1 else moves,
+                    affine=None if is_affine else False)  # fmt: skip
+
+
+def eps_option(epsilon: float):
+    """A module's ``eps``, None where it is PyTorch's default."""
+    eps = shorten(epsilon)
+    return None if eps == 1e-5 else eps
 
 
 @legalizations("InstanceNormalization")
@@ -125,7 +149,23 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
 
 @writes("InstanceNormalization")
 def write_instance_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, *, epsilon: float):
-    return t.F.instance_norm(x, weight=scale, bias=bias, eps=shorten(epsilon))
+    if x.rank > 5 or scale.tensor is None or bias.tensor is None:
+        return t.F.instance_norm(x, weight=scale, bias=bias, eps=shorten(epsilon))
+    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
+    return t.module(f"nn.InstanceNorm{x.rank - 2}d", [x], [scale.static_shape[0]],
+                    parameters={"weight": scale, "bias": bias} if is_affine else {},
+                    eps=eps_option(epsilon), affine=is_affine or None)  # fmt: skip
+
+
+@writes("GroupNormalization", only={"stash_type": (1,)})
+def write_group_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, *, num_groups: int,
+                     epsilon: float):  # fmt: skip
+    if scale.tensor is None or bias.tensor is None:
+        return t.F.group_norm(x, num_groups, scale, bias, eps=shorten(epsilon))
+    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
+    return t.module("nn.GroupNorm", [x], [num_groups, scale.static_shape[0]],
+                    parameters={"weight": scale, "bias": bias} if is_affine else {},
+                    eps=eps_option(epsilon), affine=None if is_affine else False)  # fmt: skip
 
 
 @legalizations("LayerNormalization")
@@ -144,23 +184,41 @@ def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None
                      axis: int, epsilon: float):  # fmt: skip
     sizes = x.ranked_shape[axis:]
     require(all(isinstance(d, int) for d in sizes), "a normalization over dynamic sizes")
-    arrays = [v for v in (scale, bias) if v is not None]
-    eps = shorten(epsilon)
-    is_whole = all(v.tensor is not None and v.shape == sizes for v in arrays)
-    if not is_whole:
-        shape = tuple(sizes)
-        y = t["*"](t.F.layer_norm(x, shape, eps=eps), scale)
-        return y if bias is None else t["+"](y, bias)
     args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
-    options = {"eps": None if eps == 1e-5 else eps, "bias": None if bias is not None else False}
-    return t.module(
-        "nn.LayerNorm", [x], args, parameters={"weight": scale, "bias": bias}, **options
-    )
+    eps = eps_option(epsilon)
+    if is_neutral(scale, 1) and is_neutral(bias, 0):
+        return t.module("nn.LayerNorm", [x], args, eps=eps, elementwise_affine=False)
+    arrays = [v for v in (scale, bias) if v is not None]
+    if not all(v.tensor is not None and v.shape == sizes for v in arrays):
+        y = t["*"](t.F.layer_norm(x, tuple(sizes), eps=shorten(epsilon)), scale)
+        return y if bias is None else t["+"](y, bias)
+    return t.module("nn.LayerNorm", [x], args, parameters={"weight": scale, "bias": bias},
+                    eps=eps, bias=None if bias is not None else False)  # fmt: skip
+
+
+@legalizations("RMSNormalization")
+def legalize_rms_norm(g, x, scale, *, axis: int, epsilon: float, stash_type: int):
+    """Sizes that are not known, and scales of other shapes, are written out."""
+    sizes = x.ranked_shape[axis:]
+    is_module = scale.tensor is not None and scale.shape == sizes and scale.type is x.type
+    if is_module and stash_type == 1:
+        return None
+    return g.decompose("RMSNormalization", 22, x, scale, axis=axis, epsilon=epsilon,
+                       stash_type=stash_type)  # fmt: skip
+
+
+@writes("RMSNormalization", only={"stash_type": (1,)})
+def write_rms_norm(t: TorchBuilder, x: Value, scale: Value, *, axis: int, epsilon: float):
+    sizes = scale.static_shape
+    is_affine = not is_neutral(scale, 1)
+    return t.module("nn.RMSNorm", [x], [sizes[0] if len(sizes) == 1 else sizes],
+                    parameters={"weight": scale} if is_affine else {}, eps=shorten(epsilon),
+                    elementwise_affine=None if is_affine else False)  # fmt: skip
 
 
 @writes("MatMul")
 def write_matmul(t: TorchBuilder, x: Value, w: Value):
-    if w.tensor is None or w.rank != 2 or w.type.kind != "f" or x.rank < 2:
+    if not has_weights(t, w) or w.rank != 2 or w.type.kind != "f" or x.rank < 2:
         return t["@"](x, w)
     return write_linear(t, x, transpose(t, w), None)
 
@@ -172,6 +230,8 @@ def transpose(t: TorchBuilder, w: Value) -> Value:
 
 
 def write_linear(t: TorchBuilder, x: Value, w: Value, b: Value | None):
+    if not has_weights(t, w, b):
+        return t.F.linear(x, w, b)
     units, features = w.static_shape
     return t.module("nn.Linear", [x], [features, units], parameters={"weight": w, "bias": b},
                     bias=None if b is not None else False)  # fmt: skip
