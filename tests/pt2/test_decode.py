@@ -16,7 +16,7 @@ from testing.pt2.run import check, outcome
 
 FOLDER = Path(__file__).resolve().parents[1] / "data/pt2"
 RIGHT = ["network", "core", "training", "recurrent", "writes", "types", "strided",
-         "norms"]  # fmt: skip
+         "norms", "joined"]  # fmt: skip
 WEIGHTS = "data/weights/model_weights_config.json"
 
 

@@ -19,6 +19,9 @@ BODIES = {
     "six axes repeated": "g (float[2,1,3,1,2,1] x, float[4,1,2,1,5] y) => (float[] z) { z = Add(x, y) }",
     "six axes chosen": """g (float[2,1,3,1,2,1] x, float[4,1,2,1,5] y) => (float[] z)
         { c = Less(x, y) z = Where(c, x, y) }""",
+    "matrices of six axes": """g (float[2,1,3,1,2,3] x, float[3,4,3,2] y, float[1,2] m) => (float[] z)
+        { p = MatMul(x, y) z = Mul(p, m) }""",
+    "rows of six axes": "g (float[2,1,3,1,2,3] x, float[3,2] y) => (float[] z) { z = MatMul(x, y) }",
     "volume": """g (float[1,2,4,5,6] x) => (float[] y) {
         a = MaxPool<kernel_shape=[2,3,2], pads=[1,0,1,0,1,0], strides=[1,2,1]>(x)
         y = AveragePool<kernel_shape=[2,1,2], strides=[2,1,1]>(a) }""",

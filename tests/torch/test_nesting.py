@@ -348,3 +348,14 @@ def test_names_of_blocks_are_no_code(tmp_path: Path) -> None:
     source = compare(make_model(nodes, arrays, (1, 6)), tmp_path, draw(1, 6))
     assert not any(isinstance(n, ast.Import) and n.names[0].name == "os"
                    for n in ast.walk(ast.parse(source)))  # fmt: skip
+
+
+def test_arrays_that_are_joined_are_joined_in_forward(tmp_path: Path) -> None:
+    """As the biases of queries and values, with zeros for those of keys."""
+    serde.convert(ROOT / "tests/data/pt2/joined.pt2", tmp_path / "n.py")
+    assert {"a.weight", "b.0", "b.1"} <= keys_of(tmp_path)
+    assert (tmp_path / "n.py").read_text().count("persistent=False") == 1
+    if not why_not():
+        numbers = np.load(ROOT / "tests/data/pt2/joined.npz")
+        (got,) = TorchWorker().run(str(tmp_path / "n.py"), [numbers["in0"]])
+        np.testing.assert_allclose(got, numbers["out0"], rtol=0, atol=1e-5)

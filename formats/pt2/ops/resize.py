@@ -16,7 +16,8 @@ FAMILIES = {"upsample_nearest1d": 1, "upsample_nearest2d": 2, "upsample_nearest3
             "_upsample_nearest_exact1d": 1, "_upsample_nearest_exact2d": 2,
             "_upsample_nearest_exact3d": 3}  # fmt: skip
 LINEAR = {"upsample_linear1d": "linear", "upsample_bilinear2d": "linear",
-          "upsample_trilinear3d": "linear", "upsample_bicubic2d": "cubic"}  # fmt: skip
+          "upsample_trilinear3d": "linear", "upsample_bicubic2d": "cubic",
+          "_upsample_bilinear2d_aa": "linear", "_upsample_bicubic2d_aa": "cubic"}  # fmt: skip
 SAMPLES = {0: "linear", 1: "nearest", 2: "cubic"}
 BORDERS = {0: "zeros", 1: "border", 2: "reflection"}
 
@@ -50,21 +51,23 @@ def read_nearest(op, g, x, sizes):
     return resize(g, x, sizes, None, mode="nearest", **nearest(op))
 
 
-def smooth(mode, align_corners):
-    """How pixels between others are found."""
+def smooth(op, align_corners):
+    """How pixels between others are found; PyTorch's cubic is another one with antialias."""
+    mode, antialias = LINEAR[op], op.endswith("_aa")
     place = "align_corners" if align_corners else "half_pixel"
-    cubic = {"cubic_coeff_a": -0.75} if mode == "cubic" else {}
-    return {"mode": mode, "coordinate_transformation_mode": place, **cubic}
+    cubic = {"cubic_coeff_a": -0.5 if antialias else -0.75} if mode == "cubic" else {}
+    return {"mode": mode, "coordinate_transformation_mode": place, "antialias": int(antialias),
+            "exclude_outside": int(antialias), **cubic}  # fmt: skip
 
 
-@reads.for_each({f"{name}.vec": mode for name, mode in LINEAR.items()})
-def read_linear_vec(mode, g, x, sizes, align_corners, scales):
-    return resize(g, x, sizes, scales, **smooth(mode, align_corners))
+@reads.for_each({f"{op}.vec": op for op in LINEAR})
+def read_linear_vec(op, g, x, sizes, align_corners, scales):
+    return resize(g, x, sizes, scales, **smooth(op, align_corners))
 
 
-@reads.for_each(LINEAR, ignore=("scales", "scales_d", "scales_h", "scales_w"))
-def read_linear(mode, g, x, sizes, align_corners):
-    return resize(g, x, sizes, None, **smooth(mode, align_corners))
+@reads.for_each({op: op for op in LINEAR}, ignore=("scales", "scales_d", "scales_h", "scales_w"))
+def read_linear(op, g, x, sizes, align_corners):
+    return resize(g, x, sizes, None, **smooth(op, align_corners))
 
 
 @reads("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")

@@ -213,15 +213,37 @@ def connect(t: TfliteBuilder, x: Value, weights: Value, bias: Value | None) -> V
     return t.make("FULLY_CONNECTED", [x, weights, bias], x.dtype, shape, **options)
 
 
+KERNEL_AXES = 5  # of a product of matrices
+
+
 @legalizations("MatMul")
 def legalize_matmul(g, a, b):
-    """Vectors become matrices; kernels repeat at most five axes."""
+    """Vectors become matrices, and many axes of matrices one; kernels repeat at most five."""
     if a.rank == 1:
         return g.Squeeze(g.MatMul(g.Unsqueeze(a, [0]), b), [-1 if b.rank == 1 else -2])
     if b.rank == 1:
         return g.Squeeze(g.MatMul(a, g.Unsqueeze(b, [1])), [-1])
-    require(max(a.rank, b.rank) < 6, "a product of more than five axes. Reshape the tensors")
-    return None
+    return merge_matrices(g, a, b) if max(a.rank, b.rank) > KERNEL_AXES else None
+
+
+def merge_matrices(g, a: Value, b: Value):
+    """The product of matrices along one axis; of the rows of all with one matrix, if it is one."""
+    rank = max(a.rank, b.rank)
+    of_a, of_b = ([*[1] * (rank - v.rank), *g.sizes_of(v)] for v in (a, b))
+    lead = [y if is_one(x) else x for x, y in zip(of_a[:-2], of_b[:-2], strict=True)]
+    (rows, inner), columns = of_a[-2:], of_b[-1]
+    if all(map(is_one, of_b[:-2])):
+        y = g.MatMul(g.reshape(a, [-1, inner]), g.reshape(b, [inner, columns]))
+    else:
+        a, b = (g.Expand(v, g.shape_from([*lead, *matrix]))
+                for v, matrix in ((a, (rows, inner)), (b, (inner, columns))))  # fmt: skip
+        y = g.MatMul(g.reshape(a, [-1, rows, inner]), g.reshape(b, [-1, inner, columns]))
+    return g.reshape(y, [*lead, rows, columns])
+
+
+def is_one(size: int | Value) -> bool:
+    """Whether a size is known to be 1."""
+    return isinstance(size, int) and size == 1
 
 
 @writes("MatMul")

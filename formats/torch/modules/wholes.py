@@ -1,4 +1,4 @@
-"""Arrays of a checkpoint that a model reads in parts, or in another shape, as they are there."""
+"""Arrays of a checkpoint that a model reads in parts, joined, or in another shape, as they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from serde.ir.graph import Node, Run, Tensor, Value
 from serde.spec.weight_origins import origins_of
 
-from ..target import Slot
+from ..target import ListOf, Slot
 
 
 class Wholes:
@@ -85,11 +85,46 @@ class Wholes:
 
     def read(self, value: Value, node: Node) -> list[Node]:
         """The expressions of the array that compute a constant; none where it is the array."""
+        if len(origins_of(value)) > 1:
+            return self.join_parts(value, node)
         run = self.find_run(value)
         whole = self.arrays.get(run.names[0]) if run is not None else None
         if run is None or whole is None or whole.static_shape == value.static_shape:
             return []
         return list(_read(whole, run, value, node))
+
+    def join_parts(self, value: Value, node: Node) -> list[Node]:
+        """The expression of a constant in which arrays of the checkpoint are one behind another.
+
+        There are none where it has parts of arrays. What no array gives are constants.
+        """
+        row, begin, parts = math.prod(value.static_shape[1:]), 0, []
+        for at, run in enumerate(origins_of(value)):
+            is_array = len(run.names) == 1 and run.is_ordered and run.size == math.prod(run.shape)
+            shape = run.shape if run.names else (run.size // row, *value.static_shape[1:])
+            if (run.names and not is_array) or shape[1:] != value.static_shape[1:]:
+                return []
+            name = run.names[0] if run.names else f"{value.name}_{at}"
+            part = cut_rows(value, begin, shape, name, is_original=bool(run.names))
+            if self.keys_of(part) != [*run.names]:
+                return []
+            parts.append(self.arrays.setdefault(name, part))
+            begin += run.size
+        joined = Value(value.name, value.dtype, value.shape)
+        args = (ListOf(tuple([Slot(at) for at in range(len(parts))])),)
+        return [Node("torch.cat", tuple(parts), (joined,), {"args": args}, "torch",
+                     sources=node.sources)]  # fmt: skip
+
+
+def cut_rows(
+    value: Value, begin: int, shape: tuple[int, ...], name: str, is_original: bool
+) -> Value:  # fmt: skip
+    """A constant of the elements of another from ``begin`` on."""
+    tensor, end = value.tensor, begin + math.prod(shape)
+    assert tensor is not None
+    load = tensor.load
+    rows = Tensor(tensor.dtype, shape, lambda: load().reshape(-1)[begin:end].reshape(shape))
+    return Value(name, tensor.dtype, shape, rows, name_is_original=is_original)
 
 
 def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:

@@ -324,7 +324,8 @@ def write_dropout(t: TorchBuilder, x: Value, ratio: Value | None = None):
 @writes("Resize")
 def write_resize(
     t: TorchBuilder, x: Value, roi: Value | None = None, scales: Value | None = None,
-    sizes: Value | None = None, *, mode: str, coordinate_transformation_mode: str, **form,
+    sizes: Value | None = None, *, mode: str, coordinate_transformation_mode: str, antialias: int,
+    **form,
 ):  # fmt: skip
     """Only forms that ``interpolates`` has found to be PyTorch's are left."""
     how = "nearest"
@@ -332,13 +333,14 @@ def write_resize(
         how = {3: "linear", 4: "bilinear", 5: "trilinear"}[x.rank]
     elif mode == "cubic":
         how = "bicubic"
-    corners = None
+    options = {}
     if mode != "nearest":
-        corners = True if coordinate_transformation_mode == "align_corners" else None
+        corners = coordinate_transformation_mode == "align_corners"
+        options = {"align_corners": corners or None, "antialias": bool(antialias) or None}
     if sizes is not None:
         elements = t.find_sizes(sizes, x)
         require(elements is not None, "a size that is computed from data")
-        return t.F.interpolate(x, size=tuple(elements[2:]), mode=how, align_corners=corners)
+        return t.F.interpolate(x, size=tuple(elements[2:]), mode=how, **options)
     assert scales is not None
     factors = tuple(float(f) for f in scales.array()[2:])
-    return t.F.interpolate(x, scale_factor=factors, mode=how, align_corners=corners)
+    return t.F.interpolate(x, scale_factor=factors, mode=how, **options)

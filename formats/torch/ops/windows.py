@@ -107,7 +107,8 @@ def resize(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
     )
     is_cropped = scales is not None and sizes is not None
-    if is_cropped or not interpolates(x, how, static_scales(x, scales, sizes), sizes is not None):
+    factors = static_scales(x, scales, sizes)
+    if is_cropped or not interpolates(x, how, factors, sizes is not None, antialias=True):
         return decompose_resize(g, x, roi, scales, sizes, how)
     if how.mode == "nearest":
         sampling |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}

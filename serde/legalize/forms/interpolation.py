@@ -12,13 +12,19 @@ from serde.version_converter.adapters.resize_coordinates import Sampling, coordi
 LONGEST = 1 << 12  # sizes that places are computed for
 
 
-def interpolates(x: Value, how: Sampling, factors: Any, by_size: bool) -> bool:
-    """Whether PyTorch computes the same."""
+def interpolates(
+    x: Value, how: Sampling, factors: Any, by_size: bool, antialias: bool = False
+) -> bool:
+    """Whether PyTorch computes the same; where ``antialias``, with that option of it too."""
     ranks = (4,) if how.mode == "cubic" else (3, 4, 5)
     if factors is None or x.type is not DType.FLOAT32 or x.rank not in ranks:
         return False
-    if any(s != 1 for _, s in factors[:2]) or how.antialias:
+    if any(s != 1 for _, s in factors[:2]):
         return False
+    if how.antialias and how.mode != "nearest":
+        is_pillow = how.exclude_outside and how.coordinates == "half_pixel"
+        is_usual = how.mode == "linear" or how.cubic_coeff_a == -0.5
+        return antialias and is_pillow and is_usual and x.rank == 4
     axes = [(n, m, s) for n, (m, s) in zip(x.ranked_shape, factors, strict=True)][2:]
     if how.mode == "nearest":
         return all(looks_at_same(n, m, s, how, by_size) for n, m, s in axes)
