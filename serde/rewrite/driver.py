@@ -336,8 +336,13 @@ class _DependsOnFailure(SerdeError):
     """The node reads the output of one that could not be converted."""
 
 
-def again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    """Emit a node anew, so that what is known now is folded and inferred."""
+def again(builder: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """Emit a node anew, so that what is known now is folded and inferred.
+
+    What was computed of constants alone stays so where a source trains them.
+    """
     if node.domain:
         return builder.keep(node, inputs)
-    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+    is_computed = bool(node.inputs) and all(v is None or v.tensor for v in node.inputs)
+    with builder.keeping_weights(is_computed):
+        return builder.emit(node.op, inputs, node.attrs, len(node.outputs))

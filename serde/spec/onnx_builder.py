@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -66,13 +67,13 @@ class TypedCall(NamedTuple):
 class OnnxBuilder(Expressions):
     """A builder for ONNX operators: checks names, writes defaults out, folds, infers types.
 
-    ``for_training``: what only training needs, as Dropout, stays. ``keeps_weights``: what is
-    computed of arrays that are trained is not folded.
+    ``for_training``: what only training needs, as Dropout, stays, unless a reader leaves it out.
+    ``keeps_weights``: what is computed of arrays that are trained is not folded.
     """
 
     def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
-        self.for_training: bool = isinstance(outer, OnnxBuilder) and outer.for_training
+        self.for_training: bool = outer.for_training if isinstance(outer, OnnxBuilder) else True
         self.keeps_weights: bool = isinstance(outer, OnnxBuilder) and outer.keeps_weights
         self._makers: dict[Value, Node] = {}
         self._outer = outer if isinstance(outer, OnnxBuilder) else None
@@ -250,6 +251,15 @@ class OnnxBuilder(Expressions):
         """Append a node of another domain; its outputs have no type yet."""
         attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         return self._append(op, tuple(inputs), attributes, outputs, domain)
+
+    @contextmanager
+    def keeping_weights(self, keeps: bool) -> Iterator[None]:
+        """Fold nothing that is computed of trained arrays within the block, if ``keeps``."""
+        before, self.keeps_weights = self.keeps_weights, self.keeps_weights or keeps
+        try:
+            yield
+        finally:
+            self.keeps_weights = before
 
     def stem(self, op: str) -> str:
         """What a value that ``op`` makes is called, but for the number behind it."""

@@ -60,10 +60,14 @@ def compute_loss(model: onnx.ModelProto, x: np.ndarray, name: str, change: np.nd
 
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
-@pytest.mark.parametrize("name", MODELS)
-def test_they_train_what_they_are_computed_of(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "options"), [*((name, {}) for name in MODELS), ("weight norm", {"static": {"N": 1}})]
+)
+def test_they_train_what_they_are_computed_of(name: str, options, tmp_path: Path) -> None:
     model = make_model(MODELS[name])
-    serde.convert(model, tmp_path / "net.py", to_format="torch")
+    if options:
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    serde.convert(model, tmp_path / "net.py", to_format="torch", **options)
     x = np.random.default_rng(6).standard_normal((1, 3, 9, 9), np.float32)
     gradients = step_torch(tmp_path / "net.py", {"x": x}).gradients
     keys = json.loads((tmp_path / "net.names.json").read_text())
