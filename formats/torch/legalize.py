@@ -13,7 +13,7 @@ from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
 from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
-from serde.spec import schema
+from serde.spec import composites, schema
 from serde.spec.traits import RESHAPES
 
 from .ops.windows import WINDOWS
@@ -33,10 +33,11 @@ LACKS: Lacks = dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "MaxPool")
 def torch_target() -> Target:
     """PyTorch, once all families have filled the tables."""
     rules = add_decompositions(legalizations, writes.rules)
-    operators = {op: _constrain(op) for op in writes.rules}
+    operators = {op: _constrain(op) for op in writes.rules if op not in composites.SHAPES}
     return Target(
         "torch", title="PyTorch", supports=operators, lacks=join_forms(WINDOWS, LACKS),
         legalizations=rules, keeps_weights=True, emulated=frozenset(STORAGE_TYPE) - STORED,
+        domains=frozenset({composites.DOMAIN}),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from serde.ir.dim_expr import SIGNS, shape_data_of
 from serde.ir.graph import Dim, DType, Node, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.rewrite.writer_table import WriterTable
+from serde.spec import composites
 from serde.spec.weight_origins import cut, disorder, origins_of
 
 from . import sizes
@@ -64,7 +65,7 @@ class Module(NamedTuple):
     parameters: tuple[str, ...]
 
 
-writes = WriterTable("ir → torch", "PyTorch")
+writes = WriterTable("ir → torch", "PyTorch", ("", composites.DOMAIN))
 # Operators PyTorch has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → torch")
 

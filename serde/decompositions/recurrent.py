@@ -128,10 +128,10 @@ def unroll_recurrent(
     functions = [make_activation(name, *numbers) for name in activations or usual * ways]
     passes = []
     for at in range(ways):
-        own_w, own_r, own_b, own_p = (v and _select_direction(g, v, at) for v in (w, r, b, p))
+        own_w, own_r, own_b, own_p = (v and select_direction(g, v, at) for v in (w, r, b, p))
         biases = split_gates(g, own_b, 2, gates * hidden_size)
-        h = _state(g, h0, x, at, hidden_size, layout)
-        c = _state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
+        h = initial_state(g, h0, x, at, hidden_size, layout)
+        c = initial_state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
         d = Direction(own_r, biases[1], functions[at * each : (at + 1) * each], h, c, own_p)
         back = direction == "reverse" or at == 1
         stepping = partial(step, hidden=hidden_size, clip=clip, **more)
@@ -142,12 +142,12 @@ def unroll_recurrent(
     return gather_results(g, passes, layout, outputs)
 
 
-def _select_direction(g, x: Value, at: int) -> Value:
+def select_direction(g, x: Value, at: int) -> Value:
     """The part of a weight that one direction has."""
     return g.Squeeze(g.Slice(x, [at], [at + 1], [0], [1]), [0])
 
 
-def _state(g, initial: Value | None, x: Value, at: int, hidden: int, layout: int) -> Value:
+def initial_state(g, initial: Value | None, x: Value, at: int, hidden: int, layout: int) -> Value:
     if initial is None:
         zeros = g.const([0.0], x.type)
         batch = g.Shape(x, start=1, end=2)

@@ -12,6 +12,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.rules import NONE, RuleTable
 from serde.rewrite.subgraphs import Body
+from serde.spec import composites
 from serde.spec.simplify import MERGED
 from serde.version_converter.element_types import BORN, format_type
 
@@ -169,6 +170,10 @@ def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) ->
 def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """A node of another domain: decomposed for a target that lists what it supports, or kept."""
     target = builder.target
+    if node.domain == composites.DOMAIN and node.domain not in target.domains:
+        from serde.decompositions.composites import composites as rules
+
+        return rules.apply(node, builder, inputs)
     if target.supports is not None and node.domain not in target.domains:
         from serde.decompositions.onnx_ml import DOMAIN, ml_rules  # which few models need
 

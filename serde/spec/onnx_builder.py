@@ -16,6 +16,7 @@ from serde.ir.builder import Builder, Op, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
 from serde.spec import (
     canonicalize,
+    composites,
     folding,
     inference,
     schema,
@@ -236,6 +237,8 @@ class OnnxBuilder(Expressions):
     def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
         """Take a node over as it is."""
         results = super().keep(node, inputs)
+        if node.domain == composites.DOMAIN:
+            composites.infer_types(self.nodes[-1])
         self._makers.update(dict.fromkeys(results, self.nodes[-1]))
         return results
 
@@ -260,6 +263,15 @@ class OnnxBuilder(Expressions):
             yield
         finally:
             self.keeps_weights = before
+
+    def composite(
+        self, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any]
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """Append a composite operator; its results have types."""
+        count = len(composites.SHAPES[op](inputs))
+        results = self.foreign(composites.DOMAIN, op, inputs, attrs, count)
+        composites.infer_types(self.nodes[-1])
+        return results
 
     def stem(self, op: str) -> str:
         """What a value that ``op`` makes is called, but for the number behind it."""

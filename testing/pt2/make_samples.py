@@ -32,6 +32,8 @@ SAMPLES: dict[str, Case] = {
                                       "b": "nn.ParameterList([torch.randn(4), torch.randn(4)])"}}),
     "norms": ("norms", "F.adaptive_avg_pool2d(self.a(x), 5)", "f(2, 8, 6, 6)",
               {"layers": {"a": NORMS}}),
+    "projected": ("projected", "self.a(x)[0]", "f(2, 5, 3)",
+                  {"layers": {"a": "nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True, proj_size=2)"}}),
     "writes": ("writes", "(lambda t: (t.view(4, 3)[1:3].mul_(2), t.t())[1])(x * 1)", "f(3, 4)", {}),
     "types": ("types", "(x.half(), x.double() * (y > 0), (x * 9).int() // 2)",
               "f(3, 4), i(4)", {}),

@@ -39,6 +39,7 @@ WITH = {
     "passes/": ("tests/passes/test_passes.py", "all passes on the same graphs, against ONNX Runtime"),
     "pipeline.py": ("tests/test_api.py", "the functions that users call"),
     "rewrite/": ("tests/rewrite/test_rules.py", "one engine"),
+    "spec/composites.py": ("tests/decompositions/test_composites.py", WHOLE),
     "spec/onnx_builder.py": ("tests/spec/test_simplify.py", WHOLE),
     "spec/required_sizes.py": ("tests/passes/test_fixed_sizes.py", WHOLE),
     "spec/sample_axes/": ("tests/spec/test_sample_axes.py", "one table, compared with random calls"),

@@ -108,7 +108,7 @@ def describe(node: onnx.NodeProto, scopes: list[str], classes: list[str], call: 
         node.metadata_props.add(key=f"pkg.torch.onnx.{key}", value=text)
 
 
-@pytest.mark.parametrize("name", ["network", "recurrent", "strided"])
+@pytest.mark.parametrize("name", ["network", "recurrent", "projected", "strided"])
 def test_modules_of_exported_programs_have_their_keys(name: str, tmp_path: Path) -> None:
     program = ROOT / f"tests/data/pt2/{name}.pt2"
     with zipfile.ZipFile(program) as archive:

@@ -184,3 +184,18 @@ def test_a_state_that_a_branch_reads_before_keeps_them_apart(worker, tmp_path: P
     got = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
     for actual, expected in zip(got, session.run(None, feeds), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+@needs_torch
+def test_projected_layers_are_one_module(worker, tmp_path: Path) -> None:
+    """Beside these, tests/torch/test_training.py has those of MXNet."""
+    program = Path(__file__).parents[1] / "data/pt2/projected.pt2"
+    serde.convert(program, tmp_path / "n.py")
+    (module,) = list_modules(tmp_path / "n.py")
+    assert all(option in module for option in ("num_layers=2", "bidirectional=True", "proj_size=2"))
+    with np.load(program.with_suffix(".npz")) as arrays:
+        inputs, outputs = (
+            [arrays[n] for n in arrays.files if n.startswith(k)] for k in ("in", "out")
+        )
+    (got,) = worker.run(str(tmp_path / "n.py"), inputs)
+    np.testing.assert_allclose(got, outputs[0], rtol=0, atol=1e-6)

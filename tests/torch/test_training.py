@@ -164,6 +164,29 @@ def test_a_step_of_layers_is_mxnets(name: str, tmp_path: Path) -> None:
     assert_steps_agree(network, tmp_path, "float32" if name == "normalizations" else "float64")
 
 
+@pytest.mark.parametrize(("layers", "both"), [(1, False), (2, True)])
+def test_a_projected_lstm_is_trained(layers: int, both: bool, tmp_path: Path) -> None:
+    """MXNet itself trains it on GPUs only."""
+    gluon = live_mxnet().gluon
+    block = gluon.nn.HybridSequential(prefix="net_")
+    with block.name_scope():
+        block.add(gluon.rnn.LSTM(5, layers, bidirectional=both, projection_size=3))
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((4, networks.SAMPLES, 6), np.float32)
+    network = networks.Network("projected", "layers", block, {"data": x}, {"data": 1})
+    networks._draw_weights(network, generator)
+    symbol, _ = networks.export(network, tmp_path)
+    options = {"inputs": networks.shapes(network), "verify": True}
+    report = serde.convert(symbol, tmp_path / "net.py", **options)
+    assert report.ok and report.verification.done
+    assert "proj_size=3" in (tmp_path / "net.py").read_text()
+    gradients = step_torch(tmp_path / "net.py", {"data": x}).gradients
+    keys = json.loads((tmp_path / "net.names.json").read_text())
+    assert {*keys} == {*block.collect_params()}
+    for array, (key,) in keys.items():
+        assert np.abs(gradients[key]).max() > 0, array
+
+
 def test_a_scale_of_one_element_is_trained(tmp_path: Path) -> None:
     mx = live_mxnet()
 

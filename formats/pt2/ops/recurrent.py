@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from serde.decompositions.composites import emit_projected_lstm
 from serde.errors import require
-from serde.spec.expressions import END
 
 from ..rules import reads
 from .activation import read_dropout
@@ -37,21 +37,23 @@ def run(g, x, states, params, op, has_biases, layers, dropout, train, bidirectio
         x = read_dropout(g, x, dropout, train) if layer and dropout else x
         first = layer * directions
         sets = [params[(first + d) * each : (first + d + 1) * each] for d in range(directions)]
-        if each % 2:
-            x, *last = run_projected(g, x, states, first, sets)
-            ends.append(last)
-            continue
         w, r = (g.stack([in_order(g, s[k], op) for s in sets], 0) for k in (0, 1))
         b = None
         if has_biases:
             b = g.stack([g.Concat(in_order(g, s[2], op), in_order(g, s[3], op), axis=0)
                          for s in sets], 0)  # fmt: skip
         initial = [g.slice_axis(s, 0, first, first + directions) for s in states]
-        y, *last = g[op](x, w, r, b, None, *initial, hidden_size=r.static_shape[2],
-                         direction="bidirectional" if bidirectional else "forward",
-                         outputs=1 + len(states), **attrs)  # fmt: skip
+        direction = "bidirectional" if bidirectional else "forward"
+        if each % 2:
+            down = g.stack([s[-1] for s in sets], 0)
+            y, *last = emit_projected_lstm(g, x, w, r, down, b, *initial, direction=direction)
+        else:
+            y, *last = g[op](x, w, r, b, None, *initial, hidden_size=r.static_shape[2],
+                             direction=direction, outputs=1 + len(states), **attrs)  # fmt: skip
         ends.append(last)
-        if bidirectional:
+        if each % 2:
+            x = y
+        elif bidirectional:
             x = g.Reshape(g.Transpose(y, perm=[0, 2, 1, 3]), [0, 0, -1])
         else:
             x = g.Squeeze(y, [1])
@@ -66,28 +68,6 @@ def is_projected(states):
     """Whether the output of an LSTM has another width than its cells."""
     widths = [s.ranked_shape[-1] for s in states]
     return len(set(widths)) > 1
-
-
-def run_projected(g, x, states, first, sets):
-    """One layer of an LSTM with projected outputs, step by step in each direction."""
-    results = []
-    for at, (w, r, *biases, projection) in enumerate(sets):
-        gates = g.MatMul(x, g.Transpose(w, perm=[1, 0]))
-        for b in biases:
-            gates = g.Add(gates, b)
-        gates = g.slice_axis(gates, 0, -1, -END, -1) if at else gates
-        r, projection = (g.Transpose(m, perm=[1, 0]) for m in (r, projection))
-
-        def step(g, h, c, row, r=r, projection=projection):
-            h, c = update_cell(g, g.Add(row, g.MatMul(h, r)), c)
-            h = g.MatMul(h, projection)
-            return h, c, g.Identity(h)
-
-        h, c = (g.Gather(s, first + at, axis=0) for s in states)
-        h, c, y = g.scan(step, [h, c], [gates])
-        results.append((g.slice_axis(y, 0, -1, -END, -1) if at else y, h, c))
-    y, h, c = zip(*results, strict=True)
-    return g.Concat(*y, axis=2), g.stack(list(h), 0), g.stack(list(c), 0)
 
 
 def update_cell(g, gates, cell):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -52,40 +53,63 @@ def _has_usual_form(op: str, form: dict[str, Any]) -> bool:
 )
 def write_recurrent(
     op: str, t: TorchBuilder, x: Value, w: Value, r: Value, b: Value | None = None,
-    lengths: Value | None = None, h0: Value | None = None, c0: Value | None = None, *,
-    hidden_size: int, direction: str = "forward", activations: tuple[str, ...] = (),
+    lengths: Value | None = None, *states: Value | None, hidden_size: int,
+    direction: str = "forward", activations: tuple[str, ...] = (),
 ):  # fmt: skip
     ways = 2 if direction == "bidirectional" else 1
-    parameters = dict(_list_arrays(op, t, w, r, b, hidden_size, ways))
-    has_relu = "Relu" in activations
-    states = [v for v in (h0, c0) if v is not None]
+    options = {"nonlinearity": "relu"} if "Relu" in activations else {}
+    y, *last = _emit_module(op, t, x, (w, r, b), states, hidden_size, direction, **options)
+    if ways == 1:
+        return (t[".unsqueeze"](y, 1), *last)
+    steps, batch = t.size(x, 0), t.size(x, 1)
+    y = t[".permute"](t[".reshape"](y, steps, batch, ways, hidden_size), 0, 2, 1, 3)
+    return (y, *last)
+
+
+@writes("ProjectedLSTM")
+def write_projected_lstm(
+    t: TorchBuilder, x: Value, w: Value, r: Value, projection: Value, b: Value | None = None,
+    *states: Value | None, direction: str,
+):  # fmt: skip
+    """A composite operator: ``serde.decompositions.composites``."""
+    _, width, hidden = projection.static_shape
+    arrays = (w, r, b, projection)
+    return tuple(_emit_module("LSTM", t, x, arrays, states, hidden, direction, proj_size=width))
+
+
+def _emit_module(
+    op: str, t: TorchBuilder, x: Value, arrays: tuple[Value | None, ...],
+    initial: tuple[Value | None, ...], hidden: int, direction: str, **options: Any,
+) -> list[Value]:  # fmt: skip
+    """The outputs, of both directions side by side, and the states in the end."""
+    w, r, b, *_ = arrays
+    assert w is not None and r is not None
+    ways = 2 if direction == "bidirectional" else 1
+    width = r.static_shape[2]
+    states = [v for v in initial if v is not None]
     if op == "LSTM" and len(states) == 1:
-        states = [v if v is not None else t.torch.zeros_like(states[0]) for v in (h0, c0)]
+        states = [t[".new_zeros"](x, (ways, t.size(x, 1), size)) if v is None else v
+                  for v, size in zip(initial, (width, hidden), strict=False)]  # fmt: skip
     backwards = direction == "reverse"
     x_read = set_type(t.torch.flip(x, (0,)), x.dtype, x.shape) if backwards else x
     call: list[Any] = [x_read]
     if states:
         call.append(tuple(states) if op == "LSTM" else states[0])
     y, *last = t.module(
-        f"nn.{op}", (), (w.static_shape[2], hidden_size), outputs=3 if op == "LSTM" else 2,
-        parameters=parameters, call=call, bias=None if b is not None else False,
-        bidirectional=True if ways == 2 else None, nonlinearity="relu" if has_relu else None,
+        f"nn.{op}", (), (w.static_shape[2], hidden), outputs=3 if op == "LSTM" else 2,
+        parameters=dict(_list_arrays(op, t, arrays, hidden, ways)), call=call,
+        bias=None if b is not None else False, bidirectional=True if ways == 2 else None, **options,
     )  # fmt: skip
-    set_type(y, x.dtype, (*x.ranked_shape[:2], ways * hidden_size))
-    if backwards:
-        y = t.torch.flip(y, (0,))
-    if ways == 1:
-        y = t[".unsqueeze"](y, 1)
-    else:
-        steps, batch = t.size(x, 0), t.size(x, 1)
-        y = t[".permute"](t[".reshape"](y, steps, batch, ways, hidden_size), 0, 2, 1, 3)
-    return (y, *last)
+    set_type(y, x.dtype, (*x.ranked_shape[:2], ways * width))
+    return [t.torch.flip(y, (0,)) if backwards else y, *last]
 
 
 def _list_arrays(
-    op: str, t: TorchBuilder, w: Value, r: Value, b: Value | None, hidden: int, ways: int
+    op: str, t: TorchBuilder, arrays: tuple[Value | None, ...], hidden: int, ways: int
 ) -> Iterator[tuple[str, Value]]:
     """The arrays of a layer by PyTorch's names."""
+    w, r, b, projection = (*arrays, None)[:4]
+    assert w is not None and r is not None
     gates = GATES[op]
     count = len(gates)
     for way in range(ways):
@@ -100,6 +124,10 @@ def _list_arrays(
             change = _reorder(gates, hidden, way, at * count * hidden)
             begin = (2 * way + at) * count * hidden
             yield f"bias_{name}_{suffix}", derive(t, b, change, (count * hidden,), begin)
+        if projection is not None:
+            shape = projection.static_shape[1:]
+            begin = way * math.prod(shape)
+            yield f"weight_hr_{suffix}", derive(t, projection, itemgetter(way), shape, begin)
 
 
 def _reorder(

@@ -105,7 +105,8 @@ def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
     is_fed_alike = len(_states_of(below)) == len(_states_of(node))
     ways = 2 if first.options.get("bidirectional") else 1
     hidden = first.args[1]
-    return is_alike and has_rate and is_fed_alike and second.args == (hidden * ways, hidden)
+    width = first.options.get("proj_size", hidden)
+    return is_alike and has_rate and is_fed_alike and second.args == (width * ways, hidden)
 
 
 def _find_first_reads(graph: Graph) -> dict[Value | None, int]:

@@ -7,11 +7,13 @@ then for each the two biases (rnn-inl.h). A layer's directions share a node.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from serde.decompositions.composites import emit_projected_lstm
 from serde.decompositions.recurrent import unroll_recurrent
 from serde.errors import require
 from serde.ir import arrays
@@ -23,7 +25,6 @@ from ...rnn_sizes import RnnSizes
 from ...rules import reads
 from ...target import legalizations, writes
 from ..identity import read_dropout
-from .lstm_projection import run_projected_lstm
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
 DIRECTIONS = {"forward": 1, "bidirectional": 2}
@@ -71,23 +72,21 @@ def read_rnn(
     states = [None if s is None or is_zero(g, s) else s for s in (state, cell_state)]
     if projection_size is not None:
         require(mode == "lstm" and not use_sequence_length, f"projection_size of a {mode}")
-        return run_projected_lstm(g, x, parameters, states, sizes, p)
     lengths = g.cast(lengths, DType.INT32) if use_sequence_length else None
     vector = Vector(g, parameters, cell, sizes)
     features = vector.features()
     if x.shape is not None:
         same = may_be_same(x.shape[-1], features)
         require(same, f"parameters for {features} features, and the data have {x.shape[-1]}")
-    widths = [features] + [state_size * directions] * (num_layers - 1)
+    widths = [features] + [sizes.output * directions] * (num_layers - 1)
     weights = [vector.weights(width) for width in widths]
     biases = [vector.biases() for _ in widths]
     ends = []
     for layer in range(num_layers):
         x = read_dropout(g, x, p=p) if layer and p else x
         initial = [layer_state(g, s, layer, directions) for s in states]
-        y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, state_size,
-                              directions, lengths)  # fmt: skip
-        x = join_directions(g, y, directions)
+        y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, sizes, lengths)
+        x = y if projection_size is not None else join_directions(g, y, directions)
         ends.append(last)
     finals = [g.Concat(*column, axis=0) for column in zip(*ends, strict=True)]
     return (x, *finals)
@@ -124,13 +123,19 @@ class Vector:
             piece = self.g.Gather(piece, self.cell.gates, axis=0)
         return self.g.Reshape(piece, [1, gates * hidden, *tail])
 
-    def weights(self, features: int) -> tuple[Value, Value]:
-        pairs = [
-            (self.take_gates(features), self.take_gates(self.sizes.hidden))
+    def take_projection(self) -> Iterator[Value]:
+        """The matrix that gives one direction's outputs, if there is one."""
+        if self.sizes.projection is not None:
+            shape = (1, self.sizes.projection, self.sizes.hidden)
+            yield self.g.Reshape(self.take(math.prod(shape)), shape)
+
+    def weights(self, features: int) -> list[Value]:
+        """Those of a layer: for data, for states, and the projection, if there is one."""
+        sets = [
+            (self.take_gates(features), self.take_gates(self.sizes.output), *self.take_projection())
             for _ in range(self.sizes.directions)
         ]
-        w, r = zip(*pairs, strict=True)
-        return self.g.Concat(*w, axis=0), self.g.Concat(*r, axis=0)
+        return [self.g.Concat(*matrices, axis=0) for matrices in zip(*sets, strict=True)]
 
     def biases(self) -> Value:
         pairs = [(self.take_gates(), self.take_gates()) for _ in range(self.sizes.directions)]
@@ -152,16 +157,18 @@ def layer_state(g, state: Value | None, layer: int, directions: int):
     return g.slice_axis(state, 0, layer * directions, (layer + 1) * directions)
 
 
-def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions: int, lengths):
-    count = 3 if cell.op == "LSTM" else 2
+def layer_node(g, cell: Cell, x, weights, bias, initial, sizes: RnnSizes, lengths):
+    count, directions = 3 if cell.op == "LSTM" else 2, sizes.directions
     attrs = dict(cell.attrs)
     if "activations" in attrs:
         attrs["activations"] = tuple(attrs["activations"]) * directions  # type: ignore[arg-type]
     direction = "bidirectional" if directions == 2 else "forward"
     states = initial[: count - 1]
+    if sizes.projection is not None:
+        return emit_projected_lstm(g, x, *weights, bias, *states, direction=direction)
     return g[cell.op](
-        x, *weights, bias, lengths, *states, hidden_size=hidden, direction=direction, outputs=count,
-        **attrs,
+        x, *weights, bias, lengths, *states, hidden_size=sizes.hidden, direction=direction,
+        outputs=count, **attrs,
     )  # fmt: skip
 
 

@@ -1,0 +1,40 @@
+"""Composite operators: layers that the standard has no operator for, in a domain of our own.
+
+A reader emits one where the training form is asked for. It stays a node for a target that has the
+domain, and is decomposed for every other (``serde.decompositions.composites``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from serde.errors import require
+from serde.ir.graph import Node, Shape, Value
+
+DOMAIN = "serde"
+
+
+def infer_projected_lstm(inputs: Sequence[Value | None]) -> Sequence[Shape]:
+    """The shapes of Y, Y_h and Y_c, where Y has what both directions give side by side.
+
+    The projection comes behind the data, ``w`` and ``r``.
+    """
+    require(len(inputs) > 3, "a projected LSTM without its projection")
+    x, _, _, projection = inputs[:4]
+    assert x is not None and projection is not None
+    steps, batch, _ = x.ranked_shape
+    ways, width, hidden = projection.static_shape
+    return (steps, batch, ways * width), (ways, batch, width), (ways, batch, hidden)
+
+
+SHAPES: Mapping[str, Callable[[Sequence[Value | None]], Sequence[Shape]]] = {
+    "ProjectedLSTM": infer_projected_lstm
+}
+
+
+def infer_types(node: Node) -> None:
+    """Give the results of a composite operator the types that follow from its operands."""
+    if node.op not in SHAPES:
+        return
+    for result, shape in zip(node.outputs, SHAPES[node.op](node.inputs), strict=False):
+        result.dtype, result.shape = node.inputs[0] and node.inputs[0].dtype, shape
