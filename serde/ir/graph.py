@@ -41,7 +41,8 @@ class Run(NamedTuple):
     """Neighbouring elements of a constant: the names of the weights that they are of, how many.
 
     Where they are neighbours in one weight too, ``begin`` is the first of them there, ``shape``
-    that of the weight, and ``is_ordered`` tells whether they are in its order.
+    that of the weight, ``is_ordered`` tells whether they are in its order, and ``whole`` is the
+    weight, where it is at hand.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class Run(NamedTuple):
     begin: int | None = None
     shape: tuple[int, ...] = ()
     is_ordered: bool = True
+    whole: Tensor | None = None
 
 
 Origins = tuple[Run, ...]

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from serde.ir.graph import Origins, Run, Tensor, Value
+from serde.ir.graph import Origins, Run, Shape, Tensor, Value
 from serde.spec.inference import Type
 from serde.spec.traits import ARRANGES, RESHAPES
 
 IN_ORDER = RESHAPES | {"Cast"}
+REPEATS = frozenset({"Expand", "Tile"})
 FOLLOWED = (ARRANGES | {"Cast", "Concat"}) - {"Dropout"}
 
 
@@ -24,13 +25,17 @@ def origins_of(value: Value | None) -> Origins:
         return ()
     if value.origins or not value.name_is_original:
         return value.origins
-    return (Run((value.name,), value.tensor.size, 0, value.static_shape),)
+    return (_make_run(value.name, value.tensor),)
+
+
+def _make_run(name: str, tensor: Tensor) -> Run:
+    return Run((name,), tensor.size, 0, tensor.shape, whole=tensor)
 
 
 def mark_weight(value: Value) -> Value:
     """Let an array be one that the source trains, also where it is a single number."""
     if value.tensor is not None and value.type.kind == "f":
-        value.origins = (Run((value.name,), value.tensor.size, 0, value.static_shape),)
+        value.origins = (_make_run(value.name, value.tensor),)
     return value
 
 
@@ -70,7 +75,7 @@ def follow(
         end = begin + result.size
         if op in IN_ORDER or (op in ("Concat", "Split") and is_outermost):
             origins.append(cut(runs, begin, end))
-        elif op == "Slice" and (start := _find_start(inputs)) is not None:
+        elif op in STARTS and (start := STARTS[op](inputs, axis)) is not None:
             origins.append(cut(runs, start, start + result.size))
         elif op == "Transpose":
             origins.append(disorder(runs))
@@ -81,16 +86,27 @@ def follow(
 
 
 def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bool:
-    """Whether an operator computes other numbers of an array that the source trains, or looks some
-    rows of it up, or one of them twice; rows in another order are trained as they are.
+    """Whether an operator computes other numbers of an array that the source trains, or repeats
+    it, or looks some rows of it up, or one of them twice; rows in another order are trained as they
+    are.
     """
     if op == "Gather":
         rows, indices = inputs
         is_table = bool(origins_of(rows)) and indices is not None and indices.rank > 0
         return is_table and not _reorders(rows, indices, result)
-    if op in FOLLOWED or result.dtype is None or result.dtype.kind != "f":
+    if result.dtype is None or result.dtype.kind != "f":
         return False
+    if op in FOLLOWED:
+        x = inputs[0]
+        has_same = x is None or _count(result.shape) == _count(x.shape)
+        return op in REPEATS and is_weight(x) and not has_same
     return any(map(is_weight, inputs))
+
+
+def _count(shape: Shape | None) -> int | None:
+    """How many elements there are, where all sizes are numbers."""
+    sizes = [d for d in shape or () if isinstance(d, int)]
+    return math.prod(sizes) if shape is not None and len(sizes) == len(shape) else None
 
 
 def _reorders(rows: Value | None, indices: Value | None, result: Type) -> bool:
@@ -132,15 +148,31 @@ def _overlap(origins: Origins, begin: int, end: int) -> Iterator[Run]:
         at += run.size
 
 
-def _find_start(inputs: Sequence[Value | None]) -> int | None:
+def _find_row(inputs: Sequence[Value | None], axis: int) -> int | None:
+    """The first element of what one index along the outermost axis chooses."""
+    x, index = inputs[:2]
+    if x is None or index is None or index.tensor is None or index.tensor.size != 1:
+        return None
+    axis %= x.rank
+    row, size = int(index.array().reshape(-1)[0]), x.static_shape[axis]
+    if math.prod(x.static_shape[:axis]) != 1:
+        return None
+    return (row % size) * math.prod(x.static_shape[axis + 1 :]) if -size <= row < size else None
+
+
+def _find_start(inputs: Sequence[Value | None], axis: int) -> int | None:
     """The first element of a slice of neighbours along the outermost axis, if it is one."""
     x, starts, _, axes, *steps = (*inputs, None, None)[:5]
     if x is None or starts is None or starts.array().size != 1:
         return None
-    axis = 0 if axes is None else int(axes.array().reshape(-1)[0]) % x.rank
+    axis = axis if axes is None else int(axes.array().reshape(-1)[0]) % x.rank
     if math.prod(x.static_shape[:axis]) != 1 or any(s and (s.array() != 1).any() for s in steps):
         return None
     size = x.static_shape[axis]
     start = int(starts.array().reshape(-1)[0])
     start = min(max(start + size if start < 0 else start, 0), size)
     return start * math.prod(x.static_shape[axis + 1 :])
+
+
+# Operators that take neighbours along the outermost axis, and what tells the first of them.
+STARTS = {"Gather": _find_row, "Slice": _find_start}

@@ -59,6 +59,10 @@ PLACES = {
                               (None, (), True)),
     "not neighbours": (lambda g: g.Slice(B, [0], [1], [1]), (None, (), True)),
     "repeated": (lambda g: g.Expand(A, [2, 2, 3]), (None, (), True)),
+    "row": (lambda g: g.Gather(B, 2, axis=0), (6, (4, 3), True)),
+    "last row": (lambda g: g.Unsqueeze(g.Gather(B, -1, axis=0), [0]),
+                                      (9, (4, 3), True)),
+    "column": (lambda g: g.Gather(B, 1, axis=1), (None, (), True)),
 }  # fmt: skip
 
 
@@ -66,7 +70,14 @@ PLACES = {
 def test_neighbours_in_a_weight_tell_their_place(name: str) -> None:
     make, expected = PLACES[name]
     (run,) = origins_of(make(build()))
-    assert run[2:] == expected
+    assert run[2:5] == expected
+
+
+def test_a_weight_that_is_repeated_is_computed() -> None:
+    g = build()
+    g.keeps_weights = True
+    assert g.Expand(A, [2, 2, 3]).tensor is None and g.Tile(A, [1, 2]).tensor is None
+    assert g.Expand(A, [1, 2, 3]).tensor is not None
 
 
 def test_inference_needs_none() -> None:

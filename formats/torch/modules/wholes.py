@@ -1,4 +1,4 @@
-"""Arrays of a checkpoint that a model reads in parts, joined, or in another shape, as they are."""
+"""Arrays of a checkpoint of which a model reads parts, others joined, or another shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..target import ListOf, Slot
 
 
 class Wholes:
-    """The arrays that are there as a whole, or all parts of them.
+    """The arrays that are read as a whole or in parts.
 
     ``bases`` tells what a constant has been derived from, ``keys_of`` the arrays of the checkpoint
     that it is made of.
@@ -66,13 +66,15 @@ class Wholes:
         return run if is_turned and is_rows else None
 
     def join(self, key: str, parts: Mapping[int, Value]) -> Value | None:
-        """The whole of parts, if none is missing."""
+        """The whole of parts: of the file, or joined where none is missing."""
         ordered = [parts[begin] for begin in sorted(parts)]
         sizes = [0]
         for value in ordered:
             assert value.tensor is not None
             sizes.append(sizes[-1] + value.tensor.size)
-        run = self.find_run(ordered[0])
+        run, dtype = self.find_run(ordered[0]), ordered[0].type
+        if run is not None and run.whole is not None and run.whole.dtype is dtype:
+            return Value(key, dtype, run.shape, run.whole, name_is_original=True)
         if run is None or sizes[:-1] != sorted(parts) or sizes[-1] != math.prod(run.shape):
             return None
         tensors = [v.tensor for v in ordered if v.tensor is not None]
@@ -80,7 +82,6 @@ class Wholes:
         def load() -> np.ndarray:  # type: ignore[type-arg]
             return np.concatenate([t.load().reshape(-1) for t in tensors]).reshape(run.shape)
 
-        dtype = tensors[0].dtype
         return Value(key, dtype, run.shape, Tensor(dtype, run.shape, load), name_is_original=True)
 
     def read(self, value: Value, node: Node) -> list[Node]:
@@ -98,7 +99,7 @@ class Wholes:
 
         There are none where it has parts of arrays. What no array gives are constants.
         """
-        row, begin, parts = math.prod(value.static_shape[1:]), 0, []
+        row, begin, parts = max(math.prod(value.static_shape[1:]), 1), 0, []
         for at, run in enumerate(origins_of(value)):
             is_array = len(run.names) == 1 and run.is_ordered and run.size == math.prod(run.shape)
             shape = run.shape if run.names else (run.size // row, *value.static_shape[1:])
@@ -128,7 +129,8 @@ def cut_rows(
 
 
 def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:
-    row = math.prod(run.shape[1:])
+    outer = next((at for at, size in enumerate(run.shape) if size != 1), 0)  # axes before
+    row = math.prod(run.shape[outer + 1 :])
     assert run.begin is not None
     rows, shape = run.size // row if row else 0, value.static_shape
     x = whole
@@ -136,12 +138,13 @@ def _read(whole: Value, run: Run, value: Value, node: Node) -> Iterator[Node]:
         if run.begin % row or run.size % row:
             return
         begin = run.begin // row
-        part = Value(value.name, value.dtype, (rows, *run.shape[1:]))
-        args = Slot(0), slice(begin or None, None if begin + rows == run.shape[0] else begin + rows)
+        end = None if begin + rows == run.shape[outer] else begin + rows
+        sizes = (*run.shape[:outer], rows, *run.shape[outer + 1 :])
+        part = Value(value.name, value.dtype, sizes)
+        args = Slot(0), *[slice(None)] * outer, slice(begin or None, end)
         yield Node("[]", (x,), (part,), {"args": args}, "torch", sources=node.sources)
         x = part
     if x.static_shape != shape:
         turned = Value(value.name, value.dtype, shape)
-        sizes: tuple[object, ...] = shape or ((),)
-        attrs = {"args": (Slot(0), *sizes)}
+        attrs = {"args": (Slot(0), *(shape or ((),)))}
         yield Node(".reshape", (x,), (turned,), attrs, "torch", sources=node.sources)
