@@ -232,14 +232,33 @@ def test_parts_of_an_array_are_read_of_the_whole(tmp_path: Path) -> None:
     assert arrays["a.in_proj_weight"].tobytes() in data
 
 
-def test_a_part_of_an_array_whose_rest_is_not_read_is_a_constant(tmp_path: Path) -> None:
-    arrays = {"a.scale": draw(8)}
+def test_an_array_whose_rest_is_not_read_is_there_as_a_whole(tmp_path: Path) -> None:
+    """Such as a table of positions of which a short sequence reads the first."""
+    arrays = {"a.scale": draw(8), "a.positions": draw(1, 9, 4), "first": np.array([0]),
+              "last": np.array([2]), "axis": np.array([1]), "row": np.array(3)}  # fmt: skip
     nodes = [
         helper.make_node("Split", ["a.scale"], ["s", "unread"], "/a/Split", axis=0),
-        helper.make_node("Mul", ["x", "s"], ["y"], "/a/Mul"),
+        helper.make_node("Mul", ["x", "s"], ["u"], "/a/Mul"),
+        helper.make_node("Slice", ["a.positions", "first", "last", "axis"], ["p"], "/a/Slice"),
+        helper.make_node("Add", ["u", "p"], ["v"], "/a/Add"),
+        helper.make_node("Gather", ["a.scale", "row"], ["g"], "/a/Gather"),
+        helper.make_node("Mul", ["v", "g"], ["y"], "/a/Mul_1"),
     ]
-    compare(make_model(nodes, arrays, (2, 4)), tmp_path, draw(2, 4))
-    assert "persistent=False" in (tmp_path / "n.py").read_text()
+    source = compare(make_model(nodes, arrays, (2, 4)), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"a.scale", "a.positions"} and "register_buffer" not in source
+    assert "self.positions[:, :2]" in source
+    data = (tmp_path / "n.safetensors").read_bytes()
+    assert all(arrays[key].tobytes() in data for key in keys_of(tmp_path))
+
+
+def test_a_weight_that_is_repeated_is_trained_once(tmp_path: Path) -> None:
+    arrays = {"a.queries": draw(4), "sizes": np.array([2, 4])}
+    nodes = [
+        helper.make_node("Expand", ["a.queries", "sizes"], ["q"], "/a/Expand"),
+        helper.make_node("Mul", ["x", "q"], ["y"], "/a/Mul"),
+    ]
+    source = compare(make_model(nodes, arrays, (2, 4)), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"a.queries"} and "self.queries.expand(" in source
 
 
 def test_an_array_in_another_shape_is_there_as_the_source_has_it(tmp_path: Path) -> None:
@@ -320,11 +339,23 @@ def test_modules_that_are_no_whole_are_only_places(tmp_path: Path) -> None:
     assert "self.a.p(x)" in source and "self.a.r(" in source
 
 
+def test_a_cell_that_is_called_again_has_its_arrays_once(tmp_path: Path) -> None:
+    arrays = {"cell.weight_hh": draw(6, 6), "cell.bias_hh": draw(6)}
+    nodes = [
+        helper.make_node("Gemm", [x, *arrays], [y], f"/{name}/Gemm", transB=1)
+        for name, x, y in (("cell", "x", "u"), ("cell_1", "u", "v"), ("cell_2", "v", "y"))
+    ]
+    compare(make_model(nodes, arrays, (1, 6)), tmp_path, draw(1, 6))
+    assert keys_of(tmp_path) == {*arrays}
+
+
 def test_paths_of_names() -> None:
     assert find_paths("/layer1/layer1.0/conv1/Conv")[-1] == ("layer1", "0", "conv1")
     known = {("layers", "layers", "0", "fc")}
     known |= {path[:3] for path in known}
     assert find_paths("/layers/layers.0/fc/MatMul", known)[-1] == ("layers", "layers", "0", "fc")
+    assert find_paths("/cell_1/Gemm", {("cell",)}) == [("cell",)]
+    assert find_paths("/cell_1/Gemm", {("cell",), ("cell_1",)}) == [("cell_1",)]
     assert find_paths("/Relu") == [] and find_paths("conv0_fwd") == []
     assert split_name("stage1_unit2_conv0") == ("stage1", "unit2", "conv0")
     assert split_name("proj_query") == ("proj_query",)

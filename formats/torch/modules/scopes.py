@@ -20,6 +20,7 @@ SIGNATURE = "ExportedProgram.graph_signature"  # ends the name of that of the wh
 KEYS = re.compile(r"^(\w+): (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)
 RESHAPED = re.compile(r"\bself\.(\w+)(?:\.(?:reshape|view|unsqueeze)\(|\[)")  # in a source
 TEXT = re.compile(r"'([^']*)'")
+NUMBER = re.compile(r"_\d+$")  # of a module that is called again, behind its name
 CALLS = re.compile(r"(?:@\d+)$")  # of a module, after the first
 INDEXED = re.compile(r"aten\.index\.Tensor\]\(args = \(%(p_\w+), \[%")
 PARAMETER = re.compile(r"%([pb]_\w+)")
@@ -122,8 +123,9 @@ def _read_metadata(source: Source) -> Scope | None:
 def find_paths(name: str, known: Collection[Path] = ()) -> list[Path]:
     """The modules around a node of a PyTorch export by its name: ``/a/a.0/conv/Conv``.
 
-    A module in a list is named with the list, as is one in a module that is called itself;
-    ``known`` are modules that parameters are in, which tell those cases apart.
+    A module in a list is named with the list, as is one in a module that is called itself. One
+    that is called again has a number behind its name. ``known`` are modules that parameters are in,
+    which tell those cases apart.
     """
     paths: list[Path] = []
     path: Path = ()
@@ -139,6 +141,9 @@ def _extend(path: Path, part: Path, known: Collection[Path]) -> Path:
     inner, usual = (*path, *part), (*path[:kept], *part) if is_inside else (*path, *part)
     if inner in known or usual in known:
         return inner if inner in known else usual
+    first_call = (*part[:-1], NUMBER.sub("", part[-1]))
+    if first_call != part and (called := _extend(path, first_call, known)) in known:
+        return called
     # A module whose own forward is not called is left out.
     end = len(path)
     longer = [k for k in known if len(k) == len(inner) + 1 and k[:end] == path
