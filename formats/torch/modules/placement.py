@@ -185,22 +185,22 @@ class _Placing:
             node.op in FUNCTIONS and any(self.wholes.read(v, node) for v in parameters.values())
         )
         if inside and node.op in FUNCTIONS:  # of several layers that read an array one has it
-            told = f"nn.{self.plan.classes.get(inside[0], '').rpartition('.')[2]}"
-            owner = self.owners.setdefault(inside[0], told if told in FUNCTIONS else node.op)
+            kind = f"nn.{self.plan.classes.get(inside[0], '').rpartition('.')[2]}"
+            owner = self.owners.setdefault(inside[0], kind if kind in FUNCTIONS else node.op)
             is_function = is_function or owner != node.op
         if inside and not is_function:
             self.plan.members[node] = inside[0]
             yield node
             return
-        told = self.read_parameters(node, scope, parameters)
+        member = self.read_parameters(node, scope, parameters)
         bare = next((p[-1] for p in key_paths if p[:-1] == around and p[-1] not in keys), None)
-        if bare is None and told.startswith(PACKED):
-            bare = told
+        if bare is None and member.startswith(PACKED):
+            bare = member
         if node.op in FUNCTIONS and (is_function or bare is not None):
             yield from self.write_function(node, parameters, keys, bare)
             return
-        if told:
-            path = (*around, told)
+        if member:
+            path = (*around, member)
         elif (around and leaves[around] == 1) or (
             around and scope.classes.get(around, "").endswith(f".{node.op[3:]}")
         ):
@@ -229,8 +229,8 @@ class _Placing:
                 return rest if rest.startswith(PACKED) else rest.removesuffix(f"_{name}")
         return ""
 
-    def find_told(self, scope: Scope, name: str) -> str | None:
-        """What the innermost module calls the one array that ends with ``name``, as it is told."""
+    def find_array(self, scope: Scope, name: str) -> str | None:
+        """What the innermost module calls the one array that ends with ``name``."""
         lead = f"p_{_flatten(scope.path)}_" if scope.path else "p_"
         ends = [t for t in scope.parameters if t.endswith(f"_{name}") and t.startswith(lead)]
         return ends[0].removeprefix(lead) if len(ends) == 1 and PACKED not in ends[0] else None
@@ -246,8 +246,8 @@ class _Placing:
         lead = re.sub(r"(weight|bias)$", "", bare or "")
         for name, value in parameters.items():
             listed = keys[name]
-            told = self.find_told(scope, name) or f"{lead}{name}"
-            path = tuple(listed[0].split(".")) if listed else (*scope.path, told)
+            array = self.find_array(scope, name) or f"{lead}{name}"
+            path = tuple(listed[0].split(".")) if listed else (*scope.path, array)
             arrays.append(value)
             if steps := self.read_whole(value, node):
                 arrays[-1] = steps[-1].outputs[0]
