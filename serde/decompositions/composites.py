@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.ir.graph import Value
+from serde.errors import require
+from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.composites import DOMAIN
 
@@ -30,6 +31,20 @@ def emit_projected_lstm(g, *operands: Value | None, direction: str):
     if g.for_training and all(v is None or v.tensor is not None for v in operands[1:5]):
         return g.composite("ProjectedLSTM", operands, {"direction": direction})
     return run_projected_lstm(g, *operands, direction=direction)
+
+
+@composites("FeatureDropout")
+def drop_features(g, x: Value, *, rate: float):
+    """A Dropout of whole channels, which are along the second axis."""
+    shape = g.Concat(g.Shape(x, end=2), [1] * (x.rank - 2), axis=0)
+    ones = g.Expand(g.scalar(1, x), shape)
+    return g.Mul(x, g.Dropout(ones, g.const(rate, DType.FLOAT32)))
+
+
+@composites("AlphaDropout")
+def refuse_alpha_dropout(g, x: Value, *, rate: float):
+    """A Dropout that keeps mean and variance, in training alone."""
+    require(False, f"AlphaDropout(p={rate:g}) is not of the standard. Convert without --training")
 
 
 @composites("ProjectedLSTM")

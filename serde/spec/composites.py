@@ -27,8 +27,17 @@ def infer_projected_lstm(inputs: Sequence[Value | None]) -> Sequence[Shape]:
     return (steps, batch, ways * width), (ways, batch, width), (ways, batch, hidden)
 
 
+def infer_dropout(inputs: Sequence[Value | None]) -> Sequence[Shape]:
+    """The shape of the operand."""
+    require(len(inputs) == 1 and inputs[0] is not None, "a Dropout without its operand")
+    assert inputs[0] is not None
+    return (inputs[0].ranked_shape,)
+
+
 SHAPES: Mapping[str, Callable[[Sequence[Value | None]], Sequence[Shape]]] = {
-    "ProjectedLSTM": infer_projected_lstm
+    "AlphaDropout": infer_dropout,
+    "FeatureDropout": infer_dropout,
+    "ProjectedLSTM": infer_projected_lstm,
 }
 
 
@@ -36,5 +45,7 @@ def infer_types(node: Node) -> None:
     """Give the results of a composite operator the types that follow from its operands."""
     if node.op not in SHAPES:
         return
-    for result, shape in zip(node.outputs, SHAPES[node.op](node.inputs), strict=False):
-        result.dtype, result.shape = node.inputs[0] and node.inputs[0].dtype, shape
+    shapes, x = SHAPES[node.op](node.inputs), node.inputs[0]
+    assert x is not None
+    for result, shape in zip(node.outputs, shapes, strict=False):
+        result.dtype, result.shape = x.dtype, shape

@@ -34,6 +34,8 @@ SAMPLES: dict[str, Case] = {
               {"layers": {"a": NORMS}}),
     "projected": ("projected", "self.a(x)[0]", "f(2, 5, 3)",
                   {"layers": {"a": "nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True, proj_size=2)"}}),
+    "dropouts": ("dropouts", "self.a(x)", "f(2, 3, 4, 5)",
+                 {"layers": {"a": "nn.Sequential(nn.Dropout2d(0.3), nn.Dropout(0.1), nn.AlphaDropout(0.25))"}}),
     "writes": ("writes", "(lambda t: (t.view(4, 3)[1:3].mul_(2), t.t())[1])(x * 1)", "f(3, 4)", {}),
     "types": ("types", "(x.half(), x.double() * (y > 0), (x * 9).int() // 2)",
               "f(3, 4), i(4)", {}),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from serde.formats.onnx.from_ir import from_ir
+from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import DType, Graph
 from serde.spec.composites import DOMAIN
 from serde.spec.onnx_builder import OnnxBuilder
-from testing.onnx_live import run
+from testing.onnx_live import run, run_model
 
 STEPS, SAMPLES, FEATURES, HIDDEN = 5, 2, 3, 4
 
@@ -47,3 +49,15 @@ def test_a_neutral_projection_is_none(direction: str, with_states: bool) -> None
 
     for actual, expected in zip(compute(True), compute(False), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+def test_whole_channels_are_dropped_in_training_only() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
+
+    g = OnnxBuilder("g")
+    (y,) = g.composite("FeatureDropout", (g.input("x", DType.FLOAT32, x.shape),), {"rate": 0.5})
+    graph = from_ir(Graph("g", tuple(g.inputs), (y,), tuple(g.nodes)), 17)
+    (drop,) = (n for n in graph.nodes if n.op == "Dropout")
+    assert drop.inputs[0] is not None and drop.inputs[0].shape == (2, 3, 1, 1)
+    (got,) = run_model(to_proto(graph), {"x": x})
+    np.testing.assert_array_equal(got, x)

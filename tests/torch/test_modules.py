@@ -13,6 +13,7 @@ import pytest
 
 import serde
 from serde.bridges.torch import TorchWorker
+from serde.errors import SerdeError
 from testing import networks
 from testing.node_cases import all_cases, difference, freeze
 from tests.torch.torch_live import why_not
@@ -174,3 +175,17 @@ def test_arrays_may_have_names_that_are_no_identifiers(names, worker, tmp_path: 
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     (actual,) = worker.run(str(tmp_path / "n.py"), [x])
     np.testing.assert_array_equal(actual, x * first + second)
+
+
+def test_each_kind_of_dropout_is_its_own_module(worker, tmp_path: Path) -> None:
+    program = Path(__file__).parents[1] / "data/pt2/dropouts.pt2"
+    serde.convert(program, tmp_path / "n.py")
+    source = (tmp_path / "n.py").read_text()
+    modules = ("nn.Dropout2d(0.3)", "nn.Dropout(0.1)", "nn.AlphaDropout(0.25)")
+    assert all(module in source for module in modules)
+    with np.load(program.with_suffix(".npz")) as arrays:
+        (got,) = worker.run(str(tmp_path / "n.py"), [arrays["in0"]])
+        np.testing.assert_array_equal(got, arrays["out0"])
+    with pytest.raises(SerdeError, match="AlphaDropout.* Convert without training"):
+        serde.convert(program, tmp_path / "n.onnx", training=True)
+    serde.convert(program, tmp_path / "n.onnx")

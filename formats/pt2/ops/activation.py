@@ -124,13 +124,20 @@ def along(g, op, x, dim):
     return g[op](x, axis=axis_of(dim, x.rank))
 
 
-@reads("dropout", "feature_dropout", "alpha_dropout")
+@reads("dropout")
 def read_dropout(g, x, p, train):
     if not g.for_training and not train:
         return g.Identity(x)
     require(p == 0 or not train or g.for_training, f"Dropout(p={p}) draws random numbers: call "
             "eval() before the export")  # fmt: skip
     return g.Dropout(x, as_type(g, float(p), DType.FLOAT32))
+
+
+@reads.for_each({"feature_dropout": "FeatureDropout", "alpha_dropout": "AlphaDropout"})
+def read_composite_dropout(op, g, x, p, train):
+    if not g.for_training or (op == "FeatureDropout" and x.rank < 3):
+        return read_dropout(g, x, p, train)
+    return g.composite(op, (x,), {"rate": float(p)})
 
 
 @reads("native_dropout")

@@ -321,6 +321,13 @@ def write_dropout(t: TorchBuilder, x: Value, ratio: Value | None = None):
     return t.module("nn.Dropout", [x], () if rate == 0.5 else (rate,))
 
 
+@writes.for_each({"AlphaDropout": "nn.AlphaDropout", "FeatureDropout": "nn.Dropout{}d"})
+def write_composite_dropout(name: str, t: TorchBuilder, x: Value, *, rate: float):
+    """Composite operators: ``serde.decompositions.composites``."""
+    require(x.rank < 6, f"{x.rank - 2} axes behind those of channels. Reshape the tensor")
+    return t.module(name.format(x.rank - 2), [x], () if rate == 0.5 else (rate,))
+
+
 @writes("Resize")
 def write_resize(
     t: TorchBuilder, x: Value, roi: Value | None = None, scales: Value | None = None,

@@ -125,9 +125,9 @@ def _list_arrays(
             begin = (2 * way + at) * count * hidden
             yield f"bias_{name}_{suffix}", derive(t, b, change, (count * hidden,), begin)
         if projection is not None:
-            shape = projection.static_shape[1:]
-            begin = way * math.prod(shape)
-            yield f"weight_hr_{suffix}", derive(t, projection, itemgetter(way), shape, begin)
+            rows = projection.static_shape[1:]
+            begin = way * math.prod(rows)
+            yield f"weight_hr_{suffix}", derive(t, projection, itemgetter(way), rows, begin)
 
 
 def _reorder(
