@@ -8,8 +8,8 @@ something else: names are changed, floats keep all their digits, NaN goes to the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from .. import ast, registry
 from ..ast_walk import Task, operands, run, uses
@@ -22,6 +22,7 @@ HEADER = '#[version = "0.0.5"]'
 DEEPEST = 40  # levels of indentation; deeper blocks are not indented further
 LINE, IN, OUT = object(), object(), object()  # a new line; what follows is indented more, less
 Doc = list[Any]  # strings, marks and further Docs
+Handlers = Mapping[type[ast.Expr], Callable[[Any, Any], Any]]
 TEXT = {str}
 
 INLINE = (ast.GlobalVar, ast.Constant, ast.Op, ast.Var, ast.Constructor)
@@ -87,18 +88,6 @@ class _Printer:
         self.stand_ins: dict[Any, ast.Constant] = {}
         self.count = 0
         self.scopes: list[Doc] = []
-        self.handlers: dict[type[ast.Expr], Callable[[Any], Any]] = {
-            ast.If: self._print_if, ast.Function: self._print_function, ast.Let: self._print_let,
-            ast.Match: self._print_match, ast.RefCreate: self._print_ref,
-            ast.RefRead: self._print_ref, ast.RefWrite: self._print_ref,
-        }  # fmt: skip
-        self.leaves: dict[type[ast.Expr], Callable[[Any], Any]] = {
-            ast.Var: self._print_free_var, ast.Constant: self._print_constant,
-            ast.Call: self._print_call, ast.Tuple: self._print_tuple,
-            ast.TupleGetItem: self._print_get_item,
-            ast.GlobalVar: self._print_global_var, ast.Op: self._print_op,
-            ast.Constructor: self._constructor_name,
-        }  # fmt: skip
 
     # Modules
 
@@ -155,12 +144,12 @@ class _Printer:
             top, ready = stack.pop()
             if top in printed:
                 continue
-            leaf = self.leaves.get(type(top))
+            leaf = self.LEAVES.get(type(top))
             if leaf is None:
-                doc = yield self.handlers[type(top)](top)
+                doc = yield self.BLOCKS[type(top)](self, top)
                 printed.setdefault(top, doc)
             elif ready:
-                doc = leaf(top)
+                doc = leaf(self, top)
                 printed.setdefault(top, doc)
             else:
                 stack.append((top, True))
@@ -334,6 +323,18 @@ class _Printer:
             return ["(", inside, ")"]
         name = self._constructor_name(pattern.constructor)
         return [name, "(", inside, ")"] if pattern.patterns else [name]
+
+    # What prints an expression of each kind: of the printer, not of one, which would hold itself.
+    BLOCKS: ClassVar[Handlers] = {
+        ast.If: _print_if, ast.Function: _print_function, ast.Let: _print_let,
+        ast.Match: _print_match, ast.RefCreate: _print_ref, ast.RefRead: _print_ref,
+        ast.RefWrite: _print_ref,
+    }  # fmt: skip
+    LEAVES: ClassVar[Handlers] = {
+        ast.Var: _print_free_var, ast.Constant: _print_constant, ast.Call: _print_call,
+        ast.Tuple: _print_tuple, ast.TupleGetItem: _print_get_item,
+        ast.GlobalVar: _print_global_var, ast.Op: _print_op, ast.Constructor: _constructor_name,
+    }  # fmt: skip
 
 
 def _concatenate(*parts: Any) -> Any:

@@ -22,14 +22,19 @@ LARGEST = (1 << 31) - 1  # bytes that offsets reach
 SHOWN = 8  # numbers in a message
 ALIGNMENT = 16  # bytes that data of tensors begin at a multiple of
 Table = Mapping[str, Any]
+Content = bytes | Tensor | Callable[[], bytes]
 
 
 class Part(NamedTuple):
-    """A piece of the file: where it begins, and what writes it once all places are known."""
+    """A piece of the file: where it begins, and what is there.
+
+    That is bytes, a function that makes them once all places are known, or a vector of the bytes of
+    a tensor.
+    """
 
     start: int
     size: int
-    write: Callable[[BinaryIO], None]
+    content: Content
 
 
 class Layout:
@@ -41,7 +46,7 @@ class Layout:
         self._vtables: dict[bytes, int] = {}
         self._waiting: deque[tuple[list[int], str, bool, Any]] = deque()
         head = self._refer(root, False, table)
-        self._place(8, 4, lambda out: out.write(struct.pack("<I", head[0]) + identifier))
+        self._place(8, 4, lambda: struct.pack("<I", head[0]) + identifier)
         while self._waiting:
             slot, kind, is_vector, value = self._waiting.popleft()
             slot[0] = self._place_value(kind, is_vector, value)
@@ -49,11 +54,14 @@ class Layout:
     def write(self, out: BinaryIO, sources: Sources) -> int:
         """Write all parts; return how many bytes there are."""
         at = 0
-        self._sources = sources
-        for part in self.parts:
-            out.write(bytes(part.start - at))
-            part.write(out)
-            at = part.start + part.size
+        for start, size, content in self.parts:
+            out.write(bytes(start - at))
+            if isinstance(content, Tensor):
+                out.write(struct.pack("<I", content.nbytes))
+                write_tensor(content, out, sources)
+            else:
+                out.write(content if isinstance(content, bytes) else content())
+            at = start + size
         return at
 
     def _refer(self, kind: str, is_vector: bool, value: Any) -> list[int]:
@@ -62,46 +70,37 @@ class Layout:
         self._waiting.append((slot, kind, is_vector, value))
         return slot
 
-    def _place(
-        self, size: int, alignment: int, write: Callable[[BinaryIO], Any], lead: int = 0
-    ) -> int:
+    def _place(self, size: int, alignment: int, content: Content, lead: int = 0) -> int:
         """Reserve bytes; what is behind the first ``lead`` begins at a multiple of a number."""
         start = self.end + -(self.end + lead) % alignment
         self.end = start + size
         if self.end > LARGEST:
             raise ConversionError("the file has more than 2 GiB beside its weights")
-        self.parts.append(Part(start, size, write))
+        self.parts.append(Part(start, size, content))
         return start
 
     def _place_value(self, kind: str, is_vector: bool, value: Any) -> int:
         if kind == "string":
             data = value.encode() if isinstance(value, str) else bytes(value)
             text = struct.pack("<I", len(data)) + data + b"\0"
-            return self._place(len(text), 4, lambda out: out.write(text))
+            return self._place(len(text), 4, text)
         if not is_vector:
             return self._place_table(kind, value)
         if isinstance(value, Tensor):
-            return self._place_data(value)
+            return self._place(4 + value.nbytes, ALIGNMENT, value, 4)
         scalar = scalar_of(kind)
         if scalar is not None:
             code, width = scalar
             data = struct.pack("<I", len(value)) + _pack_numbers(code, kind, value)
-            return self._place(len(data), max(4, width), lambda out: out.write(data), 4)
+            return self._place(len(data), max(4, width), data, 4)
         slots = [self._refer(kind, False, element) for element in value]
-        start = self._place(4 + 4 * len(slots), 4, lambda out: out.write(vector()))
 
         def vector() -> bytes:
             places = [slot[0] - (start + 4 + 4 * at) for at, slot in enumerate(slots)]
             return struct.pack(f"<I{len(places)}I", len(places), *places)
 
+        start = self._place(4 + 4 * len(slots), 4, vector)
         return start
-
-    def _place_data(self, tensor: Tensor) -> int:
-        def write(out: BinaryIO) -> None:
-            out.write(struct.pack("<I", tensor.nbytes))
-            write_tensor(tensor, out, self._sources)
-
-        return self._place(4 + tensor.nbytes, ALIGNMENT, write, 4)
 
     def _place_table(self, kind: str, table: Table) -> int:
         fields = tables()[kind]
@@ -118,14 +117,14 @@ class Layout:
             offsets.pop()
         vtable = struct.pack(f"<{len(offsets) + 2}H", 4 + 2 * len(offsets), size, *offsets)
         if vtable not in self._vtables:
-            self._vtables[vtable] = self._place(len(vtable), 2, lambda out: out.write(vtable))
+            self._vtables[vtable] = self._place(len(vtable), 2, vtable)
+        vtable_place = self._vtables[vtable]
         slots = {at: self._refer(*target) for at, f, v in present if (target := _target(f, v))}
         alignment = max([4, *(_width(f) for _, f, _ in present)])
-        start = self._place(size, alignment, lambda out: out.write(inline()))
 
         def inline() -> bytes:
             data = bytearray(size)
-            struct.pack_into("<i", data, 0, start - self._vtables[vtable])
+            struct.pack_into("<i", data, 0, start - vtable_place)
             for at, field, value in present:
                 place = offsets[at]
                 if at in slots:
@@ -136,6 +135,7 @@ class Layout:
                     data[place : place + len(number)] = number
             return bytes(data)
 
+        start = self._place(size, alignment, inline)
         return start
 
 
