@@ -87,7 +87,7 @@ class Source:
         return f"{self.format} node {self.name!r} ({self.op})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class FileSlice:
     """``nbytes`` bytes of ``path`` from ``offset``, little-endian and row-major as in ONNX.
 

@@ -81,11 +81,12 @@ class _Rewriting:
         if self.problems:
             issues = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
             raise Unconvertible(self.table.name, issues)
-        _refuse_growth(graph, done)
-        return replace(
+        done = replace(
             done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports,
             notes=(*graph.notes, *_notes(builder)),
         )  # fmt: skip
+        _refuse_growth(graph, done)
+        return done
 
     def body(
         self, graph: Graph, builder: Builder, outer: Env | None = None, types: Sequence[Type] = ()

@@ -89,6 +89,15 @@ def find_expected_shapes(graph: Graph) -> Iterator[tuple[str, Node, Shape | None
                 yield operand.name, node, shape
 
 
+def list_parameters(graph: Graph) -> set[str]:
+    """The names of all that nodes read as parameters."""
+    layers = ((n, describe(n.op).parameters) for n in graph.nodes)
+    return {
+        v.name for n, positions in layers if positions
+        for at, v in enumerate(n.inputs) if at in positions and v is not None
+    }  # fmt: skip
+
+
 def read_shapes(node: Node) -> tuple[Shape, ...]:
     """The shapes of parameters that the attributes of a node of ``SHAPES`` tell.
 

@@ -18,7 +18,7 @@ from serde.ir.graph import Graph, Node, Value, show_shape
 from serde.passes.cut_inputs import LABEL
 
 from ..operators import ALL, describe
-from .declared import Declared, find_expected_shapes, is_parameter_name
+from .declared import Declared, is_parameter_name, list_parameters
 
 SHOWN = 8  # names in a message
 
@@ -48,17 +48,18 @@ def find_inputs(
     Raises:
         UsageError: where an array may be an input or a parameter, and no input is named.
     """
-    declared = {name for name, _, _ in find_expected_shapes(graph)}
+    declared = list_parameters(graph)
     trained = {n for n, about in variables.items() if about.is_trained}
     by_name = {v.name for v in graph.inputs if is_parameter_name(v.name)} - declared - trained
     labels = find_labels(graph) - declared - (trained | by_name).difference(named)
     known = declared | labels | (trained | by_name).difference(named)
     others = [v for v in graph.inputs if v.name not in known]
+    chosen = {v.name for v in graph.inputs if v.name in named} - declared
+    if not shapes.keys() >= {v.name for v in others}:
+        return _sort(shapes, chosen, labels, ())
     used = {v for node in graph.nodes for v in node.inputs}.union(graph.outputs)
     called = {v.name for v in used if v and v.name in by_name}
-    is_whole = called.union(v.name for v in others) <= shapes.keys()
-    chosen = {v.name for v in graph.inputs if v.name in named} - declared
-    if not is_whole:
+    if not called <= shapes.keys():
         return _sort(shapes, chosen, labels, ())
     misnamed = _find_misnamed(graph, by_name - chosen, others, shapes)
     candidates = [v for v in graph.inputs if v in used and (v in others or v.name in misnamed)]

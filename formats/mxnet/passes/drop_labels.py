@@ -13,7 +13,7 @@ from serde.ir.graph import Graph, Node, Value
 from serde.passes.cut_inputs import LABEL
 from serde.passes.dce import drop_dead
 
-from ..bind.declared import find_expected_shapes, is_parameter_name
+from ..bind.declared import is_parameter_name, list_parameters
 from ..operators import describe
 from .custom_ops import CUSTOM, kind_of
 
@@ -162,7 +162,7 @@ def _is_zero(text: str) -> bool:
 
 def _data_variables(graph: Graph) -> list[Value]:
     """The inputs that are no parameters."""
-    parameters = {name for name, _, _ in find_expected_shapes(graph)}
+    parameters = list_parameters(graph)
     return [v for v in graph.inputs if v.name not in parameters and not is_parameter_name(v.name)]
 
 
