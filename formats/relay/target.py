@@ -13,14 +13,10 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Shape, Value
 from serde.legalize.target import legalization_table
 from serde.rewrite.writer_table import WriterTable
+from serde.spec.traits import SEQUENCES
 
 DOMAIN = "relay"  # of nodes that legalizations leave for a rule of their own
 
-
-SEQUENCES = (
-    "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
-    "SequenceLength SequenceMap SplitToSequence"
-).split()
 DYNAMIC_SEQUENCE = (
     "Relay has no sequences: the tensors in one are followed where its length and the positions "
     "are constant, and they are not, or it is an input or output. Give static shapes "

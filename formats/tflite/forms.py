@@ -18,7 +18,7 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 
 LAST = int(np.iinfo(np.int64).max)  # the end of a Slice that goes to the end
 BROADCAST_AXES = 4  # that all kernels of two operands repeat along
-KEEPS = ARRANGES | {"Concat", "Expand", "Identity", "Pad", "Tile"}
+KEEPS = ARRANGES | {"Concat", "Pad"}
 INFINITY = "an infinite constant, in whose place kernels of sums have the largest number"
 
 

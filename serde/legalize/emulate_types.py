@@ -18,7 +18,7 @@ from serde.errors import UnsupportedOp, require
 from serde.ir.graph import BYTES, DType, Graph, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
-from serde.spec.traits import MOVES, WRAPS
+from serde.spec.traits import BITWISE, MOVES, WRAPS
 
 from ..version_converter.adapters.common import cast
 from ..version_converter.adapters.quantization import (
@@ -77,7 +77,7 @@ EXACT = frozenset({"Abs", "Clip", "Neg", "Relu", *MOVES}) - {
 # Operators of integers of which a result may wrap around, computed as integers everywhere.
 WRAPPING = WRAPS - {"Conv", "ConvTranspose", "Gemm", "Pow"}
 # Operators of integers of which no result exceeds its type.
-STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
+STAYING = BITWISE | {"Div", "Mod", "Sign"}
 TYPED = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")  # they name a type, or leave one
 PRODUCTS = ("ConvInteger", "MatMulInteger")  # of bytes only
 BODIES = {"If": 0, "Loop": 1, "Scan": 0}  # operators with bodies: outputs before their own

@@ -29,7 +29,9 @@ from serde.passes.number_sizes import Sizes
 from serde.spec.number_traits import (
     ADDING_UP,
     COUNTING,
+    GROWING,
     KEEPS,
+    LEAVING_FLOAT16,
     MATRIX_PRODUCTS,
     MEANS,
     PERIODIC,
@@ -44,19 +46,6 @@ from serde.spec.number_traits import (
 from serde.spec.traits import COMPARISONS, MOVES
 
 SMALLEST = 2.0**-24  # the smallest number of float16 that is not 0
-# Operators whose sums or squares leave the range of float16, that take the logarithm of what is
-# near 0, that count or place by floats, or that read bits.
-KEPT = frozenset(
-    "AffineGrid BitCast CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample "
-    "GroupNormalization InstanceNormalization LRN LayerNormalization LogSoftmax LpNormalization "
-    "LpPool MeanVarianceNormalization NonMaxSuppression QuantizeLinear RMSNormalization Range "
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare "
-    "RoiAlign Softplus".split()
-)
-# Operators whose results may be large, or very small.
-LARGE = frozenset(
-    {"Exp", "ReduceL1", "ReduceLogSumExp", "ReduceProd", "ReduceSum", "ReduceSumSquare"}
-)
 MASKING = SELECTING | SUMS  # take any large number
 EXACT = frozenset({"BitCast", "Equal"})  # operators to which the last bit matters
 SORTING = frozenset({"ArgMax", "ArgMin", "TopK"})
@@ -78,7 +67,7 @@ class Float32Parts:
     beyond: set[Value] = field(default_factory=set)
 
 
-def find_float32_parts(graph: Graph, keep: Collection[str] = KEPT) -> Float32Parts:
+def find_float32_parts(graph: Graph, keep: Collection[str] = LEAVING_FLOAT16) -> Float32Parts:
     """What of ``graph`` and its bodies has to stay in float32, the operators of ``keep`` among it.
 
     * Every reader of a count, a place or a number that may be beyond the range; so on from its
@@ -254,7 +243,7 @@ class _Finder:
 
     def is_summing(self, node: Node, floats: Collection[Value]) -> bool:
         """Whether the results of a node may be large, or are computed of such numbers alone."""
-        if node.op in LARGE or self.is_large_product(node, floats):
+        if node.op in GROWING or self.is_large_product(node, floats):
             return True
         if node.op in ("Div", "Reciprocal") and self.is_beyond(node.inputs[-1]):  # type: ignore[arg-type]
             return True

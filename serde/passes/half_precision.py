@@ -14,10 +14,11 @@ from serde.ir.values_read import captured_values
 from serde.passes.body_links import CONTROL_FLOW
 from serde.passes.cse import merge_repeats
 from serde.passes.dce import drop_dead
-from serde.passes.float16_range import KEPT, SMALLEST, Float32Parts, find_float32_parts
+from serde.passes.float16_range import SMALLEST, Float32Parts, find_float32_parts
 from serde.passes.name_constants import name_constants_apart
 from serde.passes.number_sizes import LARGEST
 from serde.spec import schema
+from serde.spec.number_traits import LEAVING_FLOAT16
 from serde.spec.schema import ELEMENT_CODES
 
 
@@ -37,7 +38,7 @@ def to_float16(graph: Graph, keep: Collection[str] = (), ends: bool = False) -> 
     halves = [v.name for v in (*graph.inputs, *graph.outputs) if v.dtype is DType.FLOAT16]
     if ends and halves:
         raise UsageError(f"fp16_io: {', '.join(halves)} is float16 already: leave out fp16_io")
-    return _Halver(graph, find_float32_parts(graph, KEPT.union(keep)), ends).run()
+    return _Halver(graph, find_float32_parts(graph, LEAVING_FLOAT16.union(keep)), ends).run()
 
 
 class _Halver:

@@ -24,6 +24,17 @@ MEANS = frozenset(
     "AveragePool GlobalAveragePool GridSample Mean ReduceMean Resize RoiAlign Upsample".split()
 )
 ADDING_UP = frozenset({"CumSum", "ReduceL1", "ReduceL2", "ReduceSum"})
+# Whose results may be large of ordinary numbers, or very small.
+GROWING = frozenset("Exp ReduceL1 ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare".split())
+# Whose sums or squares leave the range of float16, that take the logarithm of what is near 0, that
+# count or place by floats, or that read bits.
+LEAVING_FLOAT16 = frozenset(
+    "AffineGrid BitCast CumSum DeformConv DequantizeLinear DynamicQuantizeLinear GridSample "
+    "GroupNormalization InstanceNormalization LRN LayerNormalization LogSoftmax LpNormalization "
+    "LpPool MeanVarianceNormalization NonMaxSuppression QuantizeLinear RMSNormalization Range "
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSum ReduceSumSquare "
+    "RoiAlign Softplus".split()
+)
 # The largest magnitude of results, whatever the operands.
 BOUNDED: Mapping[str, float] = {
     **dict.fromkeys(
@@ -42,6 +53,8 @@ NORMALIZING = frozenset(
 )
 # Operators of which numbers near 0 that differ little make results that differ much.
 ROOTS = frozenset({"Log", "Pow", "Reciprocal", "Sqrt"})
+# Operators that make NaN of some numbers, as of half of the ordinary ones.
+OF_A_DOMAIN = frozenset({"Acos", "Acosh", "Asin", "Atanh", "Log", "Pow", "Sqrt"})
 PERIODIC = frozenset({"Cos", "Sin", "Tan"})
 SCALING = frozenset({"Div", "Mod", "Mul"})
 # Operators that take one number of many, whatever the size of the others.

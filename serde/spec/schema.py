@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -51,6 +51,8 @@ ELEMENT_TYPES: Mapping[int, DType] = _Codes(
     }
 )
 ELEMENT_CODES: Mapping[DType, int] = MappingProxyType({d: c for c, d in ELEMENT_TYPES.items()})
+
+SIZE_OPERANDS = frozenset("K axes ends pads repeats roi scales shape sizes starts steps".split())
 
 
 class Formal(NamedTuple):
@@ -118,6 +120,14 @@ def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
         _is_deterministic(raw),
         raw,
     )
+
+
+def list_sizes(op: str, inputs: Sequence[Any]) -> list[Any]:
+    """The operands of an operator that list sizes, axes or bounds."""
+    if op == "ConstantOfShape":
+        return list(inputs)
+    formal = operator(op).input
+    return [v for at, v in enumerate(inputs) if formal(at).name in SIZE_OPERANDS]
 
 
 def defaults_of(op: str) -> Mapping[str, Any]:

@@ -70,6 +70,21 @@ CONVOLVES = frozenset({"Conv", "ConvTranspose"})
 LAYERS = CONVOLVES | {"Gemm", "MatMul"}  # products with weights, which are the second operand
 INTEGER_PRODUCTS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
 QUANTIZES = frozenset({"DequantizeLinear", "QuantizeLinear"})
+BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor"})  # of two operands
+# Which take or make lists of tensors, and no tensors in their place.
+SEQUENCES = frozenset(
+    "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+    "SequenceLength SequenceMap SplitToSequence".split()
+)
+# Of whose results one is int64 whatever they read: places, sizes or numbers of elements.
+COUNTS = frozenset(
+    "ArgMax ArgMin MaxPool NonMaxSuppression NonZero SequenceLength Shape Size StringSplit TopK "
+    "Unique".split()
+)
+# Whose results are as long as elements of operands tell, beside operands that list sizes.
+DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
+# Whose second operand are places in the first.
+INDEXES = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"})
 SORTS = frozenset({"ArgMax", "ArgMin", "NonMaxSuppression", "TopK", "Unique"})
 
 # Where axes of the first operand are named: in the attribute ``axis`` or ``axes``, or an operand.

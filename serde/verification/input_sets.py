@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import BYTES, DType, Graph, Value
+from serde.spec.number_traits import OF_A_DOMAIN
 from serde.spec.traits import BROADCASTS, COMPARISONS, MOVES, ROUNDS
 from serde.verification.compare_outputs import Places
 from serde.verification.count_inputs import (
@@ -34,8 +35,6 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, -2.0, 2.5, 3.0, 1e-6
 LARGE = {DType.FLOAT16: 8.0}  # factor; more would overflow in sums
 LARGE_OTHERWISE = 1e3
 MIXED_SHARE = 0.05
-# Operators that make NaN of some numbers, as of half of the normal ones.
-OF_A_DOMAIN = frozenset({"Acos", "Asin", "Atanh", "Log", "Pow", "Sqrt"})
 # Operators through which a number is still seen as the index, length or size that it becomes.
 ARITHMETIC = MOVES.keys() | (BROADCASTS - COMPARISONS) | ROUNDS | {"Abs", "Cast", "Neg"}
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from serde.ir.graph import Dim, Graph, Node, Shape, Value
-from serde.spec.traits import ARRANGES
+from serde.spec.traits import ARRANGES, INDEXES
 
 Readers = Mapping[Value, list[tuple[Node, int]]]
 # Operators that pass an index on as it is.
 PASSED_ON = ARRANGES | {"Cast", "Clip", "Max", "Min"}
-# Operators whose second operand are indices of their first; those of an index for several axes.
-INDEXED = frozenset({"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"})
-WITH_AXES = frozenset({"GatherND", "ScatterND"})
+WITH_AXES = frozenset({"GatherND", "ScatterND"})  # whose index is one for several axes
 
 
 def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
@@ -31,7 +29,7 @@ def table_size(value: Value, readers: Readers, depth: int = 8) -> Dim:
     A size has a name where only the inputs tell it.
     """
     for node, at in readers.get(value, ()) if depth else ():
-        if at == 1 and node.op in INDEXED and node.inputs[0] is not None:
+        if at == 1 and node.op in INDEXES and node.inputs[0] is not None:
             return _least(_list_indexed(node, node.inputs[0].shape))
         if node.op in PASSED_ON and at == 0:
             size = table_size(node.outputs[0], readers, depth - 1)

@@ -9,10 +9,12 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from serde.spec import number_traits, schema
-from serde.spec.number_traits import BOUNDED, KEEPS, MOVES
+from serde.spec.number_traits import BOUNDED, KEEPS, MOVES, OF_A_DOMAIN
+from serde.spec.traits import ELEMENTWISE
 
 TABLES = {n: t for n, t in vars(number_traits).items() if n.isupper()}
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32) * 1000
+UNARY = (ELEMENTWISE | {"Pow"}) - {"BitwiseNot", "Cast", "IsInf", "IsNaN", "Not"}
 MORE = {"PRelu": [np.full((4, 6), 0.5, np.float32)]}  # operands beside the data
 
 
@@ -53,3 +55,11 @@ def test_sizes_that_are_kept(op):
     with np.errstate(over="ignore"):
         y = compute(op, X, *MORE.get(op, ()))
     assert np.abs(y).max() <= 2 * np.abs(X).max() and onnx.defs.has(op)
+
+
+@pytest.mark.parametrize("op", sorted(UNARY))
+def test_what_makes_nan_of_some_numbers(op):
+    more = [np.full((4, 6), 0.5, np.float32)] if op == "Pow" else []
+    with np.errstate(all="ignore"):
+        y = compute(op, X, *more)
+    assert np.isnan(y).any() == (op in OF_A_DOMAIN)

@@ -17,16 +17,21 @@ from serde.spec.traits import (
     AXES,
     AXES_OPERANDS,
     AXIS,
+    BITWISE,
     BROADCASTS,
     CHOOSES,
     COMPARISONS,
+    COUNTS,
+    DATA_DEPENDENT,
     ELEMENTWISE,
     EXTREMES,
+    INDEXES,
     MOVES,
     NON_NEGATIVE,
     REDUCES,
     RESHAPES,
     ROUNDS,
+    SEQUENCES,
     WINDOWS,
     WRAPS,
     ZERO_FILLS,
@@ -113,6 +118,50 @@ def test_reductions_are_as_in_the_schemas() -> None:
     assert all({"keepdims", "noop_with_empty_axes"} <= SCHEMAS[op].attributes.keys()
                for op in REDUCES)  # fmt: skip
     assert {"ReduceMax", "ReduceMin"} == EXTREMES
+
+
+def has(op: str, types: str) -> bool:
+    """Whether an operand or a result is always of types that begin so."""
+    formals = [*SCHEMAS[op].inputs, *SCHEMAS[op].outputs]
+    return any(f.types and all(t.startswith(types) for t in f.types) for f in formals)
+
+
+def test_sequences_are_as_in_the_schemas() -> None:
+    assert {n for n in SCHEMAS if has(n, "seq(")} == SEQUENCES
+
+
+def test_counts_are_as_in_the_schemas() -> None:
+    results = {n: [set(o.types) for o in s.outputs] for n, s in SCHEMAS.items()}
+    assert {n for n, types in results.items() if {"tensor(int64)"} in types} == COUNTS
+
+
+def test_indexed_operands_are_as_in_the_schemas() -> None:
+    operands = {n: [i.name for i in s.inputs] for n, s in SCHEMAS.items() if not s.deprecated}
+    assert {n for n, names in operands.items() if names[1:2] == ["indices"]} == INDEXES
+
+
+def test_bitwise_operators_broadcast() -> None:
+    assert {n for n in BROADCASTS if n.startswith("Bitwise")} == BITWISE
+
+
+@pytest.mark.parametrize("op", sorted(DATA_DEPENDENT))
+def test_sizes_depend_on_data(op: str) -> None:
+    """Two node tests, or inputs, of the same shapes have results of different ones."""
+    arrays = {
+        "Compress": ([1, 2, 3], [True, False, True]), "NonZero": ([1, 0, 2],), "Range": (0, 5, 1),
+        "Unique": ([1, 1, 2],),
+    }  # fmt: skip
+    others = {
+        "Compress": ([1, 2, 3], [True, True, True]), "NonZero": ([1, 1, 2],), "Range": (0, 9, 1),
+        "Unique": ([1, 3, 2],),
+    }  # fmt: skip
+    if op == "NonMaxSuppression":
+        boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1]]], np.float32)
+        scores, most = np.array([[[0.9, 0.8]]], np.float32), np.array([5])
+        found = [compute(op, boxes, scores, most, np.array([t], np.float32))[0] for t in (0.1, 1)]
+    else:
+        found = [compute(op, *map(np.array, each[op]))[0] for each in (arrays, others)]
+    assert found[0].shape != found[1].shape
 
 
 def is_elementwise(op: str) -> bool:

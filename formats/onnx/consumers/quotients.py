@@ -13,12 +13,12 @@ import numpy as np
 
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
+from serde.spec.number_traits import SUMS
 from serde.spec.schema import ELEMENT_TYPES
-from serde.spec.traits import ARRANGES
+from serde.spec.traits import MOVES, list_moved
 from serde.version_converter.adapters.elementwise import round_half_to_even
 
 LARGEST = 2**24  # up to which float32 has all integers
-COMBINING = frozenset({"Abs", "Add", "Concat", "Max", "Min", "Mul", "Neg", "Sub"})
 DEEPEST = 8  # nodes that a divisor is followed back through
 
 
@@ -106,9 +106,13 @@ def is_integer_valued(g, y: Value, depth: int = 0) -> bool:
         return False
     if node.op in COMPARISONS:
         return True
-    operands = node.inputs[:1] if node.op in ARRANGES or node.op == "Cast" else node.inputs
-    follows = node.op in ARRANGES or node.op in COMBINING or node.op == "Cast"
-    return follows and all(v is not None and is_integer_valued(g, v, depth + 1) for v in operands)
+    if node.op in MOVES or node.op == "Cast":
+        operands = list_moved(node) if node.op in MOVES else iter(node.inputs)
+    elif node.op in SUMS or node.op in ("Abs", "Mul", "Neg"):
+        operands = iter(node.inputs)
+    else:
+        return False
+    return all(v is not None and is_integer_valued(g, v, depth + 1) for v in operands)
 
 
 def compute_remainder(g, rounded: Value, x: Value, y: Value) -> tuple[Value, Value]:

@@ -19,6 +19,7 @@ from serde.legalize.legalizer import Legalizer
 from serde.legalize.target import opset_target
 from serde.passes import drop_dead
 from serde.rewrite.rules import RuleTable
+from serde.spec.traits import RESHAPES
 from serde.version_converter.adapters.resize import every_axis
 
 from .pools import POOLS, emit_node, legalize_pool, reaches_kernel
@@ -110,7 +111,7 @@ OPAQUE = frozenset(
     "AveragePool Conv ConvTranspose Einsum Flatten GRU Gather GatherElements GatherND Gemm If LSTM "
     "Loop LpPool MatMul MaxPool NonZero RNN Reshape Scan TopK".split()
 )
-MOVES = ("Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+MOVES = (*sorted(RESHAPES - {"Flatten"}), "Slice", "Transpose")
 POOLED_REGIONS = 22  # the opset whose MaxRoiPool has no kernel
 INT8_PAIRS = 21  # the opset from which pairs that ONNX Runtime puts in tell their type twice
 MOST_SEARCHED = 64  # nodes above one that are searched for a Transpose

@@ -9,12 +9,10 @@ import numpy as np
 
 from serde.ir.graph import Value
 from serde.rewrite.rules import RuleTable
-from serde.spec.traits import ARRANGES
+from serde.spec.traits import ARRANGES, COUNTS
 
 EXACT = 2**24  # float32 has all integers up to it
-SMALL = frozenset(
-    "ArgMax ArgMin NonZero Range Shape Size".split()
-)  # places and numbers of elements
+SMALL = (COUNTS | {"Range"}) - {"MaxPool", "TopK"}  # places and numbers of elements
 MOVES = ARRANGES | {"Cast", "Concat"}
 # What holds of the difference to 0 where two integers are the same float32.
 ORDERS: Mapping[str, str] = MappingProxyType(

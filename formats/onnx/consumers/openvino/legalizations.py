@@ -18,7 +18,7 @@ from serde.legalize.forms.form import STATIC, Call, Form, Lacks, by, decompose
 from serde.legalize.target import legalization_table
 from serde.passes.regions import Quantized, emit_qlinear_conv
 from serde.spec.schema import ELEMENT_CODES
-from serde.spec.traits import NON_NEGATIVE, REDUCES
+from serde.spec.traits import COUNTS, NON_NEGATIVE, REDUCES
 from serde.version_converter.adapters.common import size
 from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.reduction import UNREDUCED
@@ -52,9 +52,6 @@ legalize("NonMaxSuppression")(raise_overlap_limit)
 legalize("Pow")(power)  # OpenVINO has powers of floats and int32, of one type
 
 
-COUNTING = frozenset(  # operators that return int64 whatever they read
-    "ArgMax ArgMin MaxPool NonMaxSuppression NonZero Shape Size TopK Unique".split()
-)
 AXES_ARE_OPERANDS = 18  # the opset from which they are
 # Operators of which OpenVINO ignores the attribute 'axes', and in what terms they are written.
 AXES_LOST = {
@@ -138,7 +135,7 @@ def legalize_cast(g, x, *, to: int, **form):
     that follows.
     """
     node = g.producer(x)
-    counts = node is not None and node.op in COUNTING
+    counts = node is not None and node.op in COUNTS
     if to == ELEMENT_CODES[DType.BOOL] and (counts or x.type.kind == "f"):
         return g.Not(g.Equal(x, 0))
     if (number := truncate_quotient(g, x, to)) is not None:

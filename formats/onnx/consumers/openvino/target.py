@@ -18,6 +18,7 @@ from serde.legalize.forms.form import (
     require_sizes,
 )
 from serde.legalize.target import Target, TypeConstraints
+from serde.spec import schema
 from serde.spec.traits import REDUCES
 
 from ..illegal_forms import BEYOND_INT32, OPEN_AXES, OPEN_PADS, OPEN_SHAPE, SUPPRESSED
@@ -61,7 +62,8 @@ def has_two_ranks(call: Call) -> bool:
 
 def has_empty_constant(call: Call) -> bool:
     """Whether a constant has no elements, but sizes or axes: OpenVINO takes it for a scalar."""
-    data = (v for at, v in enumerate(call.inputs) if (call.op, at) not in LISTS)
+    sizes = schema.list_sizes(call.op, call.inputs)
+    data = (v for v in call.inputs if v not in sizes)
     return call.op != "Concat" and any(
         v is not None and v.tensor is not None and not v.tensor.size for v in data
     )
@@ -90,12 +92,6 @@ def has_more_than_indices(call: Call) -> bool:
                if at != axis)  # fmt: skip
 
 
-# Operands that list sizes, axes or bounds, by operator and place.
-LISTS = frozenset({
-    ("ConstantOfShape", 0), ("Expand", 1), ("Pad", 1), ("Pad", 3), ("Reshape", 1), ("Resize", 1),
-    ("Resize", 2), ("Resize", 3), ("Slice", 1), ("Slice", 2), ("Slice", 3), ("Slice", 4),
-    ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), *((op, 1) for op in REDUCES),
-})  # fmt: skip
 MEASURED_CAST = UNMEASURED._replace(
     has=lambda call: not restores_weight(call) and UNMEASURED.has(call)
 )

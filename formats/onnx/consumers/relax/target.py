@@ -25,7 +25,7 @@ from serde.legalize.forms.form import (
 from serde.legalize.target import Target
 from serde.rewrite import custom_ops
 from serde.spec import schema
-from serde.spec.traits import BROADCASTS
+from serde.spec.traits import BROADCASTS, DATA_DEPENDENT
 
 from ..illegal_forms import OPEN_PADS
 from ..shared_sizes import DIFFERENT_SIZES
@@ -36,8 +36,6 @@ from .support_table import SUPPORTED
 
 OPSET = 17  # the opset the importer was measured at
 IMPORTER = "TVM's importer into Relax"
-DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
-SIZED = frozenset("ConstantOfShape Expand Pad Reshape Resize Slice Tile TopK".split())
 
 
 def has_open_sizes(call: Call) -> bool:
@@ -154,8 +152,8 @@ def data_dependent(graph: Graph) -> set[Value]:
     """The values whose sizes depend on data, not on the sizes of the inputs alone."""
     values: set[Value] = set()
     for node in graph.nodes:
-        sizes = node.inputs if node.op == "ConstantOfShape" else node.inputs[1:]
-        computed = node.op in SIZED and any(v is not None and v.tensor is None for v in sizes)
+        sizes = () if node.domain else schema.list_sizes(node.op, node.inputs)
+        computed = any(v is not None and v.tensor is None for v in sizes)
         reads = any(v in values for v in node.inputs if v is not None)
         if computed or reads or node.op in DATA_DEPENDENT:
             values.update(v for v in node.outputs if v.shape is None or None in v.shape)
