@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde import decompositions as families
-from serde.decompositions import elementwise, normalization, reduction
+from serde.decompositions import normalization, reduction
+from serde.decompositions.elementwise import is_power_of_two
 from serde.decompositions.table import decompositions
 from serde.errors import require
-from serde.ir.graph import Value
 from serde.legalize.forms.form import CONSTANT, STATIC, Call, by
 from serde.legalize.target import legalization_table
 from serde.rewrite.families import import_families
@@ -179,11 +179,6 @@ def add_negative(g, x, y):
     return g.Add(x, g.Mul(y, -1.0))
 
 
-def is_power_of_two(y: Value) -> bool:
-    """Whether the reciprocals of a constant are exact."""
-    return y.tensor is not None and bool((abs(np.frexp(y.array())[0]) == 0.5).all())
-
-
 @express("Div", "Mul")
 def multiply_exactly(g, x, y):
     """A product with the reciprocal of a power of two."""
@@ -207,12 +202,6 @@ def multiply_by_reciprocal(g, x, y):
     finite = g.Clip(x, g.const(-most, x.type), g.const(most, x.type))
     rest = g.Sub(finite, g.Mul(g.Mul(finite, inverse), y))
     return g.Add(g.Mul(x, inverse), g.Mul(rest, inverse))
-
-
-@express("Reciprocal", "Div")
-def divide_one(g, x):
-    """1 divided by it."""
-    return g.Div(1.0, x)
 
 
 @express("Neg", "Mul")
@@ -259,19 +248,14 @@ def cut_at_bounds(g, x, low=None, high=None):
     return x if high is None else g.Min(x, high)
 
 
-@express("HardSigmoid", "Mul Add Clip")
-def clip_line(g, x, *, alpha, beta):
-    """A line between 0 and 1."""
-    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
-
-
 express("LogSoftmax", "Sub ReduceMax Log ReduceSum Exp")(normalization.log_softmax)
-express("Softplus", "Relu Log Exp Neg Abs Add")(elementwise.stable_softplus)
 # Decompositions that all targets share, and what they are made of.
 SHARED = {
-    "DepthToSpace": "Reshape Transpose", "LRN": "Mul Pad Slice Sum Add Pow Div",
-    "Mean": "Sum Div", "ReduceL1": "Abs ReduceSum", "ReduceL2": "Mul ReduceSum Sqrt",
+    "DepthToSpace": "Reshape Transpose", "HardSigmoid": "Mul Add Clip",
+    "LRN": "Mul Pad Slice Sum Add Pow Div", "Mean": "Sum Div", "Reciprocal": "Div",
+    "ReduceL1": "Abs ReduceSum", "ReduceL2": "Mul ReduceSum Sqrt",
     "ReduceLogSum": "ReduceSum Log", "ReduceSumSquare": "Mul ReduceSum", "Selu": "Elu Mul",
+    "Softplus": "Relu Log Exp Neg Abs Add", "Softsign": "Div Add Abs",
     "SpaceToDepth": "Reshape Transpose",
 }  # fmt: skip
 import_families(families.__name__, families.__path__)
@@ -377,12 +361,6 @@ def gather_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampli
     form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
     x, roi, scales, sizes = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
     return decompose_resize(g, x, roi, scales, sizes, Sampling.of(sampling))
-
-
-@express("Softsign", "Div Add Abs")
-def divide_by_size(g, x):
-    """A quotient."""
-    return g.Div(x, g.Add(g.Abs(x), 1.0))
 
 
 express("Dropout", "")(normalization.drop_nothing)

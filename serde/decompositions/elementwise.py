@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -33,6 +35,11 @@ def prelu(g, x: Value, slope: Value):
     return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
 
 
+def is_power_of_two(y: Value) -> bool:
+    """Whether the reciprocals of constants are exact."""
+    return y.tensor is not None and bool((np.abs(np.frexp(y.array())[0]) == 0.5).all())
+
+
 def choose_booleans(g, condition: Value, x: Value, y: Value):
     """Where of booleans, by logic; None of other elements."""
     if x.type is not DType.BOOL:
@@ -40,9 +47,36 @@ def choose_booleans(g, condition: Value, x: Value, y: Value):
     return g.Or(g.And(condition, x), g.And(g.Not(condition), y))
 
 
+@decompositions("Elu")
+def elu(g, x: Value, *, alpha: float):
+    """Without a bound of what is exponentiated, which may leave out NaN."""
+    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(x), 1.0), alpha))
+
+
+@decompositions("HardSigmoid")
+def hard_sigmoid(g, x: Value, *, alpha: float, beta: float):
+    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
+
+
+@decompositions("Reciprocal")
+def reciprocal(g, x: Value):
+    return g.Div(1.0, x)
+
+
+@decompositions("Softplus")
 def stable_softplus(g, x: Value):
-    """Softplus: a sum of what is above 0 and of a logarithm between 0 and log 2."""
+    """A sum of what is above 0 and of a logarithm between 0 and log 2: no power overflows."""
     return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
+
+
+@decompositions("Softsign")
+def softsign(g, x: Value):
+    return g.Div(x, g.Add(g.Abs(x), 1.0))
+
+
+@decompositions("Tan")
+def tangent(g, x: Value):
+    return g.Div(g.Sin(x), g.Cos(x))
 
 
 def arctan2(g, y: Value, x: Value):

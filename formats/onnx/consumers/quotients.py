@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.elementwise import is_power_of_two
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.number_traits import SUMS
@@ -87,11 +88,6 @@ def find_quotient(g, q: Value) -> tuple[Value, Value] | None:
         return None
     x, y = node.inputs
     return (x, y) if is_integer_valued(g, y) and not is_power_of_two(y) else None
-
-
-def is_power_of_two(y: Value) -> bool:
-    """Whether the reciprocals of constants are exact."""
-    return y.tensor is not None and bool((np.frexp(y.array())[0] == 0.5).all())
 
 
 def is_integer_valued(g, y: Value, depth: int = 0) -> bool:

@@ -36,28 +36,6 @@ def read_prelu(g, x, slope, *, axis=1):
 # Activations
 
 
-@legalizations("Softplus")
-def legalize_softplus(g, x):
-    """``log(1 + e^x)``, without an exponential that overflows."""
-    return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
-
-
-@legalizations("Softsign")
-def legalize_softsign(g, x):
-    return g.Div(x, g.Add(g.Abs(x), 1.0))
-
-
-@legalizations("Elu")
-def legalize_elu(g, x, *, alpha: float):
-    """Without a bound of what is exponentiated, as TVM's would leave out NaN."""
-    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(x), 1.0), alpha))
-
-
-@legalizations("HardSigmoid")
-def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
-    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
-
-
 @writes("LeakyRelu")
 def write_leaky_relu(r, x, *, alpha: float):
     return r.nn.leaky_relu(x, alpha=alpha)

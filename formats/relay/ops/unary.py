@@ -200,11 +200,6 @@ def write_erf(r, x):
     return emit_cast(r, r.fast_erf(emit_cast(r, x, DType.FLOAT32)), x.type)
 
 
-@legalizations("Reciprocal")
-def legalize_reciprocal(g, x):
-    return g.Div(1.0, x)
-
-
 @legalizations("IsInf")
 def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     if detect_negative and detect_positive and x.is_static:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.elementwise import stable_softplus
+from serde.decompositions.elementwise import elu
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
@@ -94,9 +94,7 @@ def write_gelu(t: TfliteBuilder, x: Value, *, approximate: str):
 @legalizations("Elu")
 def legalize_elu(g, x: Value, *, alpha: float):
     """ELU has no alpha."""
-    if alpha == 1:
-        return None
-    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(x), 1.0), alpha))
+    return None if alpha == 1 else elu(g, x, alpha=alpha)
 
 
 @writes("Elu", only={"alpha": (1.0,)})
@@ -117,21 +115,6 @@ def legalize_pow(g, x: Value, y: Value):
 @legalizations("Xor")
 def legalize_xor(g, x: Value, y: Value):
     return g.Not(g.Equal(x, y))
-
-
-@legalizations("HardSigmoid")
-def legalize_hard_sigmoid(g, x: Value, *, alpha: float, beta: float):
-    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
-
-
-@legalizations("Softplus")
-def legalize_softplus(g, x: Value):
-    return stable_softplus(g, x)
-
-
-@legalizations("Softsign")
-def legalize_softsign(g, x: Value):
-    return g.Div(x, g.Add(g.Abs(x), 1.0))
 
 
 @legalizations("Mod")
@@ -166,11 +149,6 @@ def legalize_div(g, x: Value, y: Value):
 @writes("Mod", only={"fmod": (0,)})
 def write_mod(t: TfliteBuilder, x: Value, y: Value):
     return t.make("FLOOR_MOD", [x, y], x.dtype, broadcast_shape((x, y)))
-
-
-@legalizations("Reciprocal")
-def legalize_reciprocal(g, x: Value):
-    return g.Div(1.0, x)
 
 
 @writes("Clip")
@@ -228,11 +206,6 @@ def other_side(t: TfliteBuilder, x: Value) -> Value:
     one = t.const(np.float32(1))
     factors = [t.make(code, [one, x], x.dtype, x.shape) for code in ("SUB", "ADD")]
     return t.make("SQRT", [t.make("MUL", factors, x.dtype, x.shape)], x.dtype, x.shape)
-
-
-@legalizations("Tan")
-def legalize_tan(g, x: Value):
-    return g.Div(g.Sin(x), g.Cos(x))
 
 
 def log_of_more_than_one(g, x: Value):

@@ -24,8 +24,8 @@ ONE_HOT = """int64,int64,int64 float32,int64,int64 int64,int64,object float32,in
     int32,float32,float32 int64,float32,float32 int64,int32,float32"""  # indices, depth, values
 BYTE_PRODUCTS = "uint8,uint8,uint8 uint8,int8,uint8 int8,int8,int8"  # data, weights, result
 DECOMPOSED = frozenset(  # where the kernel is not of the element type
-    """DepthToSpace Gemm GlobalLpPool Hardmax LRN LpNormalization Mean PRelu ReduceL1 ReduceL2
-    ReduceSumSquare Selu SpaceToDepth""".split()
+    """DepthToSpace Elu Gemm GlobalLpPool HardSigmoid Hardmax LRN LpNormalization Mean PRelu
+    ReduceL1 ReduceL2 ReduceSumSquare Selu Softplus Softsign SpaceToDepth Tan""".split()
 )
 MANY_CHANNELS = 128  # of which convolutions are faster than transposed ones (see the how-to)
 BLOCK = 16  # channels that kernels of convolutions compute at a time
@@ -83,14 +83,9 @@ def legalize_identity_matrix(g, x, *, k: int, dtype: int | None = None):
 
 # What the activations and pools of float64 are, whose kernels are of float32.
 OF_FLOAT64 = {
-    "Elu": lambda g, x, alpha: g.Where(g.Less(x, 0.0), g.Mul(g.Sub(g.Exp(x), 1.0), alpha), x),
     "GlobalAveragePool": lambda g, x: g.ReduceMean(x, list(range(2, x.rank))),
     "GlobalMaxPool": lambda g, x: g.ReduceMax(x, list(range(2, x.rank))),
-    "HardSigmoid": lambda g, x, alpha, beta: g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0),
     "LeakyRelu": lambda g, x, alpha: g.Where(g.Less(x, 0.0), g.Mul(x, alpha), x),
-    "Softplus": elementwise.stable_softplus,
-    "Softsign": lambda g, x: g.Div(x, g.Add(g.Abs(x), 1.0)),
-    "Tan": lambda g, x: g.Div(g.Sin(x), g.Cos(x)),
     "ThresholdedRelu": lambda g, x, alpha: g.Where(g.Greater(x, alpha), x, 0.0),
 }
 
