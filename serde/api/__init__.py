@@ -176,18 +176,12 @@ def convert(
     run = None
     # The source is run before it is replaced, if it is.
     if verify or any(value is not None for value in (data, expected, tolerance)):
-        from serde.verification import TurnedEnds, run_source
-
-        shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
-        ir, around = graph, prepared
-        if names := writing.get("channels_last"):
-            around = TurnedEnds(graph, names, prepared, writing.get("rename"))
-            ir = around.graph
+        graphs = graph, lowered, prepared
         with resume_collector(), _time_stage(report, "run", progress):
-            run = run_source(
-                source, target, graph=shown, ir=ir, rename=writing.get("rename"), data=data,
-                expected=expected, tolerance=tolerance, from_format=from_format,
-                to_format=into.name, replaces=True, images=around, **_for_running(reading),
+            run = _run_source(
+                source, target, graphs, writing, data=data, expected=expected,
+                tolerance=tolerance, from_format=from_format, to_format=into.name,
+                replaces=True, **_for_running(reading),
             )  # fmt: skip
     report.describe(lowered)
     stage = Stage("write", os.fspath(target), report.weight_bytes)
@@ -196,17 +190,41 @@ def convert(
     about.result = stamp_files(report.files)
     report.result_bytes = sum(file.bytes for file in about.result)
     if run is not None:
-        from serde.verification import compare_result, compare_run_layers
-
-        weights = next((f for f in report.files if f != os.fspath(target)), None)
-        with resume_collector(), _time_stage(report, "verify", progress):
-            report.verification = compare_result(run, target, weights=weights)
-        if verify == "layers":
-            with resume_collector(), _time_stage(report, "layers", progress):
-                report.verification.layers = compare_run_layers(
-                    run, target, weights=weights, graph=lowered
-                )
+        _compare(report, run, target, lowered if verify == "layers" else None, progress)
     return report
+
+
+def _run_source(
+    source: Any, target: str | os.PathLike[str], graphs: tuple[Graph, Graph, Any],
+    writing: Mapping[str, Any], **options: Any,
+) -> Any:  # fmt: skip
+    """Run a source; ``graphs`` are that of the IR, that of the result, and what prepares images."""
+    from serde.verification import TurnedEnds, run_source
+
+    ir, lowered, around = graphs
+    shown = ir if lowered.functions else lowered  # inside functions no index is seen as one
+    names = writing.get("rename")
+    if turned := writing.get("channels_last"):
+        around = TurnedEnds(ir, turned, around, names)
+        ir = around.graph
+    return run_source(source, target, graph=shown, ir=ir, rename=names, images=around, **options)
+
+
+def _compare(
+    report: Report, run: Any, target: str | os.PathLike[str], layers_of: Graph | None,
+    progress: Progress,
+) -> None:  # fmt: skip
+    """Enter how the result compares with the run of its source, by layer where a graph has any."""
+    from serde.verification import compare_result, compare_run_layers
+
+    weights = next((f for f in report.files if f != os.fspath(target)), None)
+    with resume_collector(), _time_stage(report, "verify", progress):
+        report.verification = compare_result(run, target, weights=weights)
+    if layers_of is not None:
+        with resume_collector(), _time_stage(report, "layers", progress):
+            report.verification.layers = compare_run_layers(
+                run, target, weights=weights, graph=layers_of
+            )
 
 
 def _begin_provenance(function: str, *arguments: Any, **options: Any) -> Provenance:

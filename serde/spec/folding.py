@@ -65,12 +65,8 @@ def fold(
     if any(v is not None and v.tensor is None for v in inputs):
         return None
     tensors = [v.tensor for v in inputs if v is not None and v.tensor is not None]
-    if any(t.container or t.shape is None or t.dtype is None for t in types):
+    if not _can_compute(op, tensors, types):
         return None
-    if op == "Einsum" and math.prod(t.size for t in tensors) > PRODUCT:
-        return None
-    if op == "Cast" and (tensors[0].dtype, types[0].dtype) == (DType.BOOL, DType.STRING):
-        return None  # ONNX Runtime writes 0 and 1, onnx.reference False and True
     sizes = [_size(t) for t in types]
     if any(s is None for s in sizes):
         small = op in FAST and all(t.size <= LIMIT for t in tensors)
@@ -79,11 +75,7 @@ def fold(
     is_weight = op == "Transpose" and types[0].dtype is not None and types[0].dtype.kind == "f"
     if is_weight and (kept := _fold_lazily(op, opset, inputs, attrs, types)) is not None:
         return kept  # it may be wanted as it was
-    shapes = [t.shape or () for t in tensors] + [t.shape or () for t in types]
-    is_list = all(len(shape) <= 1 for shape in shapes)
-    most = CHANNELS if is_list else LIMIT
-    if op not in REPEATING and total > sum(t.size for t in tensors):
-        most = max(most, COUNTED if op == "Range" else GROWN)
+    most = _find_most(op, total, tensors, types)
     bits = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
     read = sum(t.size * t.dtype.bits for t in tensors)
     if total <= most and all(t.size <= most for t in tensors):
@@ -94,6 +86,25 @@ def fold(
     if op in LAZY and bits <= read:
         return _fold_lazily(op, opset, inputs, attrs, types)
     return None
+
+
+def _can_compute(op: str, tensors: Sequence[Tensor], types: Sequence[Type]) -> bool:
+    """Whether all types are known, the cost is bounded and runtimes compute the same."""
+    if any(t.container or t.shape is None or t.dtype is None for t in types):
+        return False
+    if op == "Einsum":
+        return math.prod(t.size for t in tensors) <= PRODUCT
+    # of flags ONNX Runtime writes 0 and 1, onnx.reference False and True
+    return op != "Cast" or (tensors[0].dtype, types[0].dtype) != (DType.BOOL, DType.STRING)
+
+
+def _find_most(op: str, total: int, tensors: Sequence[Tensor], types: Sequence[Type]) -> int:
+    """How many elements operands and results may have that are computed at once."""
+    shapes = [t.shape or () for t in tensors] + [t.shape or () for t in types]
+    most = CHANNELS if all(len(shape) <= 1 for shape in shapes) else LIMIT
+    if op in REPEATING or total <= sum(t.size for t in tensors):
+        return most
+    return max(most, COUNTED if op == "Range" else GROWN)
 
 
 def _size(type_: Type) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -109,7 +109,7 @@ class Judge:
     def _compare(
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
-        value, extra = self.ir.outputs[at], inputs.name != NORMAL
+        value = self.ir.outputs[at]
         diffs = self._compare_values(value.name, got[at], expected[at], inputs)
         if all(c.passed for c in diffs):
             return diffs
@@ -117,7 +117,7 @@ class Judge:
             again = self._compare_values(value.name, got[at], other, inputs)
             if all(c.passed for c in again):
                 return again
-        if extra:
+        if inputs.name != NORMAL:
             wider, wanted = _widen_largest(got[at]), _widen_largest(expected[at])
             if all(c.passed for c in self._compare_values(value.name, wider, wanted, inputs)):
                 return _pass(diffs, "the largest number in the place of infinity")
@@ -128,39 +128,59 @@ class Judge:
             return diffs
         ops = upstream_ops(self.ir, value)
         sorts = bool(ops & SORTS)
+        reason = self._find_other_order(at, inputs, got, expected, diffs) if sorts else None
+        if reason is None and not ops <= EXACT:
+            reason = self._find_roundings(at, inputs, expected[at], diffs, ops)
+        return diffs if reason is None else _pass(diffs, reason)
+
+    def _find_other_order(
+        self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any],
+        diffs: list[OutputComparison],
+    ) -> str | None:  # fmt: skip
+        """Why an output behind operators that sort may differ; None where it may not."""
+        value = self.ir.outputs[at]
         near = max(NEAR, find_share(expected[at]), self.share, *(self.tolerance or ())[:1])
-        rows = count_new_rows(at, got, expected, near) if sorts else None
+        rows = count_new_rows(at, got, expected, near)
         if rows:
             self._note(
                 f"{value.name}: {rows:,} of its rows; boxes whose scores are next to each other "
                 "change places, and suppress others"
             )
-        if rows is not None or (sorts and self._is_tied(at, inputs, got, expected)):
-            return _pass(diffs, "equals stand in another order")
-        if self.is_half and sorts and self._is_unstable(at, inputs, diffs, expected[at], sorts):
+        if rows is not None or self._is_tied(at, inputs, got, expected):
+            return "equals stand in another order"
+        if self.is_half and self._is_unstable(at, inputs, diffs, expected[at], sorts=True):
             self._note(
                 f"{value.name}: the source itself sorts otherwise when its inputs change in the "
                 "last digits of float16"
             )
-            return _pass(diffs, "not compared")
-        if not ops <= EXACT and self._differs_by_itself(at, inputs, diffs, expected[at]):
+            return "not compared"
+        return None
+
+    def _find_roundings(
+        self, at: int, inputs: InputSet, expected: Any, diffs: list[OutputComparison],
+        ops: Collection[str],
+    ) -> str | None:  # fmt: skip
+        """Why an output behind operators that round may differ; None where it may not."""
+        value = self.ir.outputs[at]
+        if self._differs_by_itself(at, inputs, diffs, expected):
             what = (
                 "quantized elements next to each other"
-                if ops & QUANTIZING
+                if not QUANTIZING.isdisjoint(ops)
                 else "elements that roundings decide"
             )
             self._note(
                 f"{value.name}: {what}; the source differs as much with and without its "
                 "runtime's optimizers"
             )
-            return _pass(diffs, what)
-        if extra and not ops <= EXACT and self._is_unstable(at, inputs, diffs, expected[at], sorts):
+            return what
+        sorts = not SORTS.isdisjoint(ops)
+        if inputs.name != NORMAL and self._is_unstable(at, inputs, diffs, expected, sorts):
             self._note(
                 f"{value.name} on {inputs.name} inputs: the source itself changes as much when "
                 "its inputs change in the last digits"
             )
-            return _pass(diffs, "not compared")
-        return diffs
+            return "not compared"
+        return None
 
     def _is_disputed(
         self, value: Value, inputs: InputSet, got: Any, expected: Any,
