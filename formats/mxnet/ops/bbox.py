@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from serde.decompositions.detectors import decode_boxes, split_corners, to_center
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.graph import DType, Value
@@ -17,22 +18,11 @@ from .shared_attributes import with_attributes_of
 FORMATS = ("corner", "center")
 
 
-def split_corners(g, boxes: Value):
-    """The first and the last two of the four coordinates along the last axis."""
-    last = boxes.rank - 1
-    return g.slice_axis(boxes, last, 0, 2), g.slice_axis(boxes, last, 2, 4)
-
-
 def to_corner(g, boxes: Value):
     """Centre, width and height as left, top, right and bottom."""
     middle, size = split_corners(g, boxes)
     reach = g.Mul(size, 0.5)
     return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=boxes.rank - 1)
-
-
-def to_center(g, boxes: Value):
-    low, high = split_corners(g, boxes)
-    return g.Concat(g.Mul(g.Add(low, high), 0.5), g.Sub(high, low), axis=boxes.rank - 1)
 
 
 def area(g, low: Value, high: Value):
@@ -66,16 +56,6 @@ def read_box_decode(
     require(format in FORMATS, f"format={format!r} is unknown")
     anchors = anchors if format == "center" else to_center(g, anchors)
     return decode_boxes(g, x, anchors, (std0, std1, std2, std3), clip)
-
-
-def decode_boxes(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
-    """Moves of the centre and logarithms of the size, in terms of anchors, as corners."""
-    if set(spreads) != {1.0}:
-        x = g.Mul(x, np.array(spreads, x.type.numpy))
-    (move, growth), (middle, size) = split_corners(g, x), split_corners(g, anchors)
-    middle = g.Add(g.Mul(move, size), middle)
-    reach = g.Mul(g.Exp(g.Min(growth, clip) if clip > 0 else growth), g.Mul(size, 0.5))
-    return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=x.rank - 1)
 
 
 @reads("_contrib_MultiBoxPrior")

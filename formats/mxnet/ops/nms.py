@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.detectors import decode_boxes, to_center
 from serde.errors import require
 from serde.ir.graph import Dim, DType, Graph, Node, Value
 from serde.passes.suppression import find_marked
@@ -16,7 +17,7 @@ from serde.version_converter.adapters.nms import suppress_by_looping
 
 from ..rules import Floats, note_old_meaning, reads, reads_between
 from ..target import legalizations, scalar_value, writes
-from .bbox import FORMATS, decode_boxes, to_center, to_corner
+from .bbox import FORMATS, to_corner
 from .dynamic_shapes import align_to_axis, emit_arange_like, emit_broadcast_like
 from .shared_attributes import with_attributes_of
 

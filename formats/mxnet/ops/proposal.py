@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from serde.ir import arrays
+from serde.decompositions.detectors import make_anchors, move_boxes
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
 
 from ..rules import Floats, reads
 from .nms import compact_mask, gather_rows, select_survivors
-
-
-def make_anchors(stride: int, scales: Floats, ratios: Floats):
-    """The boxes around the first place, sizes rounded as MXNet does (proposal-inl.h)."""
-    arrays.charge_elements(len(ratios), len(scales), 4)
-    middle, anchors = (stride - 1) / 2, []
-    for ratio in ratios:
-        width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
-        height = math.floor(width * ratio + 0.5)
-        reach = (np.multiply.outer(scales, (width, height)) - 1) / 2
-        anchors.append(np.concatenate([middle - reach, middle + reach], 1))
-    return np.concatenate(anchors).astype("float32")
 
 
 def to_rows(g, x: Value, each: int):
@@ -46,18 +32,6 @@ def shift_anchors(g, x: Value, anchors, stride: int):
     return g.Add(tiled, g.cast(g.Mul(moves, stride), DType.FLOAT32)), y, right
 
 
-def regress_boxes(g, boxes: Value, deltas: Value, bounds: Value):
-    """Boxes moved and sized, cut off at the image's edges."""
-    low, high = (g.Slice(boxes, [a], [a + 2], [1], [1]) for a in (0, 2))
-    size = g.Add(g.Sub(high, low), 1.0)
-    middle = g.Add(low, g.Mul(g.Sub(size, 1.0), 0.5))
-    move, grow = (g.Slice(deltas, [a], [a + 2], [2], [1]) for a in (0, 2))
-    at = g.Add(g.Mul(move, size), middle)
-    reach = g.Mul(g.Sub(g.Mul(g.Exp(grow), size), 1.0), 0.5)
-    ends = (g.Sub(at, reach), g.Add(at, reach))
-    return [g.Max(g.Min(e, bounds), 0.0) for e in ends]
-
-
 @reads(
     "_contrib_Proposal",
     "_contrib_MultiProposal",
@@ -75,7 +49,8 @@ def read_proposal(
     scores = g.Squeeze(to_rows(g, half, 1), [2])
     boxes, row, column = shift_anchors(g, cls_prob, anchors, feature_stride)
     image = g.Gather(im_info, [1, 0], axis=1)  # width and height
-    ends = regress_boxes(g, boxes, to_rows(g, bbox_pred, 4), g.Unsqueeze(g.Sub(image, 1.0), [1]))
+    most = g.Unsqueeze(g.Sub(image, 1.0), [1])
+    ends = [g.Max(g.Min(e, most), 0.0) for e in move_boxes(g, boxes, to_rows(g, bbox_pred, 4))]
     least = g.Unsqueeze(g.Mul(g.Gather(im_info, [2], axis=1), float(rpn_min_size)), [1])
     small = g.Less(g.Add(g.Sub(ends[1], ends[0]), 1.0), least)
     too_small = g.cast(g.ReduceMax(g.cast(small, DType.INT32), [2], keepdims=0), DType.BOOL)

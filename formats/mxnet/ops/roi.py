@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
+from serde.decompositions.detectors import correlate
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import Ints
@@ -129,25 +129,7 @@ def read_correlation(
     require(kernel_size % 2 == 1, f"kernel_size={kernel_size} is even")
     ends = [0, 0, pad_size, pad_size] * 2
     a, b = g.Pad(a, ends), g.Pad(b, ends)
-    still = crop_margin(g, a, max_displacement, 0, 0)
-    reach = max_displacement // stride2
-    moves = [i * stride2 for i in range(-reach, reach + 1)]
-    planes = []
-    for down, right in product(moves, moves):
-        moved = crop_margin(g, b, max_displacement, down, right)
-        alike = g.Mul(still, moved) if is_multiply else g.Abs(g.Sub(still, moved))
-        planes.append(g.ReduceMean(alike, [1], keepdims=1))
-    y = g.Concat(*planes, axis=1)
-    if (kernel_size, stride1) == (1, 1):
-        return y
-    return g.AveragePool(y, **window((kernel_size,) * 2, (stride1,) * 2, (), ()))
-
-
-def crop_margin(g, x: Value, margin: int, down: int, right: int):
-    """``x`` without a margin, moved within it."""
-    starts = [margin + down, margin + right]
-    ends = [down - margin or 2**31 - 1, right - margin or 2**31 - 1]
-    return g.Slice(x, starts, ends, [2, 3], [1, 1])
+    return correlate(g, a, b, kernel_size, max_displacement, stride1, stride2, is_multiply)
 
 
 @reads("_contrib_PSROIPooling")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
+from serde.decompositions.detectors import make_anchors, move_boxes
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.graph import DType, Value
@@ -15,35 +16,13 @@ from .layouts import require_static_sizes
 from .nms import column, order_kept_first, reorder_rows, select_boxes, sort_boxes, sort_positions
 
 
-def make_anchor(ratio: float, scale: float, size: int) -> tuple[float, float, float, float]:
-    """The corners of an anchor around the first place."""
-    middle = 0.5 * (size - 1.0)
-    width = math.floor(math.sqrt(math.floor(size * size / ratio)) + 0.5) * scale
-    height = math.floor(width / scale * ratio + 0.5) * scale
-    return (
-        middle - 0.5 * (width - 1.0), middle - 0.5 * (height - 1.0),
-        middle + 0.5 * (width - 1.0), middle + 0.5 * (height - 1.0),
-    )  # fmt: skip
-
-
-def make_anchors(scales: Floats, ratios: Floats, stride: int, height: int, width: int):
+def shift_anchors(anchors: np.ndarray[Any, Any], stride: int, height: int, width: int):
     """The corners of all anchors at all places, (height, width, anchors, 4)."""
-    arrays.charge_elements(height, width, len(ratios), len(scales), 4)
-    shapes = np.array([make_anchor(r, s, stride) for r in ratios for s in scales])
+    arrays.charge_elements(height, width, anchors.size)
     y, x = arrays.meshgrid(
         arrays.arange(height) * stride, arrays.arange(width) * stride, indexing="ij"
     )
-    return (np.stack([x, y, x, y], -1)[:, :, None] + shapes).astype(np.float32)
-
-
-def apply_deltas(g, base: Value, moves: Value):
-    """Corners moved by the parts of their size, and stretched."""
-    low, high = column(g, base, 0, 2), column(g, base, 2, 2)
-    size = g.Add(g.Sub(high, low), 1.0)
-    center = g.Add(low, g.Mul(g.Sub(size, 1.0), 0.5))
-    middle = g.Add(g.Mul(column(g, moves, 0, 2), size), center)
-    half = g.Mul(g.Sub(g.Mul(g.Exp(column(g, moves, 2, 2)), size), 1.0), 0.5)
-    return g.Concat(g.Sub(middle, half), g.Add(middle, half), axis=2)
+    return (np.stack([x, y, x, y], -1)[:, :, None] + anchors).astype(np.float32)
 
 
 def compute_overlap(g, boxes: Value, more: float):
@@ -74,13 +53,13 @@ def read_proposal(
 ):  # fmt: skip
     """The best boxes of each image, over and over until there are as many as asked for."""
     kinds, (height, width) = len(scales) * len(ratios), require_static_sizes(scores)
-    base = g.const(make_anchors(scales, ratios, feature_stride, height, width).reshape(1, -1, 4))
+    anchors = make_anchors(feature_stride, scales, ratios)
+    base = g.const(shift_anchors(anchors, feature_stride, height, width).reshape(1, -1, 4))
     deltas = g.Transpose(g.Reshape(moves, [0, kinds, 4, height, width]), perm=(0, 3, 4, 1, 2))
     deltas = g.Reshape(deltas, [0, -1, 4])
     sizes = g.Unsqueeze(sizes, [1])
-    boxes = clip_to_image(
-        g, g.Add(base, deltas) if iou_loss else apply_deltas(g, base, deltas), sizes
-    )
+    corners = g.Add(base, deltas) if iou_loss else g.Concat(*move_boxes(g, base, deltas), axis=2)
+    boxes = clip_to_image(g, corners, sizes)
     score = g.Transpose(g.Slice(scores, [kinds], [2 * kinds], [1], [1]), perm=(0, 2, 3, 1))
     score = g.Where(is_outside_image(g, sizes, feature_stride, height, width), -1.0, score)
     score, boxes = discard_small(g, g.Reshape(score, [0, -1]), boxes, sizes, rpn_min_size)

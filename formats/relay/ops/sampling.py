@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from serde.decompositions.detectors import correlate
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import Ints
@@ -203,26 +204,10 @@ def read_correlation(
 ):  # fmt: skip
     """The mean product of two images, one of them moved by each displacement."""
     require(layout == "NCHW", f"layout={layout!r}")
+    require(kernel_size % 2 == 1, f"kernel_size={kernel_size} is even: TVM takes odd ones")
     pads = normalize_pads(padding, 2)
     a, b = (g.Pad(v, (0, 0, *pads[:2], 0, 0, *pads[2:])) for v in (a, b))
-    border = max_displacement + (kernel_size - 1) // 2
-    radius = max_displacement // stride2
-    sizes = [d - 2 * border for d in require_static_sizes(a)]
-    spans = [-(-s // stride1) for s in sizes]
-
-    def window(v, y: int, across: int):
-        starts = [y, across]
-        ends = [s + (n - 1) * stride1 + kernel_size for s, n in zip(starts, spans, strict=True)]
-        return g.Slice(v, starts, ends, [2, 3], [1, 1])
-
-    first = window(a, max_displacement, max_displacement)
-    parts = []
-    for i, j in product(range(-radius, radius + 1), repeat=2):
-        other = window(b, max_displacement + i * stride2, max_displacement + j * stride2)
-        each = g.Mul(first, other) if is_multiply else g.Abs(g.Sub(first, other))
-        parts.append(g.ReduceMean(each, [1], keepdims=1))
-    y = g.Concat(*parts, axis=1)
-    return g.AveragePool(y, kernel_shape=(kernel_size,) * 2, strides=(stride1,) * 2)
+    return correlate(g, a, b, kernel_size, max_displacement, stride1, stride2, is_multiply)
 
 
 @legalizations("GridSample")

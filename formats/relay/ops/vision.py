@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.detectors import decode_boxes, to_center
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.graph import DType
 
 from ..rules import Floats, reads
 from .layouts import require_static_sizes
-from .nms import column, mask_rows, order_kept_first, reorder_rows
+from .nms import mask_rows, order_kept_first, reorder_rows
 
 VARIANCES = (0.10000000149011612, 0.10000000149011612, 0.20000000298023224, 0.20000000298023224)
 
@@ -67,20 +68,9 @@ def read_multibox_transform_loc(
         valid = g.GreaterOrEqual(kind, g.const(0, DType.INT64))
     else:
         valid = g.Not(low)
-    boxes = decode_boxes(g, g.Reshape(moves, [0, -1, 4]), anchors, variances, clip)
+    boxes = decode_boxes(g, g.Reshape(moves, [0, -1, 4]), to_center(g, anchors), variances)
+    boxes = g.Clip(boxes, 0.0, 1.0) if clip else boxes
     parts = [g.Unsqueeze(v, [2]) for v in (g.cast(kind, score.type), score)]
     order, shown, count = order_kept_first(g, valid)
     rows = mask_rows(g, reorder_rows(g, g.Concat(*parts, boxes, axis=2), order), shown)
     return rows, g.cast(g.Squeeze(count, [1]), DType.INT32)
-
-
-def decode_boxes(g, moves, anchors, variances: Floats, clip: bool):
-    """Boxes from anchors and how far each is moved and stretched."""
-    low, high = column(g, anchors, 0, 2), column(g, anchors, 2, 2)
-    size, center = g.Sub(high, low), g.Mul(g.Add(low, high), 0.5)
-    shift = g.Mul(column(g, moves, 0, 2), g.const(np.array(variances[:2], np.float32)))
-    stretch = g.Mul(column(g, moves, 2, 2), g.const(np.array(variances[2:], np.float32)))
-    middle = g.Add(g.Mul(shift, size), center)
-    half = g.Mul(g.Mul(g.Exp(stretch), size), 0.5)
-    boxes = g.Concat(g.Sub(middle, half), g.Add(middle, half), axis=2)
-    return g.Clip(boxes, 0.0, 1.0) if clip else boxes

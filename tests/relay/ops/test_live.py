@@ -31,7 +31,7 @@ OPSETS = (11, 17, 21)
 FIXED = {  # why a size has to be known, and the cases that are refused where one is not
     "an input of unknown size": "strided_set adaptive_*d adaptive_*even adaptive_*parts "
     "adaptive_*nhwc deformable "
-    "deformable-nhwc correlation* sparse_dense* sparse_add sparse_transpose sparse_conv2d "
+    "deformable-nhwc sparse_dense* sparse_add sparse_transpose sparse_conv2d "
     "resize1d-cubic* resize3d-cubic crop_and_resize* roi_align-max yolo_reorg* multibox_prior* "
     "all_class_nms* proposal* regular_nms-[36]",
     "a matrix of unknown size": "matrix_set_diag*",
