@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from serde.cli.context import DONE, FAILED
+from serde.cli.context import FAILED
 from serde.cli.options import (
     SOURCE,
     DocumentedCommand,
@@ -20,7 +20,7 @@ from serde.cli.options import (
 )
 from serde.cli.partition_commands import check_for_backend
 from serde.cli.printing import print_line, print_lines
-from serde.cli.show import show_model, show_notes
+from serde.cli.show import save_report, show_model, show_notes
 from serde.cli.streams import with_local_source
 from serde.errors import show_problems
 from serde.plugins import STANDARD, read_classes
@@ -57,8 +57,7 @@ def check(
         return
     report = api.check(path, **give(**options))
     name_source(report, path, source)
-    if report_path:
-        report.save(report_path)
+    saved = save_report(report, report_path, "the model is checked")
     if as_json:
         print_lines(report.to_json())
     elif report.problems:
@@ -70,4 +69,4 @@ def check(
         print_line(f"{source}: everything converts to {report.target_format}")
         show_model(report)
         show_notes(report)
-    context.exit(DONE if report.ok else FAILED)
+    context.exit(saved if report.ok else FAILED)

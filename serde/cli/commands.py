@@ -1,7 +1,7 @@
 """The ``serde`` command.
 
 Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input, 4 not
-compared under --verify-strict, 5 the system refused (permissions, a full disk).
+compared under --verify-strict, 5 the system refused (permissions, a full disk), 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from serde.cli.context import ARGUMENTS, FAILED, SYSTEM, UNREADABLE, USAGE
+from serde.cli.context import ARGUMENTS, FAILED, INTERRUPTED, SYSTEM, UNREADABLE, USAGE
 from serde.cli.printing import LOST, print_line, print_lines
 from serde.errors import (
     MalformedFile,
@@ -113,6 +113,16 @@ def _escape_usage() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _stop_on_interrupt() -> Iterator[None]:
+    """End the command with the exit code of Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_lines("\nAborted!", err=True)  # on a line below the ^C of the terminal
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
 class Command(click.Group):
     """The command group: turns every failure into one message and an exit code."""
 
@@ -144,11 +154,13 @@ class Command(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    @_stop_on_interrupt()
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments of the group."""
         with _escape_usage():
             return super().make_context(*args, **extra)
 
+    @_stop_on_interrupt()
     def invoke(self, context: click.Context) -> Any:
         try:
             with within_command() as files, _escape_usage(), refuse_exits(), speak_of_flags():

@@ -19,7 +19,7 @@ from serde.cli.options import (
     with_report,
 )
 from serde.cli.printing import print_lines
-from serde.cli.show import show_not_compared, show_verification
+from serde.cli.show import save_report, show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import read_classes, read_formats
 from serde.plugins.command_options import ToleranceOptions
@@ -90,11 +90,11 @@ def compare(
     other = {n.removeprefix(OTHER): options.pop(n) for n in names}
     report = compare_models(first, second, other=other, **options)
     verification = report.verification
-    if report_path:
-        report.save(report_path)
+    saved = save_report(report, report_path, "the models are compared")
     if as_json:
         print_lines(report.to_json())
     else:
         show_verification(verification)
         show_not_compared(verification, shown=True)
-    context.exit(NOT_COMPARED if not verification.done else DONE if verification.ok else FAILED)
+    code = NOT_COMPARED if not verification.done else DONE if verification.ok else FAILED
+    context.exit(code or saved)

@@ -21,7 +21,13 @@ from serde.cli.options import (
     with_report,
 )
 from serde.cli.progress import show_stages
-from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
+from serde.cli.show import (
+    save_report,
+    show_conversion,
+    show_next_step,
+    show_not_compared,
+    show_verification,
+)
 from serde.cli.streams import STREAM, open_source, open_target
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
@@ -77,11 +83,10 @@ def convert(
                 if report.provenance is not None:
                     report.provenance.relocate(os.path.dirname(path), "")
     except Unconvertible as error:
-        if report_path and error.report is not None:
-            error.report.save(report_path)
+        if error.report is not None:
+            save_report(error.report, report_path, "nor is the model converted")
         raise
-    if report_path:
-        report.save(report_path)
+    saved = save_report(report, report_path, f"the model is: {target}")
     if not quiet:
         show_conversion(report)
         show_next_step(report)
@@ -91,4 +96,5 @@ def convert(
     if verification is not None:
         show_not_compared(verification, strict or not quiet)
     code = DONE if report.ok else FAILED
-    context.exit(NOT_COMPARED if code == DONE and strict and not verification.done else code)
+    code = NOT_COMPARED if code == DONE and strict and not verification.done else code
+    context.exit(code or saved)

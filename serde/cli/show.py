@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from serde.cli.context import DONE, SYSTEM
 from serde.cli.printing import print_line, style
 from serde.ir.weights import show_size, show_sizes
 from serde.plugins.targets import describe_next_step
@@ -16,6 +17,26 @@ SHOWN_OPERATORS = 12
 SHOWN_LAYERS = 4  # that differ
 PREFIX = "not compared: "
 COMPARING = frozenset({"run", "verify", "layers"})  # the stages of verification
+
+
+def save_report(report: Any, path: str | None, done: str) -> int:
+    """Write the report that is asked for, if any; return the exit code of that.
+
+    Where the system refuses, it is told with what is ``done`` all the same.
+    """
+    if path is None:
+        return DONE
+    try:
+        report.save(path)
+    except OSError as error:
+        reason = f"serde: {path}: {error.strerror or error}"
+        print_line(
+            f"{reason}. The report is not written; {done}. Run the command again with a --report "
+            "in another place",
+            err=True,
+        )
+        return SYSTEM
+    return DONE
 
 
 def show_conversion(report: Report) -> None:

@@ -9,25 +9,33 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from serde.io.user_code import Terminated
 
 END = 128  # the exit code of a process that a signal ended, less the signal's number
+IMPORTING = "<frozen importlib._bootstrap>"  # the file of frames that import a module
 PATIENCE = 0.02  # seconds until a signal is sent again
 
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block by SystemExit, so that it cleans up."""
+    """Let SIGTERM and SIGHUP end the block by SystemExit, so that it cleans up.
+
+    While a module is imported they wait, and so does Ctrl-C: an error there, in the C++ of an
+    extension, ends the process at once.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {n: signal.getsignal(n) for n in signals}
+    before = {n: signal.getsignal(n) for n in (*signals, signal.SIGINT)}
     show_lost = sys.unraisablehook
     for number in (n for n in signals if before[n] == signal.SIG_DFL):
-        signal.signal(number, _exit)
+        signal.signal(number, partial(_handle, _exit))
+    if before[signal.SIGINT] is signal.default_int_handler:
+        signal.signal(signal.SIGINT, partial(_handle, signal.default_int_handler))
     sys.unraisablehook = partial(_send_again, show_lost)
     try:
         yield
@@ -48,10 +56,25 @@ def _send_again(show: Callable[[Any], Any], lost: Any) -> None:
     if not isinstance(error, (KeyboardInterrupt, Terminated)):
         show(lost)
         return
-    number = int(error.code or 0) - END if isinstance(error, Terminated) else signal.SIGINT
+    _repeat(int(error.code or 0) - END if isinstance(error, Terminated) else signal.SIGINT)
+
+
+def _repeat(number: int) -> None:
+    """Send this process a signal again, a moment later."""
     again = threading.Timer(PATIENCE, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()
+
+
+def _handle(handler: Callable[[int, FrameType | None], Any], number: int, frame: Any) -> None:
+    """Handle a signal, once no module is being imported."""
+    caller: FrameType | None = frame
+    while caller is not None:
+        if caller.f_code.co_filename == IMPORTING:
+            _repeat(number)
+            return
+        caller = caller.f_back
+    handler(number, frame)
 
 
 def _exit(number: int, frame: object) -> None:

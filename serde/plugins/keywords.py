@@ -33,7 +33,8 @@ FLAG = re.compile(
 REPEATED = re.compile(r"\b(\w+)=\{([^{}]*)\} \1=\{")  # an option that is given twice
 # What the command spells in one way, and functions in several.
 ARGUMENTS = {"--from": ("from_format", "format"), "--to": ("to_format", "to", "format"),
-             "--verify-strict": ("verify",)}  # fmt: skip
+             "--verify-strict": ("verify",), "--other-input": ("other_inputs",),
+             "--other-params": ("other_params",), "--other-from": ("other_format",)}  # fmt: skip
 Classes = Callable[[], Iterable[type]]  # those that declare the options of a function
 Keep = Callable[[Option], bool]  # which of them it has
 Function = TypeVar("Function", bound=Callable[..., Any])

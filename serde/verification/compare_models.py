@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from serde.errors import MissingDependency, UsageError
+from serde.errors import MissingDependency, SerdeError, UsageError, flags_are_known, speak_of_flags
 from serde.ir.graph import EMPTY, DType, Graph, Shape, Value, show_shape
 from serde.passes.cut_inputs import rename, with_inputs
 from serde.pipeline import Path_, encode, has_layers, load, read, read_interface, save
-from serde.plugins import format_of, get_format
+from serde.plugins import format_of, get_format, read_classes
+from serde.plugins.options import merge_options
 from serde.verification.compare_layers import LayersComparison
 from serde.verification.compare_outputs import Tolerance
 from serde.verification.compare_results import (
@@ -35,7 +38,8 @@ RUN_OPSET = 21  # of a model that runs as ONNX in place of itself
 class ModelFile:
     """A model, its parameters and format where they are not to be told, shapes of its inputs.
 
-    ``options`` are others that tell what of its files is meant.
+    ``options`` are others that tell what of its files is meant. Those of the second model, which
+    ``is_other``, have names of their own.
     """
 
     path: Path_
@@ -44,14 +48,16 @@ class ModelFile:
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     is_copy: bool = False
+    is_other: bool = False
 
     def load(self, **options: Any) -> Graph:
         """Read it into the IR."""
         kwargs = {"params": self.params, "inputs": self.inputs, **options}
         kwargs = {**self.options, **{k: v for k, v in kwargs.items() if v is not None}}
-        if not self.has_layers:
-            return read_interface(self.path, from_format=self.format, **kwargs)[0]
-        return load(self.path, format=self.format, **kwargs)
+        with _advise_options(self.is_other):
+            if not self.has_layers:
+                return read_interface(self.path, from_format=self.format, **kwargs)[0]
+            return load(self.path, format=self.format, **kwargs)
 
     @property
     def has_layers(self) -> bool:
@@ -62,13 +68,14 @@ class ModelFile:
         """A file of its own format with what the options mean, to run without them."""
         if not self.options:
             return self
-        graph, name = read(
-            self.path, from_format=self.format, inputs=self.inputs, params=self.params,
-            **self.options,
-        )  # fmt: skip
+        with _advise_options(self.is_other):
+            graph, name = read(
+                self.path, from_format=self.format, inputs=self.inputs, params=self.params,
+                **self.options,
+            )  # fmt: skip
         path = folder / f"read{get_format(name).suffixes[0]}"
         encode(get_format(name), graph, path, {})
-        return ModelFile(path, None, self.inputs, name)
+        return ModelFile(path, None, self.inputs, name, is_other=self.is_other)
 
     def copy_as_onnx(self, path: Path) -> ModelFile:
         """An ONNX file to run where its own framework is not installed."""
@@ -86,7 +93,7 @@ def compare_models(
 ) -> Verification:  # fmt: skip
     """Run two models on the same inputs and compare what they compute; see ``serde.compare``."""
     a = ModelFile(first, params, inputs, from_format, options)
-    b = ModelFile(second, other_params, other_inputs, other_format, other)
+    b = ModelFile(second, other_params, other_inputs, other_format, other, is_other=True)
     tolerance = Tolerance.of(rtol, atol)
     notes: list[str] = []
     with TemporaryDirectory() as folder:
@@ -116,6 +123,27 @@ def compare_models(
                 verification.layers = comparison
             verification.not_compared = [*notes, *verification.not_compared]
             return verification
+
+
+@contextmanager
+def _advise_options(is_other: bool) -> Iterator[None]:
+    """Name the options of the second model in errors of reading it: ``--other-input``."""
+    try:
+        with speak_of_flags():
+            yield
+    except SerdeError as error:
+        if is_other:
+            error.respell(lambda text: _find_reading_flags().sub(r"--other-\1", text))
+        raise
+
+
+def _find_reading_flags() -> re.Pattern[str]:
+    """What finds the options that are given for each model, the three that functions spell out."""
+    flags = ["input", "params", "from"]
+    if flags_are_known.get():
+        options = merge_options(read_classes()).values()
+        flags += [o.all_flags[0].removeprefix("--") for o in options if o.is_run]
+    return re.compile(rf"(?<![\w-])--({'|'.join(flags)})(?![\w-])")
 
 
 def _describe_copy(model: ModelFile) -> str:

@@ -253,6 +253,35 @@ class TestSystemErrors:
         assert (code, output) == (SYSTEM, "serde: d.onnx: No space left on device\n")
         assert not list(Path().glob(".*.part")) and not Path("d.onnx").exists()
 
+    @pytest.mark.parametrize("arguments, right, done", [
+        (("convert", "digits", "-o", "d.onnx", "-q"), SYSTEM, "the model is: d.onnx"),
+        (("convert", "digits", "-o", "d.onnx", "--verify"), SYSTEM, "the model is: d.onnx"),
+        (("check", "digits"), SYSTEM, "the model is checked"),
+        (("compare", "digits", "digits", "--no-layers"), SYSTEM, "the models are compared"),
+        (("convert", "odd-symbol.json", "-o", "o.onnx", "--input", "data=1,2"), 1,
+         "nor is the model converted"),
+    ])  # fmt: skip
+    def test_a_disk_without_space_for_the_report_keeps_the_rest(
+        self, monkeypatch, arguments, right, done
+    ):
+        """The model is written, found right and told of, and so is what was refused."""
+        nodes = [{"op": "null", "name": "data", "inputs": []},
+                 {"op": "NoSuch", "name": "odd", "inputs": [[0, 0, 0]]}]  # fmt: skip
+        graph = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}
+        Path("odd-symbol.json").write_text(json.dumps(graph))
+
+        def write_text(*arguments, **options):
+            raise OSError(28, "No space left on device", "r.html")
+
+        monkeypatch.setattr("serde.api.report.data.write_text", write_text)
+        code, output = command(*arguments, "--report", "r.html")
+        assert code == right and output.count("No space left on device") == 1
+        assert f"r.html: No space left on device. The report is not written; {done}" in output
+        assert Path("d.onnx").exists() == ("d.onnx" in arguments)
+        assert ("softmax_output" in output) == ("--verify" in arguments or "compare" in arguments
+                                                or "check" in arguments)  # fmt: skip
+        assert ("NoSuch" in output) == (right == 1)
+
     @pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no files")
     def test_a_folder_that_takes_no_files_is_named_without_a_temporary_name(self):
         code, output = command("convert", "digits", "-o", "/proc/x.onnx")

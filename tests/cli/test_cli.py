@@ -23,6 +23,7 @@ from testing.onnx_live import model_of
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED = 0, 1, 2, 3, 4
+INTERRUPTED = 130
 SERDE = [sys.executable, "-m", "serde"]
 
 
@@ -621,8 +622,32 @@ def test_an_interruption_leaves_nothing(here):
         "from serde.cli.commands import main; main(['convert', '.', '-o', 'd.onnx'])"
     )
     proc = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert proc.returncode == FAILED and proc.stderr.strip() == "Aborted!"
+    assert proc.returncode == INTERRUPTED and proc.stderr.strip() == "Aborted!"
     assert list_files() == [] and not list(Path().glob(".*.part"))
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["serde.cli.commands", "click", "serde.cli.convert", "numpy", "onnx.onnx_cpp2py_export"],
+)
+def test_an_interruption_of_an_import_is_told_in_a_word(module):
+    """Also where the module is an extension, whose C++ would abort the process."""
+    code = f"""
+import os, runpy, signal, sys
+class Interrupter:
+    def find_spec(self, name, *more):
+        if name == {module!r} and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupter())
+sys.argv[:1] = ["serde"]
+runpy.run_module("serde", run_name="__main__")
+"""
+    arguments = ["convert", "digits-symbol.json", "-o", "d.onnx", "--verify"]
+    command = [sys.executable, "-c", code, *arguments]
+    proc = subprocess.run(command, capture_output=True, text=True)
+    assert (proc.returncode, proc.stderr.strip()) == (INTERRUPTED, "Aborted!")
 
 
 class TestEndOfTheProcess:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -148,3 +151,21 @@ def test_float16_is_compared_by_the_steps_it_has(tmp_path, scale):
     onnx.save(model_of(wrong, 17, 8), tmp_path / "wrong.onnx")
     serde.convert(tmp_path / "wrong.onnx", tmp_path / "wrong16.onnx", fp16=True)
     assert not serde.compare(tmp_path / "a.onnx", tmp_path / "wrong16.onnx").ok
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+def test_advice_names_the_option_of_the_model_that_lacks_something(is_second, models, tmp_path):
+    """FIRST and SECOND have options of their own, on the command line and in Python."""
+    other = "other_" if is_second else ""
+    symbol = tmp_path / "net-symbol.json"
+    node = {"op": "FullyConnected", "name": "fc", "attrs": {"num_hidden": "3"}}
+    nodes = [{"op": "null", "name": n, "inputs": []} for n in ("data", "fc_weight", "fc_bias")]
+    nodes.append({**node, "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]]})
+    symbol.write_text(json.dumps({"nodes": nodes, "arg_nodes": [0, 1, 2], "heads": [[3, 0, 0]]}))
+    paths = (models["float32"], symbol) if is_second else (symbol, models["float32"])
+    with pytest.raises(SerdeError) as caught:
+        serde.compare(*paths)
+    assert re.findall(r"\w+=", str(caught.value)) == [f"{other}params=", f"{other}inputs="]
+    result = CliRunner().invoke(main, ["compare", *map(str, paths)])
+    flags = [f"--{other}{word}".replace("_", "-") for word in ("params", "input")]
+    assert re.findall(r"--[\w-]+", result.stderr) == flags
