@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.ir.graph import DType, Node, Tensor, Value
 from serde.passes.regions import Quantization, is_same_zero
-from serde.passes.value_ranges import find_range
+from serde.passes.value_ranges import find_range, may_be_nan
 from serde.spec.traits import ARRANGES, CHOOSES, MOVES, ZERO_FILLS
 from serde.spec.weight_origins import mark_dequantized
 
@@ -68,6 +68,8 @@ def _find_quantized(g: Any, q: Value, node: Node, form: Quantization, dtype: DTy
     assert x is not None
     rank = None if x.shape is None else len(x.shape)
     bounded = _keep_bounds(g, x, q, source_form)
+    if bounded is not None and may_be_nan(g, x):
+        bounded = _keep_numbers(g, x, bounded, q, source_form)
     if bounded is None or source_form.is_same(form, rank):
         return bounded and g.cast(bounded, dtype)
     is_plain = (
@@ -143,6 +145,15 @@ def _keep_bounds(g: Any, x: Value, q: Value, form: Quantization) -> Value | None
         return g.Clip(x, low, high)  # type: ignore[no-any-return]
     x = x if low is None else g.Max(x, low)
     return x if high is None else g.Min(x, high)  # type: ignore[no-any-return]
+
+
+def _keep_numbers(g: Any, x: Value, bounded: Value, q: Value, form: Quantization) -> Value:
+    """The least number that integers stand for in place of NaN, as ONNX Runtime quantizes it."""
+    if q.dtype is None or q.dtype.kind not in "iu":
+        return bounded
+    limits: Any = ml_dtypes.iinfo(q.dtype.numpy)  # type: ignore[no-untyped-call]
+    low = _find_end(g, limits.min, x, form)
+    return bounded if low is None else g.Where(g.IsNaN(x), low, bounded)  # type: ignore[no-any-return]
 
 
 def _find_end(g: Any, limit: int, x: Value, form: Quantization) -> Value | None:

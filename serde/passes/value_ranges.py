@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from serde.ir.graph import Node, Value
 from serde.spec.number_traits import BOUNDED, MEANS
 from serde.spec.traits import ARRANGES, CHOOSES, MOVES, NON_NEGATIVE
@@ -14,6 +16,12 @@ Range = tuple[float, float]
 EVERYTHING: Range = (-math.inf, math.inf)
 MOST_NODES = 16  # that are looked at
 OF_CALLERS = frozenset({"activations", "high"})  # attributes that bounds follow from
+# Operators that make NaN of infinities, and those whose results are infinite where operands are.
+MAKING_NAN = frozenset({"Cos", "Div", "LogSoftmax", "Mul", "Sin", "Softmax", "Sub"})
+KEEPING_INFINITIES = (
+    ARRANGES | CHOOSES | {"Add", "Cast", "Concat", "Div", "Mul", "Neg", "Sub", "Where"}
+)
+MOST_ELEMENTS = 1 << 22  # of a constant that is looked at
 PASSING = ARRANGES | CHOOSES | {"Clip", "Concat", "Relu", "Where"}  # elements of operands
 
 
@@ -55,3 +63,39 @@ def _clip(number: float, node: Node) -> float:
     low, high = bounds
     number = number if low is None else max(number, low)
     return number if high is None else min(number, high)
+
+
+def may_be_nan(g: Any, x: Value, most: int = MOST_NODES) -> bool:
+    """Whether infinities among the constants that ``x`` is made of, of masks, may become NaN."""
+    if x.tensor is not None:
+        return _is_small_float(x) and bool(np.isnan(x.array().astype(np.float32)).any())
+    node = g.producer(x)
+    if node is None or node.domain or not most or not node.inputs:
+        return False
+    if node.op == "Where" and g.maker(node.inputs[0], "IsNaN") is not None:
+        return False
+    operands = [v for v in node.inputs if v is not None]
+    left = (most - 1) // len(operands)
+    of_rows = node.op.endswith("Softmax")  # NaN only where all of a row are infinite
+    if node.op in MAKING_NAN and any(_has_infinities(g, v, of_rows, left) for v in operands):
+        return True
+    return any(may_be_nan(g, v, left) for v in operands)
+
+
+def _is_small_float(x: Value) -> bool:
+    is_float = x.dtype is not None and x.dtype.kind == "f"
+    return is_float and x.tensor is not None and x.tensor.size <= MOST_ELEMENTS
+
+
+def _has_infinities(g: Any, x: Value, of_rows: bool, most: int) -> bool:
+    """Whether ``x`` has elements, or rows, of infinities as constants before it have."""
+    if x.tensor is not None:
+        if not _is_small_float(x):
+            return False
+        infinite = np.isinf(x.array().astype(np.float32))
+        return bool((infinite.all(-1) if of_rows and infinite.ndim else infinite).any())
+    node = g.producer(x)
+    if node is None or node.op not in KEEPING_INFINITIES or not most:
+        return False
+    operands = [v for v in node.inputs if v is not None]
+    return any(_has_infinities(g, v, of_rows, (most - 1) // len(operands)) for v in operands)

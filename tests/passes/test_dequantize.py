@@ -305,3 +305,36 @@ def test_a_note_tells_of_integers_that_stay(tmp_path):
     onnx.save(parser.parse_model(text), tmp_path / "a.onnx")
     report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", dequantize=True)
     assert sum("MatMulInteger ×1" in n and "stays" in n for n in report.notes) == 1
+
+
+INFINITE = np.triu(np.full((4, 4), -np.inf, np.float32), 1)
+NO_ROW = np.where(np.arange(4)[:, None] == 1, np.float32(-np.inf), INFINITE)
+
+
+@pytest.mark.parametrize("mask, guards", [(INFINITE, 0), (NO_ROW, 1)])
+@pytest.mark.parametrize("form", ["Add", "Where", "Mul"])
+def test_integers_that_stand_for_nan_stay_numbers(mask, guards, form, tmp_path):
+    """Scores of which a mask leaves none: ONNX Runtime quantizes NaN as the least integer."""
+    g = OnnxBuilder("g")
+    x = g.input("x", F32, (4, 4))
+    scores = pair(g, x)
+    if form == "Add":
+        masked = g.Add(scores, mask)
+    elif form == "Where":
+        masked = g.Where(mask == 0, scores, np.float32(-np.inf))
+    else:  # 0 times infinity
+        masked = g.Add(scores, pair(g, g.Mul(g.Cast(mask < 0, to=1), np.float32(-np.inf))))
+    step, zero = g.const(np.float32(1 / 255)), g.const(np.uint8(0))
+    q = g.QuantizeLinear(g.Softmax(masked, axis=-1), step, zero)
+    source = tmp_path / "q.onnx"
+    serde.save(g.build([g.Relu(g.DequantizeLinear(q, step, zero))]), source, opset=17)
+    target = tmp_path / "f.onnx"
+    report = serde.convert(source, target, dequantize=True, verify=True)
+    assert report.verification.done and report.ok
+    if form == "Add":  # none where a number is left of each row
+        assert report.operators.get("IsNaN", 0) == guards
+    assert "QuantizeLinear" not in report.operators
+    array = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    (expected,), (got,) = (run_model(onnx.load(p), {"x": array}) for p in (source, target))
+    assert np.isfinite(expected).all()
+    np.testing.assert_allclose(got, expected, atol=0.05)

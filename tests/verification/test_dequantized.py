@@ -11,7 +11,7 @@ import serde
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.verification import verify
-from serde.verification.dequantized import put_roundings_back
+from serde.verification.dequantized import DequantizedRun, put_roundings_back
 from testing.onnx_live import PLAIN, run_at
 from tests.passes.test_dequantize import METHODS, NETWORKS, make_network, quantize_network
 
@@ -80,3 +80,9 @@ def test_floats_that_are_wrong_are_not_compared(tmp_path, monkeypatch) -> None:
     report = serde.convert(tmp_path / "q.onnx", tmp_path / "f.onnx", dequantize=True, verify=True)
     assert not report.verification.done
     assert "without those of 'some value'" in report.verification.statement
+
+
+def test_nan_that_the_source_has_not_is_compared_with_its_numbers():
+    numbers, floats = np.float32([1, 2, np.nan]), np.float32([1.25, np.nan, np.nan])
+    run = DequantizedRun(lambda f: [numbers], lambda f: [floats], lambda f: [numbers], [])
+    np.testing.assert_array_equal(run({})[0], np.float32([1.25, 2, np.nan]))
