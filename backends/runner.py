@@ -216,14 +216,19 @@ def _name_part(part: PartInfo, failure: str) -> Iterator[None]:
 
 
 def _run_foreign(run: Callable[[Feeds], Any], feeds: Feeds) -> Any:
-    """The results of a vendor's function, which may use their memory again when it is called."""
-    results = run(feeds)
+    """The results of a vendor's function, which may write into what it is given.
+
+    It may use the memory of its results again when it is called.
+    """
+    results = run({name: _copy(value) for name, value in feeds.items()})
     if isinstance(results, Mapping):
         return {name: _copy(value) for name, value in results.items()}
     return [*map(_copy, results)] if isinstance(results, (list, tuple)) else results
 
 
 def _copy(value: Any) -> Any:
+    if isinstance(value, list):  # of a sequence
+        return [*map(_copy, value)]
     return value.copy() if isinstance(value, np.ndarray) else value
 
 

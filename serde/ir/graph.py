@@ -117,8 +117,10 @@ class Tensor:
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
-        """Hold ``array`` itself."""
-        return cls(DType.of(array.dtype), array.shape, lambda: array)
+        """Hold ``array`` itself, which none who loads it can write into."""
+        view = np.asarray(array).view()
+        view.flags.writeable = False
+        return cls(DType.of(view.dtype), view.shape, lambda: view)
 
     @property
     def size(self) -> int:

@@ -78,14 +78,17 @@ def prepare(bridge: Bridge, source: Any, **options: Any) -> PreparedRun:
 
 @dataclass(frozen=True, eq=False)
 class PreparedRun:
-    """A function of the feeds that a bridge has made, and its errors as SerdeErrors."""
+    """A function of the feeds that a bridge has made, and its errors as SerdeErrors.
+
+    It cannot write into the feeds.
+    """
 
     bridge: Bridge
     run: Run
 
     def __call__(self, feeds: Feeds) -> Sequence[Any]:
         with convert_errors(self.bridge):
-            return self.run(feeds)
+            return self.run({name: _view_read_only(value) for name, value in feeds.items()})
 
     @property
     def pid(self) -> int | None:
@@ -98,6 +101,17 @@ class PreparedRun:
             with convert_errors(self.bridge):
                 return self.run.time_runs(feeds, count)  # type: ignore[attr-defined, no-any-return]
         return time_calls(partial(self.run, feeds), count)
+
+
+def _view_read_only(value: Any) -> Any:
+    """An array, or those of a sequence, without the right to write into it."""
+    if isinstance(value, list):
+        return [*map(_view_read_only, value)]
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def time_calls(call: Callable[[], Any], count: int) -> tuple[float, float]:

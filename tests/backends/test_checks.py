@@ -128,3 +128,22 @@ def test_a_runtime_may_use_its_memory_again(tmp_path, by_name):
     first = model({"x": x})["y"]
     model({"x": 5 * x})
     np.testing.assert_array_equal(first, [[2, 0], [4, 0], [8, 0]])
+
+
+@pytest.mark.parametrize(
+    "nodes", ["a = Relu(x) y = Sub(a, x)", "n = Neg(x) a = Relu(n) y = Sub(a, n)"]
+)
+def test_a_runtime_may_write_into_what_it_is_given(tmp_path, nodes):
+    """Neither the caller's arrays change, nor the values that other parts read."""
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) {{ {nodes} }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    serde.partition(tmp_path / "m.onnx", Target("t", 17, {"Relu": {}})).save(tmp_path / "parts")
+
+    def load(path):
+        return lambda feeds: [np.maximum(v, 0, out=v) for v in feeds.values()]
+
+    x = np.float32([1, -1])
+    expected = serde.run(tmp_path / "m.onnx", {"x": x})
+    outputs = Hybrid(tmp_path / "parts", {"accelerator": load})({"x": x})
+    np.testing.assert_array_equal(x, [1, -1])
+    np.testing.assert_array_equal(outputs["y"], expected["y"])

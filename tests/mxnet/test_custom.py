@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import serde
 from serde import plugins
 from serde.cli.commands import main
-from serde.errors import Unconvertible, UsageError
+from serde.errors import SerdeError, Unconvertible, UsageError
 from tests.test_plugins import Entry
 
 INPUT = {"data": ("N", 3)}
@@ -265,3 +265,21 @@ def test_a_training_form_tells_where_gradients_are_stopped(model, tmp_path):
         report = serde.convert(path, tmp_path / "m.onnx", inputs=INPUT, **options)
         note = report.notes[0]
         assert note.startswith("BlockGrad ×1 ('stop')") and says in note
+
+
+def test_a_rule_cannot_write_into_the_parameters(model):
+    """They may be arrays of the caller."""
+
+    def read_scaled(g, x, w, b, *, num_hidden=0):
+        w.array()[:] = 0
+        return g.Gemm(x, w, b)
+
+    path = model(
+        node("null", "data"), node("null", "fc_weight"), node("null", "fc_bias"),
+        node("FullyConnected", "fc", 0, 1, 2, num_hidden="3"), heads=[[3, 0]],
+    )  # fmt: skip
+    weight, bias = np.ones((3, 4), np.float32), np.zeros(3, np.float32)
+    options = {"params": {"fc_weight": weight, "fc_bias": bias}, "inputs": {"data": (1, 4)}}
+    with pytest.raises(SerdeError, match="read-only"):
+        serde.load(path, rules={"FullyConnected": read_scaled}, **options)
+    assert weight.min() == 1

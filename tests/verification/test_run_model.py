@@ -9,7 +9,10 @@ from onnx import numpy_helper
 
 import serde
 from serde import api
+from serde.errors import SerdeError
+from serde.plugins import Bridge
 from serde.verification.run_model import RunnableModel
+from serde.verification.source_runs import prepare
 from testing.mxnet_live import live_mxnet
 from testing.onnx_live import DIGITS, ir_of, model_of, run_model
 
@@ -123,3 +126,12 @@ def test_what_a_loaded_model_says_of_itself(file):
     assert repr(model) == (
         "(x: float32 (N, 3), bias: float32 (N, 3)) -> (y: float32 (N, 3), top: float32 (N))"
     )
+
+
+def test_a_bridge_cannot_write_into_the_feeds():
+    """They are the caller's, and those that another model is compared on."""
+    toy = Bridge("toy", (), "onnx", serde.load, run=lambda source, feeds: [feeds["x"].sort()])
+    x = np.float32([2, 1])
+    with pytest.raises(SerdeError, match="toy raises ValueError: .*read-only"):
+        prepare(toy, "m.toy")({"x": x})
+    np.testing.assert_array_equal(x, [2, 1])
