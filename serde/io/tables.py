@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from serde.io.sniff import read_regular
 from serde.io.toml import LONG_NUMBER, TOO_LONG, read_toml
 
 MOST_BYTES = 1 << 24
+MOST_PARTS = 1_000_000  # of what aliases repeat
+MERGE = "tag:yaml.org,2002:merge"  # of a name that tells to take another table's
 KINDS = ".toml, .json, .yaml or .yml"
 
 
@@ -24,7 +27,7 @@ def read_tables(path: str) -> Mapping[str, Any]:
         UsageError: for another suffix. MalformedFile: for a file that is not what it says.
     """
     parsers: dict[str, Callable[[str], Any]] = {
-        ".json": json.loads, ".yaml": _parse_yaml, ".yml": _parse_yaml
+        ".json": _parse_json, ".yaml": _parse_yaml, ".yml": _parse_yaml
     }  # fmt: skip
     active_files().enter(path)
     suffix = Path(path).suffix.lower()
@@ -56,6 +59,19 @@ def read_lines(path: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def _parse_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_make_table)
+
+
+def _make_table(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """A table of names and what they have; a name that has two would lose one."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        name = next(n for n, count in Counter(n for n, _ in pairs).items() if count > 1)
+        raise ValueError(f"{name!r} is there twice")
+    return table
+
+
 def _parse_yaml(text: str) -> Any:
     try:
         yaml = import_module("yaml")
@@ -64,4 +80,33 @@ def _parse_yaml(text: str) -> Any:
         raise MissingDependency(reason) from error
     if LONG_NUMBER.search(text):
         raise ValueError(TOO_LONG)
-    return yaml.safe_load(text)
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
+        """Refuses names that are there twice; ``<<`` is no name."""
+
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            node = super().compose_mapping_node(anchor)
+            names = [k.value for k, _ in node.value if k.tag != MERGE and isinstance(k.value, str)]
+            _make_table([(name, None) for name in names])
+            return node
+
+    tables = yaml.load(text, Loader)
+    _count(tables, {})
+    return tables
+
+
+def _count(part: Any, counts: dict[int, int]) -> int:
+    """How many parts a part has, those that aliases name as often as they do.
+
+    Raises:
+        ValueError: where a part is in itself, or there are too many.
+    """
+    if not isinstance(part, (Mapping, list)):
+        return 1
+    if id(part) not in counts:
+        counts[id(part)] = MOST_PARTS + 1  # until it is known: that of a part in itself
+        inner = part.values() if isinstance(part, Mapping) else part
+        counts[id(part)] = 1 + sum(_count(p, counts) for p in inner)
+    if counts[id(part)] > MOST_PARTS:
+        raise ValueError("its aliases repeat too much, or without end")
+    return counts[id(part)]
