@@ -129,6 +129,9 @@ TWO = {
     "a constant output": ("(float[2,4] x) => (float[2,4] y, float[2,3] z) { y = Relu(x) z = Exp(c) }", {"c": np.ones((2, 3), np.float32)}),
     "repeated tokens": ("(float[2,4,8] x) => (float[2,5,8] y) { n = Neg(t) r = Tile(n, s) y = Concat<axis=1>(r, x) }", {"t": (1, 1, 8), "s": [2, 1, 1]}),
     "boxes written to zeros": (INTO_ZEROS.format(2), into_zeros(2)),
+    "zeros with more axes": ("(float[2,3,4] x) => (float[2,3,4] y) { z = ConstantOfShape(n) u = Unsqueeze(z, one) m = Add(u, w) b = ReduceMax<keepdims=0>(m, one) y = Add(x, b) }", {"n": [2, 3, 4], "one": [1], "w": (5, 3, 4)}),
+    "zeros in another shape": ("(float[2,12] x) => (float[2,12] y) { z = ConstantOfShape(n) e = Exp(z) r = Reshape(e, s) y = Add(x, r) }", {"n": [2, 3, 4], "s": [2, 12]}),
+    "zeros with fewer axes": ("(float[2,12] x) => (float[2,12] y) { z = Expand(t, n) r = Squeeze(z, one) q = Mul(r, r) y = Add(x, q) }", {"n": [2, 1, 12], "t": (1, 12), "one": [1]}),
     "all samples": ("(float[2,4] x) => (float[2,4] y) { y = Slice(x, a, b) }", {"a": [0], "b": [2]}),
 }  # fmt: skip
 

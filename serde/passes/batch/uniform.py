@@ -5,12 +5,14 @@ Such are the zeros and the repeated tokens of a model that was made for several 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from serde.ir.graph import Node, Value
+from serde.ir.graph import Node, Shape, Value
 from serde.spec.sample_axes import ANY, SHARED, find_sample_axes
+from serde.spec.traits import RESHAPES
 
 Axes = Mapping[Value, frozenset[int]]
 
@@ -33,6 +35,8 @@ def find_uniform_axes(node: Node, known: Axes) -> frozenset[int]:
         )
     if any(v.shape is None for v in operands):
         return frozenset()
+    if node.op in RESHAPES:
+        return _reshape_axes(operands[0], shape, find_uniform_axes_of(operands[0], known))
     if node.op == "Tile":
         return frozenset(i for i in range(len(shape)) if is_uniform(operands[0], i, known))
     return frozenset(
@@ -40,6 +44,17 @@ def find_uniform_axes(node: Node, known: Axes) -> frozenset[int]:
         for axis in find_sample_axes(node)
         if axis.outputs[0] not in (None, SHARED) and _are_uniform(node, axis.inputs, known)
     )
+
+
+def _reshape_axes(x: Value, shape: Shape, axes: frozenset[int]) -> frozenset[int]:
+    """The uniform axes of ``x`` in another shape of the same elements."""
+    assert x.shape is not None
+    if len(axes) == len(x.shape):  # all are one number
+        return frozenset(range(len(shape)))
+    if not all(isinstance(d, int) for d in (*x.shape, *shape)):
+        return frozenset()
+    inner = {(math.prod(x.shape[a:]), x.shape[a]) for a in axes}  # type: ignore[type-var]
+    return frozenset(a for a in range(len(shape)) if (math.prod(shape[a:]), shape[a]) in inner)  # type: ignore[type-var]
 
 
 def _are_uniform(node: Node, axes: Iterable[int | None], known: Axes) -> bool:
