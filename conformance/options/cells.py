@@ -28,7 +28,7 @@ IS_TRIED = {  # by family: whether it is tried on a model of that name
     "rebatch": lambda name: not name.startswith("precision"),
     "precision": lambda name: not name.startswith("onnx/simple"),
     "editing": lambda name: "precision/" not in name,
-    "quantized": lambda name: name.startswith(("image", "tokens", "mxnet", "file")),
+    "quantized": lambda name: name.startswith(("image", "tokens", "kinds", "mxnet", "file")),
     "opsets": lambda name: "precision/" not in name,
     "parts": lambda name: not name.startswith("if/precision"),
     "comparison": lambda name: not name.startswith("if/precision"),

@@ -22,7 +22,7 @@ import serde
 from testing import networks
 from testing.model_cases import small_models
 
-from . import bodies, numbers, whole
+from . import bodies, kinds, numbers, whole
 from .network import Network
 
 Arrays = Mapping[str, Any]
@@ -58,6 +58,7 @@ def list_builds() -> Mapping[str, whole.Build]:
     return {
         **whole.list_networks(),
         **numbers.list_networks(),
+        **kinds.list_networks(),
         **{f"if/{n}": bodies.in_branch(b) for n, b in IN_BODIES.items()},
         **{f"if/{n}": bodies.in_branch(b) for n, b in numbers.list_networks().items()},
         **{f"loop/{n}": bodies.in_loop(b) for n, b in IN_BODIES.items()},
