@@ -43,7 +43,7 @@ def reduce(options: dict[str, Any], bound: float, model: Model, folder: Path) ->
     if failure and not optimized and differ(run_rounded(model.proto, seen), expected):
         failure = differ(
             run(target, feeds), expected, bound
-        )  # the evaluator is wrong of the source
+        )  # the evaluator has it wrong
     passes = report.verification.done and report.verification.ok
     if failure is None and not passes:
         return "verification fails on a right model"

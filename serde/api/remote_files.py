@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
 from serde.io.provenance import describe_call
+from serde.io.sniff import HEAD
 
 if TYPE_CHECKING:
     from serde.api.report import Report
@@ -102,12 +103,12 @@ def _convert_to(convert: Callable[..., Any], source: Any, target: Any, options: 
     """Convert, and store the result where its target is a URL."""
     if not is_remote(target):
         return convert(source, target, **options)
-    from serde.api.migrate.sources import fetch_head, store_files
+    from serde.api.migrate.sources import store_files
 
     place, _, name = target.rpartition("/")
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
         path = os.path.join(folder, name)
-        fetch_head(target, path)  # what tells a file that may be replaced from any other
+        _fetch_head(target, path)  # what tells a file that may be replaced from any other
         try:
             report = convert(source, path, **options)
         except TargetRefused as error:
@@ -117,3 +118,13 @@ def _convert_to(convert: Callable[..., Any], source: Any, target: Any, options: 
         report.provenance.relocate(folder, f"{place}/")
     report.target = target
     return report
+
+
+def _fetch_head(url: str, path: str) -> None:
+    """Copy the beginning of a file, which tells its format, to ``path``, where there is one."""
+    from serde.api.migrate.sources import open_filesystem
+
+    system, place = open_filesystem(url)
+    if system.isfile(place):
+        with open(path, "wb") as file:
+            file.write(system.cat_file(place, 0, HEAD))

@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
 
+from serde.io.copies import copy_stream
 from serde.io.sniff import open_uncharged
 
 STREAM = "-"
@@ -27,9 +27,8 @@ def open_source(source: str) -> Iterator[str]:
     if source == STREAM:
         with tempfile.TemporaryDirectory(prefix="serde-") as folder:
             path = os.path.join(folder, "stdin")
-            with Path(path).open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
             with leave_out(folder, source):
+                copy_stream(sys.stdin.buffer, path, "stdin")
                 yield path
     else:
         yield source

@@ -24,7 +24,8 @@ from serde.errors import (
     suggest,
 )
 from serde.io.command_files import stamp_file
-from serde.io.sniff import HEAD, read_head, read_regular
+from serde.io.copies import fetch_file
+from serde.io.sniff import read_head, read_regular
 from serde.plugins import Format, format_of, installed_formats, name_other
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
@@ -372,15 +373,8 @@ def fetch_model(source: ModelSource, folder: str) -> str:
     os.makedirs(folder)
     system, path = open_filesystem(source.path)
     for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
-        system.get_file(name, os.path.join(folder, name.rpartition("/")[2]))
+        fetch_file(system, name, os.path.join(folder, name.rpartition("/")[2]))
     return os.path.join(folder, path.rpartition("/")[2])
-
-
-def fetch_head(url: str, path: str) -> None:
-    """Copy the beginning of a file, which tells its format, to ``path``, where there is one."""
-    system, place = open_filesystem(url)
-    if system.isfile(place):
-        Path(path).write_bytes(system.cat_file(place, 0, HEAD))
 
 
 def store_files(folder: str, url: str) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""Copies of what does not tell how long it is: the standard input, and files at URLs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from serde.errors import MalformedFile
+from serde.io.atomic_write import name_path_in_errors
+
+CHUNK = 1 << 20
+
+
+def limit_copy(folder: str, what: str) -> Callable[[int], None]:
+    """A check of how many bytes of ``what`` were copied to a folder: half of its free space.
+
+    What does not end would fill the disk, for all who use it.
+    """
+    most = shutil.disk_usage(folder).free // 2
+
+    def check(count: int) -> None:
+        if count > most:
+            raise MalformedFile(
+                what,
+                f"is longer than {most:,} bytes, half of what is free for temporary files. Store "
+                "it in a file, and name that, or set TMPDIR to a folder with more space",
+            )
+
+    return check
+
+
+def copy_stream(source: BinaryIO, path: str, what: str) -> None:
+    """Write a stream to a file.
+
+    Raises:
+        MalformedFile: where it does not end in time.
+    """
+    check, count = limit_copy(os.path.dirname(path), what), 0
+    with name_path_in_errors(what), open(path, "wb") as file:
+        while chunk := source.read(CHUNK):
+            count += len(chunk)
+            check(count)
+            file.write(chunk)
+
+
+def fetch_file(system: Any, name: str, path: str) -> None:
+    """Copy a file of a file system of fsspec, whose server may lie about its size, to a path.
+
+    Raises:
+        MalformedFile: where it does not end in time.
+    """
+    from fsspec.callbacks import Callback
+
+    check = limit_copy(os.path.dirname(path), name)
+    callback = Callback(hooks={"limit": lambda size, value, **more: check(value)})
+    system.get_file(name, path, callback=callback)
