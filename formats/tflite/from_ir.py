@@ -17,6 +17,7 @@ from serde.plugins.targets import get_consumer
 
 from . import ops
 from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
+from .ops.detection import mark_kept_boxes
 from .passes.fuse import fuse
 from .passes.quantize import quantize
 from .support_table import STORED
@@ -55,7 +56,7 @@ def from_ir(
 
 def lower(graph: Graph, target: Target) -> Graph:
     """Rewrite an IR graph into the operators of a target."""
-    folded = fold_batchnorm(settle_same_pads(graph))
+    folded = fold_batchnorm(settle_same_pads(mark_kept_boxes(graph)))
     legal = require_legal(legalize_for_tflite(folded, target), target)
     placed = place(legal, IMAGES)
     return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))

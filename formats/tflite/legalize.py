@@ -19,10 +19,11 @@ from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WIND
 
 from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
 from .limits import OPERATORS
+from .ops.detection import KEPT
 from .ops.layers import agrees_with_same
 from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
 from .support_table import KERNELS, STORED
-from .target import TITLE, is_weight, legalizations, writes
+from .target import DOMAIN, TITLE, is_weight, legalizations, writes
 from .versions import lacks_operator
 
 FLOAT = frozenset({DType.FLOAT32})
@@ -175,12 +176,12 @@ def tflite_target(
     }
     if not integers:
         lacking.add("QuantizeLinear")
-    operators = {op: _constrain(op) for op in writes.rules if op not in lacking}
+    operators = {op: _constrain(op) for op in writes.rules if op not in lacking | {KEPT}}
     rules = add_decompositions(legalizations, operators)
     lacks = LACKS if integers else {**LACKS, "DequantizeLinear": [NO_WEIGHT], "QuantizeLinear": []}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
-        sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE},
+        sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE}, domains=frozenset({DOMAIN}),
     )  # fmt: skip
 
 

@@ -53,5 +53,6 @@ KERNELS: Mapping[str, frozenset[DType]] = {
     "DequantizeLinear": frozenset({
         DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT4, DType.INT2,
     }),
+    "NonZero": frozenset({DType.BOOL, DType.FLOAT32, DType.INT32, DType.INT64}),
     **parse_table(MEASURED),
 }  # fmt: skip

@@ -23,7 +23,7 @@ from .quantization import Quantization
 
 DOMAIN = "tflite"
 TITLE = "TensorFlow Lite"
-writes = WriterTable("ir → tflite", TITLE)
+writes = WriterTable("ir → tflite", TITLE, ("", DOMAIN))
 # Operators that TensorFlow Lite has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → tflite")
 Order = tuple[int, ...]

@@ -7,7 +7,6 @@ each box.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,93 +14,28 @@ import numpy as np
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
-from serde.passes.suppression import find_marked
+from serde.passes.suppression import ClassMarks, find_class_marks, strict_bound
 from serde.spec.expressions import number
 
 from ..target import DOMAIN, emit_scalar, writes
-from .nms import marks_at, strict_bound
+from .nms import marks_at
 
 CLASS_MASK = "ClassSuppressionMask"
-Makers = Mapping[Value, Node]
-
-
-class _OtherForm(Exception):
-    """A part of the graph is not of the form that is looked for."""
 
 
 def mark_by_class(graph: Graph) -> Graph:
     """Make one node of a NonMaxSuppression of boxes by class and the mask of those it keeps."""
     makers = {v: n for n in graph.nodes for v in n.outputs}
-    nodes = tuple(_as_mask(n, makers) for n in graph.nodes)
+    nodes = tuple(_as_mask(n, find_class_marks(makers.get, n)) for n in graph.nodes)
     if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
         return graph
     return drop_dead(replace(graph, nodes=nodes))
 
 
-def _as_mask(node: Node, makers: Makers) -> Node:
-    if node.op != "ScatterND" or node.domain or node.attrs.get("reduction", "none") != "none":
+def _as_mask(node: Node, marks: ClassMarks | None) -> Node:
+    if marks is None:
         return node
-    try:
-        inputs, attrs = _operands(node, makers)
-    except _OtherForm:
-        return node
-    return replace(node, op=CLASS_MASK, domain=DOMAIN, inputs=inputs, attrs=attrs)
-
-
-def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[str, int]]:
-    """Boxes, scores, classes, the two bounds, what is marked and the mark."""
-    x, index, updates = node.inputs
-    marked_boxes = find_marked(makers.get, index, updates)
-    if marked_boxes is None:
-        raise _OtherForm
-    (chosen, update), name = marked_boxes, "NonMaxSuppression"
-    boxes, of_classes, most, overlap, least = _inputs(makers, name, chosen.outputs[0], 5)
-    of_class, spread, rest = _inputs(makers, "Where", of_classes, 3)
-    scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, of_class)
-    _expect(all(v.is_static for v in (boxes, scores, ids)))
-    _expect(scores.ranked_shape == ids.ranked_shape == x.ranked_shape == boxes.ranked_shape[:2])  # type: ignore[union-attr]
-    _expect(spread.ranked_shape == (scores.ranked_shape[0], 1, scores.ranked_shape[1]))
-    _expect(of_classes.rank == 3)
-    limits = [number(v) for v in (most, overlap, least, rest)]
-    _expect(None not in limits)
-    _expect(limits[0] >= scores.static_shape[1] and limits[3] <= limits[2])
-    return (boxes, scores, ids, overlap, least, x, update), chosen.attrs  # type: ignore[return-value]
-
-
-def _classes(makers: Makers, of_class: Value) -> Value:
-    """Whose elements are compared with all integers from the least to the largest of them."""
-    spread, integers = _inputs(makers, "Equal", of_class, 2)
-    ids = _inputs(makers, "Unsqueeze", spread, 2)[0]
-    _expect(ids.rank == 2 and spread.ranked_shape[1] == 1 and integers.ranked_shape[1:] == (1,))
-    column = _inputs(makers, "Unsqueeze", _uncast(makers, integers), 2)[0]
-    first, end, step = _inputs(makers, "Range", _uncast(makers, column), 3)
-    last, one = _inputs(makers, "Add", end, 2)
-    _expect(number(one) == number(step) == 1)
-    for op, value in (("ReduceMin", first), ("ReduceMax", last)):
-        _expect(value.ranked_shape == ())
-        _expect(_uncast(makers, _inputs(makers, op, value, 2)[0]) is ids)
-    return ids
-
-
-def _inputs(makers: Makers, op: str, value: Value | None, count: int) -> tuple[Value, ...]:
-    """The inputs of the ``op`` that makes a value, ``count`` of them, all given."""
-    node = makers.get(value) if value is not None else None
-    is_match = node is not None and not node.domain and node.op == op
-    if node is None or not is_match or len(node.inputs) != count or None in node.inputs:
-        raise _OtherForm
-    return node.inputs  # type: ignore[return-value]
-
-
-def _uncast(makers: Makers, value: Value) -> Value:
-    """What a Cast, if there is one, is of."""
-    node = makers.get(value)
-    is_cast = node is not None and not node.domain and node.op == "Cast"
-    return node.inputs[0] if is_cast else value  # type: ignore[union-attr, return-value]
-
-
-def _expect(condition: object) -> None:
-    if not condition:
-        raise _OtherForm
+    return replace(node, op=CLASS_MASK, domain=DOMAIN, inputs=marks[:-1], attrs=marks.attrs)
 
 
 @writes(CLASS_MASK)

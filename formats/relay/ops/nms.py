@@ -11,7 +11,7 @@ from serde.decompositions.loops import loop_body
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.graph import DType, Value
-from serde.passes.suppression import find_marked
+from serde.passes.suppression import find_marked, strict_bound
 from serde.spec.expressions import number
 
 from ..rules import reads
@@ -303,12 +303,6 @@ def _suppress_all(r, boxes, scores, most, overlap, least) -> tuple[Value, Value]
         some = r.greater(r.reshape(most, newshape=(1,)), emit_scalar(r, 0, DType.INT64))
         count = r.multiply(count, r.cast(some, dtype="int64"))
     return rows, count
-
-
-def strict_bound(overlap: Value | None) -> np.float32:
-    """TVM's bound of an overlap: ONNX suppresses what overlaps more, TVM what overlaps as much."""
-    bound = np.float32(number(overlap) or 0)
-    return max(np.nextafter(bound, np.float32(np.inf)), np.finfo(np.float32).tiny)
 
 
 @legalizations("ScatterND")

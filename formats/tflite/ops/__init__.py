@@ -2,6 +2,7 @@
 
 from . import (
     control_flow,
+    detection,
     elementwise,
     indexing,
     layers,
@@ -13,6 +14,6 @@ from . import (
 )
 
 __all__ = [
-    "control_flow", "elementwise", "indexing", "layers", "quantization", "recurrent", "reductions",
-    "resize", "shapes",
+    "control_flow", "detection", "elementwise", "indexing", "layers", "quantization", "recurrent",
+    "reductions", "resize", "shapes",
 ]  # fmt: skip

@@ -30,15 +30,24 @@ def write_gather(t: TfliteBuilder, x: Value, indices: Value, *, axis: int):
 
 @writes("GatherND", only={"batch_dims": (0,)})
 def write_gather_nd(t: TfliteBuilder, x: Value, indices: Value):
-    depth = indices.static_shape[-1]
+    depth = indices.ranked_shape[-1]
     sizes = np.asarray(x.static_shape[:depth], np.int64)
     if indices.tensor is None:
         places = wrap_computed(t, indices, sizes)
     else:
         places = derive(t, indices, lambda a: np.where(a < 0, a + sizes, a).astype(np.int32),
                         indices.static_shape, DType.INT32)  # fmt: skip
-    shape = (*indices.static_shape[:-1], *x.static_shape[depth:])
+    shape = (*indices.ranked_shape[:-1], *x.static_shape[depth:])
     return t.make("GATHER_ND", [x, places], x.dtype, shape)
+
+
+@writes("NonZero")
+def write_non_zero(t: TfliteBuilder, x: Value):
+    """The places row by row, turned."""
+    if x.dtype is not DType.BOOL:
+        zero = t.const(np.asarray(0, x.type.numpy))
+        x = t.make("NOT_EQUAL", [x, zero], DType.BOOL, x.shape)
+    return t.transpose(t.make("WHERE", [x], DType.INT64, (None, x.rank)), (1, 0))
 
 
 def wrap_computed(t: TfliteBuilder, indices: Value, sizes) -> Value:
