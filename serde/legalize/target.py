@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -158,8 +158,8 @@ class Target:
             if (reason := self.illegal_value(value)) is not None:
                 return reason
             if value.dtype is not None and value.dtype not in legal.get(tie, (value.dtype,)):
-                advice = self.type_advice.get(value.dtype, "")
                 elements = f"{format_type(value.dtype)} elements"
+                advice = self.type_advice.get(value.dtype) or _advise_types(value.dtype, legal[tie])
                 return f"{self.name} has no {node.op} of {elements}{advice and '. '}{advice}"
         return None
 
@@ -173,6 +173,13 @@ class Target:
             return None
         sizes = f"{value.name!r} has the shape {show_shape(value.shape)}"
         return f"{sizes}; {self.name} takes static shapes only: give numbers (--static, --input)"
+
+
+def _advise_types(dtype: DType, legal: Collection[DType]) -> str:
+    """What to do where an operator takes other element types only."""
+    fits = [t for t in legal if t.kind == "f" or dtype.kind != "f"]
+    names = ", ".join(sorted(map(format_type, fits)))
+    return f"Cast to one that holds its numbers: {names}" if names else ""
 
 
 @lru_cache(64)
