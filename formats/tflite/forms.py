@@ -16,6 +16,8 @@ from serde.spec.traits import ARRANGES
 from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
+from .ops.layers import crops_as_same
+
 LAST = int(np.iinfo(np.int64).max)  # the end of a Slice that goes to the end
 BROADCAST_AXES = 4  # that all kernels of two operands repeat along
 KEEPS = ARRANGES | {"Concat", "Pad"}
@@ -234,10 +236,35 @@ def is_spread(call: Call) -> bool:
     return is_constant and any(d > 1 for d in call.attrs.get("dilations") or ())
 
 
+def crops(call: Call) -> bool:
+    """Whether a ConvTranspose has pads that SAME does not stand for."""
+    pads, kernel = call.attrs.get("pads") or (), call.inputs[1].ranked_shape[2:]
+    fits = call.x.rank < 5 and call.x.is_static and {*call.attrs["dilations"]} == {1}
+    is_same = fits and crops_as_same(call.x.static_shape[2:], kernel, call.attrs["strides"], pads)
+    return any(pads) and not is_same
+
+
+def crops_what_it_adds(call: Call) -> bool:
+    """Whether there are pads at the end of an axis that has ``output_padding``."""
+    more, pads = call.attrs.get("output_padding") or (), call.attrs.get("pads") or ()
+    return any(m and end > 0 for m, end in zip(more, pads[len(more) :], strict=False))
+
+
+def crop_less(g: Any, call: Call) -> Any:
+    """A ConvTranspose that is cropped less, in the place of ``output_padding``."""
+    more, pads = call.attrs["output_padding"], call.attrs["pads"]
+    begins, ends = pads[: len(more)], pads[len(more) :]
+    kept = [min(m, max(end, 0)) for m, end in zip(more, ends, strict=True)]
+    left = [m - k for m, k in zip(more, kept, strict=True)]
+    ends = [end - k for end, k in zip(ends, kept, strict=True)]
+    return call.emit(g, *call.inputs, pads=(*begins, *ends), output_padding=tuple(left))
+
+
 GROUPS = Form("group", lambda call: call.attrs["group"] > 1, split_groups(0))
 TRANSPOSED = [
     GROUPS,
-    Form("pads", lambda call: any(call.attrs.get("pads") or ()), windows.crop_behind),
+    Form("pads and output_padding", crops_what_it_adds, crop_less),
+    Form("pads", crops, windows.crop_behind),
     Form("output_padding", lambda call: any(call.attrs.get("output_padding") or ()), pad_behind),
     Form("dilations", is_spread, spread_kernel),
 ]  # fmt: skip
@@ -246,7 +273,7 @@ TRANSPOSED = [
 # Padding
 
 
-def crops(call: Call) -> bool:
+def has_negative_pads(call: Call) -> bool:
     """Whether constant pads are negative."""
     pads = call.operand(1)
     return pads is not None and pads.tensor is not None and any(p < 0 for p in pads.ints())
@@ -279,7 +306,7 @@ def pad_edges(g: Any, call: Call) -> Any:
     return x
 
 
-NEGATIVE_PADS = Form("negative pads", crops, crop)
+NEGATIVE_PADS = Form("negative pads", has_negative_pads, crop)
 EDGE = Form("mode='edge'", lambda call: call.attrs["mode"] == "edge" and call.inputs[1].tensor
             is not None, pad_edges)  # fmt: skip
 

@@ -78,6 +78,9 @@ TRANSPOSED = {
     "output padding": "group=2, output_padding=[1,0], strides=[2,3]",
     "dilations": "group=2, dilations=[2,3]", "all": "group=2, dilations=[1,2], pads=[0,1,1,1], "
     "output_padding=[1,1], strides=[2,2]",
+    "as SAME": "group=2, kernel_shape=[3,2], pads=[0,0,1,0], strides=[2,2]",
+    "almost as SAME": "group=2, kernel_shape=[3,2], pads=[1,0,0,0], strides=[2,2]",
+    "more than is cropped": "group=2, pads=[1,0,1,1], output_padding=[1,2], strides=[2,3]",
 }  # fmt: skip
 
 

@@ -39,6 +39,14 @@ LAYERS = {
         "ConvTranspose", [(1, 3, 4, 4)], [(3, 5, 2, 2), (5,)], {"strides": [2, 2]},
         "TRANSPOSE_CONV",
     ),
+    "transposed to twice the size": (
+        "ConvTranspose", [(1, 3, 4, 4)], [(3, 5, 3, 3), (5,)],
+        {"strides": [2, 2], "pads": [1] * 4, "output_padding": [1, 1]}, "TRANSPOSE_CONV",
+    ),
+    "transposed as SAME": (
+        "ConvTranspose", [(1, 3, 4, 4)], [(3, 5, 4, 4), (5,)],
+        {"strides": [2, 2], "pads": [1] * 4}, "TRANSPOSE_CONV",
+    ),
     "gemm": ("Gemm", [(2, 6)], [(5, 6), (5,)], {"transB": 1}, "FULLY_CONNECTED"),
     "matmul of weights": ("MatMul", [(1, 3, 6)], [(6, 5)], {}, "FULLY_CONNECTED"),
     "matmul": ("MatMul", [(2, 3, 6), (2, 6, 4)], [], {}, "BATCH_MATMUL"),

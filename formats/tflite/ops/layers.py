@@ -34,6 +34,18 @@ def agrees_with_same(sizes, covers, strides, pads) -> bool:
     return True
 
 
+def crops_as_same(sizes, kernel, strides, pads) -> bool:
+    """Whether a transposed convolution is cropped to what ``SAME`` stands for."""
+    n = len(kernel)
+    crops = [a + b for a, b in zip(pads[:n], pads[n:], strict=True)]
+    results = [
+        (size - 1) * s + k - crop
+        for size, s, k, crop in zip(sizes, strides, kernel, crops, strict=True)
+    ]
+    is_size = all(-(-r // s) == size for r, s, size in zip(results, strides, sizes, strict=True))
+    return is_size and agrees_with_same(results, kernel, strides, pads)
+
+
 def pad_image(t: TfliteBuilder, x: Value, pads: Ints, fill: float = 0.0) -> Value:
     """An image with channels last, padded by a PAD, or a PADV2 of another number than 0."""
     require(min(pads) >= 0, "negative pads. Cut the data with a Slice")
@@ -129,21 +141,23 @@ def write_conv_transpose(
     t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, strides: Ints,
     dilations: Ints, pads: Ints, output_padding: Ints = (),
 ):  # fmt: skip
-    require(not any(pads) and not any(output_padding) and {*dilations} == {1},
-            "pads, output_padding or dilations. Write it as a Conv of a spread image")  # fmt: skip
     _, outs, *kernel = w.static_shape
     batch, _, *sizes = x.static_shape
-    full_sizes = [(n - 1) * s + k for n, s, k in zip(sizes, strides, kernel, strict=True)]
-    shape = (batch, *full_sizes, outs)
+    is_same = any(pads) and x.rank == 4 and crops_as_same(sizes, kernel, strides, pads)
+    require((is_same or not any(pads)) and not any(output_padding) and {*dilations} == {1},
+            "pads, output_padding or dilations. Write it as a Conv of a spread image")  # fmt: skip
+    half = len(kernel)
+    frame = zip(sizes, strides, kernel, pads[:half], pads[half:], strict=True)
+    shape = (batch, *((n - 1) * s + k - a - b for n, s, k, a, b in frame), outs)
     bias = () if b is None else (b,)
     if x.rank == 5:
         weights = t.transpose(w, (2, 3, 4, 1, 0))
         y = t.make("CONV_3D_TRANSPOSE", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
                    padding=VALID, **name_axes("stride", strides))  # fmt: skip
         return t.first(y)
-    weights = t.transpose(w, (1, 2, 3, 0))
+    weights, padding = t.transpose(w, (1, 2, 3, 0)), SAME if is_same else VALID
     y = t.make("TRANSPOSE_CONV", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
-               padding=VALID, stride_h=strides[0], stride_w=strides[1])  # fmt: skip
+               padding=padding, stride_h=strides[0], stride_w=strides[1])  # fmt: skip
     return t.first(y)
 
 
