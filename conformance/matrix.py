@@ -127,6 +127,7 @@ SOURCES = {
     "mxnet-operators": ("conformance.operators", "MXNetOperators"),
     "relay-operators": ("conformance.operators", "RelayOperators"),
     "relay-corpus": ("conformance.relay_corpus", "RelayCorpus"),
+    "tflite-corpus": ("conformance.tflite_corpus", "TfliteFiles"),
 }
 TARGETS = {
     "onnx": ("conformance.targets", "Onnx"),
@@ -175,6 +176,9 @@ PAIRS = (
     "relay-corpus/tract",
     "relay-corpus/mnn",
     "relay-corpus/ncnn",
+    "tflite-corpus/mxnet",
+    "tflite-corpus/relay",
+    "tflite-corpus/torch",
 )
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),

@@ -36,7 +36,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from testing.onnx_live import LEVELS, run_at
 
 from . import record
-from .matrix import Cell, NotRun, last_line, reason
+from .matrix import Cell, NotRun, Sample, Source, last_line, reason
 from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
 
 VARIABLE = "SERDE_TFLITE_CORPUS"
@@ -46,6 +46,33 @@ TRIES = 3  # of inputs, where LiteRT refuses some or computes zeros only
 Array = np.ndarray[Any, Any]
 
 
+def find_files() -> dict[str, Path]:
+    """The files of the corpus, by the beginnings of their hashes and their names."""
+    paths = sorted(Path(os.environ.get(VARIABLE) or "absent").glob("*"))
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest()[:HASH] for path in paths]
+    return {f"{digest} {path.name}": path for digest, path in zip(hashes, paths, strict=True)}
+
+
+class TfliteFiles(Source):
+    """The files of a folder, beside what LiteRT computes."""
+
+    name = "tflite-corpus"
+
+    def __init__(self) -> None:
+        self.paths = find_files()
+
+    def cases(self) -> list[str]:
+        return [*self.paths]
+
+    def sample(self, case: str) -> Sample:
+        path = self.paths[case]
+        feeds, results, counted = run_file(path)
+        graph = serde.load(path)
+        arrays = feed_variables(path, graph, feeds)
+        named = dict(zip([v.name for v in graph.inputs], arrays, strict=True))
+        return Sample(graph, [(named, results[0])], lambda _, got: differ(results, got, counted))
+
+
 class TfliteCorpus(Cell):
     """The files of a folder as ONNX at two opsets, and as TensorFlow Lite again."""
 
@@ -53,10 +80,7 @@ class TfliteCorpus(Cell):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.paths: dict[str, Path] = {}
-        for path in sorted(Path(os.environ.get(VARIABLE) or "absent").glob("*")):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()[:HASH]
-            self.paths[f"{digest} {path.name}"] = path
+        self.paths = find_files()
 
     def cases(self) -> list[str]:
         return [*self.paths]

@@ -48,7 +48,8 @@ def illegal_reason(value: Value) -> str | None:
     if value.container:
         return f"a {' of '.join(value.container)}, and MXNet has tensors only"
     if value.dtype not in TYPES and value.dtype not in (None, DType.BOOL):
-        return f"{value.dtype.value} elements, which MXNet does not compute with"
+        elements = f"{value.dtype.value} elements, which MXNet does not compute with"
+        return f"{elements}. Have the model take and give float32 or int32"
     if 0 in (value.shape or ()):
         return "a tensor without elements, and MXNet's have some"
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
+
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import IR_OPSET, DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
@@ -106,6 +108,11 @@ NO_WEIGHT = Form(
     "blocks, or scales that are computed", lambda call: not is_quantized_weight(call),
     dequantize,
 )  # fmt: skip
+INFINITE_SCALE = Form(
+    "a scale that is infinite or no number",
+    lambda call: (v := call.inputs[1]).tensor is not None and not np.isfinite(v.array()).all(),
+    advice="Quantize the model again, with finite numbers in masks (-1e4)",
+)  # fmt: skip
 NO_DOUBLE = "Make it float32; quantized layers of MXNet are with --integers qdq"
 LACKS: Lacks = {
     **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS if op in writes.rules},
@@ -119,8 +126,9 @@ LACKS: Lacks = {
         LINE, NO_LAYER, OPEN_PADS, GROUPS.where(lambda call: call.x.rank == 5),
         windows.COMPUTED_BIAS.where(lambda call: not is_weight(call.g, call.operand(2))),
     ],
-    "DequantizeLinear": [NO_WEIGHT.where(lambda call: not is_quantized(call))],
+    "DequantizeLinear": [INFINITE_SCALE, NO_WEIGHT.where(lambda call: not is_quantized(call))],
     "QuantizeLinear": [
+        INFINITE_SCALE,
         Form("scales by axis or computed", lambda call: not is_quantized(call), compute_quantized),
     ],
     "ConvTranspose": [
@@ -178,7 +186,8 @@ def tflite_target(
         lacking.add("QuantizeLinear")
     operators = {op: _constrain(op) for op in writes.rules if op not in lacking | {KEPT}}
     rules = add_decompositions(legalizations, operators)
-    lacks = LACKS if integers else {**LACKS, "DequantizeLinear": [NO_WEIGHT], "QuantizeLinear": []}
+    floats = {"DequantizeLinear": [INFINITE_SCALE, NO_WEIGHT], "QuantizeLinear": []}
+    lacks = LACKS if integers else {**LACKS, **floats}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
         sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE}, domains=frozenset({DOMAIN}),

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import serde
 from serde.bridges.litert import LitertWorker
+from serde.errors import Unconvertible
 from serde.formats.tflite.from_ir import from_ir
 from serde.formats.tflite.target import QuantizedValue
 from serde.ir.graph import DType
@@ -302,13 +303,24 @@ def test_sums_of_int16_keep_to_what_kernels_take(
     assert adds == {DType.INT16 if is_integer else DType.FLOAT32}
 
 
-@pytest.mark.parametrize("scale", ["inf", "0"])
-def test_scales_that_are_no_steps_are_computed(scale) -> None:
-    graph = ir_of(f"""g (float[2,2] x) => (float[2,2] y) <float s = {{0.1}}, int8 o = {{0}},
+def sum_of_scales(scale: str):
+    """A sum of what two scales make of the same integers."""
+    return ir_of(f"""g (float[2,2] x) => (float[2,2] y) <float s = {{0.1}}, int8 o = {{0}},
         float t = {{{scale}}}> {{
         q = QuantizeLinear(x, s, o) a = DequantizeLinear(q, s, o) b = DequantizeLinear(q, t, o)
         c = Add(a, b) f = QuantizeLinear(c, s, o) y = DequantizeLinear(f, s, o) }}""")
-    assert {n.outputs[0].type for n in from_ir(graph).nodes if n.op == "ADD"} == {DType.FLOAT32}
+
+
+def test_a_scale_that_is_no_step_is_computed() -> None:
+    graph = from_ir(sum_of_scales("0"))
+    assert {n.outputs[0].type for n in graph.nodes if n.op == "ADD"} == {DType.FLOAT32}
+
+
+@pytest.mark.parametrize("scale", ["inf", "nan"])
+def test_a_scale_that_makes_no_numbers_is_refused(scale: str) -> None:
+    """ONNX Runtime's quantizer makes such a one of a mask of -inf; all results are NaN then."""
+    with pytest.raises(Unconvertible, match="scale that is infinite.*finite numbers in masks"):
+        from_ir(sum_of_scales(scale))
 
 
 @needs_litert
