@@ -239,8 +239,12 @@ def is_spread(call: Call) -> bool:
 def crops(call: Call) -> bool:
     """Whether a ConvTranspose has pads that SAME does not stand for."""
     pads, kernel = call.attrs.get("pads") or (), call.inputs[1].ranked_shape[2:]
-    fits = call.x.rank < 5 and call.x.is_static and {*call.attrs["dilations"]} == {1}
-    is_same = fits and crops_as_same(call.x.static_shape[2:], kernel, call.attrs["strides"], pads)
+    sizes = call.x.ranked_shape[2:]
+    fits = len(sizes) < 3 and all(isinstance(d, int) for d in sizes)
+    is_same = (
+        fits and {*call.attrs["dilations"]} == {1}
+        and crops_as_same(sizes, kernel, call.attrs["strides"], pads)
+    )  # fmt: skip
     return any(pads) and not is_same
 
 

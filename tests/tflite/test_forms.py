@@ -149,6 +149,24 @@ def test_transposed_convolutions(name: str, worker, tmp_path: Path) -> None:
 
 
 @needs_litert
+@pytest.mark.parametrize("form", [
+    "strides=[2,2], kernel_shape=[2,2], pads=[0,0,0,0]", "strides=[2,1], pads=[1,0,0,1]",
+    "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]",
+])  # fmt: skip
+def test_a_transposed_convolution_keeps_a_batch_by_name(form: str, worker, tmp_path: Path) -> None:
+    shape, draws = [4, 3, 2, 2], np.random.default_rng(2)
+    weights = ", ".join(f"{n:.2f}" for n in draws.standard_normal(int(np.prod(shape))))
+    graph = ir_of(f"""g (float[N,4,3,5] x) => (float[] y) <float{shape} w = {{{weights}}},
+        float[3] b = {{1, 2, 3}}> {{ y = ConvTranspose<{form}>(x, w, b) }}""")
+    serde.save(graph, tmp_path / "m.tflite")
+    for batch in (1, 3, 2):
+        x = draws.standard_normal((batch, 4, 3, 5)).astype(np.float32)
+        (expected,) = run_graph(graph, {"x": x})
+        for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+            np.testing.assert_allclose(got, expected, 1e-5, 1e-5)
+
+
+@needs_litert
 @pytest.mark.parametrize(("op", "more"), [
     ("Conv", "pads=[1,0,1,0,1,1], strides=[1,2,1]"), ("Conv", "group=2"),
     ("ConvTranspose", "strides=[2,1,1], pads=[1,0,0,0,1,0]"),

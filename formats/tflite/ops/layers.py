@@ -8,10 +8,10 @@ from serde.decompositions.elementwise import gemm
 from serde.decompositions.normalization import drop_nothing
 from serde.errors import require
 from serde.ir.geometry import Ints
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Shape, Value
 
 from ..target import TfliteBuilder, is_weight, legalizations, padded_shape, writes
-from .elementwise import broadcast_shape
+from .elementwise import TYPES, broadcast_shape
 
 SAME, VALID = 0, 1  # of the enumeration Padding
 FIXED = {"auto_pad": ("NOTSET",)}
@@ -142,7 +142,9 @@ def write_conv_transpose(
     dilations: Ints, pads: Ints, output_padding: Ints = (),
 ):  # fmt: skip
     _, outs, *kernel = w.static_shape
-    batch, _, *sizes = x.static_shape
+    batch, _, *sizes = x.ranked_shape
+    require(all(isinstance(d, int) for d in sizes), "an image of a size by name. "
+            "Give numbers (--static, --input)")  # fmt: skip
     is_same = any(pads) and x.rank == 4 and crops_as_same(sizes, kernel, strides, pads)
     require((is_same or not any(pads)) and not any(output_padding) and {*dilations} == {1},
             "pads, output_padding or dilations. Write it as a Conv of a spread image")  # fmt: skip
@@ -155,10 +157,21 @@ def write_conv_transpose(
         y = t.make("CONV_3D_TRANSPOSE", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
                    padding=VALID, **name_axes("stride", strides))  # fmt: skip
         return t.first(y)
-    weights, padding = t.transpose(w, (1, 2, 3, 0)), SAME if is_same else VALID
-    y = t.make("TRANSPOSE_CONV", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
-               padding=padding, stride_h=strides[0], stride_w=strides[1])  # fmt: skip
+    operands = [count_batch(t, x, shape), t.transpose(w, (1, 2, 3, 0)), t.last(x), *bias]
+    y = t.make("TRANSPOSE_CONV", operands, x.dtype, shape, padding=SAME if is_same else VALID,
+               stride_h=strides[0], stride_w=strides[1])  # fmt: skip
     return t.first(y)
+
+
+def count_batch(t: TfliteBuilder, x: Value, shape: Shape) -> Value:
+    """A shape as an operand, whose first size is that of ``x`` where it has a name."""
+    if isinstance(shape[0], int):
+        return t.ints(shape)  # type: ignore[arg-type]
+    sizes = t.make("SHAPE", [x], DType.INT32, (x.rank,), out_type=TYPES[DType.INT32])
+    operands = [sizes, t.ints([0]), t.ints([1]), t.ints([1])]
+    batch = t.make("STRIDED_SLICE", operands, DType.INT32, (1,))
+    rest = t.ints(shape[1:])  # type: ignore[arg-type]
+    return t.make("CONCATENATION", [batch, rest], DType.INT32, (len(shape),), axis=0)
 
 
 @writes.for_each({"MaxPool": "MAX_POOL_2D", "AveragePool": "AVERAGE_POOL_2D"},
