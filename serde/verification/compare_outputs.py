@@ -18,6 +18,7 @@ TOLERANCE = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1, DType.FLOAT64: 1e-6}
 FLOAT32_TOLERANCE = 1e-4
 LEAST_NORMAL = 2.0**-14  # of float16; smaller numbers have fewer digits
 MOST_TOLERANCE = 0.1  # however much slack there is
+NONE = "not compared"  # why an output passes
 VANISHING = 1e-30  # products that underflow on the way have no share of their bits right
 # The bins of a histogram: equal, below 2^LOWEST of the tolerance, one for each power of two from
 # there on, 2^HIGHEST of the tolerance and more.
@@ -86,6 +87,13 @@ class OutputComparison:
     def is_integer(self) -> bool:
         """Whether ``max_abs`` is a difference of integers."""
         return isinstance(self.max_abs, int)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether any element was compared, of floats a number; or there is none."""
+        is_float = self.dtype.lstrip("b").startswith(("float", "complex"))
+        has_numbers = any(self.histogram) or not is_float or 0 in self.shape
+        return has_numbers and not self.reason.startswith(NONE)
 
     def describe(self) -> tuple[str, str, str]:
         """The numbers of its line, the verdict, and the reason."""

@@ -173,6 +173,13 @@ def compare_installed(
             verification.settings.remove(name)
     verification.not_compared += judge.not_compared
     verification.outputs = find_worst(runs)
+    is_any = not verification.outputs or any(c.is_compared for each in runs for c in each)
+    if verification.ok and not is_any:
+        verification.done, reasons = False, "; ".join(judge.not_compared)
+        verification.statement = (
+            f"{NOT_COMPARED}no output has a number{': ' if reasons else ''}{reasons}. "
+            "--data in.npz gives inputs that the model is made for"
+        )
     if not verification.ok and bridge.describe_inexactness is not None:
         verification.not_compared += filter(None, [bridge.describe_inexactness(run.ir)])
     return verification

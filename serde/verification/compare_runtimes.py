@@ -251,7 +251,7 @@ def _run_drawn(
             inputs = next(ahead, None)
             continue
         if inputs.change:
-            run.not_compared.append(f"inputs as they are drawn first, which the source rejects: "
+            run.not_compared.append(f"inputs as they are drawn first, which the model does not take: "
                                     f"it was run with {inputs.change} ({run.drawn})")  # fmt: skip
         return
     where = "the inputs that serde drew" if is_drawn else "the inputs given"

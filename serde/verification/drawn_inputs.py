@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serde.errors import UsageError
+from serde.errors import SerdeError, UsageError
 from serde.ir.graph import Graph, Value
+from serde.passes.change_batch import fix_dimensions, size_names
+from serde.passes.name_dimensions import name_dimensions
 from serde.verification.baked_batch import NotComparable
 from serde.verification.given_arrays import is_sequence
 from serde.verification.random_inputs import MOST_SAMPLES, make_random_inputs
@@ -39,6 +41,39 @@ def draw_inputs(graph: Graph, ir: Graph, seed: int) -> Iterator[Drawn]:
         first = make_random_inputs(graph, seed, ir)
     except UsageError as error:
         raise NotComparable(f"not compared: {error}") from error
+    named = name_dimensions(ir) if any(_list_free(graph)) else None
+    is_drawn = False
+    for inputs in _draw_all(graph, ir, seed, first):
+        if named is None or takes_sizes(named, inputs.feeds):
+            is_drawn = True
+            yield inputs
+    if not is_drawn:
+        yield Drawn(first)
+
+
+def takes_sizes(ir: Graph, feeds: Mapping[str, Any]) -> bool:
+    """Whether the types of a graph, whose dimensions have names, agree with the sizes of inputs.
+
+    A source may run where they do not: MXNet's reshape reads beyond its data, or crashes.
+    """
+    sizes = {
+        dim: size
+        for v in ir.inputs
+        if v.name in feeds and not is_sequence(v)
+        for dim, size in zip(v.shape or (), np.shape(feeds[v.name]), strict=False)
+        if isinstance(dim, str)
+    }
+    try:
+        fix_dimensions(ir, {n: size for n, size in sizes.items() if n in size_names(ir)})
+    except SerdeError:
+        return False
+    return True
+
+
+def _draw_all(
+    graph: Graph, ir: Graph, seed: int, first: Mapping[str, Any]
+) -> Iterator[Drawn]:  # fmt: skip
+    """The inputs that are drawn, first ``first``, whatever their sizes."""
     yield Drawn(first)
     integers = [v.name for v in graph.inputs if _is_integer(v)]
     for number in INTEGERS if integers else ():

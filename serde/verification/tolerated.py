@@ -13,6 +13,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.spec.traits import COMPARISONS, MOVES, ROUNDS, SORTS
 from serde.verification.compare_outputs import (
     FLOAT32_TOLERANCE,
+    NONE,
     OutputComparison,
     Tolerance,
     compare_values,
@@ -153,7 +154,7 @@ class Judge:
                 f"{value.name}: the source itself sorts otherwise when its inputs change in the "
                 "last digits of float16"
             )
-            return "not compared"
+            return NONE
         return None
 
     def _find_roundings(
@@ -179,7 +180,7 @@ class Judge:
                 f"{value.name} on {inputs.name} inputs: the source itself changes as much when "
                 "its inputs change in the last digits"
             )
-            return "not compared"
+            return NONE
         return None
 
     def _is_disputed(
@@ -200,9 +201,9 @@ class Judge:
             disputed = self._find_disputed(value, inputs, self.probe)
         if not disputed:
             return False
-        again = compare_values(
+        again = [*compare_values(
             value.name, got, expected, "numbers", inputs.slack, self.share, self.tolerance
-        )
+        )]  # fmt: skip
         is_equal = all(c.passed for c in again)
         nodes = disputed.get(NAN, [])
         if not is_equal and is_finite and not self._follows_from(nodes, value, inputs, expected):
@@ -212,7 +213,9 @@ class Judge:
         reason = f"{what} reaches {layer!r} ({node.op}), of which runtimes make different numbers"
         elements = "elements that are NaN" if is_equal else "all elements"
         self._note(f"{value.name}, {elements}: {reason}", inputs.name)
-        _pass(diffs, "numbers agree, NaN aside" if is_equal else "not compared")
+        if is_equal:
+            diffs[:] = again
+        _pass(diffs, "numbers agree, NaN aside" if is_equal else NONE)
         return True
 
     def _find_disputed(

@@ -60,6 +60,19 @@ def test_a_right_model_passes(name, tmp_path):
     assert "positive" in check.sets
 
 
+def test_where_all_numbers_are_nan_nothing_was_compared(tmp_path):
+    """``--verify-strict`` ends with 4: a model that makes NaN of all inputs proves nothing."""
+    mx = live_mxnet()
+    below = mx.sym.negative(mx.sym.abs(mx.sym.var("x"))) - 1
+    mx.sym.Activation(mx.sym.log(below), act_type="relu").save(str(tmp_path / "m-symbol.json"))
+    check = serde.convert(
+        tmp_path / "m-symbol.json", tmp_path / "m.onnx", inputs={"x": (3, 5)}, verify=True
+    ).verification
+    assert check.ok and not check.done
+    assert "no output has a number: " in check.statement and "NaN reaches" in check.statement
+    assert "data= in.npz gives" in check.statement
+
+
 X = "g (float[4,8] x) => (float[4] y) <int64[1] a = {1}, float c = {1000}> "
 WRONG = {  # source, result: a number is wrong, beside NaN or after it
     "a number beside NaN": ("{ l = Log(x)\n y = ReduceMin<axes=[1], keepdims=0>(l) }",
