@@ -5,6 +5,8 @@ Public names are loaded when they are first used; ``import serde`` imports no fr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from types import FunctionType
 from typing import Any
@@ -57,6 +59,20 @@ _PUBLIC = {
     "wrap": "serde.frontends.wrap",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]
+# The first parameters of functions, which may be at URLs; convert copies its own.
+_PLACES = {
+    "check": ("source",),
+    "compare": ("first", "second"),
+    "compose": ("first", "second"),
+    "import_": ("file",),
+    "load": ("source",),
+    "partition": ("source",),
+    "prepare": ("model",),
+    "run": ("model",),
+    "save": ("graph", "path"),
+    "verify": ("source", "target"),
+    "wrap": ("model",),
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -69,10 +85,25 @@ def __getattr__(name: str) -> Any:
         if isinstance(value, FunctionType):
             from serde.errors import shorten_tracebacks
 
-            value = shorten_tracebacks(value)
+            places = _PLACES.get(known)
+            value = shorten_tracebacks(_take_urls(value, places) if places else value)
         globals()[known] = value
     globals()[name] = globals()[known]
     return globals()[known]
+
+
+def _take_urls(function: Callable[..., Any], places: tuple[str, ...]) -> Callable[..., Any]:
+    """A function whose first parameters, ``places``, may be URLs too."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        named = (*arguments[: len(places)], *(options.get(name) for name in places))
+        if not any(isinstance(each, str) and "://" in each for each in named):
+            return function(*arguments, **options)
+        remote_files = import_module("serde.api.remote_files")
+        return remote_files.call_at_urls(function, places, arguments, options)
+
+    return call
 
 
 def __dir__() -> list[str]:

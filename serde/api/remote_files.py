@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
-
-if TYPE_CHECKING:
-    from serde.api.report import Report
+from serde.ir.graph import Graph
+from serde.passes.copy_weights import copy_weights
 
 Convert = TypeVar("Convert", bound=Callable[..., Any])
+COPYING = frozenset({"import_", "load", "partition"})  # functions that return what reads weights
 
 
 def find_path(place: Any) -> Any:
@@ -32,6 +33,39 @@ def find_path(place: Any) -> Any:
 def is_remote(place: Any) -> bool:
     """Whether a source or a target is at a URL that is no path of this machine."""
     return isinstance(place, str) and "://" in str(find_path(place))
+
+
+def call_at_urls(
+    function: Callable[..., Any], places: Sequence[str], arguments: Sequence[Any],
+    options: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    """Call a function, whose first parameters are ``places``, on copies of what is at URLs.
+
+    A graph that it returns has its weights in memory. A model in its runtime keeps the copies.
+    """
+    name, named = function.__name__, {**dict(zip(places, arguments, strict=False)), **options}
+    others = arguments[len(places) :]
+    with within_command() as files, ExitStack() as stack:
+        files.call = files.call or describe_call(f"serde.{name}", arguments, options)
+        if name == "save":
+            return _save_at_url(function, *others, **named)
+        urls: dict[str, str] = {}
+        for place in named.keys() & set(places):
+            url = named[place] = find_path(named[place])
+            if is_remote(url):
+                named[place] = stack.enter_context(local_copy(url))
+                urls[named[place]] = url
+        if urls and name in COPYING:
+            named["copy"] = True
+        leading = [named.pop(place) for place, _ in zip(places, arguments, strict=False)]
+        result = function(*leading, *others, **named)
+        for path, url in urls.items():
+            name_source(result, path, url)
+        if isinstance(result, Graph):
+            copy_weights(result)
+        elif callable(result):
+            weakref.finalize(result, stack.pop_all().close)
+    return result
 
 
 @contextmanager
@@ -54,6 +88,34 @@ def local_copy(url: str) -> Iterator[str]:
 
 
 @contextmanager
+def open_result(target: str) -> Iterator[tuple[str, list[str]]]:
+    """A path to write a result to, which is stored at its URL in the end, and what is stored."""
+    from serde.api.migrate.sources import store_files
+
+    stored: list[str] = []
+    place, _, name = target.rpartition("/")
+    with tempfile.TemporaryDirectory(prefix="serde-") as folder:
+        path = os.path.join(folder, name)
+        _fetch_head(target, path)  # what tells a file that may be replaced from any other
+        try:
+            yield path, stored
+        except TargetRefused as error:
+            error.args = tuple(str(a).replace(path, target) for a in error.args)
+            raise
+        stored += store_files(folder, place)
+
+
+def _save_at_url(save: Callable[..., Any], graph: Graph, path: str, **options: Any) -> list[str]:
+    """Save a graph; the files, which are at a URL if ``path`` is one."""
+    place = find_path(path)
+    if not is_remote(place):
+        return save(graph, place, **options)  # type: ignore[no-any-return]
+    with open_result(path) as (copy, stored):
+        save(graph, copy, **options)
+    return stored
+
+
+@contextmanager
 def leave_out(folder: str, source: str) -> Iterator[None]:
     """Let errors name files without a folder that the user does not know, and ``source``."""
     try:
@@ -70,12 +132,15 @@ def leave_out(folder: str, source: str) -> Iterator[None]:
         raise
 
 
-def name_source(report: Report, path: str, source: str) -> None:
+def name_source(report: Any, path: str, source: str) -> None:
     """Call the source of a report, and the files beside its copy at ``path``, as the user does."""
-    report.source = source
-    if report.provenance is not None and path not in (source, find_path(source)):
+    for field in ("source", "first", "second", "model"):
+        if getattr(report, field, None) == path:
+            setattr(report, field, source)
+    about = getattr(report, "provenance", None)
+    if about is not None and path not in (source, find_path(source)):
         place = f"{source.rpartition('/')[0]}/" if is_remote(source) else ""
-        report.provenance.relocate(os.path.dirname(path), place)
+        about.relocate(os.path.dirname(path), place)
 
 
 def at_urls(convert: Convert) -> Convert:
@@ -103,20 +168,10 @@ def _convert_to(convert: Callable[..., Any], source: Any, target: Any, options: 
     """Convert, and store the result where its target is a URL."""
     if not is_remote(target):
         return convert(source, target, **options)
-    from serde.api.migrate.sources import store_files
-
-    place, _, name = target.rpartition("/")
-    with tempfile.TemporaryDirectory(prefix="serde-") as folder:
-        path = os.path.join(folder, name)
-        _fetch_head(target, path)  # what tells a file that may be replaced from any other
-        try:
-            report = convert(source, path, **options)
-        except TargetRefused as error:
-            error.args = tuple(str(a).replace(path, target) for a in error.args)
-            raise
-        report.files = [*store_files(folder, place)]
-        report.provenance.relocate(folder, f"{place}/")
-    report.target = target
+    with open_result(target) as (path, stored):
+        report = convert(source, path, **options)
+        report.provenance.relocate(os.path.dirname(path), f"{target.rpartition('/')[0]}/")
+    report.files, report.target = stored, target
     return report
 
 

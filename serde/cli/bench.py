@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from serde.cli.options import DocumentedCommand, add_option, give, parse_by_name
 from serde.cli.printing import print_line, print_lines
+from serde.cli.streams import with_local_models
 from serde.ir.weights import show_size
 from serde.passes.cut_inputs import parse_spec
 
@@ -34,7 +37,10 @@ if TYPE_CHECKING:
             help="How many threads each framework has, up to the machine's cores.")  # fmt: skip
 @add_option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
-def bench(models: tuple[str, ...], debug: bool, as_json: bool, **options: Any) -> None:
+@with_local_models("models")
+def bench(
+    models: tuple[str, ...], shown: Mapping[str, str], debug: bool, as_json: bool, **options: Any
+) -> None:
     """Measure the time and memory of MODELS, of any formats, each in its framework.
 
     Partitioned models are among them: each part in its runtime.
@@ -44,6 +50,9 @@ def bench(models: tuple[str, ...], debug: bool, as_json: bool, **options: Any) -
     from serde.api.bench import bench as measure
 
     result = measure(models, **give(**options))
+    result = replace(
+        result, models=[replace(each, model=shown[each.model]) for each in result.models]
+    )
     if as_json:
         print_lines(json.dumps(result.to_dict(), indent=2))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from serde.cli.options import (
 )
 from serde.cli.printing import print_lines
 from serde.cli.show import save_report, show_not_compared, show_verification
+from serde.cli.streams import with_local_models
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import read_classes, read_formats
 from serde.plugins.command_options import ToleranceOptions
@@ -76,9 +77,10 @@ def add_other_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @with_report
 @DEBUG
 @click.pass_context
+@with_local_models("first", "second")
 def compare(
-    context: click.Context, /, first: str, second: str, debug: bool, as_json: bool,
-    report_path: str | None, **options: Any,
+    context: click.Context, /, first: str, second: str, shown: Mapping[str, str], debug: bool,
+    as_json: bool, report_path: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """Run FIRST and SECOND, of any formats, on the same inputs and compare them.
 
@@ -89,6 +91,7 @@ def compare(
     names = [n for n in options if n.startswith(OTHER) and n not in DECLARED]
     other = {n.removeprefix(OTHER): options.pop(n) for n in names}
     report = compare_models(first, second, other=other, **options)
+    report.first, report.second = shown[first], shown[second]
     verification = report.verification
     saved = save_report(report, report_path, "the models are compared")
     if as_json:

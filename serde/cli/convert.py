@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -68,11 +69,9 @@ def convert(
         active_files().claim_output(find_path(target), may_be_source=True)
     kwargs = give(**options)
     quiet = quiet or target == STREAM
+    place = open_target(target, options["to_format"]) if target == STREAM else nullcontext(target)
     try:
-        with (
-            open_source(source) as local_source, open_target(target, options["to_format"]) as path,
-            show_stages(quiet) as progress,
-        ):  # fmt: skip
+        with open_source(source) as local_source, place as path, show_stages(quiet) as progress:
             report = api.convert(
                 local_source, path, verify=verify or strict, progress=progress, **kwargs
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 from serde.cli.options import DEBUG, SOURCE, DocumentedCommand, add_option
 from serde.cli.printing import print_line
 from serde.cli.show import show_model
+from serde.cli.streams import STREAM, open_target, with_local_models
 from serde.errors import UsageError
 
 
@@ -19,7 +21,8 @@ from serde.errors import UsageError
 @SOURCE
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @DEBUG
-def repair(source: str, target: str, debug: bool) -> None:
+@with_local_models("source")
+def repair(source: str, shown: Mapping[str, str], target: str, debug: bool) -> None:
     """Mend an ONNX file that an old exporter left behind; say what was changed."""
     from serde.pipeline import check_place
     from serde.plugins import format_of
@@ -27,11 +30,12 @@ def repair(source: str, target: str, debug: bool) -> None:
     fmt = format_of(Path(source))
     if fmt.repair is None:
         raise UsageError(f"{fmt.name} files cannot be repaired")
-    check_place(fmt, Path(target))
-    changes = fmt.repair(source, target)
+    with open_target(target, fmt.name) as path:
+        check_place(fmt, Path(path))
+        changes = fmt.repair(source, path)
     for change in changes:
-        print_line(change)
-    print_line(f"{source} → {target}: {len(changes)} change(s)")
+        print_line(change, err=target == STREAM)
+    print_line(f"{shown[source]} → {target}: {len(changes)} change(s)", err=target == STREAM)
 
 
 @click.command(cls=DocumentedCommand)
@@ -46,9 +50,10 @@ def repair(source: str, target: str, debug: bool) -> None:
 @add_option("--keep", "kept", multiple=True, metavar="OUTPUT",
             help="A connected output that stays an output.")  # fmt: skip
 @DEBUG
+@with_local_models("first", "second")
 def join(
-    first: str, second: str, target: str, links: tuple[str, ...], kept: tuple[str, ...],
-    debug: bool,
+    first: str, second: str, shown: Mapping[str, str], target: str, links: tuple[str, ...],
+    kept: tuple[str, ...], debug: bool,
 ) -> None:  # fmt: skip
     """Write the models FIRST and SECOND, of any formats, as one."""
     import serde
@@ -70,18 +75,20 @@ def join(
             details="Those of the model's input of this name, or of its only one, if left "
                     "out.")  # fmt: skip
 @DEBUG
+@with_local_models("source")
 def wrap(
-    source: str, target: str, pre: str | None, post: str | None, specs: tuple[str, ...],
-    debug: bool,
+    source: str, shown: Mapping[str, str], target: str, pre: str | None, post: str | None,
+    specs: tuple[str, ...], debug: bool,
 ) -> None:  # fmt: skip
     """Write SOURCE with the Python code before and behind it in the same file."""
     import serde
+    from serde.api.remote_files import is_remote
     from serde.passes.cut_inputs import parse_spec
 
     if (here := os.getcwd()) not in sys.path:  # as ``python -m`` has it
         sys.path.insert(0, here)
     inputs = dict(parse_spec(spec) for spec in specs)
-    place = os.path.abspath(target)  # the code may change the folder
+    place = target if is_remote(target) else os.path.abspath(target)  # the code may change folder
     _write(serde.wrap(os.path.abspath(source), pre, post, inputs=inputs), target, place)
 
 

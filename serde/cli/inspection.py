@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,7 @@ from serde.cli.options import (
 )
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import describe_weights, show_model, show_notes
-from serde.cli.streams import with_local_source
+from serde.cli.streams import with_local_models
 from serde.errors import UsageError
 from serde.ir.weights import show_size
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
             )  # fmt: skip
 @add_option("--json", "as_json", is_flag=True, help="Print JSON.")
 @add_isolation
-@with_local_source
+@with_local_models("source", "others")
 def inspect(
-    source: str, path: str, others: tuple[str, ...], debug: bool, values: bool, as_json: bool,
-    **options: Any,
+    source: str, others: tuple[str, ...], shown: Mapping[str, str], debug: bool, values: bool,
+    as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Show what SOURCE holds: inputs, outputs, operators, weights.
 
@@ -49,9 +49,10 @@ def inspect(
 
     if others and values and not as_json:
         raise UsageError("--values lists one model: name one, or add --json")
-    paths = (path, *others)
-    inspections = [inspect_model(each, all_values=values, **give(**options)) for each in paths]
-    inspections[0].source = source
+    inspections = []
+    for path in (source, *others):
+        inspections.append(inspect_model(path, all_values=values, **give(**options)))
+        inspections[-1].source = shown[path]
     if as_json:
         fields = [each.to_json(values) for each in inspections]
         print_lines(json.dumps(fields if others else fields[0], indent=2))
@@ -86,11 +87,12 @@ def show_table(inspections: Sequence[Inspection]) -> None:
 @click.command("verify-hash", cls=DocumentedCommand)
 @SOURCE
 @DEBUG
-def verify_hash(source: str, debug: bool) -> None:
+@with_local_models("source")
+def verify_hash(source: str, shown: Mapping[str, str], debug: bool) -> None:
     """Tell whether the weights of SOURCE are those it was written with, by --hash."""
     from serde.verification.weights_hash import verify_hash as verified
 
-    print_line(f"{source}: the weights have SHA-256 {verified(source)}, as written")
+    print_line(f"{shown[source]}: the weights have SHA-256 {verified(source)}, as written")
 
 
 def show_inspection(inspection: Inspection, has_values: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from serde.cli.options import (
 )
 from serde.cli.printing import print_line, print_lines
 from serde.cli.show import show_not_compared, show_verification
+from serde.cli.streams import with_local_models
 from serde.errors import UsageError
 from serde.io.command_files import active_files
 from serde.plugins import STANDARD, remainder_formats
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def check_for_backend(
-    source: str, backend: str, as_json: bool, options: dict[str, Any]
+    source: str, shown: str, backend: str, as_json: bool, options: dict[str, Any]
 ) -> None:  # fmt: skip
     """Print what a backend takes of a model, by operator."""
     from serde.backends.partition import check_backend
@@ -42,13 +44,13 @@ def check_for_backend(
     if as_json:
         rows = [{**asdict(r), "operators": list(r.operators), "reasons": r.reasons}
                 for r in report.rows]  # fmt: skip
-        document = {"source": source, "backend": report.backend, "share_of_nodes": shares[0],
+        document = {"source": shown, "backend": report.backend, "share_of_nodes": shares[0],
                     "share_of_multiply_adds": shares[1], "operators": rows, "parts": report.parts,
                     "missing": [m._asdict() for m in report.missing]}  # fmt: skip
         print_lines(json.dumps(document, indent=2))
         return
     print_line(
-        f"{source}: {report.backend} takes {shares[0]:.1%} of the nodes, {shares[1]:.1%} of the "
+        f"{shown}: {report.backend} takes {shares[0]:.1%} of the nodes, {shares[1]:.1%} of the "
         "multiply-adds"
     )
     for row in report.rows:
@@ -85,10 +87,11 @@ def check_for_backend(
             )  # fmt: skip
 @add_isolation
 @click.pass_context
+@with_local_models("source")
 def partition(
-    context: click.Context, /, source: str, folder: str, backend: str, remainder: str,
-    svg: str | None,
-    verify: bool, data: str | None, runtimes: tuple[str, ...], debug: bool, **options: Any,
+    context: click.Context, /, source: str, shown: Mapping[str, str], folder: str, backend: str,
+    remainder: str, svg: str | None, verify: bool, data: str | None, runtimes: tuple[str, ...],
+    debug: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Cut SOURCE into the parts that a backend takes and the remainder."""
     from serde.backends.partition import partition as cut_model
@@ -118,7 +121,7 @@ def partition(
     if svg:
         write_picture(split, svg)
     counts = f"{len(split.accelerator_parts)} for {split.backend.name} of {len(split.parts)} parts"
-    print_line(f"{source} → {folder}: {counts}, {split.bytes_moved:,} bytes moved")
+    print_line(f"{shown[source]} → {folder}: {counts}, {split.bytes_moved:,} bytes moved")
     for part in manifest.parts:
         total = sum(part.operators.values())
         print_line(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from serde.cli.options import DocumentedCommand, add_option, add_options, claim_output, give
 from serde.cli.partition_commands import parse_runtimes
 from serde.cli.printing import print_line
-from serde.cli.streams import with_local_source
+from serde.cli.streams import with_local_models
 from serde.errors import UsageError
 from serde.plugins import read_classes, read_formats
 
@@ -32,10 +33,10 @@ from serde.plugins import read_classes, read_formats
 @add_option("--times", is_flag=True, help="Print how long the model, or each part, ran.")
 @add_options(*read_classes(), keep=lambda option: option.is_run)
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
-@with_local_source
+@with_local_models("source")
 def run(
-    source: str, path: str, data: str | None, target: str | None, runtimes: tuple[str, ...],
-    finite: bool, times: bool, debug: bool, **options: Any,
+    source: str, shown: Mapping[str, str], data: str | None, target: str | None,
+    runtimes: tuple[str, ...], finite: bool, times: bool, debug: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Run MODEL in the framework of its format, or a partitioned one in its runtimes."""
     from serde.backends.runner import has_parts, run_files
@@ -52,11 +53,11 @@ def run(
         from serde.verification.random_inputs import SEED
 
         known = {n: v for n, v in reading.items() if n != "from_format"}
-        feeds = make_inputs([path], known, SEED)
-        if has_parts(path):  # which take no other options
+        feeds = make_inputs([source], known, SEED)
+        if has_parts(source):  # which take no other options
             reading.pop("inputs", None)
         print_line(f"on random inputs, seed {SEED}: --data in.npz gives others", err=True)
-    outputs, seconds = run_files(path, feeds, target, named, finite, **reading)
+    outputs, seconds = run_files(source, feeds, target, named, finite, **reading)
     for name, array in outputs.items():
         if isinstance(array, list):
             print_line(f"  {name}: a sequence of {len(array)}")

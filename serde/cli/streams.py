@@ -7,9 +7,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -17,12 +17,13 @@ from serde.io.copies import copy_stream
 from serde.io.sniff import open_uncharged
 
 STREAM = "-"
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @contextmanager
 def open_source(source: str) -> Iterator[str]:
-    """The path of a source on this machine, where it is the standard input."""
-    from serde.api.remote_files import leave_out
+    """The path of a source on this machine, where it is the standard input or at a URL."""
+    from serde.api.remote_files import find_path, is_remote, leave_out, local_copy
 
     if source == STREAM:
         with tempfile.TemporaryDirectory(prefix="serde-") as folder:
@@ -30,22 +31,27 @@ def open_source(source: str) -> Iterator[str]:
             with leave_out(folder, source):
                 copy_stream(sys.stdin.buffer, path, "stdin")
                 yield path
+    elif is_remote(source):
+        with local_copy(source) as path:
+            yield path
     else:
-        yield source
+        yield find_path(source)
 
 
 @contextmanager
 def open_target(target: str, to_format: str | None) -> Iterator[str]:
-    """The path to write a result to; what is there in the end goes to the standard output.
+    """The path to write a result to; it goes to the standard output, or its URL, in the end.
 
     Raises:
         UsageError: where that is a terminal, the format is not named, or there are several files.
     """
-    if target != STREAM:
-        yield target
-        return
+    from serde.api.remote_files import open_result
     from serde.plugins import get_format
 
+    if target != STREAM:
+        with open_result(target) as (path, _):
+            yield path
+        return
     if to_format is None:
         raise click.UsageError("-o - does not tell the format: name it, as with --to onnx")
     if sys.stdout.isatty():
@@ -63,15 +69,29 @@ def open_target(target: str, to_format: str | None) -> Iterator[str]:
         sys.stdout.buffer.flush()
 
 
-def with_local_source(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command that only reads take ``-`` and URLs, as ``path``."""
+def with_local_models(*parameters: str) -> Callable[[Command], Command]:
+    """Let a command take ``-`` and URLs as models, its ``parameters``, and read copies of these.
 
-    @wraps(command)
-    def run(*arguments: Any, source: str, **options: Any) -> Any:
-        from serde.api.remote_files import find_path, is_remote, local_copy
+    It is given the names that the user knows as ``shown``, by the paths of the copies.
+    """
 
-        copy = local_copy(source) if is_remote(source) else open_source(find_path(source))
-        with copy as path:
-            return command(*arguments, source=source, path=path, **options)
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(*arguments: Any, **options: Any) -> Any:
+            named = [options[p] if isinstance(options[p], tuple) else (options[p],)
+                     for p in parameters]  # fmt: skip
+            sources = [source for each in named for source in each]
+            if sources.count(STREAM) > 1:
+                raise click.UsageError("- is the standard input, which holds one model")
+            with ExitStack() as stack:
+                paths = {source: stack.enter_context(open_source(source)) for source in sources}
+                for parameter in parameters:
+                    model = options[parameter]
+                    local = (*map(paths.get, model),) if isinstance(model, tuple) else paths[model]
+                    options[parameter] = local
+                shown = {path: source for source, path in paths.items()}
+                return command(*arguments, shown=shown, **options)
 
-    return run
+        return run  # type: ignore[return-value]
+
+    return decorate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from serde.cli.options import (
     give,
 )
 from serde.cli.printing import print_line
-from serde.cli.streams import with_local_source
+from serde.cli.streams import with_local_models
 from serde.errors import UsageError
 
 
@@ -30,9 +31,10 @@ from serde.errors import UsageError
 @add_option("--no-browser", is_flag=True, help="Write the page and print its path only.")
 @add_read_options()
 @add_isolation
-@with_local_source
+@with_local_models("source")
 def view(
-    source: str, path: str, target: str | None, no_browser: bool, debug: bool, **options: Any
+    source: str, shown: Mapping[str, str], target: str | None, no_browser: bool, debug: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Show SOURCE in the browser: its graph, types, shapes, and weights with histograms.
 
@@ -47,9 +49,9 @@ def view(
         if not target.endswith((".html", ".htm")):
             raise UsageError(f"the page is an .html file, and not {target!r}")
         claim_output(target, is_report, "page of serde")
-    inspection = inspect_model(path, all_values=True, **give(**options))
-    inspection.source = source
-    page = Path(target or choose_path(path)).absolute()
+    inspection = inspect_model(source, all_values=True, **give(**options))
+    inspection.source = shown[source]
+    page = Path(target or choose_path(source)).absolute()
     save_report(page, render_view(inspection))
     print_line(os.fspath(page))
     is_limited = click.get_current_context().find_root().obj == LIMITED  # as a browser would be

@@ -25,7 +25,7 @@ from serde.rewrite.rules import RuleTable
 
 STANDARD = "onnx"  # the format of the IR's own operators, at any opset
 STREAM = re.compile(r"-$|[a-z][a-z0-9+]*:/")  # the standard input, or a URL
-STREAMS = "; only serde convert, check, inspect, view and run read - and URLs"
+STREAMS = "; commands read - and URLs as models only: copy it to this machine, or pipe it"
 MOST_FILES, MOST_MODELS = 100, 3  # of a folder that are looked at, that a message names
 
 

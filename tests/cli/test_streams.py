@@ -9,9 +9,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import fsspec
+import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
@@ -50,9 +52,73 @@ def test_a_stream_is_read_like_a_file():
     assert "<title>-" in Path("p.html").read_text()
     code, _, err = serde("convert", "-", "-o", "b.onnx", given=b"nothing")
     assert code == 3 and err.startswith("serde: stdin ")
-    for source in ("-", "memory://m/a.onnx"):
-        code, _, err = serde("compare", source, "b.onnx")
-        assert code == 3 and "; only serde convert, check, inspect, view and run read -" in err
+    code, _, err = serde("migrate", "-", "-o", "d")
+    assert code == 3 and "there is no such file, folder or prefix" in err
+
+
+COMMANDS = [
+    ("bench", "{}", "--seconds", "0"), ("check", "{}", "--backend", "opset 13"),
+    ("compare", "{}", "b.onnx"), ("compare", "b.onnx", "{}"), ("convert", "{}", "-o", "c.onnx"),
+    ("inspect", "b.onnx", "{}"), ("join", "b.onnx", "{}", "-o", "c.onnx", "--connect", "y=x"),
+    ("partition", "{}", "-o", "parts", "--backend", "opset 13"), ("repair", "{}", "-o", "c.onnx"),
+    ("run", "{}"), ("verify-hash", "{}"), ("view", "{}", "-o", "p.html", "--no-browser"),
+    ("wrap", "{}", "-o", "c.onnx", "--post", "numpy:negative"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def url(place):
+    Path("a.onnx").write_bytes(MODEL)
+    serde("convert", "a.onnx", "-o", "b.onnx", "--hash")
+    where = f"{place}/models/b.onnx"
+    with fsspec.open(where, "wb", auto_mkdir=True) as file:
+        file.write(Path("b.onnx").read_bytes())
+    return where
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: f"{c[0]}{c.index('{}')}")
+def test_every_command_reads_streams_and_urls(command, url):
+    """It calls them as the user does, and does what it does with a file."""
+    for source, given in (("b.onnx", b""), ("-", Path("b.onnx").read_bytes()), (url, b"")):
+        code, out, err = serde(*(a.format(source) for a in command), given=given)
+        assert code == 0, err
+        shown = out.decode() + err
+        assert "serde-" not in shown
+        assert source in shown or command[0] in ("compare", "join", "run", "view", "wrap")
+
+
+def test_one_model_is_in_the_stream():
+    code, _, err = serde("compare", "-", "-", given=MODEL)
+    assert code == 2 and "- is the standard input, which holds one model" in err
+
+
+def test_functions_read_and_write_at_urls(url):
+    """What they return does not depend on what was copied."""
+    import serde
+
+    weight = np.arange(4000, dtype=np.float32)  # which stays in the file when it is read
+    model = model_of("g (float[N,4000] x) => (float[N,4000] y) { y = Mul(x, w) }", 17, 8)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, "a.onnx")
+    with fsspec.open(url, "wb") as file:
+        file.write(Path("a.onnx").read_bytes())
+    target = url.replace("b.onnx", "c.onnx")
+    graph = serde.load(url)
+    assert [w.rpartition("/")[2] for w in serde.save(graph, target)] == ["c.onnx"]
+    prepared, joined = serde.prepare(target), serde.compose(url, target, {"y": "x"})
+    wrapped = serde.wrap(url, post=np.negative)
+    x = np.ones([2, 4000], np.float32)
+    for run, expected in ((prepared, weight), (graph, weight), (partial(serde.run, target), weight),
+                          (joined, weight**2), (wrapped, -weight)):  # fmt: skip
+        (array,) = run({"x": x}).values()
+        np.testing.assert_array_equal(array, x * expected)
+    report = serde.check(url)
+    path = url.removeprefix("file://")
+    assert report.ok and report.source == path and url in report.provenance.call
+    comparison = serde.compare(url, second="a.onnx")
+    assert comparison.ok and comparison.first == path
+    assert serde.verify("a.onnx", url).ok
+    assert serde.partition(source=url, backend="opset 13").save("parts")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
