@@ -337,25 +337,17 @@ def reduce_negatives(g, x, axes=None, **form):
 
 
 @express("Resize", "ConvTranspose")
-def repeat_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampling):
+def repeat_pixels(g, x, *operands, **form):
     """Images whose pixels are repeated: a transposed convolution by ones, which overlap nowhere."""
-    form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
-    x, _, scales, sizes = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
-    how = Sampling.of(sampling)
-    factors = None if scales is not None and sizes is not None else static_scales(x, scales, sizes)
-    if x.rank != 4 or x.type.kind != "f" or factors is None or how.mode != "nearest":
+    ratios, channels = _count_repeats(g, x, operands, **form), x.ranked_shape[1:2]
+    is_image = x.rank == 4 and x.type.kind == "f" and isinstance(channels[0], int)
+    if not is_image or ratios is None or ratios[:2] != [1, 1]:
         return None
-    ratios, channels = [ratio for _, ratio in factors], x.ranked_shape[1]
-    is_whole = all(float(r).is_integer() and r > 0 for r in ratios) and ratios[:2] == [1, 1]
-    is_repeated = (how.coordinates, how.nearest_mode) in REPEATING
-    if not (is_whole and is_repeated and isinstance(channels, int)):
-        return None
-    steps = [int(r) for r in ratios[2:]]
-    ones = g.const(np.ones([channels, 1, *steps], x.type.numpy), x.type)
-    return g.ConvTranspose(x, ones, strides=steps, group=channels)
+    ones = g.const(np.ones([*channels, 1, *ratios[2:]], x.type.numpy), x.type)
+    return g.ConvTranspose(x, ones, strides=ratios[2:], group=channels[0])
 
 
-@express("Resize", "")
+@express("Resize", "Gather")
 def gather_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampling):
     """Any other Resize, axis by axis."""
     form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
@@ -363,4 +355,33 @@ def gather_pixels(g, x, *operands, keep_aspect_ratio_policy, axes=None, **sampli
     return decompose_resize(g, x, roi, scales, sizes, Sampling.of(sampling))
 
 
+@express("Resize", "Concat Reshape")
+def join_repeated_pixels(g, x, *operands, **form):
+    """Elements that are repeated along their axes: copies, joined beside each other."""
+    ratios = _count_repeats(g, x, operands, **form)
+    if ratios is None or not all(isinstance(d, int) for d in x.ranked_shape[1:]):
+        return None
+    sizes: list[Any] = [d if isinstance(d, int) else -1 for d in x.ranked_shape]
+    for axis, ratio in enumerate(ratios):
+        if ratio > 1:
+            rows = g.Reshape(x, [-1, 1, prod(sizes[axis + 1 :])])
+            sizes[axis] *= 1 if sizes[axis] == -1 else ratio
+            x = g.Reshape(g.Concat(*[rows] * ratio, axis=1), sizes)
+    return x
+
+
+def _count_repeats(g, x, operands, keep_aspect_ratio_policy, axes=None, **sampling):
+    """How often a Resize repeats each element along each axis; None where it does not do that."""
+    form = {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": axes}
+    x, _, scales, sizes = every_axis(g, x, *(*operands, None, None, None)[:3], **form)
+    how = Sampling.of(sampling)
+    factors = None if scales is not None and sizes is not None else static_scales(x, scales, sizes)
+    is_repeated = how.mode == "nearest" and (how.coordinates, how.nearest_mode) in REPEATING
+    if factors is None or not is_repeated:
+        return None
+    ratios = [float(ratio) for _, ratio in factors]
+    return [int(r) for r in ratios] if all(r.is_integer() and r > 0 for r in ratios) else None
+
+
+express("Resize", "")(gather_pixels)
 express("Dropout", "")(normalization.drop_nothing)

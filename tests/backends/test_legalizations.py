@@ -177,3 +177,45 @@ def test_repeated_pixels_are_a_transposed_convolution():
 def test_what_is_listed_stays():
     model, _ = make_model("Div")
     assert [n.op for n in lower(model, {"Div", "Mul", "Add"}).nodes] == ["Div"]
+
+
+REPEATED = {  # types, sizes, factors, and how pixels are found
+    "an image": ("float[2,3,4,5]", "1,1,2,2", "asymmetric", "floor"),
+    "integers": ("uint8[2,3,4,5]", "1,1,3,2", "half_pixel", "round_prefer_ceil"),
+    "a batch by name": ("float[N,3,4,5]", "1,1,2,4", "asymmetric", "floor"),
+    "a sequence": ("float16[2,3,7]", "1,1,4", "half_pixel", "round_prefer_floor"),
+    "a volume": ("float[1,2,2,3,4]", "1,1,2,2,2", "asymmetric", "floor"),
+    "batch and channels": ("float[2,3,2,2]", "2,3,1,2", "asymmetric", "floor"),
+    "a batch by name that is repeated": ("float[N,3]", "2,2", "asymmetric", "floor"),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_elements_are_joined_copies(name):
+    """Where a list has nothing else for them: YOLO's and PaddleOCR's nearest Resize."""
+    kind, factors, coordinates, rounding = REPEATED[name]
+    dtype, sizes = kind.rstrip("]").split("[")
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": {OPSET}]> g ({kind} x) => ({dtype} y) '
+        f'<float[{factors.count(",") + 1}] t = {{{factors}}}> {{ y = Resize<mode = "nearest", '
+        f'coordinate_transformation_mode = "{coordinates}", nearest_mode = "{rounding}">(x, , t) }}'
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    graph = lower(model, {"Concat", "Reshape"})
+    assert {n.op for n in graph.nodes} == {"Concat", "Reshape"}
+    numpy_type = onnx.helper.tensor_dtype_to_np_dtype(
+        model.graph.input[0].type.tensor_type.elem_type
+    )
+    shape = [int(size.replace("N", "3")) for size in sizes.split(",")]
+    x = RNG.uniform(0, 200, shape).astype(numpy_type)
+    expected, outputs = (run_model(m, {"x": x})[0] for m in (model, to_proto(graph)))
+    np.testing.assert_array_equal(outputs, expected)
+
+
+@pytest.mark.parametrize("factors", ["1,1,1.5,1.5", "1,1,0.5,0.5"])
+def test_what_repeats_no_elements_needs_other_operators(factors):
+    model, _ = make_model("Resize")
+    t = next(t for t in model.graph.initializer if t.name == "t")
+    t.CopyFrom(onnx.numpy_helper.from_array(np.float32(factors.split(",")), "t"))
+    with pytest.raises(SerdeError, match="t has no Gather"):
+        lower(model, {"Concat", "Reshape"})
