@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
 from serde import __version__
-from serde.ir.metadata import DOC_OF
+from serde.ir.metadata import BETWEEN, DENOTATIONS_OF, DOC_OF, OF_VALUES, PROPERTIES_OF
 
 # Metadata keys of what a model has fields for, which are not the model's own.
 DOCS = ("onnx.doc_string", "onnx.graph.doc_string")
@@ -38,6 +38,17 @@ def _list_fields(model: onnx.ModelProto) -> Iterator[tuple[str, str]]:
     for info in (*model.graph.input, *model.graph.output):
         if info.doc_string:
             yield f"{DOC_OF}{info.name}", info.doc_string
+        if info.metadata_props:
+            texts = (text for p in info.metadata_props for text in (p.key, p.value))
+            yield f"{PROPERTIES_OF}{info.name}", BETWEEN.join(texts)
+        denotations = read_denotations(info.type)
+        if any(denotations):
+            yield f"{DENOTATIONS_OF}{info.name}", BETWEEN.join(denotations)
+
+
+def read_denotations(kind: onnx.TypeProto) -> list[str]:
+    """What a value stands for, and each of its axes; empty texts where nothing is said."""
+    return [kind.denotation, *(d.denotation for d in kind.tensor_type.shape.dim)]
 
 
 def write_model_fields(model: onnx.ModelProto, metadata: Mapping[str, str]) -> None:
@@ -48,7 +59,7 @@ def write_model_fields(model: onnx.ModelProto, metadata: Mapping[str, str]) -> N
     model.model_version = int(number) if number.lstrip("-").isdigit() else 0
     model.doc_string = metadata.get(DOCS[0], "")
     for key, text in sorted(metadata.items()):
-        if key not in OF_THE_FILE and not key.startswith((OF_THE_GRAPH, DOC_OF)):
+        if key not in OF_THE_FILE and not key.startswith((OF_THE_GRAPH, *OF_VALUES)):
             model.metadata_props.add(key=key, value=text)
 
 
@@ -58,8 +69,24 @@ def write_graph_fields(graph: onnx.GraphProto, metadata: Mapping[str, str]) -> N
     for key, text in sorted(metadata.items()):
         if key.startswith(OF_THE_GRAPH):
             graph.metadata_props.add(key=key.removeprefix(OF_THE_GRAPH), value=text)
+    write_docs(graph.initializer, metadata)
     for info in (*graph.input, *graph.output) if metadata else ():
         info.doc_string = metadata.get(f"{DOC_OF}{info.name}", "")
+        texts = metadata.get(f"{PROPERTIES_OF}{info.name}", "").split(BETWEEN)
+        for key, text in zip(texts[::2], texts[1::2], strict=False):
+            info.metadata_props.add(key=key, value=text)
+        whole, *axes = metadata.get(f"{DENOTATIONS_OF}{info.name}", "").split(BETWEEN)
+        info.type.denotation = whole
+        dims = info.type.tensor_type.shape.dim
+        for dim, text in zip(dims, axes, strict=False) if len(dims) == len(axes) else ():
+            dim.denotation = text
+
+
+def write_docs(tensors: Iterable[onnx.TensorProto], metadata: Mapping[str, str]) -> None:
+    """Enter the documentation of initializers."""
+    for tensor in tensors:
+        if text := metadata.get(f"{DOC_OF}{tensor.name}"):
+            tensor.doc_string = text
 
 
 def find_producer(metadata: Mapping[str, str]) -> tuple[str, str]:

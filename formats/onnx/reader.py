@@ -28,6 +28,7 @@ from serde.ir.graph import (
     Tensor,
     Value,
 )
+from serde.ir.metadata import DOC_OF
 from serde.spec import schema
 from serde.spec.inference import Type, from_proto
 from serde.spec.onnx_library import check_type
@@ -94,6 +95,7 @@ class _Decoding:
         self.ends: set[str] = set()  # names of the model's inputs and outputs
         self.unread: dict[str, None] = {}  # keys of external data
         self.graphs: list[onnx.GraphProto] = []
+        self.docs: dict[str, str] = {}  # of initializers, as metadata of the graph
         self.types: set[bytes] = set()  # of values that were kept apart from their graph
         self.of_nodes: set[str] = set()  # what nodes have that a graph does not hold
         self.overloads: dict[tuple[str, str, str], str] = {}
@@ -115,7 +117,8 @@ class _Decoding:
         notes = find_unsupported_metadata(
             model, self.graphs, self.defaults, self.unread, self.of_nodes, self.types
         )
-        return replace(graph, notes=tuple(notes))
+        about = MappingProxyType({**metadata, **self.docs}) if self.docs else graph.metadata
+        return replace(graph, notes=tuple(notes), metadata=about)
 
     def named_overloads(self, functions: Sequence[onnx.FunctionProto]) -> dict[Any, str]:
         """A name of its own for every function; those that share one differ in ``overload``."""
@@ -149,6 +152,9 @@ class _Decoding:
                 name, tensor = item
             else:
                 name, tensor = item[0].name, self.tensor(*item)
+                if item[0].doc_string and not depth and not self.in_function:
+                    self.check_texts(item[0].doc_string)
+                    self.docs[f"{DOC_OF}{name}"] = item[0].doc_string
             constant = Value(name, tensor.dtype, tensor.shape, tensor, None, (), True)
             if self.is_of_pytorch and tensor.size == 1 and PARAMETER.fullmatch(name):
                 mark_weight(constant)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import onnx
 
 from .graph_fields import may_have_denotations
+from .model_fields import read_denotations
 
 SHOWN = 3  # names in a note
 DEVICES = "device configurations"
@@ -47,17 +48,16 @@ def _describe_unsupported(
     types: Iterable[bytes],
 ) -> Iterator[str]:  # fmt: skip
     """What is said about things that have no place for it here."""
-    infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
-    kinds = {i.type.SerializeToString() for i in infos}.union(types)
     subgraphs = [g for g in graphs if g is not model.graph]
     inside = [*model.graph.value_info,
               *(i for g in subgraphs for i in (*g.input, *g.output, *g.value_info))]  # fmt: skip
+    kinds = {i.type.SerializeToString() for i in inside}.union(types)
     flags = {
         "documentation of values inside": any(i.doc_string for i in inside),
         "documentation of functions": any(f.doc_string for f in model.functions),
         "metadata of subgraphs": any(g.metadata_props for g in subgraphs),
-        "metadata of values": any(i.metadata_props for i in infos),
-        "denotations": any(map(_has_denotation, kinds)),
+        "metadata of values inside": any(i.metadata_props for i in inside),
+        "denotations of values inside": any(map(_has_denotation, kinds)),
         DEVICES: bool(model.configuration) or DEVICES in of_nodes,
     }
     yield from (what for what, there in flags.items() if there)
@@ -66,7 +66,4 @@ def _describe_unsupported(
 def _has_denotation(data: bytes) -> bool:
     if not may_have_denotations(data):
         return False
-    kind = onnx.TypeProto.FromString(data)
-    if kind.denotation:
-        return True
-    return any(d.denotation for d in kind.tensor_type.shape.dim)
+    return any(read_denotations(onnx.TypeProto.FromString(data)))

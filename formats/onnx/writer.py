@@ -7,7 +7,7 @@ each initializer is streamed behind its own header, so no model is ever whole in
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,12 +17,13 @@ from onnx import helper
 from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.tensor_bytes import bytes_of
-from serde.ir.graph import DType, FileSlice, Function, Graph, Tensor, Value
+from serde.ir.graph import EMPTY, DType, FileSlice, Function, Graph, Tensor, Value
+from serde.ir.metadata import DOC_OF
 from serde.spec.schema import ELEMENT_CODES
 
 from . import protobuf_wire
 from .graph_bytes import INPUTS_OPTIONAL_IR, ModuleNames, encode_graph, encode_node, make_attribute
-from .model_fields import write_model_fields
+from .model_fields import write_docs, write_model_fields
 from .parse import GRAPH, INITIALIZER, RAW_DATA, external_locations
 from .tensors import tensor_proto, type_fields
 
@@ -86,7 +87,7 @@ def write_model(
         )
     with Replacing(path) as files, Sources() as sources:
         sidecar = _Sidecar(files, sources, path, mode)
-        placed = [sidecar.place(v) for v in constants if v.tensor is not None]
+        placed = [sidecar.place(v, graph.metadata) for v in constants if v.tensor is not None]
         with files.open(path) as out:
             _stream(model, body, placed, sources, out)
         sidecar.close()
@@ -139,6 +140,7 @@ def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
     for value in names.outer:
         if value.tensor is not None:
             model.graph.initializer.append(tensor_proto(value.name, value.tensor))
+    write_docs(model.graph.initializer, graph.metadata)
     return model
 
 
@@ -179,7 +181,13 @@ class _Sidecar:
         self.offset = 0
         self.copied: dict[FileSlice, int] = {}  # where in the sidecar each part is
 
-    def place(self, value: Value) -> PlacedInitializer:
+    def place(self, value: Value, metadata: Mapping[str, str] = EMPTY) -> PlacedInitializer:
+        """An initializer, with what ``metadata`` of the model say of it."""
+        placed, text = self._place(value), metadata.get(f"{DOC_OF}{value.name}")
+        doc = onnx.TensorProto(doc_string=text).SerializeToString() if text else b""
+        return placed._replace(head=doc + placed.head)
+
+    def _place(self, value: Value) -> PlacedInitializer:
         tensor = value.tensor
         assert tensor is not None
         if tensor.dtype is DType.STRING:

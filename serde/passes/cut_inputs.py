@@ -12,7 +12,7 @@ import numpy as np
 
 from serde.errors import ConversionError, UsageError
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
-from serde.ir.metadata import rename_docs
+from serde.ir.metadata import rename_values
 from serde.ir.replace_uses import exchange_values, replace_values
 from serde.ir.values_read import nodes_behind
 from serde.passes.dce import drop_dead
@@ -23,6 +23,8 @@ LABEL = "label"  # how names of labels end; a training script tells their shapes
 SHOWN = 8  # names of inputs in a note
 DIMENSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.+*/ -]{0,63}")
 NOT_NAMES = frozenset({"none", "null", "nan", "inf"})  # what a program prints of no size at all
+# Types as ONNX and PyTorch call them, where NumPy means another, or none.
+SHORT = {"float": "float32", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 LARGEST_SIZE = 2**63 - 1  # dimensions are int64 in every format
 
 
@@ -87,7 +89,7 @@ def parse_spec(text: str) -> tuple[str, InputSpec]:
     for size in shape or ():
         if isinstance(size, int):
             check_size(size, f"input {name!r}")
-    return name, InputSpec(shape, _dtype(name, dtype) if dtype else None)
+    return name, InputSpec(shape, _dtype(name, SHORT.get(dtype, dtype)) if dtype else None)
 
 
 def _dim(name: str, dim: Any) -> Dim:
@@ -97,12 +99,14 @@ def _dim(name: str, dim: Any) -> Dim:
         if dim.lower() in NOT_NAMES:
             raise UsageError(f"input {name!r}: {dim!r} is no size: write ? for an unknown size")
         if not DIMENSION.fullmatch(dim):
-            raise UsageError(f"input {name!r}: {dim!r} cannot name a dimension")
+            advice = "sizes are separated by commas, as in 1,3,224,224"
+            raise UsageError(f"input {name!r}: {dim!r} cannot name a dimension: {advice}")
         return dim
     try:
         size = operator.index(int(dim) if isinstance(dim, str) else dim)
     except (TypeError, ValueError):
-        raise UsageError(f"input {name!r}: {dim!r} is no size") from None
+        advice = "a shape, as (2, 3), or with its type, ((2, 3), 'uint8')"
+        raise UsageError(f"input {name!r}: {dim!r} is no size: give {advice}") from None
     if size == -1:
         return None
     check_size(size, f"input {name!r}", 0)
@@ -127,7 +131,8 @@ def _dtype(name: str, dtype: Any) -> DType:
     try:
         return DType.of(dtype)
     except Exception as error:
-        raise UsageError(f"input {name!r}: {dtype!r} is no element type") from error
+        advice = "such as float32, float16, int64, uint8 or bool"
+        raise UsageError(f"input {name!r}: {dtype!r} is no element type, {advice}") from error
 
 
 def check_names(names: Any, option: str) -> None:
@@ -375,5 +380,5 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
             "output: give each a name of its own"
         )
     instead = {ends[old]: replace(ends[old], name=name) for old, name in names.items()}
-    graph = replace(graph, metadata=rename_docs(graph.metadata, names))
+    graph = replace(graph, metadata=rename_values(graph.metadata, names))
     return name_apart(exchange_values(graph, instead))

@@ -12,6 +12,7 @@ from serde.errors import UsageError
 from serde.ir.builder import Builder, Names
 from serde.ir.dim_expr import combine, split_operands
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
+from serde.ir.metadata import without_values
 from serde.ir.printer import show_value
 from serde.ir.replace_uses import replace_values
 from serde.passes import tidy
@@ -22,6 +23,7 @@ from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
 
 Dims = dict[str, Dim]
+Pairs = Sequence[tuple[Value, Value]]  # an output, and the input that takes it
 
 
 Connections = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -59,12 +61,15 @@ def join_graphs(
     names = Names()
     interface_names = {v: names.claim(v.name) for v in dict.fromkeys(ends)}
     files = first.files | second.files
+    metadata_of_first = without_values(first.metadata, (first.outputs[a].name for a in hidden))
+    metadata_of_second = without_values(second.metadata, (v.name for v in connected))
+    known = [(first.outputs[a], second.inputs[b]) for a, b in links]
     first, second = (
         _clone(graph, names, interface_names, dims)
         for graph, dims in ((first, {}), (second, _separate_dims(first, second)))
     )
     pairs = [(first.outputs[a], second.inputs[b]) for a, b in links]
-    of_first, of_second = _unify(pairs, first)
+    of_first, of_second = _unify(pairs, first, known)
     instead = {v: _resize(v, of_first) for v in first.inputs}
     instead |= {v: _resize(v, of_second, of_first) for v in second.inputs}
     instead |= {b: instead.get(a, a) for a, b in pairs}
@@ -75,7 +80,7 @@ def join_graphs(
         tuple(instead[v] for v in (*first.inputs, *second.inputs) if v not in fed_inputs),
         (*second.outputs, *left),
         (*first.nodes, *second.nodes),
-        metadata={**second.metadata, **first.metadata},
+        metadata={**metadata_of_second, **metadata_of_first},
         imports={**first.imports, **second.imports},
         notes=(*first.notes, *second.notes),
     )
@@ -208,22 +213,23 @@ def _separate_dims(first: Graph, second: Graph) -> Dims:
     return {n: used.fresh(n) for n in sorted(names_of_first & names_of_second)}
 
 
-def _unify(pairs: Sequence[tuple[Value, Value]], first: Graph) -> tuple[Dims, Dims]:
-    """Sizes for the names of the inputs of both graphs, by what is connected."""
+def _unify(pairs: Pairs, first: Graph, known_pairs: Pairs) -> tuple[Dims, Dims]:
+    """Sizes for the names of the inputs of both graphs, by what is connected.
+
+    ``known_pairs`` are the same as the user knows them.
+    """
     of_first: Dims = {}
     of_second: Dims = {}
     plain = _names_of(first)
-    for a, b in pairs:
-        _require_types(a, b)
+    for (a, b), shown in zip(pairs, known_pairs, strict=True):
+        _require_types(*shown)
         for x, y in zip(a.shape or (), b.shape or (), strict=False):
             x = substitute_dim(x, of_first)
             known = substitute_dim(y, of_second)
             if isinstance(y, str) and known == y and split_operands(y) is None:
                 of_second[y] = x
             elif isinstance(x, int) and isinstance(known, int) and x != known:
-                raise UsageError(
-                    f"{show_value(a)} does not fit {show_value(b)}: {x} is not {known}"
-                )
+                raise UsageError(f"{_show_pair(*shown)}: {x} is not {known}")
             elif isinstance(x, str) and x in plain and known is not None and known != x:
                 of_first[x] = known
             elif isinstance(y, str) and isinstance(x, int) and isinstance(known, str):
@@ -232,13 +238,18 @@ def _unify(pairs: Sequence[tuple[Value, Value]], first: Graph) -> tuple[Dims, Di
     return of_first, of_second
 
 
+def _show_pair(a: Value, b: Value) -> str:
+    first, second = show_value(a).lstrip("%"), show_value(b).lstrip("%")
+    return f"the first model's {first} does not fit the second one's {second}"
+
+
 def _require_types(a: Value, b: Value) -> None:
     if a.dtype is not b.dtype and None not in (a.dtype, b.dtype):
-        raise UsageError(f"{show_value(a)} does not fit {show_value(b)}: cast one of them")
+        raise UsageError(f"{_show_pair(a, b)}: cast one of them")
     if a.container != b.container:
-        raise UsageError(f"{show_value(a)} does not fit {show_value(b)}: one of them is no tensor")
+        raise UsageError(f"{_show_pair(a, b)}: one of them is no tensor")
     if a.shape is not None and b.shape is not None and len(a.shape) != len(b.shape):
-        raise UsageError(f"{show_value(a)} does not fit {show_value(b)}: their ranks differ")
+        raise UsageError(f"{_show_pair(a, b)}: their ranks differ")
 
 
 def _resize(value: Value, *dims: Dims) -> Value:

@@ -70,6 +70,46 @@ class TestDocumentation:
             names.get("x", "x"): "pixels", names.get("y", "y"): "scores"
         }  # fmt: skip
 
+    @pytest.mark.parametrize("external_data", ["never", "always"])
+    @pytest.mark.parametrize("count", [2, 2000])
+    def test_that_of_initializers_stays(self, tmp_path, count, external_data):
+        proto = model_of(f"g (float[{count}] x) => (float[{count}] y) {{ y = Add(x, w) }}", 17, 8)
+        weight = onnx.numpy_helper.from_array(np.ones(count, np.float32), "w")
+        weight.doc_string = "a bias"
+        proto.graph.initializer.append(weight)
+        result, notes = convert(proto, tmp_path, external_data=external_data, opset=13)
+        (kept,) = result.graph.initializer
+        assert (kept.doc_string, notes) == ("a bias", []) and not result.metadata_props
+        np.testing.assert_array_equal(onnx.numpy_helper.to_array(kept, str(tmp_path)), 1)
+
+    @pytest.mark.parametrize("names", [{}, {"x": "image"}, {"x": "y", "y": "x"}])
+    def test_metadata_and_denotations_of_inputs_and_outputs_stay(self, tmp_path, names):
+        proto = model()
+        ends = {"x": proto.graph.input[0], "y": proto.graph.output[0]}
+        for name, info in ends.items():
+            info.metadata_props.add(key="unit", value=f"of {name}")
+            info.metadata_props.add(key="scale", value="")
+            info.type.denotation = f"TENSOR of {name}"
+            info.type.tensor_type.shape.dim[0].denotation = "DATA_FEATURE"
+        result, notes = convert(proto, tmp_path, rename=names)
+        assert notes == [] and not result.metadata_props
+        again = {i.name: i for i in (*result.graph.input, *result.graph.output)}
+        for name in ends:
+            info = again[names.get(name, name)]
+            assert [(p.key, p.value) for p in info.metadata_props] == [
+                ("unit", f"of {name}"), ("scale", "")
+            ]  # fmt: skip
+            assert info.type.denotation == f"TENSOR of {name}"
+            assert info.type.tensor_type.shape.dim[0].denotation == "DATA_FEATURE"
+
+    def test_that_of_connected_values_is_not_that_of_what_takes_their_names(self):
+        first = model_of("g (float[2] x) => (float[2] h) { h = Relu(x) }", 18, 8)
+        second = model_of("g (float[2] x) => (float[2] y) { y = Abs(x) }", 18, 8)
+        first.graph.input[0].doc_string, second.graph.input[0].doc_string = "", "features"
+        joined = serde.compose(serde.load(first), serde.load(second), {"h": "x"})
+        assert [v.name for v in joined.inputs] == ["x"]
+        assert "features" not in joined.metadata.values()
+
     def test_that_of_values_inside_is_told(self, tmp_path):
         proto = model()
         info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2], doc_string="hidden")
@@ -152,7 +192,15 @@ def annotate(proto):
 
 
 def with_metadata(proto):
-    proto.graph.output[0].metadata_props.add(key="a", value="b")
+    info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2])
+    info.metadata_props.add(key="a", value="b")
+    proto.graph.value_info.append(info)
+
+
+def with_denotation(proto):
+    with_metadata(proto)
+    proto.graph.value_info[0].ClearField("metadata_props")
+    proto.graph.value_info[0].type.denotation = "IMAGE"
 
 
 NOTES = {
@@ -168,10 +216,10 @@ NOTES = {
         "inputs that have a default value become constants: 'w'",
     ),
     "metadata": (
-        with_metadata, "not kept: metadata of values"
+        with_metadata, "not kept: metadata of values inside"
     ),
     "denotations": (
-        lambda m: setattr(m.graph.input[0].type, "denotation", "IMAGE"), "not kept: denotations"
+        with_denotation, "not kept: denotations of values inside"
     ),
     "device configurations": (
         lambda m: m.configuration.add(name="c", num_devices=2), "not kept: device configurations"
