@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import UsageError
 from serde.ir.graph import DType, Graph, Value, show_shape
 from serde.legalize.convert import without_functions
-from serde.passes.cut_inputs import rename
+from serde.passes.cut_inputs import check_mapping, rename
 from serde.passes.join_graphs import append_labels, join_graphs
 
 from .numpy import trace
@@ -109,6 +109,8 @@ def read_images(graph: Graph, options: Mapping[str, Any]) -> Images:
     if unknown := sorted(options.keys() - {*OPTIONS}):
         raise UsageError(f"images takes {', '.join(OPTIONS)}, and no {', '.join(unknown)}")
     known = {v.name: v for v in graph.inputs}
+    for name in OPTIONS[:4]:
+        check_mapping(options.get(name), f"images: {name}", "{'data': …}")
     mean, std, scale, layout = (options.get(n) or {} for n in OPTIONS[:4])
     bgr = options.get("bgr") or ()
     names = dict.fromkeys([n for each in (mean, std, scale, layout, bgr) for n in each])

@@ -56,6 +56,8 @@ def find_function(place: Function | str) -> Function:
     """The function at ``module:function`` or ``file.py:function``."""
     if callable(place):
         return place
+    if not isinstance(place, str):
+        raise UsageError(f"{place!r} is neither a function nor the place of one: prepare.py:resize")
     module, colon, name = place.rpartition(":")
     if not colon or not module or not name or (module[0] == "." and not module.endswith(".py")):
         raise UsageError(f"{place!r} is not module:function, such as prepare.py:resize")
@@ -63,6 +65,8 @@ def find_function(place: Function | str) -> Function:
         with refuse_exits():
             loaded = _load_file(module) if module.endswith(".py") else import_module(module)
         active_files().enter(getattr(loaded, "__file__", None) or "")
+    except FileNotFoundError as error:
+        raise UsageError(f"{error.filename}: there is no such file") from error
     except (ImportError, OSError, SyntaxError) as error:
         raise UsageError(f"{module} cannot be imported: {error}") from error
     function = getattr(loaded, name, None)

@@ -10,7 +10,6 @@ from serde.api.composition import append_nms as append_nms
 from serde.api.composition import compose as compose
 from serde.api.composition import rename as rename
 from serde.api.composition import select as select
-from serde.api.model_comparison import Path_
 from serde.api.report import Report as Report
 from serde.api.report.comparison_report import ComparisonReport
 from serde.backends.parts import Partitioned
@@ -40,6 +39,7 @@ from serde.ir.graph import Node as Node
 from serde.ir.graph import Source as Source
 from serde.ir.graph import Tensor as Tensor
 from serde.ir.graph import Value as Value
+from serde.pipeline import Path_
 from serde.verification.compare_results import Verification
 
 __version__: str
@@ -107,8 +107,8 @@ def check(
     **options: Any,
 ) -> Report: ...
 def compare(
-    first: Path_,
-    second: Path_,
+    first: Any,
+    second: Any,
     *,
     layers: bool = True,
     params: Any = None,

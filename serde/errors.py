@@ -106,8 +106,9 @@ def find_alike(word: str, words: Mapping[str, str] | Iterable[str]) -> str | Non
     from difflib import get_close_matches
 
     meant = words if isinstance(words, Mapping) else {w: w for w in words}
-    letters = {w.casefold(): meant[w] for w in meant}
-    close = get_close_matches(word.casefold(), letters, 1)
+    letters, word = {w.casefold(): meant[w] for w in meant}, word.casefold()
+    parts = [part for part in re.split("[_-]", word) if part in letters]  # opset_version
+    close = get_close_matches(word, letters, 1, 0.8) or parts or get_close_matches(word, letters, 1)
     return letters[close[0]] if close else None
 
 

@@ -39,6 +39,7 @@ from serde.plugins import (
     get_format,
     list_parameters,
     read_classes,
+    refuse_other_suffix,
     select_options,
     with_plugin_rules,
     write_classes,
@@ -338,6 +339,7 @@ def check_place(fmt: Format, path: Path) -> None:
     check_target(os.fspath(path))
     active_files().refuse_target(path)
     fmt.refuse_other_file(path)
+    refuse_other_suffix(fmt, path)
 
 
 def enter_files(graph: Graph, target: Path_) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from serde.api.idle_options import note_idle_options
 from serde.api.remote_files import at_urls
 from serde.api.report import Report
+from serde.api.report.data import describe_source
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files, within_command
 from serde.io.gc_pause import pause_collector, resume_collector
@@ -129,7 +130,7 @@ def convert(
     refuse_unwritten(into)
     check_place(into, Path(target))
     report = Report(
-        _describe_source(source), os.fspath(target), "", into.name,
+        describe_source(source), os.fspath(target), "", into.name,
         options=_list_reported({**reading, **writing}),
     )  # fmt: skip
     report.provenance = about = _begin_provenance(
@@ -297,14 +298,6 @@ def _list_reported(options: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in sorted(options.items()) if v is not None and k not in UNREPORTED}
 
 
-def _describe_source(source: Any) -> str:
-    if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
-    if isinstance(source, Graph):
-        return source.name or "graph"
-    return f"{type(source).__module__}.{type(source).__qualname__}"
-
-
 @contextmanager
 def _time_stage(report: Report, stage: str, progress: Progress) -> Iterator[None]:
     progress(stage)
@@ -331,7 +324,7 @@ def check(
     """
     into, profile = find_target(to)
     reading, writing = _split({**options, "profile": profile or options.get("profile")}, into)
-    report = Report(_describe_source(source), "", from_format or format_name(source), to)
+    report = Report(describe_source(source), "", from_format or format_name(source), to)
     report.provenance = _begin_provenance(
         "check", source, to=to, from_format=from_format, **options
     )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from serde.api.report.comparison_report import ComparisonReport
+from serde.api.report.data import describe_source
 from serde.io.command_files import within_command
-from serde.pipeline import Path_ as Path_
 from serde.plugins import read_classes
 from serde.plugins.keywords import check_keywords, list_keywords, with_options
 
@@ -15,7 +15,7 @@ from serde.plugins.keywords import check_keywords, list_keywords, with_options
 @with_options(read_classes, lambda option: option.is_run)
 @within_command()
 def compare(
-    first: Path_, second: Path_, *, layers: bool = True, params: Any = None,
+    first: Any, second: Any, *, layers: bool = True, params: Any = None,
     other_params: Any = None, inputs: Mapping[str, Any] | None = None, data: Any = None,
     seed: int = 0, rtol: float | None = None, atol: float | None = None,
     from_format: str | None = None, other_format: str | None = None,
@@ -30,7 +30,7 @@ def compare(
     of fewer bits.
 
     Args:
-        first, second: model files.
+        first, second: model files, or Graphs.
         layers: whether the layers are compared that both have.
         params, other_params: their parameters, where they are not beside them.
         inputs, other_inputs: shapes of the inputs of the first and of the second, where its file
@@ -61,4 +61,4 @@ def compare(
         seed=seed, layers=layers, rtol=rtol, atol=atol, from_format=from_format,
         other_format=other_format, other_inputs=other_inputs, options=options, other=other,
     )  # fmt: skip
-    return ComparisonReport(str(first), str(second), verification)
+    return ComparisonReport(describe_source(first), describe_source(second), verification)

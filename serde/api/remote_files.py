@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
@@ -90,13 +91,15 @@ def local_copy(url: str) -> Iterator[str]:
 @contextmanager
 def open_result(target: str) -> Iterator[tuple[str, list[str]]]:
     """A path to write a result to, which is stored at its URL in the end, and what is stored."""
-    from serde.api.migrate.sources import store_files
+    from serde.api.migrate.sources import open_filesystem, store_files
 
     stored: list[str] = []
     place, _, name = target.rpartition("/")
+    system, known = open_filesystem(target)
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
         path = os.path.join(folder, name)
-        _fetch_head(target, path)  # what tells a file that may be replaced from any other
+        if system.isfile(known):  # its head tells a file that may be replaced from any other
+            Path(path).write_bytes(system.cat_file(known, 0, HEAD))
         try:
             yield path, stored
         except TargetRefused as error:
@@ -173,13 +176,3 @@ def _convert_to(convert: Callable[..., Any], source: Any, target: Any, options: 
         report.provenance.relocate(os.path.dirname(path), f"{target.rpartition('/')[0]}/")
     report.files, report.target = stored, target
     return report
-
-
-def _fetch_head(url: str, path: str) -> None:
-    """Copy the beginning of a file, which tells its format, to ``path``, where there is one."""
-    from serde.api.migrate.sources import open_filesystem
-
-    system, place = open_filesystem(url)
-    if system.isfile(place):
-        with open(path, "wb") as file:
-            file.write(system.cat_file(place, 0, HEAD))

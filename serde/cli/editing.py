@@ -29,7 +29,7 @@ def repair(source: str, shown: Mapping[str, str], target: str, debug: bool) -> N
 
     fmt = format_of(Path(source))
     if fmt.repair is None:
-        raise UsageError(f"{fmt.name} files cannot be repaired")
+        raise UsageError(f"{fmt.name} files cannot be repaired: convert reads old ones as they are")
     with open_target(target, fmt.name) as path:
         check_place(fmt, Path(path))
         changes = fmt.repair(source, path)

@@ -53,7 +53,7 @@ def migrate(
         so_far = getattr(error, "migration", None)
         if so_far is None:
             raise
-        _show(so_far, as_json)
+        _show(so_far, as_json, has_tables=not isinstance(error, OSError))
         if isinstance(error, KeyboardInterrupt):
             context.exit(INTERRUPTED)
         raise
@@ -61,12 +61,12 @@ def migrate(
     context.exit(DONE if migration.ok else FAILED)
 
 
-def _show(migration: Migration, as_json: bool) -> None:
+def _show(migration: Migration, as_json: bool, has_tables: bool = True) -> None:
     """Print what was done, and how the run goes on where it was stopped."""
     if as_json:
         print_lines(migration.to_json())
     else:
-        show_migration(migration)
+        show_migration(migration, has_tables)
     if migration.left:
         text = f"stopped before {migration.left} models: run the same command again to go on"
         print_line(text, err=True)
@@ -112,7 +112,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[Row, int, int], None]]:
         yield advance
 
 
-def show_migration(migration: Migration) -> None:
+def show_migration(migration: Migration, has_tables: bool = True) -> None:
     """Print what became of the models, and which operators were in the way."""
     wrong = [row for row in migration.rows if not row.ok]
     for row in wrong[:SHOWN]:
@@ -136,7 +136,8 @@ def show_migration(migration: Migration) -> None:
     before = f" ({migration.resumed} done before)" if migration.resumed else ""
     total = len(migration.rows)
     print_line(f"{total} model{'' if total == 1 else 's'}: {counts}{before}")
-    print_line(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
+    if has_tables:
+        print_line(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
 
 
 def _describe(row: Row) -> tuple[str, ...]:

@@ -218,7 +218,8 @@ def check_target(path: str) -> None:
         raise TargetRefused(f"{path} is a folder: name the file to write")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise TargetRefused(f"{folder} does not exist")
+        is_file = os.path.lexists(folder)
+        raise TargetRefused(f"{folder} {'is no folder' if is_file else 'does not exist'}")
     if not stat.S_ISREG(kind):
         raise TargetRefused(f"{path} is not a regular file")
     if not os.access(folder, os.W_OK | os.X_OK):

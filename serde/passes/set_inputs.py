@@ -95,7 +95,10 @@ def _constant_of(value: Value, data: Any, sizes: dict[str, int]) -> Value:
         for d, n in zip(shape, array.shape, strict=True)
     )
     if not fits:
-        raise UsageError(f"{what} is {show_shape(shape)}, and the value {show_shape(array.shape)}")
+        shown = f"{what} is {show_shape(shape)}, and the value {show_shape(array.shape)}"
+        is_number = array.ndim == 0
+        advice = "set its sizes by --input, then a number fills it" if is_number else "give another"
+        raise UsageError(f"{shown}: {advice}")
     tensor = Tensor.of(array)
     return Value(value.name, tensor.dtype, tensor.shape, tensor)
 

@@ -197,9 +197,10 @@ def bridge_for(thing: object) -> Bridge:
         bridge = get_bridge(name)
         if bridge is not None and roots & set(bridge.modules):
             return bridge
+    module, name = type(thing).__module__, type(thing).__qualname__
     raise UnknownFormat(
-        f"no bridge takes a {type(thing).__module__}.{type(thing).__qualname__}; "
-        f"installed: {', '.join(bridge_names())}"
+        f"no bridge takes a {name if module == 'builtins' else f'{module}.{name}'}: a model is the "
+        f"path of a file, a Graph, or an object of one of {', '.join(bridge_names())}"
     )
 
 
@@ -268,16 +269,33 @@ def refuse_absent(path: Path) -> None:
 
 def format_for_writing(path: Path) -> Format:
     """The format whose suffix ``path`` ends with; the longest suffix wins."""
-    best, longest = None, 0
-    for name in format_names():
-        fmt = get_format(name)
-        for suffix in fmt.suffixes:
-            if path.name.endswith(suffix) and len(suffix) > longest:
-                best, longest = fmt, len(suffix)
+    best = _format_of_suffix(path)
     if best is None:
-        known = ", ".join(s for n in written_formats() for s in get_format(n).suffixes)
+        formats = [get_format(n) for n in written_formats()]
+        known = ", ".join(f"{s} ({f.title or f.name})" for f in formats for s in f.suffixes)
         raise UsageError(
-            f"cannot tell a format from {path.name!r}: end it with one of {known}, or name the "
+            f"cannot tell a format from {str(path)!r}: end it with one of {known}, or name the "
             "format with --to"
         )
     return best
+
+
+def _format_of_suffix(path: Path) -> Format | None:
+    """The format with the longest suffix that a path ends with, if any."""
+    pairs = [(len(s), f) for f in map(get_format, format_names()) for s in f.suffixes
+             if path.name.endswith(s)]  # fmt: skip
+    return max(pairs, key=lambda pair: pair[0])[1] if pairs else None
+
+
+def refuse_other_suffix(fmt: Format, path: Path) -> None:
+    """Refuse to write a format into a file whose name says that it is of another.
+
+    Raises:
+        UsageError: naming the suffixes of the format.
+    """
+    other = _format_of_suffix(path)
+    if other is not None and other is not fmt and not path.name.endswith(tuple(fmt.suffixes)):
+        raise UsageError(
+            f"{path} ends like a file of {other.title}, and one of {fmt.title} is to be written: "
+            f"end it with {' or '.join(fmt.suffixes)}"
+        )

@@ -6,6 +6,7 @@ of the argument instead, ``inputs=``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from inspect import Parameter, Signature, get_annotations, signature
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from serde.errors import SerdeError, UnknownArgument, flags_are_known, suggest
+from serde.errors import SerdeError, UnknownArgument, UsageError, flags_are_known, suggest
 from serde.ir.graph import Graph
 from serde.plugins import read_classes, write_classes
 from serde.plugins.command_options import (
@@ -35,6 +36,14 @@ REPEATED = re.compile(r"\b(\w+)=\{([^{}]*)\} \1=\{")  # an option that is given 
 ARGUMENTS = {"--from": ("from_format", "format"), "--to": ("to_format", "to", "format"),
              "--verify-strict": ("verify",), "--other-input": ("other_inputs",),
              "--other-params": ("other_params",), "--other-from": ("other_format",)}  # fmt: skip
+MOST_NAMED = 12  # arguments in a message
+A_PATH = (str, os.PathLike), "the path of a file"
+# What parameters of these annotations are given, and what a message calls it.
+ARGUMENT_TYPES: dict[Any, tuple[Any, str]] = {
+    "Graph": (Graph, "a Graph, as serde.load(path) returns it,"),
+    "Path_": A_PATH,
+    "str | os.PathLike[str]": A_PATH,
+}
 Classes = Callable[[], Iterable[type]]  # those that declare the options of a function
 Keep = Callable[[Option], bool]  # which of them it has
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -94,6 +103,8 @@ def with_options(
     def decorate(function: Function) -> Function:
         plain = signature(function)
         parameters = [*plain.parameters.values()]
+        checked = {p.name: p.annotation for p in parameters if p.annotation in ARGUMENT_TYPES}
+        names = [p.name for p in parameters]
         declared = {p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD}
         shown = OptionSignature(parameters, return_annotation=plain.return_annotation)
         shown.classes, shown.keep = classes, keep
@@ -102,6 +113,9 @@ def with_options(
         def call(*arguments: Any, **keywords: Any) -> Any:
             if not declared >= keywords.keys():
                 check_keywords(function.__name__, keywords, shown.parameters)
+            for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
+                if name in checked:
+                    _check_argument(function.__name__, name, value, checked[name])
             if flags_are_known.get():
                 return function(*arguments, **keywords)
             try:
@@ -116,6 +130,18 @@ def with_options(
     return decorate
 
 
+def _check_argument(function: str, name: str, value: Any, annotation: str) -> None:
+    """Refuse what is no graph, or no path, where a parameter is declared as one.
+
+    Raises:
+        UsageError: telling what it takes.
+    """
+    kinds, what = ARGUMENT_TYPES[annotation]
+    if not isinstance(value, kinds):
+        shown = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+        raise UsageError(f"{function}() takes {what} as {name}, and not {shown}")
+
+
 def check_keywords(function: str, keywords: Iterable[str], known: Mapping[str, Parameter]) -> None:
     """Refuse keywords that a function does not have.
 
@@ -126,7 +152,9 @@ def check_keywords(function: str, keywords: Iterable[str], known: Mapping[str, P
     if unknown:
         flags = {f[2:].replace("-", "_"): n for f, n in list_flags(known).items() if n in known}
         words = {**flags, **{n: n for n in known}}
-        hint = suggest(unknown[0], words) or f"; it takes {', '.join(known)}"
+        few = [*known][:MOST_NAMED]
+        more = " and the options of docs/reference/cli.md" if len(known) > MOST_NAMED else ""
+        hint = suggest(unknown[0], words) or f"; it takes {', '.join(few)}{more}"
         for stage, classes in (("load", read_classes), ("save", write_classes)):
             if unknown[0] in merge_options(classes()):
                 hint = f"; it is one of {stage}() and convert()"

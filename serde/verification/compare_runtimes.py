@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, SerdeError
+from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import DType, Graph
 from serde.pipeline import load
 from serde.plugins import read_classes
@@ -143,6 +143,8 @@ def run_source(
     Where it cannot be run, the reason is kept for ``compare_result``.
     """
     ir = graph if ir is None else ir
+    if expected is not None and data is None and graph.inputs:
+        raise UsageError("--expected are the outputs for inputs of your own: give --data too")
     options = reading or {}
     origin = f"random inputs, seed {seed}" if data is None else "the inputs given"
     run = SourceRun(
@@ -156,7 +158,7 @@ def run_source(
     if data is None:
         ahead = draw_inputs(graph, ir, seed)
     else:
-        ahead = iter([Drawn(load_inputs(graph, data))])
+        ahead = iter([Drawn(load_inputs(graph, data, is_cast=input_types is not None))])
         make_sets = partial(_make_first_set, make_sets)
     if expected is not None:
         run.results, run.origin = [load_expected(graph, expected)], "the outputs given"
@@ -251,8 +253,10 @@ def _run_drawn(
             inputs = next(ahead, None)
             continue
         if inputs.change:
-            run.not_compared.append(f"inputs as they are drawn first, which the model does not take: "
-                                    f"it was run with {inputs.change} ({run.drawn})")  # fmt: skip
+            run.not_compared.append(
+                "inputs as they are drawn first, which the model does not take: it was run with "
+                f"{inputs.change} ({run.drawn})"
+            )
         return
     where = "the inputs that serde drew" if is_drawn else "the inputs given"
     advice = f". {run.drawn}" if run.drawn else ""

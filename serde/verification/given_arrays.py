@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from serde.errors import UsageError
 from serde.io import arrays
 from serde.io.command_files import active_files
-from serde.ir.graph import Graph, Value
+from serde.ir.graph import DType, Graph, Value, show_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -19,31 +20,63 @@ def read_npz(source: Any) -> dict[str, Array]:
     """Arrays of an ``.npz`` file or a mapping; pickles are never loaded."""
     if isinstance(source, Mapping):
         return {str(k): np.asarray(v) for k, v in source.items()}
+    if not isinstance(source, (str, os.PathLike)):
+        what = type(source).__name__
+        raise UsageError(f"arrays are a mapping by name, or an .npz file, and no {what}")
     active_files().enter(source)
     return arrays.read_npz(source)
 
 
-def load_inputs(graph: Graph, data: Any) -> dict[str, Any]:
+def load_inputs(graph: Graph, data: Any, is_cast: bool = False) -> dict[str, Any]:
     """The inputs a caller gives, by name; one array for one input needs none.
 
-    Elements of a sequence are the rows of an array.
+    Elements of a sequence are the rows of an array. ``is_cast`` where others give them their types.
 
     Raises:
-        UsageError: where one is missing.
+        UsageError: where one is missing, or of another type.
     """
     arrays = read_npz(data)
     absent = [v.name for v in graph.inputs if v.name not in arrays]
     if absent and len(graph.inputs) == 1 and len(arrays) == 1:
-        return {graph.inputs[0].name: next(iter(arrays.values()))}
+        arrays, absent = {graph.inputs[0].name: next(iter(arrays.values()))}, []
     if absent:
         raise UsageError(
             f"the data have no input {', '.join(map(repr, absent))}; they have "
             f"{', '.join(map(repr, arrays))}"
         )
     sequences = {v.name for v in graph.inputs if is_sequence(v)}
+    for value in () if is_cast else graph.inputs:
+        check_type(value, arrays[value.name])
     return {
         v.name: [*arrays[v.name]] if v.name in sequences else arrays[v.name] for v in graph.inputs
     }
+
+
+def check_type(value: Value, array: Array) -> None:
+    """Refuse an array of another element type than an input has.
+
+    Raises:
+        UsageError: with the call that converts it.
+    """
+    if value.dtype is not None and DType.of(array.dtype) is not value.dtype:
+        raise UsageError(
+            f"the input {value.name!r} is {value.dtype.value}, and not {array.dtype}: convert the "
+            f"array with .astype({value.dtype.value!r})"
+        )
+
+
+def find_other_shape(values: Iterable[Value], feeds: Mapping[str, Any]) -> str:
+    """Which input has another shape than is declared, in words; empty where none has."""
+    for value in values:
+        array = feeds.get(value.name)
+        if value.shape is None or not isinstance(array, np.ndarray):
+            continue
+        pairs = zip(value.shape, array.shape, strict=False)
+        is_other = any(isinstance(d, int) and d != n for d, n in pairs)
+        if is_other or len(value.shape) != array.ndim:
+            shapes = show_shape(value.shape), show_shape(array.shape)
+            return f"the input {value.name!r} is {shapes[0]}, and not {shapes[1]}"
+    return ""
 
 
 def is_sequence(value: Value) -> bool:

@@ -14,12 +14,12 @@ import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError, shorten_tracebacks
 from serde.io.command_files import within_command
-from serde.ir.graph import DType, Graph, Value, show_shape
+from serde.ir.graph import Graph, Value, show_shape
 from serde.passes.cut_inputs import check_integer
 from serde.pipeline import encode, load, read_interface, save
 from serde.plugins import Bridge, bridge_for, get_format, get_runtime_bridge
 from serde.verification.first_nonfinite import describe_first
-from serde.verification.given_arrays import is_sequence
+from serde.verification.given_arrays import check_type, find_other_shape, is_sequence
 from serde.verification.source_runs import PreparedRun
 from serde.verification.source_runs import prepare as prepare_run
 
@@ -67,6 +67,8 @@ class RunnableModel:
             results = self._run(feeds)
         except SerdeError as error:
             absent = [v.name for v in self.inputs if v.name not in feeds]
+            if not absent and (other := find_other_shape(self.inputs, feeds)):
+                raise UsageError(f"{other}: give one of that shape") from error
             if not absent:
                 raise
             names = ", ".join(map(repr, absent))
@@ -140,9 +142,9 @@ def check_threads(threads: int | None) -> None:
     """
     if threads is not None:
         most = os.cpu_count() or 1
-        check_integer(threads, "--threads", 1)
+        check_integer(threads, "threads", 1)
         if threads > most:
-            raise UsageError(f"--threads={threads}: this machine has {most} cores; give {most}")
+            raise UsageError(f"threads={threads}: this machine has {most} cores; give {most}")
 
 
 def run_graph(graph: Graph, *arrays: Any, **named: Any) -> dict[str, Any]:
@@ -190,11 +192,7 @@ def _to_feed(value: Value, array: Any) -> Any:
     if isinstance(array, (bool, int, float, list, tuple)) and value.dtype is not None:
         return np.asarray(array, value.dtype.numpy)
     plain = _to_array(array)
-    if value.dtype is not None and DType.of(plain.dtype) is not value.dtype:
-        raise UsageError(
-            f"the input {value.name!r} is {value.dtype.value}, and not {plain.dtype}: convert the "
-            f"array with .astype({value.dtype.value!r})"
-        )
+    check_type(value, plain)
     return plain
 
 

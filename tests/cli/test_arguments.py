@@ -384,3 +384,69 @@ def test_advice_of_an_option_that_the_command_lacks_tells_which_has_it(
     )
     assert result.output.endswith(line) == bool(lacks)
     assert ("an option of" in result.output) == bool(lacks)
+
+
+ZEROS = np.zeros((1, 3), np.float32)
+MISTAKES = {  # what people type, and what they are told
+    "sizes with an x": ("convert scaled.onnx -o s.onnx --input x=1x3", "separated by commas, as in"),
+    "no element type": ("convert scaled.onnx -o s.onnx --input x=1,3:f33", "such as float32, float16"),
+    "a number for many": ("convert scaled.onnx -o s.onnx --set-input x=5", "set its sizes by --input"),
+    "outputs without inputs": ("convert scaled.onnx -o s.onnx --expected x.npz", "give --data too"),
+    "a file as a folder": ("convert scaled.onnx -o scaled.onnx/s.onnx", "scaled.onnx is no folder"),
+    "a folder as a file": ("convert scaled.onnx -o .", "cannot tell a format from '.'"),
+    "another suffix": ("convert scaled.onnx -o s.pt", ".py (PyTorch)"),
+    "the suffix of another": ("convert scaled.onnx -o s.tflite --to onnx", "end it with .onnx"),
+    "code that is not there": ("wrap scaled.onnx -o s.onnx --pre p.py:f", "p.py: there is no such file"),
+    "models that do not fit": ("join scaled.onnx scaled.onnx -o s.onnx --connect y=k",
+                               "the first model's y: float32[N,3] does not fit the second one's k"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "advice"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_answered_with_what_to_do(line, advice):
+    np.savez("x.npz", x=ZEROS)
+    before = sorted(os.listdir())
+    code, output = command(*line.split())
+    assert code == USAGE and advice in output
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("name", ["float", "fp32"])
+def test_float_is_that_of_onnx(name):
+    assert command("convert", "scaled.onnx", "-o", "s.onnx", "--input", f"x=2,3:{name}")[0] == DONE
+
+
+CALLS = {
+    "a target of nothing": (lambda: serde.convert("scaled.onnx", None), "convert() takes the path of a"),
+    "a source of nothing": (lambda: serde.load(None), "a NoneType: a model is the path of a file, a Graph"),
+    "a path for a graph": (lambda: serde.save("scaled.onnx", "s.onnx"), "save() takes a Graph, as serde.load"),
+    "a graph by its path": (lambda: serde.select("scaled.onnx", ["y"]), "and not 'scaled.onnx'"),
+    "the type first": (lambda: serde.convert("scaled.onnx", "s.onnx", inputs={"x": ("float32", (2, 3))}),
+                       "give a shape, as (2, 3), or with its type, ((2, 3), 'uint8')"),
+    "an array for all": (lambda: serde.convert("scaled.onnx", "s.onnx", data=ZEROS), "a mapping by name"),
+    "data of another type": (
+        lambda: serde.convert("scaled.onnx", "s.onnx", data={"x": ZEROS, "k": np.float64(2)}),
+        "the input 'k' is float32, and not float64: convert the array with .astype('float32')"),
+    "an array of another shape": (lambda: serde.run("scaled.onnx", {"x": ZEROS.T, "k": 2.0}),
+                                  "the input 'x' is (N, 3), and not (3, 1)"),
+    "images by input": (lambda: serde.convert("scaled.onnx", "s.onnx", images={"mean": 3}), "mean=3 is not a"),
+    "a number for code": (lambda: serde.wrap("scaled.onnx", pre=3), "3 is neither a function nor"),
+    "outputs without inputs": (lambda: serde.convert("scaled.onnx", "s.onnx", expected={"y": ZEROS}),
+                               "give data= too"),
+    "text for threads": (lambda: serde.prepare("scaled.onnx", threads="2"), "threads='2' is not an integer"),
+    "the name of others": (lambda: serde.convert("scaled.onnx", "s.onnx", opset_version=13), "mean opset?"),
+    "a name of none": (lambda: serde.check("scaled.onnx", qqq=1), "and the options of docs/reference/cli.md"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "advice"), CALLS.values(), ids=CALLS)
+def test_a_wrong_call_is_answered_with_what_to_do(call, advice):
+    with pytest.raises(serde.SerdeError) as caught:
+        call()
+    assert advice in str(caught.value) and "\n" not in str(caught.value)
+    assert not Path("s.onnx").exists()
+
+
+def test_two_graphs_are_compared_by_their_names():
+    graph = serde.load("scaled.onnx")
+    assert serde.compare(graph, "scaled.onnx").first == graph.name

@@ -142,7 +142,13 @@ def _suffixes() -> list[str]:
 
 
 def _is_candidate(name: str) -> bool:
-    return name.lower().endswith(tuple(_suffixes()))
+    return bool(_select_candidates([name]))
+
+
+def _select_candidates(names: Iterable[str]) -> list[str]:
+    """The names that end like a model; of many at once, as formats are asked for their suffixes."""
+    suffixes = tuple(_suffixes())
+    return [name for name in names if name.lower().endswith(suffixes)]
 
 
 def _is_ambiguous(name: str) -> bool:
@@ -194,7 +200,7 @@ def _walk(path: str, outside: str | None, skipped: dict[str, str]) -> Iterator[s
             f for f in folders
             if f[0] != "." and os.path.realpath(os.path.join(folder, f)) != outside
         )  # fmt: skip
-        yield from (os.path.join(folder, f) for f in sorted(files) if _is_candidate(f))
+        yield from (os.path.join(folder, f) for f in _select_candidates(sorted(files)))
     yield from (error.filename for error in closed)
 
 
@@ -207,7 +213,7 @@ def _read_journal(path: str) -> str:
 
 def _list_lone(files: Sequence[str]) -> Iterator[str]:
     """The parameters in a folder that no model of it reads."""
-    models = [f for f in files if _is_candidate(f) and not f.lower().endswith(ARCHIVES)]
+    models = [f for f in _select_candidates(files) if not f.lower().endswith(ARCHIVES)]
     symbols = [f for f in models if not _is_ambiguous(f)] or models
     for name in sorted(files):
         is_read = len(symbols) == 1 or any(name.startswith(stem_of(m)) for m in models)
@@ -218,9 +224,10 @@ def _list_lone(files: Sequence[str]) -> Iterator[str]:
 def _name_others(folder: str, files: Sequence[str]) -> dict[str, str]:
     """What formats tell of the files in a folder that are none of theirs, such as pickles."""
     others: dict[str, str] = {}
+    candidates = {*_select_candidates(files)}
     for name in files:
         is_packed = name.lower().endswith(PACKED) and ".tar." not in name.lower()
-        if not is_packed and not _is_candidate(name) and not name.lower().endswith(PARAMETERS):
+        if not is_packed and name not in candidates and not name.lower().endswith(PARAMETERS):
             with suppress(OSError, SerdeError):  # what cannot be read is no model
                 reason = name_other(name, read_head(os.path.join(folder, name)))
                 others |= {name: reason} if reason else {}

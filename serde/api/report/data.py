@@ -29,6 +29,15 @@ is_report = begins_with(PAGE_START.encode(), MARKDOWN_START.encode(), b'{\n  "sc
 MOST_KEPT = 1 << 24  # bytes of weights in memory that a report may keep there
 
 
+def describe_source(source: Any) -> str:
+    """What reports call a source: its path, or the name or the class of an object."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    if isinstance(source, Graph):
+        return source.name or "graph"
+    return f"{type(source).__module__}.{type(source).__qualname__}"
+
+
 @dataclass
 class ReportData:
     """The record of one conversion.
