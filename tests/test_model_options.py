@@ -154,7 +154,8 @@ def test_what_no_table_needs_is_refused_quickly(suffix, text, tmp_path):
 OF_RUN = {"output", "to", "report", "quiet", "debug", "isolate", "verify-strict", "max-seconds",
           "max-memory", "max-file-size"}  # fmt: skip
 OF_KIND = {"flag": True, "text": "a", "file": "a.npz", "integer": 1, "number": 0.1, "names": "a,b",
-           "types": "a=1,2", "sizes": "a=1", "values": {"a": 1}, "renames": "a=b", "batch": 2}  # fmt: skip
+           "types": "a=1,2", "sizes": "a=1", "values": {"a": 1}, "renames": "a=b",
+           "texts": "a=b", "batch": 2}  # fmt: skip
 OF_IMAGES = {"mean": "a=1,2,3", "std": "a=2", "scale": "a=0.1", "bgr": "a", "layout": "a=NHWC:uint8",
              "labels": ["a"]}  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from serde.io.sniff import read_head
@@ -47,6 +47,12 @@ class OnnxWriteOptions(ProfileOptions, FunctionOptions, WriteOptions):
         "`serde.version`, `serde.call` and `serde.source`: names, sizes and SHA-256 of the files. "
         "`date` adds `serde.date`; without it the same call gives the same bytes.",
         choices=("plain", "date"),
+    )  # fmt: skip
+    metadata: Mapping[str, str] | None = option(
+        "Enter a text into the metadata of the file.",
+        "`author=me`. `onnx.doc_string`, `onnx.domain` and `onnx.model_version` are fields of the "
+        "model, `doc_string/NAME` describes an input or output. May be given several times.",
+        kind="texts",
     )  # fmt: skip
     decomposed: Collection[str] | None = option("Operators to decompose.", kind="object")
     integer_kernels: bool | None = option(

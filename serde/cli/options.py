@@ -196,6 +196,13 @@ def _parse_pair(value: str) -> tuple[str, str]:
     return old, new
 
 
+def _parse_text(value: str) -> tuple[str, str]:
+    key, equals, text = value.partition("=")
+    if not (key and equals):
+        raise click.BadParameter(f"{value!r} is not KEY=TEXT")
+    return key, text
+
+
 def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
     return None if value is None else [n.strip() for n in value.split(",") if n.strip()]
 
@@ -205,6 +212,7 @@ NUMBERS: dict[str, tuple[type, Any]] = {
 }  # fmt: skip
 ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
     "types": parse_spec, "sizes": _parse_size, "values": parse_setting, "renames": _parse_pair,
+    "texts": _parse_text,
     "batch": parse_request,
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from serde import __version__
+from serde.errors import UsageError
 from serde.io.sniff import open_uncharged
 from serde.ir.graph import Graph
 
@@ -107,8 +108,16 @@ class Provenance:
 
 
 def enter_provenance(graph: Graph, about: Provenance, options: Mapping[str, Any]) -> Graph:
-    """The graph with its provenance in its metadata, where ``options`` ask for it."""
+    """The graph with its provenance, and texts, in its metadata, where ``options`` ask for them.
+
+    Raises:
+        UsageError: for texts under keys of serde's own.
+    """
     about.opset = None if graph.domain else graph.opset
+    texts = options.get("metadata") or {}
+    if reserved := [key for key in texts if key.startswith(PREFIX)]:
+        raise UsageError(f"--metadata: {reserved[0]!r} is a key of serde's own: choose another")
+    graph = replace(graph, metadata={**graph.metadata, **texts}) if texts else graph
     if (word := options.get("provenance")) is None:
         return graph
     about.date = read_date() if word == "date" else None

@@ -20,7 +20,8 @@ from serde.plugins.options import HUB, Option, merge_options
 
 EXAMPLES = {
     "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
-    "renames": "{'data': 'image'}", "images": "{'mean': {'data': 127.5}}",
+    "renames": "{'data': 'image'}", "texts": "{'author': 'me'}",
+    "images": "{'mean': {'data': 127.5}}",
 }  # fmt: skip
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -70,6 +71,10 @@ def check_option(value: Any, option: Option) -> None:
         for dim, size in value.items():
             check_integer(size, f"{flag}={dim}", 1)
             check_size(size, f"{flag}={dim}")
+    elif option.kind == "texts":
+        for key, text in value.items():
+            if not isinstance(key, str) or not isinstance(text, str):
+                raise UsageError(f"{flag}: {key!r}: {text!r} are no texts")
     elif option.kind == "batch":
         read_request(value)
 

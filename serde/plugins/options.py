@@ -21,14 +21,14 @@ from serde.passes.optional import OPTIONAL
 # mappings by name; given several times on the command line.
 Kind = Literal[
     "flag", "text", "file", "integer", "number", "names",
-    "types", "sizes", "values", "renames", "batch", "images",
+    "types", "sizes", "values", "renames", "texts", "batch", "images",
     "object",
 ]  # fmt: skip
 METAVARS: Mapping[str, str] = MappingProxyType(
     {
         "file": "FILE", "integer": "N", "number": "X", "names": "A,B", "batch": "[NAME=AXIS:]N",
         "types": "NAME=DIMS[:dtype]", "sizes": "NAME=SIZE", "values": "NAME=VALUE",
-        "renames": "OLD=NEW",
+        "renames": "OLD=NEW", "texts": "KEY=TEXT",
     }
 )  # fmt: skip
 Words = Sequence[str] | Callable[[], Sequence[str] | Mapping[str, str]]

@@ -24,8 +24,8 @@ SYMBOL = {
 # Those that ask for no change: what may be read, and what the result is to be, which it is already.
 LIMITS = {"copy", "ignore_extra", "match_params", "max_growth", "params", "strict_paths"}
 PARTS = {"entry", "epoch", "inputs", "outputs", "signature", "tvm"}
-STATES = {"class_name", "external_data", "flat", "functions", "ir_version", "mxnet", "names",
-          "opset", "profile", "provenance", "rename", "tflite", "write_epoch"}  # fmt: skip
+STATES = {"class_name", "external_data", "flat", "functions", "ir_version", "metadata", "mxnet",
+          "names", "opset", "profile", "provenance", "rename", "tflite", "write_epoch"}  # fmt: skip
 # A value of each option that finds nothing in the model below.
 VALUES = {
     "channels_last": ["all"], "custom_domain": "my", "custom_outputs": {"y": (2, 4)}, "exportable": True,

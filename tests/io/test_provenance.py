@@ -144,3 +144,35 @@ def test_a_stamp_of_a_file_that_is_gone():
     stamp = FileStamp.of("a.onnx")
     Path("a.onnx").unlink()
     assert stamp.hash() is None
+
+
+TEXTS = {"author": "me = you", "empty": "", "onnx.doc_string": "a model", "onnx.model_version": "7",
+         "doc_string/x": "pixels"}  # fmt: skip
+
+
+def test_texts_of_the_user_are_entered():
+    """``coremltools`` has fields for them: what a model is, who made it, what its inputs are."""
+    serde.convert("a.onnx", "b.onnx", metadata=TEXTS)
+    flags = [part for key, text in TEXTS.items() for part in ("--metadata", f"{key}={text}")]
+    assert CliRunner().invoke(main, ["convert", "a.onnx", "-o", "c.onnx", *flags]).exit_code == 0
+    serde.save(serde.load("a.onnx"), "d.onnx", metadata=TEXTS)
+    serde.convert("b.onnx", "e.onnx", metadata={"author": "others"})  # over what is there
+    for name, author in (("b", "me = you"), ("c", "me = you"), ("d", "me = you"), ("e", "others")):
+        model = onnx.load(f"{name}.onnx")
+        assert {p.key: p.value for p in model.metadata_props} == {"author": author, "empty": ""}
+        assert (model.doc_string, model.model_version) == ("a model", 7)
+        assert model.graph.input[0].doc_string == "pixels"
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ({"serde.weights.sha256": "0"}, "'serde.weights.sha256' is a key of serde's own"),
+        ({"author": 3}, "'author': 3 are no texts"),
+        ("author=me", "is not a mapping, such as metadata={'author': 'me'}"),
+    ],
+)
+def test_texts_that_are_none(texts, reason):
+    with pytest.raises(serde.UsageError, match=reason):
+        serde.convert("a.onnx", "b.onnx", metadata=texts)
+    assert not Path("b.onnx").exists()

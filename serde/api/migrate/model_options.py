@@ -120,7 +120,7 @@ def _read_value(option: Option, value: Any) -> Any:
     is_text = isinstance(texts, list) and all(isinstance(t, str) for t in texts)
     if option.kind == "names" and isinstance(value, str):
         return [n.strip() for n in value.split(",")]
-    if option.kind in ("sizes", "renames") and is_text:
+    if option.kind in ("sizes", "renames", "texts") and is_text:
         pairs = [t.partition("=") for t in texts]
         number = option.kind == "sizes"
         return {n: int(v) if number and v.isdigit() else v for n, _, v in pairs}
