@@ -45,12 +45,15 @@ def open_target(target: str, to_format: str | None) -> Iterator[str]:
     Raises:
         UsageError: where that is a terminal, the format is not named, or there are several files.
     """
-    from serde.api.remote_files import open_result
+    from serde.api.remote_files import find_path, is_remote, open_result
     from serde.plugins import get_format
 
-    if target != STREAM:
+    if is_remote(target):
         with open_result(target) as (path, _):
             yield path
+        return
+    if target != STREAM:
+        yield find_path(target)
         return
     if to_format is None:
         raise click.UsageError("-o - does not tell the format: name it, as with --to onnx")

@@ -87,6 +87,21 @@ def test_every_command_reads_streams_and_urls(command, url):
         assert source in shown or command[0] in ("compare", "join", "run", "view", "wrap")
 
 
+def test_a_repaired_model_goes_where_it_is_to(url):
+    """To a file as before, which a damaged source does not cost; to the stream alone; to a URL."""
+    Path("notes.txt").write_text("notes")
+    code, _, err = serde("repair", "a.onnx", "-o", "notes.txt")
+    assert code == 2 and "is no model of ONNX" in err and Path("notes.txt").read_text() == "notes"
+    code, out, err = serde("repair", "a.onnx", "-o", "-")
+    assert code == 0 and onnx.load_from_string(out).graph.node[0].op_type == "Relu"
+    assert "a.onnx → -" in err
+    target = url.replace("b.onnx", "c.onnx")
+    assert serde("repair", "a.onnx", "-o", target)[0] == 0
+    assert onnx.load_from_string(fsspec.open(target, "rb").open().read()).graph.node
+    inode = os.stat("a.onnx").st_ino
+    assert serde("repair", "a.onnx", "-o", "d.onnx")[0] == 0 and os.stat("a.onnx").st_ino == inode
+
+
 def test_one_model_is_in_the_stream():
     code, _, err = serde("compare", "-", "-", given=MODEL)
     assert code == 2 and "- is the standard input, which holds one model" in err
