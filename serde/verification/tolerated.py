@@ -129,10 +129,10 @@ class Judge:
             return diffs
         ops = upstream_ops(self.ir, value)
         sorts = bool(ops & SORTS)
-        reason = self._find_other_order(at, inputs, got, expected, diffs) if sorts else None
-        if reason is None and not ops <= EXACT:
-            reason = self._find_roundings(at, inputs, expected[at], diffs, ops)
-        return diffs if reason is None else _pass(diffs, reason)
+        cause = self._find_other_order(at, inputs, got, expected, diffs) if sorts else None
+        if cause is None and not ops <= EXACT:
+            cause = self._find_roundings(at, inputs, expected[at], diffs, ops)
+        return diffs if cause is None else _pass(diffs, cause)
 
     def _find_other_order(
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any],
