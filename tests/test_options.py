@@ -45,7 +45,9 @@ class TestDeclarations:
         reached = {
             n for stage in STAGES if getattr(form, stage) for n in list_parameters(form, stage)
         }
-        assert form.own_options() - {"metadata", "profile", "provenance"} <= reached  # which api.convert reads
+        assert (
+            form.own_options() - {"metadata", "profile", "provenance"} <= reached
+        )  # which api.convert reads
 
     def test_every_keyword_is_declared(self, form):
         for stage, classes in STAGES.items():

@@ -41,9 +41,7 @@ def reduce(options: dict[str, Any], bound: float, model: Model, folder: Path) ->
         raise NotRun("ONNX Runtime's optimizers quantize what its weights are multiplied with")
     failure = optimized or differ(run_rounded(proto, feeds), expected, bound)
     if failure and not optimized and differ(run_rounded(model.proto, seen), expected):
-        failure = differ(
-            run(target, feeds), expected, bound
-        )  # the evaluator has it wrong
+        failure = differ(run(target, feeds), expected, bound)  # the evaluator has it wrong
     passes = report.verification.done and report.verification.ok
     if failure is None and not passes:
         return "verification fails on a right model"
