@@ -8,6 +8,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.composites import DOMAIN
+from serde.spec.weight_origins import is_weight
 
 from .recurrent import (
     CELLS,
@@ -31,6 +32,22 @@ def emit_projected_lstm(g, *operands: Value | None, direction: str):
     if g.for_training and all(v is None or v.tensor is not None for v in operands[1:5]):
         return g.composite("ProjectedLSTM", operands, {"direction": direction})
     return run_projected_lstm(g, *operands, direction=direction)
+
+
+def emit_stop_gradient(g, x: Value) -> Value:
+    """``x``, through which training changes nothing before it."""
+    if not g.for_training or x.type.kind != "f" or not (x.tensor is None or is_weight(x)):
+        return x
+    (y,) = g.composite("StopGradient", (x,), {})
+    return y
+
+
+@composites("StopGradient")
+def pass_on(g, x: Value):
+    """The operand: the standard has nothing that stops gradients."""
+    g.note("passes its operand on, and in training gradients too, which the source stops there: "
+           "stop them where you train, as by detach() in PyTorch")  # fmt: skip
+    return x
 
 
 @composites("FeatureDropout")

@@ -27,17 +27,18 @@ def infer_projected_lstm(inputs: Sequence[Value | None]) -> Sequence[Shape]:
     return (steps, batch, ways * width), (ways, batch, width), (ways, batch, hidden)
 
 
-def infer_dropout(inputs: Sequence[Value | None]) -> Sequence[Shape]:
+def infer_same(inputs: Sequence[Value | None]) -> Sequence[Shape]:
     """The shape of the operand."""
-    require(len(inputs) == 1 and inputs[0] is not None, "a Dropout without its operand")
+    require(len(inputs) == 1 and inputs[0] is not None, "a layer of one operand without it")
     assert inputs[0] is not None
     return (inputs[0].ranked_shape,)
 
 
 SHAPES: Mapping[str, Callable[[Sequence[Value | None]], Sequence[Shape]]] = {
-    "AlphaDropout": infer_dropout,
-    "FeatureDropout": infer_dropout,
+    "AlphaDropout": infer_same,
+    "FeatureDropout": infer_same,
     "ProjectedLSTM": infer_projected_lstm,
+    "StopGradient": infer_same,
 }
 
 

@@ -264,3 +264,26 @@ def assert_steps_agree(network: networks.Network, tmp_path: Path, dtype: str = "
         for actual, wanted in ((got.gradients, gradients), (got.updated, right)):
             bound = CLOSE[dtype] * max(np.abs(wanted[key]).max(), 1e-3 * most)
             np.testing.assert_allclose(actual[key], wanted[key], rtol=0, atol=bound, err_msg=key)
+
+
+def test_gradients_stop_where_the_source_stops_them(tmp_path: Path) -> None:
+    """A quantizer whose gradient is that of its operand, and a branch that is not trained."""
+    mx = live_mxnet()
+
+    class Quantized(mx.gluon.nn.HybridSequential):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            with self.name_scope():
+                self.add(mx.gluon.nn.Dense(5), mx.gluon.nn.Dense(3))
+
+        def hybrid_forward(self, F: Any, x: Any) -> Any:
+            x = self[0](x)
+            x = x + F.BlockGrad(F.floor(x) - x)
+            return self[1](x) + F.BlockGrad(F.slice_axis(F.square(x), axis=1, begin=0, end=3))
+
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
+    network = networks.Network("q", "layers", Quantized(prefix="net_"), {"data": x}, {"data": 0})
+    networks._draw_weights(network, generator)
+    assert_steps_agree(network, tmp_path)
+    assert (tmp_path / "net.py").read_text().count(".detach()") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from serde.decompositions.composites import emit_stop_gradient
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
@@ -14,13 +15,18 @@ FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow
 
 
 @reads(
-    "_copy", "_copyto", "_np_copy", "_npi_copy", "BlockGrad", "_contrib_gradientmultiplier",
+    "_copy", "_copyto", "_np_copy", "_npi_copy", "_contrib_gradientmultiplier",
     "MakeLoss", "make_loss",
     ignore=("scalar", "is_int", "grad_scale", "valid_thresh", "normalization"),
 )  # fmt: skip
 @reads("cast_storage", ignore=("stype",))  # sparse tensors are the dense ones they stand for
 def read_copy(g, x):
     return x
+
+
+@reads("BlockGrad")
+def read_stop_gradient(g, x):
+    return emit_stop_gradient(g, x)
 
 
 @reads("Dropout", ignore=("axes", "cudnn_off"), only={"mode": ("training",)})

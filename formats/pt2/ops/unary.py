@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from serde.decompositions.composites import emit_stop_gradient
 from serde.ir.graph import DType
 
 from ..promotion import as_type, promote, promote_to_float
@@ -19,9 +20,14 @@ IN_FLOATS = {
 KEEPING = {"abs": "Abs", "neg": "Neg", "sign": "Sign", "relu": "Relu", "negative": "Neg"}
 ROUNDING = {"ceil": "Ceil", "floor": "Floor", "round": "Round"}
 IDENTITIES = (
-    "alias", "detach", "clone", "contiguous", "lift_fresh_copy", "lift", "positive",
+    "alias", "clone", "contiguous", "lift_fresh_copy", "lift", "positive",
     "_conj", "resolve_conj", "resolve_neg", "lift_fresh",
 )  # fmt: skip
+
+
+@reads("detach")
+def read_detach(g, x):
+    return emit_stop_gradient(g, x)
 
 
 @reads.for_each(IN_FLOATS)

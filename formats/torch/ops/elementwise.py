@@ -129,6 +129,12 @@ def write_identity(t: TorchBuilder, x: Value):
     return x
 
 
+@writes("StopGradient")
+def write_stop_gradient(t: TorchBuilder, x: Value):
+    """A composite operator: ``serde.decompositions.composites``."""
+    return t[".detach"](x)
+
+
 @writes("IsInf")
 def write_is_inf(t: TorchBuilder, x: Value, *, detect_negative: int, detect_positive: int):
     if detect_negative and detect_positive:

@@ -47,7 +47,7 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
             scaled = near.sole_maker(node, product, "*")
             for normalized, weight in orders(scaled) if scaled is not None else ():
                 norm = near.sole_maker(scaled, normalized, "nn.GroupNorm")  # type: ignore[arg-type]
-                x = norm and norm.inputs[0]
+                x = None if norm is None else norm.inputs[0]
                 if norm is None or x is None or _module_of(norm).parameters:
                     continue
                 by_channel = (x.ranked_shape[1], *[1] * (x.rank - 2))
@@ -71,7 +71,7 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
 
 def _is_by_channel(value: Value | None, by_channel: tuple[object, ...]) -> bool:
     is_constant = value is not None and value.tensor is not None
-    return is_constant and value.shape in (by_channel, (1, *by_channel))  # type: ignore[union-attr]
+    return is_constant and value.shape in [by_channel, (1, *by_channel)]  # type: ignore[union-attr]
 
 
 def _module_of(node: Node) -> Module:
