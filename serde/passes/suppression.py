@@ -80,8 +80,8 @@ def _read_class_marks(producer: Producer, node: Node) -> ClassMarks:
     _expect(scores.ranked_shape == ids.ranked_shape == x.ranked_shape == boxes.ranked_shape[:2])  # type: ignore[union-attr]
     _expect(spread.ranked_shape == (scores.ranked_shape[0], 1, scores.ranked_shape[1]))
     _expect(of_classes.rank == 3)
-    limits = [number(v) for v in (most, overlap, least, rest)]
-    _expect(None not in limits)
+    limits = [n for v in (most, overlap, least, rest) if (n := number(v)) is not None]
+    _expect(len(limits) == 4)
     _expect(limits[0] >= scores.static_shape[1] and limits[3] <= limits[2])
     return ClassMarks(boxes, scores, ids, overlap, least, x, update, chosen.attrs)  # type: ignore[arg-type]
 

@@ -157,7 +157,8 @@ def write_conv_transpose(
         y = t.make("CONV_3D_TRANSPOSE", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
                    padding=VALID, **name_axes("stride", strides))  # fmt: skip
         return t.first(y)
-    operands = [count_batch(t, x, shape), t.transpose(w, (1, 2, 3, 0)), t.last(x), *bias]
+    image = t.last(x)
+    operands = [count_batch(t, image, shape), t.transpose(w, (1, 2, 3, 0)), image, *bias]
     y = t.make("TRANSPOSE_CONV", operands, x.dtype, shape, padding=SAME if is_same else VALID,
                stride_h=strides[0], stride_w=strides[1])  # fmt: skip
     return t.first(y)
