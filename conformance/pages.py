@@ -52,7 +52,8 @@ PAGES = {
     "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
     "results/tflite-corpus.md": Page(
-        "tflite_round_trips:page", ("tflite-corpus/onnx", "tflite-corpus/tflite")
+        "tflite_round_trips:page",
+        tuple(f"tflite-corpus/{t}" for t in ("onnx", "tflite", "torch", "mxnet")),
     ),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
     "results/networks-litert.md": Page(

