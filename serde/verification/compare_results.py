@@ -139,8 +139,7 @@ def compare_installed(
     """
     bridge = _find_bridge(run, target)
     if bridge is None or not bridge.can_run:
-        statement = "the result's format cannot be run here"
-        return Verification(False, "", run.inputs, statement=statement)
+        raise MissingDependency("no bridge that is installed runs models of its format")
     if run.statement:
         return Verification(False, "", run.inputs, statement=run.statement)
     settings = {DEFAULT: {}, **bridge.settings, **(bridge.narrow_settings if run.is_narrow else {})}

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from serde.errors import SerdeError, show_error
+from serde.errors import MissingDependency, SerdeError, show_error
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.edit_nodes import edit_nodes, read_edits
@@ -179,7 +179,7 @@ class SourceModel:
     def prepare(self, setting: str = "") -> Run:
         """The function that runs it; it needs the source's files no more."""
         if self.bridge is None or not self.bridge.can_run:
-            raise NotComparable("the source's format cannot be run here")
+            raise MissingDependency("no bridge that is installed runs models of its format")
         if self.reading.get("cut_inputs") and not self.bridge.begins_anywhere:
             raise NotComparable("not compared: the source cannot be begun in its middle")
         _ = self.batch  # while its files are there

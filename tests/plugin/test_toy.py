@@ -169,3 +169,14 @@ def test_it_has_no_opsets(python, tmp_path):
         out.returncode == 2
         and "toy takes no option --opset here; it takes --decimals" in out.stderr
     )
+
+
+def test_it_is_compared_as_it_converts_where_nothing_runs_it(python, tmp_path):
+    (tmp_path / "m.toy").write_text(MODEL)
+    assert python(["convert", "m.toy", "-o", "m.onnx"]).returncode == 0
+    for pair in (["m.toy", "m.onnx"], ["m.onnx", "m.toy"], ["m.toy", "m.toy"]):
+        done = python(["compare", *pair])
+        assert done.returncode == 0 and ": pass" in done.stdout, done.stderr
+        assert "m.toy: what runs toy models is not installed" in done.stderr
+    done = python(["convert", "m.toy", "-o", "m.onnx", "--verify-strict"])
+    assert done.returncode == 4 and "--expected out.npz with --data in.npz" in done.stderr
