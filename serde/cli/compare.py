@@ -11,6 +11,7 @@ import click
 from serde.cli.context import DONE, FAILED, NOT_COMPARED
 from serde.cli.options import (
     DEBUG,
+    PATH,
     DocumentedCommand,
     add_declared,
     add_option,
@@ -48,8 +49,8 @@ def add_other_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(cls=DocumentedCommand)
-@click.argument("first", type=click.Path())
-@click.argument("second", type=click.Path())
+@click.argument("first", type=PATH)
+@click.argument("second", type=PATH)
 @add_option("--layers/--no-layers", default=True,
             help="Compare the layers that both models have, as well.")  # fmt: skip
 @add_option("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,

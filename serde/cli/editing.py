@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from serde.cli.options import DEBUG, SOURCE, DocumentedCommand, add_option
+from serde.cli.options import DEBUG, PATH, SOURCE, DocumentedCommand, add_option
 from serde.cli.printing import print_line
 from serde.cli.show import show_model
 from serde.cli.streams import STREAM, open_target, with_local_models
@@ -39,8 +39,8 @@ def repair(source: str, shown: Mapping[str, str], target: str, debug: bool) -> N
 
 
 @click.command(cls=DocumentedCommand)
-@click.argument("first", type=click.Path())
-@click.argument("second", type=click.Path())
+@click.argument("first", type=PATH)
+@click.argument("second", type=PATH)
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_option("--connect", "links", multiple=True, metavar="OUTPUT=INPUT",
             help="An output of FIRST and the input of SECOND that takes it.",

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serde.cli.context import DONE, FAILED, INTERRUPTED
-from serde.cli.options import DocumentedCommand, add_option, add_options, give, options_for_many
+from serde.cli.options import (
+    PATH,
+    DocumentedCommand,
+    add_option,
+    add_options,
+    give,
+    options_for_many,
+)
 from serde.cli.printing import join_parts, print_line, print_lines, style
 from serde.plugins import STANDARD, written_formats
 from serde.plugins.command_options import MigrateOptions, ToleranceOptions
@@ -24,7 +31,7 @@ SHOWN = 40  # models without a result, and operators
 
 
 @click.command(cls=DocumentedCommand)
-@click.argument("sources", nargs=-1, required=True, type=click.Path())
+@click.argument("sources", nargs=-1, required=True, type=PATH)
 @add_option("-o", "--output", "folder", required=True, metavar="DIR",
             help="The folder, or URL, that results are written to.")  # fmt: skip
 @add_option("--to", default=STANDARD, choices=written_formats, metavar="FORMAT", show_default=True,

@@ -44,6 +44,7 @@ from serde.plugins.targets import explain_replaced
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of options
 PATHS = frozenset({"FILE", "DIR", "NPZ"})  # metavars of what shells complete themselves
+PATH = click.Path(readable=False)  # rights are looked at by what opens it
 COMMON = "Options"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -96,7 +97,7 @@ class DocumentedOption(click.Option):
         if choices:
             declared["type"] = WordType(choices, is_open)
         elif declared.get("metavar") in PATHS:
-            declared["type"] = click.Path()
+            declared["type"] = PATH
         super().__init__(*names, **declared)
         self.group = group or (title_of(formats[0]) if len(formats) == 1 else "")
         self.alone, self.details, self.formats = alone, details, formats
@@ -264,7 +265,7 @@ def _combine(options: Iterable[Decorator]) -> Decorator:
     return add
 
 
-SOURCE = click.argument("source", type=click.Path())
+SOURCE = click.argument("source", type=PATH)
 
 
 def list_backends() -> list[str]:

@@ -38,6 +38,8 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
             return _read_array(file)
     except FileNotFoundError as error:
         raise MalformedFile(path, "there is no such file") from error
+    except PermissionError:
+        raise
     except BROKEN as error:
         raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
 
@@ -56,6 +58,8 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
             return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
     except FileNotFoundError as error:
         raise MalformedFile(path, "there is no such file") from error
+    except PermissionError:
+        raise
     except BROKEN as error:
         raise MalformedFile(path, f"not an .npz file of arrays: {error}") from error
 

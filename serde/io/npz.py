@@ -74,6 +74,8 @@ def open_npz(source: str | bytes, path: str) -> Iterator[NpzReader]:
         with open_() as file, zipfile.ZipFile(file) as archive:
             number = file_id(file) if isinstance(source, str) else None
             yield NpzReader(archive, file, path, source, open_, number)
+    except PermissionError:
+        raise
     except BROKEN as error:
         raise MalformedFile(path, f"a zip archive that cannot be read: {error}") from error
 

@@ -244,6 +244,31 @@ class TestSystemErrors:
         code, output = command("convert", "digits", "-o", "d.onnx", "--report", "none/r.json")
         assert code == USAGE and "does not exist" in output and not Path("d.onnx").exists()
 
+    @pytest.mark.parametrize("arguments", [
+        ("check", "shut"), ("convert", "shut.onnx", "-o", "d.onnx"), ("inspect", "shut.onnx"),
+        ("compare", "digits", "shut.onnx"), ("join", "shut.onnx", "shut.onnx", "-o", "d.onnx"),
+        ("run", "digits", "--data", "shut.npz"), ("verify-hash", "shut.onnx"),
+        ("convert", "digits", "-o", "d.onnx", "--params", "shut.npz"),
+        ("convert", "digits", "-o", "d.onnx", "--edits", "shut.json"),
+        ("convert", "digits", "-o", "d.onnx", "--labels", "shut.txt"),
+        ("migrate", "digits-symbol.json", "-o", "out", "--config", "shut.json"),
+    ])  # fmt: skip
+    @pytest.mark.skipif(
+        sys.platform != "linux" or not (os.geteuid() or shutil.which("setpriv")),
+        reason="who runs the tests may read all",
+    )
+    def test_what_may_not_be_read_is_refused_by_the_system(self, arguments):
+        for suffix in (".onnx", ".npz", ".json", ".txt"):
+            Path(f"shut{suffix}").write_bytes(b"x")
+            Path(f"shut{suffix}").chmod(0)
+        Path("shut").mkdir(0)
+        drop = "-dac_override,-dac_read_search"
+        plain = ["setpriv", f"--bounding-set={drop}", f"--inh-caps={drop}"]
+        plain = [] if os.geteuid() else plain
+        proc = subprocess.run([*plain, *SERDE, *arguments], capture_output=True, text=True)
+        assert proc.returncode == SYSTEM and "Permission denied" in proc.stderr, proc.stderr
+        assert proc.stderr.startswith("serde: ") and "shut" in proc.stderr
+
     def test_a_full_disk_names_the_file(self, monkeypatch):
         def full(*arguments, **options):
             raise OSError(28, "No space left on device")

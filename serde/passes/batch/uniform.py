@@ -51,10 +51,11 @@ def _reshape_axes(x: Value, shape: Shape, axes: frozenset[int]) -> frozenset[int
     assert x.shape is not None
     if len(axes) == len(x.shape):  # all are one number
         return frozenset(range(len(shape)))
-    if not all(isinstance(d, int) for d in (*x.shape, *shape)):
+    old, new = ([d for d in sizes if isinstance(d, int)] for sizes in (x.shape, shape))
+    if (len(old), len(new)) != (len(x.shape), len(shape)):
         return frozenset()
-    inner = {(math.prod(x.shape[a:]), x.shape[a]) for a in axes}  # type: ignore[type-var]
-    return frozenset(a for a in range(len(shape)) if (math.prod(shape[a:]), shape[a]) in inner)  # type: ignore[type-var]
+    inner = {(math.prod(old[a:]), old[a]) for a in axes}
+    return frozenset(a for a in range(len(new)) if (math.prod(new[a:]), new[a]) in inner)
 
 
 def _are_uniform(node: Node, axes: Iterable[int | None], known: Axes) -> bool:
