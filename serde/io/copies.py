@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from serde.errors import MalformedFile
@@ -38,7 +39,7 @@ def copy_stream(source: BinaryIO, path: str, what: str) -> None:
         MalformedFile: where it does not end in time.
     """
     check, count = limit_copy(os.path.dirname(path), what), 0
-    with name_path_in_errors(what), open(path, "wb") as file:
+    with name_path_in_errors(what), Path(path).open("wb") as file:
         while chunk := source.read(CHUNK):
             count += len(chunk)
             check(count)

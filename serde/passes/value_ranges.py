@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import Node, Value
-from serde.spec.number_traits import BOUNDED, MEANS
+from serde.spec.number_traits import BOUNDED, MEANS, PERIODIC, SCALING, is_elementwise
 from serde.spec.traits import ARRANGES, CHOOSES, MOVES, NON_NEGATIVE
 
 Range = tuple[float, float]
 EVERYTHING: Range = (-math.inf, math.inf)
 MOST_NODES = 16  # that are looked at
 OF_CALLERS = frozenset({"activations", "high"})  # attributes that bounds follow from
-# Operators that make NaN of infinities, and those whose results are infinite where operands are.
-MAKING_NAN = frozenset({"Cos", "Div", "LogSoftmax", "Mul", "Sin", "Softmax", "Sub"})
-KEEPING_INFINITIES = (
-    ARRANGES | CHOOSES | {"Add", "Cast", "Concat", "Div", "Mul", "Neg", "Sub", "Where"}
-)
+MAKING_NAN = PERIODIC | SCALING | {"Sub"}  # of infinities
 MOST_ELEMENTS = 1 << 22  # of a constant that is looked at
 PASSING = ARRANGES | CHOOSES | {"Clip", "Concat", "Relu", "Where"}  # elements of operands
 
@@ -77,9 +73,10 @@ def may_be_nan(g: Any, x: Value, most: int = MOST_NODES) -> bool:
     operands = [v for v in node.inputs if v is not None]
     left = (most - 1) // len(operands)
     of_rows = node.op.endswith("Softmax")  # NaN only where all of a row are infinite
-    if node.op in MAKING_NAN and any(_has_infinities(g, v, of_rows, left) for v in operands):
+    makes_nan = of_rows or node.op in MAKING_NAN
+    if makes_nan and any(_has_infinities(g, v, of_rows, left) for v in operands):
         return True
-    return any(may_be_nan(g, v, left) for v in operands)
+    return any(may_be_nan(g, v, left) for v in operands if v.tensor is None)
 
 
 def _is_small_float(x: Value) -> bool:
@@ -95,7 +92,7 @@ def _has_infinities(g: Any, x: Value, of_rows: bool, most: int) -> bool:
         infinite = np.isinf(x.array().astype(np.float32))
         return bool((infinite.all(-1) if of_rows and infinite.ndim else infinite).any())
     node = g.producer(x)
-    if node is None or node.op not in KEEPING_INFINITIES or not most:
+    if node is None or not most or node.op == "Clip" or not is_elementwise(node.op):
         return False
     operands = [v for v in node.inputs if v is not None]
     return any(_has_infinities(g, v, of_rows, (most - 1) // len(operands)) for v in operands)
