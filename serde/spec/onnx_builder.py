@@ -205,12 +205,13 @@ class OnnxBuilder(Expressions):
         if outputs == 1 and (result := simplify.simplify(self, op, read, full)) is not None:
             return result
         types = inference.infer(operator, self.current_opset, read, full, outputs)
-        is_kept = self.keeps_weights and weight_origins.computes_weight(op, read, types[0])
+        axis = full.get("axis", 0)
+        is_kept = self.keeps_weights and weight_origins.computes_weight(op, read, types[0], axis)
         known = None if is_kept else folding.fold(op, self.current_opset, read, full, types)
         if known is not None:
             results = self._emit_folded(op, read, known)
             if self.for_training and op in weight_origins.FOLLOWED:
-                origins_of_each = weight_origins.follow(op, read, full.get("axis", 0), known)
+                origins_of_each = weight_origins.follow(op, read, axis, known)
                 for value, origins in zip(results, origins_of_each, strict=True):
                     value.origins = origins
             return results[0] if outputs == 1 else results

@@ -85,15 +85,17 @@ def follow(
     return origins
 
 
-def computes_weight(op: str, inputs: Sequence[Value | None], result: Type) -> bool:
+def computes_weight(op: str, inputs: Sequence[Value | None], result: Type, axis: int = 0) -> bool:
     """Whether an operator computes other numbers of an array that the source trains, or repeats
-    it, or looks some rows of it up, or one of them twice; rows in another order are trained as they
-    are.
+    it, or looks a column of it up, or some rows, or one of them twice; rows in another order are
+    trained as they are.
     """
     if op == "Gather":
         rows, indices = inputs
-        is_table = bool(origins_of(rows)) and indices is not None and indices.rank > 0
-        return is_table and not _reorders(rows, indices, result)
+        if not origins_of(rows) or indices is None:
+            return False
+        is_column = indices.rank == 0 and _find_row(inputs, axis) is None
+        return is_column or (indices.rank > 0 and not _reorders(rows, indices, result))
     if result.dtype is None or result.dtype.kind != "f":
         return False
     if op in FOLLOWED:

@@ -80,6 +80,12 @@ def test_a_weight_that_is_repeated_is_computed() -> None:
     assert g.Expand(A, [1, 2, 3]).tensor is not None
 
 
+def test_a_column_of_a_weight_is_computed() -> None:
+    g = build()
+    g.keeps_weights = True
+    assert g.Gather(B, 1, axis=1).tensor is None and g.Gather(B, 1, axis=0).tensor is not None
+
+
 def test_inference_needs_none() -> None:
     assert origins_of(build(False).Reshape(A, [3, 2])) == ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import permutations
@@ -64,7 +65,7 @@ def _find_whole(value: Value) -> str | None:
     runs = origins_of(value)
     if len(runs) != 1 or len(runs[0].names) != 1 or runs[0].begin != 0:
         return None
-    return runs[0].names[0] if runs[0].size == int(np.prod(runs[0].shape)) else None
+    return runs[0].names[0] if runs[0].size == math.prod(runs[0].shape) else None
 
 
 def _is_plain(value: Value) -> bool:
