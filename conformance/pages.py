@@ -99,6 +99,9 @@ PAGES = {
             "mxnet-releases/onnx",
         ),
     ),
+    "results/torch-models.md": Page(
+        "torch_models:page", ("models/torch", "relay-corpus/torch", "onnx-models/torch")
+    ),
     "results/options.md": Page(
         "options.page:page", tuple(f"options/{family}" for family in FAMILIES)
     ),

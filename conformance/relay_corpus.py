@@ -30,7 +30,7 @@ from .matrix import NotRun, Pair, Sample, Source
 from .record import NOT_RUN, RANK, REFUSED, RIGHT, WRONG, Packed, unpack
 from .targets import Onnx
 
-TOLERANCE, LITERT_TOLERANCE = 1e-4, 1e-5
+TOLERANCE, CLOSE = 1e-4, 1e-5
 OPSETS = ("11", "13", "17", "21")  # shown on the page
 # Modules whose output TVM leaves undefined behind so many leading rows.
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}
@@ -150,12 +150,12 @@ class RelayCorpus(Source):
         return Sample(graph, data, judge)
 
 
-class LitertCorpus(Pair):
-    """The modules in LiteRT, which are within a tenth of what other targets may differ by."""
+class CloseCorpus(Pair):
+    """The modules in targets that are within a tenth of what others may differ by."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.source = RelayCorpus(LITERT_TOLERANCE)
+        self.source = RelayCorpus(CLOSE)
 
 
 HEADER = f"""# The Relay corpus
