@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.elementwise import elu
+from serde.decompositions.elementwise import elu, tangent
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
@@ -206,6 +206,9 @@ def other_side(t: TfliteBuilder, x: Value) -> Value:
     one = t.const(np.float32(1))
     factors = [t.make(code, [one, x], x.dtype, x.shape) for code in ("SUB", "ADD")]
     return t.make("SQRT", [t.make("MUL", factors, x.dtype, x.shape)], x.dtype, x.shape)
+
+
+legalizations("Tan")(tangent)
 
 
 def log_of_more_than_one(g, x: Value):

@@ -25,7 +25,7 @@ ONE_HOT = """int64,int64,int64 float32,int64,int64 int64,int64,object float32,in
 BYTE_PRODUCTS = "uint8,uint8,uint8 uint8,int8,uint8 int8,int8,int8"  # data, weights, result
 DECOMPOSED = frozenset(  # where the kernel is not of the element type
     """DepthToSpace Elu Gemm GlobalLpPool HardSigmoid Hardmax LRN LpNormalization Mean PRelu
-    ReduceL1 ReduceL2 ReduceSumSquare Selu Softplus Softsign SpaceToDepth Tan""".split()
+    ReduceL1 ReduceL2 ReduceSumSquare Selu Softplus Softsign SpaceToDepth""".split()
 )
 MANY_CHANNELS = 128  # of which convolutions are faster than transposed ones (see the how-to)
 BLOCK = 16  # channels that kernels of convolutions compute at a time
@@ -86,6 +86,7 @@ OF_FLOAT64 = {
     "GlobalAveragePool": lambda g, x: g.ReduceMean(x, list(range(2, x.rank))),
     "GlobalMaxPool": lambda g, x: g.ReduceMax(x, list(range(2, x.rank))),
     "LeakyRelu": lambda g, x, alpha: g.Where(g.Less(x, 0.0), g.Mul(x, alpha), x),
+    "Tan": elementwise.tangent,
     "ThresholdedRelu": lambda g, x, alpha: g.Where(g.Greater(x, alpha), x, 0.0),
 }
 
