@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from serde.io.sniff import read_head
+from serde.io.sniff import is_text, read_head
 from serde.plugins import Deferred, Format
 from serde.plugins.options import FunctionOptions, ReadOptions, RuleOptions, WriteOptions, option
 from serde.plugins.targets import ProfileOptions
@@ -68,13 +68,16 @@ class OnnxWriteOptions(ProfileOptions, FunctionOptions, WriteOptions):
 
 
 def matches(path: Path) -> bool:
-    """Whether ``path`` holds an ONNX model: a protobuf message that starts as one does."""
+    """Whether ``path`` holds an ONNX model: a protobuf message that starts as one does.
+
+    By its name any file is one that is not text.
+    """
     if not path.is_file():
         return False
+    head = read_head(path)
     if path.suffix == ".onnx":
-        return True
-    head = read_head(path)[:2]
-    return len(head) == 2 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
+        return not head or not is_text(head)
+    return len(head) > 1 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
 
 
 FORMAT = Format.in_package(

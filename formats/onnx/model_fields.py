@@ -76,7 +76,8 @@ def write_graph_fields(graph: onnx.GraphProto, metadata: Mapping[str, str]) -> N
         for key, text in zip(texts[::2], texts[1::2], strict=False):
             info.metadata_props.add(key=key, value=text)
         whole, *axes = metadata.get(f"{DENOTATIONS_OF}{info.name}", "").split(BETWEEN)
-        info.type.denotation = whole
+        if whole:
+            info.type.denotation = whole
         dims = info.type.tensor_type.shape.dim
         for dim, text in zip(dims, axes, strict=False) if len(dims) == len(axes) else ():
             dim.denotation = text

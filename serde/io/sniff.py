@@ -126,6 +126,12 @@ def inflate_head(head: bytes, most: int = HEAD) -> bytes:
         return b""
 
 
+def is_text(head: bytes) -> bool:
+    """Whether the beginning of a file is text: printable characters, in ASCII or UTF-8."""
+    text = head.decode("utf-8", "replace").removesuffix("\ufffd")  # a character that is cut off
+    return "\ufffd" not in text and all(c.isprintable() or c in "\t\r\n\f\ufeff" for c in text)
+
+
 def identify_other_file(head: bytes) -> str | None:
     """Say what commonly takes the place of a model file, None if it is nothing of the kind."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()

@@ -70,8 +70,9 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
 
 
 def _is_by_channel(value: Value | None, by_channel: tuple[object, ...]) -> bool:
-    is_constant = value is not None and value.tensor is not None
-    return is_constant and value.shape in [by_channel, (1, *by_channel)]  # type: ignore[union-attr]
+    if value is None or value.tensor is None:
+        return False
+    return value.static_shape == by_channel or value.static_shape == (1, *by_channel)
 
 
 def _module_of(node: Node) -> Module:
