@@ -284,6 +284,7 @@ def test_a_written_format_that_is_not_read_says_what_to_convert(tmp_path, monkey
         ("a.tar.xz", b"\xfd7zXZ\0" + b"\0" * 99, "an archive in which no model is found: unpack"),
         ("a.onnx.gz", gzip.compress(b"\x08\x08", mtime=0), "an archive in which no model is found"),
         ("a.bin", b"no model", "installed: mxnet"),
+        ("a.onnx", "größer\n".encode(), "it is text, and ONNX models are not: export or fetch"),
     ],
 )
 def test_what_people_hold_for_a_model_is_named_with_what_to_do(name, content, what, tmp_path):

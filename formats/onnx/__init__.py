@@ -80,6 +80,13 @@ def matches(path: Path) -> bool:
     return len(head) > 1 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
 
 
+def name_text(name: str, head: bytes) -> str | None:
+    """What a file of text is that has the name of a model, and what to do with it."""
+    if not name.endswith(".onnx") or not is_text(head):
+        return None
+    return "it is text, and ONNX models are not: export or fetch it again"
+
+
 FORMAT = Format.in_package(
     __name__,
     name="onnx",
@@ -90,6 +97,7 @@ FORMAT = Format.in_package(
     runtime="onnxruntime",
     suffixes=(".onnx",),
     matches=matches,
+    name_other=name_text,
     decode=Deferred("serde.formats.onnx.reader:read_model"),
     encode=Deferred("serde.formats.onnx.writer:write_model"),
     repair=Deferred("serde.formats.onnx.repair:repair"),

@@ -12,7 +12,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from serde.io.user_code import Terminated
+from serde.io.user_code import Terminated, is_of_user
 
 END = 128  # the exit code of a process that a signal ended, less the signal's number
 IMPORTING = "<frozen importlib._bootstrap>"  # the file of frames that import a module
@@ -67,9 +67,9 @@ def _repeat(number: int) -> None:
 
 
 def _handle(handler: Callable[[int, FrameType | None], Any], number: int, frame: Any) -> None:
-    """Handle a signal, once no module is being imported."""
+    """Handle a signal, once no module is being imported, but for the user's own."""
     caller: FrameType | None = frame
-    while caller is not None:
+    while caller is not None and not is_of_user(caller.f_code.co_filename):
         if caller.f_code.co_filename == IMPORTING:
             _repeat(number)
             return

@@ -71,10 +71,14 @@ def describe_exit(error: SystemExit) -> str:
 def find_user_line(error: BaseException) -> str | None:
     """The line where an error arose, if it is of code that is no installed package."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_standard(f.filename)]
-    is_own = frames and not frames[-1].filename.startswith(PACKAGE)
-    if not is_own or "-packages" in frames[-1].filename or not os.path.exists(frames[-1].filename):
-        return None
-    return f"{frames[-1].filename}, line {frames[-1].lineno}"
+    is_own = frames and is_of_user(frames[-1].filename)
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if is_own else None
+
+
+def is_of_user(file: str) -> bool:
+    """Whether a file of code is of no installed package, nor of serde."""
+    is_installed = _is_standard(file) or file.startswith(PACKAGE) or "-packages" in file
+    return not is_installed and os.path.exists(file)
 
 
 def _is_standard(file: str) -> bool:

@@ -179,7 +179,7 @@ def _advise_types(dtype: DType, legal: Collection[DType]) -> str:
     """What to do where an operator takes other element types only."""
     fits = [t for t in legal if t.kind == "f" or dtype.kind != "f"]
     names = ", ".join(sorted(map(format_type, fits)))
-    return f"Cast to one that holds its numbers: {names}" if names else ""
+    return f"It takes {names}: cast to one that holds the numbers" if names else ""
 
 
 @lru_cache(64)

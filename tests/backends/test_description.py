@@ -66,7 +66,7 @@ WHERE = "g (bool[3] c, uint8[3] x) => (uint8[3] y) { y = Where(c, x, x) }"
 LEGALITY = [  # an operator, its keys, the graph, and why it is not taken, None where it is
     ("Relu", [], DYNAMIC, None),
     ("Relu", ["types = ['float32']"], DYNAMIC, None),
-    ("Relu", ["types = { T = ['float16'] }"], DYNAMIC, "t has no Relu of float32 elements"),
+    ("Relu", ["types = { T = ['float16'] }"], DYNAMIC, "t has no Relu of float32 elements. It takes float16: cast to one that holds the numbers"),
     ("Gather", ["types = ['float32', 'int32']"], GATHER, "as Cast: t has no Cast"),
     ("Gather", ["types = ['uint8', 'int64']"], GATHER, None),
     ("Where", ["types = ['float32', 'bool']"], WHERE, "as Cast: t has no Cast"),

@@ -217,9 +217,9 @@ class TestConvert:
         assert (code, out) == (UNREADABLE, "") and err.startswith("serde: none: there is no such")
 
     def test_what_was_there_stays_where_it_fails(self):
-        Path("d.onnx").write_bytes(b"before")
+        Path("d.onnx").write_bytes(b"\x08\x08before")
         code, *_ = serde("convert", unknown_operators(), "-o", "d.onnx", "--input", "data=1,2")
-        assert code == FAILED and Path("d.onnx").read_bytes() == b"before"
+        assert code == FAILED and Path("d.onnx").read_bytes() == b"\x08\x08before"
         assert list_files() == ["d.onnx", "odd-symbol.json"]
 
 

@@ -16,7 +16,7 @@ from serde.plugins import get_format, written_formats
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FOREIGN = "# what a user wrote\n"
-ENDS_LIKE_NOTHING_ELSE = (".onnx", "-symbol.json")  # a file of this name is a model, or is damaged
+ENDS_LIKE_NOTHING_ELSE = ("-symbol.json",)  # a file of this name is a model, or is damaged
 # What is typed for each option that names one file, and endings of the file.
 CASES = {
     "check --report": (("check", "digits"), ("", ".html", ".md", ".json")),

@@ -124,7 +124,7 @@ def test_shuffled_channels(tmp_path):
         ("(float[N,2] x) => (float[M,2] y)", "a, b = Split<axis = 0>(x) y = Add(a, b)",
          "'x' has the shape (N, 2); ncnn takes static shapes only: "
          "give numbers (static=, inputs=)"),
-        ("(double[2] x) => (double[2] y)", "y = Neg(x)", "ncnn has no Neg of float64 elements. Cast to one that holds its numbers: float32"),
+        ("(double[2] x) => (double[2] y)", "y = Neg(x)", "ncnn has no Neg of float64 elements. It takes float32: cast to one that holds the numbers"),
         ("(float[2] x) => (int64[2] y)", "y = Cast<to = 7>(x)", "ncnn has no Cast"),
         ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "ncnn has no Mul with tensors without elements. Leave them out of the model"),
         ("(float[2] x) => (float y)", "y = ReduceMax<keepdims = 0>(x)",

@@ -235,11 +235,11 @@ def test_operators_of_its_own_domains_stay(tmp_path):
     [
         ("(double[1,1,4] x, double[1,1,2] w) => (double[1,1,3] y)", "y = Conv(x, w)",
          "onnxruntime has no Conv of float64 elements. "
-         "Cast to one that holds its numbers: float16, float32"),
+         "It takes float16, float32: cast to one that holds the numbers"),
         ("(uint64[4] x) => (uint64[1] y, int64[1] i)",
          "k = Constant<value_ints = [1]>() y, i = TopK(x, k)",
          "onnxruntime has no TopK of uint64 elements. "
-         "Cast to one that holds its numbers: float16, float32, float64, int16, int32, int64, int8, uint8"),
+         "It takes float16, float32, float64, int16, int32, int64, int8, uint8: cast to one that holds the numbers"),
         ("(uint8[9] x) => (uint8[A,B,3] y)", "y = ImageDecoder(x)",
          "onnxruntime has no ImageDecoder"),
     ],

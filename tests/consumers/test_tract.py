@@ -101,7 +101,7 @@ def test_attributes_that_it_ignores(op, attributes, tmp_path):
          "tract has no ConvTranspose with 'W' of sizes by name: 'w' has the shape (3, 2, H, W). Give numbers (static=, inputs=)"),
         ("(uint8[2,3] x) => (uint8[2,2] y)", 'y = Einsum<equation = "ij,kj->ik">(x, x)',
          "tract has no Einsum of uint8 elements. "
-         "Cast to one that holds its numbers: float32, float64"),
+         "It takes float32, float64: cast to one that holds the numbers"),
         ("(float[M,3] x, float[4,3] z) => (float[4,3] y)", 'y = Einsum<equation = "ij,ij->ij">(x, z)',
          'tract has no Einsum with sizes that are to be the same and have other names: 4 and M. Give numbers (static=, inputs=)'),
         ("(float[N,3,4] x, float[2,4,3] z) => (float[2,3,3] y)", "y = MatMul(x, z)",

@@ -44,6 +44,7 @@ from testing.mxnet.written import (
 )
 
 SYMBOL, ARRAYS = written.network()
+BEFORE = b"\x08\x08what was there before"  # as a model begins
 PARAMS = params_bytes(ARRAYS)
 NPZ = npz_bytes(ARRAYS)
 SECONDS, BYTES = 1.0, 32 << 20  # that an error may take
@@ -156,7 +157,7 @@ def model(tmp_path: Path) -> Callable[..., Path]:
         (tmp_path / "m-symbol.json").write_bytes(raw)
         if params is not None:
             (tmp_path / "m-0001.params").write_bytes(params)
-        (tmp_path / "out.onnx").write_bytes(b"what was there before")
+        (tmp_path / "out.onnx").write_bytes(BEFORE)
         return tmp_path / "m"
 
     return lay_out
@@ -166,7 +167,7 @@ def is_unchanged(folder: Path) -> bool:
     """Whether the older result is as it was, and nothing new is beside it."""
     known = {"m-symbol.json", "m-0001.params", "out.onnx"}
     left = {p.name for p in folder.iterdir()} - known
-    return not left and (folder / "out.onnx").read_bytes() == b"what was there before"
+    return not left and (folder / "out.onnx").read_bytes() == BEFORE
 
 
 def test_the_network_itself_is_good(model, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from serde.io import atomic_write
 from testing.mxnet import written
 from testing.mxnet.written import params_bytes
 
-BEFORE = b"what was there before"
+BEFORE = b"\x08\x08what was there before"  # as a model begins
 
 
 @pytest.fixture

@@ -327,11 +327,11 @@ class TestRule7TheWriterChoosesItsPaths:
 
     def test_a_link_at_the_target_is_replaced_not_followed(self, tmp_path):
         victim = tmp_path / "victim"
-        victim.write_bytes(b"mine")
+        victim.write_bytes(b"\x08\x08mine")
         (tmp_path / "t.onnx").symlink_to(victim)
         (tmp_path / "t.onnx.data").symlink_to(victim)
         serde.convert(DIGITS, tmp_path / "t.onnx", external_data="always")
-        assert victim.read_bytes() == b"mine" and not (tmp_path / "t.onnx").is_symlink()
+        assert victim.read_bytes() == b"\x08\x08mine" and not (tmp_path / "t.onnx").is_symlink()
 
     def test_a_link_in_place_of_the_temporary_name_changes_no_rights(self, tmp_path):
         victim = tmp_path / "victim"

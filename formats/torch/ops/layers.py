@@ -203,7 +203,7 @@ def legalize_rms_norm(g, x, scale, *, axis: int, epsilon: float, stash_type: int
     is_module = scale.tensor is not None and scale.shape == sizes and scale.type is x.type
     if is_module and stash_type == 1:
         return None
-    return g.decompose("RMSNormalization", 22, x, scale, axis=axis, epsilon=epsilon,
+    return g.decompose("RMSNormalization", 23, x, scale, axis=axis, epsilon=epsilon,
                        stash_type=stash_type)  # fmt: skip
 
 
