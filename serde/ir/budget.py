@@ -30,6 +30,7 @@ class Limit:
 
 BYTES = Limit(1 << 28, 64)  # of arrays, for each byte of the files that are read
 VALUES = Limit(50_000, 64)  # of a graph, for each one of the source
+VALUE = 1 << 10  # bytes that one value takes with its node, about
 NODES = Limit(50_000, 64)  # that calls of functions become, for each one of the source
 STEPS = Limit(100_000, 64)  # of an evaluation, for each expression of the source
 
@@ -45,6 +46,7 @@ class Budget:
         self.most_bytes = BYTES.least
         self.bytes = 0  # made so far
         self.values = 0  # that a graph may have
+        self.more_values = 0  # for the bytes that are read, or allowed
         self._files: dict[tuple[int, int], int] = {}  # and bytes of them that are no array yet
 
     def add_file(
@@ -82,10 +84,12 @@ class Budget:
     def add_bytes(self, nbytes: int) -> None:
         """Allow what ``nbytes`` that are read may become."""
         self.most_bytes += BYTES.growth * nbytes
+        self.more_values += nbytes // VALUE
 
     def allow_mebibytes(self, count: int) -> None:
-        """Allow as many mebibytes, whatever is read."""
+        """Allow as many mebibytes, and as many values as take these, whatever is read."""
         self.most_bytes = max(self.most_bytes, count << 20)
+        self.more_values = max(self.more_values, (count << 20) // VALUE)
 
     def affords(self, nbytes: int) -> bool:
         """Charge an array that need not be made, where there is enough left for it."""
@@ -124,7 +128,7 @@ class Budget:
         The first graph is the source's. Later ones have grown already, and may grow a little.
         """
         self.values = max(self.values or VALUES.of(count), count + VALUES.least)
-        return self.values
+        return self.values + self.more_values
 
 
 _active: ContextVar[Budget | None] = ContextVar("budget", default=None)

@@ -57,7 +57,10 @@ class Names:
             ConversionError: where a small model has grown to a very large one.
         """
         if len(self.used) >= self.most:
-            raise ConversionError(f"the model grows to more than {self.most} values")
+            raise ConversionError(
+                f"the model grows to more than {self.most:,} values, as where the steps of a "
+                "sequence are written out: --max-growth allows 1,024 a MiB"
+            )
         stem = stem[:LONGEST_STEM]
         name, number = stem, self._next.get(stem, 1)
         while not name or name in self.used or name in self.reserved:

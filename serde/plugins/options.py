@@ -265,7 +265,8 @@ class ReadOptions(SkipOptions):
     )  # fmt: skip
     max_growth: int | None = option(
         "MiB that inflated, sparse and computed weights may take, where that is much for the file.",
-        "256 and 64 times what is read if left out: a small file cannot fill a disk.",
+        "256 and 64 times what is read if left out: a small file cannot fill a disk. A graph may "
+        "have 1,024 values a MiB.",
         kind="integer", metavar="MIB", least=1, is_run=True,
     )  # fmt: skip
 

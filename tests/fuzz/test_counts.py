@@ -231,6 +231,10 @@ def test_values_do_not_grow_at_every_step():
     budget = Budget()
     first = budget.limit_values(1000)
     assert first == Limit(50_000, 64).of(1000) and budget.limit_values(first) == first + 50_000
+    budget.add_bytes(3 << 20)
+    assert budget.limit_values(first) == first + 50_000 + 3 * 1024
+    budget.allow_mebibytes(100)
+    assert budget.limit_values(first) == first + 50_000 + 100 * 1024
 
 
 def test_packed_archives_are_charged_each_time_they_are_inflated(tmp_path):
