@@ -27,7 +27,6 @@ from serde.formats.onnx.writer import to_proto
 from serde.formats.tflite.encode import encode
 from serde.formats.tflite.from_ir import lower
 from serde.formats.tflite.legalize import CONTROL_FLOW, tflite_target
-from serde.formats.tflite.ops.detection import KEPT
 from serde.formats.tflite.support_table import STORED
 from serde.formats.tflite.target import writes
 from serde.ir.graph import IR_OPSET, DType, Graph
@@ -37,7 +36,7 @@ from serde.spec.traits import RESHAPES
 
 PAGE = Path(__file__).parents[1] / "formats" / "tflite" / "support_table.py"
 # Operators that CAST or a copy of bytes are for, those of scales, and those with subgraphs.
-EVERY = RESHAPES | CONTROL_FLOW | {KEPT, "BitCast", "Cast", "DequantizeLinear", "QuantizeLinear"}
+EVERY = RESHAPES | CONTROL_FLOW | {"BitCast", "Cast", "DequantizeLinear", "QuantizeLinear"}
 MARK = 'MEASURED = """\\\n'
 
 
@@ -171,7 +170,7 @@ def join_table(measured: Iterator[tuple[str, str]]) -> str:
 
 def list_operators() -> list[str]:
     """The operators that are measured."""
-    return sorted(set(writes.rules) - EVERY)
+    return sorted({*writes.list_standard()} - EVERY)
 
 
 def main() -> None:

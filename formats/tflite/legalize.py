@@ -21,7 +21,6 @@ from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WIND
 
 from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
 from .limits import OPERATORS
-from .ops.detection import KEPT
 from .ops.layers import agrees_with_same
 from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
 from .support_table import KERNELS, STORED
@@ -184,7 +183,7 @@ def tflite_target(
     }
     if not integers:
         lacking.add("QuantizeLinear")
-    operators = {op: _constrain(op) for op in writes.rules if op not in lacking | {KEPT}}
+    operators = {op: _constrain(op) for op in writes.list_standard() if op not in lacking}
     rules = add_decompositions(legalizations, operators)
     floats = {"DequantizeLinear": [INFINITE_SCALE, NO_WEIGHT], "QuantizeLinear": []}
     lacks = LACKS if integers else {**LACKS, **floats}

@@ -33,7 +33,7 @@ LACKS: Lacks = dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "MaxPool")
 def torch_target() -> Target:
     """PyTorch, once all families have filled the tables."""
     rules = add_decompositions(legalizations, writes.rules)
-    operators = {op: _constrain(op) for op in writes.rules if op not in composites.SHAPES}
+    operators = {op: _constrain(op) for op in writes.list_standard()}
     return Target(
         "torch", title="PyTorch", supports=operators, lacks=join_forms(WINDOWS, LACKS),
         legalizations=rules, keeps_weights=True, emulated=frozenset(STORAGE_TYPE) - STORED,

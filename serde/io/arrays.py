@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from tokenize import TokenError
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -33,15 +34,8 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     Raises:
         MalformedFile: where it is none, or not a regular file.
     """
-    try:
-        with open_regular(path) as file:
-            return _read_array(file)
-    except FileNotFoundError as error:
-        raise MalformedFile(path, "there is no such file") from error
-    except PermissionError:
-        raise
-    except BROKEN as error:
-        raise MalformedFile(path, f"not an .npy file of an array: {error}") from error
+    with _refuse_broken(path, "an .npy file of an array"), open_regular(path) as file:
+        return _read_array(file)
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
@@ -50,18 +44,27 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     Raises:
         MalformedFile: where it is none, not a regular file, or out of all proportion when inflated.
     """
+    with (
+        _refuse_broken(path, "an .npz file of arrays"), open_regular(path) as file,
+        ZipFile(file) as archive,
+    ):  # fmt: skip
+        sizes = [i.file_size for i in archive.infolist()]
+        active_budget().charge_file(sum(sizes), path, "the arrays")
+        names = [n for n in archive.namelist() if n.endswith(".npy")]
+        return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
+
+
+@contextmanager
+def _refuse_broken(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Turn what is raised of a file that is missing, or not ``what``, into MalformedFile."""
     try:
-        with open_regular(path) as file, ZipFile(file) as archive:
-            sizes = [i.file_size for i in archive.infolist()]
-            active_budget().charge_file(sum(sizes), path, "the arrays")
-            names = [n for n in archive.namelist() if n.endswith(".npy")]
-            return {n.removesuffix(".npy"): _read_member(archive, n) for n in names}
+        yield
     except FileNotFoundError as error:
         raise MalformedFile(path, "there is no such file") from error
     except PermissionError:
         raise
     except BROKEN as error:
-        raise MalformedFile(path, f"not an .npz file of arrays: {error}") from error
+        raise MalformedFile(path, f"not {what}: {error}") from error
 
 
 def _read_member(archive: ZipFile, name: str) -> Array:

@@ -344,6 +344,8 @@ def again(builder: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """
     if node.domain:
         return builder.keep(node, inputs)
-    is_computed = bool(node.inputs) and all(v is None or v.tensor for v in node.inputs)
-    with builder.keeping_weights(is_computed):
-        return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+    call = node.op, inputs, node.attrs, len(node.outputs)
+    if not node.inputs or any(v is not None and v.tensor is None for v in node.inputs):
+        return builder.emit(*call)
+    with builder.keeping_weights():
+        return builder.emit(*call)

@@ -24,6 +24,10 @@ class WriterTable(RuleTable):
         super().__init__(name, defaults=schema.defaults_of, reasons=reasons)
         self._title, self._domains = title, domains
 
+    def list_standard(self) -> list[str]:
+        """The operators of the standard that it has rules for, without those of other domains."""
+        return [op for op in self.rules if schema.find(op) is not None]
+
     def diagnostic(self, node: Node) -> ConversionError | None:
         """Why a node is refused, whatever its rule: what was found about it, or its domain."""
         known = super().diagnostic(node)

@@ -257,9 +257,9 @@ class OnnxBuilder(Expressions):
         return self._append(op, tuple(inputs), attributes, outputs, domain)
 
     @contextmanager
-    def keeping_weights(self, keeps: bool) -> Iterator[None]:
-        """Fold nothing that is computed of trained arrays within the block, if ``keeps``."""
-        before, self.keeps_weights = self.keeps_weights, self.keeps_weights or keeps
+    def keeping_weights(self) -> Iterator[None]:
+        """Fold nothing that is computed of trained arrays within the block."""
+        before, self.keeps_weights = self.keeps_weights, True
         try:
             yield
         finally:

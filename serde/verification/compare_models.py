@@ -138,7 +138,7 @@ def _advise_options(is_other: bool) -> Iterator[None]:
 
 
 def _find_reading_flags() -> re.Pattern[str]:
-    """What finds the options that are given for each model, the three that functions spell out."""
+    """A pattern of the flags that there are for each of the two models."""
     flags = ["input", "params", "from"]
     if flags_are_known.get():
         options = merge_options(read_classes()).values()

@@ -202,11 +202,7 @@ def test_a_scale_of_one_element_is_trained(tmp_path: Path) -> None:
                 F.exp(F.broadcast_mul(super().hybrid_forward(F, x), scale)), scale
             )
 
-    generator = np.random.default_rng(3)
-    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
-    network = networks.Network("scaled", "layers", Scaled(prefix="net_"), {"data": x}, {"data": 0})
-    networks._draw_weights(network, generator)
-    assert_steps_agree(network, tmp_path)
+    assert_block_agrees(Scaled(prefix="net_"), tmp_path)
 
 
 def test_an_array_that_is_read_in_two_orders_is_trained_once(tmp_path: Path) -> None:
@@ -225,11 +221,7 @@ def test_an_array_that_is_read_in_two_orders_is_trained_once(tmp_path: Path) -> 
             inner = F.tanh(F.FullyConnected(x, code, no_bias=True, num_hidden=5))
             return pairs, F.dot(inner, code)
 
-    generator = np.random.default_rng(3)
-    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
-    network = networks.Network("f", "layers", Factors(prefix="net_"), {"data": x}, {"data": 0})
-    networks._draw_weights(network, generator)
-    assert_steps_agree(network, tmp_path)
+    assert_block_agrees(Factors(prefix="net_"), tmp_path)
     keys = json.loads((tmp_path / "net.names.json").read_text())
     assert all(len(of_array) == 1 for of_array in keys.values())
 
@@ -266,6 +258,15 @@ def assert_steps_agree(network: networks.Network, tmp_path: Path, dtype: str = "
             np.testing.assert_allclose(actual[key], wanted[key], rtol=0, atol=bound, err_msg=key)
 
 
+def assert_block_agrees(block: Any, folder: Path) -> None:
+    """Compare a step of a block of four features, with weights that are drawn."""
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
+    network = networks.Network("block", "layers", block, {"data": x}, {"data": 0})
+    networks._draw_weights(network, generator)
+    assert_steps_agree(network, folder)
+
+
 def test_gradients_stop_where_the_source_stops_them(tmp_path: Path) -> None:
     """A quantizer whose gradient is that of its operand, and a branch that is not trained."""
     mx = live_mxnet()
@@ -281,9 +282,5 @@ def test_gradients_stop_where_the_source_stops_them(tmp_path: Path) -> None:
             x = x + F.BlockGrad(F.floor(x) - x)
             return self[1](x) + F.BlockGrad(F.slice_axis(F.square(x), axis=1, begin=0, end=3))
 
-    generator = np.random.default_rng(3)
-    x = generator.standard_normal((networks.SAMPLES, 4), np.float32)
-    network = networks.Network("q", "layers", Quantized(prefix="net_"), {"data": x}, {"data": 0})
-    networks._draw_weights(network, generator)
-    assert_steps_agree(network, tmp_path)
+    assert_block_agrees(Quantized(prefix="net_"), tmp_path)
     assert (tmp_path / "net.py").read_text().count(".detach()") == 2

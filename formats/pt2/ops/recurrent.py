@@ -46,17 +46,15 @@ def run(g, x, states, params, op, has_biases, layers, dropout, train, bidirectio
         direction = "bidirectional" if bidirectional else "forward"
         if each % 2:
             down = g.stack([s[-1] for s in sets], 0)
-            y, *last = emit_projected_lstm(g, x, w, r, down, b, *initial, direction=direction)
+            x, *last = emit_projected_lstm(g, x, w, r, down, b, *initial, direction=direction)
         else:
             y, *last = g[op](x, w, r, b, None, *initial, hidden_size=r.static_shape[2],
                              direction=direction, outputs=1 + len(states), **attrs)  # fmt: skip
+            if bidirectional:
+                x = g.Reshape(g.Transpose(y, perm=[0, 2, 1, 3]), [0, 0, -1])
+            else:
+                x = g.Squeeze(y, [1])
         ends.append(last)
-        if each % 2:
-            x = y
-        elif bidirectional:
-            x = g.Reshape(g.Transpose(y, perm=[0, 2, 1, 3]), [0, 0, -1])
-        else:
-            x = g.Squeeze(y, [1])
     finals = [g.Concat(*column, axis=0) if layers > 1 else column[0]
               for column in zip(*ends, strict=True)]  # fmt: skip
     if single:

@@ -49,6 +49,12 @@ def is_neutral(value: Value | None, number: float) -> bool:
     return is_fixed and bool((value.array() == number).all())
 
 
+def list_affine(scale: Value, bias: Value | None = None) -> dict[str, Value | None]:
+    """The arrays of a normalization by their names; none where they have no effect."""
+    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
+    return {"weight": scale, "bias": bias} if is_affine else {}
+
+
 def window_options(strides: Ints, pads: Ints, dilations: Ints, group: int):
     """The options of a convolution that are not the defaults."""
     return {
@@ -118,15 +124,13 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
         return t.F.batch_norm(x, mean, var, scale, bias, eps=shorten(epsilon))
     count = scale.static_shape[0]
     batches = Tensor.of(np.zeros((), np.int64))
-    parameters = {"running_mean": mean, "running_var": var,
+    affine = list_affine(scale, bias)
+    parameters = {**affine, "running_mean": mean, "running_var": var,
                   "num_batches_tracked": t.const(batches)}  # fmt: skip
-    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
-    if is_affine:
-        parameters = {"weight": scale, "bias": bias, **parameters}
     kind = {2: 1, 3: 1, 4: 2, 5: 3}[x.rank]
     return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
                     eps=eps_option(epsilon), momentum=None if moves == 0.1 else moves,
-                    affine=None if is_affine else False)  # fmt: skip
+                    affine=None if affine else False)  # fmt: skip
 
 
 def eps_option(epsilon: float):
@@ -151,10 +155,10 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
 def write_instance_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, *, epsilon: float):
     if x.rank > 5 or scale.tensor is None or bias.tensor is None:
         return t.F.instance_norm(x, weight=scale, bias=bias, eps=shorten(epsilon))
-    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
+    affine = list_affine(scale, bias)
     return t.module(f"nn.InstanceNorm{x.rank - 2}d", [x], [scale.static_shape[0]],
-                    parameters={"weight": scale, "bias": bias} if is_affine else {},
-                    eps=eps_option(epsilon), affine=is_affine or None)  # fmt: skip
+                    parameters=affine, eps=eps_option(epsilon),
+                    affine=bool(affine) or None)  # fmt: skip
 
 
 @writes("GroupNormalization", only={"stash_type": (1,)})
@@ -162,10 +166,10 @@ def write_group_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, *, nu
                      epsilon: float):  # fmt: skip
     if scale.tensor is None or bias.tensor is None:
         return t.F.group_norm(x, num_groups, scale, bias, eps=shorten(epsilon))
-    is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
+    affine = list_affine(scale, bias)
     return t.module("nn.GroupNorm", [x], [num_groups, scale.static_shape[0]],
-                    parameters={"weight": scale, "bias": bias} if is_affine else {},
-                    eps=eps_option(epsilon), affine=None if is_affine else False)  # fmt: skip
+                    parameters=affine, eps=eps_option(epsilon),
+                    affine=None if affine else False)  # fmt: skip
 
 
 @legalizations("LayerNormalization")
@@ -186,14 +190,15 @@ def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None
     require(all(isinstance(d, int) for d in sizes), "a normalization over dynamic sizes")
     args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
     eps = eps_option(epsilon)
-    if is_neutral(scale, 1) and is_neutral(bias, 0):
+    affine = list_affine(scale, bias)
+    if not affine:
         return t.module("nn.LayerNorm", [x], args, eps=eps, elementwise_affine=False)
     arrays = [v for v in (scale, bias) if v is not None]
     if not all(v.tensor is not None and v.shape == sizes for v in arrays):
         y = t["*"](t.F.layer_norm(x, tuple(sizes), eps=shorten(epsilon)), scale)
         return y if bias is None else t["+"](y, bias)
-    return t.module("nn.LayerNorm", [x], args, parameters={"weight": scale, "bias": bias},
-                    eps=eps, bias=None if bias is not None else False)  # fmt: skip
+    return t.module("nn.LayerNorm", [x], args, parameters=affine, eps=eps,
+                    bias=None if bias is not None else False)  # fmt: skip
 
 
 @legalizations("RMSNormalization")
@@ -209,11 +214,10 @@ def legalize_rms_norm(g, x, scale, *, axis: int, epsilon: float, stash_type: int
 
 @writes("RMSNormalization", only={"stash_type": (1,)})
 def write_rms_norm(t: TorchBuilder, x: Value, scale: Value, *, axis: int, epsilon: float):
-    sizes = scale.static_shape
-    is_affine = not is_neutral(scale, 1)
+    sizes, affine = scale.static_shape, list_affine(scale)
     return t.module("nn.RMSNorm", [x], [sizes[0] if len(sizes) == 1 else sizes],
-                    parameters={"weight": scale} if is_affine else {}, eps=shorten(epsilon),
-                    elementwise_affine=None if is_affine else False)  # fmt: skip
+                    parameters=affine, eps=shorten(epsilon),
+                    elementwise_affine=None if affine else False)  # fmt: skip
 
 
 @writes("MatMul")
