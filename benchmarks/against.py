@@ -15,6 +15,7 @@ import compileall
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,10 +49,12 @@ HEAD = ("conversion", "other, s", "this, s", "ratio", "other, MB", "this, MB")
 
 
 def install(checkout: Path, place: Path) -> Path:
-    """Copy a checkout's packages as they are installed, and compile them."""
+    """Copy a checkout's packages and entry points as they are installed, and compile them."""
     shutil.copytree(checkout / "serde", place / "serde")
     for name in FOLDERS:  # in newer commits, links in serde lead to them
         shutil.copytree(checkout / name, place / "serde" / name, dirs_exist_ok=True)
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", str(place)]
+    subprocess.run(command, cwd=checkout, check=True, capture_output=True)
     compileall.compile_dir(place, quiet=2)
     return place
 
