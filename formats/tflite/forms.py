@@ -18,6 +18,7 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 
 from .ops.layers import crops_as_same
 
+MOST_OPERANDS = 8  # copies of one slice that a Concat reads, in place of a Tile
 LAST = int(np.iinfo(np.int64).max)  # the end of a Slice that goes to the end
 BROADCAST_AXES = 4  # that all kernels of two operands repeat along
 KEEPS = ARRANGES | {"Concat", "Pad"}
@@ -303,11 +304,23 @@ def pad_edges(g: Any, call: Call) -> Any:
     for at, axis in enumerate(named):
         before, behind = ends[at], ends[at + len(named)]
         parts = [
-            *[g.Slice(x, [0], [1], [axis])] * before, x,
-            *[g.Slice(x, [-1], [LAST], [axis])] * behind,
+            *repeat_slice(g, x, axis, (0, 1), before), x,
+            *repeat_slice(g, x, axis, (-1, LAST), behind),
         ]  # fmt: skip
         x = g.Concat(*parts, axis=axis) if len(parts) > 1 else x
     return x
+
+
+def repeat_slice(g: Any, x: Value, axis: int, ends: tuple[int, int], count: int) -> list[Any]:
+    """Operands of a Concat that together are a slice of ``x`` along ``axis``, ``count`` times."""
+    if count == 0:
+        return []
+    part = g.Slice(x, [ends[0]], [ends[1]], [axis])
+    if count <= MOST_OPERANDS:
+        return [part] * count
+    repeats = [1] * x.rank
+    repeats[axis] = count
+    return [g.Tile(part, repeats)]
 
 
 NEGATIVE_PADS = Form("negative pads", has_negative_pads, crop)

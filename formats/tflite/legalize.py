@@ -144,7 +144,7 @@ LACKS: Lacks = {
     "LpPool": windows.LP_POOL,
     "DepthToSpace": [crd("DepthToSpace")],
     "SpaceToDepth": [crd("SpaceToDepth")],
-    "Pad": [forms.WRAP, EDGE, NEGATIVE_PADS, *need_constants(pads=1, constant_value=2, axes=3)],
+    "Pad": [NEGATIVE_PADS, forms.WRAP, EDGE, *need_constants(pads=1, constant_value=2, axes=3)],
     "Reshape": [forms.ALLOW_ZERO],
     "Transpose": [Form("more than 6 axes", lambda call: call.x.rank > 6, advice="Reshape first")],
     "BatchNormalization": [

@@ -30,6 +30,14 @@ BODIES = {
         int64[1] a = {1}> { y = Pad(x, p, f, a) }""",
     "edge": """g (float[3,5] x) => (float[] y) <int64[4] p = {1, 2, 0, 3}>
         { y = Pad<mode="edge">(x, p) }""",
+    "edge crop": """g (float[3,5] x) => (float[] y) <int64[4] p = {1, -2, -1, 3}>
+        { y = Pad<mode="edge">(x, p) }""",
+    "edge far away": """g (float[3,5] x) => (float[] y) <int64[4] p = {20, 0, 0, 30}>
+        { y = Pad<mode="edge">(x, p) }""",
+    "mirror crop": """g (float[3,5] x) => (float[] y) <int64[4] p = {-1, 2, 1, -2}>
+        { y = Pad<mode="reflect">(x, p) }""",
+    "wrap crop": """g (float[3,5] x) => (float[] y) <int64[4] p = {-1, 7, 4, -2}>
+        { y = Pad<mode="wrap">(x, p) }""",
     "infinite mask": """g (float[2,3] x, bool[2,3] m) => (float[] y, bool[] z)
         <float i = {-inf}, float o = {0}, int64[1] a = {1}> {
         b = Where(m, o, i) c = Add(x, b) d = ReduceMax<keepdims=1>(c, a) z = Equal(d, i)

@@ -36,7 +36,8 @@ PADS = [
     Single("Pad", operands, {"mode": mode})
     for mode in ("constant", "edge", "reflect", "wrap")
     for operands in ((X, ints([1, 1, 2, 0]), np.float32(2), ints([-1, 1])),
-                     (X, ints([0, 1, 1, 1, 0, 2]), np.float32(2)))
+                     (X, ints([0, 1, 1, 1, 0, 2]), np.float32(2)),
+                     (X, ints([0, -1, 1, 1, 1, -2]), np.float32(2)))
 ]  # fmt: skip
 SLICES = [
     Single("Slice", (X, *map(ints, bounds)))

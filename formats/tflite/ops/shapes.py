@@ -105,8 +105,13 @@ def write_expand(t: TfliteBuilder, x: Value, shape: Value):
 
 @writes("Tile")
 def write_tile(t: TfliteBuilder, x: Value, repeats: Value):
-    shape = tuple([d * r for d, r in zip(x.static_shape, repeats.ints(), strict=True)])
-    return t.make("TILE", [x, t.ints(repeats.ints())], x.dtype, shape)
+    counts = repeats.ints()
+    sizes = []
+    for size, count in zip(x.ranked_shape, counts, strict=True):
+        is_known = isinstance(size, int)
+        require(is_known or count == 1, "repeats of a size by name. Give numbers (--static)")
+        sizes.append(size * count if is_known else size)
+    return t.make("TILE", [x, t.ints(counts)], x.dtype, tuple(sizes))
 
 
 @writes("Slice")
@@ -175,7 +180,8 @@ def write_pad(t: TfliteBuilder, x: Value, pads: Value, fill: Value | None = None
     require(x.rank <= MOST_PADDED, f"more than {MOST_PADDED} axes. Reshape the tensor")
     shape = padded_shape(x, ends)
     if mode == "reflect":
-        is_near = all(max(e) < d for d, e in zip(x.static_shape, ends, strict=True))
+        reaches = [(size, max(pair)) for size, pair in zip(x.ranked_shape, ends, strict=True)]
+        is_near = all(far == 0 or (isinstance(d, int) and far < d) for d, far in reaches)
         require(is_near, "pads that reflect more than there is")
         return t.make("MIRROR_PAD", [x, t.ints(ends)], x.dtype, shape, mode=0)
     if fill is None or not np.any(fill.array()):

@@ -17,13 +17,18 @@ downgrades[18]("CenterCropPad")(partial(expand_function, "CenterCropPad"))
 
 
 def source_index(g, mode: str, n: Value, before: Value, behind: Value):
-    """Where each element of a padded axis of ``n`` elements comes from."""
+    """Where each element of a padded axis of ``n`` elements comes from.
+
+    Negative pads cut the axis first, as in ONNX Runtime: only what is left is wrapped around.
+    """
     last = g.Sub(n, 1)
     along = g.Range(scalar(g, g.Neg(before)), scalar(g, g.Add(n, behind)), 1)
     if mode == "edge":
         return clamp_integers(g, along, 0, last)
     if mode == "wrap":
-        return g.Mod(along, n)
+        first, end = (g.Max(g.Neg(v), 0) for v in (before, behind))
+        size_left = g.Sub(n, g.Add(first, end))
+        return g.Add(g.Mod(g.Sub(along, first), size_left), first)
     turn = g.Mod(along, g.Max(g.Mul(last, 2), 1))
     return g.Sub(last, g.Abs(g.Sub(turn, last)))
 
