@@ -296,6 +296,31 @@ def in_torch(trip: Trip) -> Iterator[Results]:
     yield from trip.each(compute)
 
 
+@cache
+def litert_worker() -> Any:
+    """The process that runs files of TensorFlow Lite."""
+    from serde.bridges.litert import LitertWorker
+
+    return LitertWorker()
+
+
+def in_litert(trip: Trip) -> Iterator[Results]:
+    """Written for TensorFlow Lite, and run by LiteRT with one of its sets of kernels."""
+    path = trip.path("live.tflite")
+    serde.save(trip.ir, path)
+    names = [v.name for v in trip.ir.inputs]
+    delegates = trip.choose((True, False), "LiteRT")
+
+    def compute(feeds: dict[str, Array]) -> list[Array]:
+        arrays = [feeds[n] for n in names]
+        try:
+            return litert_worker().run(str(path), arrays, delegates=delegates)  # type: ignore[no-any-return]
+        except serde.SerdeError as error:
+            raise CannotRun(matrix.last_line(error)) from error
+
+    yield from trip.each(compute)
+
+
 def in_consumer(name: str, trip: Trip) -> Iterator[Results]:
     """Written with the profile of a consumer, and run by it."""
     from testing.consumers.runtimes import run
@@ -335,7 +360,7 @@ CONSUMERS = {
         ("onnxruntime", "profile onnxruntime"), ("openvino", "OpenVINO"), ("tract", "tract"),
         ("mnn", "MNN"), ("ncnn", "ncnn"),
     )
-}  # fmt: skip
+} | {"LiteRT": in_litert}  # fmt: skip
 DIRECTIONS = FILES | LIVE | CONSUMERS
 SECONDS = 30  # that TVM is given for a model
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .domains import Array, has_nan, is_finite
+from .domains import Array, has_nan, is_finite, magnitude
 from .program import Program
 
 BOUNDING = frozenset(
@@ -44,6 +44,11 @@ def turns_empty(program: Program, how: str) -> bool:
 def has_empty_value(program: Program, how: str) -> bool:
     """Whether a run has a tensor without elements, and the runtime fails."""
     return how.startswith("cannot run") and turns_empty(program, how)
+
+
+def sizes_nothing(program: Program, how: str) -> bool:
+    """Whether a result without elements has other sizes where those of inputs are names."""
+    return how.startswith("shape ") and program.is_symbolic and turns_empty(program, how)
 
 
 def fails_to_reshape_nothing(program: Program, how: str) -> bool:
@@ -139,6 +144,19 @@ def wraps_int32(program: Program, how: str) -> bool:
     pairs = [[values[n] for n in names] for names in factors for values in program.data]
     products = [np.multiply(a, b, dtype=np.int64) for a, b in pairs if a.dtype == np.int32]
     return any(p.size and not -(2**31) <= p.min() <= p.max() < 2**31 for p in products)
+
+
+def has_least_value(program: Program, how: str) -> bool:
+    """Whether a run has a float32 so small that kernels which flush it take it for 0."""
+    least = np.finfo(np.float32).tiny
+    arrays = (a for a in list_tensors(program) if a.dtype == np.float32)
+    return any(bool(((a != 0) & (np.abs(a) < least)).any()) for a in arrays)
+
+
+def turns_far(program: Program, how: str) -> bool:
+    """Whether a periodic function is computed of more turns than float32 has digits for."""
+    operands = [s.inputs[0] for s in program.steps if s.op in ("Cos", "Sin", "Tan")]
+    return any(magnitude(values[n]) > 1e4 for n in operands for values in program.data)
 
 
 def slices_dynamically(program: Program, how: str) -> bool:
@@ -266,6 +284,16 @@ KNOWN = (
     Known(
         ("MNN", "ncnn"), has_non_finite_value,
         "MNN and ncnn do not keep NaN and infinities that turn up at run time",
+    ),
+    Known(
+        ("LiteRT",), has_non_finite_value,
+        "XNNPACK's kernels make finite numbers of NaN and infinities: log(inf) is 88.7, exp(NaN) 0",
+    ),
+    Known(("LiteRT",), has_least_value, "XNNPACK takes subnormal numbers for 0"),
+    Known(("LiteRT",), turns_far, "LiteRT's sine and cosine lose the turn of large numbers"),
+    Known(
+        ("LiteRT",), sizes_nothing,
+        "LiteRT does not give a tensor without elements the sizes that its input was resized to",
     ),
     Known(
         ("MXNet",), normalizes_nan,

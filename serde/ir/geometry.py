@@ -17,6 +17,15 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank if rank else 0
 
 
+def slice_along(size: int, start: int, end: int, step: int) -> slice:
+    """Python's slice for what ONNX's Slice reads along an axis.
+
+    A start before the front is the front, also where steps lead backwards: Python reads nothing
+    there.
+    """
+    return slice(max(start, -size), None if step < 0 and end < -size else end, step)
+
+
 def axes_of(axes: Iterable[int], rank: int) -> Ints:
     """Count ``axes`` from the front; refuse one that is outside or given twice."""
     result = tuple(axis_of(a, rank) for a in axes)

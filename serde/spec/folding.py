@@ -17,6 +17,7 @@ import numpy as np
 
 from serde.errors import ConversionError
 from serde.ir.budget import active_budget
+from serde.ir.geometry import slice_along
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.inference import Type
 from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
@@ -266,9 +267,7 @@ def _slice(a: Any, attrs: Any) -> Array:
     steps = np.ones(len(starts), np.int64) if steps is None else steps
     index: list[Any] = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        size = x.shape[axis]
-        stop = None if step < 0 and end < -size else int(end)
-        index[int(axis)] = slice(max(int(start), -size), stop, int(step))
+        index[int(axis)] = slice_along(x.shape[axis], int(start), int(end), int(step))
     return x[tuple(index)]  # type: ignore[no-any-return]
 
 

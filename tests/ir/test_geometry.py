@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,18 @@ def test_same_pads_make_an_output_of_a_step_per_stride():
                         size, kernel, stride, dilation, begin + end, False
                     )
                     assert actual == -(-size // stride) or begin + end == 0
+
+
+def test_a_slice_reads_what_the_standard_says():
+    """The standard adds the size to what is below 0, and bounds both ends by the direction."""
+    bounds = (-9, -3, -1, 0, 1, 2, 9)
+    for size, start, end, step in product(range(4), bounds, bounds, (-3, -1, 1, 2)):
+        first, last = (n + size if n < 0 else n for n in (start, end))
+        if step > 0:
+            expected = range(min(max(first, 0), size), min(max(last, 0), size), step)
+        else:
+            top = max(size - 1, 0)
+            expected = range(min(max(first, 0), top), min(max(last, -1), size - 1), step)
+        places = list(range(size))
+        got = places[geometry.slice_along(size, start, end, step)]
+        assert got == [places[i] for i in expected if i < size], (size, start, end, step)

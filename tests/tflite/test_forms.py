@@ -79,6 +79,9 @@ BODIES = {
     "unsigned": "g (uint16[2,3] x, uint16[2,3] y) => (bool[] z) { z = Less(x, y) }",
     "slope of each sample": """g (float[2,3] x) => (float[] z) <float[2,1] y = {0.5, 2}>
         { z = PRelu(x, y) }""",
+    "backwards from before the front": """g (float[1,3] x) => (float[] z)
+        <int64[2] b = {-9, -9}, int64[2] e = {-9, -9}, int64[2] a = {0, 1}, int64[2] s = {-2, -1}>
+        { z = Slice(x, b, e, a, s) }""",
     "slope": "g (float[2,3] x, float[3] y) => (float[] z) { z = PRelu(x, y) }",
 }  # fmt: skip
 TRANSPOSED = {
@@ -139,6 +142,18 @@ def test_quotients_of_large_integers_are_exact(worker, tmp_path: Path) -> None:
     serde.save(graph, tmp_path / "m.tflite")
     for (got,) in run_both(worker, tmp_path / "m.tflite", [x, y]):
         assert got.tolist() == expected
+
+
+@needs_litert
+def test_slopes_of_integers(worker, tmp_path: Path) -> None:
+    """ONNX Runtime has no kernel of these, and LiteRT none either."""
+    x = np.random.default_rng(4).integers(-50, 50, (2, 3, 2))
+    slopes = np.asarray([[-2], [3], [4]])
+    graph = ir_of("""g (int64[2,3,2] x) => (int64[2,3,2] z) <int64[3,1] y = {-2, 3, 4}>
+        { z = PRelu(x, y) }""")
+    serde.save(graph, tmp_path / "m.tflite")
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+        np.testing.assert_array_equal(got, np.where(x < 0, x * slopes, x))
 
 
 @needs_litert

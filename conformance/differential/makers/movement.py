@@ -123,14 +123,13 @@ def make_pad(g: Generator) -> None:
     x = g.operand(g.types("Pad"), 1)
     rank = g.of(x).ndim
     mode = g.choice(("constant", "constant", "reflect", "edge", "wrap", None))
-    low = -1 if mode in ("constant", None) else 0
     operands = [x]
     count = rank
     axes = None
     if g.chance(0.3):
         axes = g.axes(rank, 1)
         count = len(axes)
-    pads = [g.choice((low, 0, 0, 1, 2)) for _ in range(2 * count)]
+    pads = [g.choice((-1, 0, 0, 1, 2)) for _ in range(2 * count)]
     operands.append(g.index(pads))
     filled = mode in ("constant", None) and g.chance(0.6)
     operands.append(g.leaf(g.dtype(x), ()) if filled else "")

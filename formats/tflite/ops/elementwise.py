@@ -165,9 +165,9 @@ def write_clip(t: TfliteBuilder, x: Value, low: Value | None = None, high: Value
 
 @legalizations("PRelu")
 def legalize_prelu(g, x: Value, slope: Value):
-    """A slope that is computed, or one for each sample, is a factor: kernels have none such."""
+    """A slope that is computed or of integers, or one for each sample, is a factor."""
     is_shared = x.rank > max(slope.rank, 1) or (x.rank > 1 and slope.ranked_shape[0] == 1)
-    if is_weight(g, slope) and is_shared:
+    if is_weight(g, slope) and is_shared and x.type is DType.FLOAT32:
         return None
     return g.Add(g.Relu(x), g.Mul(slope, g.Min(x, g.const(0, x.type))))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
-from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.geometry import Ints, axes_of, axis_of, slice_along
 from serde.ir.graph import Dim, Shape, Value
 
 from ..target import TfliteBuilder, legalizations, padded_shape, writes
@@ -128,9 +128,7 @@ def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Va
         if (start, stride) == (0, 1) and stop >= LIMIT:
             continue
         require(isinstance(size, int), "a cut of a size by name. Give numbers (--static, --input)")
-        places = range(size)[start:stop:stride]
-        if stride < 0:
-            places = range(size)[slice(start, stop if stop >= -size else None, stride)]
+        places = range(size)[slice_along(size, start, stop, stride)]
         begin[axis], end[axis], step[axis] = places.start, places.stop, stride
         shape[axis] = len(places)
         if places.stop >= 0:
