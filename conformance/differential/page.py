@@ -30,7 +30,7 @@ what the record has as different.
   for TVM's importer, in ONNX Runtime.
 * *MXNet*, *Relay*, *Relax*, *PyTorch*: in the live frameworks.
 * *MNN*, *ncnn*, *OpenVINO*, *tract*: written with the profile of a consumer, and run
-  by it. Graphs have a few nodes and plain numbers, in float32 mostly; those for ncnn have static
+  by it. *LiteRT*: written for TensorFlow Lite, and run with one of LiteRT's two sets of kernels. Graphs have a few nodes and plain numbers, in float32 mostly; those for ncnn have static
   shapes, and no other type.
 
 Counts are of graphs in a direction, and of nodes of the source for every set of data. *Unstable*:
