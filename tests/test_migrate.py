@@ -20,9 +20,10 @@ import pytest
 from click.testing import CliRunner
 
 from serde.api.migrate import child, engines, job, journal, migrate
-from serde.api.migrate.sources import find_models, open_filesystem
+from serde.api.migrate.sources import find_models
 from serde.cli.commands import main
 from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
+from serde.io.filesystems import open_filesystem
 from testing.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[1]

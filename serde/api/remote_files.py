@@ -91,7 +91,8 @@ def local_copy(url: str) -> Iterator[str]:
 @contextmanager
 def open_result(target: str) -> Iterator[tuple[str, list[str]]]:
     """A path to write a result to, which is stored at its URL in the end, and what is stored."""
-    from serde.api.migrate.sources import open_filesystem, store_files
+    from serde.api.migrate.sources import store_files
+    from serde.io.filesystems import open_filesystem
 
     stored: list[str] = []
     place, _, name = target.rpartition("/")

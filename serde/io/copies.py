@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from serde.errors import MalformedFile
 from serde.io.atomic_write import name_path_in_errors
@@ -44,16 +44,3 @@ def copy_stream(source: BinaryIO, path: str, what: str) -> None:
             count += len(chunk)
             check(count)
             file.write(chunk)
-
-
-def fetch_file(system: Any, name: str, path: str) -> None:
-    """Copy a file of a file system of fsspec, whose server may lie about its size, to a path.
-
-    Raises:
-        MalformedFile: where it does not end in time.
-    """
-    from fsspec.callbacks import Callback
-
-    check = limit_copy(os.path.dirname(path), name)
-    callback = Callback(hooks={"limit": lambda size, value, **more: check(value)})
-    system.get_file(name, path, callback=callback)

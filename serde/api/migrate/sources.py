@@ -15,16 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from serde.api.migrate.own_results import JOURNAL, OwnResults
-from serde.errors import (
-    MalformedFile,
-    MissingDependency,
-    SerdeError,
-    UsageError,
-    show_error,
-    suggest,
-)
+from serde.errors import MalformedFile, SerdeError, UsageError, show_error
 from serde.io.command_files import stamp_file
-from serde.io.copies import fetch_file
+from serde.io.filesystems import fetch_file, is_web, list_folder, name_copy, open_filesystem
 from serde.io.sniff import read_head, read_regular
 from serde.plugins import Format, format_of, installed_formats, name_other
 
@@ -39,10 +32,6 @@ NO_SYMBOL = "parameters without a symbol: save the network's symbol as well"
 NOT_LOOKED_INTO = "its content is not looked into at a URL: name it"
 MOST_JOURNAL = 1 << 28  # bytes
 WILDCARD = re.compile(r"[*?\[]")
-# The package that fsspec needs for a protocol, where their names differ.
-DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
-           "abfs": "adlfs", "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp",
-           "hdfs": "pyarrow", "sftp": "paramiko", "ssh": "paramiko", "oci": "ocifs"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,32 +73,6 @@ def true_url(url: str) -> str:
     """A URL as its file system writes it."""
     system, path = open_filesystem(url)
     return str(system.unstrip_protocol(path))
-
-
-def open_filesystem(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it.
-
-    Raises:
-        MissingDependency: naming the package to install. SerdeError: where it cannot be reached.
-    """
-    try:
-        import fsspec
-    except ImportError as error:
-        reason = f"{url}: URLs need fsspec: pip install fsspec"
-        raise MissingDependency(reason) from error
-    protocol = url.partition("://")[0]
-    try:
-        system, path = fsspec.core.url_to_fs(url)
-    except ImportError as error:
-        package = DRIVERS.get(protocol, protocol)
-        reason = f"{url}: {protocol}:// needs a driver of fsspec: pip install {package}"
-        raise MissingDependency(reason) from error
-    except ValueError as error:
-        hint = suggest(protocol, [p for p in fsspec.available_protocols() if p != protocol])
-        raise UsageError(f"{url}: {error}{hint}") from error
-    except Exception as error:  # of any driver: wrong credentials, no network
-        raise SerdeError(f"{url}: {show_error(error)}") from error
-    return system, path
 
 
 def find_models(
@@ -282,13 +245,13 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
         if WILDCARD.search(path):
             entries = system.glob(path, detail=True)
             root = path[: WILDCARD.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
-        elif system.isdir(path):
+        elif not _is_page_of_model(system, path) and system.isdir(path):
             entries, root = system.find(path, detail=True), path.rstrip("/")
-        elif system.exists(path) or system.exists(f"{path}{SYMBOL}"):
-            path = path if system.exists(path) else f"{path}{SYMBOL}"
-            entries, root = {path: system.info(path)}, path.rpartition("/")[0]
         else:
-            raise MalformedFile(source, "there is nothing at this URL")
+            path = next((p for p in (path, f"{path}{SYMBOL}") if system.exists(p)), "")
+            if not path:
+                raise MalformedFile(source, "there is nothing at this URL")
+            entries, root = {path: system.info(path)}, path.rpartition("/")[0]
         for name in entries:
             if name.endswith(f"/{JOURNAL}"):
                 text = system.cat_file(name).decode("utf-8", "replace")
@@ -305,6 +268,11 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
         raise
     except Exception as error:  # of any driver
         raise SerdeError(f"{source}: {show_error(error)}") from error
+
+
+def _is_page_of_model(system: Any, path: str) -> bool:
+    """Whether HTTP has a file of this name, which would be read as a page to look for links."""
+    return is_web(system) and _is_candidate(path) and system.exists(path)
 
 
 def _is_below(name: str, outside: str, system: Any) -> bool:
@@ -332,7 +300,7 @@ def stamp_entry(entry: Mapping[str, Any]) -> str:
 def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
     """The files of a folder that a model may need: those that begin like it, or all but models."""
     folder, _, base_name = name.rpartition("/")
-    entries = {e["name"]: e for e in system.ls(folder, detail=True) if e["type"] == "file"}
+    entries = {e["name"]: e for e in list_folder(system, folder) if e["type"] == "file"}
     files = sorted(entries)
     models = [f for f in files if _is_candidate(f) and not _is_ambiguous(f)]
     stem = stem_of(base_name)
@@ -380,8 +348,8 @@ def fetch_model(source: ModelSource, folder: str) -> str:
     os.makedirs(folder)
     system, path = open_filesystem(source.path)
     for name in (path, *(open_filesystem(url)[1] for url in source.siblings)):
-        fetch_file(system, name, os.path.join(folder, name.rpartition("/")[2]))
-    return os.path.join(folder, path.rpartition("/")[2])
+        fetch_file(system, name, os.path.join(folder, name_copy(name)))
+    return os.path.join(folder, name_copy(path))
 
 
 def store_files(folder: str, url: str) -> dict[str, str]:
