@@ -294,14 +294,14 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
         InvalidGraph: for a graph that is no IR. Unconvertible: for every node the target cannot
             express.
     """
-    path = Path(path)
+    place, path = path, Path(path)
     fmt = get_format(format) if format else format_for_writing(path)
     opts = check_options(options, (fmt.write_options,))
     refuse_unknown(fmt, opts, list_options(fmt.write_options))
     check_graph(graph)
     with within_budget() as budget, within_command(), skip_passes(opts.get("skip")):
         enter_files(graph, path)
-        check_place(fmt, path)
+        check_place(fmt, place)
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
         lowered = lower(fmt, rename(graph, opts.get("rename")), opts)
         lowered = enter_provenance(finish(lowered, opts.get("hash_weights")), Provenance(), opts)
@@ -334,10 +334,11 @@ def encode(fmt: Format, graph: Graph, path: Path, options: Mapping[str, Any]) ->
     return fmt.encode(graph, path, **select_options(fmt, "encode", options))
 
 
-def check_place(fmt: Format, path: Path) -> None:
+def check_place(fmt: Format, place: Path_) -> None:
     """Refuse a place for a result, before any work: what was read, or is of another kind."""
-    check_target(os.fspath(path))
-    active_files().refuse_target(path)
+    check_target(os.fspath(place))
+    active_files().refuse_target(place)
+    path = Path(place)
     fmt.refuse_other_file(path)
     refuse_other_suffix(fmt, path)
 

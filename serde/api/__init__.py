@@ -128,7 +128,7 @@ def convert(
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
     refuse_unwritten(into)
-    check_place(into, Path(target))
+    check_place(into, target)
     report = Report(
         describe_source(source), os.fspath(target), "", into.name,
         options=_list_reported({**reading, **writing}),

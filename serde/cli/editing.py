@@ -31,7 +31,7 @@ def repair(source: str, shown: Mapping[str, str], target: str, debug: bool) -> N
     if fmt.repair is None:
         raise UsageError(f"{fmt.name} files cannot be repaired: convert reads old ones as they are")
     with open_target(target, fmt.name) as path:
-        check_place(fmt, Path(path))
+        check_place(fmt, path)
         changes = fmt.repair(source, path)
     for change in changes:
         print_line(change, err=target == STREAM)

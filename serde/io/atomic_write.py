@@ -17,11 +17,12 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.command_files import PathLike, active_files
 from serde.io.file_bytes import SHORTER
+from serde.io.open_folder import OpenFolder
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
 
@@ -46,8 +47,9 @@ class Replacing:
     def __init__(self, path: str) -> None:
         self.model = path
         self.written: list[str] = []
-        self._open: list[tuple[BinaryIO, str, str]] = []
-        self._begun: list[str] = []  # temporary names
+        self._open: list[NewFile] = []
+        self._begun: list[tuple[OpenFolder, str]] = []  # temporary names
+        self._folders: dict[str, OpenFolder] = {}
         check_target(path)
         active_files().refuse_target(path)
 
@@ -58,48 +60,54 @@ class Replacing:
         """Open ``path`` for writing; it appears when the block ends well."""
         check_target(path)
         active_files().refuse_target(path)
+        place, name = os.path.split(os.path.abspath(path))
         with name_path_in_errors(path):
+            if place not in self._folders:
+                self._folders[place] = OpenFolder(place)
+            folder = self._folders[place]
             while True:
-                temporary = _name_temporary(path)
-                self._begun.append(temporary)  # first: Ctrl-C may come once the file is there
+                temporary = _name_temporary(name)
+                self._begun.append((folder, temporary))  # first: Ctrl-C may come once it is there
                 with suppress(FileExistsError):
-                    file = _create(temporary)
-                    self._open.append((file, temporary, path))
-                    return file
+                    new = NewFile(folder.create(temporary), folder, temporary, name, path)
+                    self._open.append(new)
+                    return new.file
                 self._begun.pop()  # it is of another process
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            for file, _, path in self._open:
-                with name_path_in_errors(path):
-                    file.close()  # which fails where the disk is full
+            for new in self._open:
+                with name_path_in_errors(new.path):
+                    new.file.close()  # which fails where the disk is full
             if kind is None:
                 self._put_in_place()
             elif self._open and isinstance(error, OSError) and error.filename is None:
-                error.filename = self._open[-1][2]
+                error.filename = self._open[-1].path
         finally:
-            for file, _, _ in self._open:
+            for new in self._open:
                 with suppress(OSError):
-                    file.close()
-            for temporary in self._begun:
+                    new.file.close()
+            for folder, temporary in self._begun:
                 with suppress(OSError):
-                    os.unlink(temporary)
+                    folder.unlink(temporary)
+            for folder in self._folders.values():
+                folder.close()
 
     def _put_in_place(self) -> None:
-        new = sorted(self._open, key=lambda file: file[2] == self.model)
-        together = [(temporary, path) for _, temporary, path in new]
-        if len(new) > 1:
+        together = sorted(self._open, key=lambda new: new.path == self.model)
+        if len(together) > 1:
             with lock_folder(os.path.dirname(os.path.abspath(self.model))):
                 self._refuse_files_of_others(together)
                 _replace_together(together)
         else:
-            for temporary, path in together:
-                _rename(temporary, path, path)
-        for _, _, path in self._open:
-            active_files().enter_written(path)
-            self.written.append(path)
+            for new in together:
+                _refuse_changed(new)
+                new.rename(new.temporary, new.name)
+        for new in self._open:
+            active_files().enter_written(new.path)
+            self.written.append(new.path)
 
-    def _refuse_files_of_others(self, new: Sequence[tuple[str, str]]) -> None:
+    def _refuse_files_of_others(self, together: Sequence[NewFile]) -> None:
         """Refuse to replace what lies beside a model that is not there: it is of something else.
 
         It may be of this model where a process was killed, whose leftovers tell.
@@ -108,16 +116,40 @@ class Replacing:
         begins = f".{name[:80]}."
         if os.path.lexists(self.model) or any(
             other.startswith(begins) and is_leftover(other)
-            and os.path.join(folder, other) not in {temporary for temporary, _ in new}
+            and other not in {new.temporary for new in together}
             for other in os.listdir(folder)
         ):  # fmt: skip
             return
-        for temporary, path in new:
-            if os.path.exists(path) and not filecmp.cmp(temporary, path, shallow=False):
+        for new in together:
+            beside = os.path.join(new.folder.path, new.temporary)
+            if os.path.exists(new.path) and not filecmp.cmp(beside, new.path, shallow=False):
                 raise TargetRefused(
-                    f"{path} is there without {self.model}, which it would belong to: move it "
+                    f"{new.path} is there without {self.model}, which it would belong to: move it "
                     "away, or write to another name"
                 )
+
+
+class NewFile(NamedTuple):
+    """A file that is written under a temporary name, to be put at ``path``."""
+
+    file: BinaryIO
+    folder: OpenFolder
+    temporary: str
+    name: str
+    path: str
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name in the folder; an error names the path."""
+        with name_path_in_errors(self.path):
+            self.folder.replace(old, new)
+
+
+def _refuse_changed(new: NewFile) -> None:
+    """Refuse what has come to the place of a file since it was checked."""
+    new.folder.refuse_other()
+    kind = active_files().kinds.get(os.path.abspath(new.path))
+    if kind is not None:
+        refuse_other_file(new.path, *kind)
 
 
 @contextmanager
@@ -142,53 +174,44 @@ def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[b
         os.close(number)
 
 
-def _replace_together(new: Sequence[tuple[str, str]]) -> None:
+def _replace_together(together: Sequence[NewFile]) -> None:
     """Move what is there away, the model first; then put the new files in place, it last."""
     is_done = False
+    for new in together:
+        _refuse_changed(new)
     try:
-        for temporary, path in reversed(new):
-            if os.path.lexists(path):
-                _rename(path, temporary + BEFORE, path)
-        for temporary, path in new:
-            _rename(temporary, path, path)
+        for new in reversed(together):
+            if new.folder.has(new.name):
+                new.rename(new.name, new.temporary + BEFORE)
+        for new in together:
+            new.rename(new.temporary, new.name)
         is_done = True
-        _remove_before(new)
+        _remove_before(together)
     except BaseException:
-        _remove_before(new) if is_done else _put_back(new)
+        _remove_before(together) if is_done else _put_back(together)
         raise
 
 
-def _put_back(new: Sequence[tuple[str, str]]) -> None:
+def _put_back(together: Sequence[NewFile]) -> None:
     """Put what was moved away in the place of what has come."""
-    for temporary, path in reversed(new):  # those in place; the model among them at once
-        if not os.path.lexists(temporary):
+    for new in reversed(together):  # those in place; the model among them at once
+        if not new.folder.has(new.temporary):
             with suppress(FileNotFoundError):
-                os.unlink(path)
-    for temporary, path in new:
-        if os.path.lexists(temporary + BEFORE):
-            os.replace(temporary + BEFORE, path)
+                new.folder.unlink(new.name)
+    for new in together:
+        if new.folder.has(new.temporary + BEFORE):
+            new.folder.replace(new.temporary + BEFORE, new.name)
 
 
-def _remove_before(new: Sequence[tuple[str, str]]) -> None:
+def _remove_before(together: Sequence[NewFile]) -> None:
     """Remove what was moved away; a signal may interrupt it, after which it is called again."""
-    for temporary, _ in new:
+    for new in together:
         with suppress(OSError):
-            os.unlink(temporary + BEFORE)
+            new.folder.unlink(new.temporary + BEFORE)
 
 
-def _rename(old: str, new: str, shown: str) -> None:
-    with name_path_in_errors(shown):
-        os.replace(old, new)
-
-
-def _create(path: str) -> BinaryIO:
-    """Make a file that is not there, with the rights that new files have here."""
-    return open(path, "xb")
-
-
-def _name_temporary(path: str) -> str:
-    folder, name = os.path.split(os.path.abspath(path))
-    return os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}.part")
+def _name_temporary(name: str) -> str:
+    return f".{name[:80]}.{os.urandom(6).hex()}.part"
 
 
 @contextmanager
@@ -210,6 +233,8 @@ def check_target(path: str) -> None:
     """
     if not path:
         raise UsageError("the name of the file to write is empty")
+    if os.path.basename(path) in ("", os.curdir, os.pardir):
+        raise TargetRefused(f"{path} names a folder: name the file to write")
     try:  # once: another process may replace it meanwhile
         kind = os.stat(path).st_mode
     except OSError:
@@ -244,6 +269,7 @@ def refuse_other_file(path: PathLike, is_kind: Callable[[Path], bool], kind: str
     Raises:
         TargetRefused: naming the file.
     """
+    active_files().kinds[os.path.abspath(path)] = is_kind, kind
     before, after = None, _identify(path)
     while after is not None and after != before:  # another process may replace it meanwhile
         with suppress(FileNotFoundError):

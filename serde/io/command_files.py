@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import NamedTuple
 
 from serde.errors import TargetRefused, UsageError
@@ -36,7 +37,8 @@ class CommandFiles:
 
     ``absent`` are paths that were looked for in vain. ``spared`` are files that are not read, and
     not replaced either. ``outputs`` were named by the user and are no part of a model: nothing that
-    is read may be one of them. ``call`` is the command as it was typed.
+    is read may be one of them. ``kinds`` are, by path, how a file is told that may be replaced, and
+    its name. ``call`` is the command as it was typed.
     """
 
     def __init__(self) -> None:
@@ -44,6 +46,7 @@ class CommandFiles:
         self.spared: dict[FileId, FileRead] = {}
         self.written: dict[FileId, str] = {}
         self.absent: set[str] = set()
+        self.kinds: dict[str, tuple[Callable[[Path], bool], str]] = {}
         self.call = ""
         self.outputs: dict[str, FileId | None] = {}
         self._replaceable: set[FileId] = set()

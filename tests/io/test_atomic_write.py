@@ -6,9 +6,17 @@ import os
 
 import pytest
 
-from serde.errors import MalformedFile, UsageError
+from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io import atomic_write
-from serde.io.atomic_write import Replacing, Sources, is_leftover, lock_folder
+from serde.io.atomic_write import (
+    Replacing,
+    Sources,
+    begins_with,
+    is_leftover,
+    lock_folder,
+    refuse_other_file,
+)
+from serde.io.command_files import within_command
 from serde.ir.graph import FileSlice
 
 
@@ -60,17 +68,53 @@ def test_the_umask_of_the_process_is_never_touched(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "why"),
     [("folder", "is a folder: name the file to write"), ("none/a", "does not exist"),
-     ("pipe", "is not a regular file"), ("", "is empty")],
+     ("pipe", "is not a regular file"), ("", "is empty"), ("a.onnx/", "names a folder"),
+     ("a.onnx/.", "names a folder")],
 )  # fmt: skip
 def test_targets_that_cannot_be_written_are_refused_before_anything_is(tmp_path, name, why):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    path = str(tmp_path / name) if name else ""
+    path = f"{tmp_path}/{name}" if name else ""
     with pytest.raises(UsageError, match=why):
         Replacing(path)
     with pytest.raises(UsageError, match=why), Replacing(str(tmp_path / "a")) as out:
         out.open(path)
     assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("names", [["a"], ["b", "a"]])
+@pytest.mark.parametrize("becomes", ["nothing", "folder", "link"])
+def test_a_folder_that_is_moved_meanwhile_redirects_no_file(tmp_path, names, becomes):
+    place, moved, other = tmp_path / "out", tmp_path / "moved", tmp_path / "other"
+    for folder in (place, other):
+        folder.mkdir()
+        (folder / "a").write_bytes(b"before")
+    with (
+        pytest.raises((TargetRefused, FileNotFoundError), match="out"),
+        Replacing(str(place / "a")) as out,
+    ):
+        for name in names:
+            out.open(str(place / name)).write(b"new")
+        place.rename(moved)
+        if becomes == "folder":
+            place.mkdir()
+        elif becomes == "link":
+            place.symlink_to(other)
+    assert files(moved) == files(other) == {"a": b"before"}
+    assert becomes != "folder" or files(place) == {}
+
+
+@pytest.mark.parametrize("names", [["a"], ["b", "a"]])
+def test_what_comes_to_the_place_meanwhile_is_judged(tmp_path, names):
+    target = str(tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"model")
+    with within_command(), pytest.raises(TargetRefused, match="a is there, and is no model"):
+        refuse_other_file(target, begins_with(b"model"), "model")
+        with Replacing(target) as out:
+            for name in names:
+                out.open(str(tmp_path / name)).write(b"new")
+            (tmp_path / "a").write_bytes(b"notes")
+    assert files(tmp_path) == {"a": b"notes"}
 
 
 def test_a_very_long_name_has_room_for_the_temporary_one(tmp_path):
@@ -111,12 +155,12 @@ def test_a_signal_while_old_files_are_removed_leaves_none_of_them(tmp_path, monk
         (tmp_path / name).write_bytes(b"before")
     real, count = os.unlink, [0]
 
-    def unlink(path):
+    def unlink(path, **options):
         if path.endswith(".before"):
             count[0] += 1
             if count[0] == 1:
                 raise KeyboardInterrupt
-        real(path)
+        real(path, **options)
 
     monkeypatch.setattr(os, "unlink", unlink)
     with pytest.raises(KeyboardInterrupt), Replacing(str(tmp_path / "a")) as out:

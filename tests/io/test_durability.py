@@ -17,6 +17,7 @@ import pytest
 
 import serde
 from serde.io import atomic_write
+from serde.io.open_folder import OpenFolder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 TARGETS = {
@@ -82,7 +83,10 @@ class Faults:
                 return getattr(self.inner, name)
 
         monkeypatch.setattr(atomic_write, "SMALL", 1 << 30)  # copy step by step
-        monkeypatch.setattr(atomic_write, "_create", self.around(File))
+        monkeypatch.setattr(
+            OpenFolder, "create",
+            self.around(lambda folder, name: File(os.path.join(folder.path, name))),
+        )  # fmt: skip
         for name in ("replace", "unlink"):
             monkeypatch.setattr(os, name, self.around(getattr(os, name)))
 
@@ -250,11 +254,11 @@ def test_a_writer_beside_another_replaces_all_of_it(case):
     def write_other() -> None:
         serde.save(other, folder / name, **options)
 
-    rename = atomic_write._rename
+    rename = atomic_write.NewFile.rename
 
-    def rename_slowly(*paths: str) -> None:
+    def rename_slowly(*names: Any) -> None:
         time.sleep(0.002)  # others have their turn
-        rename(*paths)
+        rename(*names)
 
     lay_out(folder, old)
     for _ in range(5):
@@ -263,7 +267,7 @@ def test_a_writer_beside_another_replaces_all_of_it(case):
             child = os.fork()
             if child == 0:
                 try:
-                    atomic_write._rename = rename_slowly
+                    atomic_write.NewFile.rename = rename_slowly
                     for _ in range(5):
                         task()
                     os._exit(0)
