@@ -76,15 +76,20 @@ def rnn_step(g, x, d: Direction, hidden: int, clip, **_):
 
 
 def gru_step(g, x, d: Direction, hidden: int, clip, linear_before_reset: int = 0, **_):
-    """``z``, ``r`` and ``h`` in the standard's order."""
-    xs, rows = split_gates(g, x, 3, hidden, 1), split_gates(g, d.r, 3, hidden)
-    bias = split_gates(g, d.b, 3, hidden)
-    z, r = (activate(g, d, 0, g.Add(xs[i], dense(g, d.h, rows[i], bias[i])), clip) for i in (0, 1))
+    """``z``, ``r`` and ``h`` in the standard's order, the first two at once."""
+
+    def split(x: Value | None, axis: int) -> tuple[Any, Any]:
+        return (None, None) if x is None else g.Split(x, [2 * hidden, hidden], axis=axis, outputs=2)
+
+    gates, new = split(x, 1)
+    rows, bias = split(d.r, 0), split(d.b, 0)
     if linear_before_reset:
-        inner = g.Mul(r, dense(g, d.h, rows[2], bias[2]))
+        inner, state = split(dense(g, d.h, d.r, d.b), 1)
     else:
-        inner = dense(g, g.Mul(r, d.h), rows[2], bias[2])
-    new = activate(g, d, 1, g.Add(xs[2], inner), clip)
+        inner = dense(g, d.h, rows[0], bias[0])
+    z, r = g.Split(activate(g, d, 0, g.Add(gates, inner), clip), [hidden] * 2, axis=1, outputs=2)
+    state = g.Mul(r, state) if linear_before_reset else dense(g, g.Mul(r, d.h), rows[1], bias[1])
+    new = activate(g, d, 1, g.Add(new, state), clip)
     return g.Add(g.Mul(g.Sub(1.0, z), new), g.Mul(z, d.h)), None
 
 

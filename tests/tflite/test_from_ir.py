@@ -95,6 +95,17 @@ def test_rows_of_a_batch_by_name_are_counted(worker, tmp_path: Path) -> None:
             np.testing.assert_array_equal(got, x.reshape(batch, 6))
 
 
+def test_parts_of_known_sizes_are_cut_by_numbers() -> None:
+    """XNNPACK takes no sizes of -1."""
+    split = "y, z = Split<axis=1, num_outputs=2>(x)"
+    for batch, rows in (("2", 2), ("N", -1)):
+        graph = ir_of(
+            f"g (float[{batch},6] x) => (float[{batch},3] y, float[{batch},3] z) {{ {split} }}"
+        )
+        sizes = [n.inputs[2].ints() for n in from_ir(graph).nodes if n.op == "SLICE"]
+        assert sizes == [(rows, 3)] * 2
+
+
 @needs_litert
 def test_a_conversion_is_verified_with_both_kernel_sets(tmp_path: Path) -> None:
     network = networks.build("resnet18_v1", 32)

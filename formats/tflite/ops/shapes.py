@@ -156,13 +156,14 @@ def legalize_split(g, x: Value, parts=None, *, axis: int, num_outputs: int | Non
 
 @writes("Split", ignore=("num_outputs",))
 def write_split(t: TfliteBuilder, x: Value, split: Value, *, axis: int):
+    """Sizes are numbers where they are known: XNNPACK leaves those that are -1 to other kernels."""
     place = axis_of(axis, x.rank)
     parts = []
     for at, size in enumerate(split.ints()):
-        begin, sizes = [0] * x.rank, [-1] * x.rank
-        begin[place], sizes[place] = sum(split.ints()[:at]), size
-        shape = tuple([size if a == place else d for a, d in enumerate(x.ranked_shape)])
-        parts.append(t.make("SLICE", [x, t.ints(begin), t.ints(sizes)], x.dtype, shape))
+        begin, shape = [0] * x.rank, list(x.ranked_shape)
+        begin[place], shape[place] = sum(split.ints()[:at]), size
+        sizes = t.ints([d if isinstance(d, int) else -1 for d in shape])
+        parts.append(t.make("SLICE", [x, t.ints(begin), sizes], x.dtype, tuple(shape)))
     return tuple(parts)
 
 
