@@ -10,23 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from serde.ir.graph import Graph, Node, Value
-from serde.passes.dce import drop_dead
 from serde.rewrite.driver import again
-from serde.rewrite.rules import RuleTable
-from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.traits import RESHAPES
 
 from .place import Placing, to_first, to_last
-
-NONE: frozenset[str] = frozenset()
 
 
 def hoist(graph: Graph) -> Graph:
     """Return an IR graph with Transposes between operators of images moved outwards."""
     if "Transpose" not in graph.operators():
         return graph
-    table = RuleTable("layout", fallback=_Hoisting(NONE, to_first, to_last).node)
-    return drop_dead(table.rewrite(graph, OnnxBuilder(graph.name)))
+    return _Hoisting(frozenset(), to_first, to_last, channel=-1).rewrite(graph)
 
 
 class _Hoisting(Placing):
@@ -49,11 +43,9 @@ class _Hoisting(Placing):
         if maker is None or maker.inputs[0] is None or result.rank < 4:
             return result
         perm, operand = maker.attrs["perm"], maker.inputs[0]
-        if perm == self.inverse(result.rank):
-            self.forms.setdefault(result, operand)
-        elif perm == self.order(result.rank):
+        if perm == self.order(result.rank):
             self.forms.setdefault(operand, result)
-        return result
+        return self.keep_order(result, operand, perm)
 
 
 def _keeps_order(shape: Any) -> bool:

@@ -29,6 +29,7 @@ from serde.spec.traits import (
     NAMES_FIRST_AXIS,
     QUANTIZES,
     REDUCES,
+    RESHAPES,
 )
 
 RENAMES = (AXIS | BROADCASTS | ELEMENTWISE | REDUCES | {"Identity", "PRelu", "Pad", "Slice"}) - (
@@ -49,25 +50,33 @@ def to_first(rank: int) -> Order:
 
 def place(graph: Graph, images: Collection[str]) -> Graph:
     """Return an IR graph with what is between operators of ``images`` in channels last."""
-    placing = Placing(frozenset(images), to_last, to_first)
+    placing = Placing(frozenset(images), to_last, to_first, channel=1)
     if placing.images.isdisjoint(graph.operators()):
         return graph
-    table = RuleTable("layout", fallback=placing.node)
-    return drop_dead(table.rewrite(graph, OnnxBuilder(graph.name)))
+    return placing.rewrite(graph)
 
 
 class Placing:
     """Puts what is between operators of ``images`` into another layout.
 
-    ``order`` has the axes of a tensor of a rank in that layout, ``inverse`` back.
+    ``order`` has the axes of a tensor of a rank in that layout, ``inverse`` back; ``channel`` is
+    the axis of channels in the layout that the graph has.
     """
 
     def __init__(
-        self, images: frozenset[str], order: Callable[[int], Order], inverse: Callable[[int], Order]
-    ) -> None:
-        self.images, self.order, self.inverse = images, order, inverse
+        self, images: frozenset[str], order: Callable[[int], Order],
+        inverse: Callable[[int], Order], channel: int,
+    ) -> None:  # fmt: skip
+        self.images, self.order, self.inverse, self.channel = images, order, inverse, channel
         self.forms: dict[Value, Value] = {}  # in the layout, by the one that the graph has
         self.builder: Builder | None = None  # of the model; subgraphs are left as they are
+        self.wanted: set[Value] = set()  # values of the graph whose form is of use
+
+    def rewrite(self, graph: Graph) -> Graph:
+        """The graph in the layout."""
+        self.wanted = self.find_wanted(graph)
+        table = RuleTable("layout", fallback=self.node)
+        return drop_dead(table.rewrite(graph, OnnxBuilder(graph.name)))
 
     def node(self, g: Any, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         """What stands for the results of a node."""
@@ -76,7 +85,11 @@ class Placing:
             return again(g, node, inputs)
         if node.op in self.images:
             return self.keep_image(g, node, inputs)
-        if node.op in RENAMES and self.is_last(node, inputs):
+        if node.op == "Transpose" and node.outputs[0] in self.wanted:
+            return self.keep_order(again(g, node, inputs), inputs[0], node.attrs["perm"])
+        if node.op in RESHAPES and (form := self.reshape(g, node, inputs[0])) is not None:
+            return self.first(g, form, form.rank, ())
+        if node.op in RENAMES and self.is_last(node, inputs) and self.is_shorter(node, inputs):
             renamed = self.rename(g, node, inputs)
             if renamed is not None:
                 return renamed
@@ -87,6 +100,26 @@ class Placing:
         ranks = {len(v.shape or ()) for v in inputs if v in self.forms}
         return len(ranks) == 1 and all(v.shape is not None for v in (*inputs, *node.outputs) if v)
 
+    def find_wanted(self, graph: Graph) -> set[Value]:
+        """What operators of images and Transposes to the layout read, by way of others."""
+        wanted: set[Value] = set()
+        for node in reversed(graph.nodes):
+            x = node.inputs[0] if node.inputs else None
+            perm = node.attrs["perm"] if node.op == "Transpose" else ()
+            is_end = len(perm) > 2 and tuple(perm) == self.order(len(perm))
+            if x is not None and (is_end or node.op in self.images):
+                wanted.add(x)
+            elif node.op in RENAMES | RESHAPES and not wanted.isdisjoint(node.outputs):
+                wanted.update(v for v in node.inputs if v is not None)
+        return wanted
+
+    def is_shorter(self, node: Node, inputs: Sequence[Value | None]) -> bool:
+        """Whether no more Transposes are needed in the layout than out of it."""
+        images = [v for v in inputs if v is not None and v.tensor is None and _is_image(v)]
+        there = sum(v in self.forms for v in images)
+        is_wanted = not self.wanted.isdisjoint(node.outputs)
+        return is_wanted or there == len(images) or len(images) - there < there
+
     def keep_image(self, g: Any, node: Node, inputs: Sequence[Value | None]) -> Any:
         """The operator as it is; its operand and its results are there with channels last."""
         if inputs[0] is not None and inputs[0].shape is not None:
@@ -96,6 +129,23 @@ class Placing:
             if result.shape is not None and len(result.shape) > 2:
                 self.last(g, result)
         return results
+
+    def keep_order(self, result: Value, x: Value | None, perm: Sequence[int]) -> Value:
+        """A Transpose to channels first, whose operand is its result in the layout."""
+        if x is not None and len(perm) > 2 and tuple(perm) == self.inverse(len(perm)):
+            self.forms.setdefault(result, x)
+        return result
+
+    def reshape(self, g: Any, node: Node, x: Value | None) -> Value | None:
+        """An image with other rows and columns, in the layout; None where other axes change."""
+        shape = node.outputs[0].shape
+        if x not in self.forms or shape is None or min(len(shape), x.rank) < 3:
+            return None
+        sizes = [shape[axis] for axis in self.order(len(shape))[1:]]
+        is_kept = all(shape[axis] == x.ranked_shape[axis] for axis in (0, self.channel))
+        if not is_kept or not all(isinstance(d, int) and d for d in sizes):
+            return None
+        return g.Reshape(self.forms[x], [0, *sizes])  # type: ignore[no-any-return]
 
     def last(self, g: Any, value: Value, rank: int | None = None) -> Value:
         """A value with channels last, of a rank that it is repeated to."""
@@ -133,12 +183,16 @@ class Placing:
 
     def first(self, g: Any, value: Value, rank: int, gone: Collection[int]) -> Value:
         """A result with channels first; ``gone`` are the axes, so counted, that it lacks."""
-        if not gone:
-            form: Value = g.Transpose(value, perm=self.inverse(rank))
-            self.forms.setdefault(form, value)
-            return form
         left = [axis for axis in self.order(rank) if axis not in gone]
-        return g.Transpose(value, perm=[left.index(a) for a in sorted(left)]) if left else value
+        if not left:
+            return value
+        perm = [left.index(axis) for axis in sorted(left)]
+        return self.keep_order(g.Transpose(value, perm=perm), value, perm)
+
+
+def _is_image(value: Value) -> bool:
+    """Whether a Transpose of its channels moves elements."""
+    return sum(size != 1 for size in value.ranked_shape[1:]) > 1
 
 
 def _as_indices(axes: Sequence[int]) -> Any:

@@ -11,7 +11,7 @@ from testing.onnx_live import ir_of, run
 IN, OUT = "Transpose<perm=[0,3,1,2]>", "Transpose<perm=[0,2,3,1]>"
 CONSTANTS = {
     "zero": [0], "two": [2], "three": [3], "four": [4], "hw": [1, 2],
-    "pads": [0, 1, 0, 0, 0, 0, 2, 0],
+    "row": [1, 30, 4], "back": [1, 5, 6, 4], "pads": [0, 1, 0, 0, 0, 0, 2, 0],
 }  # fmt: skip
 BETWEEN = {  # what stands between two convolutions
     "an activation": "z = Relu(y)",
@@ -23,6 +23,7 @@ BETWEEN = {  # what stands between two convolutions
     "a slice": "z = Slice(y, zero, three, two)",
     "parts joined": "r = Relu(y) z1 = Concat<axis=3>(r, y) z = Slice(z1, zero, four, three)",
     "a softmax over channels": "z = Softmax<axis=-1>(y)",
+    "pixels in a row": "r = Reshape(y, row) m = Relu(r) z = Reshape(m, back)",
     "integers": "q = QuantizeLinear(y, unit, point) z = DequantizeLinear(q, unit, point)",
 }
 

@@ -12,6 +12,7 @@ IMAGES = frozenset({"Conv", "MaxPool", "AveragePool", "Resize"})
 HEAD = "a = Conv<pads=[1,1,1,1]>(x, w)"
 # What stands behind a convolution of 4 channels over 6 by 6, the shape of the result, and how many
 # Transposes are left of those that a target does not absorb.
+ROWS, PIXELS = (f"{y} = Transpose<perm=[0,2,1]>({x})" for x, y in (("b", "b1"), ("c", "c1")))
 BEHIND = {
     "elementwise": ("y = Relu(a)", "N,4,6,6", 1),
     "sum of two": ("b = Conv<pads=[1,1,1,1]>(x, w) c = Add(a, b) y = Relu(c)", "N,4,6,6", 1),
@@ -45,6 +46,12 @@ BEHIND = {
     "some rows": ("b = Gather<axis=2>(a, hw) y = Relu(b)", "N,4,2,6", 1),
     "a table of columns": ("b = Gather<axis=3>(a, square) y = Relu(b)", "N,4,6,2,2", 1),
     "a column": ("b = Gather<axis=3>(a, scalar) y = Relu(b)", "N,4,6", 1),
+    "pixels in a row": ("b = Reshape(a, row) c = Relu(b) d = Reshape(c, wide) e = MaxPool<kernel_shape=[2,2]>(d) y = Neg(e)", "N,4,3,8", 1),
+    "one axis of windows": ("b = ReduceMax<keepdims=0>(a, three) c = Unsqueeze(b, two) d = MaxPool<kernel_shape=[1,2]>(c) e = Squeeze(d, two) y = Neg(e)", "N,4,5", 1),
+    "samples in a row": ("b = Reshape(a, samples) y = Relu(b)", "1,8,36", 1),
+    "pixels as rows and back": (f"b = Reshape(a, row) {ROWS} c = MatMul(b1, m) {PIXELS} d = Reshape(c1, wide) e = MaxPool<kernel_shape=[2,2]>(d) y = Neg(e)", "N,4,3,8", 1),
+    "what is no image beside two": ("b = Relu(a) c = Reshape(a, row) d = MatMul(q, c) e = Reshape(d, back) y = Concat<axis=1>(b, a, e)", "N,12,6,6", 3),
+    "one beside what is no image": ("b = Relu(a) c = Reshape(a, row) d = MatMul(q, c) e = Reshape(d, back) y = Concat<axis=1>(b, e)", "N,8,6,6", 2),
     "gathered": ("y = GatherElements<axis=1>(a, at)", "N,1,6,6", 1),
 }  # fmt: skip
 CONSTANTS = {
@@ -57,6 +64,10 @@ CONSTANTS = {
     "three": ("int64[1]", [3]), "three_ones": ("int64[3]", [3, 0, 1]),
     "blocks": ("int64[2,2]", [5, 0, 1, 3]),
     "square": ("int64[2,2]", [0, 5, 3, 1]), "scalar": ("int64", [4]),
+    "row": ("int64[3]", [0, 4, -1]), "wide": ("int64[4]", [2, 4, 4, 9]),
+    "back": ("int64[4]", [0, 4, 6, 6]), "samples": ("int64[3]", [1, 8, 36]),
+    "m": ("float[4,4]", [1, 0, 2, 0, 0, 3, 0, 1, 1, 0, 0, 2, 0, 1, 1, 0]),
+    "q": ("float[4,4]", [0, 1, 0, 2, 1, 0, 3, 0, 1, 0, 0, 2, 0, 1, 1, 0]),
     "at": ("int64[2,1,6,6]", np.random.default_rng(2).integers(0, 4, 72)),
 }  # fmt: skip
 
