@@ -139,13 +139,13 @@ class TfliteBuilder(Builder):
         shape = tuple([x.ranked_shape[axis] for axis in order])
         if order == tuple(range(len(order))):
             return x
-        if x.tensor is not None:
-            return derive(self, x, lambda a: np.ascontiguousarray(a.transpose(order)), shape)  # type: ignore[arg-type]
         if (x, order) not in self._moved:
             self._moved[x, order] = self._transpose(x, order, shape)
         return self._moved[x, order]
 
     def _transpose(self, x: Value, order: Order, shape: Shape) -> Value:
+        if x.tensor is not None:
+            return derive(self, x, lambda a: np.ascontiguousarray(a.transpose(order)), shape)  # type: ignore[arg-type]
         axes_above_one = [axis for axis in order if x.ranked_shape[axis] != 1]
         if axes_above_one == sorted(axes_above_one):
             return self.reshape(x, shape)
@@ -163,7 +163,7 @@ class TfliteBuilder(Builder):
 def is_weight(g: Any, value: Value | None) -> bool:
     """Whether a value is a constant, or one of integers that is dequantized."""
     while value is not None and value.tensor is None:
-        node = g.maker(value, "DequantizeLinear", "Reshape", "Transpose")
+        node = g.maker(value, "Cast", "DequantizeLinear", "Reshape", "Transpose")
         if node is None:
             return False
         value = node.inputs[0]

@@ -83,6 +83,7 @@ def run_projected_lstm(
         own_w, own_r, down, own_b = (
             v and select_direction(g, v, at) for v in (w, r, projection, b)
         )
+        own_w, own_r, down = (g.Transpose(v, perm=(1, 0)) for v in (own_w, own_r, down))
         biases = split_gates(g, own_b, 2, gates * hidden)
         rows = dense(g, x, own_w, b and g.Add(*biases))
         h, c = (
@@ -99,6 +100,7 @@ def run_projected_lstm(
 
 
 def _step(g, h: Value, c: Value, row: Value, *, r: Value, down: Value, functions, hidden: int):
-    unprojected, c = lstm_step(g, row, Direction(r, None, functions, h, c, None), hidden, None)
+    direction = Direction([r], [None], functions, h, c, None)
+    unprojected, c = lstm_step(g, row, direction, hidden, None)
     h = dense(g, unprojected, down)
     return h, c, h

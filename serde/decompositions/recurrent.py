@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,10 +28,13 @@ NUMBERS = {
 
 @dataclass
 class Direction:
-    """One direction of a layer: what its state is multiplied by, activations and states."""
+    """One direction of a layer: what its state is multiplied by, activations and states.
 
-    r: Value
-    b: Value | None
+    ``r`` and ``b`` have the columns of all gates, or of those that are computed at once.
+    """
+
+    r: list[Value]
+    b: list[Value | None]
     f: list[Any]
     h: Value
     c: Value | None
@@ -55,7 +58,7 @@ def make_activation(name: str, alphas: Iterator[float], betas: Iterator[float]):
 
 
 def dense(g, x: Value, w: Value, b: Value | None = None) -> Value:
-    y = g.MatMul(x, g.Transpose(w, perm=(1, 0)))
+    y = g.MatMul(x, w)
     return y if b is None else g.Add(y, b)
 
 
@@ -66,36 +69,37 @@ def split_gates(g, x: Value | None, count: int, hidden: int, axis: int = 0) -> l
     return [g.slice_axis(x, axis, i * hidden, (i + 1) * hidden) for i in range(count)]
 
 
+def split_columns(g, x: Value | None, sizes: Sequence[int]) -> list[Any]:
+    """Parts along the last axis; of what is not there, as many None."""
+    if x is None or len(sizes) == 1:
+        return [x] * len(sizes)
+    return list(g.Split(x, list(sizes), axis=x.rank - 1, outputs=len(sizes)))
+
+
 def activate(g, d: Direction, at: int, x: Value, clip: float | None) -> Value:
     """An activation of the direction, of what is clipped first."""
     return d.f[at](g, x if clip is None else g.Clip(x, -clip, clip))
 
 
 def rnn_step(g, x, d: Direction, hidden: int, clip, **_):
-    return activate(g, d, 0, g.Add(x, dense(g, d.h, d.r, d.b)), clip), None
+    return activate(g, d, 0, g.Add(x, dense(g, d.h, d.r[0], d.b[0])), clip), None
 
 
 def gru_step(g, x, d: Direction, hidden: int, clip, linear_before_reset: int = 0, **_):
     """``z``, ``r`` and ``h`` in the standard's order, the first two at once."""
-
-    def split(x: Value | None, axis: int) -> tuple[Any, Any]:
-        return (None, None) if x is None else g.Split(x, [2 * hidden, hidden], axis=axis, outputs=2)
-
-    gates, new = split(x, 1)
-    rows, bias = split(d.r, 0), split(d.b, 0)
+    gates, new = split_columns(g, x, (2 * hidden, hidden))
+    inner = dense(g, d.h, d.r[0], d.b[0])
     if linear_before_reset:
-        inner, state = split(dense(g, d.h, d.r, d.b), 1)
-    else:
-        inner = dense(g, d.h, rows[0], bias[0])
-    z, r = g.Split(activate(g, d, 0, g.Add(gates, inner), clip), [hidden] * 2, axis=1, outputs=2)
-    state = g.Mul(r, state) if linear_before_reset else dense(g, g.Mul(r, d.h), rows[1], bias[1])
+        inner, state = split_columns(g, inner, (2 * hidden, hidden))
+    z, r = split_columns(g, activate(g, d, 0, g.Add(gates, inner), clip), (hidden, hidden))
+    state = g.Mul(r, state) if linear_before_reset else dense(g, g.Mul(r, d.h), d.r[1], d.b[1])
     new = activate(g, d, 1, g.Add(new, state), clip)
     return g.Add(g.Mul(g.Sub(1.0, z), new), g.Mul(z, d.h)), None
 
 
 def lstm_step(g, x, d: Direction, hidden: int, clip, input_forget: int = 0, **_):
     """``i``, ``o``, ``f`` and ``c`` in the standard's order; peepholes ``i``, ``o``, ``f``."""
-    i, o, f, c = split_gates(g, g.Add(x, dense(g, d.h, d.r, d.b)), 4, hidden, 1)
+    i, o, f, c = split_gates(g, g.Add(x, dense(g, d.h, d.r[0], d.b[0])), 4, hidden, 1)
     peepholes = split_gates(g, d.p, 3, hidden)
 
     def gate(x, weight, cell):
@@ -132,12 +136,16 @@ def unroll_recurrent(
     numbers, each = (iter(activation_alpha), iter(activation_beta)), len(usual)
     functions = [make_activation(name, *numbers) for name in activations or usual * ways]
     passes = []
+    is_apart = kind == "GRU" and not more.get("linear_before_reset")
+    columns = [n * hidden_size for n in ((2, 1) if is_apart else (gates,))]
     for at in range(ways):
         own_w, own_r, own_b, own_p = (v and select_direction(g, v, at) for v in (w, r, b, p))
+        own_w, own_r = (g.Transpose(v, perm=(1, 0)) for v in (own_w, own_r))
         biases = split_gates(g, own_b, 2, gates * hidden_size)
         h = initial_state(g, h0, x, at, hidden_size, layout)
         c = initial_state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
-        d = Direction(own_r, biases[1], functions[at * each : (at + 1) * each], h, c, own_p)
+        weights, summands = (split_columns(g, v, columns) for v in (own_r, biases[1]))
+        d = Direction(weights, summands, functions[at * each : (at + 1) * each], h, c, own_p)
         back = direction == "reverse" or at == 1
         stepping = partial(step, hidden=hidden_size, clip=clip, **more)
         projected = dense(g, x, own_w, biases[0])

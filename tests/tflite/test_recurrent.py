@@ -168,3 +168,14 @@ def test_a_length_by_name_stays_open(kind: str, worker, tmp_path: Path) -> None:
         for got in run_both(worker, tmp_path / "m.tflite", [*fed.values()]):
             for actual, wanted in zip(got, run_onnx(graph, fed), strict=True):
                 np.testing.assert_allclose(actual, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("linear", [0, 1])
+def test_steps_share_their_weights(linear: int, tmp_path: Path) -> None:
+    sizes = []
+    for steps in (2, 40):
+        graph, _ = layer("GRU", steps, linear_before_reset=linear)
+        written = from_ir(graph)
+        constants = {v for n in written.nodes for v in n.inputs if v is not None and v.tensor}
+        sizes.append(sum(v.tensor.size for v in constants if v.rank == 2))
+    assert sizes[0] == sizes[1]
