@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Problem, Unconvertible
-from serde.ir.graph import EMPTY, Graph, Value
-from serde.legalize.convert import require_legal
+from serde.ir.graph import EMPTY, DType, Graph, Value
+from serde.legalize.convert import require_legal, without_functions
 from serde.legalize.target import Target
 from serde.passes.dce import drop_dead
 from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.layout.ends import turn_ends
 from serde.passes.layout.place import place
 from serde.passes.same_pads import settle_same_pads
+from serde.passes.single_precision import to_float32
 from serde.plugins.targets import get_consumer
+from serde.spec.traits import RESHAPES
 
 from . import ops
 from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
 from .ops.detection import mark_kept_boxes
 from .passes.fuse import fuse
 from .passes.quantize import quantize
-from .support_table import STORED
+from .support_table import KERNELS, STORED
 from .target import DOMAIN, TITLE, TfliteBuilder, writes
 from .versions import find_newer, parse_release
 
 __all__ = ["from_ir", "ops"]
+
+LARGE = 4096  # elements of float16 weights that stay so
 
 
 def from_ir(
@@ -46,6 +50,7 @@ def from_ir(
     ]
     if problems:
         raise Unconvertible(writes.name, problems)
+    graph = widen_halves(graph)
     if channels_last:
         graph = turn_ends(graph, channels_last)
     done = lower(graph, tflite_target(has_integer_layers(graph), release, profile))
@@ -60,6 +65,19 @@ def lower(graph: Graph, target: Target) -> Graph:
     legal = require_legal(legalize_for_tflite(folded, target), target)
     placed = place(legal, IMAGES)
     return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
+
+
+def widen_halves(graph: Graph) -> Graph:
+    """Arithmetic of float16 in float32, unless kernels have it; large weights stay float16."""
+    half = DType.FLOAT16
+    is_computed = any(
+        node.op not in {"Cast", *RESHAPES} and half not in KERNELS.get(node.op, ())
+        and any(v.dtype is half for v in node.outputs)
+        for node in graph.all_nodes()
+    )  # fmt: skip
+    if not is_computed or "BitCast" in graph.operators():
+        return graph
+    return to_float32(without_functions(graph), keeps_ends=True, most=LARGE)
 
 
 def _explain(value: Value) -> str | None:

@@ -37,6 +37,7 @@ BY_TYPE: Mapping[DType, Mapping[str, int]] = {
         "SUB": 3, "TILE": 3, "BROADCAST_TO": 3, "DEQUANTIZE": 2,
     },
     I16: OF_16_BITS,
+    DType.FLOAT16: {"DEQUANTIZE": 3},
     I32: {"ABS": 5, "SIGN": 2},
     I64: {"ADD": 4, "SUB": 4, "MUL": 5},
     BOOL: {"GATHER": 3, "TRANSPOSE": 3, "STRIDED_SLICE": 3, "GATHER_ND": 5},

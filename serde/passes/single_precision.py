@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from serde.errors import UsageError
+from serde.ir.builder import Names
 from serde.ir.graph import Attr, DType, Graph, Node, Tensor, Value
+from serde.passes.half_precision import cast
 from serde.spec.schema import ELEMENT_CODES
 
 NARROW = frozenset({DType.FLOAT16, DType.BFLOAT16})
@@ -19,9 +22,12 @@ TYPE_ATTRIBUTES = frozenset(
 )
 
 
-def to_float32(graph: Graph) -> Graph:
+def to_float32(graph: Graph, *, keeps_ends: bool = False, most: float = math.inf) -> Graph:
     """Return ``graph`` with float32 in place of float16 and bfloat16: weights, arithmetic, inputs,
     outputs, subgraphs. Weights keep their numbers. Where there is none, a note says so.
+
+    ``keeps_ends``: inputs and outputs stay, and are cast. So are constants of more elements than
+    ``most``.
 
     Raises:
         UsageError: where a model reads the bits of such a number.
@@ -29,14 +35,38 @@ def to_float32(graph: Graph) -> Graph:
     if not any(v.dtype in NARROW for v in graph.all_values()):
         note = "fp32: nothing became float32: the model has no float16 and no bfloat16"
         return replace(graph, notes=(*graph.notes, note))
-    return _Widener().widen_graph(graph)
+    widener = _Widener(graph, most)
+    result = widener.widen_graph(graph)
+    if keeps_ends:
+        result = widener.cast_ends(graph, result)
+    return replace(result, nodes=(*widener.casts, *result.nodes))
 
 
 class _Widener:
     """What is read in place of the values of a graph and its subgraphs, as far as it is another."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph, most: float) -> None:
+        self.most = most
         self.values: dict[Value, Value] = {}
+        self.casts: list[Node] = []
+        self.names = Names()
+        self.names.used.update(v.name for v in graph.all_values())
+
+    def cast_ends(self, graph: Graph, result: Graph) -> Graph:
+        """The inputs and outputs as they were."""
+        nodes = list(result.nodes)
+        for value, widened in dict.fromkeys(zip(graph.inputs, result.inputs, strict=True)):
+            if value is not widened:
+                self.rename(widened)
+                self.casts.append(cast(value, widened))
+        for value, widened in dict.fromkeys(zip(graph.outputs, result.outputs, strict=True)):
+            if value is not widened and value not in graph.inputs:
+                self.rename(widened)
+                nodes.append(cast(widened, value))
+        return replace(result, inputs=graph.inputs, nodes=tuple(nodes), outputs=graph.outputs)
+
+    def rename(self, value: Value) -> None:
+        value.name = self.names.fresh(f"{value.name}/float32")
 
     def widen_graph(self, graph: Graph) -> Graph:
         inputs = tuple(map(self.widen, graph.inputs))
@@ -79,11 +109,15 @@ class _Widener:
     def widen(self, value: Value) -> Value:
         """The value in float32."""
         if value not in self.values:
+            if value.dtype not in NARROW:
+                return value
             tensor = None if value.tensor is None else widen_tensor(value.tensor)
-            is_narrow = value.dtype in NARROW
-            self.values[value] = (
-                replace(value, dtype=DType.FLOAT32, tensor=tensor) if is_narrow else value
-            )
+            is_kept = tensor is not None and tensor.size > self.most
+            widened = replace(value, dtype=DType.FLOAT32, tensor=None if is_kept else tensor)
+            self.values[value] = widened
+            if is_kept:
+                self.rename(widened)
+                self.casts.append(cast(value, widened))
         return self.values[value]
 
 

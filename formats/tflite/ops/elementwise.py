@@ -68,7 +68,11 @@ def write_where(t: TfliteBuilder, condition: Value, x: Value, y: Value):
 
 @writes("Cast", ignore=("saturate", "round_mode"))
 def write_cast(t: TfliteBuilder, x: Value, *, to: int):
-    return cast(t, x, ELEMENT_TYPES[to])
+    """Weights of float16 stay so in the file: their numbers are dequantized in units of 1."""
+    dtype = ELEMENT_TYPES[to]
+    if x.tensor is not None and (x.dtype, dtype) == (DType.FLOAT16, DType.FLOAT32) and x.rank > 0:
+        return t.make("DEQUANTIZE", [x, t.const(np.float32(1)), None], dtype, x.shape)
+    return cast(t, x, dtype)
 
 
 def cast(t: TfliteBuilder, x: Value, dtype: DType) -> Value:

@@ -20,7 +20,7 @@ GATES = (0, 2, 3, 1)  # of the input, forgetting, the cell and the output in the
 PEEPHOLES = (0, 2, 1)
 
 
-def fits_sequence(kind: str, x: Value, constants: Sequence[Value | None], attrs: Any) -> bool:
+def fits_sequence(kind: str, g: Any, x: Value, weights: Sequence[Value | None], attrs: Any) -> bool:
     """Whether a sequence operator computes a layer: its usual activations, of constant weights."""
     usual = [name.lower() for name in steps.CELLS[kind][1]]
     named = [name.lower() for name in attrs.get("activations") or usual]
@@ -30,8 +30,28 @@ def fits_sequence(kind: str, x: Value, constants: Sequence[Value | None], attrs:
     return (
         is_usual and is_plain and x.dtype is DType.FLOAT32
         and isinstance(x.ranked_shape[0 if attrs.get("layout") else 1], int)
-        and all(v is None or v.tensor is not None for v in constants)
+        and all(v is None or v.tensor is not None or find_restored(g, v) for v in weights)
     )  # fmt: skip
+
+
+def find_restored(g: Any, weight: Value) -> Any:
+    """The node that makes a weight of a constant of fewer bits, if the layer can be cut there."""
+    maker = g.maker(weight, "Cast", "DequantizeLinear")
+    if maker is None or maker.inputs[0].tensor is None:
+        return None
+    is_cut = maker.op == "Cast" or maker.inputs[1].rank == 0 or maker.attrs["axis"] % weight.rank
+    return maker if is_cut and not maker.attrs.get("block_size") else None
+
+
+def cut_direction(g: Any, weight: Value, at: int) -> Value:
+    """The part of a weight that one direction has; what is small is made in float32."""
+    maker = None if weight.tensor is not None else find_restored(g, weight)
+    if maker is None:
+        return g.Slice(weight, [at], [at + 1], [0])  # type: ignore[no-any-return]
+    part = g.Slice(maker.inputs[0], [at], [at + 1], [0])
+    if maker.op == "Cast" and weight.rank < 3:
+        return derive(g, part, lambda a: a.astype(np.float32), part.static_shape, DType.FLOAT32)
+    return g[maker.op](part, *maker.inputs[1:], **maker.attrs)  # type: ignore[no-any-return]
 
 
 def legalize_recurrent(
@@ -41,7 +61,7 @@ def legalize_recurrent(
     """One forward or backward layer as it is; both directions as two of them."""
     form = {"direction": direction, "layout": layout, **attrs}
     is_known = kind in g.target.supports and lengths is None
-    if not is_known or not fits_sequence(kind, x, (w, r, b, p), form):
+    if not is_known or not fits_sequence(kind, g, x, (w, r, b, p), form):
         is_static = isinstance(x.ranked_shape[1 if layout else 0], int)
         require(is_static, f"a {kind} over a sequence of dynamic length: {loops.STATIC}")
         operands = (x, w, r, b, lengths, h0, c0, p)
@@ -56,7 +76,7 @@ def legalize_recurrent(
     each = len(activations) // len(ways)
     passes = []
     for at, way in enumerate(ways):
-        parts = [v and g.Slice(v, [at], [at + 1], [0]) for v in (w, r, b, p)]
+        parts = [v and cut_direction(g, v, at) for v in (w, r, b, p)]
         states = [v and g.Slice(v, [at], [at + 1], [1 if layout else 0]) for v in (h0, c0)]
         states = [v and g.Transpose(v, perm=(1, 0, 2)) if layout else v for v in states]
         rest = (*states, parts[3]) if kind == "LSTM" else states[:1]
@@ -74,9 +94,19 @@ for _kind in steps.CELLS:
 
 
 def cut(t: TfliteBuilder, x: Value, at: int, size: int) -> Value:
-    """A part of a constant of one direction along its rows."""
+    """A part of a weight of one direction along its rows, dequantized as the whole is."""
+    rows = slice(at * size, (at + 1) * size)
     shape = (size, *x.static_shape[2:])
-    return derive(t, x, lambda a: np.ascontiguousarray(a[0, at * size : (at + 1) * size]), shape)
+    maker = t.maker(x, "DEQUANTIZE")
+    if maker is None:
+        return derive(t, x, lambda a: np.ascontiguousarray(a[0, rows]), shape)
+    numbers, *factors = maker.inputs
+    axis = maker.attrs.get("axis", 1) - 1
+    part = derive(t, numbers, lambda a: np.ascontiguousarray(a[0, rows]), shape)
+    if axis == 0:
+        factors = [v if v is None or v.rank == 0 else derive(t, v, lambda a: a[rows], (size,))
+                   for v in factors]  # fmt: skip
+    return t.make("DEQUANTIZE", [part, *factors], x.dtype, shape, axis=axis)
 
 
 def start(t: TfliteBuilder, x: Value, hidden: int, initial: Value | None) -> Value:
