@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,38 +17,53 @@ from weakref import finalize
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError
-from serde.io.child_process import FORGET_FOLDER, child_environment
+from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash
 from serde.ir.graph import DType
 
 Array = np.ndarray[Any, Any]
 HALF = "bfloat16:"  # begins the keys of arrays of bfloat16, as in the workers
 LOOP = "worker_loop.py"  # begins the program of each worker
 PATIENCE = 10  # seconds a process has to end
+VERSIONS: dict[str, str] = {}  # of the modules that processes of this one have loaded
 
 
 class ArrayWorker:
     """A process that runs models, and keeps the last that it has loaded.
 
-    ``script`` is the name of its program beside this file, ``title`` what messages call the
+    ``program`` is what it runs, ``title`` what messages call the
     framework, ``module`` what has to be installed, which ``install`` tells how to do.
     """
 
     def __init__(
-        self, python: str, script: str, title: str, module: str, install: str,
-        environment: Mapping[str, str] | None = None,
+        self, python: str, program: str, title: str, module: str, install: str,
+        environment: Mapping[str, str] | None = None, arguments: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self._title, self._module, self._install = title, module, install
-        program = "".join(
-            Path(__file__).with_name(name).read_text(encoding="utf-8") for name in (LOOP, script)
-        )
         self._folder = tempfile.TemporaryDirectory(prefix="serde-run-")
-        self._process = subprocess.Popen(
-            [python, "-c", FORGET_FOLDER + program], text=True, encoding="utf-8",
-            env=child_environment(**(environment or {})),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        self._errors = Path(self._folder.name, "errors.txt")  # a pipe might fill up
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [python, "-c", FORGET_FOLDER + program, *arguments], text=True, encoding="utf-8",
+                env=child_environment(**(environment or {})),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            )  # fmt: skip
+        self._lock, self._is_ready = threading.Lock(), False
         self._end = finalize(self, _end, self._process, self._folder)
-        self._read_answer()
+
+    def wait(self) -> None:
+        """Wait until the framework is imported.
+
+        Raises:
+            MissingDependency: where it is not installed.
+        """
+        if not self._is_ready:
+            VERSIONS[self._module] = self._read_answer()["version"]
+            self._is_ready = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -54,7 +71,12 @@ class ArrayWorker:
         return self._process.pid
 
     def prepare(self, path: str, names: Sequence[str], **options: Any) -> WorkerRun:
-        """A function of feeds that runs the model at ``path``, whose inputs have these names."""
+        """A function of feeds that runs the model at ``path``, whose inputs have these names.
+
+        Raises:
+            MissingDependency: where the framework is not installed.
+        """
+        self.wait()
         return WorkerRun(self, path, names, options)
 
     def run(self, path: str, operands: Sequence[Array], **options: Any) -> list[Array]:
@@ -72,33 +94,55 @@ class ArrayWorker:
 
         They are of the clock and of the processor, without the way of the arrays to the process.
         """
+        with self._lock:
+            self.wait()
+            return self._time_runs(path, operands, count, options)
+
+    def _time_runs(
+        self, path: str, operands: Sequence[Array], count: int, options: Mapping[str, Any]
+    ) -> tuple[list[Array], tuple[float, float]]:
         inputs, outputs = (os.path.join(self._folder.name, n) for n in ("in.npz", "out.npz"))
         np.savez(inputs, **dict(_encode_array(at, a) for at, a in enumerate(operands)))  # type: ignore[arg-type]
         assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(
-                json.dumps([path, inputs, outputs, count, *options.values()]) + "\n"
-            )
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # what it said before it ended tells why
+        if self.is_running:  # what it said before it ended tells why
+            with suppress(BrokenPipeError):
+                request = json.dumps([path, inputs, outputs, count, *options.values()])
+                self._process.stdin.write(f"{request}\n")
+                self._process.stdin.flush()
         seconds = self._read_answer()["seconds"]
         with np.load(outputs, allow_pickle=False) as arrays:
             return [_decode_array(key, arrays[key]) for key in arrays.files], seconds
 
     def _read_answer(self) -> Mapping[str, Any]:
-        assert self._process.stdout is not None and self._process.stderr is not None
+        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            errors = self._process.stderr.read().strip().splitlines()
-            last = errors[-1] if errors else f"exit code {self._process.wait()}"
-            if f"No module named '{self._module}'" in last:
-                raise MissingDependency(self._install)
-            raise SerdeError(f"{self._title} cannot run the model: {last}")
+            raise self._describe_end(self._process.wait())
         answer: Mapping[str, Any] = json.loads(line)
         if error := answer.get("error"):
+            kind, _, message = error.partition(": ")
+            if kind == SerdeError.__name__:  # which names the framework
+                raise SerdeError(message)
             raise SerdeError(f"{self._title} cannot run the model: {error}")
         return answer
+
+    def _describe_end(self, code: int) -> SerdeError:
+        """The error for a process that has ended."""
+        lines = self._errors.read_text("utf-8", "replace").strip().splitlines()
+        last = lines[-1] if lines else f"exit code {code}"
+        if f"No module named '{self._module}'" in last:
+            return MissingDependency(self._install)
+        if MissingDependency.__name__ in last:
+            return MissingDependency(last.partition(": ")[2])
+        if code < 0:
+            last = f"it ended its process with {describe_crash(code)}"
+        return SerdeError(f"{self._title} cannot run the model: {last}")
+
+
+def read_program(script: str) -> str:
+    """The program of a file beside this one, for a Python that may not have this package."""
+    paths = (Path(__file__).with_name(name) for name in (LOOP, script))
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +185,10 @@ def order_feeds(names: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]
 
 def _end(process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str]) -> None:
     """End the process, and remove its files."""
-    for stream in (process.stdin, process.stdout, process.stderr):
+    for stream in (process.stdin, process.stdout):
         if stream is not None:
-            stream.close()
+            with suppress(BrokenPipeError):
+                stream.close()
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:

@@ -15,7 +15,7 @@ from serde.formats.tflite.quantization import FileInfo
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
-from .array_worker import ArrayWorker
+from .array_worker import VERSIONS, ArrayWorker, read_program
 
 Array = np.ndarray[Any, Any]
 FOLDER = "SERDE_LITERT"  # names a folder that ai-edge-litert is installed in
@@ -73,7 +73,12 @@ class LitertWorker(ArrayWorker):
         folder = os.environ.get(FOLDER)
         environment = {"PYTHONPATH": os.path.abspath(folder)} if folder else None
         super().__init__(
-            sys.executable, "litert_worker.py", "LiteRT", "ai_edge_litert", INSTALL, environment
+            sys.executable,
+            read_program("litert_worker.py"),
+            "LiteRT",
+            "ai_edge_litert",
+            INSTALL,
+            environment,
         )
 
 
@@ -84,4 +89,5 @@ BRIDGE = Bridge(
     decode,
     prepare=prepare,
     settings={"without XNNPACK": {"delegates": False}},
+    versions=VERSIONS,
 )

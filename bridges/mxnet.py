@@ -9,11 +9,8 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import json
 import os
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,23 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.io.child_process import child_environment
+from serde.errors import MissingDependency, UsageError
 from serde.ir.graph import Graph
 from serde.plugins import Bridge, Completion
 
+from .array_worker import VERSIONS
 from .mxnet_export import data_inputs, export_model
 from .mxnet_feeds import Internals, complete, find_changes
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
-from .mxnet_run import (
-    FLOATS,
-    Model,
-    PreparedSymbol,
-    begin_at,
-    cut_at_outputs,
-    with_plain_labels,
-    without_escapes,
-)
+from .mxnet_process import INSTALL, MXNetWorker, SymbolProcess, get_worker
+from .mxnet_run import FLOATS, Model, PreparedSymbol, begin_at, with_plain_labels
 from .numpy_compat import mend_mxnet, restore
 
 if TYPE_CHECKING:
@@ -47,15 +37,10 @@ if TYPE_CHECKING:
 
 # Options that arrays are bound by.
 BINDING = ("ignore_extra", "match_params", "inputs", "set_inputs", "cut_inputs", "outputs")
-# MXNet imports distutils, which Python has no more from 3.12 on; setuptools brings it back.
-INSTALL = (
-    "MXNet 1.9.1 is needed for this: pip install --no-deps mxnet==1.9.1 && "
-    "pip install requests graphviz setuptools"
-)
 __all__ = [
     "BRIDGE", "attach", "data_inputs", "decode", "export_model", "get_model_metadata",
     "get_operator_support", "import_model", "import_mxnet", "import_to_gluon", "install",
-    "prepare", "run", "run_folder", "to_block", "to_symbol", "trace",
+    "prepare", "run", "to_block", "to_symbol", "trace",
 ]  # fmt: skip
 
 
@@ -205,7 +190,8 @@ def run(
 
     Variables that ``feeds`` has are inputs, whatever array there is. Unless ``outputs`` are named
     they are those that a conversion has. Inputs that ``feeds`` leaves out (labels) are zeros of the
-    shape MXNet infers. ``plain`` kernels run in a process of their own: MXNet chooses them once.
+    shape MXNet infers. Where this process has not imported MXNet, it runs in one of its own, and so
+    do ``plain`` kernels, which MXNet chooses once.
     """
     return prepare(source, **{"inputs": feeds, **options})(feeds)
 
@@ -222,27 +208,33 @@ def prepare(
     from serde.formats.mxnet.bind.symbol_info import symbol_info
     from serde.formats.mxnet.passes.drop_labels import drop_labels
 
-    mx = import_mxnet()
+    worker = None if _runs_here(kernels) else get_worker(kernels)  # which imports MXNet meanwhile
     files, graph = _decode_source(
         source, params=params, outputs=outputs, epoch=epoch, cut_inputs=cut_inputs, **options
     )
     inference = drop_labels(graph, outputs is not None)
-    text = with_plain_labels(files.symbol.decode())
-    symbol = mx.sym.load_json(without_escapes(begin_at(text, graph, cut_inputs or ())))
-    if outputs:
-        symbol = cut_at_outputs(mx, symbol, outputs)
-    elif len(symbol) > 1:
-        kept = set(inference.outputs)
-        symbol = mx.sym.Group([symbol[i] for i, v in enumerate(graph.outputs) if v in kept])
     needed = {v.name for v in inference.inputs}
     tensors = {v.name: v.tensor for v in graph.constants()}
     tensors |= {n: t for n, t in symbol_info(graph).input_arrays.items() if n in needed}
+    kept = set(inference.outputs)
     model = Model(
-        symbol.tojson(), {n: t.load() for n, t in tensors.items() if t is not None}, needed
-    )
-    if kernels == "plain":
-        return partial(_run_without_onednn, model)
-    return PreparedSymbol(mx, symbol, model)
+        begin_at(with_plain_labels(files.symbol.decode()), graph, cut_inputs or ()),
+        {n: t.load() for n, t in tensors.items() if t is not None}, needed, outputs,
+        [i for i, v in enumerate(graph.outputs) if v in kept],
+    )  # fmt: skip
+    return _prepare_symbol(model, worker)
+
+
+def _runs_here(kernels: str = "onednn") -> bool:
+    """Whether this process runs models: it has imported MXNet, with operators of the user's own."""
+    return "mxnet" in sys.modules and kernels != "plain"
+
+
+def _prepare_symbol(model: Model, worker: MXNetWorker | None) -> PreparedSymbol | SymbolProcess:
+    """A symbol to run in a process, or else in this one."""
+    if worker is None:
+        return PreparedSymbol(import_mxnet(), model)
+    return SymbolProcess(worker, model)
 
 
 def _decode_source(
@@ -266,49 +258,10 @@ def complete_feeds(source: Any, **options: Any) -> Completion | None:
     changes = find_changes(graph, options.get("rebatch") is None)
     if not changes:
         return None
-    symbol = import_mxnet().sym.load_json(without_escapes(files.symbol.decode()))
-    return partial(complete, Internals(symbol, graph), changes)
-
-
-def _run_without_onednn(model: Model, feeds: Any) -> list[Any]:
-    """The outputs in a process where MXNet does not use oneDNN."""
-    with tempfile.TemporaryDirectory() as folder:
-        names = {
-            "arrays": list(model.arrays), "feeds": list(feeds), "needed": sorted(model.needed)
-        }  # fmt: skip
-        Path(folder, "names.json").write_text(json.dumps(names), "utf-8")
-        Path(folder, "symbol.json").write_text(model.text, "utf-8")
-        np.savez(Path(folder, "arrays.npz"), *model.arrays.values())
-        np.savez(Path(folder, "feeds.npz"), *feeds.values())
-        code = f"from {__name__} import run_folder; run_folder({folder!r})"
-        quiet = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0"}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=child_environment(**quiet), capture_output=True,
-            encoding="utf-8", errors="replace", check=False,
-        )  # fmt: skip
-        if done.returncode:
-            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            raise SerdeError(lines[-1].partition("SerdeError: ")[2] or lines[-1])
-        return _load_arrays(Path(folder, "results.npz"))
-
-
-def run_folder(folder: str) -> None:
-    """Run the model that ``_run_without_onednn`` wrote, and write its results."""
-    at = Path(folder)
-    names = json.loads((at / "names.json").read_text("utf-8"))
-    arrays, feeds = (
-        dict(zip(names[kind], _load_arrays(at / f"{kind}.npz"), strict=True))
-        for kind in ("arrays", "feeds")
+    symbol = _prepare_symbol(
+        Model(files.symbol.decode()), None if _runs_here() else get_worker("onednn")
     )
-    mx = import_mxnet()
-    model = Model((at / "symbol.json").read_text("utf-8"), arrays, names["needed"])
-    symbol = mx.sym.load_json(model.text)
-    np.savez(at / "results.npz", *PreparedSymbol(mx, symbol, model)(feeds))
-
-
-def _load_arrays(path: Path) -> list[np.ndarray[Any, Any]]:
-    with np.load(path, allow_pickle=False) as arrays:
-        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+    return partial(complete, Internals(symbol.infer_shape, graph), changes)
 
 
 def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
@@ -379,6 +332,7 @@ BRIDGE = Bridge(
     complete_feeds=complete_feeds,
     has_scalars=False,
     libraries=("mxnet",),
+    versions=VERSIONS,
 )
 if not any(isinstance(f, _Finder) for f in sys.meta_path):
     sys.meta_path.insert(0, _Finder())

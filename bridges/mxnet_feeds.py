@@ -8,7 +8,6 @@ where a batch is baked in, reads from beyond its operand.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -21,27 +20,24 @@ from serde.ir.graph import Graph, Node, Value
 KEEPING = frozenset("BlockGrad Cast Flatten Reshape _copy amp_cast expand_dims squeeze".split())
 Feeds = Mapping[str, np.ndarray[Any, Any]]
 Change = Callable[["Internals", Feeds], tuple[Feeds, str]]
+InferShape = Callable[[str, Mapping[str, Any]], tuple[int, ...] | None]  # of a value, from others
 
 
 class Internals:
     """A symbol, the graph of which is at hand, that shapes of values are asked of."""
 
-    def __init__(self, symbol: Any, graph: Graph) -> None:
-        self.symbol = symbol.get_internals()
-        self.names = Counter(self.symbol.list_outputs())
+    def __init__(self, infer_shape: InferShape, graph: Graph) -> None:
+        self._infer_shape = infer_shape
         self.makers = {v: node for node in graph.nodes for v in node.outputs}
         self.arrays = {v.name: v.shape for v in graph.constants()}
 
     def infer_shape(self, value: Value | None, feeds: Feeds) -> tuple[int, ...] | None:
         """The shape of a value, if MXNet tells it."""
-        if value is None or self.names[value.name] != 1:
+        if value is None:
             return None
-        part = self.symbol[value.name]
-        shapes = {**self.arrays, **{n: a.shape for n, a in feeds.items()}}
-        read = set(part.list_inputs())
-        _, results, _ = part.infer_shape_partial(**{n: s for n, s in shapes.items() if n in read})
-        shape = tuple(results[0]) if results else ()
-        return shape if all(size > 0 for size in shape) else None
+        return self._infer_shape(
+            value.name, {**self.arrays, **{n: a.shape for n, a in feeds.items()}}
+        )
 
     def find_variable(self, value: Value) -> str:
         """The name of the variable whose numbers a value has, or that of what computes them."""

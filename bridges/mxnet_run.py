@@ -17,11 +17,17 @@ FLOATS = frozenset({np.float16, np.float32, np.float64})
 
 
 class Model(NamedTuple):
-    """A symbol to run, and its arrays. Variables that are not ``needed`` are labels."""
+    """A symbol to run, and its arrays. Variables that are not ``needed`` are labels.
+
+    It ends at values or layers of the names ``outputs``, or else at those of its heads whose
+    numbers are in ``heads``.
+    """
 
     text: str
-    arrays: Mapping[str, np.ndarray[Any, Any]]
-    needed: Collection[str]
+    arrays: Mapping[str, np.ndarray[Any, Any]] = {}
+    needed: Collection[str] = ()
+    outputs: Sequence[str] | None = None
+    heads: Sequence[int] | None = None
 
 
 class PreparedSymbol:
@@ -31,7 +37,13 @@ class PreparedSymbol:
     custom operators may change, at each run.
     """
 
-    def __init__(self, mx: ModuleType, symbol: Any, model: Model) -> None:
+    def __init__(self, mx: ModuleType, model: Model) -> None:
+        symbol = mx.sym.load_json(without_escapes(model.text))
+        self.internals = symbol.get_internals()
+        if model.outputs:
+            symbol = cut_at_outputs(mx, self.internals, model.outputs)
+        elif model.heads is not None and len(symbol) > 1:
+            symbol = mx.sym.Group([symbol[i] for i in model.heads])
         self.mx, self.symbol, self.model = mx, symbol, model
         self.names = symbol.list_inputs()
         self.states = frozenset(symbol.list_auxiliary_states())
@@ -52,6 +64,18 @@ class PreparedSymbol:
             lines = [line for line in str(error).splitlines() if line.strip()]
             reason = f"MXNet cannot run the model on these inputs: {lines[-1]}"
             raise SerdeError(reason) from error
+
+    def infer_shape(
+        self, value: str, shapes: Mapping[str, Sequence[int]]
+    ) -> tuple[int, ...] | None:
+        """The shape of a value inside, if MXNet tells it."""
+        if self.internals.list_outputs().count(value) != 1:
+            return None
+        part = self.internals[value]
+        read = frozenset(part.list_inputs())
+        _, results, _ = part.infer_shape_partial(**{n: s for n, s in shapes.items() if n in read})
+        shape = tuple(results[0]) if results else ()
+        return shape if all(size > 0 for size in shape) else None
 
     def _run(self, feeds: Any) -> list[Any]:
         mx = self.mx
@@ -79,9 +103,8 @@ class PreparedSymbol:
         self._op = mx.nd.CachedOp(self.symbol)
 
 
-def cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
+def cut_at_outputs(mx: ModuleType, internals: Any, outputs: Sequence[str]) -> Any:
     """The symbol that ends at values or layers of these names."""
-    internals = symbol.get_internals()
     known = internals.list_outputs()
     return mx.sym.Group([
         internals[n if n in known else f"{n}_output"] for n in outputs

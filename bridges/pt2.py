@@ -15,7 +15,7 @@ from serde.formats.pt2.decode import decode as decode_file
 from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
-from .array_worker import WorkerRun
+from .array_worker import VERSIONS, WorkerRun
 from .torch import TorchWorker
 
 Array = np.ndarray[Any, Any]
@@ -104,4 +104,5 @@ def _prepare_file(path: str) -> WorkerRun:
     return TorchWorker().prepare(path, [v.name for v in decode_file(path).inputs])
 
 
-BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, prepare=prepare, ends_anywhere=False)
+BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, prepare=prepare, ends_anywhere=False,
+                versions=VERSIONS)  # fmt: skip

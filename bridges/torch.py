@@ -15,7 +15,7 @@ from serde.formats.torch.interface import read_interface
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
-from .array_worker import ArrayWorker
+from .array_worker import VERSIONS, ArrayWorker, read_program
 
 Array = np.ndarray[Any, Any]
 PYTHON = "SERDE_PYTORCH"  # names a Python with PyTorch, where the one that runs serde has none
@@ -49,7 +49,9 @@ class TorchWorker(ArrayWorker):
 
     def __init__(self) -> None:
         python = os.environ.get(PYTHON) or sys.executable
-        super().__init__(python, "torch_worker.py", "PyTorch", "torch", INSTALL)
+        super().__init__(python, read_program("torch_worker.py"), "PyTorch", "torch", INSTALL)
 
 
-BRIDGE = Bridge("torch", (), "torch", decode, prepare=prepare, ends_anywhere=False)
+BRIDGE = Bridge(
+    "torch", (), "torch", decode, prepare=prepare, ends_anywhere=False, versions=VERSIONS
+)

@@ -7,6 +7,7 @@ last model is kept.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -22,10 +23,9 @@ def time_calls(call: Callable[[], Any], count: int) -> tuple[Any, list[float]]:
     return result, [(b - a) / count for a, b in zip(start, end, strict=True)]
 
 
-def answer(reply: Mapping[str, Any]) -> None:
-    """Write a line."""
-    sys.stdout.write(json.dumps(reply) + "\n")
-    sys.stdout.flush()
+def answer(answers: int, reply: Mapping[str, Any]) -> None:
+    """Write a line into the file of a number."""
+    os.write(answers, f"{json.dumps(reply)}\n".encode())
 
 
 def serve(version: str, load: Callable[..., Any], run: Callable[..., Any], of_load: int) -> None:
@@ -33,7 +33,9 @@ def serve(version: str, load: Callable[..., Any], run: Callable[..., Any], of_lo
 
     The first ``of_load`` options are those of ``load``, the others of ``run``.
     """
-    answer({"version": version})
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what frameworks print is no answer
+    answer(answers, {"version": version})
     last = model = None
     for line in sys.stdin:
         path, inputs, outputs, count, *options = json.loads(line)
@@ -45,4 +47,4 @@ def serve(version: str, load: Callable[..., Any], run: Callable[..., Any], of_lo
             reply = {"seconds": run(model, inputs, outputs, count, *options[of_load:])}
         except Exception as error:
             last, reply = None, {"error": f"{type(error).__name__}: {error}"}
-        answer(reply)
+        answer(answers, reply)

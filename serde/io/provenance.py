@@ -71,7 +71,8 @@ class FileStamp:
 
 @dataclass
 class Provenance:
-    """How a result came about. ``list_runtimes`` gives the modules that may have run models.
+    """How a result came about. ``list_runtimes`` gives the modules that may have run models, with
+    the versions of those that processes have loaded.
 
     Files are hashed when a report is made; ``date`` is None unless it was asked for.
     """
@@ -81,7 +82,7 @@ class Provenance:
     date: str | None = None
     source: list[FileStamp] = field(default_factory=list)
     result: list[FileStamp] = field(default_factory=list)
-    list_runtimes: Callable[[], Iterable[str]] = tuple
+    list_runtimes: Callable[[], Mapping[str, str | None]] = dict
 
     def relocate(self, folder: str, place: str) -> None:
         """Hash the files below a temporary folder, and call them as those of ``place``."""
@@ -129,11 +130,11 @@ def stamp_files(paths: Iterable[str]) -> list[FileStamp]:
     return [FileStamp.of(path) for path in sorted({os.path.realpath(path) for path in paths})]
 
 
-def read_versions(runtimes: Iterable[str]) -> dict[str, str]:
-    """The versions of serde, Python, libraries and runtimes that this process has imported."""
+def read_versions(runtimes: Mapping[str, str | None]) -> dict[str, str]:
+    """The versions of serde, Python, libraries and runtimes that were imported."""
     versions = {"serde": __version__, "python": sys.version.split()[0]}
-    for name in (*LIBRARIES, *runtimes):
-        if (version := getattr(sys.modules.get(name), "__version__", None)) is not None:
+    for name, loaded in {**dict.fromkeys(LIBRARIES), **runtimes}.items():
+        if (version := getattr(sys.modules.get(name), "__version__", loaded)) is not None:
             versions[name] = str(version)
     return versions
 

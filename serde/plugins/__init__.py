@@ -184,10 +184,11 @@ def get_bridge(name: str) -> Bridge | None:
     return _load("serde.bridges", name)  # type: ignore[no-any-return]
 
 
-def list_libraries() -> tuple[str, ...]:
-    """The modules that run models, of all bridges."""
-    bridges = (get_bridge(name) for name in bridge_names())
-    return tuple(dict.fromkeys(n for b in bridges if b is not None for n in b.libraries))
+def list_libraries() -> dict[str, str | None]:
+    """The modules that run models, of all bridges, with the versions that processes loaded."""
+    bridges = [bridge for name in bridge_names() if (bridge := get_bridge(name)) is not None]
+    libraries: dict[str, str | None] = {name: None for b in bridges for name in b.libraries}
+    return libraries | {name: version for b in bridges for name, version in b.versions.items()}
 
 
 def bridge_for(thing: object) -> Bridge:

@@ -144,7 +144,7 @@ class Bridge:
     function that changes feeds to some with which the framework, as it runs here, computes what the
     model means, and tells what is not compared so; or None. Where it is not ``has_scalars``, a
     tensor of shape (1,) stands for one of no axes. ``libraries`` are the modules whose versions
-    reports tell, where they are imported.
+    reports tell, where they are imported; ``versions`` has those that were loaded by processes.
     """
 
     name: str
@@ -162,6 +162,7 @@ class Bridge:
     complete_feeds: Callable[..., Completion | None] | None = None
     has_scalars: bool = True
     libraries: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def can_run(self) -> bool:

@@ -474,7 +474,7 @@ def test_nothing_prints_or_logs():
                 "sys.stdout.write", "sys.stderr.write", "traceback.print_exc"}  # fmt: skip
     files = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
     assert files == {
-        "serde/cli/printing.py", "bridges/mxnet_export.py", "bridges/worker_loop.py",
+        "serde/cli/printing.py", "bridges/mxnet_export.py",
     }  # fmt: skip
 
 
@@ -487,7 +487,7 @@ def test_markup_is_escaped_by_one_function():
 
 # Who opens files in another way than serde.io.sniff.open_regular, and which files these are.
 OPENS = {
-    "bridges/mxnet.py": "of a temporary folder of its own",
+    "bridges/mxnet_worker.py": "of a temporary folder of its parent",
     "bridges/array_worker.py": "of the package, and of a temporary folder of its own",
     "bridges/litert_worker.py": "of a temporary folder of its parent",
     "bridges/torch_worker.py": "of a temporary folder of its parent",
