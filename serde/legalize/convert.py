@@ -139,6 +139,11 @@ def lower_to(
         if opset >= WITH_KERNELS and (integer_kernels or opset < WITH_AXES):
             body = use_qlinear_ops(body, integer_kernels, opset < WITH_AXES)
         builder = Legalizer(body.name, target)
+        if not is_function and decisions.is_legal_graph(builder, body):
+            return Graph(
+                body.name, body.inputs, body.outputs, body.nodes, opset=opset,
+                metadata=body.metadata, imports=body.imports, notes=body.notes,
+            )  # fmt: skip
         table = RuleTable(stage, fallback=fallback, body_attributes=inlined_bodies)
         done = table.rewrite(body, builder, is_function)
         legal = Legalized(done, {}, builder.emulated_types.logical_types)

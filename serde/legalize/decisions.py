@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from serde.ir.graph import DType, Node, Value
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.rewrite.rules import Rule, always
 from serde.spec import canonicalize, inference, schema
 from serde.spec.memo import memoize
@@ -22,6 +22,7 @@ from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED, RESHAPING
 from serde.spec.static_shapes import Rule as ShapeRule
 from serde.spec.static_shapes import rule_for_values
+from serde.spec.verify import find_namesake
 from serde.version_converter.element_types import are_allowed
 
 from . import scalarize_sequences
@@ -100,6 +101,31 @@ def take(g: Any, node: Node, inputs: Inputs) -> Any:
         return None
     decision = g.decisions.get(key)
     return _Pending(by, key) if decision is None else _repeat(g, decision, node, inputs)
+
+
+def is_legal_graph(g: Any, graph: Graph) -> bool:
+    """Whether every node of a graph would stay as it is, and be called what it is."""
+    ends = (*graph.inputs, *graph.constants())
+    if not g.target.is_standard or graph.functions or find_namesake(graph) is not None:
+        return False
+    if any(v.dtype is None or v.shape is None or v.dtype in g.emulated_types.lacking for v in ends):
+        return False
+    constructors = scalarize_sequences.CONSTRUCTORS if g.resolving else ()
+    kept: dict[str, bool] = {}  # operators that no version adapter is on the way of
+    computed: set[Value] = set()
+    for node in graph.nodes:
+        op, inputs = node.op, node.inputs
+        if op not in kept:
+            by = decider(g.target, op, g.current_opset)
+            is_plain = by is not None and not by.adapters and by.shape is None
+            is_known = schema.find(op, g.target.opset) is not None
+            kept[op] = is_plain and is_known and op not in constructors
+        if not kept[op] or node.domain or node.graphs() or _is_constant(inputs):
+            return False
+        if not is_legal(g, node, inputs):
+            return False
+        computed.update(node.outputs)
+    return len(computed.intersection(graph.outputs)) == len(graph.outputs)
 
 
 def is_legal(g: Any, node: Node, inputs: Inputs) -> bool:

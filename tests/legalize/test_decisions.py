@@ -10,10 +10,11 @@ from onnx import TensorProto, helper
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.ir.graph import IR_OPSET
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.legalize import decisions
-from serde.legalize.convert import raise_to_ir
-from serde.legalize.decisions import decider
+from serde.legalize.convert import lower_to, raise_to_ir
+from serde.legalize.decisions import decider, is_legal_graph
+from serde.legalize.legalizer import Legalizer
 from serde.legalize.target import IR, opset_target
 from testing.onnx_live import run_model
 
@@ -112,6 +113,37 @@ def test_a_declaration_speaks_of_attributes():
     assert not pool.looks_at_sizes({"ceil_mode": 0, "dilations": (1, 1)})
     assert pool.looks_at_sizes({"ceil_mode": 1})
     assert pool.looks_at_sizes({"dilations": (2, 1)})
+
+
+@pytest.mark.parametrize(
+    "opset, op, is_kept",
+    [
+        (17, "Relu", True),
+        (21, "Softmax", True),
+        (17, "HardSwish", True),
+        (13, "HardSwish", False),  # which that opset lacks
+        (11, "Softmax", False),  # which has an adapter
+        (17, "RegexFullMatch", False),  # which nothing stands for
+    ],
+)
+def test_a_graph_of_nodes_that_stay_is_taken_as_it_is(opset, op, is_kept):
+    value = Value("x", DType.STRING if op == "RegexFullMatch" else DType.FLOAT32, (2, 3))
+    result = Value("y", DType.BOOL if op == "RegexFullMatch" else DType.FLOAT32, (2, 3))
+    attrs = {"axis": 1} if op == "Softmax" else {}
+    graph = Graph("g", (value,), (result,), (Node(op, (value,), (result,), attrs),))
+    assert is_legal_graph(Legalizer("g", opset_target(opset)), graph) is is_kept
+    if is_kept:
+        assert lower_to(graph, opset).nodes is graph.nodes
+
+
+def test_names_and_ends_that_change_make_a_graph_another():
+    x, y, z = (Value(name, DType.FLOAT32, (2,)) for name in "xyy")
+    one, other = Node("Relu", (x,), (y,)), Node("Neg", (x,), (z,))
+    legalizer = Legalizer("g", opset_target(17))
+    assert is_legal_graph(legalizer, Graph("g", (x,), (y,), (one,)))
+    assert not is_legal_graph(legalizer, Graph("g", (x,), (y,), (one, other)))
+    assert not is_legal_graph(legalizer, Graph("g", (x,), (y, y), (one,)))
+    assert not is_legal_graph(legalizer, Graph("g", (x,), (x,), (one,)))
 
 
 def test_most_layers_of_a_chain_are_not_emitted(monkeypatch):
