@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from serde.rewrite import custom_ops
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 
-from .releases import Release, get_release
+if TYPE_CHECKING:
+    from .releases import Release
 
 EXACT = 1 << 53  # integers up to this are floats of 64 bits
 # Element types MXNet's legacy operators compute with.
@@ -111,7 +112,11 @@ class SymbolBuilder(Builder):
         super().__init__(name, opset, outer)
         around = outer if isinstance(outer, SymbolBuilder) else None
         self.is_inner = outer is not None
-        self.release: Release = written or (around.release if around else get_release(None))
+        if written is None and around is None:
+            from .releases import get_release
+
+            written = get_release(None)
+        self.release: Release = written or around.release  # type: ignore[union-attr]
 
     def emit(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1

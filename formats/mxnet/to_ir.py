@@ -16,11 +16,9 @@ from . import ops
 from .bind.bind_params import refuse_missing_parameters
 from .bind.cast_arrays import cast_arrays
 from .bind.declared import Declared
-from .bind.placeholders import add_placeholders
 from .bind.symbol_info import SymbolInfo, symbol_info
 from .decode import VERSION, parse_version
 from .infer_shapes.begin_states import infer_open_sizes
-from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import InputShapes, complete_inputs
 from .infer_shapes.merge_shapes import BATCH
 from .infer_shapes.shape_checks import check_shapes
@@ -78,6 +76,8 @@ def to_ir(
     graph = drop_labels(graph, outputs is not None, ops_of_user)
     graph = apply_nms_option(graph, nms)
     if missing_weights == "infer":
+        from .bind.placeholders import add_placeholders
+
         graph = add_placeholders(graph)
     else:
         refuse_missing_parameters(graph)
@@ -107,6 +107,8 @@ def to_ir(
         builder.for_training = builder.keeps_weights = training
         done = drop_unread_labels(table.rewrite(complete, builder))
     except Unconvertible as error:
+        from .infer_shapes.failures import refuse_given_shapes
+
         refuse_given_shapes(graph, info.variables, error, table)
         raise
     kept = {k: v for k, v in graph.metadata.items() if k == VERSION}

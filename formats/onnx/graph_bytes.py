@@ -21,9 +21,8 @@ from serde.spec.onnx_library import MOST_SIZE
 from serde.spec.schema import ELEMENT_CODES
 
 from .constant_homes import find_homes
-from .model_fields import write_graph_fields
+from .model_fields import ORIGIN, write_graph_fields
 from .protobuf_wire import encode_varint
-from .reader import ORIGIN
 from .tensors import tensor_proto
 
 # Keys of fields: of a GraphProto, of a NodeProto, and the first two of other messages.

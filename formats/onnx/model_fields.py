@@ -15,6 +15,7 @@ IR_VERSION = "onnx.ir_version"
 PRODUCER, PRODUCER_VERSION = "onnx.producer", "onnx.producer_version"  # the first has both words
 MODEL_VERSION, MODEL_DOMAIN = "onnx.model_version", "onnx.domain"
 OF_THE_FILE = (IR_VERSION, PRODUCER, PRODUCER_VERSION, MODEL_VERSION, MODEL_DOMAIN, *DOCS)
+ORIGIN = "serde.source"  # key of what a node's metadata say of the layer it came from
 OF_THE_GRAPH = "onnx.graph.metadata/"  # before the keys of the main graph's own metadata
 
 

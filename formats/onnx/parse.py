@@ -15,9 +15,8 @@ from serde.ir.graph import FileSlice
 
 from . import protobuf_wire
 from .graph_fields import NodeFields, SmallTensor, describe_node, read_info, read_node, read_tensor
+from .protobuf_wire import GRAPH, INITIALIZER, NODE, RAW_DATA, VALUE_INFO
 
-# Numbers of fields of ModelProto, GraphProto and TensorProto.
-GRAPH, NODE, INITIALIZER, VALUE_INFO, RAW_DATA = 7, 1, 5, 13, 9
 LARGE = 4096  # bytes; initializers above stay in the file
 Initializer = tuple[onnx.TensorProto, FileSlice | None]  # and where its bytes are, if not in it
 

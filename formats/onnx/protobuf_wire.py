@@ -13,7 +13,10 @@ from functools import lru_cache
 from serde.io.file_bytes import FileBytes
 
 Bytes = bytes | memoryview | FileBytes
+SHORT = [bytes((value,)) for value in range(0x80)]  # the varints of one byte
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+# Numbers of fields of ModelProto, GraphProto and TensorProto.
+GRAPH, NODE, INITIALIZER, VALUE_INFO, RAW_DATA = 7, 1, 5, 13, 9
 
 
 class WireError(ValueError):
@@ -71,7 +74,7 @@ def iterate_fields(view: Bytes, start: int, end: int) -> Iterator[tuple[int, int
 def encode_varint(value: int) -> bytes:
     """Encode a non-negative integer."""
     if value <= 0x7F:
-        return bytes((value,))
+        return SHORT[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -36,7 +36,7 @@ from serde.spec.weight_origins import mark_weight
 
 from .external_data_paths import Resolve, refuse_location, resolver
 from .graph_fields import NodeFields, SmallTensor, describe_node, read_type
-from .model_fields import read_fields
+from .model_fields import ORIGIN, read_fields
 from .parse import Parsed, parse, parse_file
 from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
@@ -45,7 +45,6 @@ from .unsupported_metadata import DEVICES, find_unsupported_metadata
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 PARAMETER = re.compile(r"\w+(\.\w+)+")  # how PyTorch's exporters name those of a module in others
-ORIGIN = "serde.source"
 SIMPLE = {  # attribute types and the fields they are held in
     getattr(AttributeProto, kind): field
     for kind, field in {

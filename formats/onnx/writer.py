@@ -24,7 +24,7 @@ from serde.spec.schema import ELEMENT_CODES
 from . import protobuf_wire
 from .graph_bytes import INPUTS_OPTIONAL_IR, ModuleNames, encode_graph, encode_node, make_attribute
 from .model_fields import write_docs, write_model_fields
-from .parse import GRAPH, INITIALIZER, RAW_DATA, external_locations
+from .protobuf_wire import GRAPH, INITIALIZER, RAW_DATA
 from .tensors import tensor_proto, type_fields
 
 SUFFIX = ".onnx"
@@ -115,6 +115,8 @@ def refuse_shared(model: str) -> None:
     sidecar = sidecar_of(model)
     if not os.path.isfile(sidecar):
         return
+    from .parse import external_locations
+
     folder = os.path.dirname(os.path.abspath(model))
     for name in sorted(n for n in os.listdir(folder) if n.endswith(SUFFIX)):
         other = os.path.join(folder, name)

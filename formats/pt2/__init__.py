@@ -5,8 +5,6 @@ from __future__ import annotations
 from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
-from .io.archive import matches, name_pickled
-
 
 class Pt2ReadOptions(opts.RuleOptions, opts.ReadOptions):
     """What an exported program is read with."""
@@ -17,8 +15,8 @@ FORMAT = Format(
     title="PyTorch exported program",
     next_step="torch.export.load({name!r})",
     suffixes=(".pt2",),
-    matches=matches,
-    name_other=name_pickled,
+    matches=Deferred(f"{__name__}.io.archive:matches"),
+    name_other=Deferred(f"{__name__}.io.archive:name_pickled"),
     decode=Deferred(f"{__name__}.decode:decode"),
     to_ir=Deferred(f"{__name__}.to_ir:to_ir"),
     read_options=Pt2ReadOptions,

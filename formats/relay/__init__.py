@@ -5,8 +5,6 @@ from __future__ import annotations
 from serde.plugins import Deferred, Format
 from serde.plugins import options as opts
 
-from .io.magic import matches
-
 
 class RelayReadOptions(
     opts.RuleOptions, opts.RandomOptions, opts.IntegerOptions, opts.ParamsOptions, opts.ReadOptions,
@@ -38,7 +36,7 @@ FORMAT = Format.in_package(
     },
     runtime="tvm",
     suffixes=(".relay", ".json"),
-    matches=matches,
+    matches=Deferred(f"{__name__}.io.magic:matches"),
     read_options=RelayReadOptions,
     write_options=RelayWriteOptions,
     read_arrays=Deferred("serde.formats.relay.io.params:read_arrays"),

@@ -12,6 +12,7 @@ import click
 from serde.cli.options import DocumentedCommand, add_option, give, parse_by_name
 from serde.cli.printing import print_line, print_lines
 from serde.cli.streams import with_local_models
+from serde.io.gc_pause import resume_collector
 from serde.ir.weights import show_size
 from serde.passes.cut_inputs import parse_spec
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @add_option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 @with_local_models("models")
+@resume_collector()
 def bench(
     models: tuple[str, ...], shown: Mapping[str, str], debug: bool, as_json: bool, **options: Any
 ) -> None:

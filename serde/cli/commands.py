@@ -33,6 +33,7 @@ from serde.errors import (
     speak_of_flags,
 )
 from serde.io.command_files import within_command
+from serde.io.gc_pause import pause_collector
 from serde.io.signals import exit_on_signals
 from serde.io.user_code import find_user_line, is_output_open, refuse_exits
 
@@ -127,11 +128,15 @@ class Command(click.Group):
     """The command group: turns every failure into one message and an exit code."""
 
     def main(self, args: Any = None, *more: Any, **extra: Any) -> Any:
-        """Run the command on streams that take any text; without ``args``, those of the process."""
+        """Run the command on streams that take any text; without ``args``, those of the process.
+
+        The collector rests: what a command imports and what it converts stays until it ends.
+        Commands that run models, or code of the user, resume it.
+        """
         _make_streams_total()
         if os.environ.get("NO_COLOR"):
             extra["color"] = False
-        with exit_on_signals():
+        with exit_on_signals(), pause_collector():
             try:
                 return super().main(args, *more, **extra)
             except SystemExit as error:

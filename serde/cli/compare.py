@@ -22,6 +22,7 @@ from serde.cli.options import (
 from serde.cli.printing import print_lines
 from serde.cli.show import save_report, show_not_compared, show_verification
 from serde.cli.streams import with_local_models
+from serde.io.gc_pause import resume_collector
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import read_classes, read_formats
 from serde.plugins.command_options import ToleranceOptions
@@ -79,6 +80,7 @@ def add_other_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @DEBUG
 @click.pass_context
 @with_local_models("first", "second")
+@resume_collector()
 def compare(
     context: click.Context, /, first: str, second: str, shown: Mapping[str, str], debug: bool,
     as_json: bool, report_path: str | None, **options: Any,

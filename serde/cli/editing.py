@@ -15,6 +15,7 @@ from serde.cli.printing import print_line
 from serde.cli.show import show_model
 from serde.cli.streams import STREAM, open_target, with_local_models
 from serde.errors import UsageError
+from serde.io.gc_pause import resume_collector
 
 
 @click.command(cls=DocumentedCommand)
@@ -76,6 +77,7 @@ def join(
                     "out.")  # fmt: skip
 @DEBUG
 @with_local_models("source")
+@resume_collector()
 def wrap(
     source: str, shown: Mapping[str, str], target: str, pre: str | None, post: str | None,
     specs: tuple[str, ...], debug: bool,

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from serde.cli.options import add_option, parse_by_name
-from serde.io.tables import read_lines
 from serde.plugins.options import IMAGES
 
 
@@ -64,9 +63,13 @@ def with_images(command: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any, mean: Any, std: Any, scale: Any, bgr: Any, layout: Any,
         labels: str | None, **options: Any,
     ) -> Any:  # fmt: skip
+        if labels is not None:
+            from serde.io.tables import read_lines
+
+            labels = read_lines(labels)
         asked: Mapping[str, Any] = {
             "mean": mean, "std": std, "scale": scale, "bgr": bgr, "layout": layout,
-            "labels": None if labels is None else read_lines(labels),
+            "labels": labels,
         }  # fmt: skip
         images = {name: value for name, value in asked.items() if value}
         return command(*arguments, images=images or None, **options)

@@ -20,6 +20,7 @@ from serde.cli.options import (
     options_for_many,
 )
 from serde.cli.printing import join_parts, print_line, print_lines, style
+from serde.io.gc_pause import resume_collector
 from serde.plugins import STANDARD, written_formats
 from serde.plugins.command_options import MigrateOptions, ToleranceOptions
 
@@ -42,6 +43,7 @@ SHOWN = 40  # models without a result, and operators
 @add_option("-q", "--quiet", is_flag=True, help="Print the table only.")
 @options_for_many
 @click.pass_context
+@resume_collector()
 def migrate(
     context: click.Context, /, sources: tuple[str, ...], folder: str, quiet: bool, as_json: bool,
     debug: bool, **options: Any,

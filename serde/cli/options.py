@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from serde.cli import sandbox
 from serde.cli.context import ARGUMENTS, LIMITED
@@ -40,6 +39,9 @@ from serde.plugins.options import (
     names_of,
 )
 from serde.plugins.targets import explain_replaced
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of options
@@ -74,6 +76,8 @@ class WordType(click.ParamType):  # type: ignore[type-arg]
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The words that begin like what is typed; files too, where it is open."""
+        from click.shell_completion import CompletionItem
+
         begun = [w for w in list_words(self.words).values() if w.startswith(incomplete)]
         files = [CompletionItem(incomplete, type="file")] if self.is_open and not begun else []
         return [*map(CompletionItem, dict.fromkeys(begun)), *files]

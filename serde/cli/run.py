@@ -12,6 +12,7 @@ from serde.cli.partition_commands import parse_runtimes
 from serde.cli.printing import print_line
 from serde.cli.streams import with_local_models
 from serde.errors import UsageError
+from serde.io.gc_pause import resume_collector
 from serde.plugins import read_classes, read_formats
 
 
@@ -34,6 +35,7 @@ from serde.plugins import read_classes, read_formats
 @add_options(*read_classes(), keep=lambda option: option.is_run)
 @add_option("--debug", is_flag=True, help="Show where an error came from.")
 @with_local_models("source")
+@resume_collector()
 def run(
     source: str, shown: Mapping[str, str], data: str | None, target: str | None,
     runtimes: tuple[str, ...], finite: bool, times: bool, debug: bool, **options: Any,

@@ -9,14 +9,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-import sysconfig
-import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from serde.errors import UsageError
 
-STANDARD = sysconfig.get_path("stdlib")
+if TYPE_CHECKING:
+    from traceback import FrameSummary
+
+STANDARD = os.path.dirname(os.__file__)  # the folder of the standard library
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 BUILTINS = "<"  # what begins the name of a file that is none
 
@@ -60,7 +62,7 @@ def is_output_open() -> bool:
 
 def describe_exit(error: SystemExit) -> str:
     """Which line of which code exits, and with what."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = _list_frames(error)
     outside = [f for f in frames if not _is_standard(f.filename)]
     frame = (outside or frames)[-1] if frames else None
     where = f"{frame.filename}, line {frame.lineno}" if frame is not None else "code of a plug-in"
@@ -68,9 +70,15 @@ def describe_exit(error: SystemExit) -> str:
     return f"{where}: the code exits with SystemExit({shown}). Let it return, or raise an error"
 
 
+def _list_frames(error: BaseException) -> Sequence[FrameSummary]:
+    from traceback import extract_tb
+
+    return extract_tb(error.__traceback__)
+
+
 def find_user_line(error: BaseException) -> str | None:
     """The line where an error arose, if it is of code that is no installed package."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_standard(f.filename)]
+    frames = [f for f in _list_frames(error) if not _is_standard(f.filename)]
     is_own = frames and is_of_user(frames[-1].filename)
     return f"{frames[-1].filename}, line {frames[-1].lineno}" if is_own else None
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError, UsageError
-from serde.io.arrays import read_npy
 from serde.io.command_files import active_files
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
@@ -28,6 +27,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not (equals and name and value):
         raise UsageError(f"{text!r} is not NAME=VALUE, such as sr=16000, or x=file.npy")
     if value.endswith(".npy"):
+        from serde.io.arrays import read_npy
+
         active_files().enter(value)
         return name, read_npy(value)
     try:

@@ -39,6 +39,9 @@ def get_consumer(name: str, format_name: str | None = None) -> Consumer:
     Raises:
         UsageError: listing those there are, with the one that may be meant.
     """
+    known = {} if format_name is None else get_format(format_name).consumers
+    if name in known:
+        return known[name]
     _refuse_replaced(name)
     check_word("--profile=", name, list_profiles())
     fmt = format_of_consumer(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -593,6 +594,21 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         with show_stages(quiet) as progress:
             progress("read")
         assert bool(stream.getvalue()) is shown
+
+
+@pytest.mark.parametrize(
+    "command, target, place, is_on",
+    [
+        ("convert", "out.onnx", "serde.api.convert", False),
+        ("run", "out.npz", "serde.backends.runner.run_files", True),
+    ],
+)
+def test_the_collector_rests_unless_models_run(here, monkeypatch, command, target, place, is_on):
+    states = []
+    monkeypatch.setattr(place, lambda *_, **__: states.append(gc.isenabled()) or sys.exit())
+    onnx.save(model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }", 17), "m.onnx")
+    serde(command, "m.onnx", "-o", target)
+    assert (states, gc.isenabled()) == ([is_on], True)
 
 
 def test_the_installed_command_runs(here):

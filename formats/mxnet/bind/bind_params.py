@@ -13,7 +13,6 @@ from serde.spec.weight_origins import mark_weight
 from ..infer_shapes.merge_shapes import merge_shapes
 from ..io.params import Params
 from ..io.symbol_json import Symbol
-from .creation_order import sort_by_numbers
 from .declared import (
     SUFFIXES,
     Declared,
@@ -22,7 +21,6 @@ from .declared import (
     is_parameter_name,
 )
 from .find_inputs import FoundInputs, find_inputs, find_labels
-from .match_names import format_matches, match_arrays, rename_arrays
 from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 
 SHOWN, FEW = 30, 5  # lines of a listing, names in a note
@@ -90,6 +88,8 @@ def _name_arrays(
         return _match_by_order(symbol, params, named) if params.tensors else {}, ()
     if not match:
         return params.by_name(), ()
+    from .match_names import format_matches, match_arrays, rename_arrays
+
     matches = match_arrays(_find_parameters(symbol, named), params.by_name(), str(params.path))
     notes = (*format_matches(matches.names), *matches.notes)
     return rename_arrays(params, matches.names).by_name(), notes
@@ -284,6 +284,8 @@ def _match_by_order(
             f"{count} arrays without names for {len(not_fed)} parameters. Name each input with "
             "--input, which other variables are parameters then, or save the arrays by name",
         )
+    from .creation_order import sort_by_numbers
+
     created = sort_by_numbers([tuple(n.split("_")[:-1]) for n in names])
     by_number = sorted(names, key=lambda n: created[tuple(n.split("_")[:-1])])
     orders = {

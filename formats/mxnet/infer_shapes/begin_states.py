@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from serde.errors import ConversionError
 from serde.ir.geometry import Ints
@@ -20,7 +20,9 @@ from serde.rewrite.rules import RuleTable
 
 from ..io.params import TYPES
 from ..rules import dtype_of, parse
-from .forward_sizes import ForwardSizes
+
+if TYPE_CHECKING:
+    from .forward_sizes import ForwardSizes
 
 FILLED = frozenset("_zeros _ones _full _zeros_without_dtype _npi_zeros _npi_ones _npi_full".split())
 DRAWN = "_random_"
@@ -41,6 +43,8 @@ def infer_open_sizes(graph: Graph, table: RuleTable, unknown: int) -> Graph:
     open_ = {node: shape for node, shape in pairs if shape is not None}
     if not open_:
         return graph
+    from .forward_sizes import ForwardSizes
+
     sizes = ForwardSizes(graph, table, open_)
     sizes.infer()
     _assume_batches(graph, sizes, open_)

@@ -18,7 +18,6 @@ from serde.ir.replace_uses import replace_values
 
 from ..bind.declared import Declared
 from ..operators import describe
-from .examples import ask_for_shapes
 from .guesses import guess_broadcast, guess_rows
 from .merge_shapes import merge_shapes
 from .propagate import ERRORS, Contradiction, Propagation
@@ -39,6 +38,8 @@ def complete_inputs(graph: Graph, variables: Mapping[str, Declared]) -> Graph:
     inferred = InputShapes(graph, variables)
     unknown = [v for v in inferred.open if inferred.shape_of(v) is None]
     if unknown:
+        from .examples import ask_for_shapes
+
         raise UsageError(ask_for_shapes(graph, unknown))
     names = _Names(d for v in graph.inputs for d in v.shape or () if isinstance(d, str))
     types = infer_types(graph, variables)

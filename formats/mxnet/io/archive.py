@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from serde.errors import MalformedFile
-from serde.io.gzip_stream import GzipStream
-from serde.io.npz import find_member_data
 from serde.io.sniff import HEAD, inflate_head, open_regular
 from serde.ir.budget import active_budget
 
@@ -169,6 +167,8 @@ class TarArchive(Archive):
         self._file.seek(0)
         inner: Any = self._file
         if self._is_packed:
+            from serde.io.gzip_stream import GzipStream
+
             most = active_budget().most_bytes
             inner = GzipStream(self._file, self.path, "what is inflated of the archive")
             inner.most_at_once = MOST_HEADER  # as long as members are listed
@@ -223,6 +223,8 @@ class ZipArchive(Archive):
         member = self._members[name]
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
             return None
+        from serde.io.npz import find_member_data
+
         at = find_member_data(self._file, member)
         if at is None or member.compress_size != member.file_size:
             raise MalformedFile(

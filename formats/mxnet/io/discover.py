@@ -22,7 +22,6 @@ from serde.io.sniff import read_head, read_regular, refuse_missing
 from serde.ir.budget import active_budget
 
 from .archive import TARS, Archive, is_archive, open_archive
-from .block_json import name_parameters, parse_block
 from .magic import identify_beside_model, looks_like_block, looks_like_params, looks_like_symbol
 from .params import Params, read_params
 
@@ -327,6 +326,8 @@ def _read_symbol(symbol: Candidate, params: Params | None, searched: str = "") -
     text = symbol.text()
     if not looks_like_block(symbol.head) or looks_like_symbol(symbol.head):
         return Files(symbol.name, text, params, searched)
+    from .block_json import name_parameters, parse_block
+
     block = parse_block(text, symbol.name)
     named = None if params is None or not params.names else name_parameters(params, block)
     return Files(symbol.name, block.symbol, named or params, searched, is_block=True)

@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from serde.io.atomic_write import Replacing, begins_with, refuse_other_file
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.provenance import Provenance
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
-from serde.ir.picture.outline import Outline, make_outline
 from serde.ir.weights import find_weights
+from serde.plugins import Deferred
 
+if TYPE_CHECKING:
+    from serde.ir.picture.outline import Outline
+
+make_outline = Deferred("serde.ir.picture.outline:make_outline")
 SCHEMA = 1  # version of the JSON; fields may be added to it
 SUFFIXES = ("html", "md", "json")
 UNWRITTEN = frozenset({"drawn", "unconverted", "command"})  # fields that no JSON has

@@ -12,7 +12,6 @@ from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from serde.decompositions.roi import pool_regions
 from serde.ir.builder import Builder
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
@@ -268,7 +267,11 @@ def legalize_sum(g: Any, node: Any) -> Any:
 
 def legalize_max_roi_pool(g: Any, node: Any) -> Any:
     """Regions pooled without the operator, where it has no kernel."""
-    return pool_regions(g, *node.inputs, **node.attrs) if g.opset >= POOLED_REGIONS else None
+    if g.opset < POOLED_REGIONS:
+        return None
+    from serde.decompositions.roi import pool_regions
+
+    return pool_regions(g, *node.inputs, **node.attrs)
 
 
 def _is_transposed(g: Any, x: Value) -> bool:
