@@ -119,7 +119,8 @@ def compare_models(
                 verification.layers = LayersComparison(statement=f"{NOT_COMPARED}{reason}")
             elif layers:
                 comparison = compare_run_layers(run, b.path, weights=weights)
-                comparison.outputs_agree = verification.done and verification.ok
+                if verification.done and verification.ok:
+                    comparison.tell_outputs_agree()
                 verification.layers = comparison
             verification.not_compared = [*notes, *verification.not_compared]
             return verification

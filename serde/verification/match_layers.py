@@ -14,16 +14,18 @@ from serde.ir.graph import Graph, Node, Source, Value
 from serde.plugins import STANDARD
 
 SCOPES = re.compile(r"[/.:]+")
-NUMBERED = re.compile(r"([A-Za-z]*)[_\-]?\d+(?:_output(?:_?\d+)?)?")
+NUMBERED = re.compile(r"_*((?:[A-Za-z][A-Za-z0-9_\-]*?)?)[_\-]?\d+(?:_output(?:_?\d+)?)?")
+SIGNS = re.compile(r"[^a-z0-9]+")
 PLAIN = frozenset({"", "op", "node", "t", "tensor", "v", "value", "x"})
 
 
 class Match(NamedTuple):
-    """A layer that two models have: its node in the first, and its value in each."""
+    """A layer that two models have: its node in the first, its value in each."""
 
     node: Node
     value: Value
     other: Value
+    is_generated: bool = False  # the name that they have in common
 
 
 def match_layers(first: Graph, second: Graph) -> Iterator[Match]:
@@ -43,20 +45,15 @@ def match_layers(first: Graph, second: Graph) -> Iterator[Match]:
             named = (*(by_source.get(k) for k in keys), by_name.get(value.name))
             for other in (v for v in named if v is not None and v not in used):
                 sources = find_recorded(node, first), find_recorded(makers[other], second)
-                if (
-                    value.name
-                    and other.name
-                    and (
-                        _is_recorded(node, makers[other], *sources)
-                        or (
-                            None in sources
-                            and _has_same_name(node, value, makers[other], other, pairs)
-                        )
-                    )
-                ):
+                is_recorded = _is_recorded(node, makers[other], *sources)
+                is_generated = not is_recorded and _is_generated(node, value, makers[other], other)
+                is_named = None in sources and (
+                    not is_generated or _reads_same(node, makers[other], pairs)
+                )
+                if value.name and other.name and (is_recorded or is_named):
                     used.add(other)
                     pairs[value] = other
-                    yield Match(node, value, other)
+                    yield Match(node, value, other, is_generated)
                     break
 
 
@@ -91,13 +88,14 @@ def _is_recorded(node: Node, other: Node, a: Source | None, b: Source | None) ->
     return (b is not None and b.name == node.name) or (a is not None and a.name == other.name)
 
 
-def _has_same_name(
-    node: Node, value: Value, other: Node, result: Value, pairs: dict[Value, Value]
-) -> bool:
-    """Whether nodes, or their results, that have one name are one layer."""
+def _is_generated(node: Node, value: Value, other: Node, result: Value) -> bool:
+    """Whether a tool made the name that nodes, or their results, have in common."""
     name = value.name if value.name == result.name else node.name
-    if not (is_generated(name, node.op) and is_generated(name, other.op)):
-        return True
+    return is_generated(name, node.op) and is_generated(name, other.op)
+
+
+def _reads_same(node: Node, other: Node, pairs: dict[Value, Value]) -> bool:
+    """Whether nodes are of one operator, with the same operands as far as that can be told."""
     if (node.op, len(node.inputs)) != (other.op, len(other.inputs)):
         return False
     return all(
@@ -114,9 +112,13 @@ def _is_same_operand(x: Value | None, y: Value | None, pairs: dict[Value, Value]
 
 
 def is_generated(name: str, op: str) -> bool:
-    """Whether a tool made a name: of a number alone, or of the operator and a number."""
+    """Whether a tool made a name: of a number alone, or of a word of the operator and a number."""
     match = NUMBERED.fullmatch(SCOPES.split(name)[-1])
-    return match is not None and match[1].lower() in PLAIN | {op.lower()}
+    if match is None:
+        return False
+    stem = match[1].lower().removeprefix("node_")
+    words = {*SIGNS.split(op.lower()), SIGNS.sub("", op.lower())}
+    return stem in PLAIN or SIGNS.sub("", stem) in words
 
 
 def _results_by_layer(graph: Graph) -> dict[str, Value | None]:
