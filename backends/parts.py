@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from serde.errors import UsageError
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.ir.graph import Graph, Node, Value
@@ -112,9 +113,12 @@ class Partitioned:
         called with a folder of the new one before; where it raises an error, nothing is written.
 
         Raises:
-            UsageError: for a format that remainders are not written in, and a folder of other
-                files. Unconvertible: for a remainder that its format cannot express.
+            UsageError: for a format that remainders are not written in, a URL, and a folder of
+                other files. Unconvertible: for a remainder that its format cannot express.
         """
+        if "://" in os.fspath(folder):
+            reason = "a partition is a folder of this machine, not at a URL"
+            raise UsageError(f"{folder}: {reason}: give its path, and copy it then")
         return _save_parts(self, Path(folder), remainder, check)
 
 

@@ -97,7 +97,7 @@ def _take_urls(function: Callable[..., Any], places: tuple[str, ...]) -> Callabl
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        named = (*arguments[: len(places)], *(options.get(name) for name in places))
+        named = (*arguments[: len(places)], *options.values())
         if not any(isinstance(each, str) and "://" in each for each in named):
             return function(*arguments, **options)
         remote_files = import_module("serde.api.remote_files")

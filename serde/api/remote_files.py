@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
+from serde.io.copies import fetch_file
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
 from serde.ir.graph import Graph
 from serde.passes.copy_weights import copy_weights
 
 Convert = TypeVar("Convert", bound=Callable[..., Any])
+FILES = ("params", "other_params", "data", "expected")  # options that are files, read only
 COPYING = frozenset({"import_", "load", "partition"})  # functions that return what reads weights
 
 
@@ -58,6 +60,7 @@ def call_at_urls(
                 urls[named[place]] = url
         if urls and name in COPYING:
             named["copy"] = True
+        named = fetch_options(named, stack)
         leading = [named.pop(place) for place, _ in zip(places, arguments, strict=False)]
         result = function(*leading, *others, **named)
         for path, url in urls.items():
@@ -86,6 +89,24 @@ def local_copy(url: str) -> Iterator[str]:
         copies = os.path.join(folder, "source")
         with leave_out(copies, url):
             yield fetch_model(models[0], copies)
+
+
+def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any]:
+    """Options with the paths of copies in place of the URLs of files."""
+    local = {name: find_path(o) if name in FILES else o for name, o in options.items()}
+    for name in FILES:
+        if is_remote(url := local.get(name)):
+            from serde.api.migrate.sources import open_filesystem
+
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="serde-"))
+            stack.enter_context(leave_out(folder, url))
+            local[name] = os.path.join(folder, url.rpartition("/")[2])
+            system, path = open_filesystem(url)
+            try:
+                fetch_file(system, path, local[name])
+            except FileNotFoundError:
+                raise UsageError(f"{url}: there is no such file") from None
+    return local
 
 
 @contextmanager
@@ -153,16 +174,16 @@ def at_urls(convert: Convert) -> Convert:
     @wraps(convert)
     def convert_copies(source: Any, target: Any, **options: Any) -> Any:
         source_path, target_path = find_path(source), find_path(target)
-        if not is_remote(source_path) and not is_remote(target_path):
-            return convert(source_path, target_path, **options)
-        with within_command() as files:
+        with within_command() as files, ExitStack() as stack:
             shown = {k: v for k, v in options.items() if v is not None and k != "progress"}
-            files.call = files.call or describe_call("serde.convert", (source, target), shown)
+            if any(map(is_remote, (source, target, *(options.get(name) for name in FILES)))):
+                files.call = files.call or describe_call("serde.convert", (source, target), shown)
+            options = fetch_options(options, stack)
             if not is_remote(source_path):
                 return _convert_to(convert, source_path, target_path, options)
-            with local_copy(source) as path:
-                report = _convert_to(convert, path, target_path, options)
-                name_source(report, path, source)
+            path = stack.enter_context(local_copy(source))
+            report = _convert_to(convert, path, target_path, options)
+            name_source(report, path, source)
         return report
 
     return convert_copies  # type: ignore[return-value]

@@ -12,6 +12,7 @@ from serde.cli.context import DONE, FAILED, NOT_COMPARED
 from serde.cli.images import with_images
 from serde.cli.options import (
     SOURCE,
+    TO,
     DocumentedCommand,
     add_isolation,
     add_option,
@@ -32,7 +33,6 @@ from serde.cli.show import (
 from serde.cli.streams import STREAM, open_source, open_target
 from serde.errors import Unconvertible
 from serde.io.command_files import active_files
-from serde.plugins import written_formats
 from serde.plugins.command_options import ToleranceOptions, VerifyOptions
 from serde.plugins.options import VERIFICATION
 
@@ -42,8 +42,7 @@ from serde.plugins.options import VERIFICATION
 @add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
 @add_read_options()
 @add_write_options()
-@add_option("--to", "to_format", choices=written_formats, metavar="FORMAT",
-            help="The format to write, where the suffix does not tell.")  # fmt: skip
+@TO
 @add_options(VerifyOptions)
 @add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
             help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip

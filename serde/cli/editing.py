@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import click
 
-from serde.cli.options import DEBUG, PATH, SOURCE, DocumentedCommand, add_option
+from serde.cli.options import DEBUG, PATH, SOURCE, TO, DocumentedCommand, add_option
 from serde.cli.printing import print_line
 from serde.cli.show import show_model
 from serde.cli.streams import STREAM, open_target, with_local_models
@@ -50,18 +51,19 @@ def repair(source: str, shown: Mapping[str, str], target: str, debug: bool) -> N
                     "output.")  # fmt: skip
 @add_option("--keep", "kept", multiple=True, metavar="OUTPUT",
             help="A connected output that stays an output.")  # fmt: skip
+@TO
 @DEBUG
 @with_local_models("first", "second")
 def join(
-    first: str, second: str, shown: Mapping[str, str], target: str, links: tuple[str, ...],
-    kept: tuple[str, ...], debug: bool,
+    first: str, second: str, shown: Mapping[str, str], target: str, to_format: str | None,
+    links: tuple[str, ...], kept: tuple[str, ...], debug: bool,
 ) -> None:  # fmt: skip
     """Write the models FIRST and SECOND, of any formats, as one."""
     import serde
 
     pairs = [_split_pair(link, "--connect", "boxes=x") for link in links]
     graph = serde.compose(first, second, pairs or None, keep=kept)
-    _write(graph, target)
+    _write(graph, target, target, to_format)
 
 
 @click.command(cls=DocumentedCommand)
@@ -75,12 +77,13 @@ def join(
             help="The shape and element type of an input of the code before the model.",
             details="Those of the model's input of this name, or of its only one, if left "
                     "out.")  # fmt: skip
+@TO
 @DEBUG
 @with_local_models("source")
 @resume_collector()
 def wrap(
-    source: str, shown: Mapping[str, str], target: str, pre: str | None, post: str | None,
-    specs: tuple[str, ...], debug: bool,
+    source: str, shown: Mapping[str, str], target: str, to_format: str | None, pre: str | None,
+    post: str | None, specs: tuple[str, ...], debug: bool,
 ) -> None:  # fmt: skip
     """Write SOURCE with the Python code before and behind it in the same file."""
     import serde
@@ -90,8 +93,11 @@ def wrap(
     if (here := os.getcwd()) not in sys.path:  # as ``python -m`` has it
         sys.path.insert(0, here)
     inputs = dict(parse_spec(spec) for spec in specs)
-    place = target if is_remote(target) else os.path.abspath(target)  # the code may change folder
-    _write(serde.wrap(os.path.abspath(source), pre, post, inputs=inputs), target, place)
+    is_path = target != STREAM and not is_remote(target)
+    place = os.path.abspath(target) if is_path else target  # the code may change folder
+    with redirect_stdout(sys.stderr) if target == STREAM else nullcontext():
+        graph = serde.wrap(os.path.abspath(source), pre, post, inputs=inputs)
+    _write(graph, target, place, to_format)
 
 
 def _split_pair(text: str, option: str, example: str) -> tuple[str, str]:
@@ -102,11 +108,15 @@ def _split_pair(text: str, option: str, example: str) -> tuple[str, str]:
     return first, second
 
 
-def _write(graph: Any, target: str, place: str | None = None) -> None:
+def _write(graph: Any, target: str, place: str, to_format: str | None) -> None:
+    """Write a graph to ``place``, which the user calls ``target``."""
     import serde
     from serde.api.report import Report
 
-    serde.save(graph, place or target)
+    with open_target(place, to_format) as path:
+        serde.save(graph, path, format=to_format)
+    if target == STREAM:
+        return
     report = Report(graph.name, target, "", "")
     report.describe(graph)
     print_line(f"{graph.name} → {target}")

@@ -25,6 +25,7 @@ from serde.plugins import (
     read_classes,
     read_formats,
     write_classes,
+    written_formats,
 )
 from serde.plugins.options import (
     IMAGES,
@@ -258,6 +259,8 @@ def add_option(*names: str, **declared: Any) -> Decorator:
 
 
 DEBUG = add_option("--debug", is_flag=True, help="Show where an error came from.")
+TO = add_option("--to", "to_format", choices=written_formats, metavar="FORMAT",
+                help="The format to write, where the suffix does not tell.")  # fmt: skip
 
 
 def _combine(options: Iterable[Decorator]) -> Decorator:

@@ -81,6 +81,8 @@ def with_local_models(*parameters: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(*arguments: Any, **options: Any) -> Any:
+            from serde.api.remote_files import fetch_options
+
             named = [options[p] if isinstance(options[p], tuple) else (options[p],)
                      for p in parameters]  # fmt: skip
             sources = [source for each in named for source in each]
@@ -93,7 +95,7 @@ def with_local_models(*parameters: str) -> Callable[[Command], Command]:
                     local = (*map(paths.get, model),) if isinstance(model, tuple) else paths[model]
                     options[parameter] = local
                 shown = {path: source for source, path in paths.items()}
-                return command(*arguments, shown=shown, **options)
+                return command(*arguments, shown=shown, **fetch_options(options, stack))
 
         return run  # type: ignore[return-value]
 

@@ -65,7 +65,8 @@ ALLOWED = {
         {"codecs.register_error", "stream.reconfigure"}, "the process is that of the command",
     ),
     "serde/cli/editing.py": (
-        {"sys.path.insert"}, "the process is that of the command, which imports the user's code",
+        {"sys.path.insert", "redirect_stdout"},
+        "the process is that of the command, which imports and runs the user's code",
     ),
     "serde/io/child_process.py": (
         {"resource.setrlimit"}, "limit_process, which child processes call of themselves",

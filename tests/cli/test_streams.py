@@ -102,6 +102,58 @@ def test_a_repaired_model_goes_where_it_is_to(url):
     assert serde("repair", "a.onnx", "-o", "d.onnx")[0] == 0 and os.stat("a.onnx").st_ino == inode
 
 
+@pytest.mark.parametrize("command", [
+    ("join", "a.onnx", "{}", "-o", "-", "--connect", "y=x"),
+    ("wrap", "{}", "-o", "-", "--post", "code.py:negate"),
+], ids=lambda c: c[0])  # fmt: skip
+def test_models_that_are_made_of_others_go_to_the_stream_alone(command):
+    """What the user's own code prints goes elsewhere."""
+    Path("a.onnx").write_bytes(MODEL)
+    Path("code.py").write_text("import numpy\ndef negate(y):\n print('hello')\n return -y\n")
+    words = [a.format("-") for a in command]
+    code, out, err = serde(*words, given=MODEL)
+    assert (code, out) == (2, b"") and "-o - does not tell the format: name it" in err
+    code, out, err = serde(*words, "--to", "onnx", given=MODEL)
+    assert code == 0, err
+    assert {n.op_type for n in onnx.load_from_string(out).graph.node} <= {"Relu", "Neg"}
+    assert err == ("hello\n" if command[0] == "wrap" else "")
+
+
+def test_other_files_that_are_read_may_be_at_urls(place):
+    """Parameters, and the arrays to verify with; where there are none the URL is named."""
+    url = f"{place}/in"
+    np.savez("in.npz", data=np.zeros((2, 1, 8, 8), np.float32))
+    with fsspec.open(f"{place}/out/in.npz", "wb") as file:
+        file.write(Path("in.npz").read_bytes())
+    shutil.copy(DIGITS / "digits-symbol.json", "d-symbol.json")
+    params = ("--params", f"{url}/digits-0010.params")
+    for command in (
+        ("convert", "d-symbol.json", "-o", "d.onnx", *params), ("check", "d-symbol.json", *params),
+        ("convert", "d.onnx", "-o", "e.onnx", "--data", f"{place}/out/in.npz"),
+        ("run", "d-symbol.json", *params, "--data", f"{place}/out/in.npz"),
+        ("compare", "d.onnx", "d-symbol.json", "--other-params", params[1]),
+        ("partition", "d-symbol.json", "-o", "parts", "--backend", "opset 13", *params),
+    ):  # fmt: skip
+        code, out, err = serde(*command)
+        assert code == 0, err
+        assert "serde-" not in out.decode() + err
+    import serde as package
+
+    graph = package.load("d-symbol.json", params=params[1])
+    assert all(v.tensor is None or v.tensor.load().size for v in graph.constants())
+    code, _, err = serde(
+        "convert", "d-symbol.json", "-o", "d.onnx", "--params", f"{url}/none.params"
+    )
+    assert code and "none.params: there is no such file" in err and "serde-" not in err
+
+
+def test_a_partition_is_no_url(place):
+    Path("a.onnx").write_bytes(MODEL)
+    code, _, err = serde("partition", "a.onnx", "-o", f"{place}/p", "--backend", "opset 13")
+    assert code == 2 and "a partition is a folder of this machine, not at a URL" in err
+    assert not list(Path().glob("*:"))
+
+
 def test_one_model_is_in_the_stream():
     code, _, err = serde("compare", "-", "-", given=MODEL)
     assert code == 2 and "- is the standard input, which holds one model" in err
