@@ -296,6 +296,14 @@ def in_torch(trip: Trip) -> Iterator[Results]:
     yield from trip.each(compute)
 
 
+def by_tflite(trip: Trip) -> Iterator[Results]:
+    """Written for TensorFlow Lite, read again and written as ONNX."""
+    path, again = trip.path("m.tflite"), trip.path("tflite.onnx")
+    serde.save(trip.ir, path)
+    serde.save(serde.load(path), again, opset=NEWEST)
+    yield from trip.each(trip.file(again))
+
+
 @cache
 def litert_worker() -> Any:
     """The process that runs files of TensorFlow Lite."""
@@ -360,7 +368,7 @@ CONSUMERS = {
         ("onnxruntime", "profile onnxruntime"), ("openvino", "OpenVINO"), ("tract", "tract"),
         ("mnn", "MNN"), ("ncnn", "ncnn"),
     )
-} | {"LiteRT": in_litert}  # fmt: skip
+} | {"LiteRT": in_litert, "TensorFlow Lite, read again": by_tflite}  # fmt: skip
 DIRECTIONS = FILES | LIVE | CONSUMERS
 SECONDS = 30  # that TVM is given for a model
 

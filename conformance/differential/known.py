@@ -46,11 +46,6 @@ def has_empty_value(program: Program, how: str) -> bool:
     return how.startswith("cannot run") and turns_empty(program, how)
 
 
-def sizes_nothing(program: Program, how: str) -> bool:
-    """Whether a result without elements has other sizes where those of inputs are names."""
-    return how.startswith("shape ") and program.is_symbolic and turns_empty(program, how)
-
-
 def fails_to_reshape_nothing(program: Program, how: str) -> bool:
     """Whether a tensor turns out to have no elements, and a Reshape fails."""
     return "eshape" in how and has_empty_value(program, how)
@@ -291,10 +286,6 @@ KNOWN = (
     ),
     Known(("LiteRT",), has_least_value, "XNNPACK takes subnormal numbers for 0"),
     Known(("LiteRT",), turns_far, "LiteRT's sine and cosine lose the turn of large numbers"),
-    Known(
-        ("LiteRT",), sizes_nothing,
-        "LiteRT does not give a tensor without elements the sizes that its input was resized to",
-    ),
     Known(
         ("MXNet",), normalizes_nan,
         "MXNet's softmax of NaN is 0, and its log_softmax of numbers beside infinity -inf",

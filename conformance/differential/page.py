@@ -30,8 +30,9 @@ what the record has as different.
   for TVM's importer, in ONNX Runtime.
 * *MXNet*, *Relay*, *Relax*, *PyTorch*: in the live frameworks.
 * *MNN*, *ncnn*, *OpenVINO*, *tract*: written with the profile of a consumer, and run
-  by it. *LiteRT*: written for TensorFlow Lite, and run with one of LiteRT's two sets of kernels. Graphs have a few nodes and plain numbers, in float32 mostly; those for ncnn have static
-  shapes, and no other type.
+  by it. *LiteRT*: written for TensorFlow Lite, and run with one of LiteRT's two sets of kernels;
+  *read again*: in ONNX Runtime. Graphs have a few nodes and plain numbers, in float32 mostly; those
+  for ncnn have static shapes, and no other type.
 
 Counts are of graphs in a direction, and of nodes of the source for every set of data. *Unstable*:
 no more than what errors of rounding within the graph itself make of the result, which is tried.

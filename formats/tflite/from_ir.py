@@ -28,6 +28,7 @@ from .versions import find_newer, parse_release
 
 __all__ = ["from_ir", "ops"]
 
+NO_ELEMENTS = "{!r} has no elements, and a size by name: give numbers (--static, --input)"
 LARGE = 4096  # elements of float16 weights that stay so
 
 
@@ -47,6 +48,10 @@ def from_ir(
         Problem("input", EMPTY, reason, (value.name,), writes.name)
         for value in graph.inputs
         if (reason := _explain(value)) is not None
+    ] + [
+        Problem("output", EMPTY, NO_ELEMENTS.format(value.name), (value.name,), writes.name)
+        for value in graph.outputs
+        if 0 in (value.shape or ()) and not value.is_static
     ]
     if problems:
         raise Unconvertible(writes.name, problems)

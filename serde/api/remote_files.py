@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
-from serde.io.copies import fetch_file
+from serde.io.filesystems import fetch_file, open_filesystem
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
 from serde.ir.graph import Graph
@@ -96,8 +96,6 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
     local = {name: find_path(o) if name in FILES else o for name, o in options.items()}
     for name in FILES:
         if is_remote(url := local.get(name)):
-            from serde.api.migrate.sources import open_filesystem
-
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="serde-"))
             stack.enter_context(leave_out(folder, url))
             local[name] = os.path.join(folder, url.rpartition("/")[2])

@@ -258,7 +258,9 @@ def join_sources(*nodes: Node) -> tuple[Source, ...]:
 
 
 def orders(node: Node) -> Sequence[tuple[Value | None, Value | None]]:
-    """Both orders of the operands of a sum or a product."""
+    """Both orders of the operands of a sum or a product, none where one is an attribute."""
+    if len(node.inputs) != 2:
+        return ()
     a, b = node.inputs
     return (a, b), (b, a)
 

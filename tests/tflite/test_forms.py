@@ -144,6 +144,21 @@ def test_quotients_of_large_integers_are_exact(worker, tmp_path: Path) -> None:
         assert got.tolist() == expected
 
 
+def test_inverse_functions_to_their_ends(tmp_path: Path) -> None:
+    """Read again, so that what is written is computed by kernels that keep infinities."""
+    near = np.float32(1) - np.finfo(np.float32).eps
+    inside = np.asarray([1, -1, near, 1e-7, -1e-20, 0.5, np.nan, 0], np.float32)
+    large = np.asarray([1, 1.0000001, 3, 9999, 1e20, 3e38, np.inf, np.nan], np.float32)
+    graph = ir_of("g (float[8] x, float[8] u) => (float[8] y, float[8] z, float[8] a) "
+                  "{ y = Atanh(x) z = Acosh(u) a = Asinh(u) }")  # fmt: skip
+    serde.save(graph, tmp_path / "m.tflite")
+    got = run_graph(serde.load(tmp_path / "m.tflite"), {"x": inside, "u": large}, 21)
+    with np.errstate(divide="ignore"):
+        expected = np.arctanh(inside), np.arccosh(large), np.arcsinh(large)
+    for actual, right in zip(got, expected, strict=True):
+        np.testing.assert_allclose(actual, right, 2e-6, 1e-37)
+
+
 @needs_litert
 def test_slopes_of_integers(worker, tmp_path: Path) -> None:
     """ONNX Runtime has no kernel of these, and LiteRT none either."""

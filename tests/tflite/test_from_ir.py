@@ -169,3 +169,10 @@ def test_weights_of_a_large_file_lie_behind_its_tables(worker, tmp_path: Path, m
     assert data.index(np.float32(4).tobytes()) > data.index(b"serving_default")
     for y, z in run_both(worker, tmp_path / "m.tflite", [x]):
         assert y.tolist() == [[2, 3, 4]] * 2 and z.tolist() == [[8, 12, 16]] * 2
+
+
+def test_results_without_elements_need_numbers() -> None:
+    graph = ir_of("""g (float[5,4,M] x) => (float[5,0,M] y) <int64[1] a = {9}, int64[1] b = {0},
+        int64[1] c = {1}> { y = Slice(x, a, b, c) }""")
+    with pytest.raises(Unconvertible, match="'y' has no elements, and a size by name"):
+        from_ir(graph)

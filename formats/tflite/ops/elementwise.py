@@ -10,6 +10,7 @@ from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from ..target import TfliteBuilder, derive, is_weight, legalizations, writes
 
+FAR = 1e4  # where x and the root of its square and 1 are the same to a float
 BELOW_ONE = 1 - 2.0**-20  # which keeps a quotient of floats below that of integers
 UNARY = {
     "Abs": "ABS", "Ceil": "CEIL", "Cos": "COS", "Exp": "EXP", "Floor": "FLOOR",
@@ -222,26 +223,34 @@ def log_of_more_than_one(g, x: Value):
     return g.Where(g.Equal(more, 0.0), x, g.Mul(g.Log(total), g.Div(x, more)))
 
 
+def log_of_double(g, x: Value, small: Value):
+    """``small`` of numbers below ``FAR``, beyond which their squares may be infinite."""
+    return g.Where(g.Less(x, FAR), small, g.Add(g.Log(g.Max(x, 1.0)), float(np.log(2))))
+
+
 @legalizations("Asinh")
 def legalize_asinh(g, x: Value):
     size = g.Abs(x)
-    near = g.Min(size, 1e4)
+    near = g.Min(size, FAR)
     squares = g.Mul(near, near)
     root = g.Sqrt(g.Add(squares, 1.0))
     small = log_of_more_than_one(g, g.Add(near, g.Div(squares, g.Add(root, 1.0))))
-    large = g.Add(g.Log(g.Max(size, 1.0)), float(np.log(2)))
-    return g.Mul(g.Sign(x), g.Where(g.Less(size, 1e4), small, large))
+    return g.Mul(g.Sign(x), log_of_double(g, size, small))
 
 
 @legalizations("Acosh")
 def legalize_acosh(g, x: Value):
-    more = g.Sub(x, 1.0)
-    return log_of_more_than_one(g, g.Add(more, g.Mul(g.Sqrt(more), g.Sqrt(g.Add(x, 1.0)))))
+    near = g.Min(x, FAR)
+    more = g.Sub(near, 1.0)
+    roots = g.Mul(g.Sqrt(more), g.Sqrt(g.Add(near, 1.0)))
+    return log_of_double(g, x, log_of_more_than_one(g, g.Add(more, roots)))
 
 
 @legalizations("Atanh")
 def legalize_atanh(g, x: Value):
-    return g.Mul(log_of_more_than_one(g, g.Div(g.Mul(x, 2.0), g.Sub(1.0, x))), 0.5)
+    """Half of two logarithms, of which one is infinite at the ends."""
+    sides = [log_of_more_than_one(g, side) for side in (x, g.Neg(x))]
+    return g.Mul(g.Sub(*sides), 0.5)
 
 
 @legalizations("Cosh")
