@@ -16,7 +16,7 @@ from serde.spec.traits import ARRANGES
 from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
-from .ops.layers import crops_as_same
+from .ops.layers import count_all_but_samples, crops_as_same
 
 MOST_OPERANDS = 8  # copies of one slice that a Concat reads, in place of a Tile
 LAST = int(np.iinfo(np.int64).max)  # the end of a Slice that goes to the end
@@ -157,15 +157,15 @@ def pool_volume(g: Any, call: Call) -> Any:
         require(call.op == "MaxPool", "pads of a mean. Pad the tensor before")
         padded = pad_window_axes(g, call.x, pads, extreme_value(call.x.type, False))
         return call.emit(g, padded, pads=None)
-    n, c, d, h, w = call.x.static_shape
+    c, d, h, w = count_all_but_samples(call.x)
     kernel, strides = call.window.kernel_shape, call.window.strides or (1, 1, 1)
-    plane = g.Reshape(call.x, [n, c * d, h, w])
+    plane = g.Reshape(call.x, [0, c * d, h, w])
     sizes = {"kernel_shape": kernel[1:], "strides": strides[1:], "pads": None, "dilations": None}
     y = g[call.op](plane, **{**attrs, **sizes})
-    h, w = y.static_shape[2:]
+    _, h, w = count_all_but_samples(y)
     sizes |= {"kernel_shape": (kernel[0], 1), "strides": (strides[0], 1)}
-    y = g[call.op](g.Reshape(y, [n, c, d, h * w]), **{**attrs, **sizes})
-    return g.Reshape(y, [n, c, y.static_shape[2], h, w])
+    y = g[call.op](g.Reshape(y, [0, c, d, h * w]), **{**attrs, **sizes})
+    return g.Reshape(y, [0, c, y.ranked_shape[2], h, w])
 
 
 VOLUME = Form("three axes of windows", is_volume, pool_volume)
@@ -335,19 +335,32 @@ def order_blocks(op: str) -> Callable[[Any, Call], Any]:
     """A rewrite of CRD by the other order, of channels that are moved."""
 
     def rewrite(g: Any, call: Call) -> Any:
-        n, c, h, w = call.x.static_shape
+        c, h, w = count_all_but_samples(call.x)
         b = call.attrs["blocksize"]
+        if op == "DepthToSpace" and (layer := find_layer(g, call.x)) is not None:
+            order = np.arange(c).reshape(-1, b * b).T.ravel()
+            x, *weights = (v for v in layer.inputs if v is not None)
+            moved = g.Conv(x, *(g.Gather(v, order, axis=0) for v in weights), **layer.attrs)
+            return call.emit(g, moved, mode="DCR")
         if op == "DepthToSpace":
             parts = g.Transpose(
-                g.Reshape(call.x, [n, c // b**2, b * b, h, w]), perm=(0, 2, 1, 3, 4)
+                g.Reshape(call.x, [0, c // b**2, b * b, h, w]), perm=(0, 2, 1, 3, 4)
             )
-            return call.emit(g, g.Reshape(parts, [n, c, h, w]), mode="DCR")
+            return call.emit(g, g.Reshape(parts, [0, c, h, w]), mode="DCR")
         y = call.emit(g, call.x, mode="DCR")
-        h, w = y.static_shape[2:]
-        parts = g.Transpose(g.Reshape(y, [n, b * b, c, h, w]), perm=(0, 2, 1, 3, 4))
-        return g.Reshape(parts, [n, c * b * b, h, w])
+        _, h, w = count_all_but_samples(y)
+        parts = g.Transpose(g.Reshape(y, [0, b * b, c, h, w]), perm=(0, 2, 1, 3, 4))
+        return g.Reshape(parts, [0, c * b * b, h, w])
 
     return rewrite
+
+
+def find_layer(g: Any, x: Value) -> Any:
+    """The convolution of one group that makes an image, whose weights are constants."""
+    layer = g.maker(x, "Conv")
+    is_plain = layer is not None and layer.attrs["group"] == 1
+    is_constant = is_plain and all(v is None or v.tensor is not None for v in layer.inputs[1:])
+    return layer if is_constant else None
 
 
 def crd(op: str) -> Form:

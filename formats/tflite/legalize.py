@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from serde.decompositions.table import add_decompositions
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import IR_OPSET, DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
 from serde.legalize.forms import operators as forms
@@ -58,6 +59,14 @@ def is_constant(at: int):  # type: ignore[no-untyped-def]
 def need_constant(at: int, name: str) -> Form:
     """An operand that is to be a constant."""
     return Form(f"a computed {name!r}", lambda call: not is_constant(at)(call), advice=CONSTANT)
+
+
+def need_sizes(at: int, name: str) -> Form:
+    """An operand that is to be made of constants and sizes by name."""
+    return Form(
+        f"a computed {name!r}", lambda call: shape_data_of(call.operand(at)) is None,
+        advice=CONSTANT,
+    )  # fmt: skip
 
 
 def need_constants(**places: int) -> list[Form]:
@@ -157,10 +166,9 @@ LACKS: Lacks = {
         "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Squeeze", "Unsqueeze",
     )},
     "Slice": need_constants(starts=1, ends=2, axes=3, steps=4),
-    "Expand": [need_constant(1, "shape"), Form("more than 6 axes", lambda c: c.x.rank > 6)],
-    "Tile": [need_constant(1, "repeats")],
+    "Expand": [need_sizes(1, "shape"), Form("more than 6 axes", lambda c: c.x.rank > 6)],
+    "Tile": [need_sizes(1, "repeats")],
     "TopK": [
-        need_constant(1, "K"),
         Form("largest=0", lambda call: not call.attrs["largest"], decompose(11)),
     ],
     "ArgMax": [LAST_INDEX],

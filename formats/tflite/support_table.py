@@ -49,7 +49,8 @@ def parse_table(text: str) -> Mapping[str, frozenset[DType]]:
 
 
 KERNELS: Mapping[str, frozenset[DType]] = {
-    "BitCast": STORED, "Cast": STORED,
+    "BitCast": STORED, "Cast": STORED, "Shape": STORED,
+    "Range": frozenset({DType.FLOAT32, DType.INT32, DType.INT64}),
     "DequantizeLinear": frozenset({
         DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT4, DType.INT2,
     }),

@@ -192,8 +192,8 @@ def _enter(
         compare(match.other.name, a, expected, least=judge.share, tolerance=judge.tolerance)
         for a in forms
     ]
-    at = next((at for at, o in enumerate(outcomes) if o.passed), 0)
-    outcome, got = outcomes[at], forms[at]
+    by_error = zip(outcomes, forms, strict=True)
+    outcome, got = min(by_error, key=lambda pair: (not pair[0].passed, pair[0].max_abs))
     if not outcome.passed and (reason := judge.describe_steps(name, got, expected)):
         outcome.passed, outcome.reason = True, reason
     if not outcome.passed and not judge.accept(name, outcome, got, expected):

@@ -95,6 +95,58 @@ def test_rows_of_a_batch_by_name_are_counted(worker, tmp_path: Path) -> None:
             np.testing.assert_array_equal(got, x.reshape(batch, 6))
 
 
+ONES = "one = Constant<value_ints=[1]>() two = Constant<value_ints=[2]>() four = Constant<value_ints=[4]>()"
+SIZE = "n = Shape<start=0, end=1>(x)"
+OPEN = {  # operators of a batch by name: the shape of the input behind it, the result's, and nodes
+    "sizes": ("4,6", "3", "s = Shape(x) y = Cast<to=1>(s)"),
+    "a size": ("4,6", "1", "s = Shape<start=1, end=-1>(x) y = Cast<to=1>(s)"),
+    "zeros of a batch": ("4,6", "N,2", f"{SIZE} s = Concat<axis=0>(n, two) z = ConstantOfShape(s) v = ReduceSum<keepdims=0>(x, one) m = Slice(v, one, two, one) y = Add(z, m)"),
+    "a row for each": ("4,6", "N,4,6", f"{SIZE} f = Slice(x, two, four, one) g = Slice(f, one, two, one) h = Slice(g, one, two, two) s = Concat<axis=0>(n, four, one) e = Expand(h, s) y = Add(x, e)"),
+    "numbers of samples": ("4,6", "N,4,6", f"{SIZE} z = Constant<value_int=0>() o = Constant<value_int=1>() zz = Constant<value_ints=[0]>() c = Squeeze(n, zz) r = Range(z, c, o) f = Cast<to=1>(r) s = Concat<axis=0>(n, one, one) w = Reshape(f, s) y = Add(x, w)"),
+    "repeated rows": ("4,6", "N,8,6", "s = Concat<axis=0>(one, two, one) y = Tile(x, s)"),
+    "picked elements": ("4,6", "N,4,2", "v, i = TopK<axis=-1>(x, two) y = GatherElements<axis=2>(x, i)"),
+    "as many as samples": ("4,6", "N,4,N", f"{SIZE} y, i = TopK<axis=-1>(x, n)"),
+    "all but a sample": ("4,6", "M,4,6", "e = Constant<value_ints=[9223372036854775807]>() z = Constant<value_ints=[0]>() y = Slice(x, one, e, z)"),
+    "from the end": ("4,6", "M,4,6", "b = Constant<value_ints=[-1]>() e = Constant<value_ints=[9]>() z = Constant<value_ints=[0]>() y = Slice(x, b, e, z)"),
+    "in reverse": ("4,6", "N,4,6", "b = Constant<value_ints=[-1]>() e = Constant<value_ints=[-9223372036854775807]>() z = Constant<value_ints=[0]>() y = Slice(x, b, e, z, b)"),
+    "scattered": ("4,6", "N,4,6", "v, i = TopK<axis=-1>(x, two) f = Relu(v) y = ScatterElements<axis=2>(x, i, f)"),
+    "rows of each sample": ("4,6", "N,2,6", "m = ReduceMax<keepdims=0>(x, two) v, i = TopK<axis=1>(m, two) j = Unsqueeze(i, two) y = GatherND<batch_dims=1>(x, j)"),
+    "blocks": ("8,3,3", "N,2,6,6", "y = DepthToSpace<blocksize=2, mode=\"CRD\">(x)"),
+    "pooled volumes": ("2,4,4,4", "N,2,2,2,2", "y = MaxPool<kernel_shape=[2,2,2], strides=[2,2,2]>(x)"),
+    "normalized volumes": ("2,4,4,4", "N,2,4,4,4", "s = Constant<value_floats=[1.0, 2.0]>() y = InstanceNormalization(x, s, s)"),
+    "volumes over channels": ("2,4,4,4", "N,2,4,4,4", "y = Softmax<axis=1>(x)"),
+    "larger volumes": ("2,3,3,3", "N,1,4,4,4", "k = Constant<value_floats=[1.,2.,3.,4.,5.,6.,7.,8.,8.,7.,6.,5.,4.,3.,2.,1.]>() s = Constant<value_ints=[2,1,2,2,2]>() w = Reshape(k, s) y = ConvTranspose(x, w)"),
+}  # fmt: skip
+
+
+@needs_litert
+@pytest.mark.parametrize("name", OPEN)
+def test_operators_of_a_batch_by_name(name: str, worker, tmp_path: Path) -> None:
+    shape, result, body = OPEN[name]
+    graph = ir_of(f"g (float[N,{shape}] x) => (float[{result}] y) {{ {ONES} {body} }}")
+    serde.save(graph, tmp_path / "m.tflite")
+    for batch in (3, 2, 4):
+        x = np.random.default_rng(batch).standard_normal((batch, *map(int, shape.split(","))))
+        x = x.astype(np.float32)
+        (expected,) = run_onnx(graph, {"x": x})
+        for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_blocks_take_their_order_from_the_convolution() -> None:
+    shapes = "float[1,3,4,4] x, float[8,3,1,1] w"
+    graph = ir_of(
+        f'g ({shapes}) => (float[1,2,8,8] y) {{ c = Conv(x, w) y = DepthToSpace<blocksize=2, mode="CRD">(c) }}'
+    )
+    assert Counter(node.op for node in from_ir(graph).nodes)["TRANSPOSE"] == 5
+    numbers = ", ".join(map(str, range(24)))
+    graph = ir_of(
+        f'g (float[1,3,4,4] x) => (float[1,2,8,8] y) <float[8,3,1,1] w = {{{numbers}}}> {{ c = Conv(x, w) y = DepthToSpace<blocksize=2, mode="CRD">(c) }}'
+    )
+    assert Counter(node.op for node in from_ir(graph).nodes)["TRANSPOSE"] == 2
+
+
 def test_parts_of_known_sizes_are_cut_by_numbers() -> None:
     """XNNPACK takes no sizes of -1."""
     split = "y, z = Split<axis=1, num_outputs=2>(x)"

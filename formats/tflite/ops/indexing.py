@@ -9,36 +9,36 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
 
 from ..target import TfliteBuilder, derive, writes
+from .shapes import find_lengths
 
 
-def wrap_indices(t: TfliteBuilder, indices: Value, size: int) -> Value:
-    """Indices counted from the front, as int32 where they are constant."""
+def wrap_indices(t: TfliteBuilder, x: Value, places: range, indices: Value) -> Value:
+    """Indices along axes, counted from the front, as int32 where they are constant."""
     if indices.tensor is None:
-        return wrap_computed(t, indices, size)
-    return derive(t, indices, lambda a: np.where(a < 0, a + size, a).astype(np.int32),
+        return wrap_computed(t, indices, find_lengths(t, x, places, indices.type))
+    sizes = x.ranked_shape[places.start : places.stop]
+    is_front = not (indices.array() < 0).any()
+    require(is_front or all(isinstance(d, int) for d in sizes), "constant indices from the end of "
+            "a size by name. Give numbers (--static, --input)")  # fmt: skip
+    lengths = 0 if is_front else sizes[0] if len(sizes) == 1 else np.asarray(sizes)
+    return derive(t, indices, lambda a: np.where(a < 0, a + lengths, a).astype(np.int32),
                   indices.static_shape, DType.INT32)  # fmt: skip
 
 
 @writes("Gather")
 def write_gather(t: TfliteBuilder, x: Value, indices: Value, *, axis: int):
     place = axis_of(axis, x.rank)
-    size = x.ranked_shape[place]
-    require(isinstance(size, int), "indices of a size by name. Give numbers (--static, --input)")
     shape = (*x.ranked_shape[:place], *indices.ranked_shape, *x.ranked_shape[place + 1 :])
-    return t.make("GATHER", [x, wrap_indices(t, indices, size)], x.dtype, shape, axis=place)
+    wrapped = wrap_indices(t, x, range(place, place + 1), indices)
+    return t.make("GATHER", [x, wrapped], x.dtype, shape, axis=place)
 
 
 @writes("GatherND", only={"batch_dims": (0,)})
 def write_gather_nd(t: TfliteBuilder, x: Value, indices: Value):
     depth = indices.ranked_shape[-1]
-    sizes = np.asarray(x.static_shape[:depth], np.int64)
-    if indices.tensor is None:
-        places = wrap_computed(t, indices, sizes)
-    else:
-        places = derive(t, indices, lambda a: np.where(a < 0, a + sizes, a).astype(np.int32),
-                        indices.static_shape, DType.INT32)  # fmt: skip
-    shape = (*indices.ranked_shape[:-1], *x.static_shape[depth:])
-    return t.make("GATHER_ND", [x, places], x.dtype, shape)
+    require(isinstance(depth, int), "as many indices as a name says. Give numbers (--static)")
+    shape = (*indices.ranked_shape[:-1], *x.ranked_shape[depth:])
+    return t.make("GATHER_ND", [x, wrap_indices(t, x, range(depth), indices)], x.dtype, shape)
 
 
 @writes("NonZero")
@@ -50,9 +50,10 @@ def write_non_zero(t: TfliteBuilder, x: Value):
     return t.transpose(t.make("WHERE", [x], DType.INT64, (None, x.rank)), (1, 0))
 
 
-def wrap_computed(t: TfliteBuilder, indices: Value, sizes) -> Value:
-    """Computed indices, those below 0 from the end."""
-    zero, length = (t.const(np.asarray(n, indices.type.numpy)) for n in (0, sizes))
+def wrap_computed(t: TfliteBuilder, indices: Value, lengths: Value) -> Value:
+    """Computed indices, those below 0 from the end of their axes."""
+    zero = t.const(np.asarray(0, indices.type.numpy))
+    lengths = t.reshape(lengths, ()) if lengths.ranked_shape == (1,) else lengths
     is_low = t.make("LESS", [indices, zero], DType.BOOL, indices.shape)
-    moved = t.make("ADD", [indices, length], indices.dtype, indices.shape)
+    moved = t.make("ADD", [indices, lengths], indices.dtype, indices.shape)
     return t.make("SELECT_V2", [is_low, moved, indices], indices.dtype, indices.shape)

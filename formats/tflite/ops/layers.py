@@ -11,7 +11,8 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Shape, Value
 
 from ..target import TfliteBuilder, is_weight, legalizations, padded_shape, writes
-from .elementwise import TYPES, broadcast_shape
+from .elementwise import broadcast_shape
+from .shapes import find_lengths
 
 SAME, VALID = 0, 1  # of the enumeration Padding
 FIXED = {"auto_pad": ("NOTSET",)}
@@ -115,6 +116,13 @@ def write_conv(t: TfliteBuilder, x: Value, w: Value, b: Value | None = None, *, 
     return t.first(t.make(code, [image, weights, bias], x.dtype, last_shape(shape), **options))
 
 
+def count_all_but_samples(x: Value) -> list[int]:
+    """The sizes of an image, of which the number of samples may have a name."""
+    sizes = [d for d in x.ranked_shape[1:] if isinstance(d, int)]
+    require(len(sizes) == x.rank - 1, "a size by name. Give numbers (--static, --input)")
+    return sizes
+
+
 def convolve_volume(t: TfliteBuilder, x, w, b, strides, dilations, pads) -> Value:
     """A CONV_3D of one group."""
     outs, _, *kernel = w.static_shape
@@ -122,9 +130,8 @@ def convolve_volume(t: TfliteBuilder, x, w, b, strides, dilations, pads) -> Valu
     image = t.last(x)
     if any(pads):
         image = pad_image(t, image, pads)
-    planes = [
-        (n - c) // s + 1 for n, c, s in zip(image.static_shape[1:4], covers, strides, strict=True)
-    ]
+    sizes = count_all_but_samples(image)[:3]
+    planes = [(n - c) // s + 1 for n, c, s in zip(sizes, covers, strides, strict=True)]
     shape = (x.ranked_shape[0], *planes, outs)
     operands = [image, t.transpose(w, (2, 3, 4, 1, 0)), *(() if b is None else (b,))]
     options = name_axes("stride", strides) | name_axes("dilation", dilations, "_factor")
@@ -152,12 +159,11 @@ def write_conv_transpose(
     frame = zip(sizes, strides, kernel, pads[:half], pads[half:], strict=True)
     shape = (batch, *((n - 1) * s + k - a - b for n, s, k, a, b in frame), outs)
     bias = () if b is None else (b,)
-    if x.rank == 5:
-        weights = t.transpose(w, (2, 3, 4, 1, 0))
-        y = t.make("CONV_3D_TRANSPOSE", [t.ints(shape), weights, t.last(x), *bias], x.dtype, shape,
-                   padding=VALID, **name_axes("stride", strides))  # fmt: skip
-        return t.first(y)
     image = t.last(x)
+    if x.rank == 5:
+        operands = [count_batch(t, image, shape), t.transpose(w, (2, 3, 4, 1, 0)), image, *bias]
+        return t.first(t.make("CONV_3D_TRANSPOSE", operands, x.dtype, shape, padding=VALID,
+                              **name_axes("stride", strides)))  # fmt: skip
     operands = [count_batch(t, image, shape), t.transpose(w, (1, 2, 3, 0)), image, *bias]
     y = t.make("TRANSPOSE_CONV", operands, x.dtype, shape, padding=SAME if is_same else VALID,
                stride_h=strides[0], stride_w=strides[1])  # fmt: skip
@@ -168,11 +174,9 @@ def count_batch(t: TfliteBuilder, x: Value, shape: Shape) -> Value:
     """A shape as an operand, whose first size is that of ``x`` where it has a name."""
     if isinstance(shape[0], int):
         return t.ints(shape)  # type: ignore[arg-type]
-    sizes = t.make("SHAPE", [x], DType.INT32, (x.rank,), out_type=TYPES[DType.INT32])
-    operands = [sizes, t.ints([0]), t.ints([1]), t.ints([1])]
-    batch = t.make("STRIDED_SLICE", operands, DType.INT32, (1,))
     rest = t.ints(shape[1:])  # type: ignore[arg-type]
-    return t.make("CONCATENATION", [batch, rest], DType.INT32, (len(shape),), axis=0)
+    sizes = [find_lengths(t, x, range(1), DType.INT32), rest]
+    return t.make("CONCATENATION", sizes, DType.INT32, (len(shape),), axis=0)
 
 
 @writes.for_each({"MaxPool": "MAX_POOL_2D", "AveragePool": "AVERAGE_POOL_2D"},
@@ -208,7 +212,10 @@ def legalize_dropout(g, x: Value, ratio=None, mode=None, *, seed=None, outputs: 
 
 @legalizations("InstanceNormalization")
 def legalize_instance_norm(g, x: Value, scale: Value, b: Value, *, epsilon: float):
-    """A difference and a quotient by sample and channel."""
+    """A difference and a quotient by sample and channel; of many axes of each those are one."""
+    if x.rank > 4:
+        y = g.InstanceNormalization(g.Reshape(x, [0, 0, -1]), scale, b, epsilon=epsilon)
+        return g.reshape(y, [*g.sizes_of(x)])
     axes = list(range(2, x.rank))
     centered = g.Sub(x, g.ReduceMean(x, axes))
     variance = g.ReduceMean(g.Mul(centered, centered), axes)
@@ -286,10 +293,8 @@ def write_matmul(t: TfliteBuilder, a: Value, b: Value):
 @writes.for_each({"DepthToSpace": "DEPTH_TO_SPACE", "SpaceToDepth": "SPACE_TO_DEPTH"})
 def write_space(code: str, t: TfliteBuilder, x: Value, *, blocksize: int, mode: str = "DCR"):
     require(mode == "DCR", f"mode={mode}. Use DCR")
-    n, c, h, w = x.static_shape
+    c, h, w = count_all_but_samples(x)
     b = blocksize
-    if code == "DEPTH_TO_SPACE":
-        shape = (n, h * b, w * b, c // b**2)
-    else:
-        shape = (n, h // b, w // b, c * b**2)
+    sizes = (h * b, w * b, c // b**2) if code == "DEPTH_TO_SPACE" else (h // b, w // b, c * b**2)
+    shape = (x.ranked_shape[0], *sizes)
     return t.first(t.make(code, [t.last(x)], x.dtype, shape, block_size=b))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from serde.decompositions.reduction import sum_exponentials
 from serde.errors import require
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import axes_of, axis_of
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Dim, DType, Shape, Value
 from serde.spec.expressions import lowest_value
 
 from ..target import TfliteBuilder, legalizations, writes
@@ -91,20 +94,17 @@ def write_softmax(form, t: TfliteBuilder, x: Value, *, axis: int):
     return t.transpose(y, back)
 
 
-def count(sizes):
-    """The product of sizes."""
-    total = 1
-    for size in sizes:
-        require(isinstance(size, int), "a size by name. Give numbers (--static, --input)")
-        total *= size
-    return total
+def count(sizes: Shape) -> Dim:
+    """The product of sizes, None where one has a name."""
+    return math.prod(sizes) if all(isinstance(d, int) for d in sizes) else None  # type: ignore[arg-type]
 
 
 @writes("TopK", only={"largest": (1,)}, ignore=("sorted",))
 def write_top_k(t: TfliteBuilder, x: Value, k: Value, *, axis: int):
     order, back = move_last(x, axis_of(axis, x.rank))
     y = t.transpose(x, order)
-    shape = (*y.ranked_shape[:-1], k.ints()[0])
-    values, places = t.emit("TOPK_V2", [y, t.ints(k.ints()[0])], {}, 2)
+    (size,) = shape_data_of(k) or (None,)
+    shape = (*y.ranked_shape[:-1], size)
+    values, places = t.emit("TOPK_V2", [y, t.reshape(cast(t, k, DType.INT32), ())], {}, 2)
     values.dtype, values.shape, places.dtype, places.shape = x.dtype, shape, DType.INT32, shape
     return t.transpose(values, back), cast(t, t.transpose(places, back), DType.INT64)

@@ -10,10 +10,10 @@ import numpy as np
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of, slice_along
-from serde.ir.graph import Dim, Shape, Value
+from serde.ir.graph import Dim, DType, Shape, Value
 
 from ..target import TfliteBuilder, legalizations, padded_shape, writes
-from .elementwise import broadcast_shape
+from .elementwise import TYPES, broadcast_shape, cast
 
 MOST_CUT = 8  # axes that STRIDED_SLICE takes
 MOST_PADDED = 5  # axes that PAD takes
@@ -95,23 +95,65 @@ def write_concat(t: TfliteBuilder, *values: Value, axis: int):
     return t.make("CONCATENATION", values, values[0].dtype, tuple(shape), axis=place)
 
 
+@writes("Shape")
+def write_shape(t: TfliteBuilder, x: Value, *, start: int = 0, end: int | None = None):
+    return find_lengths(t, x, range(x.rank)[start:end], DType.INT64)
+
+
+def count_sizes(t: TfliteBuilder, x: Value) -> Value:
+    """The sizes of all axes, as they are in a run."""
+    if x.is_static:
+        return t.ints(x.static_shape)
+    return t.make("SHAPE", [x], DType.INT32, (x.rank,), out_type=TYPES[DType.INT32])
+
+
+def find_lengths(t: TfliteBuilder, x: Value, places: range, dtype: DType) -> Value:
+    """The sizes of some axes in a row, constant where they are known."""
+    sizes = [d for d in x.ranked_shape[places.start : places.stop] if isinstance(d, int)]
+    if len(sizes) == len(places):
+        return t.const(np.asarray(sizes, dtype.numpy))
+    ends = [t.ints([n]) for n in (places.start, places.stop, 1)]
+    row = t.make("STRIDED_SLICE", [count_sizes(t, x), *ends], DType.INT32, (len(places),))
+    return cast(t, row, dtype)
+
+
+@writes("Range")
+def write_range(t: TfliteBuilder, start: Value, limit: Value, delta: Value):
+    """As many numbers as there are; from 0 by 1 they are as many as the limit says."""
+    (count,) = shape_data_of(limit) or (None,)
+    firsts = [None if v.tensor is None else v.array().item() for v in (start, delta)]
+    operands = [t.reshape(v, ()) for v in (start, limit, delta)]
+    return t.make("RANGE", operands, start.dtype, (count if firsts == [0, 1] else None,))
+
+
 @writes("Expand")
 def write_expand(t: TfliteBuilder, x: Value, shape: Value):
-    wanted = Value("", None, tuple(shape.ints()))
-    sizes = broadcast_shape((x, wanted))
-    require(all(isinstance(d, int) for d in sizes), "a size by name. Give numbers (--static)")
-    return t.make("BROADCAST_TO", [x, t.ints(sizes)], x.dtype, sizes) if sizes != x.shape else x
+    sizes = broadcast_shape((x, Value("", None, shape_data_of(shape))))
+    if sizes == x.shape:
+        return x
+    return t.make("BROADCAST_TO", [x, find_larger(t, x, shape, sizes)], x.dtype, sizes)
+
+
+def find_larger(t: TfliteBuilder, x: Value, shape: Value, sizes: Shape) -> Value:
+    """The shape that a value is repeated to, of each axis the larger size."""
+    if all(isinstance(d, int) for d in sizes):
+        return t.ints(sizes)  # type: ignore[arg-type]
+    rows = [count_sizes(t, x), cast(t, shape, DType.INT32)]
+    for at, row in enumerate(rows):
+        more = len(sizes) - row.static_shape[0]
+        if more:
+            parts = [t.ints([1] * more), row]
+            rows[at] = t.make("CONCATENATION", parts, DType.INT32, (len(sizes),), axis=0)
+    return t.make("MAXIMUM", rows, DType.INT32, (len(sizes),))
 
 
 @writes("Tile")
 def write_tile(t: TfliteBuilder, x: Value, repeats: Value):
-    counts = repeats.ints()
-    sizes = []
-    for size, count in zip(x.ranked_shape, counts, strict=True):
-        is_known = isinstance(size, int)
-        require(is_known or count == 1, "repeats of a size by name. Give numbers (--static)")
-        sizes.append(size * count if is_known else size)
-    return t.make("TILE", [x, t.ints(counts)], x.dtype, tuple(sizes))
+    pairs = zip(x.ranked_shape, shape_data_of(repeats) or (), strict=True)
+    sizes = [n if d == 1 else d if n == 1 else d * n if isinstance(d, int) and isinstance(n, int)
+             else None for d, n in pairs]  # fmt: skip
+    counts = cast(t, repeats, DType.INT32)
+    return t.make("TILE", [x, counts], x.dtype, tuple(sizes))
 
 
 @writes("Slice")
@@ -127,7 +169,13 @@ def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Va
         size = x.ranked_shape[axis]
         if (start, stride) == (0, 1) and stop >= LIMIT:
             continue
-        require(isinstance(size, int), "a cut of a size by name. Give numbers (--static, --input)")
+        if not isinstance(size, int):
+            begin[axis], stop, shape[axis] = cut_named(size, start, stop, stride)
+            step[axis] = stride
+            if stop < LIMIT:
+                end[axis] = stop
+                open_ends &= ~(1 << axis)
+            continue
         places = range(size)[slice_along(size, start, stop, stride)]
         begin[axis], end[axis], step[axis] = places.start, places.stop, stride
         shape[axis] = len(places)
@@ -139,6 +187,14 @@ def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Va
         return x
     operands = [x, t.ints(begin), t.ints(end), t.ints(step)]
     return t.make("STRIDED_SLICE", operands, x.dtype, tuple(shape), end_mask=open_ends)
+
+
+def cut_named(size: Dim, start: int, stop: int, stride: int) -> tuple[int, int, Dim]:
+    """Where a cut of a size by name begins and ends, and the name or None of what is left."""
+    if stride == -1 and stop < -LIMIT and (start == -1 or start >= LIMIT):
+        return -1, LIMIT, size
+    require(stride > 0, "a part in reverse of a size by name. Give numbers (--static, --input)")
+    return start, stop, None
 
 
 @legalizations("Split")

@@ -86,7 +86,8 @@ class Placing:
         if node.op in self.images:
             return self.keep_image(g, node, inputs)
         if node.op == "Transpose" and node.outputs[0] in self.wanted:
-            return self.keep_order(again(g, node, inputs), inputs[0], node.attrs["perm"])
+            perm: Any = node.attrs["perm"]
+            return self.keep_order(again(g, node, inputs), inputs[0], perm)
         if node.op in RESHAPES and (form := self.reshape(g, node, inputs[0])) is not None:
             return self.first(g, form, form.rank, ())
         if node.op in RENAMES and self.is_last(node, inputs) and self.is_shorter(node, inputs):
@@ -105,7 +106,7 @@ class Placing:
         wanted: set[Value] = set()
         for node in reversed(graph.nodes):
             x = node.inputs[0] if node.inputs else None
-            perm = node.attrs["perm"] if node.op == "Transpose" else ()
+            perm: Any = node.attrs.get("perm", ())
             is_end = len(perm) > 2 and tuple(perm) == self.order(len(perm))
             if x is not None and (is_end or node.op in self.images):
                 wanted.add(x)
