@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+from json.encoder import encode_basestring_ascii as quote_json
 from pathlib import Path
 
 from serde.errors import UsageError
@@ -78,7 +78,8 @@ def encode(
         with files.open(stem + WEIGHTS) as out, Sources() as sources:
             safetensors.write(arrays, {**shared, **to_metadata(graph)}, sources, out)
         with files.open(stem + NAMES) as out:
-            rows = (f"{json.dumps(n)}: {json.dumps(keys)}" for n, keys in _invert(written).items())
+            rows = (f"{quote_json(name)}: [{', '.join(map(quote_json, keys))}]"
+                    for name, keys in _invert(written).items())  # fmt: skip
             out.write(("{\n" + ",\n".join(rows) + "\n}\n").encode())
     return files.written
 

@@ -97,7 +97,7 @@ def take(g: Any, node: Node, inputs: Inputs) -> Any:
     if not by.adapters and by.shape is None:
         return _keep(g, node, inputs) if is_legal(g, node, inputs) else None
     key = _signature(g, node, inputs, by)
-    if key is None or (node.op in MERGED and _merges(g, inputs)):
+    if key is None or (node.op in MERGED and merges(g, inputs)):
         return None
     decision = g.decisions.get(key)
     return _Pending(by, key) if decision is None else _repeat(g, decision, node, inputs)
@@ -188,7 +188,7 @@ def _is_emulated(g: Any, node: Node, inputs: Inputs) -> bool:
     return any(v in types or v in sequences for v in ends if v is not None)
 
 
-def _merges(g: Any, inputs: Inputs) -> bool:
+def merges(g: Any, inputs: Sequence[Value | None]) -> bool:
     """Whether what now makes the operand may merge with a node that is emitted anew."""
     maker = g.producer(inputs[0])
     return maker is not None and maker.op in MERGING

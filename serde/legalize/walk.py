@@ -134,7 +134,7 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
         return _foreign_node(builder, node, inputs)
     if node.attrs and Body in map(type, node.attrs.values()):
         return builder.legalize_bodies(node, inputs)
-    if builder.target.is_standard or _is_alike(node, inputs):
+    if builder.target.is_standard or _is_alike(builder, node, inputs):
         return decisions.take_or_emit(builder, node, inputs, _emit)
     return _emit(builder, node, inputs)
 
@@ -201,14 +201,16 @@ def inlined_bodies(
     return NONE if rule is None else rule.bodies
 
 
-def _is_alike(node: Node, operands: Sequence[Value | None]) -> bool:
+def _is_alike(g: Legalizer, node: Node, operands: Sequence[Value | None]) -> bool:
     """Whether operands are what a node had, as far as a rule, inference or merging can tell."""
+    if node.op in MERGED and operands[0] is not node.inputs[0] and decisions.merges(g, operands):
+        return False
     for a, b in zip(operands, node.inputs, strict=True):
         if a is b:
             continue
         if a is None or b is None or a.dtype is not b.dtype or a.shape != b.shape:
             return False
-        if (a.tensor is None) is not (b.tensor is None) or node.op in MERGED:
+        if (a.tensor is None) is not (b.tensor is None):
             return False
         if a.shape_data != b.shape_data or a.container != b.container:
             return False

@@ -143,29 +143,38 @@ def _kind_of(call: ast.Call) -> str:
     return ""
 
 
-def _shorten(call: ast.Call) -> ast.Call:
-    """A call that makes a module, without the arguments that are the defaults."""
+def _shorten(call: ast.Call, arguments: Mapping[Any, str]) -> ast.Call:
+    """A call that makes a module, without what is the default and not one of ``arguments``."""
     is_own = isinstance(call.func, ast.Name)
     defaults = ANY_DEFAULT if is_own else DEFAULTS.get(_kind_of(call), {})
     args = [k.value for k in call.keywords if is_own and k.arg not in defaults]
     kept = [k for k in call.keywords if (k.arg in defaults or not is_own) and not (
-        k.arg in defaults and isinstance(k.value, ast.Constant)
+        k.arg in defaults and isinstance(k.value, ast.Constant) and k.value not in arguments
         and repr(k.value.value) == repr(defaults[k.arg or ""]))]  # fmt: skip
     return ast.Call(call.func, [*call.args, *args], kept)
 
 
 def _fill(
     tree: Any, arguments: Mapping[Any, str], read: Callable[[str], ast.expr],
-    change: Callable[[ast.Call], ast.Call] = lambda call: call,
+    change: Callable[[ast.Call, Mapping[Any, str]], ast.Call] = lambda call, _: call,
 ) -> Any:  # fmt: skip
     """A copy of a tree that reads ``arguments`` instead of numbers, and has changed calls."""
+    if isinstance(tree, ast.Constant):
+        return read(arguments[tree]) if tree in arguments else tree
+    if isinstance(tree, ast.Name) or _is_dotted(tree):
+        return tree
     if isinstance(tree, list):
         return [_fill(item, arguments, read, change) for item in tree]
-    if tree in arguments:
-        return read(arguments[tree])
+    if isinstance(tree, ast.Call):
+        tree = change(tree, arguments)
     fields = {n: _fill(v, arguments, read, change) if isinstance(v, (ast.AST, list)) else v
               for n, v in vars(tree).items()}  # fmt: skip
-    return change(type(tree)(**fields)) if isinstance(tree, ast.Call) else type(tree)(**fields)
+    return type(tree)(**fields)
+
+
+def _is_dotted(tree: Any) -> bool:
+    """Whether a tree is a name with one dot in it, such as that of a class or a member."""
+    return isinstance(tree, ast.Attribute) and isinstance(tree.value, ast.Name)
 
 
 def _sketch(form: Form) -> Any:

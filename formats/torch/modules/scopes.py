@@ -23,6 +23,7 @@ TEXT = re.compile(r"'([^']*)'")
 NUMBER = re.compile(r"_\d+$")  # of a module that is called again, behind its name
 CALLS = re.compile(r"(?:@\d+)$")  # of a module, after the first
 INDEXED = re.compile(r"aten\.index\.Tensor\]\(args = \(%(p_\w+), \[%")
+BLOCKS = re.compile(r"(?<=[A-Za-z]\d)_+|(?<=[A-Za-z]\d\d)_+|[/.]")  # between them in names
 PARAMETER = re.compile(r"%([pb]_\w+)")
 # Names of arrays that an exporter made up: what it computed while it exported.
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+)*|\d+(?:\.[\w-]+)+", re.ASCII)
@@ -153,8 +154,7 @@ def _extend(path: Path, part: Path, known: Collection[Path]) -> Path:
 
 def split_name(name: str) -> Path:
     """The blocks that a layer is in, and its own name: ``stage1_conv0`` is in ``stage1``."""
-    parts = re.split(r"(?<=[A-Za-z]\d)_+|(?<=[A-Za-z]\d\d)_+|[/.]", name)
-    return tuple(filter(None, parts)) or ("layer",)
+    return tuple(filter(None, BLOCKS.split(name))) or ("layer",)
 
 
 def find_class(path: Path, classes: Mapping[Path, str]) -> str:

@@ -31,9 +31,9 @@ def tie_arrays(graph: Graph) -> Graph:
         if node.op not in FUNCTIONS:
             fixed.update(parameters_of(node).values())
     computed: dict[Value, Node] = {}
-    for values in forms.values():
+    for values in (v for v in forms.values() if len(v) > 1):
         base = min(values, key=lambda v: (v not in fixed, not _is_plain(v)))
-        for value in values.keys() - fixed if len(values) > 1 else ():
+        for value in values.keys() - fixed:
             if (step := _arrange(base, value)) is not None:
                 computed[value] = step
     return replace(graph, nodes=tuple(_compute(graph, computed))) if computed else graph

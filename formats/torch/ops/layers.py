@@ -18,6 +18,7 @@ from .elementwise import shorten
 
 FLOAT = next(number for number, dtype in ELEMENT_TYPES.items() if dtype is DType.FLOAT32)
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
+NO_BATCHES = Tensor.of(np.zeros((), np.int64))  # that a normalization has been trained with
 
 
 def plain(values: Ints) -> int | Ints:
@@ -123,10 +124,9 @@ def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean:
         mean, var = (freeze(t, v) for v in (mean, var))
         return t.F.batch_norm(x, mean, var, scale, bias, eps=shorten(epsilon))
     count = scale.static_shape[0]
-    batches = Tensor.of(np.zeros((), np.int64))
     affine = list_affine(scale, bias)
     parameters = {**affine, "running_mean": mean, "running_var": var,
-                  "num_batches_tracked": t.const(batches)}  # fmt: skip
+                  "num_batches_tracked": t.const(NO_BATCHES)}  # fmt: skip
     kind = {2: 1, 3: 1, 4: 2, 5: 3}[x.rank]
     return t.module(f"nn.BatchNorm{kind}d", [x], [count], parameters=parameters,
                     eps=eps_option(epsilon), momentum=None if moves == 0.1 else moves,

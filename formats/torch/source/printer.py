@@ -153,6 +153,12 @@ def print_statement(statement: ast.stmt, indent: str) -> list[str]:
     """The lines of a statement, wrapped at 88 columns."""
     inner = indent + INDENT
     match statement:
+        case ast.Assign(targets=[target], value=value):
+            lines = _wrap(f"{indent}{_print_bare(target)} = ", value, indent)
+            if len(lines[0]) <= WIDTH or not isinstance(target, ast.Tuple):
+                return lines
+            names = [f"{indent}{INDENT}{print_expression(e)}," for e in target.elts]
+            return [f"{indent}(", *names, *_wrap(f"{indent}) = ", value, indent)]
         case ast.If(test=test, body=body, orelse=other):
             lines = [*_wrap(f"{indent}if ", test, indent, ":"), *print_block(body, inner)]
             return [*lines, *([f"{indent}else:", *print_block(other, inner)] if other else [])]
@@ -166,12 +172,6 @@ def print_statement(statement: ast.stmt, indent: str) -> list[str]:
             return [*signature, *print_block(body, inner)]
         case ast.Break() | ast.Pass():
             return [f"{indent}{type(statement).__name__.lower()}"]
-        case ast.Assign(targets=[target], value=value):
-            lines = _wrap(f"{indent}{_print_bare(target)} = ", value, indent)
-            if len(lines[0]) <= WIDTH or not isinstance(target, ast.Tuple):
-                return lines
-            names = [f"{indent}{INDENT}{print_expression(e)}," for e in target.elts]
-            return [f"{indent}(", *names, *_wrap(f"{indent}) = ", value, indent)]
         case ast.Return(value=None):
             return [f"{indent}return"]
         case ast.Return(value=ast.expr() as value):

@@ -27,6 +27,8 @@ def find_inlined(graph: Graph) -> dict[Node, list[Node]]:
                 readers.setdefault(value, []).append(node)
     makers = {v: node for node in graph.nodes for v in node.outputs}
     outputs, inlined = set(graph.outputs), {}
+    around = [node for node in graph.nodes if node.graphs()]
+    read_around = {v for n in around for v in n.inputs if v is not n.inputs[0]}
     depth: dict[Node, int] = {}
     for node in graph.nodes:
         before = [makers.get(v) for v in node.inputs if v is not None]
@@ -34,8 +36,7 @@ def find_inlined(graph: Graph) -> dict[Node, list[Node]]:
         depth[node] = 1 + max(nested, default=-1)
         result = node.outputs[0]
         reading = readers.get(result, [])
-        is_around = any(r.graphs() and r.inputs[0] is not result for r in reading)
-        if len(node.outputs) != 1 or node.graphs() or is_around:
+        if len(node.outputs) != 1 or result in read_around or node.graphs():
             continue
         is_size = node.op in ALWAYS_INLINED and result not in outputs
         is_same_layer = len(reading) == 1 and node.sources == reading[0].sources
