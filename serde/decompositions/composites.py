@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from serde.errors import require
+from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.composites import DOMAIN
 from serde.spec.weight_origins import is_weight
 
+from .adaptive_pools import adaptive_pool
 from .recurrent import (
     CELLS,
     Direction,
@@ -32,6 +34,19 @@ def emit_projected_lstm(g, *operands: Value | None, direction: str):
     if g.for_training and all(v is None or v.tensor is not None for v in operands[1:5]):
         return g.composite("ProjectedLSTM", operands, {"direction": direction})
     return run_projected_lstm(g, *operands, direction=direction)
+
+
+def emit_adaptive_pool(g, x: Value, sizes: Ints, kind: str, otherwise=adaptive_pool) -> Value:
+    """The layer as one node where it is to be trained, else what ``otherwise`` makes of it."""
+    if not g.for_training or x.type.kind != "f":
+        return otherwise(g, x, sizes, kind)
+    (y,) = g.composite("AdaptivePool", (x,), {"output_size": tuple(sizes), "kind": kind})
+    return y
+
+
+@composites("AdaptivePool")
+def write_out_adaptive_pool(g, x: Value, *, output_size: Ints, kind: str):
+    return adaptive_pool(g, x, output_size, kind)
 
 
 def emit_stop_gradient(g, x: Value) -> Value:

@@ -269,7 +269,7 @@ class OnnxBuilder(Expressions):
         self, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any]
     ) -> tuple[Value, ...]:  # fmt: skip
         """Append a composite operator; its results have types."""
-        count = len(composites.SHAPES[op](inputs))
+        count = len(composites.SHAPES[op](inputs, attrs))
         results = self.foreign(composites.DOMAIN, op, inputs, attrs, count)
         composites.infer_types(self.nodes[-1])
         return results

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from serde.decompositions.adaptive_pools import MEAN, adapt_axes, is_divisible
+from serde.decompositions.composites import emit_adaptive_pool
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import Ints
@@ -128,21 +130,11 @@ def as_float32(g, x: Value):
 def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized: Hint[bool] = False):
     """Each output is the mean of the part of the image that lies under it."""
     rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)
-    if requantized and is_divisible(x, rows, columns):
+    if requantized and is_divisible(x, (rows, columns)):
         return means_in_order(g, x, rows, columns)
     if rows == columns == 1:
         return g.GlobalAveragePool(x)
-    y = x if x.ranked_shape[3] == columns else g.MatMul(x, mean_weights(g, x, 3, columns))
-    return y if x.ranked_shape[2] == rows else g.MatMul(g.Transpose(mean_weights(g, x, 2, rows)), y)
-
-
-def is_divisible(x: Value, rows: int, columns: int) -> bool:
-    """Whether all parts of an image are known to be of one size."""
-    height, width = x.ranked_shape[2:]
-    return (
-        isinstance(height, int) and isinstance(width, int)
-        and height % rows == 0 and width % columns == 0
-    )  # fmt: skip
+    return emit_adaptive_pool(g, x, (rows, columns), MEAN, adapt_axes)
 
 
 def means_in_order(g, x: Value, rows: int, columns: int):
@@ -155,17 +147,6 @@ def means_in_order(g, x: Value, rows: int, columns: int):
     parts = g.Reshape(x, [0, 0, rows, height, columns, width])
     total = g.ReduceSum(g.Transpose(parts, perm=(3, 5, 0, 1, 2, 4)), [0, 1], keepdims=0)
     return g.Div(g.Div(total, float(width)), float(height))
-
-
-def mean_weights(g, x: Value, axis: int, count: int):
-    """``(size, count)``: the share each element along an axis has in each of ``count`` means."""
-    size = g.size_of(x, axis)
-    length = g.shape_from([size])
-    places = g.Unsqueeze(g.index_range(size), [1])
-    first = g.Div(g.Mul(g.index_range(count), length), count)
-    behind = g.Div(g.Add(g.Mul(g.Add(g.index_range(count), 1), length), count - 1), count)
-    inside = g.And(g.GreaterOrEqual(places, first), g.Less(places, behind))
-    return g.Div(g.cast_like(inside, x), g.cast_like(g.Sub(behind, first), x))
 
 
 @reads("GridGenerator")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
+from serde.decompositions.adaptive_pools import GREATEST, MEAN
+from serde.decompositions.composites import emit_adaptive_pool
 from serde.errors import require
-from serde.ir.arrays import arange
 from serde.ir.graph import DType
 
 from ..promotion import as_type
@@ -89,52 +89,20 @@ def avg_pool(n, g, x, kernel, stride, padding, ceil_mode, count_include_pad, div
 @reads.for_each({"adaptive_avg_pool1d": 1, "adaptive_avg_pool2d": 2, "adaptive_avg_pool3d": 3,
                  "_adaptive_avg_pool2d": 2, "_adaptive_avg_pool3d": 3})  # fmt: skip
 def read_adaptive_avg(n, g, x, sizes):
-    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, "Mean"))
+    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, MEAN))
 
 
 @reads.for_each({f"adaptive_max_pool{n}d": n for n in AXES})
 def read_adaptive_max(n, g, x, sizes):
-    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, "Max"))
+    return apply_to_images(g, x, n, lambda x: adaptive(g, x, n, sizes, GREATEST))
 
 
-def adaptive(g, x, n, sizes, op):
+def adaptive(g, x, n, sizes, kind):
     """Windows that cover each axis in as many parts as are asked for."""
     sizes = for_each_axis(sizes, n)
     require(all(isinstance(s, int) for s in sizes), "an adaptive pool to computed sizes: give "
             "numbers")  # fmt: skip
     if all(s == 1 for s in sizes):
-        return g["Reduce" + op](x, list(range(2, 2 + n)), keepdims=1)
-    areas = x.ranked_shape[2:]
-    known = all(isinstance(a, int) for a in areas)
-    if known and all(s and a % s == 0 for a, s in zip(areas, sizes, strict=True)):
-        kernel = tuple(a // s for a, s in zip(areas, sizes, strict=True))
-        pool = g.AveragePool if op == "Mean" else g.MaxPool
-        return pool(x, kernel_shape=kernel, strides=kernel)
-    for axis, size in enumerate(sizes, 2):
-        if areas[axis - 2] != size:
-            x = adapt_axis(g, x, axis, size, op)
-    return x
-
-
-def adapt_axis(g, x, axis, size, op):
-    """The means, or the greatest elements, of parts of one axis: as the last one."""
-    order = [*(a for a in range(x.rank) if a != axis), axis]
-    x = g.Transpose(x, perm=order)
-    starts, ends = part_bounds(g, g.size_of(x, x.rank - 1), size)
-    places = g.index_range(g.size_of(x, x.rank - 1))
-    inside = g.And(g.GreaterOrEqual(places, starts), g.Less(places, ends))
-    if op == "Mean":
-        shares = g.Div(g.cast(inside, x.type), g.cast(g.Sub(ends, starts), x.type))
-        y = g.MatMul(x, g.Transpose(shares, perm=[1, 0]))
-    else:
-        lowest = as_type(g, -math.inf, x.type)
-        y = g.ReduceMax(g.Where(inside, g.Unsqueeze(x, [x.rank - 1]), lowest), [-1], keepdims=0)
-    return g.Transpose(y, perm=[order.index(a) for a in range(x.rank)])
-
-
-def part_bounds(g, area, size):
-    """Where the parts of an axis begin and end, as columns."""
-    parts = g.const(arange(size)[:, None])
-    area = g.const([area]) if isinstance(area, int) else area
-    starts = g.Div(g.Mul(parts, area), size)
-    return starts, g.Div(g.Add(g.Mul(g.Add(parts, 1), area), size - 1), size)
+        reduce = g.ReduceMean if kind == MEAN else g.ReduceMax
+        return reduce(x, list(range(2, 2 + n)), keepdims=1)
+    return emit_adaptive_pool(g, x, sizes, kind)

@@ -10,6 +10,8 @@ from math import prod
 
 import numpy as np
 
+from serde.decompositions.adaptive_pools import GREATEST, MEAN
+from serde.decompositions.composites import emit_adaptive_pool
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import Ints
@@ -157,6 +159,12 @@ def adaptive_pool(g, x: Value, kind: str, expected):
     dims = require_static_sizes(x)
     if x.type.kind != "f":
         return adaptive_pool_integers(g, x, kind, dims, expected)
+    whole = MEAN if kind == "avg" else GREATEST
+    return emit_adaptive_pool(g, x, expected, whole, partial(pool_windows, kind, dims))
+
+
+def pool_windows(kind: str, dims, g, x: Value, expected, _):
+    """Pools over windows of one size, or windows that are gathered."""
     if all(d % n == 0 for d, n in zip(dims, expected, strict=True)):
         kernel = tuple(d // n for d, n in zip(dims, expected, strict=True))
         op = "AveragePool" if kind == "avg" else "MaxPool"

@@ -25,7 +25,12 @@ MODULES = {
     "F.log_softmax": "nn.LogSoftmax", "F.max_pool1d": "nn.MaxPool1d", "F.pad": "nn.ConstantPad2d",
     "F.max_pool2d": "nn.MaxPool2d", "F.max_pool3d": "nn.MaxPool3d", "F.avg_pool1d": "nn.AvgPool1d",
     "F.avg_pool2d": "nn.AvgPool2d", "F.avg_pool3d": "nn.AvgPool3d", ".flatten": "nn.Flatten",
-    "F.interpolate": "nn.Upsample",
+    "F.interpolate": "nn.Upsample", "F.adaptive_avg_pool1d": "nn.AdaptiveAvgPool1d",
+    "F.adaptive_avg_pool2d": "nn.AdaptiveAvgPool2d",
+    "F.adaptive_avg_pool3d": "nn.AdaptiveAvgPool3d",
+    "F.adaptive_max_pool1d": "nn.AdaptiveMaxPool1d",
+    "F.adaptive_max_pool2d": "nn.AdaptiveMaxPool2d",
+    "F.adaptive_max_pool3d": "nn.AdaptiveMaxPool3d",
 }  # fmt: skip
 
 

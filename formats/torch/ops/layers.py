@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions import normalization
+from serde.decompositions.adaptive_pools import MEAN
 from serde.decompositions.elementwise import gemm
 from serde.errors import require
 from serde.ir.geometry import Ints
@@ -330,6 +331,13 @@ def write_composite_dropout(name: str, t: TorchBuilder, x: Value, *, rate: float
     """Composite operators: ``serde.decompositions.composites``."""
     require(x.rank < 6, f"{x.rank - 2} axes behind those of channels. Reshape the tensor")
     return t.module(name.format(x.rank - 2), [x], () if rate == 0.5 else (rate,))
+
+
+@writes("AdaptivePool")
+def write_adaptive_pool(t: TorchBuilder, x: Value, *, output_size: Ints, kind: str):
+    """A composite operator: ``serde.decompositions.composites``."""
+    call = "avg" if kind == MEAN else "max"
+    return t[f"F.adaptive_{call}_pool{x.rank - 2}d"](x, plain(output_size))
 
 
 @writes("Resize")

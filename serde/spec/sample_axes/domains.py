@@ -1,10 +1,11 @@
-"""Operators of other domains: classical models, and ONNX Runtime's own where they are kept."""
+"""Operators of other domains: classical models, composites, and those of ONNX Runtime that stay."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from serde.ir.graph import Node
+from serde.spec import composites
 
 from . import elementwise, layers
 from .table import (
@@ -20,6 +21,8 @@ from .table import (
 )
 
 ML, MICROSOFT = "ai.onnx.ml", "com.microsoft"
+sample_axes("AlphaDropout FeatureDropout StopGradient", composites.DOMAIN)(align_operands)
+sample_axes("AdaptivePool", composites.DOMAIN)(layers.pool)
 sample_axes("Binarizer CategoryMapper LabelEncoder OneHotEncoder", ML)(align_operands)
 sample_axes("BiasGelu FastGelu Gelu QuickGelu", MICROSOFT)(align_operands)
 sample_axes("FusedConv NhwcConv", MICROSOFT)(layers.layer)
