@@ -258,8 +258,8 @@ def join_sources(*nodes: Node) -> tuple[Source, ...]:
 
 
 def orders(node: Node) -> Sequence[tuple[Value | None, Value | None]]:
-    """Both orders of the operands of a sum or a product, none where one is an attribute."""
-    if len(node.inputs) != 2:
+    """Both orders of the operands of a sum or a product; none where one is a number."""
+    if len(node.inputs) < 2:
         return ()
     a, b = node.inputs
     return (a, b), (b, a)

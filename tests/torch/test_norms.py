@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from onnx import helper
 
 import serde
 from serde.bridges.torch import TorchWorker
-from testing.onnx_live import ir_of
-from testing.onnx_live import run as run_onnx
-from tests.torch.test_nesting import keys_of, needs_torch
+from tests.torch.test_nesting import compare, draw, keys_of, make_model, needs_torch
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data/pt2/norms"
 MODULES = """
@@ -42,12 +41,37 @@ def test_normalizations_compute_what_the_program_does(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, numbers["out0"], rtol=0, atol=1e-5)
 
 
-@needs_torch
-def test_sums_with_numbers_beside_normalizations(tmp_path: Path) -> None:
-    """A sum of one operand and a number is no scale of groups."""
-    graph = ir_of("""g (float[2,4,6] x) => (float[2,4,6] y) <float[4] s = {1, 2, 3, 4}, float t = {2}>
-        { n = InstanceNormalization(x, s, s) y = Add(n, t) }""")
-    serde.save(graph, tmp_path / "n.py")
-    x = np.random.default_rng(0).standard_normal((2, 4, 6), np.float32)
-    (got,) = TorchWorker().run(str(tmp_path / "n.py"), [x])
-    np.testing.assert_allclose(got, run_onnx(graph, {"x": x}, 21)[0], rtol=1e-5, atol=1e-5)
+def test_a_group_norm_is_one_where_an_exporter_has_made_up_arrays(tmp_path: Path) -> None:
+    """PyTorch's writes it as a normalization of one sample, with ones and zeros of its own."""
+    arrays = {
+        "rows": np.array([2, 4, -1]), "whole": np.array([2, 8, 3, 3]),
+        "val_1": np.ones(4, np.float32), "val_2": np.zeros(4, np.float32),
+        "val_3": draw(8, 1, 1), "val_4": draw(8, 1, 1),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Reshape", ["x", "rows"], ["a"]),
+        helper.make_node("InstanceNormalization", ["a", "val_1", "val_2"], ["b"]),
+        helper.make_node("Reshape", ["b", "whole"], ["c"]),
+        helper.make_node("Mul", ["c", "val_3"], ["d"]),
+        helper.make_node("Add", ["d", "val_4"], ["y"]),
+    ]
+    source = compare(make_model(nodes, arrays, (2, 8, 3, 3)), tmp_path, draw(2, 8, 3, 3))
+    assert "nn.GroupNorm(4, 8)" in source and "InstanceNorm" not in source
+
+
+def test_numbers_are_added_behind_normalizations(tmp_path: Path) -> None:
+    arrays = {"val_1": np.ones(4, np.float32), "val_2": np.zeros(4, np.float32),
+              "one": np.array(1, np.float32)}  # fmt: skip
+    nodes = [helper.make_node("InstanceNormalization", ["x", "val_1", "val_2"], ["a"]),
+             helper.make_node("Add", ["a", "one"], ["y"])]  # fmt: skip
+    assert "+ 1.0" in compare(make_model(nodes, arrays, (2, 4, 5)), tmp_path, draw(2, 4, 5))
+
+
+def test_a_folded_normalization_stands_beside_an_array_of_the_model(tmp_path: Path) -> None:
+    arrays = {"onnx::Conv_1": draw(8, 4, 1, 1), "onnx::Conv_2": draw(8), "w": draw(8, 1, 1)}
+    nodes = [
+        helper.make_node("Conv", ["x", "onnx::Conv_1", "onnx::Conv_2"], ["a"], "/conv/Conv"),
+        helper.make_node("Mul", ["a", "w"], ["y"], "/Mul"),
+    ]
+    source = compare(make_model(nodes, arrays, (1, 4, 3, 3)), tmp_path, draw(1, 4, 3, 3))
+    assert "self.bn = nn.BatchNorm2d(8)" in source and "w" in keys_of(tmp_path)

@@ -77,7 +77,7 @@ class _Followers:
         for node in nodes:
             for value in node.inputs:
                 if value is not None and value.tensor is not None:
-                    self.keys.update(tuple(key.split("."))[:-1] for key in keys_of(value))
+                    self.keys.update(tuple(k.split("."))[:-1] for k in keys_of(value) if "." in k)
             path = scopes[node].path if node in scopes else ()
             if path and node.op in AXES:
                 self.order.setdefault(path[:-1], []).append(path[-1])

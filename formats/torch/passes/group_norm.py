@@ -7,7 +7,10 @@ from types import MappingProxyType
 
 from serde.ir.graph import Graph, Node, Value
 from serde.rewrite.patterns import Neighbours, Patterns, join_sources, orders
+from serde.spec.weight_origins import origins_of
 
+from ..modules.functions import parameters_of
+from ..modules.scopes import is_key
 from ..target import DOMAIN, Module, Slot, TorchBuilder, derive, name_type
 
 INSTANCES = "nn.InstanceNorm1d"
@@ -22,7 +25,7 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
         """Groups that become rows, are normalized, and become channels again."""
         norm = near.maker(node.inputs[0], INSTANCES)
         grouped = norm and near.maker(norm.inputs[0], ".reshape")
-        if norm is None or grouped is None or _module_of(norm).parameters:
+        if norm is None or grouped is None or not _is_plain(norm):
             return None
         x, rows, y = grouped.inputs[0], grouped.outputs[0], node.outputs[0]
         if x is None or None in (x.shape, rows.shape, y.shape):
@@ -67,6 +70,15 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
         return None
 
     return patterns.apply(graph)
+
+
+def _is_plain(norm: Node) -> bool:
+    """Whether a normalization has no arrays, or ones and zeros that an exporter made up."""
+    for name, value in parameters_of(norm).items():
+        names = {name for run in origins_of(value) for name in run.names}
+        if any(map(is_key, names)) or (value.array() != (name == "weight")).any():
+            return False
+    return True
 
 
 def _is_by_channel(value: Value | None, by_channel: tuple[object, ...]) -> bool:
