@@ -11,7 +11,7 @@ from typing import Any
 from serde.errors import ConversionError, MalformedFile
 from serde.io.tensor_bytes import is_possible_shape
 from serde.ir.graph import DType, Graph, Node, Source, Tensor, Value
-from serde.spec.weight_origins import mark_weight
+from serde.spec.weight_origins import mark_array
 
 from .autocast import REGION, add_casts
 from .functionalize import Functionalizer
@@ -233,7 +233,8 @@ class ProgramReader(GraphReader):
             more = f" persistent={body.get('persistent')}" if kind == "buffer" else ""
             self.lines.append(f"{key}: {kind.upper()} target={name!r}{more}")
         value = self._constant(name, tensor)
-        self.state.enter(key, mark_weight(value) if kind == "parameter" else value)
+        is_kept = kind == "parameter" or (kind == "buffer" and body.get("persistent") is True)
+        self.state.enter(key, mark_array(value) if is_kept else value)
 
     def _constant(self, name: str, tensor: Tensor) -> Value:
         """The value of a weight; of a complex one, what a node makes of its pairs."""

@@ -21,9 +21,9 @@ FOLLOWED = (ARRANGES | {"Cast", "Concat"}) - {"Dropout"}
 
 def origins_of(value: Value | None) -> Origins:
     """The origins of an operand: a weight that the source names has its own name."""
-    if value is None or value.tensor is None or value.type.kind != "f":
+    if value is None or value.tensor is None:
         return ()
-    if value.origins or not value.name_is_original:
+    if value.origins or value.type.kind != "f" or not value.name_is_original:
         return value.origins
     return (_make_run(value.name, value.tensor),)
 
@@ -34,7 +34,12 @@ def _make_run(name: str, tensor: Tensor) -> Run:
 
 def mark_weight(value: Value) -> Value:
     """Let an array be one that the source trains, also where it is a single number."""
-    if value.tensor is not None and value.type.kind == "f":
+    return mark_array(value) if value.type.kind == "f" else value
+
+
+def mark_array(value: Value) -> Value:
+    """Let an array be one whose parts are followed, also where it is of integers."""
+    if value.tensor is not None:
         value.origins = (_make_run(value.name, value.tensor),)
     return value
 
@@ -48,8 +53,9 @@ def mark_dequantized(value: Value, integers: Value) -> Value:
 
 def is_weight(value: Value | None) -> bool:
     """Whether the source trains a constant; a single number is one where a reader has said so."""
-    has_one = value is not None and value.tensor is not None and value.tensor.size == 1
-    return bool(value.origins if value is not None and has_one else origins_of(value))
+    if value is None or value.tensor is None or value.type.kind != "f":
+        return False
+    return bool(value.origins if value.tensor.size == 1 else origins_of(value))
 
 
 def names_in(origins: Origins, begin: int, end: int) -> tuple[str, ...]:
@@ -66,7 +72,7 @@ def follow(
     most = sum(v.tensor.size for v in values if v.tensor is not None)
     runs = tuple(run for v in values for run in origins_of(v) or _make_unnamed(v))
     names = names_in(runs, 0, most)
-    if op not in FOLLOWED or not names or results[0].dtype.kind != "f":
+    if op not in FOLLOWED or not names or any(v.type.kind != results[0].dtype.kind for v in values):
         return [()] * len(results)
     is_outermost = all(math.prod(v.static_shape[: axis % max(v.rank, 1)]) == 1 for v in values)
     origins: list[Origins] = []
@@ -90,14 +96,14 @@ def computes_weight(op: str, inputs: Sequence[Value | None], result: Type, axis:
     it, or looks a column of it up, or some rows, or one of them twice; rows in another order are
     trained as they are.
     """
+    if result.dtype is None or result.dtype.kind != "f":
+        return False
     if op == "Gather":
         rows, indices = inputs
         if not origins_of(rows) or indices is None:
             return False
         is_column = indices.rank == 0 and _find_row(inputs, axis) is None
         return is_column or (indices.rank > 0 and not _reorders(rows, indices, result))
-    if result.dtype is None or result.dtype.kind != "f":
-        return False
     if op in FOLLOWED:
         x = inputs[0]
         has_same = x is None or _count(result.shape) == _count(x.shape)

@@ -30,6 +30,11 @@ SAMPLES: dict[str, Case] = {
     "joined": ("joined", "F.linear(x, self.a.weight, torch.cat([self.b[0], torch.zeros(4), self.b[1]]))",
                "f(2, 3)", {"layers": {"a": "nn.Linear(3, 12, bias=False)",
                                       "b": "nn.ParameterList([torch.randn(4), torch.randn(4)])"}}),
+    "buffers": ("buffers", "F.embedding(self.table.view(-1), self.a.weight) * self.scale"
+                " + x[self.pairs[0]] * x[self.pairs[1]]", "f(3, 4)",
+                {"layers": {"a": "nn.Embedding(5, 4)", "scale": "nn.Buffer(torch.tensor(2.5))",
+                            "table": "nn.Buffer(torch.tensor([[3], [1], [4]]))",
+                            "pairs": "nn.Buffer(torch.tensor([[0, 1, 2], [2, 2, 0]]))"}}),
     "norms": ("norms", "F.adaptive_avg_pool2d(self.a(x), 5)", "f(2, 8, 6, 6)",
               {"layers": {"a": NORMS}}),
     "projected": ("projected", "self.a(x)[0]", "f(2, 5, 3)",

@@ -75,3 +75,18 @@ def test_a_folded_normalization_stands_beside_an_array_of_the_model(tmp_path: Pa
     ]
     source = compare(make_model(nodes, arrays, (1, 4, 3, 3)), tmp_path, draw(1, 4, 3, 3))
     assert "self.bn = nn.BatchNorm2d(8)" in source and "w" in keys_of(tmp_path)
+
+
+def test_buffers_stay_also_where_they_are_integers_or_one_number(tmp_path: Path) -> None:
+    serde.convert(SAMPLE.with_name("buffers.pt2"), tmp_path / "n.py")
+    assert keys_of(tmp_path) == {"a.weight", "pairs", "scale", "table"}
+    source = (tmp_path / "n.py").read_text()
+    assert source.count("register_buffer") == 3 and "persistent=False" not in source
+
+
+@needs_torch
+def test_buffers_are_read(tmp_path: Path) -> None:
+    serde.convert(SAMPLE.with_name("buffers.pt2"), tmp_path / "n.py")
+    numbers = np.load(SAMPLE.with_name("buffers.npz"))
+    (got,) = TorchWorker().run(str(tmp_path / "n.py"), [numbers["in0"]])
+    np.testing.assert_allclose(got, numbers["out0"], rtol=0, atol=1e-6)

@@ -289,7 +289,8 @@ class Members:
             spell_name("torch.empty"), [literal(tuple(value.tensor.shape))],
             dtype_option(value),
         )  # fmt: skip
-        if origins_of(value) and not (is_buffer and self.plan.is_checkpoint):
+        is_trained = bool(origins_of(value)) and value.type.kind == "f"
+        if is_trained and not (is_buffer and self.plan.is_checkpoint):
             holder.arrays.append(set_parameter(name, size))
             if twin is not None:
                 self.tie(path, twin[1])
