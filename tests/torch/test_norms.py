@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from onnx import helper
 
 import serde
@@ -41,12 +42,20 @@ def test_normalizations_compute_what_the_program_does(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, numbers["out0"], rtol=0, atol=1e-5)
 
 
-def test_a_group_norm_is_one_where_an_exporter_has_made_up_arrays(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scale", "bias", "module"),
+    [(draw(8, 1, 1), draw(8, 1, 1), "nn.GroupNorm(4, 8)"),
+     (np.ones((8, 1, 1), np.float32), np.zeros((8, 1, 1), np.float32),
+      "nn.GroupNorm(4, 8, affine=False)")],
+)  # fmt: skip
+def test_a_group_norm_is_one_where_an_exporter_has_made_up_arrays(
+    scale: np.ndarray, bias: np.ndarray, module: str, tmp_path: Path
+) -> None:
     """PyTorch's writes it as a normalization of one sample, with ones and zeros of its own."""
     arrays = {
         "rows": np.array([2, 4, -1]), "whole": np.array([2, 8, 3, 3]),
         "val_1": np.ones(4, np.float32), "val_2": np.zeros(4, np.float32),
-        "val_3": draw(8, 1, 1), "val_4": draw(8, 1, 1),
+        "val_3": scale, "val_4": bias,
     }  # fmt: skip
     nodes = [
         helper.make_node("Reshape", ["x", "rows"], ["a"]),
@@ -56,7 +65,7 @@ def test_a_group_norm_is_one_where_an_exporter_has_made_up_arrays(tmp_path: Path
         helper.make_node("Add", ["d", "val_4"], ["y"]),
     ]
     source = compare(make_model(nodes, arrays, (2, 8, 3, 3)), tmp_path, draw(2, 8, 3, 3))
-    assert "nn.GroupNorm(4, 8)" in source and "InstanceNorm" not in source
+    assert module in source and "InstanceNorm" not in source
 
 
 def test_numbers_are_added_behind_normalizations(tmp_path: Path) -> None:

@@ -93,12 +93,18 @@ def read_cdist(g, a, b, p, compute_mode=None):
     return p_norm(g, difference, p, -1)
 
 
+@reads("pairwise_distance")
+def read_pairwise_distance(g, a, b, p, eps, keepdim):
+    distance = p_norm(g, g.Abs(g.Add(g.Sub(a, b), as_type(g, eps, a.type))), p, -1)
+    return g.Unsqueeze(distance, [-1]) if keepdim else distance
+
+
 def p_norm(g, x, p, axis):
     """The p-norm of what is not negative, along one axis."""
     if p == 0:
         return g.ReduceSum(g.cast(g.Greater(x, 0.0), x.type), [axis], keepdims=0)
-    if p == math.inf:
-        return g.ReduceMax(x, [axis], keepdims=0)
+    if abs(p) == math.inf:
+        return (g.ReduceMax if p > 0 else g.ReduceMin)(x, [axis], keepdims=0)
     if p == 1:
         return g.ReduceSum(x, [axis], keepdims=0)
     if p == 2:

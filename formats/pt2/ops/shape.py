@@ -77,7 +77,7 @@ def read_t(g, x):
     return g.Transpose(x, perm=list(reversed(range(x.rank))))
 
 
-@reads("mT", "adjoint")
+@reads("mT", "mH", "adjoint")
 def read_mt(g, x):
     return read_transpose(g, x, -1, -2)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -57,6 +58,8 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
                 arrays = {"weight": weight, "bias": bias}
                 if not all(_is_by_channel(v, by_channel) for v in arrays.values()):
                     continue
+                if _are_made_up(arrays):
+                    return replace(norm, outputs=node.outputs, sources=join_sources(norm, node))
                 flat = [derive(builder, v, lambda a: a.reshape(-1), by_channel[:1])  # type: ignore[arg-type]
                         for v in arrays.values()]  # fmt: skip
                 options = {n: v for n, v in _module_of(norm).options.items() if n != "affine"}
@@ -74,9 +77,15 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
 
 def _is_plain(norm: Node) -> bool:
     """Whether a normalization has no arrays, or ones and zeros that an exporter made up."""
-    for name, value in parameters_of(norm).items():
+    return _are_made_up(parameters_of(norm))
+
+
+def _are_made_up(arrays: Mapping[str, Value | None]) -> bool:
+    """Whether the weight is ones and the bias zeros, and neither has a name of the source's."""
+    for name, value in arrays.items():
         names = {name for run in origins_of(value) for name in run.names}
-        if any(map(is_key, names)) or (value.array() != (name == "weight")).any():
+        is_neutral = value is not None and bool((value.array() == (name == "weight")).all())
+        if not is_neutral or any(map(is_key, names)):
             return False
     return True
 
