@@ -26,10 +26,9 @@ def main(source, inputs, results):
     model = written.load()
     with np.load(inputs) as arrays:
         operands = tuple(torch.from_numpy(arrays[name]) for name in arrays.files)
-    with torch.no_grad():
-        outputs = flatten(model(*operands))
-    np.savez(results, *(y.numpy() for y in outputs))
-    print(json.dumps({**list_untrained(model, operands), "export": find_obstacle(model, operands)}))
+    outputs = flatten(model(*operands))
+    np.savez(results, *(y.detach().numpy() for y in outputs))
+    print(json.dumps({**list_untrained(model, outputs), "export": find_obstacle(model, operands)}))
 
 
 def flatten(outputs):
@@ -37,12 +36,12 @@ def flatten(outputs):
     return [torch.as_tensor(y) for y in torch.utils._pytree.tree_leaves(outputs)]
 
 
-def list_untrained(model, operands):
+def list_untrained(model, outputs):
     """How many parameters are trained, and those of them that have no gradient."""
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    outputs = [y for y in flatten(model(*operands)) if y.requires_grad]
-    if outputs:
-        sum(y.double().square().sum() for y in outputs).backward()
+    squares = [y.double().square().sum() for y in outputs if y.requires_grad]
+    if squares:
+        sum(squares).backward()
     names = [name for name, p in parameters.items() if p.grad is None]
     return {"parameters": len(parameters), "untrained": names}
 
