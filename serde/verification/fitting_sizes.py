@@ -27,6 +27,7 @@ POWERS = (64, 32, 16, 8, 4, 2, 1)  # a side that is a multiple of a larger one i
 OTHER_SIDES = (32, 48, 64, 96, 100, 112, 128, 160, 192, 224, 256, 320, 384, 512, 640)
 # The axis that the operand of scales is as long as.
 CHANNELS = {"BatchNormalization": 1, "InstanceNormalization": 1, "LayerNormalization": -1}
+RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 Measure = Callable[[Sequence[Dim]], int | None]
 T = TypeVar("T")
 
@@ -82,6 +83,10 @@ def _constraints(graph: Graph) -> Iterator[Constraint]:
             at = CHANNELS[node.op]
             if isinstance(size, int) and a.shape and not isinstance(a.shape[at], int):
                 yield Constraint(a, _size_along(at), size)
+        elif node.op in RECURRENT:
+            size = b.shape[2] if b.tensor is not None else None
+            if isinstance(size, int) and a.shape and not isinstance(a.shape[-1], int):
+                yield Constraint(a, _size_along(-1), size)
         elif node.op in BROADCASTS:
             for x, w in _both_orders(a, b):
                 for at in range(-min(len(x.shape or ()), len(w.shape or ())), 0):

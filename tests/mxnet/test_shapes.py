@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import serde
 from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet.bind.bind_params import bind_params
 from serde.formats.mxnet.decode import decode_symbol
@@ -439,6 +440,22 @@ def test_work_is_linear_in_the_size_of_a_symbol(kind: str) -> None:
     for size in (100, 400):
         evaluations, links = count_evaluations(*deep_symbols.MODELS[kind](size))
         assert 0 < evaluations <= 20 * links
+
+
+@pytest.mark.parametrize("mode", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}])
+def test_joined_weights_of_recurrent_layers_tell_the_features(mode, options, tmp_path) -> None:
+    """As Gluon exports them, joined from arrays of each gate: all of them are compared."""
+    mx = live_mxnet()
+    kinds = {"rnn": mx.gluon.rnn.RNN, "gru": mx.gluon.rnn.GRU, "lstm": mx.gluon.rnn.LSTM}
+    layer = kinds[mode](4, **options)
+    layer.initialize()
+    layer.hybridize()
+    layer(mx.nd.zeros((5, 2, 3)))
+    layer.export(str(tmp_path / "m"))
+    report = serde.convert(tmp_path / "m", tmp_path / "m.onnx", verify=True)
+    assert report.inputs[0]["shape"] == "(T, N, 3)"
+    assert report.ok and report.verification.done, report.verification
 
 
 def test_a_guess_that_a_rule_refuses_is_asked_for() -> None:

@@ -108,3 +108,15 @@ def test_sizes_that_the_model_contradicts_are_not_drawn(tmp_path):
     check = serde.convert(tmp_path / "m-symbol.json", tmp_path / "b.onnx", verify=True).verification
     assert check.done and check.ok
     assert any("all sizes but the first without a number 224" in t for t in check.not_compared)
+
+
+@pytest.mark.parametrize(("op", "gates"), {"RNN": 1, "GRU": 3, "LSTM": 4}.items())
+def test_features_are_those_of_recurrent_weights(op, gates, tmp_path):
+    body = f"g (float[T,N,F] x) => (float[T,D,N,4] y) {{ y = {op}<hidden_size = 4>(x, w, r) }}"
+    model = model_of(body, 17, 8)
+    for name, size in (("w", 3), ("r", 4)):
+        array = np.full((1, 4 * gates, size), 0.1, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(model, tmp_path / "m.onnx")
+    report = serde.convert(tmp_path / "m.onnx", tmp_path / "n.onnx", verify=True)
+    assert report.ok and report.verification.done, report.verification

@@ -195,11 +195,18 @@ def _fully_connected(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
         yield y, (*shape[:-1], count)
 
 
+def _find_features(sizes: RnnSizes, parameters: Shape | None) -> int | None:
+    """The numbers of a step, from how many parameters there are."""
+    count = parameters[0] if parameters else None
+    return sizes.find_features(count) if isinstance(count, int) else None
+
+
 def _rnn(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     sizes = RnnSizes.of(node.attrs)
-    shape, parameters = ask(x), constant_shape(node, 1)
+    shape, packed = ask(x), dict(enumerate(node.inputs)).get(1)
+    parameters = None if packed is None else constant_shape(node, 1) or ask(packed)
     length, batch = shape[:2] if shape is not None and len(shape) == 3 else (LENGTH, BATCH)
-    yield x, (length, batch, sizes.find_features(parameters[0]) if parameters else None)
+    yield x, (length, batch, _find_features(sizes, parameters))
     yield y, (length, batch, sizes.output * sizes.directions)
     is_lstm, count = node.attrs.get("mode") == "lstm", sizes.layers * sizes.directions
     states = *node.inputs[2:3], *node.outputs[1:2]
@@ -285,7 +292,9 @@ def _reshape(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     before, after = ask(x), ask(y)
     same = [i for i, c in enumerate(codes) if c == 0]
     if before is not None:
-        yield y, tuple(before[i] if c == 0 else c if c > 0 else None for i, c in enumerate(codes))
+        shape = tuple(before[i] if c == 0 else c if c > 0 else None for i, c in enumerate(codes))
+        rest = divide_shapes(before, shape) if shape.count(None) == 1 else None
+        yield y, tuple(rest if d is None else d for d in shape)
     else:
         yield y, tuple(c if c > 0 else None for c in codes)
     if before is not None and after is not None:
@@ -358,6 +367,7 @@ OTHERS: dict[str, Callable[[Node, Value, Value, Ask], Inferred]] = {
     "Flatten": _flatten,
     "FullyConnected": _fully_connected,
     "RNN": _rnn,
+    "_rnn_param_concat": _concat,
     "Reshape": _reshape,
     "SliceChannel": _split,
     "repeat": _repeat,
