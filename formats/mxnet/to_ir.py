@@ -82,7 +82,6 @@ def to_ir(
     else:
         refuse_missing_parameters(graph)
     graph = cast_arrays(graph, info.variables)
-    complete = complete_inputs(graph, _declare_array_shapes(graph, info))
     exact = integers == "exact" and not dequantize
     version = parse_version(graph.metadata.get(VERSION))
     known = reads_of(version)
@@ -90,8 +89,16 @@ def to_ir(
         known = known.merge(floating.rules)
         known = known.merge(floating_second.rules) if version >= SECOND else known
     known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
-    table = with_random(add_custom_rules(known, complete, rules), draws, random)
+    table = with_random(add_custom_rules(known, graph, rules), draws, random)
     table = table.with_guard(partial(check_shapes, info.has_numpy_shapes))
+    try:
+        complete = complete_inputs(graph, _declare_array_shapes(graph, info))
+    except UsageError:
+        if custom_domain is None:
+            from .infer_shapes.failures import refuse_operators
+
+            refuse_operators(rename_by_kind(graph, table), table)
+        raise
     complete = rename_by_kind(complete, table)
     if exact:
         table = table.with_hints(requantized_hints(complete, table))

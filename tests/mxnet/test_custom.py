@@ -45,6 +45,20 @@ def custom(model, **attrs):
     )
 
 
+def test_an_operator_is_told_before_shapes_that_depend_on_it(model):
+    """Its rule may tell them; a table of many models counts it among the operators in the way."""
+    path = model(
+        node("null", "data"), node("Custom", "a", 0, op_type="twice"),
+        node("Custom", "b", 1, op_type="twice"), heads=[(2, 0)],
+    )  # fmt: skip
+    with pytest.raises(Unconvertible) as caught:
+        serde.load(path)
+    (problem,) = caught.value.problems
+    assert (problem.op, problem.names) == ("Custom", ("a", "b"))
+    with pytest.raises(UsageError, match="the shape of 'data' cannot be inferred"):
+        serde.load(path, rules={"Custom:twice": lambda g, x: g.Mul(x, 2.0)})
+
+
 def read_twice(g, x, *, by: float):
     return g.Mul(x, by)
 

@@ -39,6 +39,19 @@ def refuse_given_shapes(
         raise UsageError(f"{reason}; {guessed}, but {asking}") from error
 
 
+def refuse_operators(graph: Graph, table: RuleTable) -> None:
+    """Raise Unconvertible for nodes that are refused whatever the shapes of the inputs."""
+    problems: dict[tuple[str, str, str], Problem] = {}
+    for node in graph.ordered_nodes():
+        if (error := table.refusal(node)) is not None:
+            attrs = table.configuration(node)
+            key = node.op, repr(attrs), error.reason
+            known = problems.get(key, Problem(node.op, attrs, error.reason, ()))
+            problems[key] = replace(known, names=(*known.names, node.name))
+    if problems:
+        raise Unconvertible(table.name, [*problems.values()])
+
+
 def has_no_rule(graph: Graph, problem: Problem, table: RuleTable) -> bool:
     """Whether a node is refused whatever the shapes of its operands are."""
     names = set(problem.names)
