@@ -11,7 +11,15 @@ from click.testing import CliRunner
 
 import serde
 from serde.cli.commands import main
-from serde.errors import Listing, MalformedFile, Problem, Unconvertible, UnknownArgument
+from serde.errors import (
+    Listing,
+    MalformedFile,
+    Problem,
+    SerdeError,
+    Unconvertible,
+    UnknownArgument,
+    UsageError,
+)
 from serde.plugins import installed_formats
 from serde.plugins.keywords import list_flags, respell
 from serde.plugins.options import list_options
@@ -207,3 +215,38 @@ def test_notes_of_a_graph_name_arguments(folder):
 
 def test_an_unknown_argument_is_of_both_kinds():
     assert issubclass(UnknownArgument, TypeError) and issubclass(UnknownArgument, serde.UsageError)
+
+
+SCALARS = {  # options as NumPy computes them
+    "convert": {"opset": np.int64(13), "verify": np.True_, "rtol": np.float32(1e-3),
+                "static": {"N": np.int64(4)}, "fp16": np.False_},
+    "check": {"opset": np.int8(13), "to": np.str_("onnx")},
+    "verify": {"seed": np.int32(1), "atol": np.float16(1e-3)},
+    "compare": {"layers": np.False_, "seed": np.int64(3)},
+    "partition": {"max_parts": np.int64(1), "min_nodes": np.uint8(1)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_scalars_of_numpy_are_options(name, folder):
+    more = {"convert": ["b.onnx"], "verify": ["a.onnx"], "compare": ["a.onnx"],
+            "partition": ["opset 13"]}.get(name, [])  # fmt: skip
+    known = inspect.signature(getattr(serde, name)).parameters
+    options = {n: v for n, v in SCALARS[name].items() if n in known}
+    assert options
+    assert getattr(serde, name)("a.onnx", *more, **options)
+    if name == "convert":
+        (value,) = onnx.load("b.onnx").graph.input
+        assert [d.dim_value for d in value.type.tensor_type.shape.dim] == [4, 3]
+
+
+def test_a_text_is_no_array(folder):
+    """The name of a file, say."""
+    for inputs in ("in.npz", {"x": "in.npz"}, {"x": np.array(["a"])}):
+        with pytest.raises(UsageError, match="takes float32, and not .*np.load reads"):
+            serde.run("a.onnx", inputs)
+
+
+def test_a_profile_is_no_format(folder):
+    with pytest.raises(SerdeError, match="it is a profile of onnx: profile='tensorrt'"):
+        serde.convert("a.onnx", "b.onnx", to_format="tensorrt")

@@ -19,6 +19,7 @@ from serde.passes.batch.request import parse_request
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
 from serde.plugins import (
+    explain_profile,
     format_names,
     get_format,
     installed_formats,
@@ -70,7 +71,8 @@ class WordType(click.ParamType):  # type: ignore[type-arg]
             try:
                 check_word("", value, list_words(self.words))
             except UsageError as error:
-                self.fail(explain_replaced(value) or str(error), param, ctx)
+                hint = explain_profile(value) if param.name == "to_format" else ""
+                self.fail(explain_replaced(value) or f"{error}{hint}", param, ctx)
         return value
 
     def shell_complete(

@@ -121,10 +121,15 @@ def get_format(name: str) -> Format:
     """
     if name not in _entries("serde.formats"):
         known = format_names()
-        raise UnknownFormat(
-            f"no format is called {name!r}; installed: {', '.join(known)}{suggest(name, known)}"
-        )
+        hint = explain_profile(name) or suggest(name, known)
+        raise UnknownFormat(f"no format is called {name!r}; installed: {', '.join(known)}{hint}")
     return _load("serde.formats", name)  # type: ignore[no-any-return]
+
+
+def explain_profile(name: str) -> str:
+    """The end of a message about a name that is no format, and a profile; nothing for others."""
+    formats = [fmt.name for fmt in installed_formats() if name in fmt.consumers]
+    return "".join(f"; it is a profile of {fmt}: --profile {name}" for fmt in formats[:1])
 
 
 def bridge_names() -> list[str]:
@@ -274,6 +279,10 @@ def format_for_writing(path: Path) -> Format:
     if best is None:
         formats = [get_format(n) for n in written_formats()]
         known = ", ".join(f"{s} ({f.title or f.name})" for f in formats for s in f.suffixes)
+        if path.is_dir():
+            raise UsageError(
+                f"{path} is a folder: name a file in it, that ends with one of {known}"
+            )
         raise UsageError(
             f"cannot tell a format from {str(path)!r}: end it with one of {known}, or name the "
             "format with --to"

@@ -15,6 +15,8 @@ from inspect import Parameter, Signature, get_annotations, signature
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from serde.errors import SerdeError, UnknownArgument, UsageError, flags_are_known, suggest
 from serde.ir.graph import Graph
 from serde.plugins import read_classes, write_classes
@@ -113,6 +115,8 @@ def with_options(
         def call(*arguments: Any, **keywords: Any) -> Any:
             if not declared >= keywords.keys():
                 check_keywords(function.__name__, keywords, shown.parameters)
+            if any(isinstance(value, np.generic) for value in keywords.values()):
+                keywords = {n: _to_python(v, shown.parameters[n]) for n, v in keywords.items()}
             for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
                 if name in checked:
                     _check_argument(function.__name__, name, value, checked[name])
@@ -128,6 +132,12 @@ def with_options(
         return cast(Function, call)
 
     return decorate
+
+
+def _to_python(value: Any, parameter: Parameter) -> Any:
+    """A scalar of NumPy as Python's own, but for a parameter that takes arrays."""
+    is_plain = isinstance(value, np.generic) and parameter.annotation != "Any"
+    return value.item() if is_plain else value
 
 
 def _check_argument(function: str, name: str, value: Any, annotation: str) -> None:

@@ -36,6 +36,8 @@ def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[s
     opts = {n: value for n, value in options.items() if value is not None}
     for name in opts.keys() & known.keys():
         check_option(opts[name], known[name])
+        if known[name].kind == "sizes":
+            opts[name] = {dim: int(size) for dim, size in opts[name].items()}
     return opts
 
 

@@ -58,6 +58,12 @@ def check_type(value: Value, array: Array) -> None:
     Raises:
         UsageError: with the call that converts it.
     """
+    if value.dtype is not None and value.dtype is not DType.STRING and array.dtype.kind in "OSUT":
+        shown = f"an array of {array.dtype}" if array.ndim else repr(array.item())
+        raise UsageError(
+            f"the input {value.name!r} takes {value.dtype.value}, and not {shown}: give an array "
+            "of numbers; np.load reads one from a file"
+        )
     if value.dtype is not None and DType.of(array.dtype) is not value.dtype:
         raise UsageError(
             f"the input {value.name!r} is {value.dtype.value}, and not {array.dtype}: convert the "
