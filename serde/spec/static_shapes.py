@@ -188,11 +188,14 @@ SHAPES: dict[str, Rule] = {
 def reshape(x: Any, target: Any, allowzero: Any) -> Shape | None:
     """The shape that Reshape gives to ``x``; None where that is not sure.
 
-    Sizes of ``x`` are numbers, or have names and are copied.
+    Sizes of ``x`` are numbers, or have names and are copied; one that is not is what -1 stands for.
     """
-    total = 1
+    total, name = 1, None
     for at, d in enumerate(x):
         if type(d) is str and not allowzero and at < len(target) and target[at] == 0:
+            continue
+        if type(d) is str and name is None:
+            name = d
             continue
         if type(d) is not int or d == 0:
             return None
@@ -212,7 +215,11 @@ def reshape(x: Any, target: Any, allowzero: Any) -> Shape | None:
         elif type(d) is int:
             known *= d
         out.append(d)
-    if open_at >= 0:
+    if name is not None:
+        if open_at < 0 or known != total:
+            return None
+        out[open_at] = name
+    elif open_at >= 0:
         if total % known:
             return None
         out[open_at] = total // known

@@ -139,7 +139,12 @@ def test_shapes_of_random_calls_are_those_that_onnx_infers(seed, monkeypatch):
         (("N", 6, "M"), (0, 6, 0), 0, ("N", 6, "M")),
         (("N", 6), (0, 3), 0, None),
         (("N", 6), (0, 6), 1, None),
-        (("N", "N"), (0, -1), 0, None),
+        (("N", "N"), (0, -1), 0, ("N", "N")),
+        (("N", 6, 4), (-1, 24), 0, ("N", 24)),
+        (("N", 6, 4), (4, -1, 6), 0, (4, "N", 6)),
+        (("N", 6, "M"), (0, -1, 6), 0, ("N", "M", 6)),
+        (("N", 6, "M"), (-1, 6), 0, None),
+        (("N", 6), (6, "N"), 0, None),
     ],
 )
 def test_reshapes_of_known_shapes(shape, target, allowzero, expected):
