@@ -178,6 +178,12 @@ def normalizes_nan(program: Program, how: str) -> bool:
     return any(has_nan(x) or bool((x == np.inf).any()) for x in arrays)
 
 
+def attends_nan(program: Program, how: str) -> bool:
+    """Whether NaN or an infinity is among the operands of an attention."""
+    operands = [n for s in program.steps if s.op == "Attention" for n in s.inputs if n]
+    return any(not is_finite(values[n]) for n in operands for values in program.data)
+
+
 def multiplies_infinity(program: Program, how: str) -> bool:
     """Whether a product of finite numbers overflows before one that is 0 is multiplied."""
     pairs = ((s.inputs[0], s.outputs[0]) for s in program.steps if s.op == "ReduceProd")
@@ -256,6 +262,10 @@ KNOWN = (
         "PyTorch's gelu of numbers whose cube, or themselves, are infinite is NaN",
     ),
     Known(
+        ("PyTorch",), attends_nan,
+        "PyTorch's fused attention gives 0 where all scores of a place are NaN",
+    ),
+    Known(
         ("OpenVINO",), ranks_equal,
         "OpenVINO ranks equal elements along axes of dynamic sizes in any order",
     ),
@@ -283,6 +293,10 @@ KNOWN = (
     Known(
         ("LiteRT",), has_non_finite_value,
         "XNNPACK's kernels make finite numbers of NaN and infinities: log(inf) is 88.7, exp(NaN) 0",
+    ),
+    Known(
+        ("LiteRT",), has_empty_value,
+        "LiteRT fails at ranges, and at results, that turn out empty in the run",
     ),
     Known(("LiteRT",), has_least_value, "XNNPACK takes subnormal numbers for 0"),
     Known(("LiteRT",), turns_far, "LiteRT's sine and cosine lose the turn of large numbers"),

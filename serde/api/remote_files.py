@@ -95,7 +95,8 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
     """Options with the paths of copies in place of the URLs of files."""
     local = {name: find_path(o) if name in FILES else o for name, o in options.items()}
     for name in FILES:
-        if is_remote(url := local.get(name)):
+        url: Any = local.get(name)
+        if is_remote(url):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="serde-"))
             stack.enter_context(leave_out(folder, url))
             local[name] = os.path.join(folder, url.rpartition("/")[2])

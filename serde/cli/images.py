@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -63,14 +63,13 @@ def with_images(command: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any, mean: Any, std: Any, scale: Any, bgr: Any, layout: Any,
         labels: str | None, **options: Any,
     ) -> Any:  # fmt: skip
+        asked: dict[str, Any] = {
+            "mean": mean, "std": std, "scale": scale, "bgr": bgr, "layout": layout,
+        }  # fmt: skip
         if labels is not None:
             from serde.io.tables import read_lines
 
-            labels = read_lines(labels)
-        asked: Mapping[str, Any] = {
-            "mean": mean, "std": std, "scale": scale, "bgr": bgr, "layout": layout,
-            "labels": labels,
-        }  # fmt: skip
+            asked["labels"] = read_lines(labels)
         images = {name: value for name, value in asked.items() if value}
         return command(*arguments, images=images or None, **options)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import serde
@@ -189,3 +190,29 @@ def test_each_kind_of_dropout_is_its_own_module(worker, tmp_path: Path) -> None:
     with pytest.raises(SerdeError, match="AlphaDropout.* Convert without training"):
         serde.convert(program, tmp_path / "n.onnx", training=True)
     serde.convert(program, tmp_path / "n.onnx")
+
+
+@needs_torch
+@pytest.mark.parametrize("states", ["h", ", c", "h, c"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_recurrent_layers_begin_with_either_state(
+    states: str, direction: str, worker, tmp_path: Path
+) -> None:
+    ways = 2 if direction == "bidirectional" else 1
+    generator = np.random.default_rng(3)
+    shapes = {"x": (4, 2, 3), "h": (ways, 2, 5), "c": (ways, 2, 5)}
+    feeds = {n: generator.standard_normal(s, np.float32) for n, s in shapes.items()
+             if n == "x" or n in states}  # fmt: skip
+    inputs = ", ".join(f"float[{','.join(map(str, a.shape))}] {n}" for n, a in feeds.items())
+    model = onnx.parser.parse_model(
+        HEAD.replace("17", "21")
+        + f"""g ({inputs}) => (float[] y) {{
+        y = LSTM<hidden_size=5, direction="{direction}">(x, w, r, , , {states}) }}"""
+    )
+    for name, shape in {"w": (ways, 20, 3), "r": (ways, 20, 5)}.items():
+        array = generator.standard_normal(shape, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    serde.convert(model, tmp_path / "n.py", to_format="torch")
+    (actual,) = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

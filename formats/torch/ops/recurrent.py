@@ -88,8 +88,9 @@ def _emit_module(
     width = r.static_shape[2]
     states = [v for v in initial if v is not None]
     if op == "LSTM" and len(states) == 1:
+        hidden_state, cell = (*initial, None)[:2]
         states = [t[".new_zeros"](x, (ways, t.size(x, 1), size)) if v is None else v
-                  for v, size in zip(initial, (width, hidden), strict=False)]  # fmt: skip
+                  for v, size in ((hidden_state, width), (cell, hidden))]  # fmt: skip
     backwards = direction == "reverse"
     x_read = set_type(t.torch.flip(x, (0,)), x.dtype, x.shape) if backwards else x
     call: list[Any] = [x_read]

@@ -82,7 +82,9 @@ class ReportData:
     def outline(self) -> Outline | None:
         """What pictures show, made when the first is drawn."""
         if isinstance(self.drawn, Graph):
-            self.drawn = make_outline(self.drawn)
+            outline: Outline = make_outline(self.drawn)
+            self.drawn = outline
+            return outline
         return self.drawn
 
     @property
