@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import onnx
 
 from serde import __version__
+from serde.ir.dim_expr import is_number
 from serde.ir.metadata import BETWEEN, DENOTATIONS_OF, DOC_OF, OF_VALUES, PROPERTIES_OF
 
 # Metadata keys of what a model has fields for, which are not the model's own.
@@ -57,7 +58,7 @@ def write_model_fields(model: onnx.ModelProto, metadata: Mapping[str, str]) -> N
     model.producer_name, model.producer_version = find_producer(metadata)
     model.domain = metadata.get(MODEL_DOMAIN, "")
     number = metadata.get(MODEL_VERSION, "0")
-    model.model_version = int(number) if number.lstrip("-").isdigit() else 0
+    model.model_version = int(number) if is_number(number.removeprefix("-")) else 0
     model.doc_string = metadata.get(DOCS[0], "")
     for key, text in sorted(metadata.items()):
         if key not in OF_THE_FILE and not key.startswith((OF_THE_GRAPH, *OF_VALUES)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from functools import lru_cache
+from importlib import import_module
 from pathlib import PurePath
 from typing import Any
 
@@ -69,22 +70,24 @@ def _options_of(protocol: str) -> dict[str, Any]:
 @lru_cache(1)
 def _bound_clients() -> dict[str, Any]:
     """What makes clients of HTTP stop at pages without end; files are read piece by piece."""
-    from aiohttp import ClientResponse, ClientTimeout
+    aiohttp: Any = import_module("aiohttp")
 
-    class Response(ClientResponse):
-        async def read(self) -> bytes:
-            if self._body is None:
-                body, end = bytearray(), time.monotonic() + PATIENCE
-                async for piece in self.content.iter_any():
-                    body += piece
-                    if len(body) > MOST_OF_PAGE or time.monotonic() > end:
-                        self.close()
-                        raise ValueError("the page does not end in time: name a file of it")
-                self._body = bytes(body)
-            return self._body
+    async def read(self: Any) -> bytes:
+        if self._body is None:
+            body, end = bytearray(), time.monotonic() + PATIENCE
+            async for piece in self.content.iter_any():
+                body += piece
+                if len(body) > MOST_OF_PAGE or time.monotonic() > end:
+                    self.close()
+                    raise ValueError("the page does not end in time: name a file of it")
+            self._body = bytes(body)
+        return self._body  # type: ignore[no-any-return]
 
-    silence = ClientTimeout(sock_connect=SILENCE, sock_read=SILENCE)  # large files take their time
-    return {"response_class": Response, "timeout": silence}
+    return {
+        "response_class": type("Response", (aiohttp.ClientResponse,), {"read": read}),
+        # Large files take their time.
+        "timeout": aiohttp.ClientTimeout(sock_connect=SILENCE, sock_read=SILENCE),
+    }
 
 
 def is_web(system: Any) -> bool:

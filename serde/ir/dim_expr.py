@@ -23,6 +23,11 @@ Elements = tuple[Dim, ...]
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/"}
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number of decimal digits that int64 holds."""
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
 def shape_data_of(value: Value | None) -> Elements | None:
     """What is known of the elements of ``value``: of a constant, all."""
     if value is None or value.container:
@@ -206,8 +211,7 @@ def split_coefficient(dim: int | str) -> tuple[str, int]:
     if isinstance(dim, int):
         return "", dim
     names, star, number = dim.rpartition("*")
-    plain = number.isascii() and number.isdigit() and len(number) < 20
-    if not star or not plain or _parenthesize(names) != names:
+    if not star or not is_number(number) or _parenthesize(names) != names:
         return dim, 1  # a file may call a dimension anything
     return (names[1:-1] if names[0] == "(" else names), int(number)
 
@@ -280,7 +284,7 @@ def split_operands(dim: str) -> tuple[str, Dim, Dim] | None:
 
 
 def _strip_parentheses(text: str) -> Dim:
-    if text.isdigit():
+    if is_number(text):
         return int(text)
     return text[1:-1] if _is_enclosed(text) else text
 

@@ -105,7 +105,8 @@ class Server(BaseHTTPRequestHandler):
     def send_endless(self, name):
         self.send(200, Content_Length=1 << 60)
         while self.command == "GET":
-            self.wfile.write(bytes(1 << 20))
+            self.wfile.write(bytes(1 << 18))
+            time.sleep(0.01)  # the client has its turn
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_no_server_has_a_model_written_of_half_of_one(way, reason, place, tmp_pa
     target, begin = tmp_path / "out.onnx", time.monotonic()
     with pytest.raises(SerdeError, match=reason):
         serde.convert(f"{place}/{way}/m.onnx", target)
-    assert not target.exists() and time.monotonic() - begin < 20
+    assert not target.exists() and time.monotonic() - begin < 60
 
 
 @pytest.mark.parametrize("way", ["endless", "dripping"])

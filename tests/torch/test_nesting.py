@@ -390,3 +390,30 @@ def test_arrays_that_are_joined_are_joined_in_forward(tmp_path: Path) -> None:
         numbers = np.load(ROOT / "tests/data/pt2/joined.npz")
         (got,) = TorchWorker().run(str(tmp_path / "n.py"), [numbers["in0"]])
         np.testing.assert_allclose(got, numbers["out0"], rtol=0, atol=1e-5)
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    "second", ["28", "999", "5000000", "9" * 18, "9" * 5000, "01", "²", "٣", "-1", "1e5"]
+)
+@pytest.mark.parametrize("scope", ["/features/features.{}", "/a.{0}/b.{0}", "/{}"])
+def test_any_number_or_none_may_be_the_name_of_a_member(scope, second, tmp_path: Path) -> None:
+    """Gaps of a list are filled, but not millions of them."""
+    nodes, arrays, x = [], {}, "x"
+    for at in (
+        "0",
+        second,
+        str(int(second) + 1) if second.isdecimal() and len(second) < 19 else "1",
+    ):
+        place = scope.format(at)
+        name = f"{place[1:].replace('/', '.')}.weight"
+        arrays[name] = draw(4, 4, 1, 1)
+        nodes += [helper.make_node("Conv", [x, name], [f"{place}/c"], f"{place}/Conv"),
+                  helper.make_node("Relu", [f"{place}/c"], [f"{place}/r"], f"{place}/Relu")]  # fmt: skip
+        x = f"{place}/r"
+    nodes[-1].output[0] = "y"
+    onnx.save(make_model(nodes, arrays), tmp_path / "m.onnx")
+    is_run = second in ("28", "²") and scope.startswith("/f")
+    assert serde.convert(tmp_path / "m.onnx", tmp_path / "m.py", verify=is_run).ok
+    source = (tmp_path / "m.py").read_text("utf-8")
+    assert len(source) < 100_000 and ast.parse(source)

@@ -19,7 +19,7 @@ from ..source.printer import BODY, WIDTH, print_expression
 from ..source.trees import dtype_option, list_elements, literal, spell_name
 from ..target import Module
 from .functions import operands_of, parameters_of
-from .nest import CALL, Block, Nesting
+from .nest import CALL, Block, Nesting, are_places
 from .placement import Plan
 from .scopes import Path
 
@@ -181,8 +181,9 @@ class Members:
             for parameter, array in parameters_of(node).items():
                 keys = names_in(origins_of(array), 0, array.tensor.size) if array.tensor else ()
                 for key in keys:
-                    parts = tuple(key.split("."))
-                    if key not in self.state and len(parts) > 1 and parts[-1] == parameter:
+                    parts = self.real(tuple(key.split(".")))
+                    is_new = ".".join(parts) not in self.state
+                    if is_new and len(parts) > 1 and parts[-1] == parameter:
                         self.enter_again(node, path, parts[:-1])
             for parameter, token in self.find_tokens(node).items():
                 other = self.plan.find_module(token, parameter, path)
@@ -191,8 +192,10 @@ class Members:
 
     def enter_again(self, node: Node, first: Path, path: Path) -> None:
         """Make a module that trains the arrays of another one."""
-        members = self.find_holder(path).members
-        if path[-1] in members:
+        holder = self.find_holder(path)
+        members = holder.members
+        is_misfit = holder.kind != "class" and not are_places({*members, path[-1]})
+        if path[-1] in members or is_misfit:
             return
         members[path[-1]] = node
         for parameter, array in parameters_of(node).items():

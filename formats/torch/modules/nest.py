@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from serde.ir.dim_expr import is_number
 from serde.ir.graph import Graph, Node, Source, Value
 
 from ..source.variables import ALWAYS_INLINED
@@ -16,6 +17,7 @@ from .placement import Plan
 from .scopes import Path
 
 MOST_VALUES = 8  # that enter a module, or leave it
+MOST_GAPS = 32  # places of a list for each member of it that does anything
 CALL = "call"  # the operator of a node that calls a module with a ``forward`` of its own
 # Functions as modules, which a sequence consists of.
 MODULES = {
@@ -60,7 +62,7 @@ class Nesting:
         for node in self.place:
             self.inside.setdefault(self.homes[node], []).append(node)
         self.names = self.list_names()
-        self.numbered = {p for p, of in self.names.items() if all(n.isdigit() for n in of)}
+        self.numbered = {p for p, of in self.names.items() if are_places(of)}
         for path in sorted(plan.called, key=lambda p: (-len(p), p)):
             self.contract(path)
         left = tuple([node for node in self.order if node is not None])
@@ -287,7 +289,15 @@ class Nesting:
         if place is None and scope is not None:
             place = scope.path
         is_member = place is not None and len(place) == len(path) + 1 and place[:-1] == path
-        return int(place[-1]) if is_member and place[-1].isdigit() else None
+        return int(place[-1]) if is_member and is_number(place[-1]) else None
+
+
+def are_places(names: Collection[str]) -> bool:
+    """Whether members are those of a list, whose gaps, such as activations, are filled."""
+    if not all(map(is_number, names)):
+        return False
+    places = [int(name) for name in names]
+    return {*map(str, places)} == {*names} and max(places) < MOST_GAPS * (len(places) + 1)
 
 
 def as_module(node: Node) -> Node | None:

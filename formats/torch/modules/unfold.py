@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from serde.ir.dim_expr import is_number
 from serde.ir.graph import Node, Tensor, Value
 
 from ..target import Module, Slot
@@ -88,7 +89,7 @@ class _Followers:
     def find(self, path: Path) -> Path | None:
         """The place of the normalization behind a layer, if there may be one."""
         *around, name = path
-        if name.isdigit():
+        if is_number(name):
             after = (*around, str(int(name) + 1))
             return None if after in self.paths or after in self.keys else after
         if "conv" not in name:
@@ -99,7 +100,7 @@ class _Followers:
         is_plain = re.fullmatch(r"conv\d*", name) is not None or len(self.order[path[:-1]]) == 1
         first = named if is_plain else f"{self.word}{ordinal}"
         used = [p[-1].removeprefix(self.word) for p in self.keys if p[:-1] == path[:-1]]
-        numbers = [int(n) for n in used if n.isdigit()]
+        numbers = [int(n) for n in used if is_number(n)]
         names = [first, f"{self.word}{ordinal}", named, f"{self.word}{max(numbers, default=0) + 1}"]
         is_seen = (*around, f"{self.word}1") in self.paths
         if is_plain and (*around, named) not in self.paths and is_seen:

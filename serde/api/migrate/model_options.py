@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from serde.errors import UsageError, suggest
 from serde.io.tables import read_lines, read_tables
+from serde.ir.dim_expr import is_number
 from serde.passes.cut_inputs import parse_spec
 from serde.plugins import Format, read_classes, read_formats
 from serde.plugins.command_options import ImageOptions, ToleranceOptions, VerifyOptions
@@ -123,7 +124,7 @@ def _read_value(option: Option, value: Any) -> Any:
     if option.kind in ("sizes", "renames", "texts") and is_text:
         pairs = [t.partition("=") for t in texts]
         number = option.kind == "sizes"
-        return {n: int(v) if number and v.isdigit() else v for n, _, v in pairs}
+        return {n: int(v) if number and is_number(v) else v for n, _, v in pairs}
     if option.kind == "types":
         named = [t.partition("=")[::2] for t in texts] if is_text else value
         items = named.items() if isinstance(named, Mapping) else named

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from serde.errors import UsageError
+from serde.ir.dim_expr import is_number
 from serde.ir.graph import Dim, Graph, Value
 from serde.passes.cut_inputs import check_dim_name, check_integer, check_size
 
@@ -72,13 +73,13 @@ def parse_request(text: str) -> tuple[str, Any]:
     axis, colon, size = value.partition(":")
     if axis == NONE and not colon:
         return name, None
-    if not name or not axis.isdecimal() or (colon and not size):
+    if not name or not is_number(axis) or (colon and not size):
         raise UsageError(f"--rebatch {text!r} is not N, NAME=AXIS:N or NAME={NONE}")
     return name, (int(axis), *([_parse_size(size)] if colon else []))
 
 
 def _parse_size(text: str) -> int | str:
-    return int(text) if text.removeprefix("-").isdecimal() else text
+    return int(text) if is_number(text.removeprefix("-")) else text
 
 
 class BatchAxes(NamedTuple):

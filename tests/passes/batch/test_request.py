@@ -49,10 +49,19 @@ def test_texts(text, parsed):
     assert parse_request(text) == parsed
 
 
-@pytest.mark.parametrize("text", ["h=", "h=x", "h=-1", "=1", "h=1:", "h=none:N"])
+@pytest.mark.parametrize(
+    "text", ["h=", "h=x", "h=-1", "=1", "h=1:", "h=none:N", "h=²", "h=" + "9" * 5000]
+)
 def test_texts_that_mean_nothing(text):
     with pytest.raises(UsageError, match="is not N, NAME=AXIS:N or NAME=none"):
         parse_request(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "²", "-²", "x=0:" + "9" * 5000])
+def test_sizes_that_are_no_numbers_are_no_names_either(text):
+    name, value = parse_request(text)
+    with pytest.raises(UsageError, match="cannot name"):
+        read_request({name: value})
 
 
 def test_axes_of_a_graph():
