@@ -158,7 +158,7 @@ def test_no_server_has_a_model_written_of_half_of_one(way, reason, place, tmp_pa
 
 
 @pytest.mark.parametrize("way", ["endless", "dripping"])
-def test_a_page_without_an_end_is_left(way, place, hasty):
+def test_a_page_without_an_end_is_left(way, place, hasty, small):
     with pytest.raises(SerdeError):
         serde.load(f"{place}/{way}/models")
     with pytest.raises(ValueError, match="does not end in time: name a file of it"):
