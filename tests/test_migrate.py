@@ -19,6 +19,7 @@ import onnx
 import pytest
 from click.testing import CliRunner
 
+from serde.api import convert
 from serde.api.migrate import child, engines, job, journal, migrate
 from serde.api.migrate.sources import find_models
 from serde.cli.commands import main
@@ -232,9 +233,20 @@ class TestSources:
         with pytest.raises(UsageError, match="would both be written to a.onnx"):
             migrate([zoo / "a.onnx", zoo / "sub" / "a.onnx"], tmp_path / "out")
         assert not (tmp_path / "out").exists()
-        (zoo / "a.relay").write_text('#[version = "0.0.5"]\ndef @main(%x: int32) { %x }\n')
-        with pytest.raises(UsageError, match="choose one kind by a glob, or migrate them to two"):
-            migrate([zoo], tmp_path / "out")
+
+    def test_models_of_two_formats_beside_each_other_have_two_results(self, tmp_path):
+        """As where a symbol lies beside what was exported of it."""
+        source, out = tmp_path / "in", tmp_path / "out"
+        source.mkdir()
+        convert(DIGITS, source / "d-symbol.json", inputs={"data": (1, 1, 8, 8)})
+        convert(source / "d-symbol.json", source / "d.onnx")
+        convert(source / "d.onnx", source / "d.relay")
+        done = migrate([source], out)
+        assert done.ok and {p.name for p in out.glob("*.onnx")} == {
+            "d.onnx", "d.onnx.onnx", "d.relay.onnx",
+        }  # fmt: skip
+        assert len(migrate([source], tmp_path / "symbols", to="mxnet").rows) == 3
+        assert len([*(tmp_path / "symbols").glob("*.params")]) == 3
 
     def test_results_among_the_sources_are_no_sources(self, zoo):
         write(zoo / "out" / "old.onnx")

@@ -321,24 +321,31 @@ def stem_of(name: str) -> str:
 def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSource, str]:
     """The path of each result, below the folder of results.
 
+    Of models of one folder that differ in their formats the first has its own name, others those
+    of their files with another ending.
+
     Raises:
         UsageError: where two models would write one file.
     """
     planned: dict[str, ModelSource] = {}
     for model in models:
         folder, name = os.path.split(model.relative.replace("\\", "/"))
-        target = os.path.normpath(os.path.join(folder, stem_of(name) + into.suffixes[0]))
-        if target.startswith(".."):
-            target = os.path.basename(target)
+        target = _plan_target(folder, stem_of(name) + into.suffixes[0])
+        other = planned.get(target)
+        if other is not None and os.path.dirname(other.path) == os.path.dirname(model.path):
+            target = _plan_target(folder, name + into.suffixes[0])
         other = planned.setdefault(target, model)
         if other is not model:
-            is_beside = os.path.dirname(other.path) == os.path.dirname(model.path)
-            cure = "choose one kind by a glob" if is_beside else "give the folder that holds both"
             raise UsageError(
-                f"{other.path} and {model.path} would both be written to {target}: {cure}, or "
-                "migrate them to two folders"
+                f"{other.path} and {model.path} would both be written to {target}: give the folder "
+                "that holds both, or migrate them to two folders"
             )
     return {model: target for target, model in planned.items()}
+
+
+def _plan_target(folder: str, name: str) -> str:
+    target = os.path.normpath(os.path.join(folder, name))
+    return os.path.basename(target) if target.startswith("..") else target
 
 
 def fetch_model(source: ModelSource, folder: str) -> str:
