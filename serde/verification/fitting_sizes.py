@@ -149,7 +149,11 @@ class _Problem:
 
     def solve(self, names: Sequence[str]) -> dict[str, int]:
         """Sizes of ``names`` that meet the constraint; none where it holds, or nothing does."""
-        if not names or self.measure({}) == self.constraint.size:
+        if not names or (before := self.measure({})) == self.constraint.size:
+            return {}
+        if before:  # others, as the batch of a sequence, stay what they are
+            names = [n for n in names if self.measure({n: 2 * self.known[n]}) != before]
+        if not names:
             return {}
         same = self.side(lambda size: dict.fromkeys(names, size))
         if same is not None:

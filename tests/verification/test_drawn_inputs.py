@@ -112,8 +112,9 @@ def test_sizes_that_the_model_contradicts_are_not_drawn(tmp_path):
 
 @pytest.mark.parametrize(("op", "gates"), {"RNN": 1, "GRU": 3, "LSTM": 4}.items())
 def test_features_are_those_of_recurrent_weights(op, gates, tmp_path):
-    body = f"g (float[T,N,F] x) => (float[T,D,N,4] y) {{ y = {op}<hidden_size = 4>(x, w, r) }}"
-    model = model_of(body, 17, 8)
+    body = f"{op}<hidden_size = 4>(x, w, r, , , h) }}"  # the batch of the state has another name
+    inputs = "float[T,N,F] x, float[1,M,4] h"
+    model = model_of(f"g ({inputs}) => (float[T,D,N,4] y) {{ y = {body}", 17, 8)
     for name, size in (("w", 3), ("r", 4)):
         array = np.full((1, 4 * gates, size), 0.1, np.float32)
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
