@@ -68,6 +68,8 @@ class DType(enum.Enum):
         """The member for anything ``np.dtype`` accepts; byte order and string width are dropped."""
         if isinstance(dtype, DType):
             return dtype
+        if isinstance(dtype, np.dtype) and (known := BY_DTYPE.get(dtype)) is not None:
+            return known
         try:
             np_dtype = np.dtype(dtype)
             return cls.STRING if np_dtype.kind in "USO" else cls(np_dtype.name)
@@ -80,3 +82,5 @@ class DType(enum.Enum):
 
 
 BYTES = frozenset((DType.INT8, DType.UINT8))
+# By those of NumPy itself, which makes the name of a dtype anew each time that it is asked for.
+BY_DTYPE = {np.dtype(d.value): d for d in DType if d.kind != "S" and d.value in np.sctypeDict}

@@ -47,16 +47,16 @@ def check_shapes(
         if node.op in SHAPES:
             for shape, declared in zip(shapes[1:], read_shapes(node), strict=False):
                 require_same(shape, declared)
+    empty = [v.shape for v in results[: len(node.outputs)] if v and v.shape and 0 in v.shape]
+    if not empty:
+        return
     has_numpy_shapes = has_numpy_shapes or node.op.startswith("_np") or () in shapes
     may_be_empty = has_numpy_shapes or node.op in MAY_BE_EMPTY
     if may_be_empty or any(0 in s for s in shapes):
         return
-    for v in results[: len(node.outputs)]:
-        if v is None or v.shape is None or 0 not in v.shape:
-            continue
-        text = show_shape(v.shape)
-        require(inputs, f"the size 0 in shape={text} {OPEN}")
-        raise ConversionError(f"the result has no elements: its shape is {text}")
+    text = show_shape(empty[0])
+    require(inputs, f"the size 0 in shape={text} {OPEN}")
+    raise ConversionError(f"the result has no elements: its shape is {text}")
 
 
 def are_different(a: Dim, b: Dim) -> bool:

@@ -28,14 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import MalformedFile
-from serde.io.arrays import to_tensors
 from serde.io.file_bytes import FileBytes
 from serde.io.sniff import HEAD, file_id, open_regular, read_head
 from serde.io.tensor_bytes import read_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .magic import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
-from .npz import read_npz
 from .sparse import CSR, DENSE, ROW_SPARSE, is_possible, to_dense
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
@@ -59,6 +57,8 @@ class Params(NamedTuple):
     @classmethod
     def of(cls, params: Any) -> Params:
         """Those of a mapping of names to arrays that a caller holds, or a pair of mappings."""
+        from serde.io.arrays import to_tensors
+
         tensors = to_tensors(params)
         return cls("params", tuple(tensors.values()), tuple(tensors))
 
@@ -91,7 +91,7 @@ def read_params(
         file.seek(start)
         head = file.read(min(HEAD, length))
         if head.startswith(ZIP_MAGICS) and start == 0:
-            return _name_arrays(name, read_npz(path, name))
+            return _read_zip(path, name)
         if head.startswith(ZIP_MAGICS):
             file.seek(start)
             return parse_params(file.read(length), name)
@@ -116,13 +116,16 @@ def read_arrays(path: Path) -> dict[str, Tensor] | None:
 def parse_params(data: bytes, name: str) -> Params:
     """Read parameters held in memory; ``name`` is what errors call them."""
     if data.startswith(ZIP_MAGICS):
-        return _name_arrays(name, read_npz(data, name))
+        return _read_zip(data, name)
     refuse_other(name, data[:HEAD], PARAMETERS)
     return _Reader(data, name, partial(_from_memory, data)).read()
 
 
-def _name_arrays(path: str, pairs: list[tuple[str, Tensor]]) -> Params:
+def _read_zip(source: str | bytes, path: str) -> Params:
     """The arrays of a zip; one that was written from a list calls them ``arr_0``, ``arr_1``, …"""
+    from .npz import read_npz
+
+    pairs = read_npz(source, path)
     names, tensors = tuple(n for n, _ in pairs), tuple(t for _, t in pairs)
     numbered = names == tuple(f"arr_{i}" for i in range(len(names)))
     return _require_distinct_names(Params(path, tensors, () if numbered else names))
@@ -207,22 +210,25 @@ class _Reader:
         if magic > MOST_DIMS and magic != V1:
             self.at -= 4
             raise self.fail(f"array {index} begins with {magic:#x}, as none does")
-        shape = self.shape() if magic == V1 else self.dims(magic, "I")
+        shape = self.next_shape() if magic == V1 else self.dims(magic, "I")
         return self.dense(shape) if shape else _make_empty_array()
 
     def modern(self, index: int, numpy_shapes: bool) -> Tensor:
-        (storage,) = self.take("i", f"the storage type of array {index}")
+        storage, ndim = self.take("ii", f"the storage type and shape of array {index}")
         if storage not in (DENSE, ROW_SPARSE, CSR):
             raise self.fail(f"array {index} has the unknown storage type {storage}")
-        if storage != DENSE:
-            self.shape()  # of the stored data: wrong where MXNet was still at work on the array
-        shape = self.shape(numpy_shapes)
+        shape = self.shape(ndim, numpy_shapes)
+        if storage != DENSE:  # that was of the stored data: wrong where MXNet was still at work
+            shape = self.next_shape(numpy_shapes)
         if shape is None or (not shape and not numpy_shapes):
             return _make_empty_array()
         return self.dense(shape) if storage == DENSE else self.sparse(storage, shape)
 
-    def shape(self, numpy_shapes: bool = False) -> Shape | None:
+    def next_shape(self, numpy_shapes: bool = False) -> Shape | None:
         (ndim,) = self.take("i", "a shape")
+        return self.shape(ndim, numpy_shapes)
+
+    def shape(self, ndim: int, numpy_shapes: bool) -> Shape | None:
         return None if ndim == -1 and numpy_shapes else self.dims(ndim, "q")
 
     def dims(self, ndim: int, layout: str) -> Shape:
@@ -255,7 +261,7 @@ class _Reader:
 
     def sparse(self, storage: int, shape: Shape) -> Tensor:
         dtype = self.kind(CONTEXT)
-        places = [(self.kind(), self.shape() or ()) for _ in range(storage)]
+        places = [(self.kind(), self.next_shape() or ()) for _ in range(storage)]
         stored = places[-1][1] if storage == CSR else places[-1][1] + shape[1:]
         if not is_possible(stored):
             raise self.fail(f"claims an array of shape {stored}")

@@ -21,7 +21,12 @@ Array = np.ndarray[Any, Any]
 
 def is_possible(shape: Shape) -> bool:
     """Whether an array can have ``shape``: sizes that count something NumPy can address."""
-    return all(d >= 0 for d in shape) and math.prod(max(d, 1) for d in shape) < MOST_ELEMENTS
+    count = 1
+    for size in shape:
+        if size < 0:
+            return False
+        count *= size or 1
+    return count < MOST_ELEMENTS
 
 
 def to_dense(path: str, shape: Shape, values: Tensor, places: Sequence[Tensor]) -> Tensor:

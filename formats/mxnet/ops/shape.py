@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from serde.decompositions.reshape_codes import SKIP, resolve_reshape_codes
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.dim_expr import combine, shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import Dim, DType, Value
@@ -69,12 +69,12 @@ def check_count(x: Value, sizes: Sequence[Size], shape: Ints) -> None:
     known = [n for n in sizes if isinstance(n, int) and n > 0]
     if not x.is_static or len(known) + sizes.count(-1) < len(sizes):
         return
-    left = math.prod(x.static_shape) % math.prod(known)  # type: ignore[arg-type]
-    same = left == 0 if -1 in sizes else math.prod(x.static_shape) == math.prod(known)  # type: ignore
-    require(
-        same, f"shape={shape} of {x.static_shape}, which does not hold as much. Where a batch is "
-        "baked in, give that with --input, and --rebatch N for any other"
-    )  # fmt: skip
+    count, known_count = math.prod(x.static_shape), math.prod(known)
+    if count % known_count if -1 in sizes else count != known_count:
+        raise ConversionError(
+            f"shape={shape} of {x.static_shape}, which does not hold as much. Where a batch is "
+            "baked in, give that with --input, and --rebatch N for any other"
+        )
 
 
 @reads("_npx_reshape", only={"order": ("C",)})
