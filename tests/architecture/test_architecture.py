@@ -500,6 +500,7 @@ OPENS = {
     "serde/cli/commands.py": "the null device, for a stream that is closed",
     "serde/cli/reference.py": "a page of the documentation",
     "serde/io/atomic_write.py": "a folder, to lock it",
+    "serde/io/open_folder.py": "a folder, and new files in it",
     "serde/io/sniff.py": "any, without waiting",
 }
 READS = {
