@@ -23,7 +23,7 @@ def main() -> None:
     report = serde.convert(HERE, HERE / "digits.onnx", inputs={"data": ("N", 1, 8, 8)})
     session = onnxruntime.InferenceSession(report.files[0])
     (scores,) = session.run(None, {"data": test["data"]})
-    print(f"converted {report.source} to {report.target}")
+    print(f"converted {HERE.name} to {Path(report.target).name}")
     print(f"accuracy in MXNet:        {accuracy(test['expected'], test['labels']):.2f} %")
     print(f"accuracy in ONNX Runtime: {accuracy(scores, test['labels']):.2f} %")
     print(f"largest difference:       {np.abs(scores - test['expected']).max():.1e}")

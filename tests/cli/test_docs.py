@@ -309,9 +309,10 @@ def test_the_first_command_of_the_readme_ends_in_the_example(tmp_path, monkeypat
     scope["main"]()
     out = capsys.readouterr().out
     (shown,) = re.findall(
-        r"^```text\n(accuracy.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+        r"^```text\n(converted.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
     )
-    assert shown in out
+    rounding = r"[\d.]+e-0\d$"  # which processors differ in
+    assert re.sub(rounding, "", shown, flags=re.M) == re.sub(rounding, "", out, flags=re.M)
     before, after = re.findall(r"accuracy in .*: +([\d.]+) %", out)
     assert before == after and float(before) > 95
 
