@@ -47,6 +47,7 @@ OPERATORS: Mapping[str, frozenset[str]] = {"edgetpu": EDGE_TPU, "tflite-micro": 
 CUT = "Leave it out of the part for the device (--outputs, serde partition)"
 QUANTIZE = "Quantize every layer to int8, with QuantizeLinear and DequantizeLinear around it"
 WIDEN = "Cast it to float32 or int32 before, or quantize it to int8"
+FLOATS = "Leave out --fp16 and --weights fp16, or give --fp32"
 STATIC = "Give numbers (--static, --input)"
 
 
@@ -170,10 +171,13 @@ def check_micro(node: Node, graph: Graph) -> str | None:
     values = [v for v in (data, *(node.outputs if node.op == "CAST" else ())) if v is not None]
     if node.op.startswith("GATHER"):
         values += [v for v in node.inputs[1:] if v is not None and v.dtype is not DType.INT32]
-    plain = (v for v in values if not isinstance(v, QuantizedValue) or v.scales is None)
+    plain = (v for v in values if not isinstance(v, QuantizedValue) or v.scales is None
+             or v.dtype is DType.FLOAT16)  # fmt: skip
     other = next((v for v in plain if v.dtype not in known or _is_test(node, v)), None)
     if other is None:
         return None
+    if other.tensor is not None and other.dtype is DType.FLOAT16:
+        return f"TFLite Micro has no weights of float16. {FLOATS}"
     return f"TFLite Micro has no {node.op} of {other.type.value}. {WIDEN}"
 
 

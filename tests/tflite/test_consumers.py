@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 import serde
@@ -65,6 +67,17 @@ def test_what_a_profile_lacks_is_refused(profile: str, body: str) -> None:
 def test_the_operators_of_a_profile_are_those_of_the_schema(profile: str) -> None:
     assert OPERATORS[profile] <= enums()["BuiltinOperator"].keys()
     assert profile in CONSUMERS
+
+
+def test_weights_of_float16_are_none_of_tflite_micro(tmp_path: Path) -> None:
+    """Its DEQUANTIZE takes integers only."""
+    weight = onnx.numpy_helper.from_array(np.ones((100, 64), np.float32), "w")
+    graph = "g (float[1,100] x) => (float[1,64] y) { y = MatMul(x, w) }"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 21]> {graph}')
+    model.graph.initializer.append(weight)
+    with pytest.raises(Unconvertible, match=r"no weights of float16. Leave out"):
+        serde.convert(model, tmp_path / "m.tflite", profile="tflite-micro", weights="fp16")
+    assert serde.convert(model, tmp_path / "m.tflite", weights="fp16").ok
 
 
 def test_a_profile_is_of_one_format(tmp_path: Path) -> None:

@@ -134,6 +134,20 @@ def test_operators_of_a_batch_by_name(name: str, worker, tmp_path: Path) -> None
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
+@needs_litert
+def test_a_size_by_name_may_be_the_one_that_is_repeated(worker, tmp_path: Path) -> None:
+    graph = ir_of("""g (float[N,4] x, float[3,1] z) => (float[3,4] y, float[3,4] w)
+        <int64[2] s = {3, 1}> { y = Expand(x, s) w = Add(x, z) }""")
+    serde.save(graph, tmp_path / "m.tflite")
+    for batch in (3, 1):
+        feeds = {"x": np.random.default_rng(batch).standard_normal((batch, 4), np.float32),
+                 "z": np.ones((3, 1), np.float32)}  # fmt: skip
+        expected = run_onnx(graph, feeds)
+        for got in run_both(worker, tmp_path / "m.tflite", [*feeds.values()]):
+            for actual, right in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(actual, right)
+
+
 def test_blocks_take_their_order_from_the_convolution() -> None:
     shapes = "float[1,3,4,4] x, float[8,3,1,1] w"
     graph = ir_of(

@@ -32,10 +32,11 @@ TYPES = {
 
 
 def broadcast_shape(values):
-    """The shape that operands are repeated to."""
+    """The shape that operands are repeated to: a size by name may be 1 beside a number."""
     rank = max(v.rank for v in values)
     shapes = [(*[1] * (rank - v.rank), *v.ranked_shape) for v in values]
-    return tuple([next((d for d in dims if d != 1), 1) for dims in zip(*shapes, strict=True)])
+    several = [[d for d in dims if d != 1] for dims in zip(*shapes, strict=True)]
+    return tuple([next((d for d in dims if isinstance(d, int)), (*dims, 1)[0]) for dims in several])
 
 
 @writes.for_each(UNARY)

@@ -128,8 +128,10 @@ def write_range(t: TfliteBuilder, start: Value, limit: Value, delta: Value):
 
 @writes("Expand")
 def write_expand(t: TfliteBuilder, x: Value, shape: Value):
-    sizes = broadcast_shape((x, Value("", None, shape_data_of(shape))))
-    if sizes == x.shape:
+    wanted = shape_data_of(shape) or ()
+    sizes = broadcast_shape((x, Value("", None, wanted)))
+    behind = x.ranked_shape[max(x.rank - len(wanted), 0) :]
+    if sizes == x.shape and all(n in (1, d) for n, d in zip(wanted, behind, strict=True)):
         return x
     return t.make("BROADCAST_TO", [x, find_larger(t, x, shape, sizes)], x.dtype, sizes)
 
