@@ -291,6 +291,8 @@ def in_torch(trip: Trip) -> Iterator[Results]:
         try:
             return torch_worker().run(str(path), [feeds[n] for n in names])  # type: ignore[no-any-return]
         except serde.SerdeError as error:
+            if "not implemented for" in str(error):  # these types
+                raise NotRun(matrix.last_line(error)) from error
             raise CannotRun(matrix.last_line(error)) from error
 
     yield from trip.each(compute)

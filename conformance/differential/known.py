@@ -152,7 +152,7 @@ def turns_far(program: Program, how: str) -> bool:
     """Whether a periodic function has more turns, or a Tan more height, than float32 digits."""
     steps = [s for s in program.steps if s.op in ("Cos", "Sin", "Tan")]
     names = [s.inputs[0] for s in steps] + [s.outputs[0] for s in steps if s.op == "Tan"]
-    return any(magnitude(values[n]) > 1e4 for n in names for values in program.data)
+    return any(magnitude(values[n]) > 1e3 for n in names for values in program.data)
 
 
 def slices_dynamically(program: Program, how: str) -> bool:
@@ -183,6 +183,31 @@ def attends_nan(program: Program, how: str) -> bool:
     """Whether NaN or an infinity is among the operands of an attention."""
     operands = [n for s in program.steps if s.op == "Attention" for n in s.inputs if n]
     return any(not is_finite(values[n]) for n in operands for values in program.data)
+
+
+def normalizes_one(program: Program, how: str) -> bool:
+    """Whether PyTorch refuses a group of one element, whose normalization is its bias."""
+    return "more than 1 value per channel" in how
+
+
+def looks_up_from_the_back(program: Program, how: str) -> bool:
+    """Whether rows of a table are looked up by indices below 0."""
+    indices = [s.inputs[1] for s in program.steps if s.op == "Gather"]
+    is_below = any((values[n] < 0).any() for n in indices for values in program.data)
+    return "index out of range in self" in how and is_below
+
+
+def bounds_infinity(program: Program, how: str) -> bool:
+    """Whether infinity is bounded by nothing, of which ONNX Runtime makes the largest number."""
+    operands = [s.inputs[0] for s in program.steps if s.op == "Clip"]
+    return any(not is_finite(values[n]) for n in operands for values in program.data)
+
+
+def divides_by_least(program: Program, how: str) -> bool:
+    """Whether a rest is taken of a divisor that is 0, or nearly so."""
+    divisors = [s.inputs[1] for s in program.steps if s.op == "Mod"]
+    arrays = [values[n] for n in divisors for values in program.data]
+    return any(x.dtype.kind == "f" and bool((np.abs(x) < 1e-30).any()) for x in arrays)
 
 
 def multiplies_infinity(program: Program, how: str) -> bool:
@@ -263,6 +288,22 @@ KNOWN = (
         "PyTorch's gelu of numbers whose cube, or themselves, are infinite is NaN",
     ),
     Known(
+        ("PyTorch",), normalizes_one,
+        "PyTorch normalizes no group of one element",
+    ),
+    Known(
+        ("PyTorch",), looks_up_from_the_back,
+        "nn.Embedding takes no indices from the back; an error tells so",
+    ),
+    Known(
+        ("PyTorch",), bounds_infinity,
+        "ONNX Runtime's Clip without bounds makes the largest number of infinity",
+    ),
+    Known(
+        ("PyTorch",), divides_by_least,
+        "a rest of a division by 0 is NaN in PyTorch, and 0 in ONNX Runtime",
+    ),
+    Known(
         ("PyTorch",), attends_nan,
         "PyTorch's fused attention gives 0 where all scores of a place are NaN",
     ),
@@ -308,6 +349,10 @@ KNOWN = (
     Known(
         ("MXNet",), normalizes_nan,
         "MXNet's softmax of NaN is 0, and its log_softmax of numbers beside infinity -inf",
+    ),
+    Known(
+        ("PyTorch",), normalizes_nan,
+        "ONNX Runtime's softmax of float64 leaves NaN out of the sum, PyTorch's is NaN",
     ),
     Known(
         ("MXNet",), has_empty_value,

@@ -110,9 +110,9 @@ class TorchBuilder(Builder):
         for at, value in enumerate(node.inputs):
             if value is not None and operands[at] is None:
                 operands[at] = sizes.elements_of_constant(value)
-        args, *options = (_fill(a, operands) for a in node.attrs.values())
-        names = [*node.attrs][1:]
-        elements = sizes.follow_elements(node.op, args, dict(zip(names, options, strict=True)))
+        options = {name: _fill(value, operands) for name, value in node.attrs.items()}
+        args = options.pop("args", operands)  # a second name has operands only
+        elements = sizes.follow_elements(node.op, args, options)
         if elements is not None:
             self._elements[node.outputs[0]] = elements
 

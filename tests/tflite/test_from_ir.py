@@ -108,6 +108,7 @@ OPEN = {  # operators of a batch by name: the shape of the input behind it, the 
     "as many as samples": ("4,6", "N,4,N", f"{SIZE} y, i = TopK<axis=-1>(x, n)"),
     "all but a sample": ("4,6", "M,4,6", "e = Constant<value_ints=[9223372036854775807]>() z = Constant<value_ints=[0]>() y = Slice(x, one, e, z)"),
     "from the end": ("4,6", "M,4,6", "b = Constant<value_ints=[-1]>() e = Constant<value_ints=[9]>() z = Constant<value_ints=[0]>() y = Slice(x, b, e, z)"),
+    "a part of a part": ("4,6", "M,4,6", "b = Constant<value_ints=[-9223372036854775807]>() e = Constant<value_ints=[-1]>() z = Constant<value_ints=[0]>() f = Constant<value_ints=[5]>() v = Slice(x, b, f, z) y = Slice(v, b, e, z)"),
     "in reverse": ("4,6", "N,4,6", "b = Constant<value_ints=[-1]>() e = Constant<value_ints=[-9223372036854775807]>() z = Constant<value_ints=[0]>() y = Slice(x, b, e, z, b)"),
     "scattered": ("4,6", "N,4,6", "v, i = TopK<axis=-1>(x, two) f = Relu(v) y = ScatterElements<axis=2>(x, i, f)"),
     "rows of each sample": ("4,6", "N,2,6", "m = ReduceMax<keepdims=0>(x, two) v, i = TopK<axis=1>(m, two) j = Unsqueeze(i, two) y = GatherND<batch_dims=1>(x, j)"),
@@ -159,6 +160,15 @@ def test_blocks_take_their_order_from_the_convolution() -> None:
         f'g (float[1,3,4,4] x) => (float[1,2,8,8] y) <float[8,3,1,1] w = {{{numbers}}}> {{ c = Conv(x, w) y = DepthToSpace<blocksize=2, mode="CRD">(c) }}'
     )
     assert Counter(node.op for node in from_ir(graph).nodes)["TRANSPOSE"] == 2
+
+
+def test_means_of_integers_over_sizes_by_name_are_read_as_written(tmp_path: Path) -> None:
+    graph = ir_of("""g (int64[M,M,5] x) => (int64[] y) <int64[3] a = {-2, -3, 2}> {
+        y = ReduceMean<keepdims=0>(x, a) }""")
+    serde.save(graph, tmp_path / "m.tflite")
+    x = np.random.default_rng(0).integers(0, 100, (3, 3, 5))
+    (got,) = run_onnx(serde.load(tmp_path / "m.tflite"), {"x": x})
+    assert got.shape == () and got == x.sum() // x.size
 
 
 def test_parts_of_known_sizes_are_cut_by_numbers() -> None:

@@ -13,6 +13,8 @@ import onnxruntime
 import pytest
 
 import serde
+from serde.bridges.torch import TorchWorker
+from testing.onnx_live import ir_of
 from tests.torch.torch_live import VARIABLE, why_not
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
@@ -94,3 +96,13 @@ def test_the_exported_program_computes_what_onnx_runtime_does(name: str, folder:
         for actual, expected in zip(got.values(), session.run(None, feeds), strict=True):
             assert actual.shape == expected.shape
             np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_a_shape_that_is_two_results_is_followed_still(tmp_path: Path) -> None:
+    graph = ir_of("""g (float[3,M,5] x) => (int64[3] a, int64[3] b, float[] y)
+        <int64[3] i = {0, 2, 1}> { s = Shape(x) a = Gather(s, i) b = Identity(a) y = Reshape(x, a) }""")
+    serde.save(graph, tmp_path / "n.py")
+    x = np.random.default_rng(0).standard_normal((3, 2, 5), np.float32)
+    got = TorchWorker().run(str(tmp_path / "n.py"), [x])
+    for actual, right in zip(got, ([3, 5, 2], [3, 5, 2], x.reshape(3, 5, 2)), strict=True):
+        np.testing.assert_array_equal(actual, right)

@@ -131,7 +131,8 @@ def write_expand(t: TfliteBuilder, x: Value, shape: Value):
     wanted = shape_data_of(shape) or ()
     sizes = broadcast_shape((x, Value("", None, wanted)))
     behind = x.ranked_shape[max(x.rank - len(wanted), 0) :]
-    if sizes == x.shape and all(n in (1, d) for n, d in zip(wanted, behind, strict=True)):
+    pairs = zip(wanted, behind, strict=True)
+    if sizes == x.shape and all(n == 1 or (n == d and n is not None) for n, d in pairs):
         return x
     return t.make("BROADCAST_TO", [x, find_larger(t, x, shape, sizes)], x.dtype, sizes)
 
@@ -185,7 +186,7 @@ def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Va
             open_ends &= ~(1 << axis)
         else:
             end[axis] = 0
-    if tuple(shape) == x.shape and {*step} == {1}:
+    if tuple(shape) == x.shape and {*step} == {1} and None not in shape:
         return x
     operands = [x, t.ints(begin), t.ints(end), t.ints(step)]
     return t.make("STRIDED_SLICE", operands, x.dtype, tuple(shape), end_mask=open_ends)
@@ -196,7 +197,7 @@ def cut_named(size: Dim, start: int, stop: int, stride: int) -> tuple[int, int, 
     if stride == -1 and stop < -LIMIT and (start == -1 or start >= LIMIT):
         return -1, LIMIT, size
     require(stride > 0, "a part in reverse of a size by name. Give numbers (--static, --input)")
-    return start, stop, None
+    return max(start, -LIMIT), max(stop, -LIMIT), None
 
 
 @legalizations("Split")

@@ -31,8 +31,9 @@ def read_reduction(op, g, x, axes, *, keep_dims: bool = False):
                 "constants")  # fmt: skip
         total = g.ReduceSum(x, places, keepdims=int(keep_dims))
         count = g.multiply_sizes([g.size_of(x, a) for a in places])
-        count = g.const(count, x.type) if isinstance(count, int) else g.cast(count, x.type)
-        return g.Div(total, count)
+        if isinstance(count, int):
+            return g.Div(total, g.const(count, x.type))
+        return g.Div(total, g.cast(g.Squeeze(count, [0]), x.type))
     if not isinstance(places, Value) and not places:
         return x
     return g[op](x, places, keepdims=int(keep_dims))
