@@ -63,8 +63,8 @@ def gathers_no_rows(program: Program, how: str) -> bool:
 
 
 def has_large_gelu(program: Program, how: str) -> bool:
-    """Whether a Gelu reads numbers whose cube is beyond their type."""
-    operands = [values[s.inputs[0]] for s in program.steps if s.op == "Gelu"
+    """Whether a Gelu or a HardSwish reads numbers whose cube is beyond their type."""
+    operands = [values[s.inputs[0]] for s in program.steps if s.op in ("Gelu", "HardSwish")
                 for values in program.data]  # fmt: skip
     with np.errstate(over="ignore", invalid="ignore"):
         return any(not np.isfinite(x * x * x).all() for x in operands)
@@ -185,6 +185,25 @@ def attends_nan(program: Program, how: str) -> bool:
     return any(not is_finite(values[n]) for n in operands for values in program.data)
 
 
+def quantizes_infinity(program: Program, how: str) -> bool:
+    """Whether a number is beyond its type once it is divided by a scale."""
+    pairs = [s.inputs[:2] for s in program.steps if s.op == "QuantizeLinear"]
+    with np.errstate(all="ignore"):
+        largest = [magnitude(values[x]) / max(float(np.abs(values[y]).min(initial=1)), 1e-30)
+                   for x, y in pairs for values in program.data]  # fmt: skip
+    return any(number > np.finfo(np.float32).max for number in largest)
+
+
+def has_other_type(program: Program, how: str) -> bool:
+    """Whether the reference has another type than the operator."""
+    return how.startswith("bfloat16 instead of float")
+
+
+def scales_by_one(program: Program, how: str) -> bool:
+    """Whether groups of channels have one scale, which the standard has of each channel."""
+    return "weight to be a vector of size equal to the number of channels" in how
+
+
 def normalizes_one(program: Program, how: str) -> bool:
     """Whether PyTorch refuses a group of one element, whose normalization is its bias."""
     return "more than 1 value per channel" in how
@@ -285,8 +304,17 @@ KNOWN = (
     ),
     Known(
         ("PyTorch",), has_large_gelu,
-        "PyTorch's gelu of numbers whose cube, or themselves, are infinite is NaN",
+        "PyTorch's gelu and hardswish of numbers whose cube is infinite are NaN or infinite",
     ),
+    Known(
+        ("PyTorch",), quantizes_infinity,
+        "what infinity is as an integer, the standard does not tell",
+    ),
+    Known(
+        ("PyTorch",), has_other_type,
+        "onnx.reference computes Det and AffineGrid of bfloat16 in other types",
+    ),
+    Known(("PyTorch",), scales_by_one, "onnx.reference repeats a scale that is too short"),
     Known(
         ("PyTorch",), normalizes_one,
         "PyTorch normalizes no group of one element",
