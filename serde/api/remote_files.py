@@ -101,10 +101,7 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
             stack.enter_context(leave_out(folder, url))
             local[name] = os.path.join(folder, url.rpartition("/")[2])
             system, path = open_filesystem(url)
-            try:
-                fetch_file(system, path, local[name])
-            except FileNotFoundError:
-                raise UsageError(f"{url}: there is no such file") from None
+            fetch_file(system, path, local[name], url)
     return local
 
 

@@ -121,31 +121,34 @@ def name_copy(url: str) -> str:
     return name
 
 
-def fetch_file(system: Any, name: str, path: str) -> None:
+def fetch_file(system: Any, name: str, path: str, url: str = "") -> None:
     """Copy a file of a file system of fsspec, whose server may lie about its size, to a path.
+
+    Errors name its ``url``, where it has one.
 
     Raises:
         MalformedFile: where it does not end in time.
     """
     from fsspec.callbacks import Callback
 
-    check, begin = limit_copy(os.path.dirname(path), name), time.monotonic()
+    shown = url or name
+    check, begin = limit_copy(os.path.dirname(path), shown), time.monotonic()
 
     def limit(size: int | None, value: int, **more: Any) -> None:
         check(value)
         seconds = time.monotonic() - begin
         if seconds > PATIENCE and value < seconds * SLOWEST:
             raise MalformedFile(
-                name, f"comes slower than {SLOWEST} bytes a second. Fetch it, and name the file"
+                shown, f"comes slower than {SLOWEST} bytes a second. Fetch it, and name the file"
             )
 
     try:
         system.get_file(name, path, callback=Callback(hooks={"limit": limit}))
     except FileNotFoundError as error:  # whose text is the name
-        raise MalformedFile(name, "there is nothing at this URL") from error
+        raise MalformedFile(shown, "there is nothing at this URL") from error
     except SerdeError:
         raise
     except Exception as error:  # of any driver
         if isinstance(error, OSError) and error.errno:  # of the disk
             raise
-        raise SerdeError(f"{name}: {show_error(error)}") from error
+        raise SerdeError(f"{shown}: {show_error(error)}") from error

@@ -132,9 +132,9 @@ def test_the_size_of_files_is_limited(tmp_path):
 def test_a_signal_that_ends_the_command_leaves_nothing_behind(number, tmp_path, monkeypatch):
     real = os.replace
 
-    def end_before_replacing(old, new):
+    def end_before_replacing(old, new, **folders):
         os.kill(os.getpid(), number)
-        real(old, new)
+        real(old, new, **folders)
 
     monkeypatch.setattr(os, "replace", end_before_replacing)
     outside = signal.signal(number, signal.SIG_DFL)  # the tests' own process may ignore it

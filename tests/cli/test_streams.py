@@ -144,7 +144,8 @@ def test_other_files_that_are_read_may_be_at_urls(place):
     code, _, err = serde(
         "convert", "d-symbol.json", "-o", "d.onnx", "--params", f"{url}/none.params"
     )
-    assert code and "none.params: there is no such file" in err and "serde-" not in err
+    assert code and "none.params: there is no" in err
+    assert "serde-" not in err
 
 
 def test_a_partition_is_no_url(place):

@@ -73,7 +73,7 @@ def test_a_disk_that_is_full_at_the_end(folder: Path, monkeypatch) -> None:
                 close()
                 raise OSError(28, "No space left on device")
 
-        self._open[-1] = (Full(), *self._open[-1][1:])
+        self._open[-1] = self._open[-1]._replace(file=Full())
         return file
 
     monkeypatch.setattr(atomic_write.Replacing, "open", open_failing)
@@ -83,7 +83,7 @@ def test_a_disk_that_is_full_at_the_end(folder: Path, monkeypatch) -> None:
 
 
 def test_a_failure_while_files_are_put_in_place(folder: Path, monkeypatch) -> None:
-    def refuse(*names: Any) -> None:
+    def refuse(*names: Any, **folders: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
     before = contents(folder)
