@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from serde.io.atomic_write import Replacing, Sources
-from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.ir.graph import Graph, Node, Tensor, Value
 
 from .io.schema import enums, unions
 from .io.sources import ORIGIN, list_sources
@@ -175,8 +175,8 @@ def make_tensor(value: Value, buffers: dict[Tensor, int]) -> dict[str, Any]:
     }
     if not value.is_static:
         entry["shape_signature"] = [d if isinstance(d, int) else -1 for d in shape]
-    form = value.scales if isinstance(value, QuantizedValue) else None
-    if form is not None and value.type is not DType.FLOAT16:  # whose numbers stand for themselves
+    if isinstance(value, QuantizedValue) and value.scales is not None:
+        form = value.scales
         entry["quantization"] = {
             "scale": form.scale.tolist(), "zero_point": form.zero.tolist(),
             "quantized_dimension": form.axis,

@@ -171,8 +171,7 @@ def check_micro(node: Node, graph: Graph) -> str | None:
     values = [v for v in (data, *(node.outputs if node.op == "CAST" else ())) if v is not None]
     if node.op.startswith("GATHER"):
         values += [v for v in node.inputs[1:] if v is not None and v.dtype is not DType.INT32]
-    plain = (v for v in values if not isinstance(v, QuantizedValue) or v.scales is None
-             or v.dtype is DType.FLOAT16)  # fmt: skip
+    plain = (v for v in values if not isinstance(v, QuantizedValue) or v.scales is None)
     other = next((v for v in plain if v.dtype not in known or _is_test(node, v)), None)
     if other is None:
         return None

@@ -189,7 +189,10 @@ class _Quantizing:
         if tensor is not None and (tensor.size <= SMALL or tensor.dtype is DType.INT32):
             real.tensor = Tensor(DType.FLOAT32, tensor.shape, lambda: read_real(integers))
         else:
-            self.nodes.append(Node("DEQUANTIZE", (integers,), (real,), domain=self.graph.domain))
+            operand: Value = integers
+            if tensor is not None and tensor.dtype is DType.FLOAT16:  # the file has no scales of it
+                operand = Value(integers.name, tensor.dtype, integers.shape, tensor)
+            self.nodes.append(Node("DEQUANTIZE", (operand,), (real,), domain=self.graph.domain))
         return real
 
     def as_declared(self, value: Value, integers: QuantizedValue) -> Value:
