@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
-from serde.io.filesystems import fetch_file, open_filesystem
+from serde.io.filesystems import fetch_file, name_copy, open_filesystem
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
 from serde.ir.graph import Graph
@@ -99,7 +99,7 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
         if is_remote(url):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="serde-"))
             stack.enter_context(leave_out(folder, url))
-            local[name] = os.path.join(folder, url.rpartition("/")[2])
+            local[name] = os.path.join(folder, name_copy(url))
             system, path = open_filesystem(url)
             fetch_file(system, path, local[name], url)
     return local
@@ -109,7 +109,6 @@ def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any
 def open_result(target: str) -> Iterator[tuple[str, list[str]]]:
     """A path to write a result to, which is stored at its URL in the end, and what is stored."""
     from serde.api.migrate.sources import store_files
-    from serde.io.filesystems import open_filesystem
 
     stored: list[str] = []
     place, _, name = target.rpartition("/")
