@@ -283,13 +283,18 @@ def torch_worker() -> Any:
 
 def in_torch(trip: Trip) -> Iterator[Results]:
     """Written as a PyTorch module, and run by live PyTorch."""
-    path = trip.path("live.py")
+    return in_worker(torch_worker(), "live.py", trip)
+
+
+def in_worker(worker: Any, name: str, trip: Trip, **options: Any) -> Iterator[Results]:
+    """Written to a file of this name, and run by a process."""
+    path = trip.path(name)
     serde.save(trip.ir, path)
     names = [v.name for v in trip.ir.inputs]
 
     def compute(feeds: dict[str, Array]) -> list[Array]:
         try:
-            return torch_worker().run(str(path), [feeds[n] for n in names])  # type: ignore[no-any-return]
+            return worker.run(str(path), [feeds[n] for n in names], **options)  # type: ignore[no-any-return]
         except serde.SerdeError as error:
             if "not implemented for" in str(error):  # these types
                 raise NotRun(matrix.last_line(error)) from error
@@ -316,19 +321,8 @@ def litert_worker() -> Any:
 
 def in_litert(trip: Trip) -> Iterator[Results]:
     """Written for TensorFlow Lite, and run by LiteRT with one of its sets of kernels."""
-    path = trip.path("live.tflite")
-    serde.save(trip.ir, path)
-    names = [v.name for v in trip.ir.inputs]
     delegates = trip.choose((True, False), "LiteRT")
-
-    def compute(feeds: dict[str, Array]) -> list[Array]:
-        arrays = [feeds[n] for n in names]
-        try:
-            return litert_worker().run(str(path), arrays, delegates=delegates)  # type: ignore[no-any-return]
-        except serde.SerdeError as error:
-            raise CannotRun(matrix.last_line(error)) from error
-
-    yield from trip.each(compute)
+    return in_worker(litert_worker(), "live.tflite", trip, delegates=delegates)
 
 
 def in_consumer(name: str, trip: Trip) -> Iterator[Results]:
