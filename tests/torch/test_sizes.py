@@ -106,3 +106,11 @@ def test_a_shape_that_is_two_results_is_followed_still(tmp_path: Path) -> None:
     got = TorchWorker().run(str(tmp_path / "n.py"), [x])
     for actual, right in zip(got, ([3, 5, 2], [3, 5, 2], x.reshape(3, 5, 2)), strict=True):
         np.testing.assert_array_equal(actual, right)
+
+
+def test_a_slice_goes_backwards_from_before_the_front(tmp_path: Path) -> None:
+    graph = ir_of("""g (float[1,3] x) => (float[] y) <int64[2] b = {-9, -9}, int64[2] e = {-9, -9},
+        int64[2] a = {0, 1}, int64[2] s = {-2, -1}> { y = Slice(x, b, e, a, s) }""")
+    serde.save(graph, tmp_path / "n.py")
+    (got,) = TorchWorker().run(str(tmp_path / "n.py"), [np.array([[1, 2, 3]], np.float32)])
+    np.testing.assert_array_equal(got, [[1]])

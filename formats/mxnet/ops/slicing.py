@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir import arrays
 from serde.ir.budget import active_budget
 from serde.ir.dim_expr import combine
-from serde.ir.geometry import axis_of
+from serde.ir.geometry import axis_of, slice_along
 from serde.ir.graph import Dim, Value, show_shape
 from serde.rewrite.rules import Hint
 
@@ -121,8 +121,7 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = 
 def bounds_of(size: Dim, first: int, last: int, by: int) -> tuple[int | None, int | None]:
     """Where a slice begins and ends: within an axis of known size, as 1.5 asks for."""
     if isinstance(size, int):
-        first = max(first, -size)  # a step back from before the front begins at the front
-        first, last, _ = slice(first, last, by).indices(size)
+        first, last, _ = slice_along(size, first, last, by).indices(size)
         require(len(range(first, last, by)), "a slice without elements")
         return first, None if last < 0 else last
     open_end = last >= FAR or (by < 0 and last <= -FAR)

@@ -9,7 +9,7 @@ import numpy as np
 from serde.decompositions.loops import reverse_rows
 from serde.errors import require
 from serde.ir import arrays
-from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.geometry import Ints, axes_of, axis_of, slice_along
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.slicing import part_sizes
 
@@ -139,8 +139,7 @@ def write_slice(r, x, starts, ends, axes, steps):
     for first, last, axis, by in zip(*bounds, strict=True):
         size = x.ranked_shape[axis]
         if isinstance(size, int):
-            first = max(first, -size)  # a step back from before the front begins at the front
-            first, last = slice(first, last, by).indices(size)[:2]
+            first, last, _ = slice_along(size, first, last, by).indices(size)
             last = first if (last - first) * by < 0 else last  # TVM takes no end before the begin
             last = -size - 1 if last < 0 else last
         else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
-from serde.ir.geometry import Ints
+from serde.ir.geometry import Ints, slice_along
 from serde.ir.graph import DType, Shape, Value
 from serde.version_converter.adapters.slicing import part_sizes
 
@@ -205,7 +205,7 @@ def cut_backwards(t: TorchBuilder, x: Value, axis: int, begin, end, by: int) -> 
         require(begin == -1 and end < -FAR >> 31, "a cut backwards of a dynamic size")
         begin, end = 0, FAR
     else:
-        begin, end, _ = slice(begin, None if end < -size else end, by).indices(size)
+        begin, end, _ = slice_along(size, begin, end, by).indices(size)
         begin, end = size - 1 - begin, size - 1 - end
     flipped = set_type(t.torch.flip(x, (axis,)), x.dtype, x.shape)
     if begin == 0 and end >= (size if isinstance(size, int) else FAR) and by == -1:
