@@ -18,7 +18,7 @@ from serde.errors import UnsupportedOp, require
 from serde.ir.graph import BYTES, DType, Graph, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
-from serde.spec.traits import BITWISE, MOVES, WRAPS
+from serde.spec.traits import BITWISE, KEEPS_DIGITS, MOVES, WRAPS
 
 from ..version_converter.adapters.common import cast
 from ..version_converter.adapters.quantization import (
@@ -71,9 +71,7 @@ GRIDS = {
     DType.FLOAT4E2M1: Grid(2, 0, 6.0, None),
 }
 # Operators that give elements as they took them; those that scatter may add them up.
-EXACT = frozenset({"Abs", "Clip", "Neg", "Relu", *MOVES}) - {
-    "Dropout", "ScatterElements", "ScatterND",
-}  # fmt: skip
+EXACT = (KEEPS_DIGITS | MOVES.keys()) - {"Dropout", "ScatterElements", "ScatterND"}
 # Operators of integers of which a result may wrap around, computed as integers everywhere.
 WRAPPING = WRAPS - {"Conv", "ConvTranspose", "Gemm", "Pow"}
 # Operators of integers of which no result exceeds its type.

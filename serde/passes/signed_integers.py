@@ -9,10 +9,10 @@ import numpy as np
 
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.spec.traits import RESHAPES
+from serde.spec.traits import ARRANGES
 
 QMAX, MIDDLE = 127.0, 128
-MOVING = RESHAPES | {"Concat", "MaxPool", "Slice", "Split", "Transpose"}
+MOVING = ARRANGES | {"Concat", "MaxPool"}  # which keep the order of numbers
 
 
 def make_signed(graph: Graph) -> Graph:

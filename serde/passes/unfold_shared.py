@@ -12,16 +12,14 @@ from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.spec import schema
 from serde.spec.folding import LIMIT, LazyResult
+from serde.spec.number_traits import MATRIX_PRODUCTS
+from serde.spec.traits import ARITHMETIC, RESHAPES
 
 SAME_FORM = frozenset({"Cast", "Reshape", "Transpose"})  # at all opsets, but for attributes
 # Operators that cost little, once for each session: runtimes fold them when they load a file.
-CHEAP = SAME_FORM | frozenset(
-    "Add Concat Div Flatten Gather Mul Neg Slice Squeeze Sub Unsqueeze".split()
-)
+CHEAP = SAME_FORM | RESHAPES | ARITHMETIC | {"Concat", "Gather", "Neg", "Slice"}
 # Operators that every runtime lets read what others compute; of some it wants constant weights.
-READERS = frozenset(
-    "Add Cast Concat Div Einsum Gather Gemm MatMul Mul Reshape Sub Transpose".split()
-)
+READERS = SAME_FORM | ARITHMETIC | MATRIX_PRODUCTS | {"Concat", "Gather"}
 
 
 def unfold_shared(graph: Graph) -> Graph:

@@ -20,6 +20,7 @@ from serde.ir.budget import active_budget
 from serde.ir.geometry import slice_along
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.inference import Type
+from serde.spec.number_traits import MATRIX_PRODUCTS
 from serde.spec.schema import ELEMENT_TYPES, to_proto_attributes
 from serde.spec.traits import ARRANGES, BROADCASTS, ELEMENTWISE, REDUCES
 
@@ -29,22 +30,20 @@ GROWN = 1 << 19  # elements of a result that is larger than its operands
 COUNTED = 1 << 14  # those of a Range
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
-# Operators that may be computed: their cost is bounded by the sizes of operands and results, which
-# that of windows, regions, patterns and random numbers is not. Of LogSoftmax and ReduceLogSumExp
-# onnx.reference takes the logarithm of what underflows.
-COMPUTED = (ELEMENTWISE | BROADCASTS | ARRANGES | REDUCES | frozenset(
-    "ArgMax ArgMin BatchNormalization BlackmanWindow CastLike Concat ConstantOfShape CumProd "
-    "CumSum Einsum EyeLike Gemm HammingWindow HannWindow Hardmax LayerNormalization MatMul NonZero "
-    "OneHot PRelu Range ScatterElements ScatterND Shape Size Softmax TopK Trilu Unique".split()
-)) - {"Dropout", "ReduceLogSumExp"}  # fmt: skip
+# Whose results are drawn; that onnx.reference has not alone; or of which it takes the logarithm of
+# what underflows.
+NOT_COMPUTED = frozenset({"Dropout", "Gelu", "ReduceLogSumExp"})
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
-LAZY = frozenset(
-    "Abs Add And BatchNormalization Cast Ceil Clip Concat Cos Div Einsum Equal Erf Exp Expand "
-    "Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual IsInf IsNaN "
-    "LayerNormalization Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pow Reciprocal "
-    "ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare Relu Reshape Round Sigmoid "
-    "Sign Sin Slice Softplus Split Sqrt Squeeze Sub Tan Tanh Tile Transpose Unsqueeze Where "
-    "Xor".split()
+LAZY = (
+    ELEMENTWISE | BROADCASTS | ARRANGES | REDUCES | MATRIX_PRODUCTS
+    | {"BatchNormalization", "Concat", "LayerNormalization"}
+) - NOT_COMPUTED  # fmt: skip
+# Operators that may be computed: their cost is bounded by the sizes of operands and results, which
+# that of windows, regions, patterns and random numbers is not.
+COMPUTED = LAZY | frozenset(
+    "ArgMax ArgMin BlackmanWindow CastLike ConstantOfShape CumProd CumSum EyeLike HammingWindow "
+    "HannWindow Hardmax NonZero OneHot PRelu Range ScatterElements ScatterND Shape Size Softmax "
+    "TopK Trilu Unique".split()
 )
 # Operators that repeat elements: who reads their result may do without.
 REPEATING = frozenset({"ConstantOfShape", "Expand", "Tile"})

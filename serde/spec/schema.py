@@ -76,6 +76,7 @@ class Operator(NamedTuple):
     defaults: Mapping[str, Any]
     required: frozenset[str]
     deterministic: bool
+    has_bodies: bool
     raw: defs.OpSchema
 
     def takes(self, count: int) -> bool:
@@ -118,6 +119,7 @@ def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
         _defaults(raw),
         frozenset(n for n, a in raw.attributes.items() if a.required),
         _is_deterministic(raw),
+        any(_kind(a) in ("GRAPH", "GRAPHS") for a in raw.attributes.values()),
         raw,
     )
 

@@ -26,6 +26,11 @@ BROADCASTS = COMPARISONS | frozenset(
     "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Max Mean Min Mod Mul Or Pow Sub Sum "
     "Where Xor".split()
 )
+# Whose results are booleans, element by element.
+PREDICATES = COMPARISONS | frozenset({"And", "IsInf", "IsNaN", "Not", "Or", "Xor"})
+ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
+# Each element of the result is one of the first operand's, its negative, 0 or a bound.
+KEEPS_DIGITS = frozenset({"Abs", "Clip", "Neg", "Relu"})
 ROUNDS = frozenset({"Ceil", "Floor", "Round"})
 # Whose integers wrap around where they exceed their type: results are those of wider ones, cut off.
 WRAPS = frozenset(

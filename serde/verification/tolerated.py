@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph, Node, Value
-from serde.spec.traits import COMPARISONS, MOVES, ROUNDS, SORTS
+from serde.spec.traits import ARITHMETIC, KEEPS_DIGITS, MOVES, PREDICATES, ROUNDS, SORTS
 from serde.verification.compare_outputs import (
     FLOAT32_TOLERANCE,
     NONE,
@@ -35,13 +35,9 @@ HALF_STEP = 2.0**-10  # between numbers of float16, which results in fewer bits 
 ROUNDING_MOVES = {"MaxRoiPool", "ScatterElements", "ScatterND"}  # by places, or as they add
 # Operators that round once, if at all, and so give the same everywhere.
 EXACT = (
-    COMPARISONS
-    | ROUNDS
-    | (MOVES.keys() - SORTS - ROUNDING_MOVES)
-    | frozenset(
-        "Abs Add And Cast Clip Div IsInf IsNaN Mul Neg Not Or Relu Sign Sqrt Sub Xor".split()
-    )
-)
+    (MOVES.keys() - SORTS - ROUNDING_MOVES)
+    | PREDICATES | KEEPS_DIGITS | ROUNDS | ARITHMETIC | {"Cast", "Sign", "Sqrt"}
+)  # fmt: skip
 # Operators before which a rounding may decide between two neighbours.
 QUANTIZING = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 SHARE = 1 / 16  # of a difference; what the source itself moves by, as roundings inside add up

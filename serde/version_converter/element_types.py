@@ -9,7 +9,7 @@ from typing import Any
 from serde.errors import UnsupportedOp, require
 from serde.ir.graph import IR_OPSET, DType, Value
 from serde.spec import schema
-from serde.spec.traits import WRAPS
+from serde.spec.traits import QUANTIZES, WRAPS
 
 WIDER: dict[DType, tuple[DType, ...]] = {
     DType.BFLOAT16: (DType.FLOAT32, DType.FLOAT64),
@@ -38,11 +38,8 @@ NEWER: dict[int, tuple[DType, ...]] = {
 BORN = {dtype: opset for opset, dtypes in NEWER.items() for dtype in dtypes}
 # Operators for whose first version onnx infers nothing; what they give has not changed since.
 UNINFERRED = {("GreaterOrEqual", 12), ("LessOrEqual", 12)}
-# Operators whose result depends on the width of their element type, or that run bodies.
-WIDTH_MATTERS = frozenset(
-    "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike DequantizeLinear If "
-    "Loop Not QuantizeLinear RandomNormalLike RandomUniformLike Scan SequenceMap".split()
-)
+# Operators whose result depends on the width of their element type.
+WIDTH_MATTERS = QUANTIZES | {"BitCast", "Cast", "CastLike"}
 WRAPPERS = {"sequence": "seq", "optional": "optional"}
 
 
@@ -53,7 +50,7 @@ def wider_types(operator: schema.Operator, place: int, dtype: DType) -> tuple[DT
     Integers wrap around when they are cast back from wider ones, not from floats: those of 8 and 16
     bits, as they easily exceed their bounds, are computed in integers only.
     """
-    if operator.name in WIDTH_MATTERS:
+    if operator.name in WIDTH_MATTERS or operator.has_bodies or not operator.deterministic:
         return ()
     types = WIDER.get(dtype, ())
     is_result = operator.input(place).tie == operator.outputs[0].tie

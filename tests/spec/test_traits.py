@@ -26,8 +26,10 @@ from serde.spec.traits import (
     ELEMENTWISE,
     EXTREMES,
     INDEXES,
+    KEEPS_DIGITS,
     MOVES,
     NON_NEGATIVE,
+    PREDICATES,
     REDUCES,
     RESHAPES,
     ROUNDS,
@@ -269,6 +271,20 @@ def test_no_function_of_one_tensor_without_negative_results_is_missing() -> None
              and not (compute(op, x)[0] < 0).any()}  # fmt: skip
     bounded = {"Acos", "Cosh", "Acosh", "ThresholdedRelu"}  # not of wider use
     assert found - bounded <= NON_NEGATIVE
+
+
+def test_predicates_have_booleans_for_results() -> None:
+    booleans = {n for n in ELEMENTWISE | BROADCASTS
+                if SCHEMAS[n].outputs[0].types == {"tensor(bool)"}}  # fmt: skip
+    assert booleans == PREDICATES
+
+
+@pytest.mark.parametrize("op", sorted(KEEPS_DIGITS))
+def test_digits_are_those_of_the_operand(op: str) -> None:
+    x = draw((4, 50), np.float32)
+    more = MORE.get(op, [])
+    (y,) = compute(op, x, *more)
+    assert np.isin(y, [*x.ravel(), *-x.ravel(), *more, 0]).all()
 
 
 @pytest.mark.parametrize("op", sorted(ROUNDS))

@@ -14,6 +14,7 @@ from serde.ir.graph import DType, Value
 from serde.legalize.forms import operators as shared
 from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, by
 from serde.legalize.target import legalization_table
+from serde.spec.traits import ARITHMETIC, RESHAPES
 from serde.version_converter.adapters.padding import expand_pads
 from serde.version_converter.adapters.recurrent import KINDS
 
@@ -40,7 +41,7 @@ legalize("LogSoftmax")(normalization.log_softmax)  # ncnn takes the logarithm of
 legalize("Selu")(elementwise.selu)
 legalize("Softplus")(elementwise.stable_softplus)  # ncnn overflows
 legalize.for_each(KINDS)(recurrent.unroll_recurrent)
-PROJECTED = frozenset("Add Div MatMul Mul Reshape Softmax Sub Transpose Where".split())
+PROJECTED = RESHAPES | ARITHMETIC | {"MatMul", "Softmax", "Transpose", "Where"}
 
 
 @legalize("Identity")

@@ -12,6 +12,7 @@ from serde.errors import Problem, Unconvertible
 from serde.ir.graph import Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.legalize.walk import group_problems, problem_of
+from serde.spec.traits import BROADCASTS
 
 from .anchors import anchor_samples
 from .reductions import MOST_AXES
@@ -27,7 +28,7 @@ SAMPLED = frozenset(
     "GlobalMaxPool InstanceNormalization LRN MaxPool PRelu Resize".split()
 )
 ALONG = frozenset("Concat LogSoftmax Softmax".split())  # the attribute axis
-COMBINED = frozenset("Add Concat Div MatMul Max Min Mul Pow Sub".split())
+COMBINED = BROADCASTS | {"Concat", "MatMul"}
 
 
 def prepare(graph: Graph) -> Graph:

@@ -9,13 +9,13 @@ from typing import Any
 from serde.ir import arrays
 from serde.ir.graph import Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
-from serde.spec.traits import ELEMENTWISE
+from serde.spec.traits import ARITHMETIC, ELEMENTWISE
 
 from ..used_names import used_names
 from .quantized_bytes import PRODUCTS, retype_bytes
 from .scans import carry_captured_values
 
-BINARY = frozenset("Add Div Max Min Mul Pow PRelu Sub".split())
+BINARY = ARITHMETIC | {"Max", "Min", "Pow", "PRelu"}
 JOINED = BINARY | ELEMENTWISE
 
 

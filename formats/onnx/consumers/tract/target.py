@@ -19,7 +19,7 @@ from serde.legalize.forms.form import (
     require_sizes,
 )
 from serde.legalize.target import Target, TypeConstraints
-from serde.spec.traits import REDUCES
+from serde.spec.traits import ARITHMETIC, REDUCES
 
 from ..illegal_forms import BEYOND_INT32, OPEN_AXES, OPEN_PADS, SUPPRESSED
 from ..shared_sizes import DIFFERENT_SIZES
@@ -36,7 +36,7 @@ OF_FLOATS: dict[str, TypeConstraints] = {
 }
 # tract cuts off bytes that overflow.
 SUPPORTS = without_types(SUPPORTED, ["Mul"], BYTES) | UNTESTED | OF_FLOATS
-ARITHMETIC = frozenset("Add Div Max Min Mod Mul Sub Where".split())  # which tract does in sizes
+OF_SIZES = ARITHMETIC | {"Max", "Min", "Mod", "Where"}  # which tract computes sizes with
 
 
 def trains(call: Call) -> bool:
@@ -155,7 +155,7 @@ def returns_symbols(call: Call) -> bool:
     """Whether the result is a size that has no number, for which tract returns a symbol."""
     (result, *_) = call.results
     known = result.shape_data
-    if known is None and call.op in ARITHMETIC and result.dtype is DType.INT64:
+    if known is None and call.op in OF_SIZES and result.dtype is DType.INT64:
         operands = [shape_data_of(v) for v in call.inputs]
         known = tuple(d for sizes in operands for d in sizes or ()) if None not in operands else ()
     return call.op == "Shape" or any(not isinstance(d, int) for d in known or ())
@@ -211,7 +211,7 @@ REFUSED: Lacks = {
     "Unsqueeze": require_constants("axes"),
     **{op: require_constants("axes") for op in REDUCES},
 }  # fmt: skip
-OF_ARITHMETIC = dict.fromkeys(ARITHMETIC, (BEYOND_INT32, BROADCAST_COUNT))
+OF_ARITHMETIC = dict.fromkeys(OF_SIZES, (BEYOND_INT32, BROADCAST_COUNT))
 TRACT = Target(
     name="tract",
     source="measured",
