@@ -193,6 +193,20 @@ def test_each_kind_of_dropout_is_its_own_module(worker, tmp_path: Path) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_the_axis_of_sums_may_be_an_input(reverse: int, worker, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[2,3] x, int64 axis) => (float[2,3] y) {{ y = CumSum<reverse = {reverse}>(x, axis) }}""")
+    serde.convert(model, tmp_path / "n.py")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for axis in (0, 1, -1):
+        feeds = {"x": x, "axis": np.array(axis)}
+        (got,) = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
+        np.testing.assert_array_equal(got, session.run(None, feeds)[0])
+
+
+@needs_torch
 @pytest.mark.parametrize("states", ["h", ", c", "h, c"])
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_recurrent_layers_begin_with_either_state(

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import require
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
 from serde.spec.weight_origins import is_weight
@@ -139,7 +138,8 @@ def write_stop_gradient(t: TorchBuilder, x: Value):
 def write_is_inf(t: TorchBuilder, x: Value, *, detect_negative: int, detect_positive: int):
     if detect_negative and detect_positive:
         return t.torch.isinf(x)
-    require(detect_negative or detect_positive, "IsInf that detects neither sign")
+    if not detect_negative and not detect_positive:
+        return t.torch.zeros_like(x, dtype=DType.BOOL)
     return t["torch.isneginf" if detect_negative else "torch.isposinf"](x)
 
 

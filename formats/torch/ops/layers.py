@@ -310,16 +310,6 @@ def draw_dropped(g, x: Value, rate: float, outputs: int):
     return (kept, mask)[:outputs] if outputs > 1 else kept
 
 
-@writes("RandomUniformLike", ignore=("seed",))
-def write_random_uniform_like(
-    t: TorchBuilder, x: Value, *, low: float, high: float, dtype: int | None = None
-):
-    """Drawn anew with each call, by PyTorch's generator: a seed makes other numbers there."""
-    y = t.torch.rand_like(x, dtype=None if dtype is None else ELEMENT_TYPES[dtype])
-    y = y if high - low == 1 else t["*"](y, shorten(high - low))
-    return t["+"](y, shorten(low)) if low else y
-
-
 @writes("Dropout", ignore=("seed",))
 def write_dropout(t: TorchBuilder, x: Value, ratio: Value | None = None):
     rate = 0.5 if ratio is None else shorten(float(ratio.array()))

@@ -80,8 +80,9 @@ def write_top_k(t: TorchBuilder, x: Value, k: Value, *, axis: int, largest: int)
 
 @writes("CumSum")
 def write_cumsum(t: TorchBuilder, x: Value, axis: Value, *, exclusive: int, reverse: int):
-    require(axis.tensor is not None, "an axis that is computed")
-    dim = int(axis.array()) % x.rank
+    is_known = axis.tensor is not None
+    require(is_known or not exclusive, "exclusive sums along a computed axis. Make it a constant")
+    dim = int(axis.array()) % x.rank if is_known else number_of(t, axis)
     y = t.torch.flip(x, (dim,)) if reverse else x
     if exclusive:
         lead = (slice(None),) * dim
