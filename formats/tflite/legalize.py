@@ -7,7 +7,6 @@ from functools import lru_cache
 import numpy as np
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import IR_OPSET, DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
 from serde.legalize.forms import operators as forms
@@ -61,12 +60,14 @@ def need_constant(at: int, name: str) -> Form:
     return Form(f"a computed {name!r}", lambda call: not is_constant(at)(call), advice=CONSTANT)
 
 
-def need_sizes(at: int, name: str) -> Form:
-    """An operand that is to be made of constants and sizes by name."""
-    return Form(
-        f"a computed {name!r}", lambda call: shape_data_of(call.operand(at)) is None,
-        advice=CONSTANT,
-    )  # fmt: skip
+def need_length(at: int, name: str) -> Form:
+    """An operand that is to be a list of so many numbers, computed or not."""
+
+    def has_open_length(call: Call) -> bool:
+        value = call.operand(at)
+        return value is not None and not (value.shape and isinstance(value.shape[0], int))
+
+    return Form(f"a {name!r} of unknown length", has_open_length, advice=CONSTANT)
 
 
 def need_constants(**places: int) -> list[Form]:
@@ -161,13 +162,11 @@ LACKS: Lacks = {
         Form("constants", lambda call: True, forms.scale_by_channel),
     ],
     "GatherND": [forms.BATCH_DIMS],
-    "CumSum": [need_constant(1, "axis")],
     **{op: [need_constant(1, "axes")] for op in (
         "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Squeeze", "Unsqueeze",
     )},
-    "Slice": need_constants(starts=1, ends=2, axes=3, steps=4),
-    "Expand": [need_sizes(1, "shape"), Form("more than 6 axes", lambda c: c.x.rank > 6)],
-    "Tile": [need_sizes(1, "repeats")],
+    "Slice": [need_length(1, "starts"), *need_constants(axes=3, steps=4)],
+    "Expand": [need_length(1, "shape"), Form("more than 6 axes", lambda c: c.x.rank > 6)],
     "TopK": [
         Form("largest=0", lambda call: not call.attrs["largest"], decompose(11)),
     ],

@@ -63,8 +63,8 @@ def write_reduction(code: str, t: TfliteBuilder, x: Value, axes: Value | None = 
 @writes("CumSum")
 def write_cumsum(t: TfliteBuilder, x: Value, axis: Value, *, exclusive: int, reverse: int):
     options = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
-    place = axis_of(axis.ints()[0], x.rank)
-    return t.make("CUMSUM", [x, t.ints(place)], x.dtype, x.shape, **options)
+    place = cast(t, t.reshape(axis, ()), DType.INT32)
+    return t.make("CUMSUM", [x, place], x.dtype, x.shape, **options)
 
 
 @writes.for_each({"ArgMax": "ARG_MAX", "ArgMin": "ARG_MIN"}, only={"select_last_index": (0,)})

@@ -119,16 +119,22 @@ def find_lengths(t: TfliteBuilder, x: Value, places: range, dtype: DType) -> Val
 
 @writes("Range")
 def write_range(t: TfliteBuilder, start: Value, limit: Value, delta: Value):
-    """As many numbers as there are; from 0 by 1 they are as many as the limit says."""
+    """As many numbers as there are; from 0 by 1 they are as many as the limit says.
+
+    The kernel refuses to count none: a computed limit is at least the start, or at most.
+    """
     (count,) = shape_data_of(limit) or (None,)
-    firsts = [None if v.tensor is None else v.array().item() for v in (start, delta)]
+    first, by = [None if v.tensor is None else v.array().item() for v in (start, delta)]
     operands = [t.reshape(v, ()) for v in (start, limit, delta)]
-    return t.make("RANGE", operands, start.dtype, (count if firsts == [0, 1] else None,))
+    if by is not None and shape_data_of(limit) is None:
+        nearer = "MAXIMUM" if by > 0 else "MINIMUM"
+        operands[1] = t.make(nearer, operands[:2], start.dtype, ())
+    return t.make("RANGE", operands, start.dtype, (count if (first, by) == (0, 1) else None,))
 
 
 @writes("Expand")
 def write_expand(t: TfliteBuilder, x: Value, shape: Value):
-    wanted = shape_data_of(shape) or ()
+    wanted = shape_data_of(shape) or (None,) * shape.static_shape[0]
     sizes = broadcast_shape((x, Value("", None, wanted)))
     behind = x.ranked_shape[max(x.rank - len(wanted), 0) :]
     pairs = zip(wanted, behind, strict=True)
@@ -152,7 +158,7 @@ def find_larger(t: TfliteBuilder, x: Value, shape: Value, sizes: Shape) -> Value
 
 @writes("Tile")
 def write_tile(t: TfliteBuilder, x: Value, repeats: Value):
-    pairs = zip(x.ranked_shape, shape_data_of(repeats) or (), strict=True)
+    pairs = zip(x.ranked_shape, shape_data_of(repeats) or (None,) * x.rank, strict=True)
     sizes = [n if d == 1 else d if n == 1 else d * n if isinstance(d, int) and isinstance(n, int)
              else None for d, n in pairs]  # fmt: skip
     counts = cast(t, repeats, DType.INT32)
@@ -162,10 +168,13 @@ def write_tile(t: TfliteBuilder, x: Value, repeats: Value):
 @writes("Slice")
 def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Value | None = None,
                 steps: Value | None = None):  # fmt: skip
-    first, last = starts.ints(), ends.ints()
-    named = range(len(first)) if axes is None else axes_of(axes.ints(), x.rank)
-    by = (1,) * len(first) if steps is None else steps.ints()
+    count = starts.static_shape[0]
+    named = range(count) if axes is None else axes_of(axes.ints(), x.rank)
+    by = (1,) * count if steps is None else steps.ints()
     require(x.rank <= MOST_CUT, f"more than {MOST_CUT} axes. Reshape the tensor")
+    if starts.tensor is None or ends.tensor is None:
+        return slice_computed(t, x, starts, ends, dict(zip(named, by, strict=True)))
+    first, last = starts.ints(), ends.ints()
     begin, end, step = [0] * x.rank, [0] * x.rank, [1] * x.rank
     shape, open_ends = list(x.ranked_shape), (1 << x.rank) - 1
     for axis, start, stop, stride in zip(named, first, last, by, strict=True):
@@ -190,6 +199,31 @@ def write_slice(t: TfliteBuilder, x: Value, starts: Value, ends: Value, axes: Va
         return x
     operands = [x, t.ints(begin), t.ints(end), t.ints(step)]
     return t.make("STRIDED_SLICE", operands, x.dtype, tuple(shape), end_mask=open_ends)
+
+
+def slice_computed(t: TfliteBuilder, x: Value, starts: Value, ends: Value, steps: dict[int, int]):
+    """A slice between computed places, with the step along each of its axes."""
+    axes = [*steps]
+    shape = [None if axis in steps else size for axis, size in enumerate(x.ranked_shape)]
+    by = [steps.get(axis, 1) for axis in range(x.rank)]
+    places = [spread_places(t, v, axes, x.rank) for v in (starts, ends)]
+    whole = sum(1 << axis for axis in range(x.rank) if axis not in steps)
+    masks = {"begin_mask": whole, "end_mask": whole}
+    return t.make("STRIDED_SLICE", [x, *places, t.ints(by)], x.dtype, tuple(shape), **masks)
+
+
+def spread_places(t: TfliteBuilder, places: Value, axes: Sequence[int], rank: int) -> Value:
+    """Places along some axes, beside zeros for the others, within int32."""
+    if places.dtype is DType.INT64:
+        for code, bound in (("MAXIMUM", -LIMIT), ("MINIMUM", LIMIT)):
+            operands = [places, t.const(np.asarray(bound, np.int64))]
+            places = t.make(code, operands, DType.INT64, places.shape)
+    places = cast(t, places, DType.INT32)
+    if [*axes] == [*range(rank)]:
+        return places
+    zeros = t.make("CONCATENATION", [t.ints([0]), places], DType.INT32, (len(axes) + 1,), axis=0)
+    order = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(rank)]
+    return t.make("GATHER", [zeros, t.ints(order)], DType.INT32, (rank,), axis=0)
 
 
 def cut_named(size: Dim, start: int, stop: int, stride: int) -> tuple[int, int, Dim]:

@@ -1,0 +1,84 @@
+"""Places, sizes and axes that are computed in a run: what LiteRT and ONNX Runtime make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import serde
+from serde.bridges.litert import LitertWorker
+from serde.errors import Unconvertible
+from testing.onnx_live import ir_of
+from testing.onnx_live import run as run_graph
+from tests.tflite.litert_live import run_both, why_not
+
+needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+FAR = np.iinfo(np.int64)
+PLACES = [([0, 0], [3, 4]), ([1, -3], [-1, FAR.max]), ([-9, 2], [9, 2]), ([2, 1], [1, 3])]
+# Bodies, and for each of several runs the operands beside ``x``.
+CASES = {
+    "slice of all axes": ("""g (float[3,4] x, int64[2] a, int64[2] b) => (float[] y)
+        { y = Slice(x, a, b) }""", PLACES),
+    "slice of two axes": ("""g (float[2,3,5,4] x, int64[2] a, int64[2] b) => (float[] y)
+        <int64[2] axes = {3, -3}> { y = Slice(x, a, b, axes) }""", PLACES),
+    "slice from a place": ("""g (float[2,7] x, int64[1] a) => (float[] y)
+        <int64[1] one = {1}, int64[1] n = {3}> { b = Add(a, n) y = Slice(x, a, b, one) }""",
+        [([0],), ([4],), ([6],), ([9],)]),
+    "slice in steps": ("""g (float[9,2] x, int32[1] a, int32[1] b) => (float[] y)
+        <int32[1] zero = {0}, int32[1] two = {2}> { y = Slice(x, a, b, zero, two) }""",
+        [([0], [9]), ([1], [-1]), ([-4], [20])]),
+    "slice in reverse": ("""g (float[9,2] x, int64[1] a, int64[1] b) => (float[] y)
+        <int64[1] zero = {0}, int64[1] back = {-2}> { y = Slice(x, a, b, zero, back) }""",
+        [([8], [0]), ([-1], [FAR.min]), ([20], [3]), ([2], [5])]),
+    "expand": ("g (float[3,1] x, int64[2] s) => (float[] y) { y = Expand(x, s) }",
+        [([3, 4],), ([1, 1],), ([1, 2],)]),
+    "expand to more axes": ("g (float[3,1] x, int64[3] s) => (float[] y) { y = Expand(x, s) }",
+        [([2, 1, 4],), ([1, 3, 1],)]),
+    "tile": ("g (float[3,2] x, int64[2] s) => (float[] y) { y = Tile(x, s) }",
+        [([2, 3],), ([1, 1],)]),
+    "cumsum": ("g (float[3,2] x, int64 s) => (float[] y) { y = CumSum<exclusive=1>(x, s) }",
+        [(0,), (1,), (-2,)]),
+    "range": ("""g (float[3,2] x, int64 a, int64 b) => (float[] y) <int64 by = {2}>
+        { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",
+        [(0, 7), (3, 3), (5, -4)]),
+    "range down": ("""g (float[3,2] x, int32 a, int32 b) => (float[] y) <int32 by = {-1}>
+        { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",
+        [(4, 1), (3, 5)]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def worker() -> LitertWorker:
+    """One process for all files."""
+    return LitertWorker()
+
+
+@needs_litert
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_onnx_runtime(name: str, worker, tmp_path: Path) -> None:
+    body, runs = CASES[name]
+    graph = ir_of(body)
+    serde.save(graph, tmp_path / "m.tflite")
+    x, *others = graph.inputs
+    data = np.random.default_rng(0).standard_normal(x.static_shape, np.float32)
+    for operands in runs:
+        arrays = [np.asarray(a, v.type.numpy) for a, v in zip(operands, others, strict=True)]
+        feeds = {v.name: a for v, a in zip(graph.inputs, [data, *arrays], strict=True)}
+        (expected,) = run_graph(graph, feeds, 21)
+        for (got,) in run_both(worker, tmp_path / "m.tflite", [data, *arrays]):
+            assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_allclose(got, expected, 1e-6, 1e-6)
+
+
+def test_what_has_no_known_length_is_refused(tmp_path: Path) -> None:
+    graph = ir_of("g (float[3,1] x, int64[N] s) => (float[] y) { y = Expand(x, s) }")
+    with pytest.raises(Unconvertible, match="'shape' of unknown length. Make it a constant"):
+        serde.save(graph, tmp_path / "m.tflite")
+
+
+def test_microcontrollers_have_fixed_sizes(tmp_path: Path) -> None:
+    graph = ir_of(CASES["slice of all axes"][0])
+    with pytest.raises(Unconvertible, match=r"y' has the shape|static"):
+        serde.save(graph, tmp_path / "m.tflite", profile="tflite-micro")
