@@ -44,9 +44,16 @@ def ir_of(body: str, opset: int = OPSET) -> Graph:
     return raise_to_ir(decode_text(body, opset))
 
 
-def run(graph: Graph, feeds: Mapping[str, np.ndarray], opset: int = OPSET) -> list[np.ndarray]:
-    """What ONNX Runtime computes for an IR graph, written at ``opset``."""
-    return run_model(to_proto(from_ir(graph, opset)), feeds)
+def run(
+    graph: Graph, feeds: Mapping[str, np.ndarray], opset: int = OPSET, level: str = ""
+) -> list[np.ndarray]:
+    """What ONNX Runtime computes for an IR graph, written at ``opset``, at a level or at all.
+
+    Of quantized layers it is ``PLAIN`` that computes right everywhere: on processors without VNNI
+    sums in fused kernels of uint8 by int8 saturate.
+    """
+    model = to_proto(from_ir(graph, opset))
+    return run_at(level, model, feeds) if level else run_model(model, feeds)
 
 
 def run_model(model: Model, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
