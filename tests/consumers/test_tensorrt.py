@@ -37,14 +37,18 @@ def test_integer_layers_are_signed_and_symmetric(tmp_path):
     assert error(got, expected) < 0.05  # a range of 255 steps in 127
 
 
-def test_uint8_of_zero_point_128_is_the_same(tmp_path):
-    body = """q = QuantizeLinear(x, s, z) t = Transpose(q)
-              m = DequantizeLinear(t, s, z) y = Relu(m)"""
-    model = model_of("(float[3,4] x) => (float[4,3] y)", body, s=np.float32(0.02), z=np.uint8(128))
+@pytest.mark.parametrize("moves", ["Transpose(q)", "Gather<axis = 1>(q, i)", "Expand(q, e)"])
+def test_uint8_of_zero_point_128_is_the_same(moves, tmp_path):
+    body = f"""q = QuantizeLinear(x, s, z) t = {moves}
+               m = DequantizeLinear(t, s, z) y = Relu(m)"""
+    model = model_of("(float[3,4] x) => (float[] y)", body, s=np.float32(0.02), z=np.uint8(128),
+                     i=np.array([2, 0]), e=np.array([2, 3, 4]))  # fmt: skip
     onnx.save(model, tmp_path / "a.onnx")
     serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="tensorrt")
     result = onnx.load(tmp_path / "b.onnx")
-    assert {t.data_type for t in result.graph.initializer} <= {1, 3}
+    types = {t.name: t.data_type for t in result.graph.initializer}
+    assert {types[n] for node in result.graph.node if "Q" in node.op_type or "Deq" in node.op_type
+            for n in node.input[1:]} == {1, 3}  # fmt: skip
     feeds = {"x": np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)}
     np.testing.assert_array_equal(run_model(result, feeds)[0], run_model(model, feeds)[0])
 

@@ -40,6 +40,7 @@ CASES = {
         [([2, 3],), ([1, 1],)]),
     "cumsum": ("g (float[3,2] x, int64 s) => (float[] y) { y = CumSum<exclusive=1>(x, s) }",
         [(0,), (1,), (-2,)]),
+    "squeeze of all ones": ("g (float[3,1,2,1] x) => (float[] y) { y = Squeeze(x) }", [()]),
     "range": ("""g (float[3,2] x, int64 a, int64 b) => (float[] y) <int64 by = {2}>
         { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",
         [(0, 7), (3, 3), (5, -4)]),

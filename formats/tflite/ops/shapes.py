@@ -64,8 +64,10 @@ def write_flatten(t: TfliteBuilder, x: Value, *, axis: int):
 
 @writes("Squeeze")
 def write_squeeze(t: TfliteBuilder, x: Value, axes: Value | None = None):
-    require(axes is not None, "axes of size 1 that are not named. Name them")
-    named = () if axes is None else axes_of(axes.ints(), x.rank)
+    is_known = axes is not None or x.is_static
+    require(is_known, "axes of size 1 that are not named. Name them, or give numbers (--static)")
+    ones = [axis for axis, size in enumerate(x.ranked_shape) if size == 1]
+    named = ones if axes is None else axes_of(axes.ints(), x.rank)
     return t.reshape(x, tuple([d for a, d in enumerate(x.ranked_shape) if a not in named]))
 
 

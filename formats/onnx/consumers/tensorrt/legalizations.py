@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
+from serde.backends.description import read_description
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import EMPTY, DType, Value
 from serde.legalize.target import legalization_table
 from serde.passes.regions import Quantization, Quantized, emit_region
 from serde.passes.signed_integers import MOVING
 from serde.version_converter.adapters.quantization import emit_dequantize
 
 legalize = legalization_table("ir → tensorrt")
+DOCUMENTED = read_description("tensorrt").target
 
 CONSTANT = "a {} that is not constant: TensorRT takes calibrated models only"
-# Operators whose result has the scale of their first operand.
 
 
 def check_scale(scale: Value, zero: Value | None, dtype: DType) -> None:
@@ -40,7 +41,7 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, *
     return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
 
 
-@legalize.for_each(MOVING)
+@legalize.for_each(MOVING & (DOCUMENTED.supports or EMPTY).keys())
 def move_floats(op, g, *operands, outputs=1, **attrs):
     """Elements moved as floats between the quantization that they came from and another."""
     nodes = [g.producer(v) for v in operands if v is not None and v.dtype is DType.INT8]

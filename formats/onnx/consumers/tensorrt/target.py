@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serde.backends.description import read_description
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType
 from serde.legalize.forms.form import Call, Form, join_forms
@@ -17,10 +16,10 @@ from serde.passes.signed_integers import MOVING
 from serde.spec import schema
 
 from . import legalizations
+from .legalizations import DOCUMENTED
 
 OPSET = 17
 MOST_CHOSEN = 3840  # elements that TopK can find
-DOCUMENTED = read_description("tensorrt").target
 
 
 def widen(op: str, types: TypeConstraints) -> TypeConstraints:
