@@ -68,6 +68,10 @@ def scan_of_batches(
         directions=fill_zeros(scan_input_directions, num_scan_inputs), outputs=outputs,
     )  # fmt: skip
     values = values if isinstance(values, tuple) else (values,)
+    for at, (v, inner) in enumerate(zip(values, body.outputs, strict=True)):
+        if v.dtype is None and inner.shape is not None:  # onnx infers nothing of this version
+            turns = moved[states].ranked_shape[:1] if at >= states else ()
+            v.dtype, v.shape = inner.dtype, (1, *turns, *inner.shape)
     backward = fill_zeros(scan_output_directions, outputs - states)
     with g.at_opset(20):
         plain = [g.Squeeze(v, [0]) for v in values]
