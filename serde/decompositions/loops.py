@@ -181,9 +181,13 @@ def _stack_scan_output(g, stack: Value, axis: int, back: int) -> Value:
 
 
 def reverse_rows(g, x: Value, axis: int = 0) -> Value:
-    """``x`` from the last row to the first, along ``axis``."""
-    last = g.Sub(g.Gather(g.Shape(x), axis, axis=0), 1)
-    return g.Gather(x, g.Range(last, -1, -1), axis=axis)  # type: ignore[no-any-return]
+    """``x`` from the last row to the first, along ``axis``.
+
+    Of a Gather by a Range down to 0 ONNX Runtime's optimizers make an empty Slice.
+    """
+    count = g.Gather(g.Shape(x), axis, axis=0)
+    places = g.Sub(g.Sub(count, 1), g.Range(0, count, 1))
+    return g.Gather(x, places, axis=axis)  # type: ignore[no-any-return]
 
 
 # Rules of targets without control flow.
