@@ -10,12 +10,16 @@ from typing import Any, NamedTuple
 from serde.errors import UnsupportedAttribute, show_attribute
 from serde.ir.builder import normalize_attribute
 from serde.ir.graph import IR_OPSET
+from serde.rewrite.families import import_families
 from serde.rewrite.rules import Rule, RuleTable
 from serde.spec import schema
 from serde.spec.memo import memoize
-from serde.version_converter.adapters import downgrades, families, upgrades  # noqa: F401  (fills the tables)
+from serde.version_converter import adapters
+from serde.version_converter.adapters import downgrades, upgrades
 
 from .target import Target
+
+import_families(adapters.__name__, adapters.__path__)  # which fill the tables
 
 
 class Way(enum.Enum):

@@ -396,7 +396,7 @@ def test_onnx_defs_has_few_users():
 def test_every_file_of_a_family_is_imported(folder):
     """A file that is not would leave its rules out of the tables without a word."""
     package = module_of(f"{folder}/__init__.py")
-    import_module(f"{package}.families" if folder.endswith("adapters") else package)
+    import_module("serde.legalize.routes" if folder.endswith("adapters") else package)
     paths = [str(p.relative_to(ROOT)) for p in (ROOT / folder).rglob("*.py")]
     filling = {module_of(p) for p in paths if registers(p)}
     assert filling and filling <= sys.modules.keys()
@@ -415,7 +415,7 @@ FAMILIES = {  # operators that many files could hold, and the one name of theirs
 @pytest.mark.parametrize("op", FAMILIES)
 def test_an_operator_is_in_the_file_of_its_family(op):
     """Its rules in all tables; what the tables share is in ``serde.decompositions``."""
-    import_module("serde.version_converter.adapters.families")  # fills the tables
+    import_module("serde.legalize.routes")  # fills the tables
     tables = [t for name in ("mxnet", "relay") for t in get_format(name).rule_tables()]
     tables += [mxnet_target.legalizations, relay_target.legalizations]
     # Opset 6 dropped the attribute ``consumed_inputs`` of many operators, by one rule.
