@@ -23,7 +23,7 @@ from serde.legalize.convert import lower_to, raise_to_ir
 from serde.legalize.target import LOWEST_WRITTEN
 from serde.spec import schema
 from testing.legalize.sequence_cases import cases_of
-from testing.node_cases import Case, all_cases, freeze, verdict
+from testing.node_cases import Case, all_cases, freeze, subject, verdict
 
 from .matrix import Cell
 from .record import REFUSED, RIGHT, WRONG, Outcome
@@ -65,18 +65,6 @@ class Row:
         """The sign for the table: of a mixture, the one that promises least, and both."""
         marks = [m for kind, m in MARKS.items() if kind in self.kinds]
         return "".join(marks[-2:] if "refused" in self.kinds else marks[-1:])
-
-
-def subject(case: Case) -> str | None:
-    """The operator a test is about, if it is of the default domain."""
-    nodes = case.model.graph.node
-    if "_expanded" in case.name or nodes[-1].domain:
-        return None
-    ops = {n.op_type for n in nodes if n.op_type not in ("Constant", "Identity")} or case.ops
-    if len(ops) == 1:
-        return ops.pop()
-    named = [o for o in ops if o.lower() in case.name.replace("_", "")]
-    return max(named, key=len) if named else None
 
 
 def is_native(op: str, case: Case, graph: Graph) -> bool:

@@ -90,6 +90,18 @@ def _arrays(value: Any) -> Any:
     return [_arrays(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
+def subject(case: Case) -> str | None:
+    """The operator a test is about, if it is of the default domain."""
+    nodes = case.model.graph.node
+    if "_expanded" in case.name or nodes[-1].domain:
+        return None
+    ops = {n.op_type for n in nodes if n.op_type not in ("Constant", "Identity")} or case.ops
+    if len(ops) == 1:
+        return ops.pop()
+    named = [o for o in ops if o.lower() in case.name.replace("_", "")]
+    return max(named, key=len) if named else None
+
+
 def freeze(case: Case, holds_all: bool = False) -> Case | None:
     """The case with its small integer and scalar operands held as constants, or all but the first.
 

@@ -28,14 +28,14 @@ WITH = {
     "cli/progress.py": ("tests/cli/test_terminal.py", "it is seen on a terminal only"),
     "cli/reference.py": ("tests/cli/test_docs.py", "it makes a page"),
     "cli/sandbox.py": ("tests/cli/test_isolation.py", WHOLE),
-    "decompositions/": ("tests/version_converter/test_rules_run.py", CONFORMED),
+    "decompositions/": ("tests/version_converter/adapters/test_adapters.py", CONFORMED),
     "decompositions/random_source.py": ("tests/mxnet/test_random.py", "MXNet tells what it means"),
     "decompositions/reshape_codes.py": ("tests/mxnet/test_reshape_codes.py", "the codes are MXNet's"),
     "io/signals.py": ("tests/cli/test_isolation.py", "signals end the command"),
     "io/weights_hash.py": ("tests/onnx/test_security.py", WHOLE),
     "ir/budget.py": ("tests/onnx/test_security.py", "it bounds what files may take"),
     "ir/picture/": ("tests/test_report_page.py", "one picture, looked at in a browser too"),
-    "legalize/": ("tests/version_converter/test_versions.py", CONFORMED),
+    "legalize/": ("tests/version_converter/adapters/test_adapters.py", CONFORMED),
     "passes/": ("tests/passes/test_passes.py", "all passes on the same graphs, against ONNX Runtime"),
     "pipeline.py": ("tests/test_api.py", "the functions that users call"),
     "rewrite/": ("tests/rewrite/test_rules.py", "one engine"),
@@ -46,8 +46,6 @@ WITH = {
     "spec/shape_functions.py": ("tests/spec/test_inference.py", WHOLE),
     "spec/source_checks.py": ("tests/test_process_wide.py", WHOLE),
     "verification/": ("tests/verification/test_compare_runtimes.py", "a verification is one run"),
-    "version_converter/adapters/": ("tests/version_converter/test_versions.py", CONFORMED),
-    "version_converter/element_types.py": ("tests/legalize/test_emulate_types.py", WHOLE),
 }  # fmt: skip
 
 

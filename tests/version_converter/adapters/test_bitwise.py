@@ -9,11 +9,18 @@ from onnx import helper
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to
+from serde.version_converter.adapters import bitwise
 from testing.node_cases import results
 from testing.onnx_live import ir_of
-from tests.version_converter.single import STATIC, UNKNOWN, Single
+from testing.version_converter.rules import check_rule, rules_of
+from testing.version_converter.single import STATIC, UNKNOWN, Single
 
 WIDTHS = (8, 16, 32, 64)
+
+
+@pytest.mark.parametrize(("version", "op"), rules_of(bitwise))
+def test_rule(version: int, op: str) -> None:
+    check_rule(version, op)
 
 
 @pytest.mark.parametrize("signs", ["iu", "ui", "ii"])

@@ -13,8 +13,10 @@ from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph
 from serde.legalize.convert import lower_to, raise_to_ir
 from serde.spec.einsum_equation import broadcast_size, parse_equation
+from serde.version_converter.adapters import einsum
 from testing import directions
 from testing.onnx_live import run_model
+from testing.version_converter.rules import check_rule, rules_of
 
 CASES = {
     "ij,jk->ik": [(3, 1), (2, 2)],
@@ -84,6 +86,11 @@ def check(graph: Graph, equation: str, feeds: dict[str, np.ndarray]) -> None:
     (y,) = run_model(to_proto(graph), feeds)
     assert y.shape == expected.shape
     np.testing.assert_allclose(y, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("version", "op"), rules_of(einsum))
+def test_rule(version: int, op: str) -> None:
+    check_rule(version, op)
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["static", "named"])

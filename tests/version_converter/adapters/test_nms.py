@@ -7,7 +7,9 @@ import pytest
 
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to, raise_to_ir
+from serde.version_converter.adapters import nms
 from testing.onnx_live import OPTIMIZED, PLAIN, decode_text, model_of, run_at
+from testing.version_converter.rules import check_rule, rules_of
 
 BOXES = 30
 TEXT = (
@@ -15,6 +17,11 @@ TEXT = (
     " <int64[1] m = {5}, float[1] o = {0.4}, float[1] t = {0.2}>"
     " { y = NonMaxSuppression(b, s, m, o, t) }"
 )
+
+
+@pytest.mark.parametrize(("version", "op"), rules_of(nms))
+def test_rule(version: int, op: str) -> None:
+    check_rule(version, op)
 
 
 @pytest.mark.parametrize("opset", [8, 9])

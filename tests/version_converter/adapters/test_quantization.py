@@ -6,14 +6,22 @@ import numpy as np
 import onnx
 import pytest
 
+from serde.errors import Unconvertible
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.legalize.convert import raise_to_ir
+from serde.legalize.convert import lower_to, raise_to_ir
+from serde.version_converter.adapters import quantization
 from testing.onnx_live import model_of, run_model
-from tests.version_converter.single import STATIC, Single
+from testing.version_converter.rules import check_rule, rules_of
+from testing.version_converter.single import STATIC, Single
 
 RNG = np.random.default_rng(17)
+
+
+@pytest.mark.parametrize(("version", "op"), rules_of(quantization))
+def test_rule(version: int, op: str) -> None:
+    check_rule(version, op)
 
 
 @pytest.mark.parametrize(
@@ -42,3 +50,12 @@ def test_sums_of_an_integer_convolution_are_exact_in_float32(channels):
     for x in (np.zeros((1, channels, 4, 4), np.uint8), rng.integers(0, 256, (1, channels, 4, 4))):
         feeds = {"x": x.astype(np.uint8)}
         np.testing.assert_array_equal(run_model(done, feeds)[0], run_model(model, feeds)[0])
+
+
+def test_codes_of_an_element_type_to_come_are_refused() -> None:
+    x = np.float32([1, 2])
+    case = Single("QuantizeLinear", (x, np.float32(1)), {"output_dtype": 22}, (1,))
+    ir = raise_to_ir(decode(case.model(STATIC)))
+    assert lower_to(ir, 21).nodes
+    with pytest.raises(Unconvertible, match="opset 21 is the lowest"):
+        lower_to(ir, 20)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible
-from tests.version_converter.single import UNKNOWN, Single
+from serde.version_converter.adapters import ngrams
+from testing.version_converter.rules import check_rule, rules_of
+from testing.version_converter.single import UNKNOWN, Single
 
 RNG = np.random.default_rng(3)
 POOL = {"ngram_counts": [0, 4, 10], "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7, 1, 2, 3, 6, 7, 8]}
@@ -16,6 +18,11 @@ IN_ORDER = {**POOL, "ngram_indexes": list(range(9))}
 SHARED = {**POOL, "ngram_indexes": [8, 3, 2, 2, 10, 5, 1, 7, 4]}  # out of order, two in one place
 WEIGHTS = {"weights": [round(float(w), 2) for w in RNG.uniform(0.5, 2, 11)]}
 ROWS = (RNG.integers(1, 9, (3, 12)), RNG.integers(1, 9, 9), np.array([6, 7]), np.array([[6], [9]]))
+
+
+@pytest.mark.parametrize(("version", "op"), rules_of(ngrams))
+def test_rule(version: int, op: str) -> None:
+    check_rule(version, op)
 
 
 @pytest.mark.parametrize("attrs", [

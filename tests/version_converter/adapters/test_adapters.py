@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from onnx import defs, helper
 
+from serde.errors import Unconvertible
+from serde.ir.graph import DType
+from serde.legalize.convert import lower_to
 from serde.legalize.target import LOWEST_WRITTEN
+from serde.spec.onnx_builder import OnnxBuilder
+from serde.spec.schema import find
 from serde.version_converter.adapters import downgrades, upgrades
+from testing.version_converter.rules import module_of, rules_of
 
 # Changes of signature that need no rule in a direction, and why.
 DOWNWARD = {
@@ -104,3 +112,35 @@ def test_excuses_are_of_changes() -> None:
     """Nothing is excused that did not change."""
     real = {(op, version) for op, version, _ in real_changes()}
     assert DOWNWARD.keys() | UPWARD.keys() <= real
+
+
+def test_every_rule_upward_is_reached() -> None:
+    """Rules upward belong to operators that existed, or were renamed, one version down."""
+    for version, table in upgrades.items():
+        for op in table.rules:
+            assert find(op, version - 1), f"{op} is not of opset {version - 1}"
+
+
+def test_every_rule_downward_is_run_by_the_tests_of_its_module() -> None:
+    """The modules are those that rules are written in, whatever they are called."""
+    rules = [rule for table in downgrades.values() for rule in table.rules.values()]
+    for name in sorted({module_of(rule.function) for rule in rules}):
+        module, short = import_module(name), name.rpartition(".")[2]
+        tests = Path(__file__).with_name(f"test_{short}.py").read_text()
+        assert not rules_of(module) or "rules_of(" in tests, name
+
+
+TEXT, BYTES = (DType.STRING, (2,)), (DType.UINT8, (9,))
+NEWER = [  # operators that no older ones stand for, and the lowest opset that has them
+    ("StringConcat", [TEXT, TEXT], 20), ("SequenceConstruct", [(DType.FLOAT32, (2,))], 11),
+    ("ImageDecoder", [BYTES], 20),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "operands", "lowest"), NEWER, ids=lambda v: str(v)[:20])
+def test_what_no_operators_stand_for_is_refused(op: str, operands: Any, lowest: int) -> None:
+    g = OnnxBuilder("one")
+    graph = g.build([g[op](*(g.input(f"x{i}", *o) for i, o in enumerate(operands)))])
+    with pytest.raises(Unconvertible, match=f"opset {lowest} is the lowest"):
+        lower_to(graph, lowest - 1)
+    assert lower_to(graph, lowest).nodes
