@@ -35,7 +35,6 @@ WITH = {
     "legalize/": ("tests/version_converter/adapters/test_adapters.py", CONFORMED),
     "passes/": ("tests/passes/test_passes.py", "all passes on the same graphs, against ONNX Runtime"),
     "pipeline.py": ("tests/test_api.py", "the functions that users call"),
-    "rewrite/": ("tests/rewrite/test_rules.py", "one engine"),
     "spec/composites.py": ("tests/decompositions/test_composites.py", WHOLE),
     "spec/onnx_builder.py": ("tests/spec/test_simplify.py", WHOLE),
     "spec/required_sizes.py": ("tests/passes/test_fixed_sizes.py", WHOLE),
