@@ -35,12 +35,6 @@ WITH = {
     "legalize/": ("tests/version_converter/adapters/test_adapters.py", CONFORMED),
     "passes/": ("tests/passes/test_passes.py", "all passes on the same graphs, against ONNX Runtime"),
     "pipeline.py": ("tests/test_api.py", "the functions that users call"),
-    "spec/composites.py": ("tests/decompositions/test_composites.py", WHOLE),
-    "spec/onnx_builder.py": ("tests/spec/test_simplify.py", WHOLE),
-    "spec/required_sizes.py": ("tests/passes/test_fixed_sizes.py", WHOLE),
-    "spec/sample_axes/": ("tests/spec/test_sample_axes.py", "one table, compared with random calls"),
-    "spec/shape_functions.py": ("tests/spec/test_inference.py", WHOLE),
-    "spec/source_checks.py": ("tests/test_process_wide.py", WHOLE),
     "verification/": ("tests/verification/test_compare_runtimes.py", "a verification is one run"),
 }  # fmt: skip
 

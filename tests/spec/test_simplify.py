@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.ir.graph import DType, Node, Value
+from serde.ir.graph import DType, Value
 from serde.spec import simplify
 from serde.spec.onnx_builder import OnnxBuilder
 from testing.onnx_live import ir_of
@@ -147,17 +147,6 @@ def test_transposes_in_a_row_become_one():
         "  %y: float32[2,1,3,4] = Transpose(%x, perm=[1, 0, 2, 3])",
         "  return %y",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("domain", ["", "com.acme"])
-def test_operators_of_other_domains_are_not_merged(domain):
-    g = OnnxBuilder("g")
-    x = g.input("x", F32, (2, 3))
-    node = Node("Transpose", (x,), (Value("t", F32, (3, 2)),), {"perm": (1, 0)}, domain)
-    (turned,) = g.keep(node, (x,))
-    y = g.Transpose(turned, perm=(1, 0))
-    assert (y is x) == (not domain)
-    assert g.maker(turned, "Transpose") is (None if domain else node)
 
 
 def test_reshapes_in_a_row_become_one_where_the_second_says_all():
