@@ -98,7 +98,7 @@ def test_layers(name, batch, tmp_path) -> None:
 
 @pytest.mark.parametrize("inputs", [{}, {"data": ("T", "N", FEATURES)}], ids=str)
 def test_states_that_are_inputs_are_verified(inputs, tmp_path) -> None:
-    """Their batch has a name of its own, N2, and is that of the data."""
+    """Their batch is that of the data, by the name that it has or gets."""
     mx = live_mxnet()
     layer = mx.sym.RNN(
         mx.sym.var("data"), mx.sym.var("parameters"), mx.sym.var("state"), mx.sym.var("state_cell"),

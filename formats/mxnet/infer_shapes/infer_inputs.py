@@ -18,6 +18,7 @@ from serde.ir.replace_uses import replace_values
 
 from ..bind.declared import Declared
 from ..operators import describe
+from .equal_sizes import find_equal_sizes
 from .guesses import guess_broadcast, guess_rows
 from .merge_shapes import merge_shapes
 from .propagate import ERRORS, Contradiction, Propagation
@@ -30,7 +31,8 @@ def complete_inputs(graph: Graph, variables: Mapping[str, Declared]) -> Graph:
     """Return ``graph`` with a shape and a type on every input that operators tell one of.
 
     ``variables`` is what their nodes declare. Sizes that nothing tells are named after their
-    axes; an input's names are its own, as equal names are equal sizes.
+    axes; of several inputs they have one name where operators need them equal, and else names of
+    their own.
 
     Raises:
         UsageError: naming the inputs that are read and whose rank nothing determines.
@@ -42,15 +44,31 @@ def complete_inputs(graph: Graph, variables: Mapping[str, Declared]) -> Graph:
 
         raise UsageError(ask_for_shapes(graph, unknown))
     names = _Names(d for v in graph.inputs for d in v.shape or () if isinstance(d, str))
-    types = infer_types(graph, variables)
-    instead = {}
+    shapes = {v: v.shape for v in graph.inputs}
     for v in graph.inputs:
-        shape = v.shape
-        if shape is None and (dims := inferred.shape_of(v)) is not None:
-            shape = tuple(map(names.make_distinct, dims))
-        instead[v] = Value(v.name, types.get(v, DType.FLOAT32), shape)
+        if v.shape is None and (dims := inferred.shape_of(v)) is not None:
+            shapes[v] = tuple(map(names.make_distinct, dims))
+    shapes = _name_equal_sizes(graph, shapes)
+    types = infer_types(graph, variables)
+    instead = {v: Value(v.name, types.get(v, DType.FLOAT32), s) for v, s in shapes.items()}
     renewed = replace_values(graph, instead)
     return replace(renewed, inputs=tuple(instead[v] for v in graph.inputs))
+
+
+def _name_equal_sizes(
+    graph: Graph, shapes: dict[Value, Shape | None]
+) -> dict[Value, Shape | None]:  # fmt: skip
+    """``shapes`` with one name for inferred sizes that must be equal: the user's, or the first."""
+    named = {v: s for v, s in shapes.items() if s and any(isinstance(d, str) for d in s)}
+    users = [d for v in graph.inputs for d in v.shape or () if isinstance(d, str)]
+    if len(named) < 2 or all(v.shape is not None for v in named):
+        return shapes
+    order = [*users, *(d for s in named.values() for d in s)]
+    instead: dict[Dim, Dim] = {}
+    for group in find_equal_sizes(graph.nodes, named):
+        first = min(group, key=order.index)
+        instead.update(dict.fromkeys((name for name in group if name not in users), first))
+    return {v: s and tuple(instead.get(d, d) for d in s) for v, s in shapes.items()}
 
 
 class _Names:
