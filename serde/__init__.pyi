@@ -146,7 +146,7 @@ def convert(
     rtol: float | None = None,
     atol: float | None = None,
     images: Mapping[str, Any] | None = None,
-    progress: Progress = ...,
+    progress: Progress | None = None,
     skip: Sequence[str] | None = None,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,

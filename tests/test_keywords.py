@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import numpy as np
 import onnx
@@ -44,6 +45,15 @@ def folder(tmp_path, monkeypatch):
 def command(*arguments):
     result = CliRunner().invoke(main, [str(a) for a in arguments])
     return result.exit_code, result.stderr
+
+
+def test_signatures_are_read_as_they_are_written():
+    """No default is an object that people cannot write."""
+    functions = [f for f in (getattr(serde, n) for n in serde.__all__) if inspect.isroutine(f)]
+    assert len(functions) > 10
+    for function in functions:
+        for parameter in inspect.signature(function).parameters.values():
+            assert not re.search(r"<.* at 0x|lambda", repr(parameter.default)), function.__name__
 
 
 @pytest.mark.parametrize("name", TAKEN)

@@ -90,7 +90,7 @@ def convert(
     rtol: float | None = None,
     atol: float | None = None,
     images: Mapping[str, Any] | None = None,
-    progress: Progress = lambda stage: None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Report:
     """Convert a model file or object to a file; where that fails, what was there before stays.
@@ -213,7 +213,7 @@ def _run_source(
 
 def _compare(
     report: Report, run: Any, target: str | os.PathLike[str], layers_of: Graph | None,
-    progress: Progress,
+    progress: Progress | None,
 ) -> None:  # fmt: skip
     """Enter how the result compares with the run of its source, by layer where a graph has any."""
     from serde.verification import compare_result, compare_run_layers
@@ -299,8 +299,9 @@ def _list_reported(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _time_stage(report: Report, stage: str, progress: Progress) -> Iterator[None]:
-    progress(stage)
+def _time_stage(report: Report, stage: str, progress: Progress | None) -> Iterator[None]:
+    if progress is not None:
+        progress(stage)
     start = time.perf_counter()
     try:
         yield

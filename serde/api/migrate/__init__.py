@@ -82,7 +82,7 @@ def migrate(
     sources: Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
     jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,
     max_memory: int = MEMORY, reports: bool = False, again: bool = False, config: Any = None,
-    progress: Progress = lambda row, done, total: None, **options: Any,
+    progress: Progress | None = None, **options: Any,
 ) -> Migration:  # fmt: skip
     """Convert many models; whatever becomes of one, the others go on.
 
@@ -154,7 +154,7 @@ def _name_config(config: Any) -> str:
 
 def _run_all(
     result: Migration, ahead: Sequence[Job], journal: Journal, count: int, dask: str | None,
-    progress: Progress,
+    progress: Progress | None,
 ) -> None:  # fmt: skip
     """Run the jobs; what is done is kept in the journal, and in the tables where it is stopped."""
     failed: OSError | None = None
@@ -168,7 +168,8 @@ def _run_all(
                 journal.enter(row)
             except OSError as error:  # a full disk: the others go on
                 failed = failed or error
-            progress(row, len(result.rows), total)
+            if progress is not None:
+                progress(row, len(result.rows), total)
     except (KeyboardInterrupt, SystemExit):
         with suppress(OSError):
             _save(result, journal)
