@@ -30,6 +30,9 @@ def read_edits(edits: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str
     """
     if isinstance(edits, Mapping):
         place, folder, tables = "edits", "", edits
+    elif not isinstance(edits, (str, os.PathLike)):
+        what = type(edits).__name__
+        raise UsageError(f"edits are a mapping by name, or the path of a file, and no {what}")
     else:
         place = os.fspath(edits)
         folder, tables = os.path.dirname(os.path.abspath(place)), read_tables(place)

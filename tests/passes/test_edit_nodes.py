@@ -109,6 +109,7 @@ BAD = {
     "'two' is a constant, which has no operator": {"two": {"value": 1, "operator": "Tanh"}},
     "has no operator 'Tanhh'": {"act": {"operator": "Tanhh"}},
     "absent.toml: there is no such file": "absent.toml",
+    "edits are a mapping by name, or the path of a file, and no list": [],
     "m.onnx: the suffix tells no format of tables": "m.onnx",
 }
 
