@@ -34,6 +34,12 @@ def model_of(body: str, opset: int = OPSET, ir_version: int = 10) -> onnx.ModelP
     return parser.parse_model(f'<ir_version: {ir_version}, opset_import: ["" : {opset}]>\n{body}')
 
 
+def save_model(path: Path, body: str, opset: int = 17) -> str:
+    """Write the model whose graph ``body`` spells; its path as users give it."""
+    onnx.save(model_of(body, opset, 8), path)
+    return str(path)
+
+
 def decode_text(body: str, opset: int = OPSET) -> Graph:
     """The graph ``body`` spells, at its own opset."""
     return decode(model_of(body, opset))

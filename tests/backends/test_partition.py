@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner
 
 import serde
 from serde import plugins
@@ -20,7 +19,6 @@ from serde.backends.manifest import read_manifest
 from serde.backends.partition import partition
 from serde.backends.parts import Partitioned
 from serde.backends.verify import verify_parts
-from serde.cli.commands import main
 from serde.errors import MissingDependency, UsageError
 from serde.formats.relay.io.params import read_params
 from serde.ir.graph import DType, Graph, Node, Value
@@ -330,42 +328,3 @@ def test_parts_are_verified_without_the_framework_of_the_source(tmp_path, monkey
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     done = verify_parts(DIGITS, result.graph, tmp_path / "parts")
     assert not done.done and done.statement.startswith("not compared: neither")
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ("--verify --runtime part=onnxruntime", "no part is called 'part'"),
-        ("--verify --runtime accelerator=none", "no runtime is called 'none'"),
-        ("--verify --runtime accelerator=mxnet", "a file of onnx, which mxnet does not run"),
-        ("--runtime accelerator=onnxruntime", "give --verify too"),
-        ("--data none.npz", "there is no such file"),
-        ("--svg none/parts.svg", "does not exist"),
-    ],
-)
-def test_nothing_is_written_where_the_parts_cannot_be_verified(tmp_path, options, why):
-    folder = tmp_path / "parts"
-    line = ["partition", str(DIGITS), "--backend", "examples/backends/toy.toml", "-o", str(folder)]
-    result = CliRunner().invoke(main, [*line, *options.split()])
-    assert result.exit_code and why in result.output and not folder.exists()
-    assert CliRunner().invoke(main, line).exit_code == 0
-    before = {f.name: f.read_bytes() for f in folder.iterdir()}
-    assert CliRunner().invoke(main, [*line, *options.split(), "--max-parts", "1"]).exit_code
-    assert {f.name: f.read_bytes() for f in folder.iterdir()} == before
-
-
-def test_the_commands(tmp_path):
-    folder, picture = tmp_path / "parts", tmp_path / "parts.svg"
-    line = ["partition", str(DIGITS), "-o", str(folder), "--backend", "examples/backends/toy.toml"]
-    result = CliRunner().invoke(
-        main, [*line, "--verify", "--svg", str(picture), "--max-parts", "1"]
-    )
-    assert result.exit_code == 0, result.output
-    assert "1 for toy of 2 parts" in result.output and result.output.count("pass") == 1
-    assert picture.read_text().count("<rect") == 3
-    np.savez(tmp_path / "x.npz", data=np.zeros((1, 1, 8, 8), np.float32))
-    line = ["run", str(folder), "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]
-    result = CliRunner().invoke(main, [*line, "--runtime", "accelerator=onnxruntime"])
-    assert result.exit_code == 0, result.output
-    with np.load(tmp_path / "y.npz") as outputs:
-        assert outputs["softmax_output"].shape == (1, 10)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,9 +15,7 @@ from click.testing import CliRunner
 
 import serde
 from serde import api
-from serde.api.report import Report
-from serde.cli.commands import explain, main
-from serde.ir.graph import DType, Tensor
+from serde.cli.commands import main
 from testing.onnx_live import ir_of, model_of, run_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,187 +175,11 @@ class TestSetInput:
         code, output = command("convert", "scaled.onnx", "-o", "s.onnx", "--set-input", "x=x.npy")
         assert code == DONE and "output y: float32 (4, 3)" in output
 
-    @pytest.mark.parametrize(
-        ("dtype", "value", "why"),
-        [
-            (DType.INT64, 1.5, "which cannot hold 1.5"),
-            (DType.UINT8, 300, "which cannot hold 300"),
-            (DType.UINT8, -1, "which cannot hold -1"),
-            (DType.BOOL, 2, "which cannot hold 2"),
-            (DType.FLOAT32, 1e300, "which cannot hold 1e\\+300"),
-            (DType.FLOAT16, [70000, -1], "which cannot hold"),
-            (DType.FLOAT8E4M3FN, 1e6, "which cannot hold"),
-            (DType.FLOAT32, np.array([1j, 0]), "float32, and the value of complex128"),
-            (DType.INT64, np.array([1j, 0], np.complex64), "int64, and the value of complex64"),
-            (DType.FLOAT32, "much", "is of type float32; 'much' is not"),
-            (DType.FLOAT32, [[1], [2, 3]], "is no array"),
-            (DType.FLOAT32, {"a": 1}, "is no array"),
-            (DType.FLOAT32, None, "is no array"),
-            (DType.STRING, 3, "is of type string; 3 is not"),
-            (DType.INT64, [1, 2, 3], "is \\(2\\), and the value \\(3\\)"),
-        ],
-    )
-    def test_values_of_another_type_are_refused(self, dtype, value, why):
-        from serde.ir.graph import Graph, Node, Value
-        from serde.passes.set_inputs import set_inputs
-
-        x = Value("x", dtype, (2,))
-        y = Value("y", dtype, (2,))
-        graph = Graph("g", (x,), (y,), (Node("Identity", (x,), (y,)),))
-        with pytest.raises(serde.UsageError, match=why):
-            set_inputs(graph, {"x": value})
-
-    @pytest.mark.parametrize(
-        ("dtype", "value"),
-        [(DType.INT64, 3), (DType.BOOL, True), (DType.BOOL, 1), (DType.FLOAT16, 0.5),
-         (DType.STRING, "a"), (DType.UINT8, [1, 255]), (DType.INT32, np.int64(7)),
-         (DType.FLOAT16, [-np.inf, 65504]), (DType.COMPLEX64, np.array([1j, 2]))],
-    )  # fmt: skip
-    def test_values_take_the_type_of_the_input(self, dtype, value):
-        from serde.ir.graph import Graph, Node, Value
-        from serde.passes.set_inputs import set_inputs
-
-        x, y = (Value(n, dtype, (2,)) for n in "xy")
-        graph = Graph("g", (x,), (y,), (Node("Identity", (x,), (y,)),))
-        done = set_inputs(graph, {"x": value})
-        (constant,) = done.constants()
-        assert done.inputs == () and constant.dtype is dtype and constant.shape == (2,)
-        assert list(constant.array()) == list(np.broadcast_to(value, 2))
-
     def test_an_input_of_mxnet(self):
         code, output = command("convert", "digits", "-o", "d.onnx", "--set-input", "data=0.5",
                                "--input", "data=1,1,8,8")  # fmt: skip
         assert code == DONE, output
         assert not onnx.load("d.onnx").graph.input
-
-
-class TestSystemErrors:
-    def test_a_folder_that_may_not_be_written_is_found_before_the_work(self, monkeypatch):
-        monkeypatch.setattr(os, "access", lambda path, mode: False)
-        monkeypatch.setattr("serde.api.load", lambda *a, **k: pytest.fail("read before"))
-        code, output = command("convert", "digits", "-o", "d.onnx")
-        assert code == SYSTEM and output.startswith("serde: ") and "no permission" in output
-        assert os.getcwd() in output
-
-    def test_a_report_that_cannot_be_written_is_found_before_the_work(self):
-        code, output = command("convert", "digits", "-o", "d.onnx", "--report", "none/r.json")
-        assert code == USAGE and "does not exist" in output and not Path("d.onnx").exists()
-
-    @pytest.mark.parametrize("arguments", [
-        ("check", "shut"), ("convert", "shut.onnx", "-o", "d.onnx"), ("inspect", "shut.onnx"),
-        ("compare", "digits", "shut.onnx"), ("join", "shut.onnx", "shut.onnx", "-o", "d.onnx"),
-        ("run", "digits", "--data", "shut.npz"), ("verify-hash", "shut.onnx"),
-        ("convert", "digits", "-o", "d.onnx", "--params", "shut.npz"),
-        ("convert", "digits", "-o", "d.onnx", "--edits", "shut.json"),
-        ("convert", "digits", "-o", "d.onnx", "--labels", "shut.txt"),
-        ("migrate", "digits-symbol.json", "-o", "out", "--config", "shut.json"),
-    ])  # fmt: skip
-    @pytest.mark.skipif(
-        sys.platform != "linux" or not (os.geteuid() or shutil.which("setpriv")),
-        reason="who runs the tests may read all",
-    )
-    def test_what_may_not_be_read_is_refused_by_the_system(self, arguments):
-        for suffix in (".onnx", ".npz", ".json", ".txt"):
-            Path(f"shut{suffix}").write_bytes(b"x")
-            Path(f"shut{suffix}").chmod(0)
-        Path("shut").mkdir(0)
-        drop = "-dac_override,-dac_read_search"
-        plain = ["setpriv", f"--bounding-set={drop}", f"--inh-caps={drop}"]
-        plain = [] if os.geteuid() else plain
-        proc = subprocess.run([*plain, *SERDE, *arguments], capture_output=True, text=True)
-        assert proc.returncode == SYSTEM and "Permission denied" in proc.stderr, proc.stderr
-        assert proc.stderr.startswith("serde: ") and "shut" in proc.stderr
-
-    def test_a_full_disk_names_the_file(self, monkeypatch):
-        def full(*arguments, **options):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr("serde.formats.onnx.writer._stream", full)
-        code, output = command("convert", "digits", "-o", "d.onnx")
-        assert (code, output) == (SYSTEM, "serde: d.onnx: No space left on device\n")
-        assert not list(Path().glob(".*.part")) and not Path("d.onnx").exists()
-
-    @pytest.mark.parametrize("arguments, right, done", [
-        (("convert", "digits", "-o", "d.onnx", "-q"), SYSTEM, "the model is: d.onnx"),
-        (("convert", "digits", "-o", "d.onnx", "--verify"), SYSTEM, "the model is: d.onnx"),
-        (("check", "digits"), SYSTEM, "the model is checked"),
-        (("compare", "digits", "digits", "--no-layers"), SYSTEM, "the models are compared"),
-        (("convert", "odd-symbol.json", "-o", "o.onnx", "--input", "data=1,2"), 1,
-         "nor is the model converted"),
-    ])  # fmt: skip
-    def test_a_disk_without_space_for_the_report_keeps_the_rest(
-        self, monkeypatch, arguments, right, done
-    ):
-        """The model is written, found right and told of, and so is what was refused."""
-        nodes = [{"op": "null", "name": "data", "inputs": []},
-                 {"op": "NoSuch", "name": "odd", "inputs": [[0, 0, 0]]}]  # fmt: skip
-        graph = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}
-        Path("odd-symbol.json").write_text(json.dumps(graph))
-
-        def write_text(*arguments, **options):
-            raise OSError(28, "No space left on device", "r.html")
-
-        monkeypatch.setattr("serde.api.report.data.write_text", write_text)
-        code, output = command(*arguments, "--report", "r.html")
-        assert code == right and output.count("No space left on device") == 1
-        assert f"r.html: No space left on device. The report is not written; {done}" in output
-        assert Path("d.onnx").exists() == ("d.onnx" in arguments)
-        assert ("softmax_output" in output) == ("--verify" in arguments or "compare" in arguments
-                                                or "check" in arguments)  # fmt: skip
-        assert ("NoSuch" in output) == (right == 1)
-
-    @pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no files")
-    def test_a_folder_that_takes_no_files_is_named_without_a_temporary_name(self):
-        code, output = command("convert", "digits", "-o", "/proc/x.onnx")
-        assert code == SYSTEM and output.startswith("serde: /proc/x.onnx: ")
-
-    def test_errors_without_a_path(self):
-        assert explain(OSError("odd")) == (SYSTEM, "odd")
-
-
-class TestEncodings:
-    @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp437", "utf-8"])
-    @pytest.mark.parametrize("arguments", [("convert", "-h"), ("ops",), ("inspect", "."),
-                                           ("convert", "digits", "-o", "d.onnx"),
-                                           ("convert", "digits", "-o", "d.onnx", "--input", "Δ=1")])  # fmt: skip
-    def test_no_text_fails_a_command(self, encoding, arguments):
-        env = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-        proc = subprocess.run([*SERDE, *arguments], capture_output=True, env=env)
-        text = (proc.stdout + proc.stderr).decode(encoding)
-        assert proc.returncode == (USAGE if "Δ=1" in arguments else DONE), text
-        assert "internal error" not in text and "Traceback" not in text
-        if arguments[-1] == "d.onnx":
-            assert f"digits (mxnet) {'→' if encoding == 'utf-8' else '->'} d.onnx in " in text
-
-
-class TestReports:
-    def test_only_documented_options_are_reported(self):
-        command("convert", "digits", "-o", "d.onnx", "--opset", 13, "--report", "r.json",
-                "--external-data", "never", "--profile", "tensorrt", "--static", "N=1",
-                "--static", "H=8", "--static", "W=8")  # fmt: skip
-        report = json.loads(Path("r.json").read_text())
-        assert report["options"] == {
-            "external_data": "never", "opset": 13, "profile": "tensorrt",
-            "static": {"N": 1, "H": 8, "W": 8},
-        }  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("value", "shown"),
-        [
-            (np.float32(0.5), 0.5), (np.int64(3), 3), (np.bool_(True), True),
-            (float("inf"), None), (DType.BFLOAT16, "bfloat16"), (b"\xff", "\\xff"),
-            (Tensor.of(np.zeros((2, 3), np.int8)), "int8[2,3]"), (frozenset("ba"), ["a", "b"]),
-            (np.zeros(2, np.float16), "float16[2]"), (Path("a"), "a"), ((1, (2,)), [1, [2]]),
-        ],
-    )  # fmt: skip
-    def test_values_in_json(self, value, shown):
-        report = Report("a", "b", "mxnet", "onnx", options={"k": value})
-        assert json.loads(report.to_json())["options"] == {"k": shown}
-
-    def test_objects_are_not_reported(self):
-        report = Report("a", "b", "mxnet", "onnx", options={"k": object()})
-        with pytest.raises(TypeError, match="holds no object"):
-            report.to_json()
 
 
 class TestVerification:

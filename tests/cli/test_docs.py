@@ -10,15 +10,12 @@ import tarfile
 from itertools import product
 from pathlib import Path
 
-import click
 import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
 
 from serde.cli.commands import main
-from serde.cli.operator_table import as_markdown
-from serde.cli.reference import options_of, with_tables
 from serde.formats.relay.io.params import write_params
 from serde.ir.graph import Tensor
 from serde.plugins import format_names
@@ -81,35 +78,6 @@ def test_every_page_can_be_reached_from_the_index():
         reached.add(page)
         ahead += [(page.parent / t).resolve() for t in LINK.findall(prose(page))]
     assert set(DOCS.rglob("*.md")) <= reached
-
-
-class TestCommandLinePage:
-    text = (DOCS / "reference" / "cli.md").read_text()
-
-    def test_its_tables_are_those_of_the_program(self):
-        """Run ``python -m serde.cli.reference docs/reference/cli.md`` after a change of options."""
-        assert with_tables(self.text) == self.text
-
-    @pytest.mark.parametrize("name", sorted(main.commands))
-    def test_there_is_a_section_and_a_table_for_every_command(self, name):
-        assert re.search(rf"^## serde {name}\b", self.text, re.MULTILINE)
-        assert f"<!-- options of {name} -->" in self.text or not options_of(name)
-
-    def test_every_option_is_in_a_table(self):
-        own = {o for name in main.commands for p in options_of(name) for o in p.opts}
-        rows = re.findall(r"^\| (`-[^|]*) \|", self.text, re.MULTILINE)
-        assert {o for row in rows for o in re.findall(r"(--?[a-z][a-z0-9-]*)", row)} == own
-
-    def test_every_option_has_a_help_text(self):
-        for each in main.commands.values():
-            assert each.help
-            assert all(p.help for p in each.params if isinstance(p, click.Option))
-
-
-def test_the_list_of_operators_is_what_the_program_prints():
-    """Run ``serde ops --markdown > docs/reference/operators.md`` after a change of rules."""
-    printed = "".join(f"{line}\n" for line in as_markdown())
-    assert (DOCS / "reference" / "operators.md").read_text() == printed
 
 
 def test_every_target_and_format_is_described():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from serde.cli.commands import main
+from serde.cli.context import DONE, USAGE
+from tests.command import run_command
 
 
 def lines(*arguments):
@@ -13,15 +15,26 @@ def lines(*arguments):
     return result.output.splitlines()
 
 
-def test_formats_and_bridges():
-    shown = lines("formats")
-    assert "onnx: .onnx; read and written" in shown
-    assert "bridge tvm: live objects, read as relay" in shown
-
-
 def test_operators_of_one_format():
     every, own = lines("ops"), lines("ops", "--format", "mxnet")
     assert set(own) < set(every) and "  Convolution" in {
         line.partition("  (")[0] or line for line in own
     } | set(own)
     assert CliRunner().invoke(main, ["ops", "--format", "mxnt"]).exit_code == 2
+
+
+def test_operators():
+    code, out, _ = run_command("ops")
+    assert code == DONE and "mxnet → ir: " in out and "\n  Convolution" in out
+    code, out, _ = run_command("ops", "--markdown", "--format", "mxnet")
+    assert code == DONE and out.startswith("# Operators\n") and "| `Convolution` |" in out
+    assert run_command("ops", "--format", "caffe")[0] == USAGE
+
+
+def test_formats():
+    code, out, _ = run_command("formats")
+    assert code == DONE
+    assert "onnx: .onnx; read and written" in out.splitlines()
+    assert any(line.startswith("mxnet: -symbol.json; read") for line in out.splitlines())
+    assert "bridge tvm: live objects, read as relay" in out.splitlines()
+    assert "bridge mxnet: live objects, read as mxnet" in out.splitlines()

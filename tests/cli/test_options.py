@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 from click.shell_completion import ShellComplete
@@ -11,6 +13,8 @@ from serde import plugins
 from serde.cli.commands import main
 from serde.plugins import written_formats
 from serde.plugins.targets import consumer_names
+from testing.onnx_live import DIGITS
+from tests.command import show_command
 from tests.plugin.every_format import SLATE
 
 COLUMNS = 80
@@ -115,3 +119,30 @@ def test_every_option_is_documented():
         for option in command.params:
             if isinstance(option, click.Option):
                 assert option.help, (name, option.name)
+
+
+def test_help_groups_the_options():
+    code, out = show_command("convert", "--help")
+    titles = [line[:-1] for line in out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert code == 0
+    formats = ["MXNet", "ONNX", "Relay", "TensorFlow Lite", "PyTorch"]
+    assert titles == ["Options", "Verification", "Images", *formats, "Limits"]
+    parts = dict(zip(titles, re.split(r"^[A-Z][\w ]+:$", out, flags=re.MULTILINE)[1:], strict=True))
+    assert "--expected" in parts["Verification"] and "--nms" in parts["MXNet"]
+    assert "--max-memory" in parts["Limits"] and "--opset" in parts["ONNX"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["convrt"], "convert"),
+        (["convert", "x", "--opse", "3", "-o", "y.onnx"], "--opset"),
+        (["convert", DIGITS, "-o", "y.onnx", "--to", "onx"], "did you mean onnx?"),
+        (["convert", DIGITS, "-o", "y.onnx", "--profile", "relx"], "did you mean relax?"),
+        (["convert", DIGITS, "-o", "y.onnx", "--outputs", "fc11"], "fc1"),
+    ],
+)
+def test_a_misspelt_name_is_answered_by_a_like_one(tmp_path, monkeypatch, arguments, meant):
+    monkeypatch.chdir(tmp_path)
+    code, out = show_command(*arguments)
+    assert code == 2 and meant in out

@@ -15,6 +15,8 @@ import serde
 from serde.cli.commands import main
 from serde.cli.printing import join_parts, style
 from serde.errors import CONTROL, ConversionError, MalformedFile, Problem, Unconvertible
+from testing.onnx_live import DIGITS
+from tests.command import show_command
 
 # A clipboard, a title, a clear screen, a colour, C1, bells, directions, new lines of one's own.
 EVIL = (
@@ -130,3 +132,25 @@ def test_tables_of_a_migration_hold_no_controls(folder):
     for kind in ("html", "json", "csv"):
         text = (folder / "out" / f"migration.{kind}").read_bytes().decode()
         assert OBEYED.search(text.replace("\r\n", "\n")) is None
+
+
+RED, GREEN = "\x1b[31m", "\x1b[32m"
+
+
+class TestColours:
+    def test_pass_and_fail_are_coloured_on_a_terminal_only(self, tmp_path):
+        convert = ("convert", DIGITS, "-o", tmp_path / "d.onnx")
+        show_command(*convert)
+        arguments = ("compare", tmp_path / "d.onnx", tmp_path / "d.onnx")
+        code, out = show_command(*arguments, color=True)
+        assert code == 0 and f"{GREEN}pass" in out
+        code, out = show_command(*arguments)
+        assert code == 0 and "\x1b" not in out
+
+    def test_no_color_turns_them_off(self, tmp_path):
+        code, out = show_command("convert", DIGITS, "-o", tmp_path / "d.onnx", color=True)
+        assert "\x1b[36mnext" in out
+        code, out = show_command(
+            "convert", DIGITS, "-o", tmp_path / "d.onnx", color=True, env={"NO_COLOR": "1"}
+        )
+        assert code == 0 and "\x1b" not in out and "next: onnxruntime" in out

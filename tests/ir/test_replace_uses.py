@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 from serde.ir.replace_uses import exchange_values, replace_values
 from testing.onnx_live import ir_of, run
 
@@ -37,3 +37,16 @@ def test_exchanged_values_are_made_under_their_new_name():
 def test_nothing_to_replace_changes_nothing():
     graph = ir_of(BODY)
     assert replace_values(graph, {}) is graph
+
+
+class TestReplacing:
+    def test_reads_are_redirected_everywhere(self):
+        graph = ir_of(
+            "g (float[2] x, bool c) => (float[2] y, float[2] a) { a = Exp(x)\n y = If (c) <"
+            "then_branch = t () => (float[2] u) { u = Neg(a) },"
+            "else_branch = e () => (float[2] v) { v = Abs(x) }> }"
+        )
+        a, other = graph.outputs[1], Value("other", DType.FLOAT32, (2,))
+        done = replace_values(graph, {a: other})
+        assert done.outputs[1] is other and "Neg(%other)" in str(done)
+        assert "other" not in str(graph) and replace_values(graph, {}) is graph

@@ -524,7 +524,7 @@ class TestRule11Graphs:
 
 
 class TestRule12AProcessOfItsOwn:
-    """``--isolate`` as a command is in tests/cli/test_cli.py."""
+    """``--isolate`` as a command is in tests/cli/test_sandbox.py."""
 
     def test_a_crash_ends_that_process_alone(self, tmp_path, monkeypatch):
         monkeypatch.setattr(sandbox, "START", "import os; os.abort()")
@@ -552,7 +552,7 @@ class TestRule13NoNetwork:
 
 
 class TestRule14HashesOfTheWeights:
-    """``--hash`` and ``verify-hash`` as commands are in tests/cli/test_cli.py."""
+    """``--hash`` and ``verify-hash`` as commands are in tests/cli/test_inspection.py."""
 
     def hash_of(self, array, name="w"):
         return weights_hash(load_proto(model_with(numpy_helper.from_array(array, name))))

@@ -126,20 +126,6 @@ def test_formats_are_named(tmp_path):
         serde.compare(tmp_path / "a-symbol.json", tmp_path / "b-symbol.json")
 
 
-def test_the_command_names_formats_and_tolerances(tmp_path):
-    for name, factor in (("a-symbol.json", 1), ("b-symbol.json", 1.01)):
-        text = f"g (float[3] x) => (float[3] y) <float k = {{{factor}}}> {{ y = Mul(x, k) }}"
-        (tmp_path / name).write_bytes(model_of(text, 18, 8).SerializeToString())
-    paths = [str(tmp_path / n) for n in ("a-symbol.json", "b-symbol.json")]
-    formats = ["--from", "onnx", "--other-from", "onnx"]
-    for more, code in (
-        (["--from", "onnx"], 3), (formats, 1), ([*formats, "--rtol", "0.02"], 0),
-        ([*formats, "--rtol", "0.001"], 1), ([*formats, "--atol", "10"], 0),
-    ):  # fmt: skip
-        result = CliRunner().invoke(main, ["compare", *paths, *more])
-        assert result.exit_code == code, (more, result.output)
-
-
 @pytest.mark.parametrize("scale", [1e-9, 1e-7, 1e-5, 1.0])
 def test_float16_is_compared_by_the_steps_it_has(tmp_path, scale):
     """Numbers below 2^-14 have fewer digits in float16, and those below 2^-25 are zero."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import serde
 from serde.verification.quantized_steps import describe_steps, find_step
-from testing.onnx_live import ir_of
+from testing.onnx_live import ir_of, model_of
 from tests.tflite.litert_live import why_not
 
 HEAD = "g (float[2,3] x) => ({} y) <float s = {{0.5}}, int8 z = {{3}}, int64[2] to = {{3, 2}}> "
@@ -66,3 +67,27 @@ def test_an_integer_layer_in_litert_needs_no_tolerance(tmp_path: Path) -> None:
     serde.save(ir_of(LAYER.replace("W", ", ".join(map(str, draws)))), tmp_path / "m.onnx")
     done = serde.convert(tmp_path / "m.onnx", tmp_path / "m.tflite", verify=True)
     assert done.verification is not None and done.verification.done and done.verification.ok
+
+
+class TestQuantizedNeighbours:
+    """A rounding may decide between two integers; the source's own ways of being run tell."""
+
+    BODY = (
+        "g (float[1,4,8,8] x) => (float[1,4,4,4] y) <float s = {0.05}, uint8 z = {128}> {"
+        "a = QuantizeLinear(x, s, z)\n b = DequantizeLinear(a, s, z)\n"
+        "c = AveragePool<kernel_shape=[2,2], strides=[2,2]>(b)\n"
+        "d = QuantizeLinear(c, s, z)\n y = DequantizeLinear(d, s, z) }"
+    )
+
+    def source(self, tmp_path, body=BODY, name="a.onnx"):
+        onnx.save(model_of(body, 15, 8), tmp_path / name)
+        return tmp_path / name
+
+    def test_they_are_no_fault_of_the_conversion(self, tmp_path):
+        report = serde.convert(self.source(tmp_path), tmp_path / "b.onnx", opset=21, verify=True)
+        assert report.verification.ok
+
+    def test_a_wrong_result_is_found_beside_them(self, tmp_path):
+        wrong = self.source(tmp_path, self.BODY.replace("s = {0.05}", "s = {0.06}"), "b.onnx")
+        check = serde.verify(self.source(tmp_path), wrong)
+        assert not check.ok

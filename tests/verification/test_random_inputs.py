@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import serde
+from serde.errors import UsageError
+from serde.ir.graph import DType, Value
 from serde.verification import make_random_inputs
-from testing.onnx_live import ir_of, model_of, run_model
+from serde.verification.input_sets import input_sets
+from testing.onnx_live import ir_of, model_of, run_model, save_model
 
 # Models of inputs with open sizes; the shapes that are drawn.
 CASES = {
@@ -48,3 +53,63 @@ def test_sizes_that_do_not_fit_are_told(tmp_path) -> None:
     report = serde.convert(symbol, tmp_path / "m.onnx", params=weight, verify=True,
                            inputs={"a": ("N", 2), "b": ("N", 5)})  # fmt: skip
     assert report.ok and report.verification.done
+
+
+class TestRandomInputs:
+    def test_indices_are_valid_through_what_passes_them_on(self):
+        graph = ir_of(
+            "g (float[N,T] a, int64[N] b, float[N,3,H,W] c, bool[2] d, uint8[4] e)"
+            "=> (u, v, w, p, q) <float[3,2] t = {0, 1, 2, 3, 4, 5}>"
+            "{ i = Cast<to=7>(a)\n u = Gather(t, i)\n v = Gather(t, b)\n"
+            "  w = Relu(c)\n p = Not(d)\n q = Identity(e) }"
+        )
+        feeds = make_random_inputs(graph)
+        assert feeds["a"].max() <= 2 and feeds["b"].max() <= 2 and feeds["a"].min() >= 0
+        assert {n: (a.shape, str(a.dtype)) for n, a in feeds.items()} == {
+            "a": ((2, 8), "float32"), "b": ((2,), "int64"), "c": ((2, 3, 64, 64), "float32"),
+            "d": ((2,), "bool"), "e": ((4,), "uint8"),
+        }  # fmt: skip
+
+    def test_they_depend_on_the_seed_alone(self):
+        graph = ir_of("g (float[N,3] x) => (y) { y = Relu(x) }")
+        one, again, other = (make_random_inputs(graph, s)["x"] for s in (1, 1, 2))
+        assert np.array_equal(one, again) and not np.array_equal(one, other)
+
+    def test_a_name_has_one_size_throughout(self):
+        graph = ir_of("g (float[N,T] x, float[T,N] y) => (z) { z = MatMul(x, y) }")
+        feeds = make_random_inputs(graph)
+        assert feeds["x"].shape == feeds["y"].shape[::-1]
+
+    @pytest.mark.parametrize("op", ["SequenceMask", "SequenceReverse", "SequenceLast"])
+    @pytest.mark.parametrize("steps", [7, "T"])
+    def test_lengths_are_those_of_sequences(self, op, steps, tmp_path):
+        """MXNet reads outside of its data at others."""
+        symbol = {
+            "nodes": [
+                {"op": "null", "name": "x", "inputs": []},
+                {"op": "null", "name": "n", "inputs": []},
+                {"op": op, "name": "y", "attrs": {"use_sequence_length": "True"},
+                 "inputs": [[0, 0, 0], [1, 0, 0]]},
+            ],
+            "arg_nodes": [0, 1], "heads": [[2, 0, 0]],
+        }  # fmt: skip
+        path = tmp_path / "m-symbol.json"
+        path.write_text(json.dumps(symbol))
+        graph = serde.load(path, inputs={"x": (steps, 40, 3), "n": (40,)})
+        feeds = make_random_inputs(graph)
+        assert set(feeds["n"]) == set(range(1, feeds["x"].shape[0] + 1))
+        changed = {s.name: s.feeds["n"] for s in input_sets(graph, graph, 0)}
+        assert all(lengths is changed["normal"] for lengths in changed.values())
+
+    def test_texts_are_drawn_of_a_few(self, tmp_path):
+        body = "g (string[40] x) => (string[40] y) { y = Identity(x) }"
+        feeds = make_random_inputs(ir_of(body))
+        assert feeds["x"].dtype == object and len(set(feeds["x"])) > 3
+        source = save_model(tmp_path / "a.onnx", body)
+        assert serde.convert(source, tmp_path / "b.onnx", verify=True).verification.done
+
+    def test_complex_numbers_cannot_be_made_up(self):
+        graph = ir_of("g (complex64[2] x) => (y) { y = Identity(x) }")
+        with pytest.raises(UsageError, match="'x' is complex64, which is not drawn at random"):
+            make_random_inputs(graph)
+        assert Value("x", DType.STRING).dtype.kind == "S"

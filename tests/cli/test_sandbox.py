@@ -1,4 +1,4 @@
-"""What ends a command, or the process it runs in: signals, limits, and its parent's end."""
+"""Commands in a process of their own, with limits, that end with it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,54 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from serde.cli import commands, context, sandbox
+from serde.cli import context, sandbox
+from serde.cli.context import DONE, FAILED, UNREADABLE, USAGE
 from serde.errors import MalformedFile
-from testing.onnx_live import DIGITS
+from testing.onnx_live import DIGITS, model_of
+from tests.command import SERDE, list_files, write_unknown_operators
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux ends children with parents")
+
+
+@pytest.mark.usefixtures("digits_here")
+class TestIsolation:
+    """In a process of its own; what it prints goes where this process prints."""
+
+    def run(self, *arguments):
+        return subprocess.run([*SERDE, *arguments], capture_output=True, text=True)
+
+    def test_it_does_what_it_does_otherwise(self):
+        proc = self.run("convert", ".", "-o", "d.onnx", "--isolate")
+        assert (proc.returncode, proc.stderr) == (DONE, "") and "→ d.onnx" in proc.stdout
+        assert list_files() == ["d.onnx"]
+
+    def test_exit_codes_come_through(self):
+        assert self.run("inspect", "nothing", "--isolate").returncode == UNREADABLE
+        assert self.run("check", write_unknown_operators(), "--isolate", "--input", "data=1,4,2,2"
+                        ).returncode == FAILED  # fmt: skip
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
+    def test_memory_is_limited(self):
+        """Sparse tensors of one number each claim 2 GiB of zeros; the libraries alone fit."""
+        model = model_of("g (float[1] x) => (float[1] y) { y = Relu(x) }")
+        indices = onnx.numpy_helper.from_array(np.zeros(1, np.int64))
+        for i in range(32):
+            values = onnx.numpy_helper.from_array(np.ones(1, np.float32), f"s{i}")
+            model.graph.sparse_initializer.add(values=values, indices=indices, dims=[1 << 24])
+        onnx.save(model, "sparse.onnx")
+        limits = ("--isolate", "--max-memory", "900", "--max-growth", "4096")
+        proc = self.run("convert", "sparse.onnx", "-o", "d.onnx", *limits)
+        assert proc.returncode == FAILED and "more memory than there is" in proc.stderr
+        assert not Path("d.onnx").exists() and "Traceback" not in proc.stderr
+
+    def test_time_is_limited(self):
+        proc = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-seconds", "0")
+        assert proc.returncode in (USAGE, UNREADABLE) and "Traceback" not in proc.stderr
+        assert list_files() == []
+
+
 # A process that runs another within limits, which prints its id and waits.
 PARENT = """
 import signal
@@ -64,34 +106,6 @@ def test_the_child_ends_with_its_parent(number):
     assert not is_running(child)
 
 
-LOST = """
-import os, signal, sys, time, weakref
-signal.signal(signal.SIGINT, signal.default_int_handler)
-for number in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_DFL)
-from serde.io.signals import exit_on_signals
-class Thing: pass
-def end(reference):
-    os.kill(os.getpid(), int(sys.argv[1]))
-with exit_on_signals():
-    thing = Thing()
-    reference = weakref.ref(thing, end)
-    try:
-        del thing  # what the callback raises is ignored
-        time.sleep(20)
-    except KeyboardInterrupt:
-        sys.exit(130)
-"""
-
-
-@ON_LINUX
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_in_a_callback_is_not_lost(number):
-    done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True,
-                          timeout=15)  # fmt: skip
-    assert (done.returncode, done.stderr) == (128 + number, b"")
-
-
 def test_nothing_is_imported_as_the_environment_says(tmp_path, monkeypatch, capfd):
     for name in ("onnx", "sitecustomize", "usercustomize", "click", "numpy", "serde"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
@@ -126,22 +140,3 @@ def test_the_size_of_files_is_limited(tmp_path):
     assert sandbox.run_limited(arguments, "m.onnx", file_size=1) == context.SYSTEM
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.onnx"]
     assert sandbox.run_limited(arguments, "m.onnx", file_size=8) == context.DONE
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_the_command_leaves_nothing_behind(number, tmp_path, monkeypatch):
-    real = os.replace
-
-    def end_before_replacing(old, new, **folders):
-        os.kill(os.getpid(), number)
-        real(old, new, **folders)
-
-    monkeypatch.setattr(os, "replace", end_before_replacing)
-    outside = signal.signal(number, signal.SIG_DFL)  # the tests' own process may ignore it
-    try:
-        with pytest.raises(SystemExit) as caught:
-            commands.main(["convert", str(DIGITS), "-o", str(tmp_path / "t.onnx"), "-q"])
-        assert signal.getsignal(number) == signal.SIG_DFL
-    finally:
-        signal.signal(number, outside)
-    assert caught.value.code == 128 + number and list(tmp_path.iterdir()) == []

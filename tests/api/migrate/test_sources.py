@@ -1,0 +1,241 @@
+"""Which models are found, and what is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from serde.api import convert
+from serde.api.migrate import job, migrate
+from serde.api.migrate.sources import (
+    ModelSource,
+    find_models,
+    is_url,
+    local_path,
+    plan_targets,
+    stamp_entry,
+    stem_of,
+)
+from serde.errors import MalformedFile, MissingDependency, UsageError
+from serde.io.filesystems import open_filesystem
+from serde.plugins import get_format
+from testing.onnx_live import DIGITS
+from tests.api.migrate.zoo import statuses, write_digits, write_model
+from tests.command import show_command
+
+
+class TestSources:
+    def test_globs_files_and_prefixes(self, zoo):
+        write_digits(zoo)
+        names = {m.relative for m in find_models([f"{zoo}/**/*.onnx"])}
+        assert names == {"a.onnx", "sub/a.onnx", "foo.onnx", "broken.onnx"}
+        assert [m.relative for m in find_models([zoo / "digits"])] == ["digits-symbol.json"]
+        assert [m.relative for m in find_models([zoo / "a.onnx", f"{zoo}/a.*"])] == ["a.onnx"]
+
+    @pytest.mark.parametrize("name", ["none", "none/*.onnx"])
+    def test_what_is_not_there_is_said(self, tmp_path, name):
+        with pytest.raises(MalformedFile):
+            migrate([tmp_path / name], tmp_path / "out")
+
+    def test_a_folder_without_models_is_said(self, tmp_path):
+        with pytest.raises(UsageError, match=r"no models in .* they end with .*\.onnx"):
+            migrate([tmp_path], tmp_path / "out")
+
+    def test_two_models_that_would_be_one_file_are_refused_first(self, zoo, tmp_path):
+        with pytest.raises(UsageError, match="would both be written to a.onnx"):
+            migrate([zoo / "a.onnx", zoo / "sub" / "a.onnx"], tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+    def test_models_of_two_formats_beside_each_other_have_two_results(self, tmp_path):
+        """As where a symbol lies beside what was exported of it."""
+        source, out = tmp_path / "in", tmp_path / "out"
+        source.mkdir()
+        convert(DIGITS, source / "d-symbol.json", inputs={"data": (1, 1, 8, 8)})
+        convert(source / "d-symbol.json", source / "d.onnx")
+        convert(source / "d.onnx", source / "d.relay")
+        done = migrate([source], out)
+        assert done.ok and {p.name for p in out.glob("*.onnx")} == {
+            "d.onnx", "d.onnx.onnx", "d.relay.onnx",
+        }  # fmt: skip
+        assert len(migrate([source], tmp_path / "symbols", to="mxnet").rows) == 3
+        assert len([*(tmp_path / "symbols").glob("*.params")]) == 3
+
+    def test_results_among_the_sources_are_no_sources(self, zoo):
+        write_model(zoo / "out" / "old.onnx")
+        assert "out/old.onnx" not in {m.relative for m in find_models([zoo], str(zoo / "out"))}
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestPassedOver:
+    """What is no model is said, and results of before are none."""
+
+    @pytest.fixture
+    def heap(self, tmp_path):
+        folder = tmp_path / "heap"
+        write_digits(folder / "mx")
+        write_model(folder / "UPPER.ONNX")
+        (folder / "lone").mkdir()
+        shutil.copy(DIGITS / "digits-0010.params", folder / "lone" / "net.params")
+        for name in ("other.zip", "handler.model"):
+            with zipfile.ZipFile(folder / name, "w") as archive:
+                archive.writestr("notes.txt", "nothing")
+        return folder
+
+    def test_archives_and_parameters_are_named(self, heap, tmp_path):
+        found = migrate([heap], tmp_path / "out")
+        assert statuses(found) == {"UPPER.ONNX": "converted", "digits-symbol.json": "converted"}
+        assert (tmp_path / "out" / "UPPER.onnx").exists()
+        reasons = {Path(path).name: reason for path, reason in found.skipped.items()}
+        assert reasons.keys() == {"net.params", "other.zip", "handler.model"}
+        assert reasons["net.params"].startswith("parameters without a symbol")
+        page, text = found.to_html(), json.loads(found.to_json())
+        assert "other.zip" in page and len(text["skipped"]) == 3
+        code, out = show_command("migrate", heap, "-o", tmp_path / "out")
+        assert code == 0 and out.count("passed over ") == 3
+
+    def test_what_people_hold_for_models_is_named_with_what_to_do(self, heap, tmp_path):
+        files = {
+            "net.h5": b"\x89HDF\r\n\x1a\n", "net.pth": b"\x80\x02}q\0.", "net.tar.xz": b"\xfd7zXZ\0",
+            "table.csv.xz": b"\xfd7zXZ\0", "cat.jpg": b"\xff\xd8\xff", "empty": b"",
+        }  # fmt: skip
+        for name, content in files.items():
+            (heap / "lone" / name).write_bytes(content)
+        os.mkfifo(heap / "lone" / "pipe")
+        found = migrate([heap], tmp_path / "out")
+        reasons = {Path(path).name: reason for path, reason in found.skipped.items()}
+        names = {"net.h5", "net.pth", "net.tar.xz"}
+        assert reasons.keys() == {"net.params", "other.zip", "handler.model", *names}
+        assert all(": " in reasons[name] for name in names)  # what it is: what to do
+
+    def test_a_url_names_its_archives(self, heap, tmp_path):
+        system = fsspec.filesystem("memory")
+        system.put(str(heap), "/heap", recursive=True)
+        found = migrate(["memory://heap"], tmp_path / "out")
+        system.rm("/heap", recursive=True)
+        assert {p.rpartition("/")[2] for p in found.skipped} == {"other.zip", "handler.model"}
+
+    @pytest.mark.parametrize("to", ["onnx", "mxnet"])
+    def test_a_parent_folder_is_migrated_again(self, heap, tmp_path, to):
+        first = migrate([heap], heap / "out", to=to)
+        os.rename(heap / "out", heap / "moved")
+        for folder in (heap / "other", tmp_path / "outside"):
+            again = migrate([heap], folder, to=to)
+            assert statuses(again) == statuses(first)
+        assert not {r.source for r in again.rows if "moved" in r.source or "other" in r.source}
+
+    def test_results_beside_their_sources_are_no_models(self, heap):
+        first = migrate([heap / "mx"], heap / "mx")
+        assert (heap / "mx" / "digits.onnx").exists()
+        again = migrate([heap / "mx"], heap / "mx", again=True)
+        assert statuses(first) == statuses(again) == {"digits-symbol.json": "converted"}
+        digits_left = (heap / "mx" / "digits-symbol.json").read_bytes()
+        assert digits_left == (DIGITS / "digits-symbol.json").read_bytes()
+
+    def test_a_folder_of_results_may_be_migrated_further(self, heap, tmp_path):
+        migrate([heap], tmp_path / "out")
+        further = migrate([tmp_path / "out"], tmp_path / "relay", to="relay")
+        assert statuses(further) == {"UPPER.onnx": "converted", "digits.onnx": "converted"}
+
+    def test_sources_are_never_overwritten(self, heap):
+        write_model(heap / "a.onnx")
+        before = (heap / "a.onnx").read_bytes()
+        with pytest.raises(UsageError, match=r"a\.onnx is read by this command"):
+            migrate([heap], heap)
+        assert (heap / "a.onnx").read_bytes() == before
+
+    def test_a_killed_run_in_the_folder_of_its_sources_goes_on(self, heap, monkeypatch):
+        write_model(heap / "mx" / "m.onnx")
+
+        def stop(jobs, count, dask):
+            job.run_job(jobs[0])
+            raise KeyboardInterrupt
+            yield
+
+        monkeypatch.setattr("serde.api.migrate.run_jobs", stop)
+        with pytest.raises(KeyboardInterrupt):
+            migrate([heap / "mx"], heap / "mx", to="relay")
+        assert len([*(heap / "mx").glob("*.relay")]) == 1
+        monkeypatch.undo()
+        again = migrate([heap / "mx"], heap / "mx", to="relay")
+        assert statuses(again) == {"digits-symbol.json": "converted", "m.onnx": "converted"}
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestUrls:
+    def test_a_bucket_to_a_bucket(self, bucket):
+        report = migrate(["memory://bucket"], "memory://results/x", jobs=2, reports=True)
+        assert statuses(report) == {
+            "a.onnx": "converted", "digits-symbol.json": "converted", "foo.onnx": "refused",
+            "broken.onnx": "unreadable",
+        }  # fmt: skip
+        assert bucket.exists("/results/x/mx/digits.onnx")
+        assert bucket.exists("/results/x/mx/digits.onnx.report.html")
+        assert bucket.exists("/results/x/migration.html")
+        assert migrate(["memory://bucket"], "memory://results/x", jobs=2, reports=True).resumed == 5
+
+    def test_a_glob_and_a_file(self, bucket, tmp_path):
+        report = migrate(["memory://bucket/*.onnx"], tmp_path / "out", jobs=1)
+        assert statuses(report).keys() == {"a.onnx", "foo.onnx", "broken.onnx"}
+        report = migrate(["memory://bucket/mx/digits-symbol.json"], tmp_path / "out2", jobs=1)
+        assert report.ok and (tmp_path / "out2" / "digits.onnx").exists()
+
+    def test_file_urls(self, zoo, tmp_path):
+        report = migrate([f"file://{zoo}/mx"], f"file://{tmp_path}/out", jobs=1)
+        assert report.ok and (tmp_path / "out" / "digits.onnx").exists()
+
+    def test_a_missing_driver_is_named(self):
+        with pytest.raises(MissingDependency, match="s3:// needs a driver .* pip install s3fs"):
+            open_filesystem("s3://bucket/models")
+
+    def test_fsspec_itself_may_be_missing(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fsspec", None)
+        with pytest.raises(MissingDependency, match="pip install fsspec"):
+            open_filesystem("s3://bucket/models")
+
+    def test_unknown_protocols_and_absent_files(self, bucket, tmp_path):
+        with pytest.raises(UsageError, match="nosuch"):
+            migrate(["nosuch://x"], tmp_path / "out")
+        with pytest.raises(MalformedFile, match="nothing at this URL"):
+            migrate(["memory://bucket/none"], tmp_path / "out")
+
+
+@pytest.mark.parametrize(("name", "stem"), [
+    ("a.onnx", "a"), ("a-symbol.json", "a"), ("A.ONNX", "A"), ("a.tar.gz", "a"), ("a.b", "a.b"),
+    (".onnx", ".onnx"), ("a.onnx.zip", "a.onnx"),
+])  # fmt: skip
+def test_the_stem_of_a_file_is_without_what_tells_its_format(name, stem):
+    assert stem_of(name) == stem
+
+
+@pytest.mark.parametrize(("relatives", "targets"), [
+    (["a.onnx", "x/a.onnx"], ["a-symbol.json", "x/a-symbol.json"]),
+    (["x/a.onnx", "x/a.relay"], ["x/a-symbol.json", "x/a.relay-symbol.json"]),
+    (["../../a.onnx"], ["a-symbol.json"]), (["x\\a.onnx"], ["x/a-symbol.json"]),
+])  # fmt: skip
+def test_results_have_the_folders_and_stems_of_their_sources(relatives, targets):
+    models = [ModelSource(f"/in/{relative}", relative) for relative in relatives]
+    assert [*plan_targets(models, get_format("mxnet")).values()] == targets
+
+
+@pytest.mark.parametrize(("path", "local", "is_remote"), [
+    ("file:///a/b", "/a/b", False), ("local:///a", "/a", False), ("s3://b/c", "s3://b/c", True),
+    ("a/b", "a/b", False), ("a:b", "a:b", False),
+])  # fmt: skip
+def test_urls_of_this_machine_are_paths(path, local, is_remote):
+    assert local_path(path) == local and is_url(local) is is_remote
+
+
+@pytest.mark.parametrize("entry", [
+    {"size": 3, "mtime": 1.5}, {"size": 3, "ETag": "x"}, {"size": 3, "LastModified": "today"},
+])  # fmt: skip
+def test_a_change_at_a_url_changes_its_stamp(entry):
+    stamp = stamp_entry(entry)
+    assert stamp_entry({**entry, "name": "other", "etag": None}) == stamp
+    assert all(stamp_entry({**entry, key: "new"}) != stamp for key in entry)

@@ -1,0 +1,62 @@
+"""Signals that end a process: nothing is left behind, and none is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from serde.cli import commands
+from testing.onnx_live import DIGITS
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux ends children with parents")
+
+
+LOST = """
+import os, signal, sys, time, weakref
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+from serde.io.signals import exit_on_signals
+class Thing: pass
+def end(reference):
+    os.kill(os.getpid(), int(sys.argv[1]))
+with exit_on_signals():
+    thing = Thing()
+    reference = weakref.ref(thing, end)
+    try:
+        del thing  # what the callback raises is ignored
+        time.sleep(20)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@ON_LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_a_callback_is_not_lost(number):
+    done = subprocess.run([sys.executable, "-c", LOST, str(int(number))], capture_output=True,
+                          timeout=15)  # fmt: skip
+    assert (done.returncode, done.stderr) == (128 + number, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_command_leaves_nothing_behind(number, tmp_path, monkeypatch):
+    real = os.replace
+
+    def end_before_replacing(old, new, **folders):
+        os.kill(os.getpid(), number)
+        real(old, new, **folders)
+
+    monkeypatch.setattr(os, "replace", end_before_replacing)
+    outside = signal.signal(number, signal.SIG_DFL)  # the tests' own process may ignore it
+    try:
+        with pytest.raises(SystemExit) as caught:
+            commands.main(["convert", str(DIGITS), "-o", str(tmp_path / "t.onnx"), "-q"])
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, outside)
+    assert caught.value.code == 128 + number and list(tmp_path.iterdir()) == []
