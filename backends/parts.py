@@ -14,6 +14,7 @@ import numpy as np
 from serde.errors import UsageError
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import CommandFiles, active_files, within_command
+from serde.io.filesystems import is_url, local_path
 from serde.ir.graph import Graph, Node, Value
 from serde.pipeline import encode, finish, lower
 from serde.plugins import STANDARD, get_format, remainder_formats
@@ -116,7 +117,8 @@ class Partitioned:
             UsageError: for a format that remainders are not written in, a URL, and a folder of
                 other files. Unconvertible: for a remainder that its format cannot express.
         """
-        if "://" in os.fspath(folder):
+        folder = local_path(os.fspath(folder))
+        if is_url(folder):
             reason = "a partition is a folder of this machine, not at a URL"
             raise UsageError(f"{folder}: {reason}: give its path, and copy it then")
         return _save_parts(self, Path(folder), remainder, check)

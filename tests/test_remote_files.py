@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import fsspec
+import numpy as np
 import pytest
 
 import serde
@@ -91,3 +92,54 @@ def test_a_place_that_nothing_can_be_written_to_is_told(bucket, monkeypatch):
     monkeypatch.setattr(type(bucket), "put_file", refuse)
     with pytest.raises(SerdeError, match=r"^memory://models/b.onnx: it cannot be written: .*501"):
         serde.convert("memory://models/a.onnx", "memory://models/b.onnx")
+
+
+@pytest.fixture
+def parts(tmp_path, bucket):
+    """A model in three parts at a URL."""
+    graph = serde.load(model_of(PARTED, 17, 8))
+    serde.partition(graph, write_backend(tmp_path)).save(tmp_path / "p")
+    bucket.put(str(tmp_path / "p"), "/models/p", recursive=True)
+    return "memory://models/p"
+
+
+PARTED = "g (float[2,3] x) => (float[2,3] y) { t = Relu(x) u = Sin(t) y = Relu(u) }"
+X = np.float32([[1, -2, 3], [0, 4, -5]])
+
+
+def write_backend(folder):
+    path = folder / "r.toml"
+    path.write_text('name = "r"\nopset = 17\n[[operators]]\nnames = ["Relu"]\n')
+    return path
+
+
+def test_a_model_in_parts_is_run_at_its_url(parts):
+    for place in (parts, f"{parts}/"):
+        outputs = serde.run(place, {"x": X})
+        np.testing.assert_allclose(outputs["y"], np.maximum(np.sin(np.maximum(X, 0)), 0), rtol=1e-6)
+
+
+def test_a_part_that_is_gone_or_another_is_told(parts, bucket):
+    bucket.pipe_file("/models/p/accelerator_1.onnx", MODEL)
+    with pytest.raises(
+        MalformedFile, match="'accelerator_1.onnx' is another file than was written"
+    ):
+        serde.run(parts, {"x": X})
+    bucket.rm_file("/models/p/accelerator_1.onnx")
+    with pytest.raises(MalformedFile, match="nothing at this URL"):
+        serde.run(parts, {"x": X})
+
+
+def test_a_manifest_of_something_else_is_passed_over(bucket):
+    bucket.pipe_file("/models/manifest.json", b'{"kind": "app"}')
+    assert serde.load("memory://models").inputs[0].name == "x"
+
+
+def test_a_partition_at_a_url_of_this_machine_is_a_folder(tmp_path, bucket):
+    graph = serde.load("memory://models/a.onnx")
+    bucket.pipe_file("/models/r.toml", write_backend(tmp_path).read_bytes())
+    split = serde.partition(graph, backend="memory://models/r.toml")
+    split.save((tmp_path / "q").as_uri())
+    assert (tmp_path / "q" / "manifest.json").is_file()
+    with pytest.raises(UsageError, match="a partition is a folder of this machine, not at a URL"):
+        split.save("memory://models/q")

@@ -13,29 +13,25 @@ from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
 from serde.io.command_files import within_command
-from serde.io.filesystems import fetch_file, name_copy, open_filesystem
+from serde.io.filesystems import fetch_file, is_url, local_path, name_copy, open_filesystem
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
 from serde.ir.graph import Graph
 from serde.passes.copy_weights import copy_weights
 
 Convert = TypeVar("Convert", bound=Callable[..., Any])
-FILES = ("params", "other_params", "data", "expected")  # options that are files, read only
+FILES = ("params", "other_params", "data", "expected", "backend")  # options that are files
 COPYING = frozenset({"import_", "load", "partition"})  # functions that return what reads weights
 
 
 def find_path(place: Any) -> Any:
     """A URL of this machine's own files as their path, anything else as it is."""
-    if not isinstance(place, str) or "://" not in place:
-        return place
-    from serde.api.migrate.sources import local_path
-
-    return local_path(place)
+    return local_path(place) if isinstance(place, str) else place
 
 
 def is_remote(place: Any) -> bool:
     """Whether a source or a target is at a URL that is no path of this machine."""
-    return isinstance(place, str) and "://" in str(find_path(place))
+    return isinstance(place, str) and is_url(local_path(place))
 
 
 def call_at_urls(
@@ -76,19 +72,43 @@ def call_at_urls(
 def local_copy(url: str) -> Iterator[str]:
     """The path of a copy of a model at a URL, with the files beside it that it may need.
 
+    A model in parts is a folder, which is copied whole.
+
     Raises:
         UsageError: where there are several models.
     """
-    from serde.api.migrate.sources import fetch_model, find_models
+    from serde.api.migrate.sources import fetch_model, find_models, is_candidate
 
-    models = find_models([url])
-    if len(models) > 1:
-        names = ", ".join(m.relative for m in models[:4])
-        raise UsageError(f"{url} holds {len(models)} models: name one of them: {names}")
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
         copies = os.path.join(folder, "source")
         with leave_out(copies, url):
+            if not is_candidate(url) and _fetch_parts(url, os.path.join(folder, "parts")):
+                yield os.path.join(folder, "parts")
+                return
+            models = find_models([url])
+            if len(models) > 1:
+                names = ", ".join(m.relative for m in models[:4])
+                raise UsageError(f"{url} holds {len(models)} models: name one of them: {names}")
             yield fetch_model(models[0], copies)
+
+
+def _fetch_parts(url: str, folder: str) -> bool:
+    """Copy a model in parts, as its manifest names them; whether there is one at the URL."""
+    from serde.backends.manifest import NAME, list_files
+
+    system, path = open_filesystem(url.rstrip("/"))
+    try:
+        is_there = system.isfile(f"{path}/{NAME}")
+    except Exception:  # of any driver: what is wrong is told where the model is looked for
+        is_there = False
+    if not is_there:
+        return False
+    os.makedirs(folder)
+    fetch_file(system, f"{path}/{NAME}", os.path.join(folder, NAME), f"{url}/{NAME}")
+    names = list_files(Path(folder)) or {}
+    for name in names.keys() - {NAME}:
+        fetch_file(system, f"{path}/{name}", os.path.join(folder, name), f"{url}/{name}")
+    return bool(names)
 
 
 def fetch_options(options: Mapping[str, Any], stack: ExitStack) -> dict[str, Any]:

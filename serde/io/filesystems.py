@@ -20,6 +20,7 @@ from serde.errors import (
 from serde.io.copies import limit_copy
 
 WEB = ("http", "https")
+LOCAL = ("file", "local")  # protocols of this machine's own files
 # The package that fsspec needs for a protocol, where their names differ.
 DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
            "abfs": "adlfs", "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp",
@@ -28,6 +29,17 @@ MOST_OF_PAGE = 1 << 24  # bytes: a list of files, or the beginning of one
 SILENCE = 60  # seconds that a server may send nothing
 PATIENCE = 300  # seconds for a page, and for a file until its rate counts
 SLOWEST = 1 << 10  # bytes of a file in a second
+
+
+def is_url(path: str) -> bool:
+    """Whether a path names a protocol."""
+    return "://" in path
+
+
+def local_path(path: str) -> str:
+    """A URL of this machine's own files as their path, anything else as it is."""
+    protocol, _, rest = path.partition("://")
+    return rest if protocol in LOCAL else path
 
 
 def open_filesystem(url: str) -> tuple[Any, str]:

@@ -15,7 +15,7 @@ import pytest
 import serde
 from serde.errors import MalformedFile, SerdeError
 from serde.io import filesystems
-from serde.io.filesystems import fetch_file, list_folder, name_copy
+from serde.io.filesystems import fetch_file, is_url, list_folder, local_path, name_copy
 from testing.onnx_live import model_of
 
 MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()
@@ -204,3 +204,11 @@ def test_a_file_at_a_url_may_lie_about_its_size(small, tmp_path, monkeypatch):
         assert not Path(tmp_path / "b.onnx").exists()
     finally:
         system.rm("/models", recursive=True)
+
+
+@pytest.mark.parametrize(("path", "local", "is_remote"), [
+    ("file:///a/b", "/a/b", False), ("local:///a", "/a", False), ("s3://b/c", "s3://b/c", True),
+    ("a/b", "a/b", False), ("a:b", "a:b", False),
+])  # fmt: skip
+def test_urls_of_this_machine_are_paths(path, local, is_remote):
+    assert local_path(path) == local and is_url(local) is is_remote

@@ -17,14 +17,21 @@ from typing import Any
 from serde.api.migrate.own_results import JOURNAL, OwnResults
 from serde.errors import MalformedFile, SerdeError, UsageError, show_error
 from serde.io.command_files import stamp_file
-from serde.io.filesystems import fetch_file, is_web, list_folder, name_copy, open_filesystem
+from serde.io.filesystems import (
+    fetch_file,
+    is_url,
+    is_web,
+    list_folder,
+    local_path,
+    name_copy,
+    open_filesystem,
+)
 from serde.io.sniff import read_head, read_regular
 from serde.plugins import Format, format_of, installed_formats, name_other
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
 # Endings that files of many kinds have; their content decides.
 AMBIGUOUS = (".json", ".zip", ".model")
-LOCAL = ("file", "local")  # protocols of this machine's own files
 SYMBOL = "-symbol.json"  # what follows a prefix
 PARAMETERS, PACKED = (".params", ".states"), (".gz", ".bz2", ".xz", ".zst")
 NO_MODEL = "an archive without a model"
@@ -56,17 +63,6 @@ class ModelSource:
     def is_remote(self) -> bool:
         """Whether it is to be fetched first."""
         return is_url(self.path)
-
-
-def is_url(path: str) -> bool:
-    """Whether a path names a protocol."""
-    return "://" in path
-
-
-def local_path(path: str) -> str:
-    """A URL of this machine's own files as their path, anything else as it is."""
-    protocol, _, rest = path.partition("://")
-    return rest if protocol in LOCAL else path
 
 
 def true_url(url: str) -> str:
@@ -104,7 +100,8 @@ def _suffixes() -> list[str]:
     return [*(s for f in installed_formats() if f.is_read for s in f.suffixes), *ARCHIVES]
 
 
-def _is_candidate(name: str) -> bool:
+def is_candidate(name: str) -> bool:
+    """Whether a name ends like a model."""
     return bool(_select_candidates([name]))
 
 
@@ -146,7 +143,7 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
 
 def _walk(path: str, outside: str | None, skipped: dict[str, str]) -> Iterator[str]:
     """The models at a path. What cannot be looked into is among them, as each has to be told of."""
-    if not os.path.isdir(path) and _is_candidate(path):
+    if not os.path.isdir(path) and is_candidate(path):
         yield path
     closed: list[OSError] = []
     root = os.path.abspath(path)
@@ -216,7 +213,7 @@ def _find_siblings(path: str) -> Iterator[str]:
     """The files beside a model whose names begin like its own, and that are no models."""
     folder, name = os.path.split(path)
     for other in list_beginning(folder, stem_of(name)):
-        if not _is_candidate(other) or _is_ambiguous(other):
+        if not is_candidate(other) or _is_ambiguous(other):
             yield os.path.join(folder, other)
 
 
@@ -257,7 +254,7 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
                 text = system.cat_file(name).decode("utf-8", "replace")
                 results.enter(system.unstrip_protocol(name.rpartition("/")[0]), text)
         for name in sorted(n for n in entries if not results.has(system.unstrip_protocol(n))):
-            is_sure = _is_candidate(name) and not _is_ambiguous(name)
+            is_sure = is_candidate(name) and not _is_ambiguous(name)
             is_file = entries[name].get("type") == "file"
             is_apart = is_file and not _is_below(name, outside, system)
             if is_apart and (is_sure or len(entries) == 1):
@@ -272,7 +269,7 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
 
 def _is_page_of_model(system: Any, path: str) -> bool:
     """Whether HTTP has a file of this name, which would be read as a page to look for links."""
-    return is_web(system) and _is_candidate(path) and system.exists(path)
+    return is_web(system) and is_candidate(path) and system.exists(path)
 
 
 def _is_below(name: str, outside: str, system: Any) -> bool:
@@ -302,7 +299,7 @@ def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
     folder, _, base_name = name.rpartition("/")
     entries = {e["name"]: e for e in list_folder(system, folder) if e["type"] == "file"}
     files = sorted(entries)
-    models = [f for f in files if _is_candidate(f) and not _is_ambiguous(f)]
+    models = [f for f in files if is_candidate(f) and not _is_ambiguous(f)]
     stem = stem_of(base_name)
     for path in files:
         base = path.rpartition("/")[2]

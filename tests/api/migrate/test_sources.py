@@ -14,15 +14,7 @@ import pytest
 
 from serde.api import convert
 from serde.api.migrate import job, migrate
-from serde.api.migrate.sources import (
-    ModelSource,
-    find_models,
-    is_url,
-    local_path,
-    plan_targets,
-    stamp_entry,
-    stem_of,
-)
+from serde.api.migrate.sources import ModelSource, find_models, plan_targets, stamp_entry, stem_of
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.io.filesystems import open_filesystem
 from serde.plugins import get_format
@@ -222,14 +214,6 @@ def test_the_stem_of_a_file_is_without_what_tells_its_format(name, stem):
 def test_results_have_the_folders_and_stems_of_their_sources(relatives, targets):
     models = [ModelSource(f"/in/{relative}", relative) for relative in relatives]
     assert [*plan_targets(models, get_format("mxnet")).values()] == targets
-
-
-@pytest.mark.parametrize(("path", "local", "is_remote"), [
-    ("file:///a/b", "/a/b", False), ("local:///a", "/a", False), ("s3://b/c", "s3://b/c", True),
-    ("a/b", "a/b", False), ("a:b", "a:b", False),
-])  # fmt: skip
-def test_urls_of_this_machine_are_paths(path, local, is_remote):
-    assert local_path(path) == local and is_url(local) is is_remote
 
 
 @pytest.mark.parametrize("entry", [
