@@ -30,6 +30,7 @@ from serde.rewrite.outline import KEEP, Keep, forget_calls, outline_calls
 
 from .consumers.onnxruntime.forms import avoid_runtime_forms, operators_without_kernel
 from .domain_versions import fit_domain_versions
+from .model_fields import note_lost_values
 from .writer import FUNCTIONS_IR, least_ir_version
 
 STEPS = (
@@ -72,13 +73,14 @@ def from_ir(
     for step in (*consumer.passes, *(s for s in STEPS if s.__name__ not in consumer.skips)):
         graph = step(graph)
     if target is not None:
-        return _lower_for(consumer, target, graph, opset, integer_kernels, int8_weights)
+        lowered = _lower_for(consumer, target, graph, opset, integer_kernels, int8_weights)
+        return note_lost_values(lowered)
     older = consumer.decomposed.union(decomposed)
     graph = _note_older(graph, older)
     older = operators_without_kernel(opset) | older
     lowered = drop_neutral(lower_to(graph, opset, kept != "inline", older, integer_kernels))
     lowered = use_int8_weights(lowered) if int8_weights else note_uint8_weights(lowered)
-    return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
+    return note_lost_values(outline_calls(name_constants(avoid_runtime_forms(lowered)), kept))
 
 
 def _lower_for(

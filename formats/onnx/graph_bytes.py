@@ -21,7 +21,7 @@ from serde.spec.onnx_library import MOST_SIZE
 from serde.spec.schema import ELEMENT_CODES
 
 from .constant_homes import find_homes
-from .model_fields import ORIGIN, write_graph_fields
+from .model_fields import ORIGIN, list_described, write_graph_fields, write_inner_fields
 from .protobuf_wire import encode_varint
 from .tensors import tensor_proto
 
@@ -71,6 +71,7 @@ def encode_graph(
     names.reserved.update(last)
     texts, infos, parts = names.texts, list[bytes](), list[bytes]()
     ends = {*graph.inputs, *graph.outputs}
+    described = list_described(graph, metadata)
     for node in graph.nodes:
         is_last = last[node.name] is node
         name = names.claim(node.name) if is_last else names.fresh(_stem(node))
@@ -79,6 +80,7 @@ def encode_graph(
         for v in node.outputs:
             if v.dtype and v.name and v not in ends:
                 info = FIRST + texts[v.name] + _encode_type(v.dtype, v.shape, v.container)
+                info += _encode_fields(v, metadata) if v in described else b""
                 infos += (VALUE_INFO, encode_varint(len(info)), info)
     rest = onnx.GraphProto(name=graph.name or "graph")
     rest.input.extend(map(_info, (*graph.inputs, *more)))
@@ -87,6 +89,14 @@ def encode_graph(
     constants = [(v.name, v.tensor) for v in names.inner.get(graph, ()) if v.tensor is not None]
     rest.initializer.extend(tensor_proto(name, tensor) for name, tensor in constants)
     return b"".join((*parts, rest.SerializeToString(deterministic=True), *infos))
+
+
+def _encode_fields(value: Value, metadata: Mapping[str, str]) -> bytes:
+    """What a ValueInfoProto says of a value inside beside its name and its type."""
+    info = onnx.ValueInfoProto(name=value.name)
+    write_inner_fields(info, metadata)
+    info.ClearField("name")
+    return info.SerializeToString(deterministic=True)
 
 
 def _stem(node: Node) -> str:

@@ -36,7 +36,7 @@ from serde.spec.weight_origins import mark_weight
 
 from .external_data_paths import Resolve, refuse_location, resolver
 from .graph_fields import NodeFields, SmallTensor, describe_node, read_type
-from .model_fields import ORIGIN, read_fields
+from .model_fields import ORIGIN, is_described, read_fields
 from .parse import Parsed, parse, parse_file
 from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
@@ -95,6 +95,7 @@ class _Decoding:
         self.unread: dict[str, None] = {}  # keys of external data
         self.graphs: list[onnx.GraphProto] = []
         self.docs: dict[str, str] = {}  # of initializers, as metadata of the graph
+        self.described: set[str] = set()  # values inside that the file says more of
         self.types: set[bytes] = set()  # of values that were kept apart from their graph
         self.of_nodes: set[str] = set()  # what nodes have that a graph does not hold
         self.overloads: dict[tuple[str, str, str], str] = {}
@@ -108,6 +109,7 @@ class _Decoding:
             self.check_texts(*pair)
         self.overloads = self.named_overloads(model.functions)
         self.ends = {v.name for v in (*model.graph.input, *model.graph.output)}
+        self.described = {v.name for v in filter(is_described, model.graph.value_info)}
         functions = tuple(self.function(f, imports) for f in model.functions)
         graph = self.graph(
             model.graph, ChainMap(), 0, parsed, opset=opset, imports=MappingProxyType(imports),
@@ -256,6 +258,8 @@ class _Decoding:
                 self.define(scope, value, "output")
         title = name or fields.title
         layer = Source("onnx", op, title, doc)
+        if self.described and not depth and not self.in_function:
+            layer.results = tuple([n for n in results if n in self.described])
         sources = self.sources(properties, layer) if properties else (layer,)
         if overload:
             op = self.overloads.get((domain, op, overload), op)
@@ -275,7 +279,8 @@ class _Decoding:
                 format_name, op, name = parts
                 layers.append(Source(format_name, op, name))
         first, *others = layers or [layer]
-        return (replace(first, doc=layer.doc, metadata=tuple(metadata)), *others)
+        about = {"doc": layer.doc, "metadata": tuple(metadata), "results": layer.results}
+        return (replace(first, **about), *others)
 
     def attributes(self, node: NodeFields, scope: Scope, depth: int) -> Mapping[str, Attr]:
         """The attributes of a node: one mapping for all that have the same plain ones."""

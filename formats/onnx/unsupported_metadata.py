@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import onnx
 
 from .graph_fields import may_have_denotations
-from .model_fields import read_denotations
+from .model_fields import SHOWN, read_denotations
 
-SHOWN = 3  # names in a note
 DEVICES = "device configurations"
 DEFAULTS_IR = 4  # the first IR version in which an initializer need not be an input
 
@@ -49,14 +48,14 @@ def _describe_unsupported(
 ) -> Iterator[str]:  # fmt: skip
     """What is said about things that have no place for it here."""
     subgraphs = [g for g in graphs if g is not model.graph]
-    inside = [*model.graph.value_info,
-              *(i for g in subgraphs for i in (*g.input, *g.output, *g.value_info))]  # fmt: skip
-    kinds = {i.type.SerializeToString() for i in inside}.union(types)
+    inside = [i for g in subgraphs for i in (*g.input, *g.output, *g.value_info)]
+    values = *model.graph.value_info, *inside
+    kinds = {i.type.SerializeToString() for i in values}.union(types)
     flags = {
-        "documentation of values inside": any(i.doc_string for i in inside),
+        "documentation of values in subgraphs": any(i.doc_string for i in inside),
         "documentation of functions": any(f.doc_string for f in model.functions),
         "metadata of subgraphs": any(g.metadata_props for g in subgraphs),
-        "metadata of values inside": any(i.metadata_props for i in inside),
+        "metadata of values in subgraphs": any(i.metadata_props for i in inside),
         "denotations of values inside": any(map(_has_denotation, kinds)),
         DEVICES: bool(model.configuration) or DEVICES in of_nodes,
     }

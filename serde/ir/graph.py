@@ -73,7 +73,8 @@ class Call:
 class Source:
     """Where a node came from, as the user would look for it, and what was written about it.
 
-    ``calls`` are those it is inside of, outermost first; ``metadata`` are pairs that its file has.
+    ``calls`` are those it is inside of, outermost first; ``metadata`` are pairs that its file has,
+    ``results`` the names of its results that the file has more to say of.
     """
 
     format: str
@@ -82,6 +83,7 @@ class Source:
     doc: str = field(default="", compare=False)
     calls: tuple[Call, ...] = ()
     metadata: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    results: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.format} node {self.name!r} ({self.op})"

@@ -110,11 +110,41 @@ class TestDocumentation:
         assert [v.name for v in joined.inputs] == ["x"]
         assert "features" not in joined.metadata.values()
 
-    def test_that_of_values_inside_is_told(self, tmp_path):
+    def test_that_of_values_inside_stays(self, tmp_path):
         proto = model()
         info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2], doc_string="hidden")
         proto.graph.value_info.append(info)
-        assert convert(proto, tmp_path)[1] == ["not kept: documentation of values inside"]
+        info.metadata_props.add(key="unit", value="")
+        proto.graph.value_info[0].CopyFrom(info)
+        result, notes = convert(proto, tmp_path)
+        again = {i.name: i for i in result.graph.value_info}["h"]
+        assert notes == [] and again.doc_string == "hidden" and not result.metadata_props
+        assert [(p.key, p.value) for p in again.metadata_props] == [("unit", "")]
+        onnx.checker.check_model(result, full_check=True)
+        (end,) = convert(proto, tmp_path, outputs=["h"])[0].graph.output
+        assert (end.name, end.doc_string, end.metadata_props[0].key) == ("h", "hidden", "unit")
+
+    @pytest.mark.parametrize("body", [
+        "{ h = Identity(x) y = Relu(x) }", "{ k = Neg(x) h = Identity(k) y = Relu(h) }",
+    ])  # fmt: skip
+    def test_that_of_values_that_are_gone_is_told(self, tmp_path, body):
+        """Also where a value of the result has the name."""
+        proto = model_of(f"g (float[2] x) => (float[2] y) {body}", 18, 8)
+        info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2], doc_string="hidden")
+        proto.graph.value_info.append(info)
+        result, notes = convert(proto, tmp_path)
+        lost = "not kept: what the file says of values inside that the result has not: 'h'"
+        assert notes == [lost] and not any(i.doc_string for i in result.graph.value_info)
+        assert not result.metadata_props
+
+    def test_that_of_values_stays_through_rewrites_of_their_layer(self, tmp_path):
+        body = "{ h = Softmax(x) y = Relu(h) }"  # of another meaning before opset 13
+        proto = model_of(f"g (float[2,3,4] x) => (float[2,3,4] y) {body}", 11, 6)
+        info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2, 3, 4], doc_string="hidden")
+        proto.graph.value_info.append(info)
+        result, notes = convert(proto, tmp_path, opset=17)
+        assert {i.name: i.doc_string for i in result.graph.value_info}["h"] == "hidden"
+        assert notes == []
 
 
 def test_what_the_graph_says_is_not_taken_for_that_of_a_subgraph(tmp_path):
@@ -191,15 +221,8 @@ def annotate(proto):
         proto.graph.quantization_annotation.add(tensor_name=name)
 
 
-def with_metadata(proto):
-    info = helper.make_tensor_value_info("h", TensorProto.FLOAT, [2])
-    info.metadata_props.add(key="a", value="b")
-    proto.graph.value_info.append(info)
-
-
 def with_denotation(proto):
-    with_metadata(proto)
-    proto.graph.value_info[0].ClearField("metadata_props")
+    proto.graph.value_info.append(helper.make_tensor_value_info("h", TensorProto.FLOAT, [2]))
     proto.graph.value_info[0].type.denotation = "IMAGE"
 
 
@@ -214,9 +237,6 @@ NOTES = {
     "inputs with defaults": (
         lambda m: m.graph.input.append(helper.make_tensor_value_info("w", 1, [2])),
         "inputs that have a default value become constants: 'w'",
-    ),
-    "metadata": (
-        with_metadata, "not kept: metadata of values inside"
     ),
     "denotations": (
         with_denotation, "not kept: denotations of values inside"
