@@ -10,9 +10,7 @@ import pytest
 
 import serde
 from serde.errors import UsageError
-from testing.onnx_live import model_of
-
-DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
+from testing.onnx_live import DIGITS, model_of
 
 BODY = "g (float[N,3] x) => (float[N,3] y, float[N,3] z) { y = Relu(x)\n z = Neg(y) }"
 
