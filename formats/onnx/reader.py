@@ -279,8 +279,9 @@ class _Decoding:
                 format_name, op, name = parts
                 layers.append(Source(format_name, op, name))
         first, *others = layers or [layer]
-        about = {"doc": layer.doc, "metadata": tuple(metadata), "results": layer.results}
-        return (replace(first, **about), *others)
+        about = tuple(metadata)
+        first = replace(first, doc=layer.doc, metadata=about, results=layer.results)
+        return (first, *others)
 
     def attributes(self, node: NodeFields, scope: Scope, depth: int) -> Mapping[str, Attr]:
         """The attributes of a node: one mapping for all that have the same plain ones."""
