@@ -133,5 +133,10 @@ def _undo(place: Path, staging: Path) -> None:
         with suppress(FileNotFoundError):
             names = sorted(os.listdir(staging / OLD), key=lambda name: name == NAME)
             for name in names:
-                os.replace(staging / OLD / name, place / name)
+                if os.path.lexists(place / name):
+                    raise UsageError(
+                        f"{place / name} is in the place of {staging / OLD / name}, which a "
+                        "process that was killed moved away: move one of them elsewhere"
+                    )
+                os.rename(staging / OLD / name, place / name)
     shutil.rmtree(staging, ignore_errors=True)

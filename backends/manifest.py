@@ -13,17 +13,19 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from serde.errors import MalformedFile
+from serde.errors import MalformedFile, show_attribute
 from serde.io.atomic_write import Replacing
 from serde.io.command_files import active_files
 from serde.io.sniff import open_regular, read_regular
 from serde.ir.graph import DType, Value
+from serde.spec.onnx_library import MOST_SIZE, RANK
 
 NAME, KIND, VERSION = "manifest.json", "serde-partition", 1
 KINDS = ("accelerator", "remainder", "control")
 BODIES = {"If": {"then_branch", "else_branch"}, "Loop": {"body"}}  # of the operators of control
 CHUNK = 1 << 20  # bytes hashed at a time
 MOST_BYTES = 1 << 26  # of a manifest
+ELEMENT_TYPES = {"", *(dtype.value for dtype in DType)}  # empty where it is not known
 
 
 @dataclass(frozen=True)
@@ -149,19 +151,19 @@ def list_files(folder: Path) -> dict[str, str] | None:
         parts = [*_Reader(folder / NAME).manifest(document, "").all_parts()]
     except (MalformedFile, RecursionError):  # of another version
         parts = []
-    files = {n: digest for part in parts for n, digest in part.files.items() if _is_plain(n)}
+    files = {n: digest for part in parts for n, digest in part.files.items() if _is_of_part(n)}
     return {NAME: "", **files}
 
 
-def _is_plain(name: str) -> bool:
-    """Whether a name is that of a file in the folder itself."""
-    return os.path.basename(name) == name and name not in ("", ".", "..", NAME)
+def _is_of_part(name: str) -> bool:
+    """Whether a name is one that files of parts have: in the folder itself, by the kind of part."""
+    return os.path.basename(name) == name and name.startswith(tuple(f"{k}_" for k in KINDS))
 
 
 def _check_files(path: Path, folder: Path, part: PartInfo) -> None:
     for name, expected in part.files.items():
-        if not _is_plain(name):
-            raise MalformedFile(path, f"{name!r} is no file of its folder", part.name)
+        if not _is_of_part(name):
+            raise MalformedFile(path, f"{name!r} is no name of a part's file", part.name)
         if not (folder / name).is_file():
             raise MalformedFile(path, f"its file {name!r} is missing", part.name)
         active_files().enter(folder / name)
@@ -251,10 +253,21 @@ class _Reader:
             row = self.table(value, f"{place}.{key}")
             name, dtype = self.text(row, "name", place), self.text(row, "dtype", place)
             shape = self.get_list(row, "shape", place) if row.get("shape") is not None else None
+            if dtype not in ELEMENT_TYPES:
+                reason = f"{dtype[:80]!r} of {name!r} is no element type"
+                raise MalformedFile(self.path, reason, f"{place}.{key}")
+            if shape is not None and (len(shape) > RANK or not all(map(_is_size, shape))):
+                reason = f"{show_attribute(shape)} of {name!r} is no shape"
+                raise MalformedFile(self.path, reason, f"{place}.{key}")
             container = list(map(str, self.get_list(row, "container", place)))
             file_name = str(row.get("file_name", ""))
             infos.append(TensorInfo(name, dtype, shape, container, file_name))
         return infos
+
+
+def _is_size(size: Any) -> bool:
+    """Whether it is a number, a name, or not known."""
+    return size is None or isinstance(size, str) or (type(size) is int and 0 <= size <= MOST_SIZE)
 
 
 def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:

@@ -345,7 +345,7 @@ def _describe_error(error: Exception, operands: Iterable[str]) -> str:
     if ABSENT.search(str(error)):
         return f"lacks an operand that its attributes ask for; it reads {read or 'nothing'}"
     hint = f". Its operands may not fit it: {read}" if read else ""
-    if isinstance(error, ValueError):
+    if isinstance(error, (ValueError, OverflowError)):
         return f"has a number that means nothing there: {str(error).removesuffix('.')}{hint}"
     return f"fails with {show_error(error)}{hint}"
 

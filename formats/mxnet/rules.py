@@ -18,7 +18,8 @@ from .unsupported_ops import REFUSED
 Bounds = tuple[int | None, ...]
 Floats = tuple[float, ...]
 Pairs = tuple[tuple[int, int], ...]
-INTEGER = re.compile(r"[+-]?\d{1,19}")
+INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+LARGEST = 1 << 63
 BRACKETS = re.compile(r"[()\[\]]")
 SUFFIXED = re.compile(r".*[\d.][fF]")
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -35,15 +36,11 @@ class Layer(NamedTuple):
 
 def _int(text: str) -> int:
     text = text.strip().rstrip("Ll")
-    if not INTEGER.fullmatch(text):
-        try:
-            number = float(text)  # old files write 1.0, or 1e6, for an integer
-        except ValueError:
-            raise ValueError(text) from None
-        if not number.is_integer():
-            raise ValueError(text)
-        return int(number)
-    return int(text)
+    # Old files write 1.0, or 1e6, for an integer.
+    number = int(text) if INTEGER.fullmatch(text) else _number(text)
+    if not -LARGEST <= number < LARGEST or number != int(number):
+        raise ValueError(text)
+    return int(number)
 
 
 def _items(text: str) -> list[str]:
@@ -69,9 +66,16 @@ def _make_optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text.strip() == "None" else read(text)
 
 
+def _number(text: str) -> float:
+    """A number as C++ reads it, without what Python takes as well: ``1_000``, ``٣``."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
+
+
 def _float(text: str) -> float:
     """A number as C++ may write it, ``0.5f``."""
-    return float(text[:-1] if SUFFIXED.fullmatch(text) else text)
+    return _number(text[:-1] if SUFFIXED.fullmatch(text) else text)
 
 
 def _floats(text: str) -> Floats:

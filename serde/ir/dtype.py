@@ -11,6 +11,8 @@ import numpy as np
 
 from serde.errors import ConversionError
 
+NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z_\d]{,31}", re.ASCII)  # NumPy parses others as Python
+
 
 class DType(enum.Enum):
     """Element types, by numpy (or ml_dtypes) name.
@@ -70,6 +72,8 @@ class DType(enum.Enum):
             return dtype
         if isinstance(dtype, np.dtype) and (known := BY_DTYPE.get(dtype)) is not None:
             return known
+        if isinstance(dtype, str) and not NAME.fullmatch(dtype):
+            raise ConversionError(f"no element type is called {dtype[:80]!r}")
         try:
             np_dtype = np.dtype(dtype)
             return cls.STRING if np_dtype.kind in "USO" else cls(np_dtype.name)

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import serde
+from serde.backends.manifest import hash_file, read_manifest
 from serde.backends.partition import partition
 from serde.cli.commands import main
 from serde.errors import MalformedFile, SerdeError, UsageError
@@ -53,7 +54,15 @@ def refuse_place(folder: Path) -> str:
     parts = parts_of(folder)
     parts[0]["files"] = {"../x.onnx": "0"}
     change(folder, parts=parts)
-    return "accelerator_0: '../x.onnx' is no file of its folder"
+    return "accelerator_0: '../x.onnx' is no name of a part's file"
+
+
+def refuse_other_name(folder: Path) -> str:
+    (folder / "mine.txt").write_text("mine")
+    parts = parts_of(folder)
+    parts[0]["files"] = {"mine.txt": hash_file(folder / "mine.txt")}
+    change(folder, parts=parts)
+    return "accelerator_0: 'mine.txt' is no name of a part's file"
 
 
 def refuse_circle(folder: Path) -> str:
@@ -111,6 +120,30 @@ def test_a_folder_that_is_not_as_it_was_written(parts, tmp_path, spoil):
     line = ["run", str(parts), "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]
     result = CliRunner().invoke(main, line)
     assert result.exit_code == 3 and message in result.output
+
+
+@pytest.mark.parametrize("is_of_model", [True, False])
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        *(("dtype", text, "is no element type") for text in ("float99", "V4", "(1,)f4", "x\x1b")),
+        *(
+            ("shape", [size], "is no shape")
+            for size in (-1, 1.0, True, float("nan"), [2], {}, 1 << 63)
+        ),
+        ("shape", [1] * 65, "is no shape"),
+    ],
+)
+def test_a_tensor_that_is_none(parts, is_of_model, field, value, message):
+    model, part = read_manifest(parts), parts_of(parts)[0]
+    tensor = {"name": "x", "dtype": "float32", "shape": [2], field: value}
+    if is_of_model:
+        change(parts, inputs=[tensor])
+    else:
+        change(parts, parts=[{**part, "inputs": [tensor]}, *parts_of(parts)[1:]])
+    with pytest.raises(MalformedFile, match=message) as caught:
+        serde.run(parts, FEEDS)
+    assert "\x1b" not in str(caught.value) and model.inputs[0].shape == [2]
 
 
 CONTROL = (

@@ -14,6 +14,7 @@ import onnx
 import pytest
 
 from serde.backends import folder as partition_folder
+from serde.backends.manifest import hash_file
 from serde.backends.partition import partition
 from serde.backends.runner import run
 from serde.errors import MalformedFile, Unconvertible, UsageError
@@ -211,6 +212,28 @@ def test_a_part_that_was_changed_is_not_removed(splits):
     splits["old"].save("out")
     run_as("old")
     assert Path("out", last).read_bytes() == b"changed by hand"
+
+
+def test_a_file_that_a_manifest_claims_to_be_of_a_part_is_not_removed(splits):
+    Path("out/mine.txt").write_text("mine")
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    manifest["parts"][0]["files"]["mine.txt"] = hash_file(Path("out/mine.txt"))
+    Path("out/manifest.json").write_text(json.dumps(manifest))
+    splits["new"].save("out")
+    run_as("new")
+    assert Path("out/mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "accelerator_0.onnx"])
+def test_a_leftover_does_not_take_the_place_of_what_came_since(splits, name):
+    Path("out/manifest.json").unlink()
+    Path("out/.serde-000000000000.part/old").mkdir(parents=True)
+    Path("out/.serde-000000000000.part/old", name).write_text("from the leftover")
+    Path("out", name).write_text("mine")
+    before = contents()
+    with pytest.raises(UsageError, match="which a process that was killed moved away: move one"):
+        splits["new"].save("out")
+    assert contents() == before
 
 
 def test_a_folder_reached_by_a_link_and_the_working_folder(splits, monkeypatch):

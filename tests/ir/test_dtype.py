@@ -1,5 +1,7 @@
 """Element types: their names, sizes and kinds."""
 
+from random import Random
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -33,6 +35,21 @@ def test_byte_order_and_width_of_strings_do_not_matter():
 def test_what_is_no_type_is_refused():
     with pytest.raises(ConversionError, match="float7"):
         DType.of("float7")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_text_is_parsed_as_more_than_a_name(seed):
+    pieces = ["f4", "(1,)", "(", ")", ",", "[", "}", "<", ":", "1" * 4400, "e", " ", "U", "²", "\0"]
+    for text in ("".join(choices) for choices in _draw(seed, pieces)):
+        try:
+            DType.of(text)
+        except ConversionError as error:
+            assert len(str(error)) < 400
+
+
+def _draw(seed, pieces):
+    random = Random(seed)
+    return [random.choices(pieces, k=random.randint(1, 4)) for _ in range(200)]
 
 
 def test_bytes_are_the_integers_of_eight_bits():

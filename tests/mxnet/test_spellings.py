@@ -48,12 +48,23 @@ def test_what_mxnet_takes(name, text):
         ("LeakyReLU", {"slope": "1/2"}),
         ("LeakyReLU", {"slope": "f"}),
         ("transpose", {"axes": "(0;2;1)"}),
+        *(("SwapAxis", {"dim2": text}) for text in ("1_0", "٣", "３", "²", "nan", "inf", "1f")),
+        *(("SwapAxis", {"dim2": text}) for text in ("1e300", "9223372036854775808", "-1e19")),
+        *(("LeakyReLU", {"slope": text}) for text in ("1_0", "٣", "1_0f")),
+        ("transpose", {"axes": "(0,٢,1)"}),
+        ("softmax", {"dtype": "(1e19,)"}),
     ],
 )
 def test_what_mxnet_does_not_take(op, attrs):
     live_mxnet()
-    with pytest.raises(Unconvertible, match="is not a"):
+    with pytest.raises(Unconvertible, match="is not a|is called"):
         check(case(op, X, **attrs).but(oracle=lambda case: [X]))
+
+
+def test_a_number_beyond_all_use_is_named():
+    live_mxnet()
+    with pytest.raises(Unconvertible, match="has a number that means nothing there"):
+        check(case("_npi_around", X, decimals="999999999").but(oracle=lambda case: [X]))
 
 
 def test_old_files_write_integers_as_floats():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -318,26 +319,35 @@ def stem_of(name: str) -> str:
 def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSource, str]:
     """The path of each result, below the folder of results.
 
-    Of models of one folder that differ in their formats the first has its own name, others those
-    of their files with another ending.
+    Of models of one folder that differ in their formats, or of names that some file systems take
+    for one, the first has its own name, others those of their files with another ending.
 
     Raises:
         UsageError: where two models would write one file.
     """
     planned: dict[str, ModelSource] = {}
+    targets: dict[ModelSource, str] = {}
     for model in models:
         folder, name = os.path.split(model.relative.replace("\\", "/"))
-        target = _plan_target(folder, stem_of(name) + into.suffixes[0])
-        other = planned.get(target)
-        if other is not None and os.path.dirname(other.path) == os.path.dirname(model.path):
-            target = _plan_target(folder, name + into.suffixes[0])
-        other = planned.setdefault(target, model)
-        if other is not model:
-            raise UsageError(
-                f"{other.path} and {model.path} would both be written to {target}: give the folder "
-                "that holds both, or migrate them to two folders"
-            )
-    return {model: target for target, model in planned.items()}
+        stem, suffix = stem_of(name), into.suffixes[0]
+        names = chain((stem, name), (f"{name}-{number}" for number in count(2)))
+        for target in (_plan_target(folder, n + suffix) for n in names):
+            other = planned.setdefault(_fold_name(target), model)
+            if other is model:
+                break
+            is_beside = os.path.dirname(other.path) == os.path.dirname(model.path)
+            if targets[other] == target and not is_beside:
+                raise UsageError(
+                    f"{other.path} and {model.path} would both be written to {target}: give the "
+                    "folder that holds both, or migrate them to two folders"
+                )
+        targets[model] = target
+    return targets
+
+
+def _fold_name(name: str) -> str:
+    """What is alike of two names that lead to one file on systems that do not tell them apart."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def _plan_target(folder: str, name: str) -> str:
