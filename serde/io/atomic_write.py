@@ -147,6 +147,7 @@ class NewFile(NamedTuple):
 def _refuse_changed(new: NewFile) -> None:
     """Refuse what has come to the place of a file since it was checked."""
     new.folder.refuse_other()
+    check_target(new.path)
     kind = active_files().kinds.get(os.path.abspath(new.path))
     if kind is not None:
         refuse_other_file(new.path, *kind)

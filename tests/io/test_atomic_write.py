@@ -117,6 +117,19 @@ def test_what_comes_to_the_place_meanwhile_is_judged(tmp_path, names):
     assert files(tmp_path) == {"a": b"notes"}
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("make", [os.mkdir, lambda path: os.mkfifo(path)], ids=["folder", "pipe"])
+@pytest.mark.parametrize("names", [["a"], ["b", "a"], ["a", "b"]])
+@pytest.mark.parametrize("taken", ["a", "b"])
+def test_what_is_no_file_and_comes_meanwhile_stays(tmp_path, names, taken, make):
+    with pytest.raises(TargetRefused, match=taken), Replacing(str(tmp_path / "a")) as out:
+        for name in {*names, taken}:
+            out.open(str(tmp_path / name)).write(b"new")
+        make(tmp_path / taken)
+    (left,) = tmp_path.iterdir()
+    assert left.name == taken and not left.is_file()
+
+
 def test_a_very_long_name_has_room_for_the_temporary_one(tmp_path):
     name = "n" * 250
     with Replacing(str(tmp_path / name)) as out:
