@@ -91,7 +91,8 @@ def _swap(place: Path, staging: Path) -> None:
     before = list_files(place) or {}
     new = sorted((f.name for f in (staging / NEW).iterdir()), key=lambda name: name == NAME)
     for name in new:
-        if name not in before and os.path.lexists(place / name):
+        is_part = name in before and (place / name).is_file()
+        if os.path.lexists(place / name) and not is_part:
             raise UsageError(f"{place / name} is no file of the partition there: move it away")
         active_files().refuse_result(place / name)
     gone = [n for n, digest in before.items() if n in new or _is_unchanged(place / n, digest)]

@@ -145,7 +145,8 @@ def list_files(folder: Path) -> dict[str, str] | None:
         document = json.loads(read_regular(folder / NAME, MOST_BYTES))
         if document.get("kind") != KIND:
             return None
-    except (FileNotFoundError, ValueError, RecursionError, AttributeError, MalformedFile):
+    except (FileNotFoundError, IsADirectoryError, ValueError, RecursionError, AttributeError,
+            MalformedFile):  # fmt: skip
         return None
     try:
         parts = [*_Reader(folder / NAME).manifest(document, "").all_parts()]

@@ -205,6 +205,18 @@ def test_a_file_that_is_no_part_is_not_replaced(splits):
     assert contents() == before
 
 
+@pytest.mark.parametrize("name", ["accelerator_0.onnx", "manifest.json"])
+def test_a_folder_of_the_name_of_a_part_is_not_replaced(splits, name, monkeypatch):
+    def make_folder():
+        Path("out", name).unlink()
+        Path("out", name).mkdir()
+        Path("out", name, "mine.txt").write_text("mine")
+
+    with pytest.raises(UsageError, match="is no file of the partition there: move it away"):
+        splits["new"].save("out", check=lambda folder: make_folder())
+    assert Path("out", name, "mine.txt").read_text() == "mine"
+
+
 def test_a_part_that_was_changed_is_not_removed(splits):
     splits["new"].save("out")
     last = max(n for n in contents() if n.startswith("accelerator"))
