@@ -131,7 +131,11 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = _Reader(path).manifest(document, "")
     except RecursionError as error:
         raise MalformedFile(path, "it nests too deep") from error
+    names = set[str]()
     for part in manifest.all_parts():
+        if part.name in names:
+            raise MalformedFile(path, f"two parts are called {part.name!r}")
+        names.add(part.name)
         _check_files(path, folder, part)
     return manifest
 
@@ -278,13 +282,15 @@ def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:
         MalformedFile: where there is none, or a part reads what nothing computes.
     """
     maker: dict[str, PartInfo] = {}
+    known = {v.name for v in manifest.inputs}
     for part in manifest.parts:
         for value in part.outputs:
             if value.name and value.name in maker:
                 reason = f"two parts compute {value.name!r}: {maker[value.name].name}, {part.name}"
                 raise MalformedFile(path, reason)
+            if value.name in known:
+                raise MalformedFile(path, f"{value.name!r} is an input, and computed", part.name)
             maker[value.name] = part
-    known = {v.name for v in manifest.inputs}
     for name in (v.name for p in manifest.parts for v in p.inputs):
         if name not in known and name not in maker:
             raise MalformedFile(path, f"no part computes {name!r}")

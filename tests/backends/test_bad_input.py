@@ -88,6 +88,18 @@ def refuse_twice(folder: Path) -> str:
     return "two parts compute 'a': accelerator_0, accelerator_0"
 
 
+def refuse_name_twice(folder: Path) -> str:
+    parts = parts_of(folder)
+    change(folder, parts=[{**part, "name": "accelerator_0"} for part in parts])
+    return "two parts are called 'accelerator_0'"
+
+
+def refuse_computed_input(folder: Path) -> str:
+    parts = parts_of(folder)
+    change(folder, inputs=[*parts[0]["inputs"], *parts[0]["outputs"]])
+    return "accelerator_0: 'a' is an input, and computed"
+
+
 def refuse_kind(folder: Path) -> str:
     change(folder, kind="other")
     return "kind: its kind is not 'serde-partition'"
