@@ -17,7 +17,14 @@ import pytest
 from serde.api.migrate import child, job, migrate
 from serde.api.migrate.job import Row
 from serde.api.migrate.journal import JOURNAL, TABLES, parse_begun, parse_row
-from serde.errors import OUT_OF_MEMORY, MalformedFile, Problem, Unconvertible, UsageError
+from serde.errors import (
+    OUT_OF_MEMORY,
+    MalformedFile,
+    Problem,
+    TargetRefused,
+    Unconvertible,
+    UsageError,
+)
 from testing.onnx_live import model_of
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
@@ -293,6 +300,23 @@ def test_no_table_takes_the_place_of_a_model():
     with pytest.raises(UsageError, match="migration.json in in is there without the journal"):
         migrate(["in/migration.json"], "in", jobs=1)
     assert Path("in/migration.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_file_in_the_place_of_a_table_stays(name, meanwhile):
+    """Also beside a journal, and where it came while models were converted."""
+    write_onnx()
+    migrate(["in"], "out", jobs=1)
+    migrate(["in"], "out", jobs=1)  # the tables are replaced
+    if not meanwhile:
+        Path("out", name).write_text("mine")
+    with pytest.raises(TargetRefused, match=f"{name} is there, and is no table of a migration"):
+        migrate(
+            ["in"], "out", jobs=1, again=True,
+            progress=lambda *_: Path("out", name).write_text("mine"),
+        )  # fmt: skip
+    assert Path("out", name).read_text() == "mine"
 
 
 @pytest.mark.parametrize("way", ["itself", "link"])

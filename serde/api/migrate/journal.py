@@ -11,14 +11,16 @@ from typing import Any, get_args, get_origin, get_type_hints
 from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
 from serde.api.migrate.own_results import BEGUN, JOURNAL, TABLES
 from serde.api.migrate.sources import is_url, list_beginning, stamp_entry, stem_of
+from serde.api.migrate.table import is_table
 from serde.errors import TargetRefused
-from serde.io.atomic_write import check_target, name_path_in_errors
+from serde.io.atomic_write import check_target, name_path_in_errors, refuse_other_file
 from serde.io.command_files import stamp_file
 from serde.io.filesystems import open_filesystem
 from serde.io.sniff import open_regular
 
 BEGINNINGS = tuple(f'{{"{field}":' for field in ("source", BEGUN))  # of the lines of all versions
 SAVED_EVERY = 16  # rows, where a journal cannot be appended to
+TABLE = "table of a migration"
 CURE = "move it away, or name another folder"
 MISSING = {"op": str, "count": int, "reason": str}  # the fields of an operator in the way
 
@@ -58,10 +60,12 @@ class Journal:
         is_cut_off = any(b.startswith(text) for b in BEGINNINGS)  # with its first line
         if not (is_cut_off or text.startswith(BEGINNINGS)):
             raise TargetRefused(f"{JOURNAL} in {self.folder} is no journal of a migration: {CURE}")
-        for name in () if text or self._system is not None else TABLES:
-            if os.path.lexists(os.path.join(self.folder, name)):
+        for name in () if self._system is not None else TABLES:
+            path = os.path.join(self.folder, name)
+            if not text and os.path.lexists(path):
                 reason = f"{name} in {self.folder} is there without the journal of a migration"
                 raise TargetRefused(f"{reason}: {CURE}")
+            refuse_other_file(path, is_table, TABLE)
 
     def _enter_line(self, line: str) -> None:
         row = parse_row(line)
@@ -147,7 +151,9 @@ class Journal:
         if self._system is None:
             from serde.api.report.data import write_text
 
-            write_text(os.path.join(self.folder, name), text)
+            path = os.path.join(self.folder, name)
+            refuse_other_file(path, is_table, TABLE)
+            write_text(path, text)
         else:
             data = text.encode(errors="backslashreplace")
             self._system.pipe_file(f"{self._root.rstrip('/')}/{name}", data)

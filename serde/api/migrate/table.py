@@ -12,12 +12,14 @@ from typing import Any
 
 from serde.api.migrate.job import GOOD, STATE, Row, row_to_dict
 from serde.api.migrate.sources import is_url
-from serde.api.report.data import SCHEMA, to_json
+from serde.api.report.data import JSON_START, PAGE_START, SCHEMA, to_json
 from serde.errors import escape_controls
+from serde.io.atomic_write import begins_with
 from serde.ir.markup import escape
 
 COLUMNS = ("source", "status", "reason", "format", "target", "seconds", "nodes", "parameters",
            "max_rel")  # fmt: skip
+is_table = begins_with(PAGE_START.encode(), JSON_START.encode(), ",".join(COLUMNS[:2]).encode())
 PLAIN = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"-._~/")
 
 

@@ -29,7 +29,8 @@ SUFFIXES = ("html", "md", "json")
 UNWRITTEN = frozenset({"drawn", "unconverted", "command"})  # fields that no JSON has
 MARKDOWN_START = "<!-- by serde -->\n"
 PAGE_START = '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta name="generator" content="serde">'
-is_report = begins_with(PAGE_START.encode(), MARKDOWN_START.encode(), b'{\n  "schema": ')
+JSON_START = '{\n  "schema": '
+is_report = begins_with(*(s.encode() for s in (PAGE_START, MARKDOWN_START, JSON_START)))
 MOST_KEPT = 1 << 24  # bytes of weights in memory that a report may keep there
 
 
