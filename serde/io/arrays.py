@@ -121,7 +121,10 @@ def _to_tensor(name: Any, array: Any) -> Tensor:
         if hasattr(array, method):
             array = getattr(array, method)()
             break
-    plain = np.asarray(array)
+    try:
+        plain = np.asarray(array)
+    except ValueError as error:  # lists of different lengths
+        raise UsageError(f"--params: {name!r} is no array of numbers: {error}") from error
     try:
         is_refused = DType.of(plain.dtype) is DType.STRING
     except ConversionError:

@@ -86,6 +86,7 @@ def test_a_missing_array_is_named(symbol, arrays):
         (["a"], "the path of a file, or a mapping of names to arrays, not str"),
         ({"fc1_weight": "x"}, "'fc1_weight' is no array of numbers"),
         ({"fc1_weight": object()}, "'fc1_weight' is no array of numbers"),
+        ({"fc1_weight": [[1], [2, 3]]}, "'fc1_weight' is no array of numbers"),
     ],
 )
 @pytest.mark.parametrize("kind", ["mxnet", "relay"])
