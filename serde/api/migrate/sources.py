@@ -33,6 +33,8 @@ from serde.plugins import Format, format_of, installed_formats, name_other
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
 # Endings that files of many kinds have; their content decides.
 AMBIGUOUS = (".json", ".zip", ".model")
+SLASH = rf"[/{re.escape(os.sep)}]"
+ANY_FOLDERS = re.compile(rf"(?:(?<={SLASH})|^)(?:\*\*{SLASH})*\*\*(?:{SLASH}|$)")
 SYMBOL = "-symbol.json"  # what follows a prefix
 PARAMETERS, PACKED = (".params", ".states"), (".gz", ".bz2", ".xz", ".zst")
 NO_MODEL = "an archive without a model"
@@ -120,7 +122,7 @@ def _is_ambiguous(name: str) -> bool:
 def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
     if not os.path.lexists(source) and WILDCARD.search(source):
         fixed = source[: WILDCARD.search(source).start()]  # type: ignore[union-attr]
-        root, paths = os.path.dirname(fixed) or ".", sorted(glob.glob(source, recursive=True))
+        root, paths = os.path.dirname(fixed) or ".", sorted(_list_matches(source))
         if not paths:
             raise MalformedFile(source, "no file matches")
     elif os.path.isdir(source):
@@ -140,6 +142,19 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
                 yield _local_model(name, root)
             elif name.lower().endswith(ARCHIVES):
                 skipped[os.path.abspath(name)] = NO_MODEL
+
+
+def _list_matches(pattern: str) -> set[str]:
+    """The paths that a pattern matches; ``**`` follows no links, as some lead back."""
+    above, *below = ANY_FOLDERS.split(pattern, maxsplit=1)
+    tops = {*glob.glob(above)} if above or not below else {os.curdir}
+    if not below or not below[0]:  # folders are looked into
+        return tops
+    matches = set[str]()
+    for folder, folders, _ in chain.from_iterable(map(os.walk, tops)):
+        folders[:] = [f for f in folders if f[0] != "."]
+        matches |= _list_matches(os.path.join(glob.escape(folder), below[0]))
+    return matches
 
 
 def _walk(path: str, outside: str | None, skipped: dict[str, str]) -> Iterator[str]:
