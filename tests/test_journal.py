@@ -302,6 +302,18 @@ def test_no_table_takes_the_place_of_a_model():
     assert Path("in/migration.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("text", [None, "", '{"sou'])
+def test_nothing_is_written_through_a_link_to_what_is_no_journal(text):
+    write_onnx()
+    Path("out").mkdir()
+    os.symlink("../notes", Path("out", JOURNAL))
+    if text is not None:
+        Path("notes").write_text(text)
+    with pytest.raises(UsageError, match="is no journal of a migration"):
+        migrate(["in"], "out", jobs=1)
+    assert (Path("notes").read_text() if Path("notes").exists() else None) == text
+
+
 @pytest.mark.parametrize("meanwhile", [False, True])
 @pytest.mark.parametrize("name", TABLES)
 def test_a_file_in_the_place_of_a_table_stays(name, meanwhile):

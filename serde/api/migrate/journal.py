@@ -57,7 +57,9 @@ class Journal:
 
     def _refuse_others(self, text: str) -> None:
         """Refuse a folder whose files of these names are those of somebody else."""
-        is_cut_off = any(b.startswith(text) for b in BEGINNINGS)  # with its first line
+        is_link = self._system is None and os.path.islink(os.path.join(self.folder, JOURNAL))
+        # A journal that was cut off with its first line; through a link it would be another's file.
+        is_cut_off = any(b.startswith(text) for b in BEGINNINGS) and not is_link
         if not (is_cut_off or text.startswith(BEGINNINGS)):
             raise TargetRefused(f"{JOURNAL} in {self.folder} is no journal of a migration: {CURE}")
         for name in () if self._system is not None else TABLES:
