@@ -7,7 +7,10 @@ import os
 import shutil
 import sys
 import zipfile
+from glob import glob
 from pathlib import Path
+from random import Random
+from unicodedata import normalize
 
 import fsspec
 import pytest
@@ -30,6 +33,28 @@ class TestSources:
         assert names == {"a.onnx", "sub/a.onnx", "foo.onnx", "broken.onnx"}
         assert [m.relative for m in find_models([zoo / "digits"])] == ["digits-symbol.json"]
         assert [m.relative for m in find_models([zoo / "a.onnx", f"{zoo}/a.*"])] == ["a.onnx"]
+
+    def test_a_glob_does_not_follow_links_that_lead_back(self, zoo):
+        """Three links to a folder in it are 3^40 paths, as far as the system follows them."""
+        expected = {m.path for m in find_models([f"{zoo}/**/*.onnx"])}
+        for number in range(3):
+            os.symlink(".", zoo / f"self{number}")
+            os.symlink("..", zoo / "sub" / f"above{number}")
+        for pattern in ("**/*.onnx", "**/**/*.onnx"):
+            assert {m.path for m in find_models([f"{zoo}/{pattern}"])} == expected
+        assert expected < {m.path for m in find_models([f"{zoo}/**"])}
+        linked = find_models([f"{zoo}/self0/*.onnx"])  # a link that is named is followed
+        assert {m.path for m in linked} == {str(zoo / "self0" / p.name) for p in zoo.glob("*.onnx")}
+
+    def test_a_glob_finds_what_glob_finds(self, tmp_path, monkeypatch):
+        random = Random(0)
+        monkeypatch.chdir(tmp_path)
+        for depth in range(40):
+            names = random.choices(["a", "b", "c.d", "[x]", ".h"], k=1 + depth % 4)
+            write_model(tmp_path.joinpath(*names, random.choice(["m.onnx", "n.onnx", ".z.onnx"])))
+        for pattern in ("**/*.onnx", "a/**/*.onnx", "**/a/**/m.onnx", "*/**/n.onnx", "**/[ab]/m*"):
+            expected = {os.path.abspath(p) for p in glob(pattern, recursive=True)}
+            assert {m.path for m in find_models([pattern])} == expected
 
     @pytest.mark.parametrize("name", ["none", "none/*.onnx"])
     def test_what_is_not_there_is_said(self, tmp_path, name):
@@ -58,6 +83,19 @@ class TestSources:
         }  # fmt: skip
         assert len(migrate([source], tmp_path / "symbols", to="mxnet").rows) == 3
         assert len([*(tmp_path / "symbols").glob("*.params")]) == 3
+
+    @pytest.mark.parametrize(
+        "names",
+        [("Net", "net", "NET"), ("\xe9", "e\u0301"), ("x/Net", "X/net"), ("a/\xdf", "a/SS")],
+    )
+    def test_names_that_some_file_systems_take_for_one_have_results_apart(self, tmp_path, names):
+        """The folder may lie on such a system, or be copied to one."""
+        for name in names:
+            write_model(tmp_path / "in" / f"{name}.onnx")
+        done = migrate([tmp_path / "in"], tmp_path / "out", jobs=1)
+        results = [str(p) for p in (tmp_path / "out").rglob("*.onnx")]
+        apart = {normalize("NFC", normalize("NFD", n).casefold()) for n in results}
+        assert done.ok and len(results) == len(apart) == len(names)
 
     def test_results_among_the_sources_are_no_sources(self, zoo):
         write_model(zoo / "out" / "old.onnx")
