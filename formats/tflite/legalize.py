@@ -19,7 +19,8 @@ from serde.passes.regions import find_regions
 from serde.spec import schema
 from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WINDOWS
 
-from .forms import EDGE, GROUPS, INFINITE, MANY_AXES, NEGATIVE_PADS, TRANSPOSED, VOLUME, crd
+from .forms import EDGE, INFINITE, MANY_AXES, NEGATIVE_PADS, VOLUME, crd
+from .layer_forms import GROUPS, TRANSPOSED
 from .limits import OPERATORS
 from .ops.layers import agrees_with_same
 from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
