@@ -20,7 +20,7 @@ from serde.spec import schema
 from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WINDOWS
 
 from .forms import EDGE, INFINITE, MANY_AXES, NEGATIVE_PADS, VOLUME, crd
-from .layer_forms import GROUPS, TRANSPOSED
+from .layer_forms import GROUPS, PHASES, TRANSPOSED
 from .limits import OPERATORS
 from .ops.layers import agrees_with_same
 from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
@@ -36,6 +36,7 @@ YOUNG = {
     "CumSum": "CUMSUM", "Gelu": "GELU", "HardSwish": "HARD_SWISH", "Sign": "SIGN",
     "LSTM": "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN": "UNIDIRECTIONAL_SEQUENCE_RNN",
 }  # fmt: skip
+PHASE_OPERATORS = frozenset({"DEPTH_TO_SPACE", "TILE"})  # that convolutions of ``PHASES`` need
 CONTROL_FLOW = frozenset({"If", "Loop"})  # which run what other operators compute
 # Operators whose first operand and results are images, with channels last in the file.
 IMAGES = WINDOWS | {"DepthToSpace", "Resize", "SpaceToDepth"}
@@ -195,6 +196,9 @@ def tflite_target(
     rules = add_decompositions(legalizations, operators)
     floats = {"DequantizeLinear": [INFINITE_SCALE, NO_WEIGHT], "QuantizeLinear": []}
     lacks = LACKS if integers else {**LACKS, **floats}
+    if not OPERATORS.get(profile or "", PHASE_OPERATORS) >= PHASE_OPERATORS:
+        by_groups = [form for form in LACKS["ConvTranspose"] if form is not PHASES]
+        lacks = {**lacks, "ConvTranspose": by_groups}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
         sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE}, domains=frozenset({DOMAIN}),

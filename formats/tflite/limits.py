@@ -44,11 +44,17 @@ float32 int8: DEPTH_TO_SPACE DEQUANTIZE GATHER GATHER_ND REDUCE_MAX REDUCE_MIN S
 """)
 MICRO = frozenset(MICRO_TYPES)
 OPERATORS: Mapping[str, frozenset[str]] = {"edgetpu": EDGE_TPU, "tflite-micro": MICRO}
+DATA = {"SELECT_V2": 1, "TRANSPOSE_CONV": 2}  # the operand that tells the type, if not the first
 CUT = "Leave it out of the part for the device (--outputs, serde partition)"
 QUANTIZE = "Quantize every layer to int8, with QuantizeLinear and DequantizeLinear around it"
 WIDEN = "Cast it to float32 or int32 before, or quantize it to int8"
 FLOATS = "Leave out --fp16 and --weights fp16, or give --fp32"
 STATIC = "Give numbers (--static, --input)"
+
+
+def find_data(node: Node) -> Value | None:
+    """The operand that is computed with."""
+    return node.inputs[DATA.get(node.op, 0)]
 
 
 def find_problems(profile: str, title: str, graph: Graph) -> Iterator[Problem]:
@@ -143,7 +149,7 @@ def check_edgetpu(node: Node, graph: Graph) -> str | None:
     """Why the Edge TPU does not take a node, None where it does."""
     if _is_end(node, graph):
         return None
-    data = [v for v in (node.inputs[0], *node.outputs) if v is not None]
+    data = [v for v in (find_data(node), *node.outputs) if v is not None]
     others = [v for v in data if v.dtype not in (DType.INT8, DType.UINT8)]
     if others:
         return f"the Edge TPU computes with int8 only, and {others[0].name!r} is of " \
@@ -167,8 +173,8 @@ def check_micro(node: Node, graph: Graph) -> str | None:
     known = MICRO_TYPES.get(node.op)
     if known is None:
         return None
-    data = node.inputs[1 if node.op == "SELECT_V2" else 0]
-    values = [v for v in (data, *(node.outputs if node.op == "CAST" else ())) if v is not None]
+    data = (find_data(node), *(node.outputs if node.op == "CAST" else ()))
+    values = [v for v in data if v is not None]
     if node.op.startswith("GATHER"):
         values += [v for v in node.inputs[1:] if v is not None and v.dtype is not DType.INT32]
     plain = (v for v in values if not isinstance(v, QuantizedValue) or v.scales is None)

@@ -23,9 +23,14 @@ QDQ = """g (float[1,3,8,8] x) => (float[1,4,6,6] y)
     k = DequantizeLinear(w, s, z) c = Conv(d, k) r = Relu(c)
     o = QuantizeLinear(r, s, z) y = DequantizeLinear(o, s, z)
 }""".replace("WEIGHTS", WEIGHTS)
+TRANSPOSED = (
+    QDQ.replace("c = Conv(d, k) r = Relu(c)", "r = ConvTranspose(d, k)")
+    .replace("[4,3,3,3]", "[3,4,3,3]")
+    .replace("[1,4,6,6]", "[1,4,10,10]")
+)  # fmt: skip
 TAKEN = {
-    "edgetpu": [QDQ],
-    "tflite-micro": [QDQ, "g (float[2,3] x) => (float[2,3] y) { y = Gelu(x) }",
+    "edgetpu": [QDQ, TRANSPOSED],
+    "tflite-micro": [QDQ, TRANSPOSED, "g (float[2,3] x) => (float[2,3] y) { y = Gelu(x) }",
                      """g (float[4,2,3] x, float[1,4,3] w, float[1,4,4] r) => (float[4,1,2,4] y)
                      { y = RNN<hidden_size=4>(x, w, r) }"""],
     "litert": [QDQ, "g (float[N,3] x) => (float[N,3] y) { y = Gelu(x) }"],

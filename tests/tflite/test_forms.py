@@ -11,10 +11,10 @@ import serde
 from serde.bridges.litert import LitertWorker
 from testing.onnx_live import ir_of
 from testing.onnx_live import run as run_graph
+from tests.tflite.comparisons import compare
 from tests.tflite.litert_live import run_both, why_not
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
-F, W = "float[1,4,5,6] x", "float[4,3,3,2] w"
 BODIES = {
     "six axes repeated": "g (float[2,1,3,1,2,1] x, float[4,1,2,1,5] y) => (float[] z) { z = Add(x, y) }",
     "six axes chosen": """g (float[2,1,3,1,2,1] x, float[4,1,2,1,5] y) => (float[] z)
@@ -84,47 +84,12 @@ BODIES = {
         { z = Slice(x, b, e, a, s) }""",
     "slope": "g (float[2,3] x, float[3] y) => (float[] z) { z = PRelu(x, y) }",
 }  # fmt: skip
-TRANSPOSED = {
-    "groups": "group=2, kernel_shape=[3,2]", "pads": "group=2, pads=[1,0,0,1], strides=[2,1]",
-    "output padding": "group=2, output_padding=[1,0], strides=[2,3]",
-    "dilations": "group=2, dilations=[2,3]", "all": "group=2, dilations=[1,2], pads=[0,1,1,1], "
-    "output_padding=[1,1], strides=[2,2]",
-    "as SAME": "group=2, kernel_shape=[3,2], pads=[0,0,1,0], strides=[2,2]",
-    "almost as SAME": "group=2, kernel_shape=[3,2], pads=[1,0,0,0], strides=[2,2]",
-    "more than is cropped": "group=2, pads=[1,0,1,1], output_padding=[1,2], strides=[2,3]",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def worker() -> LitertWorker:
     """One process for all files."""
     return LitertWorker()
-
-
-def draw(value, rng: np.random.Generator) -> np.ndarray:
-    dtype = value.type.numpy
-    if value.name == "i":
-        return np.asarray([[-1], [2]], dtype)
-    if dtype.kind == "f":
-        return (3 * rng.standard_normal(value.static_shape)).astype(dtype)
-    if dtype.kind == "b":
-        mask = rng.random(value.static_shape) < 0.5
-        mask[0] = False
-        return mask
-    low = 1 if value.name == "y" or dtype.kind == "u" else -(1 << 20)
-    return rng.integers(low, 1 << 15, value.static_shape).astype(dtype)
-
-
-def compare(worker, body: str, folder: Path) -> None:
-    graph = ir_of(body)
-    rng = np.random.default_rng(1)
-    feeds = {v.name: draw(v, rng) for v in graph.inputs}
-    serde.save(graph, folder / "m.tflite")
-    for got in run_both(worker, folder / "m.tflite", [*feeds.values()]):
-        for actual, expected in zip(got, run_graph(graph, feeds, 22), strict=True):
-            assert actual.dtype == expected.dtype
-            half = actual.dtype == np.float16
-            np.testing.assert_allclose(actual, expected, *((2e-3, 1e-3) if half else (1e-5, 1e-5)))
 
 
 @needs_litert
@@ -175,43 +140,3 @@ def test_slopes_of_integers(worker, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", BODIES)
 def test_forms_compute_what_the_operator_does(name: str, worker, tmp_path: Path) -> None:
     compare(worker, BODIES[name], tmp_path)
-
-
-@needs_litert
-@pytest.mark.parametrize("name", TRANSPOSED)
-def test_transposed_convolutions(name: str, worker, tmp_path: Path) -> None:
-    weights = ", ".join(f"{n:.2f}" for n in np.random.default_rng(2).standard_normal(72))
-    compare(worker, f"""g ({F}) => (float[] y) <{W} = {{{weights}}},
-        float[6] b = {{1, 2, 3, 4, 5, 6}}> {{
-        y = ConvTranspose<{TRANSPOSED[name]}>(x, w, b) }}""", tmp_path)  # fmt: skip
-
-
-@needs_litert
-@pytest.mark.parametrize("form", [
-    "strides=[2,2], kernel_shape=[2,2], pads=[0,0,0,0]", "strides=[2,1], pads=[1,0,0,1]",
-    "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]",
-])  # fmt: skip
-def test_a_transposed_convolution_keeps_a_batch_by_name(form: str, worker, tmp_path: Path) -> None:
-    shape, draws = [4, 3, 2, 2], np.random.default_rng(2)
-    weights = ", ".join(f"{n:.2f}" for n in draws.standard_normal(int(np.prod(shape))))
-    graph = ir_of(f"""g (float[N,4,3,5] x) => (float[] y) <float{shape} w = {{{weights}}},
-        float[3] b = {{1, 2, 3}}> {{ y = ConvTranspose<{form}>(x, w, b) }}""")
-    serde.save(graph, tmp_path / "m.tflite")
-    for batch in (1, 3, 2):
-        x = draws.standard_normal((batch, 4, 3, 5)).astype(np.float32)
-        (expected,) = run_graph(graph, {"x": x})
-        for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
-            np.testing.assert_allclose(got, expected, 1e-5, 1e-5)
-
-
-@needs_litert
-@pytest.mark.parametrize(("op", "more"), [
-    ("Conv", "pads=[1,0,1,0,1,1], strides=[1,2,1]"), ("Conv", "group=2"),
-    ("ConvTranspose", "strides=[2,1,1], pads=[1,0,0,0,1,0]"),
-])  # fmt: skip
-def test_convolutions_of_volumes(op: str, more: str, worker, tmp_path: Path) -> None:
-    shape = [4, 2, 2, 2, 1] if "group" in more else [4, 4, 2, 2, 1]
-    numbers = np.random.default_rng(2).standard_normal(int(np.prod(shape)))
-    weights = ", ".join(f"{n:.2f}" for n in numbers)
-    compare(worker, f"""g (float[1,4,3,4,5] x) => (float[] y) <float{shape} w = {{{weights}}},
-        float[4] b = {{1, 2, 3, 4}}> {{ y = {op}<{more}>(x, w, b) }}""", tmp_path)  # fmt: skip

@@ -36,6 +36,14 @@ LAYERS = {
     ),
     "grouped": ("Conv", [(1, 4, 6, 5)], [(6, 2, 3, 3), (6,)], {"group": 2}, "CONV_2D"),
     "conv of one axis": ("Conv", [(1, 3, 9)], [(4, 3, 3), (4,)], {}, "CONV_2D"),
+    "transposed by channel": (
+        "ConvTranspose", [(1, 6, 4, 4)], [(6, 1, 4, 4), (6,)],
+        {"group": 6, "strides": [2, 2], "pads": [1, 1, 1, 1]}, "DEPTHWISE_CONV_2D",
+    ),
+    "transposed by groups": (
+        "ConvTranspose", [(1, 4, 4, 4)], [(4, 3, 3, 3), (6,)],
+        {"group": 2, "strides": [2, 2], "dilations": [1, 2]}, "CONV_2D",
+    ),
     "transposed": (
         "ConvTranspose", [(1, 3, 4, 4)], [(3, 5, 2, 2), (5,)], {"strides": [2, 2]},
         "TRANSPOSE_CONV",
@@ -144,7 +152,7 @@ def layer_model(row, kind: str, by_channel: bool, seed: int = 0):
         operands.append(w.node("DequantizeLinear", [w.hold(q), *w.scales(scale, zero, np.int8)],
                                axis=axis))  # fmt: skip
         for bias in arrays[1:]:
-            unit = np.broadcast_to(units[0] * scale, bias.shape).astype(np.float32)
+            unit = np.resize(units[0] * scale, bias.shape).astype(np.float32)
             q = np.rint(bias / unit).astype(np.int32)
             zeros = np.zeros(bias.shape, np.int32)
             operands.append(w.node("DequantizeLinear", [w.hold(q), *w.scales(unit, zeros, np.int32)],
