@@ -16,6 +16,7 @@ from serde.passes.same_pads import settle_same_pads
 from serde.passes.single_precision import to_float32
 from serde.plugins.targets import get_consumer
 from serde.spec.traits import RESHAPES
+from serde.version_converter.element_types import format_type
 
 from . import ops
 from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
@@ -29,6 +30,14 @@ from .versions import find_newer, parse_release
 __all__ = ["from_ir", "ops"]
 
 NO_ELEMENTS = "{!r} has no elements, and a size by name: give numbers (--static, --input)"
+# What to do about inputs of types that there are no kernels of.
+INPUTS = {
+    **dict.fromkeys(("sequence", "optional"), "Export the model with tensors in its place"),
+    "string": "Look texts up outside of the model, and feed numbers",
+    "bfloat16": "Export the model in float32",
+    "uint64": "Make it int64",
+}
+CHANGE = "Export the model with another type: float32 or int8"
 LARGE = 4096  # elements of float16 weights that stay so
 
 
@@ -87,9 +96,11 @@ def widen_halves(graph: Graph) -> Graph:
 
 def _explain(value: Value) -> str | None:
     """Why a model cannot have such an input, None where it can."""
-    kind = " of ".join(value.container) or (value.dtype.value if value.dtype else "an unknown type")
-    if value.container or value.dtype not in STORED:
-        return f"{value.name!r} is of {kind}, which {TITLE} does not compute with"
+    if value.container or value.dtype is None or value.dtype not in STORED:
+        dtype = value.dtype and format_type(value.dtype)
+        kind = " of ".join((*value.container, *filter(None, [dtype]))) or "an unknown type"
+        advice = INPUTS.get(value.container[0] if value.container else dtype, CHANGE)
+        return f"{value.name!r} is of {kind}, which {TITLE} does not compute with. {advice}"
     if value.shape is None or None in value.shape:
         return f"{value.name!r} has no known shape: give it (--input)"
     if 0 in value.shape:

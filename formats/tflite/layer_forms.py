@@ -58,10 +58,23 @@ def spread_kernel(g: Any, call: Call) -> Any:
         spread[places] = array
         return spread
 
-    weight = change_constant(g, w, spread)
+    is_constant = find_source(g, w)[0] is not None
+    weight = change_constant(g, w, spread) if is_constant else spread_computed(g, w, dilations)
     return call.emit(
         g, x, weight, *rest, dilations=(1,) * len(dilations), kernel_shape=tuple(kernel)
     )
+
+
+def spread_computed(g: Any, w: Value, dilations: Ints) -> Any:
+    """A computed kernel with zeros between its elements."""
+    for axis, (k, d) in enumerate(zip(w.static_shape[2:], dilations, strict=True), 2):
+        if d > 1:
+            ends = [0] * (axis + 1) + [d - 1] + [0] * (w.rank - axis - 1)
+            apart = g.Pad(g.Unsqueeze(w, [axis + 1]), [0] * (w.rank + 1) + ends)
+            sizes = [*w.static_shape]
+            sizes[axis] = k * d
+            w = g.Slice(g.Reshape(apart, sizes), [0], [k * d - d + 1], [axis])
+    return w
 
 
 def find_source(g: Any, value: Value) -> tuple[Value | None, Any]:
@@ -104,9 +117,8 @@ def _find_zero(node: Any) -> int:
 
 
 def is_spread(call: Call) -> bool:
-    """Whether constant weights, dequantized or not, are applied to elements apart."""
-    is_constant = find_source(call.g, call.inputs[1])[0] is not None
-    return is_constant and any(d > 1 for d in call.attrs.get("dilations") or ())
+    """Whether weights are applied to elements apart."""
+    return any(d > 1 for d in call.attrs.get("dilations") or ())
 
 
 class Taps(NamedTuple):
@@ -225,11 +237,7 @@ def crops(call: Call) -> bool:
     pads, kernel = call.attrs.get("pads") or (), call.inputs[1].ranked_shape[2:]
     sizes = call.x.ranked_shape[2:]
     fits = len(sizes) < 3 and all(isinstance(d, int) for d in sizes)
-    is_same = (
-        fits and {*call.attrs["dilations"]} == {1}
-        and crops_as_same(sizes, kernel, call.attrs["strides"], pads)
-    )  # fmt: skip
-    return any(pads) and not is_same
+    return any(pads) and not (fits and crops_as_same(sizes, kernel, call.attrs["strides"], pads))
 
 
 def crops_what_it_adds(call: Call) -> bool:

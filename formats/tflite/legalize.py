@@ -125,6 +125,7 @@ INFINITE_SCALE = Form(
     advice="Quantize the model again, with finite numbers in masks (-1e4)",
 )  # fmt: skip
 NO_DOUBLE = "Make it float32; quantized layers of MXNet are with --integers qdq"
+OUTSIDE = "Compute it outside of the model: end the model before it (--outputs)"
 LACKS: Lacks = {
     **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS if op in writes.rules},
     **{op: [INFINITE, MANY_AXES] for op in COMPARISONS},
@@ -201,7 +202,8 @@ def tflite_target(
         lacks = {**lacks, "ConvTranspose": by_groups}
     return Target(
         "tflite", title=TITLE, supports=operators, lacks=lacks, legalizations=rules,
-        sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE}, domains=frozenset({DOMAIN}),
+        sequences=False, type_advice={DType.FLOAT64: NO_DOUBLE}, operator_advice=OUTSIDE,
+        domains=frozenset({DOMAIN}),
     )  # fmt: skip
 
 

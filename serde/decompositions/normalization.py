@@ -98,6 +98,6 @@ def hardmax(g, x: Value, *, axis: int):
 def drop_nothing(g, x: Value, ratio=None, training=None, *, seed=None, outputs: int = 1):
     """Dropout at inference: the mask says that all is kept."""
     off = training is None or (training.tensor is not None and not training.array().any())
-    require(off, "a Dropout that draws which elements it drops")
+    require(off, "draws which elements it drops. Export the model in inference mode")
     y = g.Identity(x)
     return y if outputs == 1 else (y, g.Expand(g.const(True, DType.BOOL), g.Shape(x)))

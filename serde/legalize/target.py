@@ -45,7 +45,7 @@ class Target:
     axis of it (None: the attribute ``axis``). ``domains`` are those beside the standard's whose
     operators it has, in all forms. ``opsets`` are those it was measured with; None: any. ``memo``
     are answers about it, which are kept as long as it is. ``type_advice`` says what to do about
-    operators of element types that it lacks.
+    operators of element types that it lacks, ``operator_advice`` about operators that it lacks.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Target:
     opsets: range | None = None
     title: str = ""
     type_advice: Mapping[Any, str] = field(default_factory=lambda: EMPTY)
+    operator_advice: str = ""
     source: str = "documented"
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -73,6 +74,11 @@ class Target:
     def rewrites(self) -> RuleTable:
         """The legalizations, and before them the rewrites of the forms that it lacks."""
         return add_forms(self.legalizations, self.lacks)
+
+    @property
+    def who(self) -> str:
+        """What messages call it."""
+        return self.title or self.name
 
     @cached_property
     def is_standard(self) -> bool:
@@ -130,8 +136,8 @@ class Target:
         forms += self.lacks_results.get(node.op, ()) if is_result else ()
         if not forms:
             return None
-        call, who = Call.of(node), self.title or self.name
-        refusals = (f.refusal(who, call) for f in forms if f.rewrite is None)
+        call = Call.of(node)
+        refusals = (f.refusal(self.who, call) for f in forms if f.rewrite is None)
         return next((reason for reason in refusals if reason is not None), None)
 
     def illegal_operator(self, node: Node) -> str | None:
@@ -140,7 +146,8 @@ class Target:
             return None
         is_supported = self.supports is None or node.op in self.supports
         if node.domain or not is_supported:
-            return f"{self.name} has no {node.qualified_op}"
+            advice = self.operator_advice and f". {self.operator_advice}"
+            return f"{self.who} has no {node.qualified_op}{advice}"
         return None
 
     def illegal_types(self, node: Node) -> str | None:
@@ -160,19 +167,18 @@ class Target:
             if value.dtype is not None and value.dtype not in legal.get(tie, (value.dtype,)):
                 elements = f"{format_type(value.dtype)} elements"
                 advice = self.type_advice.get(value.dtype) or _advise_types(value.dtype, legal[tie])
-                return f"{self.name} has no {node.op} of {elements}{advice and '. '}{advice}"
+                return f"{self.who} has no {node.op} of {elements}{advice and '. '}{advice}"
         return None
 
     def illegal_value(self, value: Value) -> str | None:
         """Why the target has no such value, None if it has."""
         if value.container and not self.sequences:
-            return (
-                f"{value.name!r} is a {' of '.join(value.container)}; {self.name} has tensors only"
-            )
+            kind = " of ".join(value.container)
+            return f"{value.name!r} is a {kind}; {self.who} has tensors only"
         if self.dynamic_shapes or value.container or value.is_static:
             return None
         sizes = f"{value.name!r} has the shape {show_shape(value.shape)}"
-        return f"{sizes}; {self.name} takes static shapes only: give numbers (--static, --input)"
+        return f"{sizes}; {self.who} takes static shapes only: give numbers (--static, --input)"
 
 
 def _advise_types(dtype: DType, legal: Collection[DType]) -> str:

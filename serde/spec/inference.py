@@ -5,6 +5,7 @@ Results are kept by operator, attributes and input types, so a layer that repeat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,6 +31,9 @@ LONGEST_NAME = 256  # letters of a dimension's name; longer ones are not followe
 SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
 FLOATS = 8  # of them, at most
+# What onnx says of types.
+_UNSUPPORTED = re.compile(r"(\S+) typestr: \S+, has unsupported type: (\S+)")
+_INCONSISTENT = re.compile(r"(\S+) has inconsistent type (\S+)")
 
 
 class Type(NamedTuple):
@@ -156,9 +160,7 @@ def _infer_with_onnx(
     except onnx_library.ERRORS as error:
         if any(v.dtype is None for _, v in known):
             return (UNKNOWN,) * len(node.output)  # of another domain's results nothing is known
-        raise ConversionError(
-            f"{operator.name} rejects its inputs: {_shorten_message(error)}"
-        ) from error
+        raise ConversionError(_explain(operator, _shorten_message(error))) from error
     except ValueError as error:
         if all(v.dtype is not None for _, v in known):
             raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
@@ -194,6 +196,33 @@ def _type_resize_sizes(
         for n, v in zip(node.input[3:], inputs[3:], strict=True)
         if v is not None and v.shape is not None and not isinstance((*v.shape, 0)[0], int)
     }
+
+
+def _explain(operator: Operator, message: str) -> str:
+    """Why an operator has no such operands: what onnx says of their types, as users call those."""
+    if (found := _UNSUPPORTED.match(message)) is not None:
+        name, kind = found.groups()
+        formal = next((f for f in operator.raw.inputs if f.name == name), operator.raw.inputs[-1])
+        choices = ", ".join(sorted(map(_call_type, formal.types)))
+        return (
+            f"{operator.name} takes no {_call_type(kind)} as {name!r}. It takes {choices}: cast it "
+            "to one of these"
+        )
+    if (found := _INCONSISTENT.match(message)) is not None:
+        name, kind = found.groups()
+        return (
+            f"{operator.name} takes operands of one type, and {name!r} is of {_call_type(kind)}, "
+            "unlike another. Cast one of them"
+        )
+    return f"{operator.name} rejects its inputs: {message}"
+
+
+def _call_type(text: str) -> str:
+    """A type as users call it, of the standard's text: ``float32`` of ``tensor(float)``."""
+    for outer, name in (("tensor(", ""), ("seq(", "sequence of "), ("optional(", "optional ")):
+        if text.startswith(outer):
+            return name + _call_type(text.removeprefix(outer).removesuffix(")"))
+    return {"float": "float32", "double": "float64"}.get(text, text)
 
 
 def _shorten_message(error: Exception) -> str:

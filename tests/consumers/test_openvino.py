@@ -105,7 +105,7 @@ def test_a_computed_limit_of_overlap(tmp_path):
     "signature, body, reason",
     [
         ("(string[2] x) => (string[N] y)", 'y = StringNormalizer<case_change_action = "LOWER">(x)',
-         "openvino has no StringNormalizer"),
+         "OpenVINO has no StringNormalizer"),
         ("(float[2] x) => (double[2] y)", "y = Cast<to = 11>(x)",
          'OpenVINO has no Cast with a result of float64, which it computes in float32. Use float32'),
         ("(float[N,M,5,3] x) => (float[N,M,5,3] y)", "y = LRN<size = 3>(x)",

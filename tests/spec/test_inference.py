@@ -172,7 +172,7 @@ def test_a_tensor_attribute_takes_part():
         ("Concat", [(2, 3), (2, 4)], {"axis": 0}, "Concat rejects its inputs"),
         ("Add", [(2, 3), (4,)], {}, "Add rejects its inputs"),
         ("Transpose", [(2, 3)], {"perm": (0, 5)}, "Transpose rejects its inputs"),
-        ("Gather", [(2,), (2,)], {}, "Gather rejects its inputs"),
+        ("Gather", [(2,), (2,)], {}, "Gather takes no float32 as 'indices'"),
         ("Softmax", [(2,)], {"axis": 3}, "Softmax rejects its inputs"),
     ],
 )
@@ -183,6 +183,25 @@ def test_what_the_standard_refuses_is_refused_where_it_stands(op, shapes, attrs,
     inputs = [g.input(f"x{i}", F32, s) for i, s in enumerate(shapes)]
     with pytest.raises(ConversionError, match=why):
         g[op](*inputs, **attrs)
+
+
+@pytest.mark.parametrize(
+    ("op", "types", "why"),
+    [
+        ("ReduceLogSumExp", ["int16"],
+         "takes no int16 as 'data'. It takes bfloat16, float16, float32, float64, int32"),
+        ("Add", ["int32", "float32"],
+         "takes operands of one type, and 'B' is of float32, unlike another. Cast one of them"),
+        ("Max", ["int32", "float32"], "takes operands of one type, and 'data_0' is of float32"),
+        ("SequenceLength", ["float32"], "takes no float32 as 'input_sequence'. It takes sequence of bool"),
+    ],
+)  # fmt: skip
+def test_types_are_refused_in_words_of_the_user(op, types, why):
+    g = OnnxBuilder("g")
+    inputs = [g.input(f"x{i}", DType(t), (2,)) for i, t in enumerate(types)]
+    with pytest.raises(ConversionError) as caught:
+        g[op](*inputs)
+    assert str(caught.value).startswith(f"{op} {why}")
 
 
 def test_an_if_of_branches_with_other_numbers_of_outputs_is_refused():

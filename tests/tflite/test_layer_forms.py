@@ -84,6 +84,15 @@ def test_transposed_layers_by_groups(name: str, worker, tmp_path: Path) -> None:
 
 
 @needs_litert
+@pytest.mark.parametrize("shape", ["1,4,5,6", "1,4,7"])
+def test_dilations_of_computed_weights(shape: str, worker, tmp_path: Path) -> None:
+    count = shape.count(",") - 1
+    attrs = f"group=2, strides={[2, 1][:count]}, dilations={[2, 3][:count]}, pads={[1] * 2 * count}"
+    compare(worker, f"""g (float[{shape}] x, float[{",".join("4332"[: count + 2])}] w) => (float[] y)
+        {{ v = Neg(w) y = ConvTranspose<{attrs}>(x, v) }}""", tmp_path)  # fmt: skip
+
+
+@needs_litert
 @pytest.mark.parametrize("name", ["each channel", "uneven strides", "a line", "no strides"])
 def test_transposed_layers_by_groups_keep_a_batch_by_name(name, worker, tmp_path: Path) -> None:
     graph = ir_of(make_layer(name, "N"))
