@@ -11,6 +11,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms import windows
 from serde.legalize.forms.form import Call, Form
+from serde.passes.layout.place import to_first, to_last
 from serde.spec.schema import ELEMENT_CODES
 from serde.spec.traits import ARRANGES
 from serde.version_converter.adapters.indexing import extreme_value
@@ -159,13 +160,22 @@ def pool_volume(g: Any, call: Call) -> Any:
         return call.emit(g, padded, pads=None)
     c, d, h, w = count_all_but_samples(call.x)
     kernel, strides = call.window.kernel_shape, call.window.strides or (1, 1, 1)
-    plane = g.Reshape(call.x, [0, c * d, h, w])
-    sizes = {"kernel_shape": kernel[1:], "strides": strides[1:], "pads": None, "dilations": None}
-    y = g[call.op](plane, **{**attrs, **sizes})
-    _, h, w = count_all_but_samples(y)
-    sizes |= {"kernel_shape": (kernel[0], 1), "strides": (strides[0], 1)}
-    y = g[call.op](g.Reshape(y, [0, c, d, h * w]), **{**attrs, **sizes})
-    return g.Reshape(y, [0, c, y.ranked_shape[2], h, w])
+
+    def pool(x: Value, sizes: tuple[int, ...], at: Any) -> Any:
+        """A pool of an image of other rows and columns, all with channels last."""
+        image = g.Transpose(g.Reshape(x, [-1, *sizes, c]), perm=to_first(4))
+        windows = {"kernel_shape": kernel[at], "strides": strides[at]}
+        if len(windows["strides"]) == 1:
+            windows = {name: (*numbers, 1) for name, numbers in windows.items()}
+        y = g[call.op](image, **{**attrs, **windows, "pads": None, "dilations": None})
+        return g.Transpose(y, perm=to_last(4))
+
+    y = pool(g.Transpose(call.x, perm=to_last(5)), (h, w), slice(1, 3))
+    *_, h, w, _ = y.ranked_shape
+    if (kernel[0], strides[0]) != (1, 1):
+        y = pool(y, (d, h * w), slice(0, 1))
+        d = y.ranked_shape[1]
+    return g.Transpose(g.Reshape(y, [-1, d, h, w, c]), perm=to_first(5))
 
 
 VOLUME = Form("three axes of windows", is_volume, pool_volume)

@@ -189,7 +189,7 @@ def test_what_the_standard_refuses_is_refused_where_it_stands(op, shapes, attrs,
     ("op", "types", "why"),
     [
         ("ReduceLogSumExp", ["int16"],
-         "takes no int16 as 'data'. It takes bfloat16, float16, float32, float64, int32"),
+         "takes no int16 as 'data'. It takes bfloat16, float16, float32, float64: cast it to one of these"),
         ("Add", ["int32", "float32"],
          "takes operands of one type, and 'B' is of float32, unlike another. Cast one of them"),
         ("Max", ["int32", "float32"], "takes operands of one type, and 'data_0' is of float32"),

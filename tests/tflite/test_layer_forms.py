@@ -143,6 +143,8 @@ def test_a_transposed_convolution_keeps_a_batch_by_name(form: str, worker, tmp_p
 @needs_litert
 @pytest.mark.parametrize(("op", "more"), [
     ("Conv", "pads=[1,0,1,0,1,1], strides=[1,2,1]"), ("Conv", "group=2"),
+    ("Conv", "pads=[0,0,0,1,1,0]"), ("Conv", "pads=[1,1,0,0,0,0]"),
+    ("Conv", "pads=[0,0,0,1,0,0], strides=[2,2,1]"),
     ("ConvTranspose", "strides=[2,1,1], pads=[1,0,0,0,1,0]"),
 ])  # fmt: skip
 def test_convolutions_of_volumes(op: str, more: str, worker, tmp_path: Path) -> None:
@@ -150,4 +152,26 @@ def test_convolutions_of_volumes(op: str, more: str, worker, tmp_path: Path) -> 
     numbers = np.random.default_rng(2).standard_normal(int(np.prod(shape)))
     weights = ", ".join(f"{n:.2f}" for n in numbers)
     compare(worker, f"""g (float[1,4,3,4,5] x) => (float[] y) <float{shape} w = {{{weights}}},
-        float[4] b = {{1, 2, 3, 4}}> {{ y = {op}<{more}>(x, w, b) }}""", tmp_path)  # fmt: skip
+        float[4] b = {{1, 2, 3, 4}}> {{ z = {op}<{more}>(x, w, b) y = Relu(z) }}""",
+        tmp_path)  # fmt: skip
+
+
+@needs_litert
+def test_volumes_stay_in_their_layout(worker, tmp_path: Path) -> None:
+    """Two pools of a plane and a line, between convolutions with their activations."""
+    weights = ", ".join(f"{n:.2f}" for n in np.random.default_rng(2).standard_normal(9 * 27))
+    body = f"""g (float[2,3,4,6,8] x) => (float[] y) <float[3,3,3,3,3] w = {{{weights}}}> {{
+        a = Conv<pads=[1,1,1,1,1,1]>(x, w) b = Relu(a)
+        c = MaxPool<kernel_shape=[2,2,2], strides=[2,2,2]>(b) d = Conv<pads=[1,1,1,1,1,1]>(c, w)
+        y = AveragePool<kernel_shape=[1,3,2], strides=[1,1,2]>(d) }}"""
+    ops = "TRANSPOSE CONV_3D RESHAPE MAX_POOL_2D RESHAPE MAX_POOL_2D RESHAPE CONV_3D RESHAPE " \
+        "AVERAGE_POOL_2D RESHAPE TRANSPOSE"  # fmt: skip
+    assert [node.op for node in from_ir(ir_of(body)).nodes] == ops.split()
+    compare(worker, body, tmp_path)
+    graph = ir_of(body.replace("[2,3,4", "[N,3,4"))
+    serde.save(graph, tmp_path / "m.tflite")
+    for batch in (1, 3, 2):
+        x = np.random.default_rng(batch).standard_normal((batch, 3, 4, 6, 8)).astype(np.float32)
+        (expected,) = run_graph(graph, {"x": x})
+        for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
+            np.testing.assert_allclose(got, expected, 1e-5, 1e-5)

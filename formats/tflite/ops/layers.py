@@ -127,15 +127,14 @@ def convolve_volume(t: TfliteBuilder, x, w, b, strides, dilations, pads) -> Valu
     """A CONV_3D of one group."""
     outs, _, *kernel = w.static_shape
     covers = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    image = t.last(x)
-    if any(pads):
-        image = pad_image(t, image, pads)
-    sizes = count_all_but_samples(image)[:3]
-    planes = [(n - c) // s + 1 for n, c, s in zip(sizes, covers, strides, strict=True)]
+    image, padding = place_window(t, x, covers, strides, pads)
+    _, *sizes = count_all_but_samples(x)
+    ends = zip(sizes, pads[:3], pads[3:], covers, strides, strict=True)
+    planes = [(n + a + b - c) // s + 1 for n, a, b, c, s in ends]
     shape = (x.ranked_shape[0], *planes, outs)
     operands = [image, t.transpose(w, (2, 3, 4, 1, 0)), *(() if b is None else (b,))]
     options = name_axes("stride", strides) | name_axes("dilation", dilations, "_factor")
-    return t.first(t.make("CONV_3D", operands, x.dtype, shape, padding=VALID, **options))
+    return t.first(t.make("CONV_3D", operands, x.dtype, shape, padding=padding, **options))
 
 
 def name_axes(name: str, sizes: Ints, end: str = ""):

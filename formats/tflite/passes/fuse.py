@@ -15,8 +15,8 @@ from ..support_table import KERNELS
 
 FUSED = {"RELU": 1, "RELU6": 3}  # numbers of ActivationFunctionType
 TAKES = (
-    "ADD", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "DIV", "FULLY_CONNECTED",
-    "MAX_POOL_2D", "MUL", "SUB",
+    "ADD", "AVERAGE_POOL_2D", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
+    "FULLY_CONNECTED", "MAX_POOL_2D", "MUL", "SUB",
 )  # fmt: skip
 REDUCERS = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM")
 BLOCKS = (0, 1, 3, 2, 4, 5)  # rows, columns and blocks in another order
