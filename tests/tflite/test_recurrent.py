@@ -25,7 +25,7 @@ SEQUENCE = {"LSTM": "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN": "UNIDIRECTIONAL_SEQUE
 INPUT, HIDDEN = 3, 4
 
 
-def layer(kind: str, steps=5, batch=2, operands="wrb", is_open=False, **attrs):
+def layer(kind: str, steps=5, batch=2, operands="wrb", is_open=False, is_batch_open=False, **attrs):
     """A model of one layer, whose states are inputs, and its arrays."""
     rng = np.random.default_rng(steps)
     ways = 2 if attrs.get("direction") == "bidirectional" else 1
@@ -44,6 +44,9 @@ def layer(kind: str, steps=5, batch=2, operands="wrb", is_open=False, **attrs):
     outputs = ["y", "yh", "yc"][: 3 if kind == "LSTM" else 2]
     node = helper.make_node(kind, names, outputs, hidden_size=HIDDEN, **attrs)
     opened = {"x": ["T", *shapes["x"][1:]]} if is_open else {}
+    if is_batch_open:
+        at = {"x": 0, "h": 0, "c": 0} if layout else {"x": 1, "h": 1, "c": 1}
+        opened = {k: [*shapes[k][:n], "N", *shapes[k][n + 1 :]] for k, n in at.items()}
     inputs = [
         helper.make_tensor_value_info(
             k, TensorProto.INT32 if k == "l" else TensorProto.FLOAT, opened.get(k, shapes[k])
@@ -168,6 +171,33 @@ def test_a_length_by_name_stays_open(kind: str, worker, tmp_path: Path) -> None:
         for got in run_both(worker, tmp_path / "m.tflite", [*fed.values()]):
             for actual, wanted in zip(got, run_onnx(graph, fed), strict=True):
                 np.testing.assert_allclose(actual, wanted, rtol=0, atol=1e-5)
+
+
+@needs_litert
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("operands", ["wrb", "wrbhc"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("kind", SEQUENCE)
+def test_a_batch_by_name_stays_open(
+    kind: str, direction: str, operands: str, layout: int, worker, tmp_path: Path
+) -> None:
+    form = {"operands": operands, "direction": direction, "layout": layout, "is_batch_open": True}
+    graph, _ = layer(kind, **form)
+    assert SEQUENCE[kind] in from_ir(graph).operators()
+    serde.save(graph, tmp_path / "m.tflite")
+    reference, _ = layer(kind, **{**form, "layout": 0})
+    for batch in (1, 3, 2):
+        arrays = layer(kind, batch=batch, **form)[1]
+        first = arrays
+        if layout:  # which ONNX Runtime does not compute
+            first = {k: a.swapaxes(0, 1) for k, a in arrays.items()}
+        expected = run_onnx(reference, first)
+        if layout:
+            rows, *last = expected
+            expected = [rows.transpose(2, 0, 1, 3), *(a.swapaxes(0, 1) for a in last)]
+        for got in run_both(worker, tmp_path / "m.tflite", [*arrays.values()]):
+            for actual, right in zip(got, expected, strict=True):
+                np.testing.assert_allclose(actual, right, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("linear", [0, 1])

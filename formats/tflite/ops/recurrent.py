@@ -11,7 +11,7 @@ import numpy as np
 from serde.decompositions import loops
 from serde.decompositions import recurrent as steps
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType, Shape, Value
 
 from ..target import TfliteBuilder, derive, legalizations, writes
 
@@ -29,7 +29,6 @@ def fits_sequence(kind: str, g: Any, x: Value, weights: Sequence[Value | None], 
     is_plain = attrs.get("clip") is None and not attrs.get("input_forget")
     return (
         is_usual and is_plain and x.dtype is DType.FLOAT32
-        and isinstance(x.ranked_shape[0 if attrs.get("layout") else 1], int)
         and all(v is None or v.tensor is not None or find_restored(g, v) for v in weights)
     )  # fmt: skip
 
@@ -111,15 +110,22 @@ def cut(t: TfliteBuilder, x: Value, at: int, size: int) -> Value:
 
 def start(t: TfliteBuilder, x: Value, hidden: int, initial: Value | None) -> Value:
     """A variable that holds a state, which is computed anew in each run of the file."""
-    shape = (x.ranked_shape[1], hidden)
-    zeros = t.const(np.zeros(shape, np.float32))
-    first = zeros if initial is None else t.reshape(initial, shape)
-    return select(t, first, zeros)
+    batch = x.ranked_shape[1]
+    zeros = t.const(np.zeros((batch if isinstance(batch, int) else 1, hidden), np.float32))
+    if initial is not None:
+        return select(t, t.reshape(initial, (batch, hidden)), zeros)
+    if isinstance(batch, int):
+        return select(t, zeros, zeros)
+    begin, end, steps = t.ints([0, 0, 0]), t.ints([1, 0, 1]), t.ints([1, 1, 1])
+    column = t.make("STRIDED_SLICE", [x, begin, end, steps], x.dtype, (batch, 1),
+                    end_mask=2, shrink_axis_mask=1)  # fmt: skip
+    return select(t, zeros, column, (batch, hidden))
 
 
-def select(t: TfliteBuilder, x: Value, other: Value) -> Value:
+def select(t: TfliteBuilder, x: Value, other: Value, shape: Shape | None = None) -> Value:
     """A copy of a value in a place of its own, made when another one is there too."""
-    return t.make("SELECT_V2", [t.const(np.asarray(True)), x, other], x.dtype, x.shape)
+    operands = [t.const(np.asarray(True)), x, other]
+    return t.make("SELECT_V2", operands, x.dtype, shape or x.shape)
 
 
 def run(t: TfliteBuilder, x: Value, hidden: int, direction: str, emit: Callable[[Value], Value]):
