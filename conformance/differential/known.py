@@ -321,7 +321,7 @@ KNOWN = (
     ),
     Known(
         ("PyTorch",), looks_up_from_the_back,
-        "nn.Embedding takes no indices from the back; an error tells so",
+        "nn.Embedding takes no indices of an input from the back; an error tells so",
     ),
     Known(
         ("PyTorch",), bounds_infinity,

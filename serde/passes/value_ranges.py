@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.ir.graph import Node, Value
 from serde.spec.number_traits import BOUNDED, MEANS, PERIODIC, SCALING, is_elementwise
-from serde.spec.traits import ARRANGES, CHOOSES, MOVES, NON_NEGATIVE
+from serde.spec.traits import ARRANGES, CHOOSES, COUNTS, MOVES, NON_NEGATIVE
 
 Range = tuple[float, float]
 EVERYTHING: Range = (-math.inf, math.inf)
@@ -18,6 +18,13 @@ MOST_NODES = 16  # that are looked at
 OF_CALLERS = frozenset({"activations", "high"})  # attributes that bounds follow from
 MAKING_NAN = PERIODIC | SCALING | {"Sub"}  # of infinities
 MOST_ELEMENTS = 1 << 22  # of a constant that is looked at
+MOST_STEPS = 128  # of a computation of places
+# Whose results are less than 0 where one of these operands is, if there are any; () are all.
+KEEPING_SIGNS: Mapping[str, tuple[int, ...]] = {
+    **MOVES,
+    **dict.fromkeys(("Add", "BitwiseAnd", "Div", "Mul", "Range", "Sum"), ()),
+    **dict.fromkeys(("Cast", "Ceil", "CumSum", "Floor", "ReduceProd", "ReduceSum", "Round"), (0,)),
+}
 PASSING = ARRANGES | CHOOSES | {"Clip", "Concat", "Relu", "Where"}  # elements of operands
 
 
@@ -59,6 +66,30 @@ def _clip(number: float, node: Node) -> float:
     low, high = bounds
     number = number if low is None else max(number, low)
     return number if high is None else min(number, high)
+
+
+def may_be_negative(g: Any, x: Value, most: int = MOST_STEPS) -> bool:
+    """Whether places that are computed may be less than 0; an overflow aside."""
+    if x.dtype is not None and x.dtype.kind in "ub":
+        return False
+    if x.tensor is not None:
+        return x.tensor.size > MOST_ELEMENTS or bool((x.array() < 0).any())
+    node = g.producer(x)
+    if node is None or node.domain or not most:
+        return True
+    if node.op in COUNTS and (node.op not in MOVES or x is not node.outputs[0]):
+        return False
+    if x is not node.outputs[0] or find_range(g, x)[0] >= 0:
+        return x is not node.outputs[0]
+    places = KEEPING_SIGNS.get(node.op, None)
+    if node.op == "Mod":  # it has the sign of the divisor, unless C's is asked for
+        places = (0,) if node.attrs.get("fmod") else (1,)
+    if places is None:
+        return True
+    operands = [node.inputs[i] for i in places if i < len(node.inputs)] or node.inputs
+    left = (most - 1) // len(operands)
+    signs = (may_be_negative(g, v, left) for v in operands if v is not None)
+    return all(signs) if node.op == "Max" else any(signs)
 
 
 def may_be_nan(g: Any, x: Value, most: int = MOST_NODES) -> bool:

@@ -76,7 +76,9 @@ def write_div(t: TorchBuilder, x: Value, y: Value):
 
 @writes("Mod")
 def write_mod(t: TorchBuilder, x: Value, y: Value, *, fmod: int):
-    return t["torch.fmod" if fmod else "torch.remainder"](x, as_number(y, x))
+    sizes = t.find_sizes(y, x) if y.rank == 0 and x.type is DType.INT64 else None
+    divisor = as_number(y, x) if sizes is None else sizes[0]
+    return t["torch.fmod" if fmod else "torch.remainder"](x, divisor)
 
 
 @writes("Pow")

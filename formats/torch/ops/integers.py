@@ -40,6 +40,16 @@ def restore_halves(g, x: Value) -> Value:
     return g.cast(g.Sub(x, g.const(LOWEST, DType.INT64)), DType.UINT64)
 
 
+@legalizations("Slice")
+def legalize_slice(g, x: Value, starts: Value, ends: Value, axes: Value | None = None,
+                   steps: Value | None = None):  # fmt: skip
+    """PyTorch turns no unsigned elements around, which a slice backwards does."""
+    is_forward = steps is None or (steps.tensor is not None and (steps.array() > 0).all())
+    if x.type in TYPES or is_forward:
+        return None
+    return g.cast_like(g.Slice(g.cast(x, DType.INT64), starts, ends, axes, steps), x)
+
+
 @legalizations("TopK")
 def legalize_top_k(g, x: Value, k: Value, *, outputs: int = 2, **form: int):
     if x.type is not DType.UINT64:
