@@ -253,8 +253,9 @@ class ProgramReader(GraphReader):
         names = self._output_names()
         outputs: list[Value] = []
         written = set()
-        for spec in self.module["signature"]["output_specs"]:
-            (kind, body), *_ = spec.items()
+        specs = [next(iter(s.items())) for s in self.module["signature"]["output_specs"]]
+        # A decomposed program has what it changes before the user's outputs.
+        for kind, body in sorted(specs, key=lambda spec: spec[0] in MUTATIONS):
             arg = body["arg"]
             if kind == "user_output":
                 (arg,) = arg.values()

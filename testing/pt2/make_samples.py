@@ -25,6 +25,8 @@ SAMPLES: dict[str, Case] = {
     "core": ("core", "self.a(x).mean((2, 3))", "f(2, 3, 8, 8)", {"layers": {"a": NET}, "core": True}),
     "training": ("training", "self.a(x)", "f(4, 3, 5)",
                  {"layers": {"a": "nn.BatchNorm1d(3)"}, "train": True}),
+    "moved": ("training", "self.a(x) * 2", "f(4, 3, 5)",
+              {"layers": {"a": "nn.BatchNorm1d(3)"}, "train": True, "core": True}),
     "recurrent": ("recurrent", "self.a(x)[0]", "f(2, 5, 3)",
                   {"layers": {"a": "nn.LSTM(3, 4, batch_first=True)"}}),
     "joined": ("joined", "F.linear(x, self.a.weight, torch.cat([self.b[0], torch.zeros(4), self.b[1]]))",

@@ -15,7 +15,7 @@ from serde.errors import MalformedFile, SerdeError
 from testing.pt2.run import check, outcome
 
 FOLDER = Path(__file__).resolve().parents[1] / "data/pt2"
-RIGHT = ["network", "core", "training", "recurrent", "projected", "writes", "types", "strided",
+RIGHT = ["network", "core", "training", "moved", "recurrent", "projected", "writes", "types", "strided",
          "norms", "joined"]  # fmt: skip
 WEIGHTS = "data/weights/model_weights_config.json"
 
