@@ -136,7 +136,11 @@ class AtenTable(RuleTable):
     def _no_rule(self, op: str) -> UnsupportedOp:
         if op.startswith("complex."):
             return UnsupportedOp("complex numbers: compute with their parts, torch.view_as_real")
-        return super()._no_rule(op)
+        known = super()._no_rule(op)
+        if op in self.reasons or op.startswith("higher_order."):
+            return known
+        return UnsupportedOp(f"{known.reason}: save what the program's run_decompositions() "
+                             "returns, where that has others instead")  # fmt: skip
 
 
 def is_complex(node: Node) -> bool:

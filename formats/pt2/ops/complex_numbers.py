@@ -13,7 +13,7 @@ from serde.ir.graph import DType
 from ..operands import Complex
 from ..promotion import as_type, promote_to_float
 from ..rules import reads
-from .binary import read_atan2, read_product
+from .binary import read_atan2, read_div, read_product
 
 POWERS = (0.0, -0.5, -1.0)  # of the count, by PyTorch's number of a normalization
 NORMS = {None: (0, 2), "backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
@@ -91,6 +91,15 @@ def read_complex_product(g, x, y):
         return Complex(g, read_product("Mul", g, x.real, y), read_product("Mul", g, x.imaginary, y))
     real = g.Sub(g.Mul(x.real, y.real), g.Mul(x.imaginary, y.imaginary))
     return Complex(g, real, g.Add(g.Mul(x.real, y.imaginary), g.Mul(x.imaginary, y.real)))
+
+
+@reads("complex.div.Tensor")
+def read_complex_quotient(g, x, y):
+    if not isinstance(y, Complex):
+        return Complex(g, read_div(g, x.real, y), read_div(g, x.imaginary, y))
+    norm = g.Add(g.Mul(y.real, y.real), g.Mul(y.imaginary, y.imaginary))
+    product = read_complex_product(g, as_complex(g, x), read_conjugate(g, y))
+    return Complex(g, g.Div(product.real, norm), g.Div(product.imaginary, norm))
 
 
 @reads("complex.einsum", ignore=("path",))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import require
-from serde.ir.arrays import arange, linspace
+from serde.ir.arrays import arange, charge_elements, linspace
 from serde.ir.graph import DType, Tensor
 
 from ..operands import Number
@@ -166,3 +166,9 @@ def read_type_as(g, x, like):
 def read_one_hot(g, x, classes):
     require(isinstance(classes, int) and classes > 0, "one_hot without num_classes: give it")
     return g.OneHot(x, classes, g.const([0, 1], DType.INT64), axis=-1)
+
+
+@reads.for_each({"triu_indices": np.triu_indices, "tril_indices": np.tril_indices})
+def read_triangle_places(make, g, rows, columns, offset):
+    charge_elements(rows, columns)
+    return g.const(np.stack(make(rows, offset, columns)), DType.INT64)

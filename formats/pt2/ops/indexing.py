@@ -47,6 +47,18 @@ def read_nonzero(g, x):
     return g.Transpose(g.NonZero(x), perm=[1, 0])
 
 
+@reads("where")
+def read_places(g, x):
+    """Where elements are true, an axis a result."""
+    places = g.NonZero(x)
+    return tuple(g.Gather(places, axis, axis=0) for axis in range(x.rank))
+
+
+@reads("take")
+def read_take(g, x, index):
+    return g.Gather(g.Reshape(x, [-1]), index, axis=0)
+
+
 @reads("masked_select")
 def read_masked_select(g, x, mask):
     shape = g.Shape(g.Or(g.cast(g.full_like(x, 0), DType.BOOL), mask))
@@ -142,6 +154,20 @@ def read_scatter_value(g, x, dim, index, value):
     return scatter(g, x, dim, index, g.Expand(as_type(g, value, x.type), g.Shape(index)))
 
 
+SUMS = {"add": "add", "multiply": "mul"}
+
+
+@reads("scatter.reduce")
+def read_scatter_sum(g, x, dim, index, source, *, reduce):
+    return scatter(g, x, dim, index, source, SUMS[reduce])
+
+
+@reads("scatter.value_reduce")
+def read_scatter_value_sum(g, x, dim, index, value, *, reduce):
+    source = g.Expand(as_type(g, value, x.type), g.Shape(index))
+    return scatter(g, x, dim, index, source, SUMS[reduce])
+
+
 @reads("scatter_add")
 def read_scatter_add(g, x, dim, index, source):
     return scatter(g, x, dim, index, source, "add")
@@ -149,7 +175,8 @@ def read_scatter_add(g, x, dim, index, source):
 
 @reads("scatter_reduce.two")
 def read_scatter_reduce(g, x, dim, index, source, reduce, *, include_self):
-    require(reduce in REDUCTIONS, f"reduce={reduce!r}: use one of {', '.join(REDUCTIONS)}")
+    if reduce == "mean":
+        return scatter_means(g, x, dim, index, source, include_self)
     if not include_self:
         start = {"sum": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}[reduce]
         require(x.type.kind == "f" or abs(start) < 2, f"reduce={reduce!r} of integers without "
@@ -157,6 +184,26 @@ def read_scatter_reduce(g, x, dim, index, source, reduce, *, include_self):
         neutral = g.Expand(as_type(g, start, x.type), g.Shape(index))
         x = scatter(g, x, dim, index, neutral)
     return scatter(g, x, dim, index, source, REDUCTIONS[reduce])
+
+
+def scatter_means(g, x, dim, index, source, include_self):
+    """Sums by how many numbers are in them."""
+    require(x.type.kind == "f", "reduce='mean' of integers: cast them to floats")
+    zeros, ones = (g.full_like(x, n) for n in (0, 1))
+    same = g.Expand(as_type(g, 1, x.type), g.Shape(index))
+    count = scatter(g, ones if include_self else zeros, dim, index, same, "add")
+    if not include_self:  # where nothing is written it stays
+        x = g.Where(g.Greater(count, zeros), zeros, x)
+    return g.Div(scatter(g, x, dim, index, source, "add"), g.Max(count, ones))
+
+
+@reads("index_fill.int_Scalar", "index_fill.int_Tensor")
+def read_index_fill(g, x, dim, index, value):
+    dim, index = axis_of(dim, x.rank), g.Reshape(index, [-1])
+    sizes = g.sizes_of(x)
+    sizes[dim] = g.size_of(index, 0)
+    rows = g.Expand(as_type(g, value, x.type), g.shape_from(sizes))
+    return write_rows(g, x, rows, dim, index)
 
 
 @reads("index_add")
@@ -230,6 +277,12 @@ def read_diagonal(g, x, offset, a, b):
     rest = [i for i in range(x.rank) if i not in (a, b)]
     y = g.GatherND(g.Transpose(x, perm=[a, b, *rest]), g.const(places))
     return g.Transpose(y, perm=[*range(1, y.rank), 0])
+
+
+@reads("trace")
+def read_trace(g, x):
+    numbers = read_diagonal(g, x, 0, 0, 1)
+    return g.ReduceSum(g.cast(numbers, x.type if x.type.kind == "f" else DType.INT64), keepdims=0)
 
 
 @reads("diagonal_scatter")

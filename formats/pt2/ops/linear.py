@@ -41,6 +41,39 @@ def read_linear(g, x, w, b):
     return y if b is None else g.Add(y, b)
 
 
+@reads("matrix_power", "linalg_matrix_power")
+def read_matrix_power(g, x, n):
+    """By squares of squares."""
+    require(n > 0, f"a matrix to the power of {n}: give a power above 0")
+    half = x if n == 1 else read_matrix_power(g, x, n // 2)
+    y = half if n == 1 else g.MatMul(half, half)
+    return g.MatMul(y, x) if n > 1 and n % 2 else y
+
+
+TERMS = {DType.FLOAT64: 18}  # of the exponential of a matrix of at most 0.5; of others 8
+
+
+@reads("matrix_exp", "linalg_matrix_exp")
+def read_matrix_exp(g, x):
+    """Of a matrix that is halved until it is small, squared as often."""
+    size = x.ranked_shape[-1]
+    require(isinstance(size, int), "the exponential of a matrix of unknown size: fix it")
+    half, zero, eye = (g.const(v, x.type) for v in (0.5, 0.0, np.eye(size)))
+    norm = g.ReduceMax(g.ReduceSum(g.Abs(x), [-1]), keepdims=0)
+    times = g.Ceil(g.Div(g.Log(g.Div(norm, half)), g.const(math.log(2), x.type)))
+    times = g.Max(times, zero)
+    small, y = g.Mul(x, g.Pow(half, times)), eye
+    for k in range(TERMS.get(x.type, 8), 0, -1):
+        y = g.Add(eye, g.Div(g.MatMul(small, y), g.const(k, x.type)))
+    turns = g.cast(times, DType.INT64)
+    return g.loop(lambda g, _, go, y: (g.Identity(go), g.MatMul(y, y)), turns, g.const(True), y)[0]
+
+
+@reads("linalg_det", "det")
+def read_determinant(g, x):
+    return g.Det(x)
+
+
 @reads("bilinear")
 def read_bilinear(g, a, b, w, bias):
     y = g.Einsum(a, w, b, equation="...i,oij,...j->...o")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.adaptive_pools import GREATEST, MEAN
+from serde.decompositions.adaptive_pools import GREATEST, MEAN, adapt_axes
 from serde.decompositions.composites import emit_adaptive_pool
 from serde.errors import require
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType
 
 from ..promotion import as_type
@@ -100,9 +101,24 @@ def read_adaptive_max(n, g, x, sizes):
 def adaptive(g, x, n, sizes, kind):
     """Windows that cover each axis in as many parts as are asked for."""
     sizes = for_each_axis(sizes, n)
-    require(all(isinstance(s, int) for s in sizes), "an adaptive pool to computed sizes: give "
-            "numbers")  # fmt: skip
+    if not all(isinstance(s, int) for s in sizes):  # as PyTorch tells of an axis that is kept
+        sizes = [s if isinstance(s, int) else shape_data_of(s)[0] for s in sizes]
+        known = zip(sizes, x.ranked_shape[2:], strict=True)
+        require(all(isinstance(s, int) or s == dim for s, dim in known), "an adaptive pool to "
+                "computed sizes: give numbers")  # fmt: skip
+        return adapt_axes(g, x, sizes, kind)
     if all(s == 1 for s in sizes):
         reduce = g.ReduceMean if kind == MEAN else g.ReduceMax
         return reduce(x, list(range(2, 2 + n)), keepdims=1)
     return emit_adaptive_pool(g, x, sizes, kind)
+
+
+@reads("max_unpool2d")
+def read_unpool(g, x, places, sizes):
+    """Elements at the places that they had in each channel, and zeros."""
+    *lead, _, _ = g.sizes_of(x)
+    whole = g.shape_from([*lead, g.multiply_sizes(list(sizes))])
+    rows = g.shape_from([*lead, -1])
+    zeros = g.Expand(as_type(g, 0, x.type), whole)
+    y = g.ScatterElements(zeros, g.Reshape(places, rows), g.Reshape(x, rows), axis=x.rank - 2)
+    return g.Reshape(y, g.shape_from([*lead, *sizes]))

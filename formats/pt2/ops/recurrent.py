@@ -102,6 +102,13 @@ def read_lstm_cell(g, x, hx, w, r, bw, br):
     return update_cell(g, g.Add(*gates), hx[1])
 
 
+@reads.for_each({"rnn_tanh_cell": "Tanh", "rnn_relu_cell": "Relu"})
+def read_rnn_cell(activation, g, x, h, w, r, bw, br):
+    sums = [g.MatMul(v, g.Transpose(m, perm=[1, 0])) for v, m in ((x, w), (h, r))]
+    return g[activation](g.Add(*(v if b is None else g.Add(v, b)
+                                 for v, b in zip(sums, (bw, br), strict=True))))  # fmt: skip
+
+
 @reads("gru_cell")
 def read_gru_cell(g, x, h, w, r, bw, br):
     one, two = (g.MatMul(v, g.Transpose(m, perm=[1, 0])) for v, m in ((x, w), (h, r)))

@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
 
-from ..promotion import as_type
+from ..promotion import as_type, promote
 from ..rules import reads
 from .linear import p_norm
 
@@ -232,3 +232,23 @@ def read_topk(g, x, k, dim, largest):
 @reads("bincount", "unique_consecutive", "_unique2")
 def read_counts(g, x):
     require(False, "its result's size depends on the data: leave it out of the module")
+
+
+@reads("bucketize.Tensor")
+def read_buckets(g, x, bounds, *, out_int32, right):
+    return count_before(g, bounds, x, right, out_int32)
+
+
+@reads("searchsorted.Tensor")
+def read_searches(g, bounds, x, *, out_int32, right, side):
+    return count_before(g, bounds, x, right or side == "right", out_int32)
+
+
+def count_before(g, bounds, x, is_behind, is_short):
+    """Where numbers belong among sorted ones: behind equal ones or before."""
+    bounds, x = promote(g, bounds, x)
+    rows = bounds if bounds.rank == 1 else g.Unsqueeze(bounds, [bounds.rank - 1])
+    is_after = g[("Greater" if is_behind else "GreaterOrEqual")](rows, g.Unsqueeze(x, [x.rank]))
+    before = g.cast(g.Not(is_after), DType.INT64)  # NaN is behind all
+    count = g.ReduceSum(before, [x.rank], keepdims=0)
+    return g.cast(count, DType.INT32) if is_short else count
