@@ -26,7 +26,7 @@ CLOSE = {"float64": 1e-6, "float32": 1e-4}
 NETWORKS = ["squeezenet1.1", "resnet18_v1", "resnet18_v2", "resnet50_v2", "densenet121",
             "mobilenetv2_0.25", "mobilenet0.25",
             "vgg11_bn", "lstm", "lstm_ntc_2", "lstm_bidirectional", "lstm_states", "lstm_tied",
-            "gru", "gru_ntc_2", "gru_bidirectional", "rnn_relu", "rnn_tanh_2", "bert_batch_dot",
+            "gru", "gru_ntc_2", "gru_bidirectional", "gru_states", "rnn_relu", "rnn_tanh_2", "bert_batch_dot",
             "bert_batch_dot_where", "bert_interleaved", "bert_interleaved_where"]  # fmt: skip
 # Their attention, or what masks it, has no float64 in MXNet.
 SINGLE = {"bert_batch_dot_where", "bert_interleaved", "bert_interleaved_where"}
@@ -144,6 +144,10 @@ LAYERS: dict[str, Callable[[Any], list[Any]]] = {
     "activations": lambda nn: [  # MXNet's own gradients of SELU and of PReLU's alpha are wrong
         nn.Dense(9), nn.ELU(), nn.Dense(7), nn.Swish(), nn.Dense(6), nn.GELU(), nn.Dense(5),
         nn.LeakyReLU(0.1)],
+    "a decoder": lambda nn: [
+        nn.Conv2D(6, 3, strides=2), nn.BatchNorm(), nn.Activation("relu"),
+        nn.Conv2DTranspose(4, 3, strides=2, padding=1, output_padding=1), nn.BatchNorm(),
+        nn.Activation("tanh"), nn.Conv2DTranspose(3, 2, groups=1, use_bias=False)],
     "pools": lambda nn: [
         nn.Conv2D(4, 3), nn.MaxPool2D(3, 2, 1), nn.Conv2D(4, 1), nn.AvgPool2D(2, ceil_mode=True),
         nn.Dense(5, flatten=False), nn.GlobalAvgPool2D()],
@@ -235,8 +239,10 @@ def test_weights_that_are_repeated_are_trained_once(tmp_path: Path) -> None:
     assert_steps_agree(network, tmp_path, "float32")
 
 
-def assert_steps_agree(network: networks.Network, tmp_path: Path, dtype: str = "float64") -> None:
-    """A step of the written module is MXNet's."""
+def assert_steps_agree(
+    network: networks.Network, tmp_path: Path, dtype: str = "float64", wrong: str = ""
+) -> Step:
+    """A step of the written module is MXNet's, but for an array that MXNet gets ``wrong``."""
     feeds = networks.feeds(network, 3)
     paths = networks.export(network, tmp_path)
     serde.convert(paths[0], tmp_path / "net.py", inputs=networks.shapes(network))
@@ -247,7 +253,7 @@ def assert_steps_agree(network: networks.Network, tmp_path: Path, dtype: str = "
     for array in expected.updated:
         assert keys.get(array), f"{array} is not told of"
         assert {*keys[array]} <= {*got.gradients}, f"{array} has no gradient as {keys[array]}"
-    told = {key for array in expected.updated for key in keys[array]}
+    told = {key for array in expected.updated for key in keys[array] if array != wrong}
     right, gradients = (
         write_arrays(paths, arrays, network) for arrays in (expected.updated, expected.gradients)
     )
@@ -256,6 +262,7 @@ def assert_steps_agree(network: networks.Network, tmp_path: Path, dtype: str = "
         for actual, wanted in ((got.gradients, gradients), (got.updated, right)):
             bound = CLOSE[dtype] * max(np.abs(wanted[key]).max(), 1e-3 * most)
             np.testing.assert_allclose(actual[key], wanted[key], rtol=0, atol=bound, err_msg=key)
+    return got
 
 
 def assert_block_agrees(block: Any, folder: Path) -> None:
@@ -265,6 +272,60 @@ def assert_block_agrees(block: Any, folder: Path) -> None:
     network = networks.Network("block", "layers", block, {"data": x}, {"data": 0})
     networks._draw_weights(network, generator)
     assert_steps_agree(network, folder)
+
+
+def test_a_tagger_whose_classes_are_its_words_is_trained(tmp_path: Path) -> None:
+    """An embedding, an LSTM in both directions, and a layer that has the embedding's weight."""
+    gluon = live_mxnet().gluon
+
+    class Tagger(gluon.nn.HybridSequential):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            with self.name_scope():
+                words = gluon.nn.Embedding(11, 6)
+                lstm = gluon.rnn.LSTM(3, 2, layout="NTC", bidirectional=True)
+                self.add(words, lstm, gluon.nn.LayerNorm(),
+                         gluon.nn.Dense(11, flatten=False, params=words.params))  # fmt: skip
+
+    generator = np.random.default_rng(3)
+    x = generator.integers(0, 11, (networks.SAMPLES, 5)).astype(np.float32)
+    network = networks.Network("tagger", "layers", Tagger(prefix="net_"), {"data": x}, {"data": 0})
+    networks._draw_weights(network, generator)
+    assert_steps_agree(network, tmp_path, "float32")
+    keys = json.loads((tmp_path / "net.names.json").read_text())
+    assert len(keys["net_embedding0_weight"]) == 2
+
+
+def test_a_residual_network_with_slopes_is_trained(tmp_path: Path) -> None:
+    """MXNet's own gradient of a slope of PReLU is wrong: it is that of small changes."""
+    nn = live_mxnet().gluon.nn
+
+    class Residual(nn.HybridSequential):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            with self.name_scope():
+                self.add(nn.Conv2D(4, 3, padding=1), nn.GroupNorm(2), nn.PReLU(), nn.Conv2D(4, 1))
+
+        def hybrid_forward(self, F: Any, x: Any) -> Any:
+            return x + super().hybrid_forward(F, x)
+
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((networks.SAMPLES, 4, 6, 6), np.float32)
+    network = networks.Network("slopes", "layers", Residual(prefix="net_"), {"data": x},
+                               {"data": 0})  # fmt: skip
+    networks._draw_weights(network, generator)
+    slope = next(n for n in network.block.collect_params() if n.endswith("alpha"))
+    got = assert_steps_agree(network, tmp_path, "float32", wrong=slope)
+    array, step = network.block.collect_params()[slope], 1e-2
+    losses = []
+    for sign in (1, -1):
+        array.set_data(array.data() + sign * step)
+        (y,) = networks.compute(network, networks.feeds(network, 3))
+        losses.append(float((y.astype(np.float64) ** 2).mean()))
+        array.set_data(array.data() - sign * step)
+    (key,) = json.loads((tmp_path / "net.names.json").read_text())[slope]
+    np.testing.assert_allclose(got.gradients[key].sum(), (losses[0] - losses[1]) / (2 * step),
+                               rtol=1e-3)  # fmt: skip
 
 
 def test_gradients_stop_where_the_source_stops_them(tmp_path: Path) -> None:
