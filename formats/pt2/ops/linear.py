@@ -58,6 +58,7 @@ def read_matrix_exp(g, x):
     """Of a matrix that is halved until it is small, squared as often."""
     size = x.ranked_shape[-1]
     require(isinstance(size, int), "the exponential of a matrix of unknown size: fix it")
+    arrays.charge_elements(size, size)
     half, zero, eye = (g.const(v, x.type) for v in (0.5, 0.0, np.eye(size)))
     norm = g.ReduceMax(g.ReduceSum(g.Abs(x), [-1]), keepdims=0)
     times = g.Ceil(g.Div(g.Log(g.Div(norm, half)), g.const(math.log(2), x.type)))
