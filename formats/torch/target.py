@@ -98,7 +98,8 @@ class TorchBuilder(Builder):
     def _append(self, *call: Any, **options: Any) -> tuple[Value, ...]:
         results = super()._append(*call, **options)
         node = self.nodes[-1]
-        self.makers.update(dict.fromkeys(results, node))
+        for value in results:
+            self.makers[value] = node
         if node.op in sizes.RULES:
             self._follow_sizes(node)
         return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ..source import names as naming
@@ -32,7 +33,8 @@ ANY_DEFAULT = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "bias": Tr
 class Form:
     """The source of a class, before its name is known; ``constructor`` makes one of it.
 
-    ``numbers`` are those in it in their order, each with what it may be called.
+    ``numbers`` are those in it in their order, each with what it may be called. What is the default
+    has been left out of one that ``is_short``.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Form:
     body: list[ast.stmt] | None
     constructor: ast.Call | None = None
     is_model: bool = False  # whose name is its own
+    is_short: bool = False
     numbers: list[tuple[ast.Constant, str]] = field(default_factory=list)
 
     def list_values(self) -> str:
@@ -103,8 +106,9 @@ class Classes:
             read[name] = None
             return ast.Attribute(ast.Name("self"), name)
 
-        init = [_fill(s, arguments, ast.Name, _shorten) for s in first.init]
-        body = first.body
+        init, body = first.init, first.body
+        if not first.is_short:
+            init = [_fill(s, arguments, ast.Name, shorten) for s in init]
         if body is not None and arguments:
             body = [_fill(s, arguments, read_argument) for s in body]
         kept: list[ast.stmt] = [
@@ -123,14 +127,23 @@ class Classes:
         return True
 
 
-def construct(op: str, args: Sequence[Any], options: Mapping[str, Any]) -> ast.Call:
-    """The call that makes a module, with all arguments in which modules of a class may differ."""
+def construct(
+    op: str, args: Sequence[Any], options: Mapping[str, Any], is_short: bool
+) -> ast.Call:  # fmt: skip
+    """The call that makes a module, with all arguments in which modules of a class may differ.
+
+    One that ``is_short`` is without what is the default.
+    """
     defaults = DEFAULTS.get(_kind(op), {})
-    complete = {name: options.get(name, default) for name, default in defaults.items()}
-    keywords = [ast.keyword(name, literal(v)) for name, v in ({**complete, **options}).items()]
+    complete = {**defaults, **options}
+    if is_short:
+        complete = {name: value for name, value in complete.items()
+                    if name not in defaults or repr(value) != repr(defaults[name])}  # fmt: skip
+    keywords = [ast.keyword(name, literal(value)) for name, value in complete.items()]
     return ast.Call(spell_name(op), [literal(a) for a in args], keywords)
 
 
+@lru_cache(256)
 def _kind(name: str) -> str:
     """The kind of module that a class is: ``Conv`` for ``nn.Conv2d``."""
     return name.removeprefix("nn.").rstrip("123d").replace("Transpose", "")
@@ -143,7 +156,7 @@ def _kind_of(call: ast.Call) -> str:
     return ""
 
 
-def _shorten(call: ast.Call, arguments: Mapping[Any, str]) -> ast.Call:
+def shorten(call: ast.Call, arguments: Mapping[Any, str]) -> ast.Call:
     """A call that makes a module, without what is the default and not one of ``arguments``."""
     is_own = isinstance(call.func, ast.Name)
     defaults = ANY_DEFAULT if is_own else DEFAULTS.get(_kind_of(call), {})

@@ -58,6 +58,7 @@ class Members:
         self.plan = plan
         self.nesting = Nesting(plan)
         self.blocks = self.nesting.blocks
+        self.known_paths: dict[Path, Path] = {}  # of identifiers
         self.real_paths = {self.real(path): block for path, block in self.blocks.items()}
         self.root = Holder(())
         self.state: dict[str, Value] = {}
@@ -92,6 +93,12 @@ class Members:
 
     def real(self, path: Path) -> Path:
         """A path of identifiers, without modules that are none: names begin with theirs."""
+        known = self.known_paths.get(path)
+        if known is None:
+            known = self.known_paths[path] = self._make_real(path)
+        return known
+
+    def _make_real(self, path: Path) -> Path:
         if self.plan.is_checkpoint:
             return tuple(map(_to_member, path))
         parts: list[str] = []
@@ -132,7 +139,8 @@ class Members:
         module = node.attrs["module"]
         assert isinstance(module, Module)
         path = self.real(self.plan.members[node])
-        arrays = tuple(parameters_of(node).values())
+        parameters = parameters_of(node)
+        arrays = tuple(parameters.values())
         key: Any = (node.op, module.args, tuple(module.options.items()), arrays)
         if self.plan.is_checkpoint:  # a second call has a number behind the name
             key = (*key[:-1], (*path[:-1], re.sub(r"_\d+$", "", path[-1])))
@@ -152,7 +160,7 @@ class Members:
         member = (*path[:-1], name)
         holder.members[name] = node
         tokens = self.find_tokens(node)
-        for parameter, array in parameters_of(node).items():
+        for parameter, array in parameters.items():
             weight = (*member, parameter)
             if twin := self.find_twin(array, weight, tokens.get(parameter)):
                 array, first = twin  # two layers train one array
@@ -170,8 +178,10 @@ class Members:
     def find_tokens(self, node: Node) -> dict[str, str]:
         """What the source calls the arrays of a module, if it tells which are the same."""
         scope = self.plan.scopes.get(node)
+        if scope is None:
+            return {}
         names = list(parameters_of(node))
-        if scope is None or len(scope.parameters) != len(names):
+        if len(scope.parameters) != len(names):
             return {}
         return dict(zip(names, scope.parameters, strict=True))
 

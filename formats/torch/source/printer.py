@@ -7,7 +7,8 @@ printer quotes and ``names.py`` makes identifiers of.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 WIDTH, INDENT = 88, "    "
 BODY = 2 * INDENT  # of a method
@@ -32,44 +33,66 @@ def print_expression(tree: ast.expr) -> str:
 
 def _print(tree: ast.expr) -> tuple[str, int]:
     """An expression and how tightly its outermost operator binds."""
-    match tree:
-        case ast.Name(id=name):
-            return name, ATOM
-        case ast.Constant(value=value):
-            return _print_constant(value)
-        case ast.Attribute(value=value, attr=attr):
-            return f"{_print_atom(value)}.{attr}", ATOM
-        case ast.Call():
-            return f"{_print_atom(tree.func)}({', '.join(map(_print_part, _parts(tree)))})", ATOM
-        case ast.Subscript(value=value, slice=index):
-            items = index.elts if isinstance(index, ast.Tuple) and index.elts else [index]
-            shown = ", ".join(map(_print_index, items))
-            comma = "," if isinstance(index, ast.Tuple) and len(index.elts) == 1 else ""
-            return f"{_print_atom(value)}[{shown}{comma}]", ATOM
-        case ast.Tuple(elts=items):
-            comma = "," if len(items) == 1 else ""
-            return f"({', '.join(map(print_expression, items))}{comma})", ATOM
-        case ast.List(elts=items):
-            return f"[{', '.join(map(print_expression, items))}]", ATOM
-        case ast.Starred(value=value):
-            return f"*{_print_atom(value)}", ATOM
-        case ast.UnaryOp(op=op, operand=operand):
-            return f"{SIGNS[type(op)]}{_print_at(operand, UNARY)}", UNARY
-        case ast.BinOp(left=left, op=op, right=right):
-            level = PRECEDENCE[type(op)]
-            sides = _print_at(left, level), _print_at(right, level + 1)
-            return f" {SIGNS[type(op)]} ".join(sides), level
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            sides = _print_at(left, COMPARISON + 1), _print_at(right, COMPARISON + 1)
-            return f" {SIGNS[type(op)]} ".join(sides), COMPARISON
-        case ast.IfExp(test=test, body=body, orelse=other):
-            parts = (
-                _print_at(body, CHOICE + 1),
-                _print_at(test, CHOICE + 1),
-                _print_at(other, CHOICE),
-            )
-            return "{} if {} else {}".format(*parts), CHOICE
-    raise TypeError(f"the printer has no {type(tree).__name__}")
+    printer = PRINTERS.get(type(tree))
+    if printer is None:
+        raise TypeError(f"the printer has no {type(tree).__name__}")
+    return printer(tree)
+
+
+def _print_attribute(tree: ast.Attribute) -> tuple[str, int]:
+    value = tree.value
+    base = value.id if type(value) is ast.Name else _print_atom(value)
+    return f"{base}.{tree.attr}", ATOM
+
+
+def _print_call(tree: ast.Call) -> tuple[str, int]:
+    return f"{_print_atom(tree.func)}({', '.join(map(_print_part, _parts(tree)))})", ATOM
+
+
+def _print_subscript(tree: ast.Subscript) -> tuple[str, int]:
+    index = tree.slice
+    items = index.elts if isinstance(index, ast.Tuple) and index.elts else [index]
+    shown = ", ".join(map(_print_index, items))
+    comma = "," if isinstance(index, ast.Tuple) and len(index.elts) == 1 else ""
+    return f"{_print_atom(tree.value)}[{shown}{comma}]", ATOM
+
+
+def _print_tuple(tree: ast.Tuple) -> tuple[str, int]:
+    comma = "," if len(tree.elts) == 1 else ""
+    return f"({', '.join(map(print_expression, tree.elts))}{comma})", ATOM
+
+
+def _print_infix(tree: ast.BinOp) -> tuple[str, int]:
+    level = PRECEDENCE[type(tree.op)]
+    sides = _print_at(tree.left, level), _print_at(tree.right, level + 1)
+    return f" {SIGNS[type(tree.op)]} ".join(sides), level
+
+
+def _print_comparison(tree: ast.Compare) -> tuple[str, int]:
+    (sign,), (right,) = tree.ops, tree.comparators
+    sides = _print_at(tree.left, COMPARISON + 1), _print_at(right, COMPARISON + 1)
+    return f" {SIGNS[type(sign)]} ".join(sides), COMPARISON
+
+
+def _print_choice(tree: ast.IfExp) -> tuple[str, int]:
+    yes, test = (_print_at(part, CHOICE + 1) for part in (tree.body, tree.test))
+    return f"{yes} if {test} else {_print_at(tree.orelse, CHOICE)}", CHOICE
+
+
+PRINTERS: dict[type, Callable[[Any], tuple[str, int]]] = {
+    ast.Name: lambda tree: (tree.id, ATOM),
+    ast.Constant: lambda tree: _print_constant(tree.value),
+    ast.Attribute: _print_attribute,
+    ast.Call: _print_call,
+    ast.Subscript: _print_subscript,
+    ast.Tuple: _print_tuple,
+    ast.List: lambda tree: (f"[{', '.join(map(print_expression, tree.elts))}]", ATOM),
+    ast.Starred: lambda tree: (f"*{_print_atom(tree.value)}", ATOM),
+    ast.UnaryOp: lambda tree: (f"{SIGNS[type(tree.op)]}{_print_at(tree.operand, UNARY)}", UNARY),
+    ast.BinOp: _print_infix,
+    ast.Compare: _print_comparison,
+    ast.IfExp: _print_choice,
+}
 
 
 def _print_at(tree: ast.expr, level: int) -> str:

@@ -109,8 +109,9 @@ class Variables:
 
         Where none is, it is named after its layer.
         """
-        choices = NAMES if preferred is None else (preferred, *NAMES)
-        free = next((n for n in choices if not self.is_busy(n)), None)
-        name = self._busy.claim(free or to_identifier(layer)[:LONGEST_FALLBACK])
+        name = preferred
+        if name is None or self.is_busy(name):
+            name = next((n for n in NAMES if not self.is_busy(n)), None)
+        name = self._busy.claim(name or to_identifier(layer)[:LONGEST_FALLBACK])
         self.names[value] = name
         return name

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from serde.ir.graph import Graph, Node, Value
 
-from ..modules.classes import Classes, Definition, Form, construct
+from ..modules.classes import Classes, Definition, Form, construct, shorten
 from ..modules.members import Holder, Members
 from ..modules.placement import place
 from ..modules.scopes import find_class
@@ -67,18 +67,19 @@ class _Writer:
         for holder in members.root.list_holders():
             levels.setdefault(_height(holder), []).append(holder)
         for _, holders in sorted(levels.items()):
-            forms = [(h, self.make_form(h, inputs)) for h in holders if h.kind == "class"]
+            holders = [h for h in holders if h.kind == "class"]
+            forms = [(h, self.make_form(h, inputs, len(holders) == 1)) for h in holders]
             classes.define([form for _, form in forms])
             for holder, form in forms:
                 holder.constructor = form.constructor
         lines = [line for d in classes.definitions for line in (*_print_class(d), "", "")]
         return Written(self.name, lines[:-2], members.state, members.origins, members.constants)
 
-    def make_form(self, holder: Holder, inputs: Mapping[Value, str]) -> Form:
-        """The source of a module's class."""
+    def make_form(self, holder: Holder, inputs: Mapping[Value, str], is_short: bool) -> Form:
+        """The source of a module's class; one that ``is_short`` is like no other."""
         init: list[ast.stmt] = []
         for name, member in holder.members.items():
-            call = self.make_constructor(member)
+            call = self.make_constructor(member, is_short)
             if not name.isidentifier():
                 add = spell_name("self.add_module")
                 init.append(ast.Expr(ast.Call(add, [ast.Constant(name), call], [])))
@@ -89,21 +90,22 @@ class _Writer:
         name = find_class(holder.path, self.plan.classes) if holder.path else ""
         name = naming.to_class_name(name) if holder.path else self.name
         if block is None:
-            return Form(name, init, [], None)
+            return Form(name, init, [], None, is_short=is_short)
         names = inputs if block.path == () else dict(zip(block.graph.inputs, NAMES, strict=False))
         body = Body(self.members, block, Variables(names, tuple(naming.GLOBALS)))
         statements = [*body.statements(), body.results()]
         lines = return_last(statements)
-        return Form(name, init, list(names.values()), lines, is_model=not holder.path)
+        return Form(name, init, list(names.values()), lines, is_model=not holder.path,
+                    is_short=is_short)  # fmt: skip
 
-    def make_constructor(self, member: Node | Holder) -> ast.Call:
+    def make_constructor(self, member: Node | Holder, is_short: bool) -> ast.Call:
         if isinstance(member, Holder):
             if member.kind == "class":
                 assert member.constructor is not None
-                return member.constructor
+                return shorten(member.constructor, {}) if is_short else member.constructor
             numbers = sorted(map(int, member.members))
             parts: list[ast.expr] = [
-                self.make_constructor(member.members[str(at)]) if at in numbers
+                self.make_constructor(member.members[str(at)], is_short) if at in numbers
                 else ast.Call(spell_name("nn.Identity"), [], [])
                 for at in range(numbers[-1] + 1)
             ]  # fmt: skip
@@ -112,7 +114,7 @@ class _Writer:
             return ast.Call(spell_name(f"nn.{member.kind}"), args, [])
         module = member.attrs["module"]
         assert isinstance(module, Module)
-        return construct(member.op, module.args, module.options)
+        return construct(member.op, module.args, module.options, is_short)
 
 
 def _height(holder: Holder) -> int:
