@@ -96,7 +96,7 @@ def _encode_fields(value: Value, metadata: Mapping[str, str]) -> bytes:
     info = onnx.ValueInfoProto(name=value.name)
     write_inner_fields(info, metadata)
     info.ClearField("name")
-    return info.SerializeToString(deterministic=True)
+    return bytes(info.SerializeToString(deterministic=True))
 
 
 def _stem(node: Node) -> str:

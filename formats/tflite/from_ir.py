@@ -97,9 +97,9 @@ def widen_halves(graph: Graph) -> Graph:
 def _explain(value: Value) -> str | None:
     """Why a model cannot have such an input, None where it can."""
     if value.container or value.dtype is None or value.dtype not in STORED:
-        dtype = value.dtype and format_type(value.dtype)
-        kind = " of ".join((*value.container, *filter(None, [dtype]))) or "an unknown type"
-        advice = INPUTS.get(value.container[0] if value.container else dtype, CHANGE)
+        dtype = "" if value.dtype is None else format_type(value.dtype)
+        kind = " of ".join(filter(None, (*value.container, dtype))) or "an unknown type"
+        advice = INPUTS.get((*value.container, dtype)[0], CHANGE)
         return f"{value.name!r} is of {kind}, which {TITLE} does not compute with. {advice}"
     if value.shape is None or None in value.shape:
         return f"{value.name!r} has no known shape: give it (--input)"

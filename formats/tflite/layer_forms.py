@@ -145,7 +145,7 @@ class Taps(NamedTuple):
         return cls(stride, low, high, stride * high - begin, more, stride * more - results)
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many elements each result is made of."""
         return self.high - self.low + 1
 
@@ -162,8 +162,10 @@ def has_phases(call: Call) -> bool:
 def _is_arranged(g: Any, value: Value, place: int) -> bool:
     """Whether a constant operand has one scale, or one for each channel of the result."""
     source, maker = find_source(g, value)
-    if maker is None or maker.op == "Cast" or maker.inputs[1].static_shape in ((), (1,)):
+    if source is None or maker is None or maker.op == "Cast":
         return source is not None
+    if maker.inputs[1].static_shape in ((), (1,)):
+        return True
     rank, axis, block = source.rank, maker.attrs["axis"], maker.attrs.get("block_size")
     return not block and axis % rank == (1 if place == 1 else 0)
 
@@ -188,7 +190,7 @@ def convolve_phases(g: Any, call: Call) -> Any:
     bias = b and change_constant(g, b, lambda a, _: np.tile(a, places), repeated=places)
     image = x if places == 1 else repeat_channels(g, x, places)
     y = g.Conv(
-        image, weights, bias, group=group * places, kernel_shape=tuple([t.count for t in taps]),
+        image, weights, bias, group=group * places, kernel_shape=tuple([t.size for t in taps]),
         strides=(1,) * half, dilations=(1,) * half,
         pads=(*(-t.low for t in taps), *(t.more + t.high for t in taps)),
     )  # fmt: skip
@@ -206,14 +208,14 @@ def repeat_channels(g: Any, x: Value, times: int) -> Any:
 def arrange_phases(array: Any, zero: int, group: int, taps: Sequence[Taps]) -> Any:
     """Weights of a ConvTranspose as those of a Conv for each place in a stride."""
     channels, per_group, *kernel = array.shape
-    sizes = [(t.count, t.stride) for t in taps]
-    ends = [(t.front, t.count * t.stride - t.front - k) for k, t in zip(kernel, taps, strict=True)]
+    sizes = [(t.size, t.stride) for t in taps]
+    ends = [(t.front, t.size * t.stride - t.front - k) for k, t in zip(kernel, taps, strict=True)]
     padded = np.pad(array, [(0, 0), (0, 0), *ends], constant_values=zero)
     parts = padded.reshape(group, channels // group, per_group, *sum(sizes, ()))
     axes = range(3, parts.ndim, 2)
     order = (*(axis + 1 for axis in axes), 0, 2, 1, *axes)
-    phases = np.flip(parts, [*axes]).transpose(order)
-    return phases.reshape(-1, channels // group, *(t.count for t in taps))
+    phases = np.flip(parts, tuple(axes)).transpose(order)
+    return phases.reshape(-1, channels // group, *(t.size for t in taps))
 
 
 def place_phases(g: Any, y: Value, strides: Ints, channels: int) -> Any:

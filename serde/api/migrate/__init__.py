@@ -17,16 +17,10 @@ from serde.api.migrate.job import Job, Row
 from serde.api.migrate.journal import Journal
 from serde.api.migrate.model_options import OF_CONVERT, choose_options, read_config
 from serde.api.migrate.own_results import JOURNAL, TABLES
-from serde.api.migrate.sources import (
-    ModelSource,
-    find_models,
-    is_url,
-    local_path,
-    plan_targets,
-    true_url,
-)
+from serde.api.migrate.sources import ModelSource, find_models, plan_targets, true_url
 from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import within_command
+from serde.io.filesystems import is_url, local_path
 from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
 from serde.plugins.command_options import MigrateOptions
 from serde.plugins.keywords import with_options

@@ -11,17 +11,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from serde.api.migrate.sources import (
-    ModelSource,
-    fetch_model,
-    is_url,
-    list_beginning,
-    stem_of,
-    store_files,
-)
+from serde.api.migrate.sources import ModelSource, fetch_model, list_beginning, stem_of, store_files
 from serde.errors import SerdeError, show_error
 from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash, run_child
 from serde.io.command_files import stamp_file
+from serde.io.filesystems import is_url
 
 START = FORGET_FOLDER + "from serde.api.migrate.child import main; main()"
 GOOD = ("verified", "converted")

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from serde.api.migrate.job import GOOD, STATE, Row, row_to_dict
-from serde.api.migrate.sources import is_url
 from serde.api.report.data import JSON_START, PAGE_START, SCHEMA, to_json
 from serde.errors import escape_controls
 from serde.io.atomic_write import begins_with
+from serde.io.filesystems import is_url
 from serde.ir.markup import escape
 
 COLUMNS = ("source", "status", "reason", "format", "target", "seconds", "nodes", "parameters",
