@@ -53,13 +53,13 @@ def spread_kernel(g: Any, call: Call) -> Any:
     kernel = [(k - 1) * d + 1 for k, d in zip(w.static_shape[2:], dilations, strict=True)]
     places: Any = (..., *[slice(None, None, d) for d in dilations])
 
-    def spread(array: Any, zero: int) -> Any:
-        spread = np.full((*array.shape[:2], *kernel), zero, array.dtype)
-        spread[places] = array
-        return spread
+    def set_apart(array: Any, zero: int) -> Any:
+        apart = np.full((*array.shape[:2], *kernel), zero, array.dtype)
+        apart[places] = array
+        return apart
 
     is_constant = find_source(g, w)[0] is not None
-    weight = change_constant(g, w, spread) if is_constant else spread_computed(g, w, dilations)
+    weight = change_constant(g, w, set_apart) if is_constant else spread_computed(g, w, dilations)
     return call.emit(
         g, x, weight, *rest, dilations=(1,) * len(dilations), kernel_shape=tuple(kernel)
     )

@@ -200,16 +200,16 @@ def _type_resize_sizes(
 
 def _explain(operator: Operator, message: str) -> str:
     """Why an operator has no such operands: what onnx says of their types, as users call those."""
-    if (found := _UNSUPPORTED.match(message)) is not None:
-        name, kind = found.groups()
+    if (match := _UNSUPPORTED.match(message)) is not None:
+        name, kind = match.groups()
         formal = next((f for f in operator.raw.inputs if f.name == name), operator.raw.inputs[-1])
         choices = ", ".join(sorted(map(_call_type, formal.types)))
         return (
             f"{operator.name} takes no {_call_type(kind)} as {name!r}. It takes {choices}: cast it "
             "to one of these"
         )
-    if (found := _INCONSISTENT.match(message)) is not None:
-        name, kind = found.groups()
+    if (match := _INCONSISTENT.match(message)) is not None:
+        name, kind = match.groups()
         return (
             f"{operator.name} takes operands of one type, and {name!r} is of {_call_type(kind)}, "
             "unlike another. Cast one of them"

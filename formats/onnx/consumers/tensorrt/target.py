@@ -49,6 +49,8 @@ TENSORRT = replace(
     title="TensorRT",
     opset=OPSET,
     supports=SUPPORTS,
-    lacks=join_forms(DOCUMENTED.lacks, dict.fromkeys(MOVING, (MOVED,)), {"TopK": (MANY,)}),
+    lacks=join_forms(
+        DOCUMENTED.lacks, dict.fromkeys(MOVING & SUPPORTS.keys(), (MOVED,)), {"TopK": (MANY,)}
+    ),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
 )
