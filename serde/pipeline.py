@@ -24,6 +24,7 @@ from serde.legalize.convert import without_functions
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fix_dimensions, size_names
 from serde.passes.cut_inputs import cut, cut_inputs, find_values, rename, with_inputs
+from serde.passes.dce import note_unused_weights
 from serde.passes.drop_neutral import drop_neutral
 from serde.passes.name_apart import name_apart
 from serde.passes.optional import skip_passes
@@ -110,6 +111,8 @@ def raise_to_ir(
     graph = set_inputs(with_inputs(graph, options.inputs), options.set_inputs)
     names, sizes = size_names(graph), options.static or {}
     graph = cut(graph, options.outputs)
+    if options.values.get("training"):
+        graph = note_unused_weights(graph)
     if options.cut_inputs:
         graph = begin_at_values(fmt, graph, options, apply)
         sizes = {n: size for n, size in sizes.items() if n not in names}

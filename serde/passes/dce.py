@@ -6,10 +6,26 @@ from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Value
 
+SHOWN = 3  # names in a note
+
 
 def drop_dead(graph: Graph) -> Graph:
     """Return ``graph`` without nodes, in it or its subgraphs, that no output depends on."""
     return _drop(graph, set(graph.outputs))
+
+
+def note_unused_weights(graph: Graph) -> Graph:
+    """Return ``graph`` with a note of weights that no output depends on, as checkpoints have them."""
+    live = {*drop_dead(graph).constants()}
+    unused = (v for v in graph.constants() if v not in live and v.dtype and v.dtype.kind == "f")
+    names = [v.name for v in unused if v.name]
+    if not names:
+        return graph
+    shown = ", ".join(map(repr, names[:SHOWN])) + f" and {len(names) - SHOWN} more" * (
+        len(names) > SHOWN
+    )
+    note = f"left out: weights that no output depends on: {shown}"
+    return replace(graph, notes=(*graph.notes, note))
 
 
 def _drop(graph: Graph, live: set[Value | None]) -> Graph:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+from onnx.numpy_helper import from_array
+
+import serde
 from serde.passes.dce import drop_dead
-from testing.onnx_live import ir_of
+from testing.onnx_live import ir_of, model_of
 
 
 def ops(graph):
@@ -51,3 +56,15 @@ class TestDropDead:
     def test_inputs_stay_though_nothing_reads_them(self):
         graph = ir_of("g (float[2] x, float[2] z) => (float[2] y) { y = Abs(x) }")
         assert [v.name for v in drop_dead(graph).inputs] == ["x", "z"]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_training_tells_of_weights_that_no_output_needs(training, tmp_path):
+    model = model_of("g (float[N,2] x) => (float[N,2] y) { y = MatMul(x, w) a = MatMul(x, v0) "
+                     "b = Gemm(a, v1, v2) c = Add(b, v3) d = Reshape(c, v4) }")  # fmt: skip
+    floats = {n: np.ones((2, 2), np.float32) for n in ("w", "v0", "v1", "v2", "v3")}
+    arrays = {**floats, "v4": np.array([-1])}
+    model.graph.initializer.extend(from_array(a, n) for n, a in arrays.items())
+    notes = serde.convert(model, tmp_path / "m.onnx", training=training).notes
+    told = "left out: weights that no output depends on: 'v0', 'v1', 'v2' and 1 more"
+    assert (told in notes) is training
