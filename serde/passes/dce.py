@@ -15,7 +15,7 @@ def drop_dead(graph: Graph) -> Graph:
 
 
 def note_unused_weights(graph: Graph) -> Graph:
-    """Return ``graph`` with a note of weights that no output depends on, as checkpoints have them."""
+    """Return ``graph`` with a note of the weights that no output depends on."""
     live = {*drop_dead(graph).constants()}
     unused = (v for v in graph.constants() if v not in live and v.dtype and v.dtype.kind == "f")
     names = [v.name for v in unused if v.name]
