@@ -39,7 +39,7 @@ BORN = {dtype: opset for opset, dtypes in NEWER.items() for dtype in dtypes}
 # Operators for whose first version onnx infers nothing; what they give has not changed since.
 UNINFERRED = {("GreaterOrEqual", 12), ("LessOrEqual", 12)}
 # Operators whose result depends on the width of their element type.
-WIDTH_MATTERS = QUANTIZES | {"BitCast", "Cast", "CastLike"}
+WIDTH_MATTERS = QUANTIZES | {"BitCast", "BitShift", "Cast", "CastLike"}
 WRAPPERS = {"sequence": "seq", "optional": "optional"}
 
 
