@@ -13,7 +13,7 @@ from serde.ir.graph import DType
 from serde.passes import tidy
 from serde.passes.dequantize import dequantize
 from serde.spec.onnx_builder import OnnxBuilder
-from testing.onnx_live import run_model
+from testing.onnx_live import PLAIN, run_at, run_model
 
 F32 = DType.FLOAT32
 
@@ -233,7 +233,7 @@ def test_what_a_quantizer_writes_becomes_floats(tmp_path, name, method):
     assert not {op for op in ops if "Quant" in op or "Integer" in op or "QLinear" in op}
     assert not any("stays" in n for n in report.notes)
     expected = run_model(model, feeds[0])[0]
-    rounded = run_model(onnx.load(quantized), feeds[0])[0]
+    rounded = run_at(PLAIN, quantized, feeds[0])[0]
     got = run_model(onnx.load(floats), feeds[0])[0]
     largest = np.abs(rounded - expected).max()
     assert np.abs(got - expected).max() <= max(1.5 * largest, 1e-5)
@@ -248,7 +248,7 @@ def test_numbers_beyond_what_was_calibrated_are_those_of_the_integers(tmp_path, 
     quantize_network(source, quantized, method, feeds)
     serde.convert(quantized, floats, dequantize=True, verify=True)
     large = {"x": feeds[0]["x"] * 4}
-    expected, got = (run_model(onnx.load(m), large)[0] for m in (quantized, floats))
+    expected, got = run_at(PLAIN, quantized, large)[0], run_model(floats, large)[0]
     assert np.abs(got - expected).max() < 0.04 * np.abs(expected).max()
 
 
