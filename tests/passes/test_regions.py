@@ -15,7 +15,8 @@ from serde.spec.onnx_builder import OnnxBuilder
 from testing.onnx_live import PLAIN, run_at
 
 RANDOM = np.random.default_rng(0)
-WEIGHTS = RANDOM.integers(-127, 128, (4, 3, 3, 3)).astype("int8")
+# Of 7 bits: where a processor lacks VNNI, sums of two larger products saturate.
+WEIGHTS = RANDOM.integers(-64, 65, (4, 3, 3, 3)).astype("int8")
 BIAS = RANDOM.integers(-3000, 3000, 4).astype("int32")
 BYTES = RANDOM.integers(0, 256, (2, 3, 6, 5)).astype("uint8")
 STEPS = np.array([0.01, 0.02, 0.005, 0.03], "float32")
