@@ -50,7 +50,7 @@ COMMANDS = {
                           ["m.onnx", "weights", "b.toml"]),
     "partition data": ("partition m.onnx -o parts --backend b.toml --data in.npz --svg {}",
                        ["in.npz"]),
-    "run": ("run made --data in.npz -o {}", ["made/manifest.json", "made/part-0.onnx", "in.npz"]),
+    "run": ("run made --data in.npz -o {}", ["made/manifest.json", "made/remainder_9.onnx", "in.npz"]),
     "join": ("join m.onnx n.onnx -o {}", ["m.onnx", "n.onnx", "weights"]),
     "convert labels": ("convert i.onnx --labels classes --to onnx -o {}", ["classes"]),
     "convert labels report": ("convert i.onnx --labels classes -o new.onnx --report {}",
@@ -88,10 +88,10 @@ def folder(tmp_path, monkeypatch):
     from serde.backends.partition import partition
 
     manifest = partition("m.onnx", "b.toml").save("made")
-    os.rename(Path("made", next(iter(manifest.parts[0].files))), "made/part-0.onnx")
+    os.rename(Path("made", next(iter(manifest.parts[0].files))), "made/remainder_9.onnx")
     text = Path("made/manifest.json").read_text()
     Path("made/manifest.json").write_text(text.replace(next(iter(manifest.parts[0].files)),
-                                                       "part-0.onnx"))  # fmt: skip
+                                                       "remainder_9.onnx"))  # fmt: skip
     return tmp_path
 
 
@@ -234,7 +234,7 @@ def test_reports_and_partitions_of_python_spare_the_model(folder):
         report.save("r.json")
         report.save("r.json")
     with pytest.raises(UsageError, match="is a file of the source"):
-        partition("made/part-0.onnx", "b.toml").save("made")
+        partition("made/remainder_9.onnx", "b.toml").save("made")
     after = contents(folder)
     assert {p: after.get(p) for p in before} == before
 
@@ -275,7 +275,7 @@ def test_a_graph_is_not_partitioned_over_what_it_reads(folder):
 
     before = contents(folder)
     with pytest.raises(UsageError, match="is a file of the source"):
-        partition(serde.load("made/part-0.onnx"), "b.toml").save("made")
+        partition(serde.load("made/remainder_9.onnx"), "b.toml").save("made")
     assert contents(folder) == before
 
 

@@ -12,7 +12,7 @@ from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 from serde.verification import verify
 from serde.verification.dequantized import DequantizedRun, put_roundings_back
-from testing.onnx_live import PLAIN, run_at
+from testing.onnx_live import PLAIN, run_at, sums_saturate
 from tests.passes.test_dequantize import METHODS, NETWORKS, make_network, quantize_network
 
 SHORT = [(n, m) for n in ("rows", "attention", "words") for m in METHODS]
@@ -21,6 +21,8 @@ SHORT = [(n, m) for n in ("rows", "attention", "words") for m in METHODS]
 @pytest.fixture(params=[(n, m) for n in NETWORKS for m in METHODS], ids="-".join)
 def quantized(request, tmp_path):
     name, method = request.param
+    if method.startswith("dynamic") and sums_saturate():
+        pytest.skip("the source's own sums saturate on this processor")
     source, target = tmp_path / "source.onnx", tmp_path / "quantized.onnx"
     model, feeds = make_network(name)
     onnx.save(model, source)

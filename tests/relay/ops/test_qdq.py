@@ -11,6 +11,7 @@ import pytest
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.passes import tidy
+from testing.onnx_live import sums_saturate
 from testing.relay.operators import ARCHIVE
 from testing.relay.ops.record import folder_name
 from testing.relay.ops.table import CASES
@@ -145,5 +146,6 @@ def test_pattern(name: str, tmp_path: Path) -> None:
     graph = tidy(to_ir(module_graph(parse_json(text, name), None, name), integers="qdq"))
     counts = Counter(n.op for n in graph.nodes if n.op != "Cast")
     assert operators is None or counts == Counter(operators)
-    for opset in (11, 17, 21):
+    # Below opset 13 layers by channel are QLinearConv, whose sums saturate on some processors.
+    for opset in (17, 21) if sums_saturate() else (11, 17, 21):
         assert_near(run(graph, feeds, opset, tmp_path), outputs)
