@@ -89,7 +89,7 @@ def test_slices_that_count_back(tmp_path):
         ("(float[1,3,4,4,4,4] x, float[3,2,3,3,3,3] w) => (float[1,2,6,6,6,6] y)",
          "y = ConvTranspose(x, w)",
          "MNN has no ConvTranspose with other than one to three axes of windows"),
-        ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements. It takes float32: cast to one that holds the numbers"),
+        ("(double[2] x) => (double[2] y)", "y = Neg(x)", "MNN has no Neg of float64 elements. It takes float32: cast to one that holds the numbers"),
         ("(float[2] x) => (float[2] y)", "t = Cast<to = 10>(x) y = Cast<to = 1>(t)",
          "MNN has no Cast with other element types: float16. Leave out fp16=, or give fp32= for a model "
          "of it"),
