@@ -11,6 +11,7 @@ from serde import __version__
 from serde.ir.dim_expr import is_number
 from serde.ir.graph import Graph, Value
 from serde.ir.metadata import BETWEEN, DENOTATIONS_OF, DOC_OF, OF_VALUES, PROPERTIES_OF
+from serde.ir.printer import list_first
 
 # Metadata keys of what a model has fields for, which are not the model's own.
 DOCS = ("onnx.doc_string", "onnx.graph.doc_string")
@@ -122,13 +123,11 @@ def note_lost_values(graph: Graph) -> Graph:
     """``graph`` without what its file said of values inside that it has not; a note names them."""
     names = {v.name for v in (*list_described(graph, graph.metadata), *graph.outputs)}
     about = [k.removeprefix(INNER_OF) for k in graph.metadata if k.startswith(INNER_OF)]
-    lost = sorted({*about} - names)
+    lost = {*about} - names
     if not lost:
         return graph
     metadata = {k: t for k, t in graph.metadata.items() if k.removeprefix(INNER_OF) not in lost}
-    shown = ", ".join(map(repr, lost[:SHOWN])) + (
-        f" and {len(lost) - SHOWN} more" * (len(lost) > SHOWN)
-    )
+    shown = list_first([*map(repr, sorted(lost))], SHOWN)
     note = f"not kept: what the file says of values inside that the result has not: {shown}"
     return replace(graph, metadata=metadata, notes=(*graph.notes, note))
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import onnx
 
+from serde.ir.printer import list_first
+
 from .graph_fields import may_have_denotations
 from .model_fields import SHOWN, read_denotations
 
@@ -38,8 +40,7 @@ def find_unsupported_metadata(
 
 def _format_list(names: Sequence[str]) -> str:
     """The first names, and how many more; what is no text is shown as it is."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(repr(n[:80]) for n in names[:SHOWN]) + more
+    return list_first([repr(n[:80]) for n in names], SHOWN)
 
 
 def _describe_unsupported(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from serde.errors import escape_controls
@@ -20,6 +20,12 @@ def print_graph(graph: Any, indent: str = "") -> str:
     lines.append(escape_controls(f"{indent}  return {', '.join(map(_operand, graph.outputs))}"))
     lines += [print_graph(f.body, indent) for f in graph.functions]
     return "\n".join(lines)
+
+
+def list_first(texts: Sequence[str], most: int) -> str:
+    """The first of several texts, and how many more there are."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def show_value(value: Any) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from serde.errors import ConversionError, UsageError
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.ir.metadata import rename_values
+from serde.ir.printer import list_first
 from serde.ir.replace_uses import exchange_values, replace_values
 from serde.ir.values_read import nodes_behind
 from serde.passes.dce import drop_dead
@@ -276,9 +277,8 @@ def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
 
 def _list_omitted(names: Sequence[str]) -> Iterator[str]:
     if names:
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        shown = ", ".join(map(repr, names[:SHOWN]))
-        yield f"left out: input {shown}{more}, on which no output that was named depends"
+        shown = list_first([*map(repr, names)], SHOWN)
+        yield f"left out: input {shown}, on which no output that was named depends"
 
 
 def _by_name(graph: Graph) -> dict[str, list[Value]]:

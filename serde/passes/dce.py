@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Value
+from serde.ir.printer import list_first
 
 SHOWN = 3  # names in a note
 
@@ -18,13 +19,10 @@ def note_unused_weights(graph: Graph) -> Graph:
     """Return ``graph`` with a note of the weights that no output depends on."""
     live = {*drop_dead(graph).constants()}
     unused = (v for v in graph.constants() if v not in live and v.dtype and v.dtype.kind == "f")
-    names = [v.name for v in unused if v.name]
+    names = [repr(v.name) for v in unused if v.name]
     if not names:
         return graph
-    shown = ", ".join(map(repr, names[:SHOWN])) + f" and {len(names) - SHOWN} more" * (
-        len(names) > SHOWN
-    )
-    note = f"left out: weights that no output depends on: {shown}"
+    note = f"left out: weights that no output depends on: {list_first(names, SHOWN)}"
     return replace(graph, notes=(*graph.notes, note))
 
 

@@ -14,6 +14,7 @@ from serde.io.user_code import Terminated, describe_exit
 from serde.ir.budget import BYTES, active_budget
 from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value, show_shape
+from serde.ir.printer import list_first
 from serde.ir.replace_uses import exchange_values
 from serde.rewrite import subgraphs
 from serde.rewrite.subgraphs import Body
@@ -225,8 +226,7 @@ class _Rewriting:
         """Enter what a rule returned, named after the outputs it stands for."""
         if len(results) < len(node.outputs):
             used = [repr(v.name) for v in node.outputs[len(results) :]]
-            more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
-            raise ConversionError(f"output {', '.join(used[:SHOWN])}{more} has no equivalent")
+            raise ConversionError(f"output {list_first(used, SHOWN)} has no equivalent")
         emitted = builder.nodes[mark:]
         if len(node.outputs) == 1 and emitted and emitted[-1].outputs == results:
             fresh = set(results)

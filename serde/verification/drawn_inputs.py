@@ -13,6 +13,7 @@ import numpy as np
 
 from serde.errors import SerdeError, UsageError
 from serde.ir.graph import Graph, Value
+from serde.ir.printer import list_first
 from serde.passes.change_batch import fix_dimensions, size_names
 from serde.passes.name_dimensions import name_dimensions
 from serde.verification.baked_batch import NotComparable
@@ -93,9 +94,10 @@ def describe_drawn(graph: Graph, feeds: Mapping[str, Any]) -> str:
     parts = []
     if sizes:
         flags = " ".join(f"--input {n}=DIMS" for n in free[:MOST_NAMED])
-        parts.append(f"the sizes {_list_some(sizes)}, which {flags} sets")
+        parts.append(f"the sizes {list_first(sizes, MOST_NAMED)}, which {flags} sets")
     if integers:
-        parts.append(f"the integers of {_list_some(integers)}, which --data in.npz sets")
+        shown = list_first(integers, MOST_NAMED)
+        parts.append(f"the integers of {shown}, which --data in.npz sets")
     if not parts:
         parts.append("all numbers, which --data in.npz sets")
     return f"serde chose {' and '.join(parts)}"
@@ -110,8 +112,3 @@ def _list_free(graph: Graph) -> Iterator[tuple[str, Value]]:
 
 def _is_integer(value: Value) -> bool:
     return value.dtype is not None and value.dtype.kind in "iu" and not is_sequence(value)
-
-
-def _list_some(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

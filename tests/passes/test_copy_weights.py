@@ -9,7 +9,7 @@ from serde.passes import copy_weights as module
 from serde.passes.copy_weights import copy_weights
 
 
-def stored(path, count, name="w", dtype=DType.FLOAT32):
+def make_mapped(path, count, name="w", dtype=DType.FLOAT32):
     """A constant whose elements are in a file."""
     where = FileSlice(str(path), 0, count * 4)
     array = np.fromfile(path, np.float32, count)
@@ -24,7 +24,7 @@ def sum_of(*constants):
 def test_nothing_depends_on_the_file_any_more(tmp_path):
     path = tmp_path / "w.bin"
     np.float32([1, 2, 3]).tofile(path)
-    graph = sum_of(stored(path, 3))
+    graph = sum_of(make_mapped(path, 3))
     copy_weights(graph)
     path.write_bytes(bytes(12))
     path.unlink()
@@ -35,7 +35,7 @@ def test_nothing_depends_on_the_file_any_more(tmp_path):
 def test_a_part_of_a_file_is_read_once(tmp_path, monkeypatch):
     path, reads = tmp_path / "w.bin", []
     np.float32([1, 2, 3]).tofile(path)
-    graph = sum_of(stored(path, 3, "a"), stored(path, 3, "b"), stored(path, 2, "c"))
+    graph = sum_of(make_mapped(path, 3, "a"), make_mapped(path, 3, "b"), make_mapped(path, 2, "c"))
     read_part = module.read_part
     monkeypatch.setattr(module, "read_part", lambda where: reads.append(where) or read_part(where))
     copy_weights(graph)

@@ -9,6 +9,7 @@ from typing import Any
 
 from serde.errors import UsageError
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.ir.printer import list_first
 from serde.ir.replace_uses import replace_values
 
 from ..infer_shapes.infer_inputs import have_one_type
@@ -94,5 +95,4 @@ def _load_as(tensor: Tensor, dtype: DType) -> Any:
 
 def _describe(casts: Types) -> str:
     names = [f"{v.name!r} to {dtype.value}" for v, dtype in casts.items()]
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f"arrays are cast as Module.set_params casts them: {', '.join(names[:4])}{more}"
+    return f"arrays are cast as Module.set_params casts them: {list_first(names, 4)}"

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from serde.errors import MalformedFile
 from serde.ir.graph import Shape, Tensor, show_shape
+from serde.ir.printer import list_first
 
 from ..io.params import Params
 from .creation_order import CreationOrders, Path, sort_by_numbers
@@ -379,8 +380,7 @@ def _describe(other_orders: Sequence[_Name]) -> Iterator[str]:
 
 
 def _list(names: Sequence[_Name]) -> str:
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return ", ".join(repr(n.full) for n in names[:FEW]) + more
+    return list_first([repr(n.full) for n in names], FEW)
 
 
 def rename_arrays(params: Params, names: Mapping[str, str]) -> Params:

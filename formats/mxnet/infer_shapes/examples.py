@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from serde.errors import ConversionError
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Shape, Value
+from serde.ir.printer import list_first
 from serde.passes.cut_inputs import LABEL
 
 from ..operators import describe
@@ -46,9 +47,7 @@ def ask_for_shapes(
 
     The examples are others than those ``refuted``.
     """
-    names = ", ".join(repr(v.name) for v in unknown[:MOST_NAMES])
-    if len(unknown) > MOST_NAMES:
-        names += f" and {len(unknown) - MOST_NAMES} more"
+    names = list_first([repr(v.name) for v in unknown], MOST_NAMES)
     examples = [
         (v.name, as_image(shape) if (refuted or {}).get(v) == shape else shape)
         for v, shape in ((v, example_of(graph, v)) for v in unknown[:MOST_EXAMPLES])

@@ -52,11 +52,10 @@ def write_non_zero(t: TfliteBuilder, x: Value):
 
 def wrap_computed(t: TfliteBuilder, indices: Value, lengths: Value) -> Value:
     """Computed indices, those below 0 from the end of their axes: remainders by known sizes."""
-    if lengths.tensor is not None and np.all(lengths.array() > 0):
-        sizes = t.reshape(lengths, ()) if lengths.ranked_shape == (1,) else lengths
-        return t.make("FLOOR_MOD", [indices, sizes], indices.dtype, indices.shape)
-    zero = t.const(np.asarray(0, indices.type.numpy))
     lengths = t.reshape(lengths, ()) if lengths.ranked_shape == (1,) else lengths
+    if lengths.tensor is not None and np.all(lengths.array() > 0):
+        return t.make("FLOOR_MOD", [indices, lengths], indices.dtype, indices.shape)
+    zero = t.const(np.asarray(0, indices.type.numpy))
     is_low = t.make("LESS", [indices, zero], DType.BOOL, indices.shape)
     moved = t.make("ADD", [indices, lengths], indices.dtype, indices.shape)
     return t.make("SELECT_V2", [is_low, moved, indices], indices.dtype, indices.shape)

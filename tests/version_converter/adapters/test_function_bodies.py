@@ -1,4 +1,4 @@
-"""Operators that the standard defines by functions, spelled out by those."""
+"""Operators that the standard defines by functions, decomposed into those."""
 
 from __future__ import annotations
 
