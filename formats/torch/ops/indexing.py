@@ -9,7 +9,7 @@ from serde.spec.traits import RESHAPES
 
 from ..target import TorchBuilder, legalizations, writes
 
-GIVEN = RESHAPES | {"Cast", "Identity", "Slice", "Transpose"}  # what is done to numbers of an input
+OF_INPUTS = RESHAPES | {"Cast", "Identity", "Slice", "Transpose"}  # operators that keep numbers
 
 
 @legalizations("Gather")
@@ -19,7 +19,7 @@ def legalize_gather(g, x: Value, indices: Value, *, axis: int):
     """
     if not is_table(x, axis) or (indices.tensor is not None and indices.rank == 0):
         return None
-    if is_given(g, indices) or not may_be_negative(g, indices):
+    if is_model_input(g, indices) or not may_be_negative(g, indices):
         return None
     return g.Gather(x, count_from_front(g, x, indices, axis), axis=axis)
 
@@ -42,10 +42,10 @@ def is_table(x: Value, axis: int) -> bool:
     return x.tensor is not None and x.rank == 2 and x.type.kind == "f" and axis == 0
 
 
-def is_given(g, indices: Value) -> bool:
+def is_model_input(g, indices: Value) -> bool:
     """Whether indices are an input of the model."""
     node = g.producer(indices)
-    while node is not None and node.op in GIVEN and node.inputs[0] is not None:
+    while node is not None and node.op in OF_INPUTS and node.inputs[0] is not None:
         indices = node.inputs[0]
         node = g.producer(indices)
     return node is None and indices.tensor is None
