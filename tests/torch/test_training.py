@@ -138,8 +138,8 @@ LAYERS: dict[str, Callable[[Any], list[Any]]] = {
         nn.Conv2D(4, 3), nn.BatchNorm(use_global_stats=True), nn.BatchNorm(scale=False)],
     "scale that stays": lambda nn: [
         nn.Conv2D(4, 3), nn.BatchNorm(use_global_stats=True, scale=False)],
-    "normalizations": lambda nn: [
-        nn.Conv2D(4, 3), nn.InstanceNorm(scale=True), nn.LayerNorm()],
+    "normalizations": lambda nn: [  # a scale right before LayerNorm has a gradient of rounding only
+        nn.Conv2D(4, 3), nn.InstanceNorm(scale=True), nn.Activation("tanh"), nn.LayerNorm()],
     "transposed": lambda nn: [nn.Conv2DTranspose(4, 3, strides=2), nn.Conv2D(6, 3, groups=2)],
     "activations": lambda nn: [  # MXNet's own gradients of SELU and of PReLU's alpha are wrong
         nn.Dense(9), nn.ELU(), nn.Dense(7), nn.Swish(), nn.Dense(6), nn.GELU(), nn.Dense(5),
