@@ -20,6 +20,7 @@ from serde.version_converter.element_types import format_type
 
 from . import ops
 from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
+from .limits import SIGNED
 from .ops.detection import mark_kept_boxes
 from .passes.fuse import fuse
 from .passes.quantize import quantize
@@ -67,18 +68,19 @@ def from_ir(
     graph = widen_halves(graph)
     if channels_last:
         graph = turn_ends(graph, channels_last)
-    done = lower(graph, tflite_target(has_integer_layers(graph), release, profile))
+    target = tflite_target(has_integer_layers(graph), release, profile)
+    done = lower(graph, target, unsigned=profile not in SIGNED)
     if tflite is not None and (newer := [*find_newer(done, tflite, writes.name)]):
         raise Unconvertible(writes.name, newer)
     return done if consumer is None or consumer.prepare is None else consumer.prepare(done)
 
 
-def lower(graph: Graph, target: Target) -> Graph:
-    """Rewrite an IR graph into the operators of a target."""
+def lower(graph: Graph, target: Target, unsigned: bool = True) -> Graph:
+    """Rewrite an IR graph into the operators of a target, with layers of uint8 or without."""
     folded = fold_batchnorm(settle_same_pads(mark_kept_boxes(graph)))
     legal = require_legal(legalize_for_tflite(folded, target), target)
     placed = place(legal, IMAGES)
-    return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))))
+    return quantize(fuse(drop_dead(writes.rewrite(placed, TfliteBuilder(graph.name)))), unsigned)
 
 
 def widen_halves(graph: Graph) -> Graph:

@@ -14,27 +14,31 @@ from serde.ir.graph import DType, Node, Tensor, Value
 from .quantization import Quantization
 from .target import QuantizedValue
 
-I8, I16, I32, I64, F32 = DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32
-STEPS = frozenset({I8, I16})
+I8, U8, I16, I32, I64 = DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64
+BYTES = frozenset({I8, U8})
+STEPS = BYTES | {I16}
+MIDDLE = 128  # what uint8 and int8 of the same number differ by
 # Operators that move elements of the first operand, and the types that their kernels have.
 MOVES: Mapping[str, frozenset[DType]] = {
     **dict.fromkeys(("RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "PAD", "GATHER"), STEPS),
     **dict.fromkeys(("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), STEPS),
     "RESIZE_NEAREST_NEIGHBOR": STEPS,
     **dict.fromkeys(("BROADCAST_TO", "PADV2"), STEPS),
-    **dict.fromkeys(("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "TILE"), frozenset({I8})),
+    **dict.fromkeys(("DEPTH_TO_SPACE", "MIRROR_PAD", "SPACE_TO_DEPTH", "TILE"), BYTES),
 }
 # Operators whose results are elements of operands that all have the same scales.
 JOINS: Mapping[str, frozenset[DType]] = dict.fromkeys(
     ("CONCATENATION", "MAXIMUM", "MINIMUM"), STEPS
 )
+# Operators that read integers as such, whatever they stand for.
+READS_INTEGERS = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "IF", "SHAPE", "WHILE"})
 # Steps of a sum that one step of an operand may be, in the bits that kernels shift by.
-MOST_STEPS = {I8: 1 << 18, I16: 1 << 13}
+MOST_STEPS = {I8: 1 << 18, U8: 1 << 18, I16: 1 << 13}
 NEAR = 1e-6  # relative difference of scales that are the same
-FIXED = {  # scales and zero points of results, by operator and type
-    **dict.fromkeys([("SOFTMAX", I8), ("LOGISTIC", I8)], Quantization.of(1 / 256, -128)),
-    **dict.fromkeys([("TANH", I8), ("L2_NORMALIZATION", I8)], Quantization.of(1 / 128)),
-    ("LOG_SOFTMAX", I8): Quantization.of(16 / 256, 127),
+FIXED = {  # scales and zero points of int8 results
+    **dict.fromkeys(("SOFTMAX", "LOGISTIC"), Quantization.of(1 / 256, -128)),
+    **dict.fromkeys(("TANH", "L2_NORMALIZATION"), Quantization.of(1 / 128)),
+    "LOG_SOFTMAX": Quantization.of(16 / 256, 127),
 }
 
 
@@ -113,33 +117,37 @@ def scales_of(value: Value | None, *dtypes: DType) -> Quantization | None:
 
 def fits(dtype: DType, scales: Quantization) -> bool:
     """Whether kernels take the zero point."""
-    return dtype is I8 or scales.is_symmetric
+    return dtype in BYTES or scales.is_symmetric
 
 
 # Layers with weights
 
 
 def multiply(places: tuple[int, int, int], axis: int, layer: Layer) -> Layer | None:
-    """Sums of products with constant int8 weights, which have a scale or one for each channel.
+    """Sums of products with constant weights of 8 bits, of a scale or one for each channel.
 
-    ``places`` are those of the image, the weights and the bias, ``axis`` that of channels.
+    ``places`` are those of the image, the weights and the bias, ``axis`` that of channels. Weights
+    of uint8 may have a zero point, and are those of uint8 images.
     """
     at_x, at_w, at_b = places
     x, w = layer.operands[at_x], layer.operands[at_w]
     data = scales_of(x, *STEPS)
     if data is None or x is None or x.dtype is not layer.dtype:
         return None
-    if not isinstance(w, QuantizedValue) or w.tensor is None or w.dtype is not I8:
+    is_unsigned = layer.dtype is U8
+    if not isinstance(w, QuantizedValue) or w.tensor is None:
         return None
     weights = w.scales
-    if weights is None or not weights.is_symmetric or not fits(layer.dtype, layer.scales):
+    if weights is None or w.dtype is not (U8 if is_unsigned else I8):
         return None
-    if not weights.is_per_tensor and weights.axis != axis:
+    if not (weights.is_per_tensor if is_unsigned else weights.is_symmetric):
+        return None
+    if not fits(layer.dtype, layer.scales) or (not weights.is_per_tensor and weights.axis != axis):
         return None
     units = data.scale * weights.scale
     operands = list(layer.operands)
     if at_b < len(operands) and (bias := operands[at_b]) is not None:
-        bias_dtype = I32 if layer.dtype is I8 else I64
+        bias_dtype = I64 if layer.dtype is I16 else I32
         counted = count_bias(bias, units, bias_dtype)
         if counted is None:
             return None
@@ -187,16 +195,17 @@ def compute(types: frozenset[DType], layer: Layer) -> Layer | None:
 
 def _as_constant(value: Value | None, dtype: DType) -> Value | None:
     """A constant of one number as integers, which is exact."""
-    if value is None or value.tensor is None or value.dtype is not F32:
+    if value is None or value.tensor is None or value.dtype is not DType.FLOAT32:
         return value
     array = value.array()
     number = float(array.flat[0]) if array.size else math.nan
     if not math.isfinite(number) or not (array == number).all():
         return value
     unit = 1 << (dtype.bits - 2)
-    steps = np.full(array.shape, np.sign(number) * unit, dtype.numpy)
+    zero = MIDDLE if dtype is U8 else 0
+    steps = np.full(array.shape, np.sign(number) * unit + zero, dtype.numpy)
     return QuantizedValue("", dtype, value.shape, Tensor.of(steps),
-                          scales=Quantization.of(abs(number) / unit or 1.0))  # fmt: skip
+                          scales=Quantization.of(abs(number) / unit or 1.0, zero))  # fmt: skip
 
 
 def add_up(layer: Layer) -> Layer | None:
@@ -223,24 +232,29 @@ def keep_scales(layer: Layer) -> Layer | None:
 
 def compute_fixed(layer: Layer) -> Layer | None:
     """An operator whose kernel has one scale for results; a finer one is not made of it."""
-    fixed = FIXED.get((layer.node.op, layer.dtype))
-    if fixed is None or layer.scales.scale[0] < fixed.scale[0] * 0.9:
+    fixed = FIXED[layer.node.op]
+    if layer.scales.scale[0] < fixed.scale[0] * 0.9:
         return None
-    result = compute(frozenset({layer.dtype}), layer)
+    if layer.dtype is U8:
+        fixed = fixed.shift(MIDDLE)
+    result = compute(BYTES, layer)
     return None if result is None else result._replace(scales=fixed)
 
 
-ONLY_I8 = frozenset({I8})
-KERNELS: Mapping[str, Kernel] = {
+WEIGHTED: Mapping[str, Kernel] = {
     "CONV_2D": partial(multiply, (0, 1, 2), 0),
     "DEPTHWISE_CONV_2D": partial(multiply, (0, 1, 2), 3),
     "FULLY_CONNECTED": partial(multiply, (0, 1, 2), 0),
     "TRANSPOSE_CONV": partial(multiply, (2, 1, 3), 0),
+}
+KERNELS: Mapping[str, Kernel] = {
+    **WEIGHTED,
     **dict.fromkeys(("ADD", "SUB"), add_up),
-    **dict.fromkeys(("MUL", "BATCH_MATMUL"), partial(compute, STEPS)),
-    **dict.fromkeys(("RELU", "RELU6", "LEAKY_RELU"), partial(compute, STEPS)),
-    **dict.fromkeys(("HARD_SWISH", "ELU", "GELU", "EXP", "PRELU"), partial(compute, ONLY_I8)),
-    **dict.fromkeys(("MEAN", "SUM"), partial(compute_first, ONLY_I8)),
+    **dict.fromkeys(("MUL", "RELU", "RELU6", "LEAKY_RELU"), partial(compute, STEPS)),
+    "BATCH_MATMUL": partial(compute, STEPS - {U8}),
+    **dict.fromkeys(("HARD_SWISH", "GELU", "PRELU"), partial(compute, BYTES)),
+    **dict.fromkeys(("ELU", "EXP"), partial(compute, BYTES - {U8})),
+    **dict.fromkeys(("MEAN", "SUM"), partial(compute_first, BYTES)),
     "AVERAGE_POOL_2D": keep_scales,
     "RESIZE_BILINEAR": keep_scales,
     **dict.fromkeys(("SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"), compute_fixed),

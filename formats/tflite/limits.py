@@ -44,6 +44,7 @@ float32 int8: DEPTH_TO_SPACE DEQUANTIZE GATHER GATHER_ND REDUCE_MAX REDUCE_MIN S
 """)
 MICRO = frozenset(MICRO_TYPES)
 OPERATORS: Mapping[str, frozenset[str]] = {"edgetpu": EDGE_TPU, "tflite-micro": MICRO}
+SIGNED = frozenset({"tflite-micro"})  # profiles whose layers are not of uint8
 DATA = {"SELECT_V2": 1, "TRANSPOSE_CONV": 2}  # the operand that tells the type, if not the first
 CUT = "Leave it out of the part for the device (--outputs, serde partition)"
 QUANTIZE = "Quantize every layer to int8, with QuantizeLinear and DequantizeLinear around it"

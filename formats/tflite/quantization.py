@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -56,6 +56,10 @@ class Quantization:
     def is_symmetric(self) -> bool:
         """Whether 0 stands for 0."""
         return not self.zero.any()
+
+    def shift(self, by: int) -> Quantization:
+        """The scales of integers that are larger by a number and stand for the same numbers."""
+        return replace(self, zero=self.zero + by)
 
     def read_real(self, integers: Array) -> Array:
         """The real numbers that integers stand for."""

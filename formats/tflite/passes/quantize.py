@@ -2,7 +2,8 @@
 
 The graph comes with ``DEQUANTIZE`` and ``QUANTIZE`` of three operands: numbers, scale, zero point.
 It goes with those of one, between which are only operators that have no kernel for integers.
-Scales are properties of tensors then. uint8 become int8, which is the same with another zero point.
+Scales are properties of tensors then. uint8 become int8, which is the same with another zero point;
+or int8 become uint8, where weights have zero points, which kernels take of uint8 only.
 """
 
 from __future__ import annotations
@@ -19,21 +20,36 @@ from serde.ir.graph import EMPTY, DType, Graph, Node, Shape, Tensor, Value
 from serde.ir.map_nodes import map_bodies
 from serde.passes.dce import drop_dead
 
-from ..integer_kernels import JOINS, KERNELS, MOVES, Layer, move_constant, quantize_fill, read_real
+from ..integer_kernels import (
+    BYTES,
+    JOINS,
+    KERNELS,
+    MIDDLE,
+    MOVES,
+    READS_INTEGERS,
+    WEIGHTED,
+    Layer,
+    move_constant,
+    quantize_fill,
+    read_real,
+)
 from ..quantization import Quantization
-from ..target import QuantizedValue
+from ..target import LATER, QuantizedValue
 
-MIDDLE = 128  # what uint8 and int8 of the same number differ by
 SMALL = 1 << 12  # elements of a constant that is written as real numbers
 
 
-def quantize(graph: Graph) -> Graph:
-    """Return ``graph`` with integer operators where scales tell of which."""
+def quantize(graph: Graph, unsigned: bool = True) -> Graph:
+    """Return ``graph`` with integer operators where scales tell of which.
+
+    Without ``unsigned`` layers are of int8 and int16 only.
+    """
     if graph.operators().isdisjoint({"DEQUANTIZE", "QUANTIZE"}):
         return graph
     names = Names()
     names.used.update(v.name for v in graph.all_values())
-    return drop_dead(_Quantizing(graph, names).rewrite())
+    byte = choose_byte(graph) if unsigned else DType.INT8
+    return drop_dead(_Quantizing(graph, names, byte).rewrite())
 
 
 def read_scales(node: Node) -> Quantization:
@@ -45,34 +61,58 @@ def read_scales(node: Node) -> Quantization:
     return Quantization.of(scale.array(), zeros, axis % max(node.outputs[0].rank, 1))
 
 
-def shift(scales: Quantization, by: int = -MIDDLE) -> Quantization:
-    """Those of int8 for those of uint8."""
-    return replace(scales, zero=scales.zero + by)
+def choose_byte(graph: Graph) -> DType:
+    """The type of 8 bits that has kernels for most layers.
+
+    Those of int8 ask for weights without a zero point, those of uint8 for one scale of all weights.
+    """
+    weights: dict[Value, bool] = {}  # whether they have a zero point, of those of 8 bits
+    zeroed = by_channel = 0
+    for node in graph.all_nodes():
+        x = node.inputs[0] if node.inputs else None
+        if node.op == "DEQUANTIZE" and x is not None and x.tensor is not None and x.dtype in BYTES:
+            scales = convert_byte(x.type, read_scales(node), DType.INT8)[1]
+            if not (scales.is_per_tensor and scales.is_symmetric):
+                weights[node.outputs[0]] = scales.is_per_tensor
+        elif node.op in LATER and x in weights:
+            weights[node.outputs[0]] = weights[x]
+        elif node.op in WEIGHTED and (w := node.inputs[1]) in weights:
+            zeroed += weights[w]
+            by_channel += not weights[w]
+    return DType.UINT8 if zeroed > by_channel else DType.INT8
 
 
-def make_signed(tensor: Tensor) -> Tensor:
-    """Constant uint8 as the int8 that stand for the same numbers."""
-    load = tensor.load
-    return Tensor(
-        DType.INT8, tensor.shape, lambda: (load().astype(np.int16) - MIDDLE).astype(np.int8)
-    )
+def convert_byte(dtype: DType, scales: Quantization, byte: DType) -> tuple[DType, Quantization]:
+    """The type and scales of the same real numbers, in ``byte`` where they are of 8 bits."""
+    if dtype not in BYTES or dtype is byte:
+        return dtype, scales
+    return byte, scales.shift(MIDDLE if byte is DType.UINT8 else -MIDDLE)
+
+
+def convert_constant(tensor: Tensor, byte: DType) -> Tensor:
+    """Constant integers of 8 bits as those of ``byte`` that stand for the same numbers."""
+    if tensor.dtype not in BYTES or tensor.dtype is byte:
+        return tensor
+    load, by = tensor.load, MIDDLE if byte is DType.UINT8 else -MIDDLE
+    return Tensor(byte, tensor.shape, lambda: (load().astype(np.int16) + by).astype(byte.numpy))
 
 
 class _Quantizing:
-    """One walk over the nodes.
+    """One walk over the nodes, whose integers of 8 bits become of the type ``byte``.
 
-    ``ints`` has the integers for values that are their real numbers; ``steps`` those, as int8, for
-    the results of QUANTIZE; ``same`` what is read in place of other values. ``ends`` has what the
+    ``ints`` has the integers for values that are their real numbers; ``steps`` those for the
+    results of QUANTIZE; ``same`` what is read in place of other values. ``ends`` has what the
     readers of a value quantize it to.
     """
 
-    def __init__(self, graph: Graph, names: Names) -> None:
-        self.graph, self.names = graph, names
+    def __init__(self, graph: Graph, names: Names, byte: DType) -> None:
+        self.graph, self.names, self.byte = graph, names, byte
         self.inputs = list(graph.inputs)
         self.nodes: list[Node] = []
         self.ints: dict[Value, QuantizedValue] = {}
         self.steps: dict[Value, QuantizedValue] = {}
         self.same: dict[Value, Value] = {}
+        self.stripped: dict[Value, Value] = {}
         self.named: set[Value] = set()  # outputs so far
         self.readers: dict[Value, list[Node]] = defaultdict(list)
         for node in graph.nodes:
@@ -104,25 +144,40 @@ class _Quantizing:
             self.ints[result] = integers
         else:
             inputs = [None if v is None else self.get(v) for v in node.inputs]
-            node = map_bodies(node, lambda body: _Quantizing(body, self.names).rewrite())
+            node = map_bodies(node, lambda body: _Quantizing(body, self.names, self.byte).rewrite())
             outputs = self.pass_scales(node, inputs)
             self.nodes.append(replace(node, inputs=tuple(inputs), outputs=outputs))
 
     def pass_scales(self, node: Node, inputs: list[Value | None]) -> tuple[Value, ...]:
         """The results; those of quantized integers that an operator only moves are quantized too.
 
-        XNNPACK takes no operator from quantized integers to others.
+        XNNPACK takes no operator from quantized integers to others, and other kernels compute with
+        the real numbers, or ask for the same scales: they read integers without. PAD adds what
+        stands for the real 0, not the integer.
         """
-        x, result = inputs[0] if inputs else None, node.outputs[0]
-        if node.op not in MOVES or not isinstance(x, QuantizedValue) or x.scales is None:
-            return node.outputs
-        if result.dtype is not x.dtype:
+        data = inputs if node.op in JOINS else inputs[: node.op in MOVES]
+        forms = {v.scales if isinstance(v, QuantizedValue) else None for v in data}
+        scales = forms.pop() if len(forms) == 1 else None
+        if scales is not None and node.op == "PAD" and not scales.is_symmetric:
+            scales = None
+        result = node.outputs[0]
+        if scales is None or data[0] is None or result.dtype is not data[0].dtype:
+            if node.op not in READS_INTEGERS:
+                inputs[:] = [None if v is None else self.strip(v) for v in inputs]
             return node.outputs
         if node.op == "PADV2" and (fill := inputs[2]) is not None and fill.tensor is not None:
-            inputs[2] = self.constant(fill.name, fill.tensor, x.scales)
-        moved = QuantizedValue(result.name, result.dtype, result.shape, scales=x.scales)
+            inputs[2] = self.constant(fill.name, fill.tensor, scales)
+        moved = QuantizedValue(result.name, result.dtype, result.shape, scales=scales)
         self.same[result] = moved
         return (moved, *node.outputs[1:])
+
+    def strip(self, value: Value) -> Value:
+        """The same integers without scales."""
+        if not isinstance(value, QuantizedValue) or value.scales is None:
+            return value
+        if value not in self.stripped:
+            self.stripped[value] = self.copy(value, value, None)
+        return self.stripped[value]
 
     # Values
 
@@ -142,11 +197,10 @@ class _Quantizing:
         )
 
     def round(self, node: Node) -> QuantizedValue:
-        """The integers of a QUANTIZE, as int8 if they are of 8 bits."""
+        """The integers of a QUANTIZE."""
         x, dtype, scales = node.inputs[0], node.outputs[0].type, read_scales(node)
         assert x is not None
-        if dtype is DType.UINT8:
-            dtype, scales = DType.INT8, shift(scales)
+        dtype, scales = convert_byte(dtype, scales, self.byte)
         integers = self.ints.get(x)
         if integers is not None and (integers.dtype, integers.scales) == (dtype, scales):
             return integers
@@ -154,14 +208,12 @@ class _Quantizing:
                          scales)  # fmt: skip
 
     def as_quantized(self, node: Node, x: Value, scales: Quantization) -> QuantizedValue:
-        """Integers with the scales that a DEQUANTIZE names, as int8 if they are uint8."""
-        is_unsigned = x.dtype is DType.UINT8
-        signed = shift(scales) if is_unsigned else scales
+        """Integers with the scales that a DEQUANTIZE names."""
+        dtype, converted = convert_byte(x.type, scales, self.byte)
         if x.tensor is not None:
-            tensor = make_signed(x.tensor) if is_unsigned else x.tensor
-            return self.constant(x.name, tensor, signed)
+            return self.constant(x.name, convert_constant(x.tensor, self.byte), converted)
         known = self.steps.get(x)
-        if known is not None and known.scales == signed:
+        if known is not None and known.scales == converted:
             return known
         original = self.get(x)
         value: QuantizedValue
@@ -169,9 +221,8 @@ class _Quantizing:
             value = QuantizedValue(x.name, x.dtype, x.shape, scales=scales)
             self.inputs[self.inputs.index(original)] = self.same[x] = value
         else:
-            value = self.copy(original, x)
-            value.scales = scales
-        return self.emit(node, "QUANTIZE", [value], DType.INT8, signed) if is_unsigned else value
+            value = self.copy(original, x, scales)
+        return value if dtype is x.dtype else self.emit(node, "QUANTIZE", [value], dtype, converted)
 
     def get(self, value: Value) -> Value:
         """What is read in place of a value of the source graph, of the same type."""
@@ -196,30 +247,30 @@ class _Quantizing:
         return real
 
     def as_declared(self, value: Value, integers: QuantizedValue) -> Value:
-        """int8 as the uint8 that the source has."""
+        """Integers of the type that the source has."""
         if value.dtype is integers.dtype:
             return integers
         assert integers.scales is not None
-        scales = shift(integers.scales, MIDDLE)
-        unsigned = QuantizedValue(value.name, value.dtype, value.shape, scales=scales)
-        self.nodes.append(Node("QUANTIZE", (integers,), (unsigned,), domain=self.graph.domain))
-        return unsigned
+        dtype, scales = convert_byte(integers.type, integers.scales, value.type)
+        declared = QuantizedValue(value.name, dtype, value.shape, scales=scales)
+        self.nodes.append(Node("QUANTIZE", (integers,), (declared,), domain=self.graph.domain))
+        return declared
 
     def name_output(self, value: Value) -> Value:
         """An output, under its name."""
         result = self.get(value)
         if result.name != value.name:
             if result in (*self.inputs, *self.graph.outputs, *self.named):
-                result = self.copy(result, value)
+                scales = result.scales if isinstance(result, QuantizedValue) else None
+                result = self.copy(result, value, scales)
             result.name = value.name
         self.named.add(result)
         return result
 
-    def copy(self, x: Value, like: Value) -> QuantizedValue:
+    def copy(self, x: Value, like: Value, scales: Quantization | None) -> QuantizedValue:
         """The same integers as a tensor of its own."""
         sizes = np.asarray([d if isinstance(d, int) else -1 for d in x.ranked_shape], np.int32)
         shape = Value(self.names.fresh("const"), DType.INT32, sizes.shape, Tensor.of(sizes))
-        scales = x.scales if isinstance(x, QuantizedValue) else None
         value = QuantizedValue(self.names.fresh(like.name), x.dtype, x.shape, scales=scales)
         self.nodes.append(Node("RESHAPE", (x, shape), (value,), domain=self.graph.domain))
         return value
@@ -260,9 +311,8 @@ class _Quantizing:
         ends: set[tuple[DType, Quantization] | None] = set()
         for reader in self.readers[value]:
             if reader.op == "QUANTIZE":
-                scales, dtype = read_scales(reader), reader.outputs[0].type
-                ends.add((dtype, scales) if dtype is not DType.UINT8
-                         else (DType.INT8, shift(scales)))  # fmt: skip
+                dtype = reader.outputs[0].type
+                ends.add(convert_byte(dtype, read_scales(reader), self.byte))
             elif reader.op in MOVES and reader.inputs[0] is value and len(reader.outputs) == 1:
                 ends.add(self.ends[reader.outputs[0]])
             else:
