@@ -203,6 +203,30 @@ def crop(g: Any, call: Call) -> Any:
     return call.emit(g, x, rest, *call.inputs[2:])
 
 
+def may_crop(call: Call) -> bool:
+    """Whether pads are computed and may be negative, which kernels end at.
+
+    In the finished graph those that could be are the larger of two numbers.
+    """
+    pads = call.operand(1)
+    if pads is None or pads.tensor is not None or not pads.is_static or call.g is None:
+        return False
+    larger = call.g.maker(pads, "Max")
+    bounds = () if larger is None else [v.array() for v in larger.inputs if v.tensor is not None]
+    return call.attrs["mode"] == "constant" and not any((b >= 0).all() for b in bounds)
+
+
+def crop_computed(g: Any, call: Call) -> Any:
+    """A Pad as far as pads are positive, and a Slice of the result for the others."""
+    x, pads = call.inputs[:2]
+    axes = call.operand(3) or g.const(np.arange(x.rank))
+    count, zero = pads.static_shape[0] // 2, g.const([0], DType.INT64)
+    padded = call.emit(g, x, g.Max(pads, zero), call.operand(2), call.operand(3))
+    least = g.Min(pads, zero)
+    behind = g.Add(g.Gather(g.Shape(padded), axes), g.slice_axis(least, 0, count, 2 * count))
+    return g.Slice(padded, g.Neg(g.slice_axis(least, 0, 0, count)), behind, axes)
+
+
 def pad_edges(g: Any, call: Call) -> Any:
     """The first and the last slice of each axis, repeated."""
     x, ends, axes = call.x, call.inputs[1].ints(), call.operand(3)
@@ -229,6 +253,7 @@ def repeat_slice(g: Any, x: Value, axis: int, ends: tuple[int, int], count: int)
     return [g.Tile(part, repeats)]
 
 
+COMPUTED_PADS = Form("computed pads", may_crop, crop_computed)
 NEGATIVE_PADS = Form("negative pads", has_negative_pads, crop)
 EDGE = Form("mode='edge'", lambda call: call.attrs["mode"] == "edge" and call.inputs[1].tensor
             is not None, pad_edges)  # fmt: skip

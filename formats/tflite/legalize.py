@@ -19,7 +19,7 @@ from serde.passes.regions import find_regions
 from serde.spec import schema
 from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WINDOWS
 
-from .forms import EDGE, INFINITE, MANY_AXES, NEGATIVE_PADS, VOLUME, crd
+from .forms import COMPUTED_PADS, EDGE, INFINITE, MANY_AXES, NEGATIVE_PADS, VOLUME, crd
 from .layer_forms import GROUPS, PHASES, TRANSPOSED
 from .limits import OPERATORS
 from .ops.layers import agrees_with_same
@@ -157,7 +157,11 @@ LACKS: Lacks = {
     "LpPool": windows.LP_POOL,
     "DepthToSpace": [crd("DepthToSpace")],
     "SpaceToDepth": [crd("SpaceToDepth")],
-    "Pad": [NEGATIVE_PADS, forms.WRAP, EDGE, *need_constants(pads=1, constant_value=2, axes=3)],
+    "Pad": [
+        NEGATIVE_PADS, forms.WRAP, EDGE, *need_constants(constant_value=2, axes=3), COMPUTED_PADS,
+        need_constant(1, "pads").where(lambda call: call.attrs["mode"] != "constant"),
+        need_length(1, "pads"),
+    ],
     "Reshape": [forms.ALLOW_ZERO],
     "Transpose": [Form("more than 6 axes", lambda call: call.x.rank > 6, advice="Reshape first")],
     "BatchNormalization": [

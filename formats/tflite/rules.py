@@ -51,6 +51,7 @@ LAYERS = frozenset(
 )  # whose last operand may be a bias
 NAMED = "keeps a variable by name: make the model with it as an input and an output"
 RANDOM = "draws random numbers: compute them outside of the model, as an input"
+COMPLEX = "computes with complex numbers: take their parts, or end the model before it (--outputs)"
 HASHES = "keeps a table of keys: look them up outside of the model, and feed the numbers"
 REASONS = {
     **dict.fromkeys(("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM",
@@ -58,8 +59,6 @@ REASONS = {
     **dict.fromkeys(("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_LOOKUP",
                      "HASHTABLE_SIZE", "LSH_PROJECTION", "SKIP_GRAM"), HASHES),
     **dict.fromkeys(("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE"), NAMED),
-    **dict.fromkeys(("COMPLEX_ABS", "IMAG", "REAL", "RFFT2D"),
-                    "computes with complex numbers: end the model before it (--outputs)"),
 }  # fmt: skip
 
 
@@ -96,9 +95,10 @@ class TfliteTable(RuleTable):
 
     def apply(self, node: Node, builder: Any, inputs: tuple[Value | None, ...]) -> Any:
         """Emit what a node becomes."""
-        rule = self._rules.get(node.op)
+        is_complex = any(v is not None and v.dtype is DType.COMPLEX64 for v in node.inputs)
+        rule = self._rules.get(f"complex.{node.op}" if is_complex else node.op)
         if rule is None:
-            raise self._no_rule(node.op)
+            raise UnsupportedOp(COMPLEX) if is_complex else self._no_rule(node.op)
         fused = 0 if FUSED in rule.attributes else int(node.attrs.get(FUSED, 0))  # type: ignore[arg-type]
         forms = [self.form(v) for v in node.inputs]
         moves = node.op in PLAIN or self._only_moves(node, forms)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from serde.ir.graph import Graph
+from serde.errors import Problem, Unconvertible
+from serde.ir.graph import EMPTY, DType, Graph
 from serde.passes.layout.hoist import hoist
 from serde.rewrite.rules import add_rules
 from serde.spec.onnx_builder import OnnxBuilder
@@ -16,6 +17,8 @@ from .passes.lift_variables import lift_variables, name_ends
 from .quantization import FileInfo
 from .rules import TfliteTable, reads
 
+COMPLEX_END = "is of complex numbers: begin and end the model at their parts (--outputs)"
+
 __all__ = ["read", "reads", "to_ir"]
 
 
@@ -23,8 +26,15 @@ def to_ir(graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None
     """Rewrite a graph of TensorFlow Lite's operators into the IR.
 
     Raises:
-        Unconvertible: for every node no rule takes.
+        Unconvertible: for every node no rule takes, and inputs and outputs of complex numbers.
     """
+    problems = [
+        Problem("tensor", EMPTY, COMPLEX_END, (v.name,), reads.name)
+        for v in (*graph.inputs, *graph.outputs)
+        if v.dtype is DType.COMPLEX64
+    ]
+    if problems:
+        raise Unconvertible(reads.name, problems)
     before, graph = graph, lift_variables(graph)
     table = add_rules(reads, rules, graph.operators())
     info = graph.source_info

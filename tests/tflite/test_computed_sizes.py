@@ -40,6 +40,11 @@ CASES = {
         [([2, 3],), ([1, 1],)]),
     "cumsum": ("g (float[3,2] x, int64 s) => (float[] y) { y = CumSum<exclusive=1>(x, s) }",
         [(0,), (1,), (-2,)]),
+    "pad": ("g (float[3,2] x, int64[4] p) => (float[] y) { y = Pad(x, p) }",
+        [([1, 0, 2, 3],), ([0, 0, 0, 0],), ([-1, 2, 1, -1],), ([-4, 0, 3, 0],)]),
+    "pad of two axes": ("""g (float[2,3,4] x, int64[4] p) => (float[] y)
+        <float fill = {1.5}, int64[2] axes = {-1, 0}> { y = Pad(x, p, fill, axes) }""",
+        [([1, 0, 2, 3],), ([-1, 2, 0, -1],)]),
     "squeeze of all ones": ("g (float[3,1,2,1] x) => (float[] y) { y = Squeeze(x) }", [()]),
     "range": ("""g (float[3,2] x, int64 a, int64 b) => (float[] y) <int64 by = {2}>
         { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",

@@ -62,10 +62,13 @@ def test_every_rule_is_of_an_operator_that_has_a_case_or_says_why_not() -> None:
 
 # What models of one operator do not reach: subgraphs have tests below, others elsewhere.
 DETECTION = "TFLite_Detection_PostProcess"
-WITHOUT = {"CALL", "DENSIFY", "IF", "WHILE", "STABLEHLO_COMPOSITE", DETECTION}
+COMPLEX = {"RFFT2D", *(f"complex.{op}" for op in ("COMPLEX_ABS", "IMAG", "REAL", "RESHAPE"))}
+WITHOUT = COMPLEX | {"CALL", "DENSIFY", "IF", "WHILE", "STABLEHLO_COMPOSITE", DETECTION}
 REFUSED = {
     "random": (case("RANDOM_UNIFORM", c([2, 3])), "draws random numbers"),
-    "complex": (case("RFFT2D", f(2, 4), c([2, 4])), "complex numbers"),
+    "complex": (
+        case("RFFT2D", f(2, 4), c([2, 4]), to="complex64"), "of complex numbers",
+    ),
     "a table": (case("HASHTABLE_LOOKUP", c([1]), c([1]), f(1)), "keeps a table of keys"),
     "no scale": (case("TANH", i(2, 3, dtype="int8")), "has no scale"),
     "a scale of 0": (case("TANH", q(2, 3, scale=0.0)), "not positive"),

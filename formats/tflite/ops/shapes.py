@@ -266,19 +266,37 @@ def write_split(t: TfliteBuilder, x: Value, split: Value, *, axis: int):
 def write_pad(t: TfliteBuilder, x: Value, pads: Value, fill: Value | None = None,
               axes: Value | None = None, *, mode: str):  # fmt: skip
     require(mode in ("constant", "reflect"), f"mode={mode!r}. Use constant or reflect")
-    named = range(x.rank) if axes is None else axes_of(axes.ints(), x.rank)
+    named = [*range(x.rank)] if axes is None else axes_of(axes.ints(), x.rank)
+    require(x.rank <= MOST_PADDED, f"more than {MOST_PADDED} axes. Reshape the tensor")
+    if pads.tensor is None:
+        shape = tuple(None if a in named else size for a, size in enumerate(x.ranked_shape))
+        return put_around(t, x, spread_pads(t, pads, named, x.rank), fill, shape)
     ends = [[0, 0] for _ in range(x.rank)]
     for at, axis in enumerate(named):
         ends[axis] = [pads.ints()[at], pads.ints()[at + len(named)]]
     require(all(p >= 0 for pair in ends for p in pair), "negative pads. Cut the data with a Slice")
-    require(x.rank <= MOST_PADDED, f"more than {MOST_PADDED} axes. Reshape the tensor")
     shape = padded_shape(x, ends)
     if mode == "reflect":
         reaches = [(size, max(pair)) for size, pair in zip(x.ranked_shape, ends, strict=True)]
         is_near = all(far == 0 or (isinstance(d, int) and far < d) for d, far in reaches)
         require(is_near, "pads that reflect more than there is")
         return t.make("MIRROR_PAD", [x, t.ints(ends)], x.dtype, shape, mode=0)
+    return put_around(t, x, t.ints(ends), fill, shape)
+
+
+def put_around(t: TfliteBuilder, x: Value, ends: Value, fill: Value | None, shape: Shape):
+    """A number around a tensor, 0 if ``fill`` is none."""
     if fill is None or not np.any(fill.array()):
-        return t.make("PAD", [x, t.ints(ends)], x.dtype, shape)
+        return t.make("PAD", [x, ends], x.dtype, shape)
     number = t.const(np.asarray(fill.array()).reshape(()))
-    return t.make("PADV2", [x, t.ints(ends), number], x.dtype, shape)
+    return t.make("PADV2", [x, ends, number], x.dtype, shape)
+
+
+def spread_pads(t: TfliteBuilder, pads: Value, axes: Sequence[int], rank: int) -> Value:
+    """Computed pads along some axes as a row for each axis, of what is before and behind."""
+    count = len(axes)
+    zero = [t.ints([0]), cast(t, pads, DType.INT32)]
+    places = t.make("CONCATENATION", zero, DType.INT32, (2 * count + 1,), axis=0)
+    before = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(rank)]
+    order = [[at, at and at + count] for at in before]
+    return t.make("GATHER", [places, t.ints(order)], DType.INT32, (rank, 2), axis=0)

@@ -1,6 +1,7 @@
 """Rules from TensorFlow Lite into the IR, by family."""
 
 from . import (
+    complex_numbers,
     control_flow,
     detection,
     elementwise,
@@ -16,6 +17,6 @@ from . import (
 )
 
 __all__ = [
-    "control_flow", "detection", "elementwise", "indexing", "layers", "quantization", "recurrent",
-    "reductions", "segments", "shapes", "slicing", "windows",
+    "complex_numbers", "control_flow", "detection", "elementwise", "indexing", "layers",
+    "quantization", "recurrent", "reductions", "segments", "shapes", "slicing", "windows",
 ]  # fmt: skip
