@@ -135,6 +135,9 @@ class Tensor:
         return (math.prod(self.shape) * self.dtype.bits + 7) // 8
 
 
+SIZES = "give numbers for sizes (--static, --input)"
+
+
 @dataclass(eq=False, slots=True, repr=False)
 class Value:
     """One tensor flowing through a graph. Identity is the object; the name is a label.
@@ -174,7 +177,9 @@ class Value:
         """The shape, all of it static."""
         if not self.is_static:
             shown = "unknown" if self.shape is None else show_shape(self.shape)
-            raise ConversionError(f"needs the static shape of {self.name!r}, which is {shown}")
+            raise ConversionError(
+                f"needs the static shape of {self.name!r}, which is {shown}: {SIZES}"
+            )
         return self.shape  # type: ignore[return-value]
 
     @property
@@ -192,7 +197,7 @@ class Value:
     def array(self) -> np.ndarray[Any, Any]:
         """The contents of a constant."""
         if self.tensor is None:
-            raise ConversionError(f"needs {self.name!r} to be a constant")
+            raise ConversionError(f"needs {self.name!r} to be a constant: make it one, or {SIZES}")
         return self.tensor.load()
 
     def ints(self) -> tuple[int, ...]:
