@@ -17,7 +17,7 @@ from pathlib import Path
 
 from serde.errors import UsageError
 from serde.io.atomic_write import lock_folder, name_path_in_errors
-from serde.io.command_files import active_files
+from serde.io.command_files import active_files, check_name
 
 from .manifest import NAME, hash_file, list_files
 
@@ -32,6 +32,7 @@ def replace_parts(place: Path) -> Iterator[Path]:
     Raises:
         UsageError: for a folder of other files, or one whose files are read by the command.
     """
+    check_name(place)
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is a file: name a folder")
     folders = _make_folders(place)

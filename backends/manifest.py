@@ -41,7 +41,8 @@ class TensorInfo:
     def to_value(self) -> Value:
         """It as an input or an output of a graph."""
         shape = None if self.shape is None else tuple(self.shape)
-        return Value(self.name, DType(self.dtype), shape, container=tuple(self.container))
+        dtype = DType(self.dtype) if self.dtype else None
+        return Value(self.name, dtype, shape, container=tuple(self.container))
 
 
 @dataclass(frozen=True)
@@ -291,9 +292,14 @@ def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:
             if value.name in known:
                 raise MalformedFile(path, f"{value.name!r} is an input, and computed", part.name)
             maker[value.name] = part
-    for name in (v.name for p in manifest.parts for v in p.inputs):
-        if name not in known and name not in maker:
-            raise MalformedFile(path, f"no part computes {name!r}")
+    for part in manifest.parts:
+        read = set[str]()
+        for name in (v.name for v in part.inputs):
+            if name not in known and name not in maker:
+                raise MalformedFile(path, f"no part computes {name!r}")
+            if name in read:
+                raise MalformedFile(path, f"{name!r} is two of its inputs", part.name)
+            read.add(name)
     if absent := [v.name for v in manifest.outputs if v.name not in known and v.name not in maker]:
         raise MalformedFile(path, f"no part computes the output {absent[0]!r}")
     return _order(path, manifest.parts, known)

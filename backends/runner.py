@@ -124,8 +124,10 @@ class Hybrid:
         known = constants.keys() | {v.name for v in part.inputs}
         optional = 2 if part.operator == "Loop" else 0  # the first operands of a Loop
         needed = [n for at, n in enumerate(part.operands) if n or at >= optional]
+        states = len(part.operands) if part.operator == "Loop" else 0  # with turn and condition
+        needed += [v.name for body in part.bodies.values() for v in body.inputs[states:]]
         if absent := [n for n in needed if n not in known]:
-            reason = f"nothing computes its operand {absent[0]!r}"
+            reason = f"nothing computes {absent[0]!r}, which its {part.operator} reads"
             raise MalformedFile(self.folder / NAME, reason, part.name)
         return constants
 
@@ -144,6 +146,9 @@ class Hybrid:
         """Run a Loop: its states, then what it gathers of each iteration."""
         body = part.bodies["body"]
         most, going = operands[0], operands[1]
+        if most is not None and np.size(most) != 1:
+            reason = f"the limit of its turns, {part.operands[0]!r}, is not one number"
+            raise MalformedFile(self.folder / NAME, reason, part.name)
         states: list[Any] = [*operands[2:]]
         is_going, turn = going is None or bool(np.all(going)), 0
         gathered: list[list[Any]] = [[] for _ in body.outputs[1 + len(states) :]]

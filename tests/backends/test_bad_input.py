@@ -158,6 +158,7 @@ def test_a_tensor_that_is_none(parts, is_of_model, field, value, message):
     assert "\x1b" not in str(caught.value) and model.inputs[0].shape == [2]
 
 
+BOOL = {"name": "c", "dtype": "bool", "shape": []}
 CONTROL = (
     "g (bool c, float[2] x) => (float[2] y) { y = If (c) <then_branch = t () => (float[2] p)"
     " { q = Relu(x)\n p = Erf(q) }, else_branch = e () => (float[2] r) { r = Relu(x) }> }"
@@ -171,7 +172,8 @@ CONTROL = (
         ("operator", "Loop", "the subgraphs of its Loop are to be body"),
         ("operands", [], "operands of its If are missing"),
         ("operands", [3], "operands of its If are missing"),
-        ("operands", ["d"], "nothing computes its operand 'd'"),
+        ("operands", ["d"], "nothing computes 'd', which its If reads"),
+        ("inputs", [BOOL], "nothing computes 'x', which its If reads"),
         ("outputs", [], "its If does not fit the inputs and outputs of then_branch"),
     ],
 )
@@ -179,9 +181,47 @@ def test_an_if_that_is_not_as_it_was_written(tmp_path, field, value, message):
     target = Target("t", 21, {"Relu": {}})
     partition(ir_of(CONTROL), target, control_flow="inside").save(tmp_path)
     (part,) = parts_of(tmp_path)
-    change(tmp_path, parts=[{**part, field: value}], outputs=part["outputs"] if value else [])
+    outputs = [] if field == "outputs" else part["outputs"]
+    change(tmp_path, parts=[{**part, field: value}], outputs=outputs)
     with pytest.raises(MalformedFile, match=re.escape(message)):
         serde.run(tmp_path, {"c": np.array(True), **FEEDS})
+
+
+LOOP = (
+    "g (int64 n, float[2] x) => (float[2] y) { c = Constant<value = bool {1}>() y = Loop (n, c, x)"
+    " <body = b (int64 i, bool k, float[2] s) => (bool l, float[2] t)"
+    " { l = Identity(k)\n a = Relu(s)\n t = Erf(a) }> }"
+)
+
+
+@pytest.mark.parametrize(
+    ("operands", "message"),
+    [
+        (["x", "", "x"], "the limit of its turns, 'x', is not one number"),
+        (["n", ""], "nothing computes 's', which its Loop reads"),
+    ],
+)
+def test_a_loop_that_is_not_as_it_was_written(tmp_path, operands, message):
+    target = Target("t", 21, {"Relu": {}})
+    partition(ir_of(LOOP), target, control_flow="inside").save(tmp_path)
+    (part,) = parts_of(tmp_path)
+    inputs = [v for v in part["inputs"] if v["name"] in operands]
+    change(tmp_path, parts=[{**part, "operands": operands, "inputs": inputs}])
+    feeds = {"n": np.array(2), **FEEDS}
+    with pytest.raises(MalformedFile, match=re.escape(message)):
+        serde.run(tmp_path, feeds)
+
+
+def test_an_input_that_a_part_names_twice(parts):
+    first, *others = parts_of(parts)
+    change(parts, parts=[{**first, "inputs": first["inputs"] * 2}, *others])
+    with pytest.raises(MalformedFile, match="accelerator_0: 'x' is two of its inputs"):
+        serde.run(parts, FEEDS)
+
+
+def test_an_input_of_a_type_that_is_not_known(parts):
+    change(parts, inputs=[{"name": "x", "dtype": "", "shape": None}])
+    assert [*serde.run(parts, FEEDS)] == ["y"]
 
 
 def test_no_manifest(tmp_path):
