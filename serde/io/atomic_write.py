@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from serde.errors import MalformedFile, TargetRefused, UsageError
-from serde.io.command_files import PathLike, active_files
+from serde.io.command_files import PathLike, active_files, check_name
 from serde.io.file_bytes import SHORTER
 from serde.io.open_folder import OpenFolder
 from serde.io.tensor_bytes import open_part
@@ -234,6 +234,7 @@ def check_target(path: str) -> None:
     """
     if not path:
         raise UsageError("the name of the file to write is empty")
+    check_name(path)
     if os.path.basename(path) in ("", os.curdir, os.pardir):
         raise TargetRefused(f"{path} names a folder: name the file to write")
     try:  # once: another process may replace it meanwhile
@@ -270,6 +271,7 @@ def refuse_other_file(path: PathLike, is_kind: Callable[[Path], bool], kind: str
     Raises:
         TargetRefused: naming the file.
     """
+    check_name(path)
     active_files().kinds[os.path.abspath(path)] = is_kind, kind
     before, after = None, _identify(path)
     while after is not None and after != before:  # another process may replace it meanwhile

@@ -87,8 +87,9 @@ class CommandFiles:
         """Enter a file by its path, before it is read.
 
         Raises:
-            UsageError: where it is an output of the command.
+            UsageError: where it is an output of the command, or no name of a file.
         """
+        check_name(path)
         try:
             status = os.stat(path)
         except OSError:
@@ -181,6 +182,20 @@ class CommandFiles:
             self.written[file] = os.path.abspath(path)
 
 
+def check_name(path: PathLike) -> None:
+    """Refuse a path that no file can have, whatever it was read from.
+
+    Raises:
+        UsageError: naming it.
+    """
+    try:
+        has_form = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half of a pair of UTF-16
+        has_form = False
+    if not has_form:
+        raise UsageError(f"{os.fspath(path)!r} is the name of no file: give another name")
+
+
 def is_same_file(a: PathLike, b: PathLike) -> bool:
     """Whether two paths lead to one file, or would."""
     try:
@@ -207,6 +222,7 @@ def _id_of(status: os.stat_result) -> FileId:
 
 
 def _find_id(path: PathLike) -> FileId | None:
+    check_name(path)
     try:
         return _id_of(os.stat(path))
     except OSError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
-from serde.io.command_files import active_files
+from serde.io.command_files import active_files, check_name
 from serde.ir.budget import active_budget
 
 HEAD = 1024  # bytes looked at
@@ -20,6 +20,7 @@ BLOCK = 512  # bytes that a system counts as one block of a file
 
 def open_uncharged(path: str | os.PathLike[str]) -> BinaryIO:
     """Like ``open_regular``, for a file whose size does not matter, or is in the budget already."""
+    check_name(path)
     waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
     try:
         file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115

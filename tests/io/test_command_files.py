@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import serde
+from serde.api.migrate import migrate
 from serde.cli.commands import main
 from serde.errors import UsageError
 from serde.io.atomic_write import Replacing
@@ -325,3 +326,27 @@ def test_a_block_within_another_shares_its_files(tmp_path):
         with pytest.raises(UsageError, match="is read by this command"):
             Replacing(str(path))
     Replacing(str(path))
+
+
+NOT_NAMES = ("a\0.onnx", "a\ud800.onnx")
+CALLS = {
+    "load": lambda name, model: serde.load(name),
+    "convert": lambda name, model: serde.convert(model, name),
+    "save": lambda name, model: serde.save(serde.load(model), name),
+    "report": lambda name, model: serde.convert(model, "t.onnx").save(f"{name}.html"),
+    "data": lambda name, model: serde.convert(model, "t.onnx", verify=True, data=name),
+    "edits": lambda name, model: serde.convert(model, "t.onnx", edits=f"{name}.toml"),
+    "parts": lambda name, model: serde.partition(model, "onnxruntime").save(name),
+    "backend": lambda name, model: serde.partition(model, f"{name}.toml"),
+    "migrate": lambda name, model: migrate([model], name),
+    "config": lambda name, model: migrate([model], "out", config=f"{name}.toml"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_NAMES)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_no_name_of_a_file_is_refused(call, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model_of("g (float[2] x) => (float[2] y) { y = Relu(x) }", 17, 8), "m.onnx")
+    with pytest.raises(UsageError, match="is the name of no file: give another name"):
+        call(name, "m.onnx")
