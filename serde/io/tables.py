@@ -12,9 +12,10 @@ from typing import Any
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.io.command_files import active_files
 from serde.io.sniff import read_regular
-from serde.io.toml import LONG_NUMBER, TOO_LONG, read_toml
+from serde.io.toml import LONG_NUMBER, MOST_ENTRIES, TOO_LONG, read_toml
 
 MOST_BYTES = 1 << 24
+MOST_OF_YAML = 1 << 18  # characters: its parser takes 50 KB in a second
 MOST_PARTS = 1_000_000  # of what aliases repeat
 MERGE = "tag:yaml.org,2002:merge"  # of a name that tells to take another table's
 KINDS = ".toml, .json, .yaml or .yml"
@@ -80,6 +81,9 @@ def _parse_yaml(text: str) -> Any:
         raise MissingDependency(reason) from error
     if LONG_NUMBER.search(text):
         raise ValueError(TOO_LONG)
+    if len(text) > MOST_OF_YAML or sum(map(text.count, ",[{\n")) > MOST_ENTRIES:
+        raise ValueError(f"it has more than {MOST_ENTRIES} entries, or {MOST_OF_YAML} characters: "
+                         "write it as JSON")  # fmt: skip
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
         """Refuses names that are there twice; ``<<`` is no name."""
