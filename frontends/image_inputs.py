@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from serde.errors import UsageError
 from serde.ir.graph import DType, Graph, Value, show_shape
 from serde.legalize.convert import without_functions
-from serde.passes.cut_inputs import check_mapping, rename
+from serde.passes.cut_inputs import check_mapping, check_names, rename
 from serde.passes.join_graphs import append_labels, join_graphs
 
 from .numpy import trace
@@ -111,6 +112,11 @@ def read_images(graph: Graph, options: Mapping[str, Any]) -> Images:
     known = {v.name: v for v in graph.inputs}
     for name in OPTIONS[:4]:
         check_mapping(options.get(name), f"images: {name}", "{'data': …}")
+    check_names(options.get("bgr") or None, "images: bgr")
+    labels = options.get("labels") or ()
+    is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
+    if not is_list or not all(isinstance(label, str) for label in labels):
+        raise UsageError(f"images: labels={labels!r} is no list of texts: give one for each class")
     mean, std, scale, layout = (options.get(n) or {} for n in OPTIONS[:4])
     bgr = options.get("bgr") or ()
     names = dict.fromkeys([n for each in (mean, std, scale, layout, bgr) for n in each])
@@ -125,7 +131,7 @@ def read_images(graph: Graph, options: Mapping[str, Any]) -> Images:
         )
         for n in names
     }
-    return Images(images, tuple(options.get("labels") or ()))
+    return Images(images, tuple(labels))
 
 
 def _read_image(
@@ -142,7 +148,7 @@ def _read_image(
                          f"as --input {value.name}=N,3,224,224")  # fmt: skip
     axis = min(places, key=lambda at: CHANNELS.index(shape[at]))
     usual_layout = layouts[0] if axis == first else layouts[1]
-    letters, _, kind = (layout or usual_layout).partition(":")
+    letters, _, kind = (str(layout) if layout else usual_layout).partition(":")
     letters = letters.upper()
     if letters not in layouts:
         raise UsageError(f"layout {layout!r} of {value.name!r} is none of {', '.join(layouts)}")
@@ -173,7 +179,9 @@ def _read_numbers(what: str, numbers: Any, channels: Any, name: str) -> tuple[fl
     """A number for each channel, or one for all."""
     if numbers is None:
         return ()
-    array = np.atleast_1d(np.asarray(numbers, np.float64))
+    array: Array = np.empty(0)
+    with suppress(TypeError, ValueError, OverflowError):  # it holds no numbers
+        array = np.atleast_1d(np.asarray(numbers, np.float64))
     is_right = array.ndim == 1 and array.size in (1, channels) and np.isfinite(array).all()
     if not is_right or (what == "std" and (array == 0).any()):
         count = "one number" if channels == 1 else f"1 or {channels} numbers"

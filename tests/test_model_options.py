@@ -80,6 +80,12 @@ def test_tables_apply_in_their_order(suffix, tmp_path):
         ("[a]\ninput = 'data'", UsageError, "not NAME=DIMS"),
         ("[a]\nweights = 'int4'", UsageError, "is not one of fp16, bf16, int8"),
         ("[a]\nparams = 1", UsageError, "give the name of a file"),
+        ('[a]\nlabels = "\\u0000"', UsageError, "is the name of no file"),
+        ("[a]\nimages = 1", UsageError, "--images|images=1 is not a mapping"),
+        ("[a]\ninput = 5", UsageError, "--input=5 is not a mapping"),
+        ("[a]\ninput = [[1]]", UsageError, "--input"),
+        ("[a]\nfp16 = 'no'", UsageError, "--fp16='no' is neither True nor False"),
+        ("[a]\ntvm = 0.10", UsageError, "--tvm=0.1 is no text: give it in quotes"),
         ("a = 1", UsageError, "'a' is 1: give a table of options"),
         ("[a", MalformedFile, "not TOML"),
     ],
@@ -140,6 +146,8 @@ def test_a_refusal_tells_of_the_file(tmp_path):
     ("toml", ".".join("a" * 20_000) + " = 1"), ("toml", "a = " + "{b=" * 3000),
     ("toml", '"*" = {opset = 0x' + "f" * 5000 + "}"), ("json", '{"*": {"opset": ' + "9" * 5000 + "}}"),
     ("yaml", '"*": {opset: ' + "1:" * 20_000 + "1}"), ("yaml", '"*": {opset: 0x' + "f" * 5000 + "}"),
+    ("yaml", '"*": [' + "1," * 500_000 + "]"), ("yaml", '"*":\n' + "- - 1\n" * 100_000),
+    ("yaml", '"*": {' + "a: {" * 20_000), ("yaml", "a: " + "b" * (1 << 20)),
     ("yaml", '"*": {3: 4}'), ("yaml", '"*": {null: 4}'), ("yaml", "a: &a [*a]"),
 ])  # fmt: skip
 def test_what_no_table_needs_is_refused_quickly(suffix, text, tmp_path):

@@ -184,7 +184,7 @@ def check_number(value: Any, option: str, least: float | None = None) -> None:
         UsageError: naming ``option``.
     """
     is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not is_number or not np.isfinite(value):
+    if isinstance(value, bool) or not is_number or not -np.inf < value < np.inf:
         raise UsageError(f"{option}={value!r} is not a number")
     if least is not None and value < least:
         raise UsageError(f"{option}={value}: the least is {least}")

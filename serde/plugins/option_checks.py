@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from serde.errors import UsageError, flags_are_known
 from serde.passes.batch.request import read_request
@@ -14,6 +16,7 @@ from serde.passes.cut_inputs import (
     check_names,
     check_number,
     check_size,
+    spec_of,
 )
 from serde.plugins import Format, read_classes, write_classes
 from serde.plugins.options import HUB, Option, merge_options
@@ -69,16 +72,32 @@ def check_option(value: Any, option: Option) -> None:
         check_integer(value, flag, option.least)
     elif option.kind == "number":
         check_number(value, flag, option.least)
-    elif option.kind == "sizes":
-        for dim, size in value.items():
-            check_integer(size, f"{flag}={dim}", 1)
-            check_size(size, f"{flag}={dim}")
-    elif option.kind == "texts":
-        for key, text in value.items():
-            if not isinstance(key, str) or not isinstance(text, str):
-                raise UsageError(f"{flag}: {key!r}: {text!r} are no texts")
+    elif option.kind == "flag" and not isinstance(value, (bool, np.bool_)):
+        raise UsageError(f"{flag}={value!r} is neither True nor False")
+    elif option.kind == "text" and not isinstance(value, str) and not option.choices:
+        raise UsageError(f"{flag}={value!r} is no text: give it in quotes")
     elif option.kind == "batch":
         read_request(value)
+    elif option.kind in CHECKS_OF_ENTRIES:
+        for name, entry in value.items():
+            CHECKS_OF_ENTRIES[option.kind](name, entry, flag)
+
+
+def _check_size(dim: Any, size: Any, flag: str) -> None:
+    check_integer(-1 if size is None else size, f"{flag}={dim}", 1)
+    check_size(size, f"{flag}={dim}")
+
+
+def _check_texts(key: Any, text: Any, flag: str) -> None:
+    if not isinstance(key, str) or not isinstance(text, str):
+        raise UsageError(f"{flag}: {key!r}: {text!r} are no texts")
+
+
+# What each name of a mapping may have.
+CHECKS_OF_ENTRIES: Mapping[str, Callable[[Any, Any, str], object]] = {
+    "types": lambda name, spec, flag: spec_of(name, spec), "sizes": _check_size,
+    "renames": _check_texts, "texts": _check_texts,
+}  # fmt: skip
 
 
 def _check_text(value: Any, flag: str, depth: int = 3) -> None:

@@ -119,7 +119,7 @@ def check_word(what: str, value: Any, words: Mapping[str, str]) -> None:
         UsageError: listing them, with the one that may be meant.
     """
     known = tuple(dict.fromkeys(words.values()))
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         hint = suggest(str(value), words)
         raise UsageError(f"{what}{value!r} is not one of {', '.join(known)}{hint}")
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from serde.errors import UsageError, suggest
 from serde.io.tables import read_lines, read_tables
 from serde.ir.dim_expr import is_number
-from serde.passes.cut_inputs import parse_spec
+from serde.passes.cut_inputs import check_mapping, parse_spec
 from serde.plugins import Format, read_classes, read_formats
 from serde.plugins.command_options import ImageOptions, ToleranceOptions, VerifyOptions
-from serde.plugins.option_checks import check_options
+from serde.plugins.option_checks import EXAMPLES, check_options
 from serde.plugins.options import Option, check_word, list_words, merge_options
 
 FROM = "from_format", "from"
@@ -61,7 +61,10 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
         read: dict[str, Any] = {}
         for spelled, value in options.items():
             option, value = _read_option(spelled, value, known, folder, place)
-            read[option] = read.get(option, {}) | value if option == "images" else value
+            if option == "images":
+                check_mapping(value, f"{place}: images", EXAMPLES["images"])
+                value = read.get(option, {}) | value
+            read[option] = value
         try:
             check_options(read, classes)
         except UsageError as error:
@@ -127,8 +130,9 @@ def _read_value(option: Option, value: Any) -> Any:
         return {n: int(v) if number and is_number(v) else v for n, _, v in pairs}
     if option.kind == "types":
         named = [t.partition("=")[::2] for t in texts] if is_text else value
-        items = named.items() if isinstance(named, Mapping) else named
-        return {n: _read_type(n, v) for n, v in items}
+        if isinstance(named, Mapping):
+            return {n: _read_type(n, v) for n, v in named.items()}
+        return {n: _read_type(n, v) for n, v in named} if is_text else named
     return value
 
 

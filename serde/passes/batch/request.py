@@ -42,9 +42,10 @@ def read_request(batch: Any) -> Request:
     for name, value in batch.items():
         if name == ALL:
             continue
-        axis, *size = value if isinstance(value, (tuple, list)) else (value,)
-        if len(size) > 1:
+        parts = value if isinstance(value, (tuple, list)) else (value,)
+        if len(parts) not in (1, 2):
             raise UsageError(f"--rebatch={name}={value!r} is not an axis and a size")
+        axis, *size = parts
         check_integer(axis, f"--rebatch={name}", 0)
         sizes += [_check_batch(each, f"--rebatch={name}") for each in size]
         axes[name] = None if axis is None else int(axis)
