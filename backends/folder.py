@@ -141,4 +141,8 @@ def _undo(place: Path, staging: Path) -> None:
                         "process that was killed moved away: move one of them elsewhere"
                     )
                 os.rename(staging / OLD / name, place / name)
-    shutil.rmtree(staging, ignore_errors=True)
+    try:
+        shutil.rmtree(staging, ignore_errors=True)
+    except BaseException:  # Ctrl-C
+        shutil.rmtree(staging, ignore_errors=True)
+        raise

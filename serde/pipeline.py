@@ -275,7 +275,10 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     _refuse_unread(fmt, path)
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
     assert fmt.decode is not None
-    return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
+    graph = fmt.decode(path, **select_options(fmt, "decode", opts))
+    if not graph.name.isascii():  # that of a file may be no UTF-8
+        graph = replace(graph, name=graph.name.encode("utf-8", "backslashreplace").decode())
+    return fmt, graph
 
 
 def _refuse_unread(fmt: Format, source: object) -> None:

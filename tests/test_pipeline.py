@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,19 @@ class TestLoadAndSave:
         assert [v.name for v in graph.outputs] == ["z"] and graph.inputs[0].shape == (2, 3)
         assert serde.save(graph, tmp_path / "b.onnx", opset=13) == [str(tmp_path / "b.onnx")]
         assert onnx.load(tmp_path / "b.onnx").opset_import[0].version == 13
+
+    @pytest.mark.parametrize("model", ["-symbol.json", ".relay", ".tflite", ".onnx"])
+    @pytest.mark.parametrize("result", ["t.onnx", "t-symbol.json", "t.relay", "t.tflite", "t.py"])
+    def test_a_graph_named_after_a_file_whose_name_is_no_utf8(
+        self, source, tmp_path, model, result
+    ):
+        path = os.fsdecode(b"\xff\xe9" + model.encode())
+        try:
+            serde.convert(source, tmp_path / path, inputs={"x": (2, 3)})
+        except OSError as error:  # of a file system of UTF-8
+            pytest.skip(str(error))
+        serde.convert(tmp_path / path, tmp_path / result, inputs={"x": (2, 3)})
+        assert (tmp_path / result).exists()
 
     def test_the_default_opset_is_17(self, source, tmp_path):
         serde.save(serde.load(source), tmp_path / "b.onnx")

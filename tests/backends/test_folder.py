@@ -128,6 +128,22 @@ def test_a_failure_at_any_step_leaves_the_partition_that_was_there(splits, monke
     assert not [n for n in contents() if n.startswith(".")]
 
 
+def test_a_signal_while_the_old_parts_are_removed_leaves_none_of_them(splits, monkeypatch):
+    real, calls = shutil.rmtree, []
+
+    def remove(path, **options):
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    with pytest.raises(KeyboardInterrupt):
+        splits["new"].save("out")
+    run_as("new")
+    assert not [name for name in os.listdir("out") if name.startswith(".")]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_process_killed_at_any_step_leaves_a_folder_that_can_be_used(
