@@ -29,6 +29,7 @@ from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import reads, to_ir
 from serde.ir import budget
 from testing.cpu_limit import limit_cpu
+from testing.fuzz import attempts
 from testing.mxnet import written
 from testing.mxnet.written import (
     array_bytes,
@@ -443,4 +444,20 @@ def test_operands_of_too_few_axes_are_refused_with_the_layer(tmp_path, count):
             if "operands of so many axes" in str(error):
                 refused += 1
                 assert "layer" in str(error) and "Give the shapes it takes (inputs=)" in str(error)
+    assert refused
+
+
+def test_operands_that_are_not_there_are_refused_of_every_operator(tmp_path):
+    nodes = [written.node("null", "x", []), written.node("null", "w", []),
+             written.node("FullyConnected", "fc", [0, 1], num_hidden=2, no_bias=True)]  # fmt: skip
+    (tmp_path / "m-0000.params").write_bytes(params_bytes({"arg:w": np.ones((2, 3), np.float32)}))
+    refused = 0
+    for op in reads.rules:
+        layer = written.node(op, "layer", [])
+        (tmp_path / "m-symbol.json").write_text(written.symbol([*nodes, layer]))
+        try:
+            serde.load(tmp_path / "m-symbol.json", inputs={"x": (4, 3)}, ignore_extra=True)
+        except serde.SerdeError as error:
+            refused += 1
+            assert attempts.smell(error) is None, (op, error)
     assert refused

@@ -192,7 +192,7 @@ class _Reading:
             return operands if len(operands) == 1 else ()
         shapes = {v: self.largest[v] for v in operands if v in self.largest}
         is_pure = self.computed.isdisjoint(operands) and len(shapes) == len(operands)
-        return _find_of_one_batch(shapes) if is_pure else ()
+        return _find_of_one_batch(shapes) if shapes and is_pure else ()
 
     def _find_beside_data(self, graph: Graph, data: Collection[Value]) -> Iterator[Value]:
         """What is joined with, or as large as, something computed, and has the batch of ``data``.
