@@ -23,7 +23,7 @@ MAJOR = 8  # of the schema; PyTorch raises it where files of before cannot be re
 # What PyTorch's exporter to ONNX calls what it writes of a node, and of the arrays of a program.
 EXPORTER = "pkg.torch.onnx."
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
-BROKEN = (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError)
+BROKEN = (LookupError, StopIteration, TypeError, AttributeError, ValueError, RecursionError)
 CONSTANT_KINDS = {
     "parameter": "parameter_name", "buffer": "buffer_name",
     "tensor_constant": "tensor_constant_name",

@@ -75,9 +75,12 @@ def parse(kind: Any, raw: Any) -> Any:
         kind = next(o for o in options if o is not type(None))
     what, read = READERS[kind]
     try:
-        return read(raw)
+        value = read(raw)
     except (TypeError, ValueError, OverflowError):
         raise ConversionError(f"{show_attribute(raw)} is not {what}: it is dynamic") from None
+    if value is None and type(None) not in options:
+        raise ConversionError(f"{raw!r} is not {what}. Enter one in the module")
+    return value
 
 
 def defaults(op: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,30 @@ def test_a_truncated_file_is_refused(tmp_path):
         with pytest.raises(MalformedFile):
             serde.load(path, format="pt2")
     assert zipfile.is_zipfile(io.BytesIO(data))
+
+
+def list_places(tree, place=()):
+    """The places of all parts of a tree of JSON."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    for key, part in items if isinstance(tree, (dict, list)) else ():
+        yield (*place, key)
+        yield from list_places(part, (*place, key))
+
+
+@pytest.mark.parametrize("part", [{}, [], None, "", 0], ids=repr)
+@pytest.mark.parametrize("name", ["strided", "writes"])
+def test_any_part_of_a_signature_may_be_empty(name, part, tmp_path):
+    with zipfile.ZipFile(FOLDER / f"{name}.pt2") as archive:
+        (member,) = [n for n in archive.namelist() if "/models/" in n and n.endswith(".json")]
+        signature = json.loads(archive.read(member))["graph_module"]["signature"]
+    for *place, key in list_places(signature):
+
+        def empty(tree, place=place, key=key):
+            at = tree["graph_module"]["signature"]
+            for step in place:
+                at = at[step]
+            at[key] = part
+
+        path = change_member(tmp_path, name, "models/model.json", edit(empty))
+        with suppress(SerdeError):
+            serde.load(path)

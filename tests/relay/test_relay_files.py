@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import serde
-from serde.errors import MalformedFile
+from serde.errors import MalformedFile, SerdeError
 from serde.formats.relay.decode import read_module
 from serde.formats.relay.io.magic import VM_MAGIC, kind_of, matches
 from serde.plugins import format_of
@@ -139,3 +139,13 @@ def test_packed_modules_are_of_one_format(kind, name, tmp_path):
 def test_folders_and_missing_files(tmp_path):
     assert kind_of(tmp_path) is None
     assert kind_of(tmp_path / "nothing") is None
+
+
+@pytest.mark.parametrize("call", [
+    'cast(%x, dtype="")', 'reinterpret(%x, dtype="")', 'arange(0f, 3f, 1f, dtype="")',
+])  # fmt: skip
+def test_an_element_type_that_is_empty_is_refused_where_one_is_needed(call, tmp_path):
+    text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) {{ {call} }}'
+    (tmp_path / "m.relay").write_text(text)
+    with pytest.raises(SerdeError, match="'' is not an element type. Enter one in the module"):
+        serde.load(tmp_path / "m.relay")
