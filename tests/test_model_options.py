@@ -95,6 +95,11 @@ def test_what_means_nothing_is_refused(text, error, reason, tmp_path):
         read_config(write(tmp_path / "m.toml", text), ONNX)
 
 
+def test_images_that_are_null_are_none():
+    (table,) = read_config({"*": {"images": None, "mean": {"x": 1}}}, ONNX)
+    assert table.options == {"images": {"mean": {"x": 1}}}
+
+
 def test_other_files_are_refused(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"end it with \.toml, \.json"):
         read_config(write(tmp_path / "m.txt", ""), ONNX)

@@ -63,7 +63,7 @@ def read_config(config: str | os.PathLike[str] | Mapping[str, Any], into: Format
             option, value = _read_option(spelled, value, known, folder, place)
             if option == "images":
                 check_mapping(value, f"{place}: images", EXAMPLES["images"])
-                value = read.get(option, {}) | value
+                value = read.get(option, {}) | (value or {})
             read[option] = value
         try:
             check_options(read, classes)
