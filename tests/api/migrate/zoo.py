@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import fsspec
+import numpy as np
 import onnx
 import pytest
 
@@ -31,6 +32,14 @@ def write_digits(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("digits-symbol.json", "digits-0010.params"):
         shutil.copy(DIGITS / name, folder)
+
+
+def write_onnx(path="in/m.onnx", value=1.0, location="weights.bin"):
+    """Write a model of ONNX whose weights are in a file beside it."""
+    body = "g (float[N,300] x) => (float[N,2] y) { y = MatMul(x, w) }"
+    model = model_of(body, 13, 7)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.full((300, 2), value, "f"), "w"))
+    onnx.save(model, path, save_as_external_data=True, location=location)
 
 
 def statuses(report):
@@ -61,6 +70,13 @@ def in_this_process(monkeypatch):
         return 0, ""
 
     monkeypatch.setattr(job, "run_child", run)
+
+
+@pytest.fixture
+def in_empty_folder(monkeypatch, tmp_path):
+    """Work in a folder that has but a folder ``in`` for models."""
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
 
 
 @pytest.fixture
