@@ -80,8 +80,9 @@ BY_NAMES = {
     "_contrib_interleaved_matmul_encdec_qk _contrib_interleaved_matmul_encdec_valatt "
     "_contrib_interleaved_matmul_selfatt_valatt": Operator(operands=(CUBE, CUBE)),
     "_npi_concatenate _npi_dstack _npi_hstack _npi_matmul": Operator(outputs=("out",)),
-    "sort moments _histogram _contrib_box_encode _contrib_bipartite_matching _contrib_quantize "
-    "_contrib_quantize_v2 _contrib_requantize _contrib_dgl_csr_neighbor_uniform_sample "
+    "_contrib_quantize _contrib_quantize_v2 _contrib_requantize": Operator(FIRST, is_numbered=True),
+    "sort moments _histogram _contrib_box_encode _contrib_bipartite_matching "
+    "_contrib_dgl_csr_neighbor_uniform_sample "
     "_contrib_dgl_csr_neighbor_non_uniform_sample _linalg_det _linalg_slogdet _linalg_gelqf "
     "_linalg_syevd _npi_average _npi_eig _npi_eigh _npi_exponential _npi_gumbel _npi_logistic "
     "_npi_norm _npi_normal _npi_normal_n _npi_pareto _npi_rayleigh _npi_svd "
@@ -107,6 +108,8 @@ BY_NAMES = {
     "_contrib_MultiBoxDetection": Operator(suppressed=(0, 1, 2)),
     "_contrib_MultiBoxTarget": TARGETS,
     "_contrib_box_nms": Operator(suppressed=(0,), is_numbered=True),
+    "_contrib_dequantize": Operator(FIRST),
+    "_contrib_quantized_act": Operator(FIRST, outputs=("output", "min_output", "max_output")),
     "_contrib_calibrate_entropy": Operator(outputs=("threshold", "divergence")),
     "_contrib_gradientmultiplier": Operator(inference=PASSES),
     "_contrib_hawkesll": Operator(outputs=("output", "out_state")),

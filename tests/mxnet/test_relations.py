@@ -128,6 +128,16 @@ BESIDE = [
     (two("SoftmaxOutput", other="my_label"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
     (two("LinearRegressionOutput", other="odd"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
     (two("slice_like", CONV), {"mean": (2, 3, 4, 5)}, {}, "data: float32[?,?,?,?]"),
+    (two("SequenceMask", LSTM, use_sequence_length=True), {}, {},
+     "data: float32[T,N,?], mean: float32[N]"),
+    (two("SequenceReverse", use_sequence_length=True), {}, {"data": (8, "B")},
+     "data: float32[8,B], mean: float32[B]"),
+    (two("SequenceMask", use_sequence_length=True, axis=1), {}, {"data": ("B", 8, 6)},
+     "data: float32[B,8,6], mean: float32[B]"),
+    (two("SequenceLast", FC_LAST, use_sequence_length=True), {}, {"data": (8, 2, 6)},
+     "data: float32[8,2,6], mean: float32[2]"),
+    (two("SequenceMask", LSTM, use_sequence_length=True), {}, {"mean": (3,)},
+     "data: float32[T,3,?], mean: float32[3]"),
 ]  # fmt: skip
 
 
@@ -152,6 +162,43 @@ def test_what_is_joined_makes_the_sum(arrays, inputs, expected) -> None:
     tensors = {"w": (4, 6), "b": (4,), **arrays}
     held = {n: np.ones(s, "float32") for n, s in tensors.items()}
     assert infer_inputs(symbol(nodes), held, **inputs) == expected
+
+
+@pytest.mark.parametrize(("mode", "states"), [("gru", ["h"]), ("lstm", ["h", "c"])])
+def test_a_recurrent_layer_takes_the_length_of_each_sample(mode, states) -> None:
+    nodes = [variable(n) for n in ("data", "flat", *states, "lengths")]
+    attrs = {"state_size": 5, "num_layers": 1, "mode": mode, "use_sequence_length": True}
+    text = symbol([*nodes, node("RNN", "rnn", [*range(len(nodes))], **attrs)])
+    assert infer_inputs(text, data=(7, "B", 6), flat=(260,)).endswith(", lengths: float32[B]")
+
+
+# Layers of floats of which there are such of integers, with the shape of the weight.
+TWINS = [
+    ("Convolution", "conv", {"kernel": "(3, 3)", "num_filter": 4}, (4, 3, 3, 3)),
+    ("Pooling", "pooling", {"kernel": "(2, 2)", "pool_type": "max"}, None),
+    ("Flatten", "flatten", {}, None),
+    ("FullyConnected", "fully_connected", {"num_hidden": 4, "flatten": False}, (4, 3)),
+]
+
+
+@pytest.mark.parametrize(("floats", "integers", "attrs", "weight"), TWINS, ids=str)
+def test_layers_of_integers_tell_what_those_of_floats_do(floats, integers, attrs, weight) -> None:
+    """Between the node that makes integers and one that makes numbers of them."""
+    held = {} if weight is None else {"w": np.ones(weight, "float32")}
+    nodes = [variable("data"), variable("like"), *map(variable, held)]
+    operands = range(2, len(nodes))
+    plain = [node("_copy", "q", [0]), node(floats, "y", [len(nodes), *operands], **attrs),
+             node("_copy", "f", [len(nodes) + 1])]  # fmt: skip
+    quantized = [
+        node("_contrib_quantize_v2", "q", [0]),
+        node(f"_contrib_quantized_{integers}", "y", [len(nodes), *operands], **attrs),
+        node("_contrib_dequantize", "f", [len(nodes) + 1]),
+    ]
+    behind = node("elemwise_add", "sum", [len(nodes) + 2, 1])
+    texts = [symbol([*nodes, *layer, behind]) for layer in (plain, quantized)]
+    known = {} if integers in ("conv", "pooling") else {"data": ("B", 3)}
+    expected, told = (infer_inputs(text, held, **known) for text in texts)
+    assert told == expected and "like: float32[" in told
 
 
 def test_states_of_a_recurrent_layer() -> None:

@@ -63,7 +63,7 @@ def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
             yield x, backward(node.attrs, shape)
     elif op in REDUCING:
         yield from _reduction(node.attrs, x, y, ask)
-    elif op in OTHERS:
+    if op in OTHERS:
         yield from OTHERS[op](node, x, y, ask)
     for operand, usual in zip(node.inputs, about.operands, strict=False):
         if operand is not None:
@@ -213,6 +213,24 @@ def _rnn(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     cells = *node.inputs[3 : 4 if is_lstm else 3], *node.outputs[2:]
     yield from ((v, (count, batch, sizes.output)) for v in states if v is not None)
     yield from ((v, (count, batch, sizes.hidden)) for v in cells if v is not None)
+    if _has_lengths(node) and (lengths := node.inputs[-1]) is not None:
+        yield lengths, (batch,)
+
+
+def _has_lengths(node: Node) -> bool:
+    return parse(bool, node.attrs.get("use_sequence_length", "False"))  # type: ignore[no-any-return]
+
+
+def _sequence(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    """Each sample has a length; the first two axes are those of steps and of samples."""
+    steps, shape = parse(int, node.attrs.get("axis", "0")), ask(x)
+    if shape is not None and node.op == "SequenceLast":
+        yield y, _drop_size(steps, shape, drop=True)
+    if _has_lengths(node) and (lengths := node.inputs[1]) is not None:
+        batch = merge_batches(shape and shape[1 - steps :], ask(lengths))
+        yield lengths, (batch,)
+        if shape is not None and is_size(batch):
+            yield x, tuple(batch if i == 1 - steps else d for i, d in enumerate(shape))
 
 
 def _embedding(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
@@ -350,6 +368,7 @@ def _repeat(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
         yield from ((b, _drop_size(at, shape)) for a, b in ((x, y), (y, x)) if (shape := ask(a)))
 
 
+WINDOWS = "Convolution Convolution_v1 Deconvolution Pooling Pooling_v1"
 # Operators of one tensor: its shape to the result's, and back.
 Reshaping = Callable[[Attrs, Shape], Shape]
 ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
@@ -361,12 +380,16 @@ ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
     **dict.fromkeys(("slice_like", "Pad", "UpSampling", "Crop"), (_forget_sizes, _forget_sizes)),
 }
 OTHERS: dict[str, Callable[[Node, Value, Value, Ask], Inferred]] = {
-    **dict.fromkeys("Convolution Convolution_v1 Deconvolution Pooling Pooling_v1".split(), _window),
+    **dict.fromkeys(WINDOWS.split(), _window),
+    **dict.fromkeys(("_contrib_quantized_conv", "_contrib_quantized_pooling"), _window),
     "Concat": _concat,
     "Embedding": _embedding,
     "Flatten": _flatten,
     "FullyConnected": _fully_connected,
+    "_contrib_quantized_flatten": _flatten,
+    "_contrib_quantized_fully_connected": _fully_connected,
     "RNN": _rnn,
+    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse"), _sequence),
     "_rnn_param_concat": _concat,
     "Reshape": _reshape,
     "SliceChannel": _split,
