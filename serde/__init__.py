@@ -93,12 +93,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _take_urls(function: Callable[..., Any], places: tuple[str, ...]) -> Callable[..., Any]:
-    """A function whose first parameters, ``places``, may be URLs too."""
+    """A function whose parameters ``places``, and options that are files, may be URLs too."""
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        named = (*arguments[: len(places)], *options.values())
-        if not any(isinstance(each, str) and "://" in each for each in named):
+        everything = (*arguments, *options.values())
+        if not any(isinstance(each, str) and "://" in each for each in everything):
             return function(*arguments, **options)
         remote_files = import_module("serde.api.remote_files")
         return remote_files.call_at_urls(function, places, arguments, options)

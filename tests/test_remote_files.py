@@ -135,6 +135,24 @@ def test_a_manifest_of_something_else_is_passed_over(bucket):
     assert serde.load("memory://models").inputs[0].name == "x"
 
 
+@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("protocol", ["file", "memory"])
+def test_a_file_at_a_url_is_taken_by_its_place_and_by_its_name(
+    protocol, is_named, tmp_path, bucket
+):  # fmt: skip
+    """Also where the model is none, a graph or at a URL itself."""
+    file = write_backend(tmp_path)
+    bucket.pipe_file("/models/r.toml", file.read_bytes())
+    bucket.pipe_file("/models/bad.toml", b'name = "bad"\n')
+    url = {"file": file.as_uri(), "memory": "memory://models/r.toml"}[protocol]
+    for source in ("memory://models/a.onnx", serde.load("memory://models/a.onnx")):
+        split = (serde.partition(source, backend=url) if is_named
+                 else serde.partition(source, url))  # fmt: skip
+        assert split.backend.name == "r"
+        with pytest.raises(SerdeError, match=r"^bad\.toml: the key 'opset' is missing"):
+            serde.partition(source, "memory://models/bad.toml")
+
+
 def test_a_partition_at_a_url_of_this_machine_is_a_folder(tmp_path, bucket):
     graph = serde.load("memory://models/a.onnx")
     bucket.pipe_file("/models/r.toml", write_backend(tmp_path).read_bytes())

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,12 +39,13 @@ def call_at_urls(
     function: Callable[..., Any], places: Sequence[str], arguments: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Any:  # fmt: skip
-    """Call a function, whose first parameters are ``places``, on copies of what is at URLs.
+    """Call a function, whose parameters ``places`` are models, on copies of what is at URLs.
 
     A graph that it returns has its weights in memory. A model in its runtime keeps the copies.
     """
-    name, named = function.__name__, {**dict(zip(places, arguments, strict=False)), **options}
-    others = arguments[len(places) :]
+    positional = list_positional(function)[: len(arguments)]
+    others = arguments[len(positional) :]
+    name, named = function.__name__, {**dict(zip(positional, arguments, strict=False)), **options}
     with within_command() as files, ExitStack() as stack:
         files.call = files.call or describe_call(f"serde.{name}", arguments, options)
         if name == "save":
@@ -57,7 +59,7 @@ def call_at_urls(
         if urls and name in COPYING:
             named["copy"] = True
         named = fetch_options(named, stack)
-        leading = [named.pop(place) for place, _ in zip(places, arguments, strict=False)]
+        leading = [named.pop(parameter) for parameter in positional]
         result = function(*leading, *others, **named)
         for path, url in urls.items():
             name_source(result, path, url)
@@ -66,6 +68,12 @@ def call_at_urls(
         elif callable(result):
             weakref.finalize(result, stack.pop_all().close)
     return result
+
+
+def list_positional(function: Callable[..., Any]) -> list[str]:
+    """The names of the parameters that take an argument by its place."""
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return [name for name, p in signature(function).parameters.items() if p.kind in kinds]
 
 
 @contextmanager
