@@ -71,22 +71,27 @@ def measure(array: Array) -> Statistics | None:
     if array.dtype.kind in "cSUO" or not array.size:
         return None
     count = zeros = 0
-    least, largest, total = np.inf, -np.inf, 0.0
+    least, largest, mean = np.inf, -np.inf, 0.0
     for part in _chunks(array):
         count += part.size
         if part.size:
             zeros += int(np.count_nonzero(part == 0))
             least, largest = min(least, float(part.min())), max(largest, float(part.max()))
-            total += float(part.sum())
+            mean += float((part / array.size).sum())
     if not count:
         return None
-    mean, squares = total / count, 0.0
-    counts = np.zeros(BINS, np.int64)
+    mean *= array.size / count
+    half = largest / 2 - least / 2  # of the width, which may be beyond the largest float64
+    squares, counts = 0.0, np.zeros(BINS, np.int64)
     for part in _chunks(array):
-        squares += float(np.square(part - mean).sum())
-        counts += np.histogram(part, BINS, (least, largest))[0]
+        from_least, from_mean = (
+            (part / 2 - start / 2) / half if half else np.zeros(part.size)
+            for start in (least, mean)
+        )
+        squares += float(np.square(from_mean).sum())
+        counts += np.histogram(from_least if half else from_least + 0.5, BINS, (0, 1))[0]
     return Statistics(
-        least, largest, mean, (squares / count) ** 0.5, zeros, array.size - count,
+        least, largest, mean, half * (2 * (squares / count) ** 0.5), zeros, array.size - count,
         tuple(map(int, counts)),
     )  # fmt: skip
 

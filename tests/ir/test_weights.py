@@ -78,6 +78,26 @@ def test_numbers_that_are_not_finite_are_counted():
     assert str(found) == "min 0, max 3, mean 1.333, std 1.247, 1 zeros, 2 not finite"
 
 
+EXTREME = np.finfo(np.float64)
+RANGES = {  # of numbers so far from 0, from one another or so close that bins have no float64 edges
+    "the largest integer": np.array([2**63 - 1] * 3),
+    "large and next to each other": np.array([2.0**60, 2.0**60 + 256]),
+    "the whole range": np.array([EXTREME.min, 0, EXTREME.max]),
+    "the least": np.array([0, EXTREME.smallest_subnormal]),
+    "equal": np.full(5, -7, np.float16),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+@pytest.mark.filterwarnings("error")
+def test_any_range_has_a_histogram(name):
+    array = RANGES[name]
+    found = measure(array)
+    assert (found.least, found.largest) == (float(array.min()), float(array.max()))
+    assert sum(found.histogram) == array.size and found.least <= found.mean <= found.largest
+    assert found.deviation / 2 <= found.largest / 2 - found.least / 2
+
+
 def test_large_arrays_are_measured_in_parts(monkeypatch):
     array = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
     whole = measure(array)
