@@ -7,7 +7,7 @@ standard added later or defines by a function need none: the legalizer decompose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -56,18 +56,28 @@ def express(op: str, needs: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 def express_lacking(supported: Collection[str]) -> RuleTable:
-    """Rules for the operators that a backend lacks and that others express."""
-    available, table = set(supported), legalization_table("ir → backend")
-    while True:
-        ways: dict[str, list[Callable[[Any, Call], Any]]] = {}
-        for op, needs, rule in EXPRESSIONS:
-            if op not in available and needs <= available:
-                ways.setdefault(op, []).append(by(rule))
-        if not ways:
-            return table
-        rules = {op: Rule.of(partial(_take_first, op, rewrites)) for op, rewrites in ways.items()}
-        table = table.merge(rules)
+    """Rules for the operators that a backend lacks and that others express, in turn too."""
+    available, left = set(supported), [e for e in EXPRESSIONS if e.op not in supported]
+    ways: dict[str, list[Expression]] = {}
+    while new := [e for e in left if e.needs <= available]:
+        for expression in new:
+            if expression.op not in _list_made_of(expression, ways):
+                ways.setdefault(expression.op, []).append(expression)
+        left = [e for e in left if e not in new]
         available |= ways.keys()
+    rules = {
+        op: Rule.of(partial(_take_first, op, [by(e.rule) for e in entered]))
+        for op, entered in ways.items()
+    }
+    return legalization_table("ir → backend").merge(rules)
+
+
+def _list_made_of(expression: Expression, ways: Mapping[str, Sequence[Expression]]) -> set[str]:
+    """The operators that an expression is made of in the end, and on the way there."""
+    found = {*expression.needs}
+    while more := {n for op in found for e in ways.get(op, ()) for n in e.needs} - found:
+        found |= more
+    return found
 
 
 def _take_first(op: str, ways: Any, g: Any, *inputs: Any, outputs: int = 1, **attrs: Any) -> Any:

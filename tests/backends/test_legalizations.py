@@ -131,6 +131,24 @@ def test_a_rounded_quotient_is_what_it_was():
             assert (run_model(model, feeds)[0] == run_model(to_proto(graph), feeds)[0]).all()
 
 
+# What an operator is made of where one way does not hold, and another needs what is expressed
+# itself: the body, and the operators of the backend.
+IN_TURN = {
+    "Div": ("y = Div(x, d)", {"Mul", "Add", "Max", "Min"}),  # by 7: Sub, Clip
+    "Mean": ("y = Mean(x, d, d)", {"Mul", "Add", "Max", "Min"}),  # Sum, Div by 3
+}
+
+
+@pytest.mark.parametrize("op", IN_TURN)
+def test_a_way_is_taken_whose_operators_are_expressed_in_turn(op):
+    body, supported = IN_TURN[op]
+    model, feeds = make_model(op, body)
+    graph = lower(model, supported)
+    assert {n.op for n in graph.nodes} == supported
+    outputs = (run_model(m, feeds)[0] for m in (model, to_proto(graph)))
+    np.testing.assert_allclose(*outputs, 1e-6, 1e-6)
+
+
 def test_no_expression_leads_back_to_itself():
     rng = random.Random(0)
     operators = sorted({op for e in EXPRESSIONS for op in (e.op, *e.needs)})
