@@ -105,7 +105,10 @@ class Provenance:
             "version": __version__, "call": self.call, "date": self.date,
             "source": json.dumps(files) if files else None,
         }  # fmt: skip
-        return {f"{PREFIX}{name}": text for name, text in entries.items() if text}
+        return {
+            f"{PREFIX}{name}": text.encode("utf-8", "backslashreplace").decode()  # names of files
+            for name, text in entries.items() if text
+        }  # fmt: skip
 
 
 def enter_provenance(graph: Graph, about: Provenance, options: Mapping[str, Any]) -> Graph:

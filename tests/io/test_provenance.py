@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from pathlib import Path
 
 import jsonschema
@@ -176,3 +178,18 @@ def test_texts_that_are_none(texts, reason):
     with pytest.raises(serde.UsageError, match=reason):
         serde.convert("a.onnx", "b.onnx", metadata=texts)
     assert not Path("b.onnx").exists()
+
+
+@pytest.mark.parametrize("word", ["plain", "date"])
+def test_names_that_are_no_utf8_are_escaped(word, tmp_path):
+    """On Linux the name of a file is any bytes."""
+    name = os.fsdecode(b"caf\xe9")
+    shutil.copy(DIGITS / "digits-symbol.json", tmp_path / f"{name}-symbol.json")
+    shutil.copy(DIGITS / "digits-0010.params", tmp_path / f"{name}-0010.params")
+    result = tmp_path / f"{name}.onnx"
+    serde.convert(tmp_path / name, result, provenance=word)
+    entries = {p.key: p.value for p in onnx.load(result).metadata_props}
+    assert r"caf\udce9" in entries["serde.call"]
+    assert [f["name"] for f in json.loads(entries["serde.source"])] == [
+        f"{name}-0010.params", f"{name}-symbol.json",
+    ]  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 
+import serde
 from serde.api.migrate import child, migrate
 from serde.api.migrate.job import Row
 from serde.api.migrate.journal import JOURNAL, parse_begun, parse_row
@@ -43,8 +44,6 @@ def write_link():
 
 
 def write_relay():
-    import serde
-
     write_onnx("m.onnx")
     serde.convert("m.onnx", "in/m.relay")
 
@@ -294,6 +293,29 @@ SHORTAGES = {
                          "out of memory"),
     "a disk": (MalformedFile("m", "cannot be read"), "failed"),
 }  # fmt: skip
+
+
+MODELS = {  # of each format, whose graph may be named after the file
+    "mxnet": ("caf\udce9", ["-symbol.json", "-0010.params"]),
+    "relay": ("m\udce9", [".relay", ".params"]),
+    "tflite": ("t\udcff", [".tflite"]),
+}
+
+
+@pytest.mark.parametrize("to", ["onnx", "mxnet", "relay", "tflite", "torch"])
+def test_a_graph_is_named_after_a_file_whose_name_is_no_utf8(to):
+    write_onnx("m.onnx")
+    serde.convert("m.onnx", "m.relay", static={"N": 2})
+    serde.convert("m.onnx", "t.tflite", static={"N": 2})
+    for ending in MODELS["mxnet"][1]:
+        shutil.copy(DIGITS / f"digits{ending}", f"caf{ending}")
+    for name, endings in MODELS.values():
+        plain = name.encode("ascii", "ignore").decode()
+        for ending in endings:
+            os.rename(plain + ending, f"in/{name}{ending}")
+    inputs = {"caf*": {"inputs": {"data": (2, 1, 8, 8)}}}
+    report = migrate(["in"], "out", jobs=1, reports=True, to=to, config=inputs)
+    assert report.counts == {"converted": 3}, [r.reason for r in report.rows]
 
 
 @pytest.mark.parametrize("name", SHORTAGES)
