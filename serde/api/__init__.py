@@ -21,6 +21,7 @@ from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import rename
+from serde.passes.layout.ends import refuse_turned_twice
 from serde.passes.optional import skip_passes
 from serde.pipeline import (
     check_place,
@@ -128,6 +129,7 @@ def convert(
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
     refuse_unwritten(into)
+    refuse_turned_twice((images or {}).get("layout") or {}, writing.get("channels_last") or ())
     check_place(into, target)
     report = Report(
         describe_source(source), os.fspath(target), "", into.name,

@@ -167,3 +167,24 @@ def test_the_input_may_be_called_as_the_code_calls_its_own(tmp_path, name):
     x = np.random.default_rng(0).uniform(0, 255, (1, 3, 4, 5)).astype(np.float32)
     (got,) = onnxruntime.InferenceSession(tmp_path / "b.onnx").run(None, {name: x})
     np.testing.assert_allclose(got, x - np.float32(MEAN).reshape(1, 3, 1, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("layout", "names", "is_refused"), [
+    ("NHWC:uint8", ["all"], True), ("nhwc", ["seen", "data"], True), ("NHWC", ["seen"], False),
+    ("NCHW", ["all"], False), (None, ["all"], False),
+])  # fmt: skip
+def test_an_image_with_channels_last_is_not_turned_again(tmp_path, layout, names, is_refused):
+    model, result = write(tmp_path), tmp_path / "b.tflite"
+    images = {"mean": {"data": 127.5}, "layout": {"data": layout} if layout else {}}
+
+    def convert():
+        return serde.convert(model, result, images=images, channels_last=names,
+                             inputs={"data": (1, 3, 4, 5)})  # fmt: skip
+
+    if is_refused:
+        with pytest.raises(UsageError, match="^channels_last= would turn 'data', whose layout is .* "
+                           "already: name the other inputs and outputs"):  # fmt: skip
+            convert()
+    else:
+        shapes = {i["name"]: i["shape"] for i in convert().inputs}
+        assert shapes["data"] == "(1, 4, 5, 3)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from serde.errors import UsageError
@@ -44,3 +44,17 @@ def turn_ends(graph: Graph, names: Collection[str]) -> Graph:
         inputs=tuple([turned.get(v, v) for v in graph.inputs]),
         outputs=tuple([turned.get(v, v) for v in graph.outputs]),
     )  # fmt: skip
+
+
+def refuse_turned_twice(layouts: Mapping[str, str], names: Collection[str]) -> None:
+    """Refuse to turn inputs, by their names, that have channels last as ``layouts`` say.
+
+    Raises:
+        UsageError: for the first of them.
+    """
+    for name, layout in layouts.items():
+        if layout.partition(":")[0].upper().endswith("C") and not {name, ALL}.isdisjoint(names):
+            raise UsageError(
+                f"--channels-last would turn {name!r}, whose layout is {layout} already: name the "
+                "other inputs and outputs, or leave one of the two out"
+            )
