@@ -13,6 +13,7 @@ from serde.cli.printing import print_line
 from serde.cli.streams import with_local_models
 from serde.errors import UsageError
 from serde.io.gc_pause import resume_collector
+from serde.ir.dtype import DType
 from serde.plugins import read_classes, read_formats
 
 
@@ -64,6 +65,6 @@ def run(
         if isinstance(array, list):
             print_line(f"  {name}: a sequence of {len(array)}")
         else:
-            print_line(f"  {name}: {array.dtype} {list(array.shape)}")
+            print_line(f"  {name}: {DType.of(array.dtype).title} {list(array.shape)}")
     for name, duration in seconds.items() if times else ():
         print_line(f"  {name}: {1000 * duration:.1f} ms")

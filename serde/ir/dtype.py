@@ -55,6 +55,15 @@ class DType(enum.Enum):
         self.bits = int(digits[0]) if digits else {"bool": 8}.get(name, 0)
         self.kind = {"bfloat16": "f", "object": "S"}.get(name, name[0])
 
+    @classmethod
+    def _missing_(cls, value: object) -> DType | None:
+        return cls.STRING if value == "string" else None
+
+    @property
+    def title(self) -> str:
+        """What users call it: ``string`` is an object in NumPy only."""
+        return "string" if self is DType.STRING else self.value
+
     @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype; strings are object arrays, 2- and 4-bit types take a byte each."""

@@ -33,7 +33,7 @@ def show_value(value: Any) -> str:
     dims = (
         "?" if value.shape is None else ",".join("?" if d is None else str(d) for d in value.shape)
     )
-    text = f"{value.dtype.value if value.dtype else '?'}[{dims}]"
+    text = f"{value.dtype.title if value.dtype else '?'}[{dims}]"
     for around in reversed(value.container):
         text = f"{around}({text})"
     return f"%{value.name}: {text}"
@@ -63,7 +63,7 @@ def _attributes(attrs: Mapping[str, Any]) -> list[str]:
         if _is_graph(value):
             value = f"<{value.name}>"
         elif hasattr(value, "load"):
-            value = f"<{value.dtype.value}{list(value.shape)}>"
+            value = f"<{value.dtype.title}{list(value.shape)}>"
         elif isinstance(value, str):
             value = repr(value)
         elif isinstance(value, tuple):
@@ -103,7 +103,7 @@ def describe_value(value: Any) -> str:
 def describe_tensor(tensor: Any) -> str:
     """``<Tensor float32[3,4]>``, and the file that its bytes lie in."""
     place = "" if tensor.where is None else f" in {tensor.where.path!r}"
-    return _frame(f"Tensor {tensor.dtype.value}[{','.join(map(str, tensor.shape))}]{place}")
+    return _frame(f"Tensor {tensor.dtype.title}[{','.join(map(str, tensor.shape))}]{place}")
 
 
 def _list_ends(values: Any) -> str:

@@ -321,7 +321,7 @@ def _describe_operand(value: Value | None) -> str:
     """The type and the shape of an operand."""
     if value is None:
         return "none"
-    return f"{value.dtype.value if value.dtype else 'unknown type'} {show_shape(value.shape)}"
+    return f"{value.dtype.title if value.dtype else 'unknown type'} {show_shape(value.shape)}"
 
 
 def _names(graph: Graph) -> list[str]:

@@ -211,8 +211,8 @@ def _find_input_types(inputs: Pairs, outputs: Pairs) -> Mapping[str, DType] | No
             continue
         if not any({first.dtype.kind, second.dtype.kind} <= kinds for kinds in ({"f"}, {"i", "u"})):
             raise UsageError(
-                f"input {second.name!r} is {first.dtype.value} in the first model and "
-                f"{second.dtype.value} in the second: give models that take the same elements"
+                f"input {second.name!r} is {first.dtype.title} in the first model and "
+                f"{second.dtype.title} in the second: give models that take the same elements"
             )
         types[second.name] = first.dtype
     is_mixed = types or any(

@@ -146,7 +146,8 @@ def compare(
     """
     got, expected = np.asarray(got), np.asarray(expected)
     dtype = DType.of(expected.dtype)
-    shown = OutputComparison(name, got.shape, got.dtype.name, 0.0, 0.0, 0.0, 1.0, 0.0, True)
+    named = DType.of(got.dtype).title
+    shown = OutputComparison(name, got.shape, named, 0.0, 0.0, 0.0, 1.0, 0.0, True)
     if got.shape != expected.shape:
         return mark_failed(
             shown, f"shape {list(got.shape)} where the source has {list(expected.shape)}"

@@ -61,12 +61,12 @@ def check_type(value: Value, array: Array) -> None:
     if value.dtype is not None and value.dtype is not DType.STRING and array.dtype.kind in "OSUT":
         shown = f"an array of {array.dtype}" if array.ndim else repr(array.item())
         raise UsageError(
-            f"the input {value.name!r} takes {value.dtype.value}, and not {shown}: give an array "
+            f"the input {value.name!r} takes {value.dtype.title}, and not {shown}: give an array "
             "of numbers; np.load reads one from a file"
         )
     if value.dtype is not None and DType.of(array.dtype) is not value.dtype:
         raise UsageError(
-            f"the input {value.name!r} is {value.dtype.value}, and not {array.dtype}: convert the "
+            f"the input {value.name!r} is {value.dtype.title}, and not {array.dtype}: convert the "
             f"array with .astype({value.dtype.value!r})"
         )
 

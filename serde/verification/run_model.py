@@ -127,7 +127,7 @@ class RunnableModel:
 
     def __repr__(self) -> str:
         inputs, outputs = (
-            ", ".join(f"{v.name}: {v.dtype.value if v.dtype else '?'} {show_shape(v.shape)}"
+            ", ".join(f"{v.name}: {v.dtype.title if v.dtype else '?'} {show_shape(v.shape)}"
                       for v in values)
             for values in (self.inputs, self.outputs)
         )  # fmt: skip

@@ -60,7 +60,7 @@ def wider_types(operator: schema.Operator, place: int, dtype: DType) -> tuple[DT
 
 def format_type(dtype: DType, wrap: Sequence[str] = ()) -> str:
     """A type as users call it: ``int8``, ``string``, ``sequence of float32``."""
-    return " of ".join([*wrap, "string" if dtype is DType.STRING else dtype.value])
+    return " of ".join([*wrap, dtype.title])
 
 
 def require_elements(dtype: DType, opset: int) -> None:

@@ -4,10 +4,13 @@ from random import Random
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
-from serde.errors import ConversionError
+import serde
+from serde.errors import ConversionError, UsageError
 from serde.ir.dtype import BYTES, DType
+from testing.onnx_live import model_of
 
 
 @pytest.mark.parametrize("dtype", list(DType), ids=lambda d: d.value)
@@ -30,6 +33,20 @@ def test_byte_order_and_width_of_strings_do_not_matter():
     assert DType.of(">f4") is DType.FLOAT32
     assert DType.of("<U7") is DType.STRING
     assert DType.of(np.dtype(ml_dtypes.bfloat16)) is DType.BFLOAT16
+
+
+def test_strings_are_called_so_wherever_a_type_is_shown(tmp_path):
+    """NumPy holds them as objects; users give either name."""
+    assert DType.of("string") is DType("string") is DType.of("object") is DType.STRING
+    assert {d: d.title for d in DType if d.title != d.value} == {DType.STRING: "string"}
+    model = model_of("g (string[N,2] x) => (string[N,2] y) { y = Identity(x) }", 17)
+    onnx.save(model, tmp_path / "m.onnx")
+    graph = serde.load(tmp_path / "m.onnx", inputs={"x": ((1, 2), "string")})
+    report = serde.convert(graph, tmp_path / "n.onnx", verify=True)
+    assert report.inputs[0]["dtype"] == report.verification.outputs[0].dtype == "string"
+    assert repr(graph.inputs[0]) == "<Value x: string[1,2]>" and "string[1,2]" in str(graph)
+    with pytest.raises(UsageError, match="'x' is string, and not float32"):
+        serde.run(tmp_path / "m.onnx", {"x": np.zeros((1, 2), "f")})
 
 
 def test_what_is_no_type_is_refused():

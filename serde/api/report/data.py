@@ -173,7 +173,7 @@ def count_operators(graph: Graph) -> dict[str, int]:
 
 def describe_value(value: Value) -> dict[str, Any]:
     """An input or an output as the report lists it."""
-    dtype = value.dtype.value if value.dtype else None
+    dtype = value.dtype.title if value.dtype else None
     return {"name": value.name, "dtype": dtype, "shape": show_shape(value.shape)}
 
 

@@ -81,7 +81,7 @@ def _show_type(value: Any) -> str:
 
 @lru_cache(4096)
 def _show_tensor(dtype: Any, shape: Sequence[Any] | None) -> str:
-    name = "?" if dtype is None else str(dtype.value)
+    name = "?" if dtype is None else str(dtype.title)
     if shape is None:
         return name
     return f"{name}[{','.join('?' if d is None else str(d) for d in shape)}]"
