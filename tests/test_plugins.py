@@ -142,6 +142,21 @@ def test_what_no_format_claims_is_told_for_what_it_is(tmp_path, content, kind, w
         plugins.format_of(path)
 
 
+@pytest.mark.parametrize("name", ["m.pt2", "m.relay", "m.tflite", "m.json", "m.py"])
+def test_what_its_name_tells_of_a_file_that_no_format_claims(tmp_path, name):
+    """A file that broke off; ``.json`` may be of anything, and ``.py`` is written only."""
+    (tmp_path / name).write_bytes(b"PK\x03\x04 cut")
+    expected = "it may be cut off$" if name in ("m.pt2", "m.relay", "m.tflite") else "installed: "
+    with pytest.raises(UnknownFormat, match=f"{name} is of no known format; .*{expected}"):
+        plugins.format_of(tmp_path / name)
+
+
+def test_a_folder_without_a_model_is_told(tmp_path):
+    (tmp_path / "below").mkdir()
+    with pytest.raises(UnknownFormat, match="no model is in this folder: serde migrate looks"):
+        plugins.format_of(tmp_path)
+
+
 def test_of_a_folder_the_models_in_it_are_named(tmp_path):
     text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1), float32]) { nn.relu(%x) }\n'
     (tmp_path / "net.relay").write_text(text)

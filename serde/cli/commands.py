@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +41,7 @@ from serde.io.user_code import find_user_line, is_output_open, refuse_exits
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 LONGEST = 1000  # letters of a command's summary
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
+LISTED = re.compile(r"; it takes (--[a-z0-9-]+(?:, --[a-z0-9-]+)*)$")  # by a format
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 MODULES = {  # of each command, beside this one
     "backend": "partition_commands", "bench": "bench", "check": "check", "compare": "compare",
@@ -183,8 +185,14 @@ class Command(click.Group):
 
                 print_lines(traceback.format_exc(), err=True)
             code, message = explain(error)
+            message = LISTED.sub(partial(self._list_its_own, context), message)
             print_lines(f"serde: {message}{self._tell_other_options(context, message)}", err=True)
             context.exit(code)
+
+    def _list_its_own(self, context: click.Context, listing: re.Match[str]) -> str:
+        """The options of a format that the command has that ran."""
+        known = _flags_of(self.commands.get(context.invoked_subcommand or ""))
+        return f"; it takes {', '.join(f for f in listing[1].split(', ') if f in known) or 'none'}"
 
     def _tell_other_options(self, context: click.Context, message: str) -> str:
         """A line about options that a message advises, and the command that ran has not."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import UsageError
+from serde.errors import UsageError, flags_are_known
 from serde.ir.builder import Builder, Names
 from serde.ir.dim_expr import combine, split_operands
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
@@ -116,6 +116,14 @@ def _emit_again(*dims: Dims) -> Any:
     return emit
 
 
+def _show_link(outputs: Iterable[str], inputs: Iterable[str]) -> str:
+    """How the first output and the first input are connected, in a command or a call."""
+    output, first = next(iter(outputs)), next(iter(inputs))
+    if flags_are_known.get():
+        return f"--connect {output}={first}"
+    return f"connections={{{output!r}: {first!r}}}"
+
+
 def _find_links(
     first: Graph, second: Graph, connections: Connections | None
 ) -> list[tuple[int, int]]:
@@ -129,7 +137,7 @@ def _find_links(
         if not same:
             raise UsageError(
                 f"the first model's outputs are {', '.join(outputs)}, the second one's inputs "
-                f"{', '.join(inputs)}: say which are connected"
+                f"{', '.join(inputs)}: say which are connected, as {_show_link(outputs, inputs)}"
             )
         return same
     pairs = _list_pairs(connections)

@@ -242,10 +242,17 @@ def format_of(path: Path) -> Format:
         names = ", ".join(f.name for f in matching)
         raise UnknownFormat(f"{path} could be {names}: say which with --from")
     kind = f"installed: {', '.join(read_formats())}"
-    if path.exists() and not path.is_dir():
+    if path.is_dir():
+        kind = "no model is in this folder: serde migrate looks into those below it too"
+    elif path.exists():
         head = read_head(path)
         refuse_other_file(path, head)
-        kind = name_other(path.name, head) or kind
+        named = _format_of_suffix(path)
+        kind = name_other(path.name, head) or (
+            f"by its name it is {named.title or named.name}, by its content not: it may be cut off"
+            if named is not None and named.is_read and path.name.endswith(named.suffixes[0])
+            else kind
+        )  # fmt: skip
     if models := _list_models(path):
         raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")
     raise UnknownFormat(f"{path} is of no known format; {kind}")

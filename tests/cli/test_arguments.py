@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 DONE, FAILED, USAGE, UNREADABLE, SYSTEM = 0, 1, 2, 3, 5
 SERDE = [sys.executable, "-c", "from serde.cli.commands import main; main()"]
+OTHER = "g (float[N,3] a, float[N,3] b) => (float[N,3] z) { z = Add(a, b) }"
 SCALED = "g (float[N,3] x, float k) => (float[N,3] y) { y = Mul(x, k) }"
 
 
@@ -31,6 +32,7 @@ def here(tmp_path, monkeypatch):
         shutil.copy(DIGITS / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     onnx.save(model_of(SCALED, 17, 8), "scaled.onnx")
+    onnx.save(model_of(OTHER, 17, 8), "other.onnx")
     return tmp_path
 
 
@@ -245,6 +247,12 @@ MISTAKES = {  # what people type, and what they are told
     "another suffix": ("convert scaled.onnx -o s.pt", ".py (PyTorch)"),
     "the suffix of another": ("convert scaled.onnx -o s.tflite --to onnx", "end it with .onnx"),
     "code that is not there": ("wrap scaled.onnx -o s.onnx --pre p.py:f", "p.py: there is no such file"),
+    "an option of another format": ("convert scaled.onnx -o s.tflite --opset 9",
+                                    "; it takes --channels-last, --profile, --tflite"),
+    "options that a command lacks": ("check scaled.onnx --to relay --opset 9",
+                                     "relay takes no option --opset here; it takes none\n"),
+    "models that nothing connects": ("join scaled.onnx other.onnx -o s.onnx",
+                                     "say which are connected, as --connect y=a"),
     "models that do not fit": ("join scaled.onnx scaled.onnx -o s.onnx --connect y=k",
                                "the first model's y: float32[N,3] does not fit the second one's k"),
 }  # fmt: skip
@@ -281,6 +289,8 @@ CALLS = {
     "a number for code": (lambda: serde.wrap("scaled.onnx", pre=3), "3 is neither a function nor"),
     "outputs without inputs": (lambda: serde.convert("scaled.onnx", "s.onnx", expected={"y": ZEROS}),
                                "give data= too"),
+    "models that nothing connects": (lambda: serde.compose("scaled.onnx", "other.onnx"),
+                                     "say which are connected, as connections={'y': 'a'}"),
     "text for threads": (lambda: serde.prepare("scaled.onnx", threads="2"), "threads='2' is not an integer"),
     "the name of others": (lambda: serde.convert("scaled.onnx", "s.onnx", opset_version=13), "mean opset?"),
     "a name of none": (lambda: serde.check("scaled.onnx", qqq=1), "and the options of docs/reference/cli.md"),
