@@ -74,10 +74,10 @@ def express_lacking(supported: Collection[str]) -> RuleTable:
 
 def _list_made_of(expression: Expression, ways: Mapping[str, Sequence[Expression]]) -> set[str]:
     """The operators that an expression is made of in the end, and on the way there."""
-    found = {*expression.needs}
-    while more := {n for op in found for e in ways.get(op, ()) for n in e.needs} - found:
-        found |= more
-    return found
+    operators = {*expression.needs}
+    while more := {n for op in operators for e in ways.get(op, ()) for n in e.needs} - operators:
+        operators |= more
+    return operators
 
 
 def _take_first(op: str, ways: Any, g: Any, *inputs: Any, outputs: int = 1, **attrs: Any) -> Any:
