@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from serde.decompositions.special import gammaln
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ...rules import reads
-from ..special import gammaln
 
 
 def uniform(g, x, low, high):
