@@ -7,6 +7,7 @@ is a view of, and a view whose tensor has changed is derived again when it is re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,19 +21,31 @@ VIEWS = frozenset(
     "view select.int slice.Tensor transpose.int permute unsqueeze squeeze squeeze.dim squeeze.dims"
     " expand expand_as t numpy_T unbind.int split.Tensor split_with_sizes split.sizes chunk"
     " diagonal alias detach narrow view_as movedim.int movedim.intlist unfold as_strided"
-    " unflatten.int swapaxes mT real imag"
-    " view_as_real view_as_complex".split()
+    " unflatten.int swapaxes swapdims mT mH adjoint matrix_H moveaxis.int moveaxis.intlist real"
+    " imag view_as_real view_as_complex broadcast_to tensor_split.sections tensor_split.indices"
+    " hsplit.int hsplit.array vsplit.int vsplit.array dsplit.int dsplit.array dropout"
+    " atleast_1d atleast_2d atleast_3d".split()
 )
 MAY_VIEW = frozenset(
     "reshape flatten.using_ints contiguous to.dtype to.device to.dtype_layout reshape_as type_as"
-    .split()
-)  # fmt: skip
+    " ravel".split()
+)
 RESHAPES = frozenset("view unsqueeze squeeze squeeze.dim squeeze.dims view_as unflatten.int reshape"
-                     " flatten.using_ints reshape_as".split())  # fmt: skip
+                     " flatten.using_ints reshape_as ravel atleast_1d atleast_2d"
+                     " atleast_3d".split())  # fmt: skip
 SCATTERS = {"select.int": "select_scatter", "slice.Tensor": "slice_scatter",
             "diagonal": "diagonal_scatter"}  # fmt: skip
-SAME = frozenset("alias detach contiguous to.dtype to.device to.dtype_layout type_as".split())
-SWAPS = frozenset("transpose.int t numpy_T swapaxes mT".split())
+SAME = frozenset(
+    "alias detach contiguous to.dtype to.device to.dtype_layout type_as dropout".split()
+)
+SWAPS = frozenset("transpose.int t numpy_T swapaxes swapdims mT mH adjoint matrix_H".split())
+INPLACE = {f"__i{name}__": f"__{name}__" for name in ("and", "or", "xor", "lshift", "rshift")}
+PARTS = frozenset(
+    "chunk split.Tensor split_with_sizes split.sizes tensor_split.sections tensor_split.indices"
+    " unbind.int hsplit.int hsplit.array vsplit.int vsplit.array dsplit.int dsplit.array".split()
+)
+MOVES = frozenset("movedim.int movedim.intlist moveaxis.int moveaxis.intlist".split())
+OTHERWISE = {"zero_": "zeros_like", "fill_": "fill", "copy_": "copy", **INPLACE}
 RESHAPING = frozenset("squeeze_ unsqueeze_ transpose_ t_ resize_ set_ swapaxes_ swapdims_"
                       " as_strided_ resize_as_ unsqueeze_.default".split())  # fmt: skip
 
@@ -97,7 +110,8 @@ class Functionalizer:
         """Append a node; ``arguments`` are those of the operator, and the tensors they name."""
         stem = node.op.partition(".")[0]
         first = arguments[0][1] if arguments else None
-        if stem.endswith("_") and not stem.endswith("__") and first is not None:
+        is_inplace = stem in INPLACE or (stem.endswith("_") and not stem.endswith("__"))
+        if is_inplace and first is not None:
             self._add_inplace(node, first, names)
             return
         if any(key == "out" for key, _ in arguments):
@@ -111,19 +125,17 @@ class Functionalizer:
         self.nodes.append(node)
         for place, (name, value) in enumerate(zip(names, outputs, strict=True)):
             self.cells[name] = _Cell(value)
-            if (
-                first is not None
-                and (is_certain := self._is_view(node.op, first, name)) is not None
-            ):
+            if first is not None and (is_certain := self._is_view(node, first, name)) is not None:
                 version = self._version(first)
                 self.cells[name] = _Cell(value, first, node, place, version, 0, is_certain)
         for name, value in zip(writes, extra, strict=True):
             self._write(name, value, node.sources)
 
-    def _is_view(self, op: str, base: str, name: str) -> bool | None:
+    def _is_view(self, node: Node, base: str, name: str) -> bool | None:
         """Whether the result shares memory with the operand; None where it does not."""
+        op = node.op
         if op in VIEWS:
-            return True
+            return None if node.attrs.get("train") else True
         if op not in MAY_VIEW:
             return None
         old, new = self.cells[base].value, self.cells[name].value
@@ -138,7 +150,7 @@ class Functionalizer:
             raise ConversionError(f"{node.op} changes a shape in place: use {stem[:-1]}")
         old = self.read(name)
         result = Value(f"{old.name}.new", old.dtype, None)
-        op = {"zero_": "zeros_like", "fill_": "fill", "copy_": "copy"}.get(stem, stem[:-1])
+        op = OTHERWISE.get(stem, stem[:-1])
         self.nodes.append(replace(node, op=f"{op}{dot}{overload}", outputs=(result,)))
         value = node.outputs[0] if node.outputs else Value(f"{old.name}.written")
         value.dtype, value.shape = old.dtype, old.shape
@@ -165,14 +177,16 @@ class Functionalizer:
                 raise ConversionError(f"{name!r} may be a copy or a view where it is written to: "
                                       "clone it before the write")  # fmt: skip
             base = self.read(cell.base)
-            self._write(cell.base, self._invert(cell.node, base, value, sources), sources)
+            self._write(cell.base, self._invert(cell, base, value, sources), sources)
             cell.version = self._version(cell.base)
         else:
             cell.writes += 1
         cell.value = value
 
-    def _invert(self, node: Node, base: Value, value: Value, sources: tuple[Source, ...]) -> Value:
+    def _invert(self, cell: _Cell, base: Value, value: Value, sources: tuple[Source, ...]) -> Value:
         """What a tensor becomes where a view of it is written to."""
+        node = cell.node
+        assert node is not None
         result = Value(f"{base.name}.written", base.dtype, base.shape)
         if node.op in SAME:
             return value
@@ -193,7 +207,32 @@ class Functionalizer:
             dims = [d % len(node.attrs["dims"]) for d in node.attrs["dims"]]  # type: ignore[arg-type, union-attr, operator]
             attrs = {**node.attrs, "dims": tuple(sorted(range(len(dims)), key=dims.__getitem__))}
             return self._emit("permute", (value,), attrs, result, sources)
+        if node.op in PARTS:
+            return self._write_part(cell, base, value, result)
+        if node.op in MOVES:
+            back = {"source": node.attrs["destination"], "destination": node.attrs["source"]}
+            return self._emit(node.op, (value,), {**node.attrs, **back}, result, sources)
         raise ConversionError(f"a write to what {node.op} gives: clone it before the write")
+
+    def _write_part(self, cell: _Cell, base: Value, value: Value, result: Value) -> Value:
+        """A tensor that was cut, one of its parts replaced."""
+        node = cell.node
+        assert node is not None
+        dim: Any = node.attrs.get("dim", 0)
+        if cut := re.match("([vhd])split", node.op):
+            dim = 0 if base.shape is not None and len(base.shape) == 1 else "vhd".index(cut[1])
+        attrs = {"self": Operand(0, False), "src": Operand(1, False), "dim": dim}
+        if node.op == "unbind.int":
+            attrs["index"] = cell.place
+            return self._emit("select_scatter", (base, value), attrs, result, node.sources)
+        sizes = [None if v.shape is None else v.shape[dim] for v in node.outputs]
+        before = sizes[: cell.place + 1]
+        if not all(isinstance(s, int) for s in before):
+            raise ConversionError(f"a write to a part of unknown size that {node.op} gives: "
+                                  "clone it before the write")  # fmt: skip
+        end = sum(s for s in before if isinstance(s, int))
+        attrs |= {"start": end - before[-1], "end": end, "step": 1}  # type: ignore[operator]
+        return self._emit("slice_scatter", (base, value), attrs, result, node.sources)
 
     def name_output(self, name: str, label: str) -> Value:
         """The value of an output, a value of its own that is called ``label``."""

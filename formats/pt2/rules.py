@@ -33,11 +33,20 @@ REASONS |= dict.fromkeys(
     "randn randint randint.low randperm rand_like randn_like bernoulli bernoulli.p multinomial"
     " normal.Tensor_Tensor normal_functional uniform".split(), REASONS["rand"],
 )  # fmt: skip
+REASONS |= dict.fromkeys(
+    "linalg_svd svd linalg_svdvals linalg_eig linalg_eigvals linalg_eigh _linalg_eigh"
+    " linalg_eigvalsh _linalg_svd linalg_lstsq linalg_lu linalg_lu_factor"
+    " linalg_matrix_rank linalg_cond geqrf"
+    " linalg_pinv linalg_pinv.atol_rtol_tensor linalg_pinv.atol_rtol_float".split(),
+    "ONNX has no such factors of matrices: compute them before the export where the matrix is "
+    "constant, or leave them out of the module",
+)
 
 
 PARTWISE = frozenset(
-    "alias cat chunk clone concat contiguous copy detach expand expand_copy flatten.using_ints flip"
-    " gather index.Tensor index_select lift_fresh_copy mean.dim movedim.int neg permute repeat"
+    "alias cat chunk clone concat contiguous copy detach expand expand_copy fft_fftshift"
+    " fft_ifftshift flatten.using_ints flip gather index.Tensor index_select lift_fresh_copy"
+    " mean.dim movedim.int neg permute repeat"
     " reshape resolve_conj resolve_neg roll select.int slice.Tensor split.Tensor split_with_sizes"
     " squeeze squeeze.dim squeeze.dims stack sum.dim_IntList t transpose.int unbind.int"
     " unflatten.int unsqueeze view _unsafe_view zeros_like".split()

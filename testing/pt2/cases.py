@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .composite_cases import COMPOSITES
 from .more_cases import MORE
 
 FLOATS = ("acos acosh asin asinh atan atanh cos cosh erf exp expm1 log log10 log1p log2 sigmoid sin"
@@ -392,7 +393,7 @@ def list_cases() -> list[Case]:
         cases.append((f"{name}.Tensor", f"A.{name}.Tensor(x, y)", "i(3, 4), i(4)", {}))
         cases.append((f"{name}.Scalar", f"A.{name}.Scalar(x, 5)", "i(3, 4, dtype='int32')", {}))
     cases += [(name, text, inputs, {}) for name, (text, inputs) in REFUSED.items()]
-    for line in (TEXT.strip() + MORE).splitlines():
+    for line in (TEXT.strip() + MORE + COMPOSITES.lstrip()).splitlines():
         name, text, inputs, *rest = re.split(r" \| ", line.strip())
         cases.append((name, text, inputs, _options(rest[0] if rest else "", inputs)))
     return cases

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 from serde.decompositions.elementwise import arctan2
 from serde.errors import require
+from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
 
 from ..promotion import as_type, promote, promote_to_float, result_type
 from ..rules import reads
+from .unary import is_negative, read_log1p
 
-PRODUCTS = {"mul.Tensor": "Mul", "mul.Scalar": "Mul", "multiply.Tensor": "Mul"}
+PRODUCTS = {"mul.Tensor": "Mul", "mul.Scalar": "Mul", "multiply.Tensor": "Mul",
+            "multiply.Scalar": "Mul"}  # fmt: skip
 COMPARISONS = {
     "eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual",
+    "greater": "Greater", "greater_equal": "GreaterOrEqual", "less": "Less",
+    "less_equal": "LessOrEqual",
 }  # fmt: skip
 LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__and__": "And",
@@ -32,7 +39,7 @@ def read_product(op, g, x, y):
 
 
 @reads.for_each({"add.Tensor": "Add", "add.Scalar": "Add", "sub.Tensor": "Sub", "sub.Scalar": "Sub",
-                 "subtract.Tensor": "Sub"})  # fmt: skip
+                 "subtract.Tensor": "Sub", "subtract.Scalar": "Sub"})  # fmt: skip
 def read_sum(op, g, x, y, alpha):
     x, y = promote(g, x, y)
     if x.type is DType.BOOL:
@@ -49,13 +56,14 @@ def read_rsub(g, x, y, alpha):
     return g.Sub(y, x if alpha == 1 else g.Mul(x, as_type(g, alpha, x.type)))
 
 
-@reads("div.Tensor", "div.Scalar", "true_divide.Tensor", "divide.Tensor")
+@reads("div.Tensor", "div.Scalar", "true_divide.Tensor", "true_divide.Scalar", "divide.Tensor",
+       "divide.Scalar")  # fmt: skip
 def read_div(g, x, y):
     x, y = promote_to_float(g, x, y)
     return g.Div(x, y)
 
 
-@reads("div.Tensor_mode", "div.Scalar_mode")
+@reads("div.Tensor_mode", "div.Scalar_mode", "divide.Tensor_mode", "divide.Scalar_mode")
 def read_div_mode(g, x, y, rounding_mode):
     if rounding_mode is None:
         return read_div(g, x, y)
@@ -68,7 +76,7 @@ def read_div_mode(g, x, y, rounding_mode):
     return g.Where(g.Less(quotient, 0.0), g.Ceil(quotient), g.Floor(quotient))
 
 
-@reads("floor_divide", "floor_divide.Scalar")
+@reads("floor_divide", "floor_divide.Scalar", "floor_divide.Tensor")
 def read_floor_divide(g, x, y):
     x, y = promote(g, x, y)
     if x.type.kind == "u":
@@ -131,7 +139,7 @@ def read_comparison(op, g, x, y):
     return g[op](x, y)
 
 
-@reads("ne.Tensor", "ne.Scalar")
+@reads("ne.Tensor", "ne.Scalar", "not_equal.Tensor", "not_equal.Scalar")
 def read_ne(g, x, y):
     return g.Not(read_comparison("Equal", g, x, y))
 
@@ -197,7 +205,8 @@ def read_fill(g, x, value):
     return g.Expand(as_type(g, value, x.type), g.Shape(x))
 
 
-@reads("xlogy.Tensor", "xlogy.Scalar_Other", "xlogy.Scalar_Self")
+@reads("xlogy.Tensor", "xlogy.Scalar_Other", "xlogy.Scalar_Self", "special_xlogy",
+       "special_xlogy.other_scalar", "special_xlogy.self_scalar")  # fmt: skip
 def read_xlogy(g, x, y):
     x, y = promote_to_float(g, x, y)
     zero = as_type(g, 0.0, x.type)
@@ -217,3 +226,82 @@ def read_isclose(g, x, y, rtol, atol):
     x, y = as_type(g, x, dtype), as_type(g, y, dtype)
     allowed = g.Add(g.Mul(g.Abs(y), as_type(g, rtol, dtype)), as_type(g, atol, dtype))
     return g.Or(g.Equal(x, y), g.LessOrEqual(g.Abs(g.Sub(x, y)), allowed))
+
+
+@reads.for_each({"fmax": "Max", "fmin": "Min"})
+def read_extreme_number(op, g, x, y):
+    """The number where one of two is NaN."""
+    x, y = promote(g, x, y)
+    if x.type.kind != "f":
+        return read_extreme(op, g, x, y)
+    return g.Where(g.IsNaN(x), y, g.Where(g.IsNaN(y), x, g[op](x, y)))
+
+
+@reads("float_power.Tensor_Scalar", "float_power.Tensor_Tensor", "float_power.Scalar")
+def read_float_power(g, x, y):
+    return g.Pow(as_type(g, x, DType.FLOAT64), as_type(g, y, DType.FLOAT64))
+
+
+@reads("copysign.Tensor", "copysign.Scalar")
+def read_copysign(g, x, y):
+    x, y = promote_to_float(g, x, y)
+    size = g.Abs(x)
+    return g.Where(is_negative(g, y), g.Neg(size), size)
+
+
+@reads("heaviside")
+def read_heaviside(g, x, at_zero):
+    zero, one = (as_type(g, v, x.type) for v in (0, 1))
+    return g.Where(g.Equal(x, zero), at_zero, g.Where(g.Less(x, zero), zero, one))
+
+
+@reads("logaddexp")
+def read_logaddexp(g, x, y):
+    return add_exponents(g, *promote_to_float(g, x, y))
+
+
+@reads("logaddexp2")
+def read_logaddexp2(g, x, y):
+    x, y = (g.Mul(v, math.log(2)) for v in promote_to_float(g, x, y))
+    return g.Div(add_exponents(g, x, y), math.log(2))
+
+
+def add_exponents(g, x, y):
+    """The logarithm of a sum of exponentials; infinite ones of one sign have no difference."""
+    high = g.Max(x, y)
+    difference = g.Where(g.Equal(x, y), as_type(g, 0.0, x.type), g.Abs(g.Sub(x, y)))
+    return g.Add(high, read_log1p(g, g.Exp(g.Neg(difference))))
+
+
+@reads("ldexp.Tensor")
+def read_ldexp(g, x, y):
+    x, y = promote_to_float(g, x, y)
+    return g.Mul(x, g.Pow(as_type(g, 2.0, x.type), y))
+
+
+@reads("special_xlog1py", "special_xlog1py.other_scalar", "special_xlog1py.self_scalar")
+def read_xlog1py(g, x, y):
+    x, y = promote_to_float(g, x, y)
+    zero = as_type(g, 0.0, x.type)
+    product = g.Where(g.Equal(x, zero), zero, g.Mul(x, read_log1p(g, y)))
+    return g.Where(g.IsNaN(y), y, product)
+
+
+@reads("isin.Tensor_Tensor", "isin.Scalar_Tensor", "isin.Tensor_Scalar", ignore=("assume_unique",))
+def read_isin(g, x, choices, *, invert):
+    x, choices = promote(g, x, choices)
+    is_same = g.Equal(g.Unsqueeze(x, [x.rank]), g.Reshape(choices, [-1]))
+    is_there = g.is_true(g.ReduceMax(g.cast(is_same, DType.INT32), [x.rank], keepdims=0))
+    return g.Not(is_there) if invert else is_there
+
+
+@reads("cross", "linalg_cross")
+def read_cross(g, x, y, *, dim):
+    """The product of vectors of three; without ``dim`` along the first axis of three."""
+    x, y = promote(g, x, y)
+    rank = max(x.rank, y.rank)
+    axis = x.ranked_shape.index(3) if dim is None else axis_of(dim, rank)
+    along = axis - rank
+    turns = [[g.Gather(v, g.const(order), axis=along + v.rank) for v in (x, y)]
+             for order in ([1, 2, 0], [2, 0, 1])]  # fmt: skip
+    return g.Sub(g.Mul(turns[0][0], turns[1][1]), g.Mul(turns[1][0], turns[0][1]))

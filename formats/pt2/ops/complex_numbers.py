@@ -14,6 +14,7 @@ from ..operands import Complex
 from ..promotion import as_type, promote_to_float
 from ..rules import reads
 from .binary import read_atan2, read_div, read_product
+from .shape import read_roll
 
 POWERS = (0.0, -0.5, -1.0)  # of the count, by PyTorch's number of a normalization
 NORMS = {None: (0, 2), "backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
@@ -100,6 +101,21 @@ def read_complex_quotient(g, x, y):
     norm = g.Add(g.Mul(y.real, y.real), g.Mul(y.imaginary, y.imaginary))
     product = read_complex_product(g, as_complex(g, x), read_conjugate(g, y))
     return Complex(g, g.Div(product.real, norm), g.Div(product.imaginary, norm))
+
+
+@reads("complex.exp")
+def read_complex_exponential(g, x):
+    length = g.Exp(x.real)
+    return Complex(g, g.Mul(length, g.Cos(x.imaginary)), g.Mul(length, g.Sin(x.imaginary)))
+
+
+@reads.for_each({"fft_fftshift": 0, "fft_ifftshift": 1})
+def read_shifted_spectrum(more, g, x, dims):
+    """Rolled by half of each axis, that the frequency 0 is in the middle, and back."""
+    axes = [axis_of(d, x.rank) for d in dims] if dims else list(range(x.rank))
+    sizes = [x.ranked_shape[a] for a in axes]
+    require(all(isinstance(s, int) for s in sizes), "a shift along an axis of unknown size: fix it")
+    return read_roll(g, x, [(s + more) // 2 for s in sizes], axes)
 
 
 @reads("complex.einsum", ignore=("path",))

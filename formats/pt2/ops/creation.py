@@ -123,6 +123,20 @@ def window(g, alpha, length, periodic, dtype):
     return g.const(values.astype((dtype or DType.FLOAT32).numpy))
 
 
+@reads("logspace")
+def read_logspace(g, start, end, steps, base, *, dtype):
+    exponents = read_linspace(g, start, end, steps, dtype=DType.FLOAT64)
+    powers = g.Pow(g.const(float(base), DType.FLOAT64), exponents)
+    return g.cast(powers, dtype or DType.FLOAT32)
+
+
+@reads.for_each({"fft_fftfreq": np.fft.fftfreq, "fft_rfftfreq": np.fft.rfftfreq})
+def read_frequencies(function, g, n, d, *, dtype):
+    require(isinstance(n, int) and n > 0, f"the frequencies of {n} samples: give a number")
+    charge_elements(n)
+    return g.const(function(n, d).astype((dtype or DType.FLOAT32).numpy))
+
+
 @reads("eye")
 def read_eye(g, n, *, dtype):
     return read_eye_m(g, n, n, dtype=dtype)
@@ -149,6 +163,15 @@ def read_to_copy(g, x, *, dtype):
 
 @reads("to.dtype", "prims.convert_element_type")
 def read_to_dtype(g, x, dtype, copy=False):
+    return g.cast(x, dtype)
+
+
+@reads("view.dtype")
+def read_bits(g, x, dtype):
+    """The same bits as integers of a sign or without."""
+    is_whole = {x.type.kind, dtype.kind} <= {"i", "u"} and x.type.bits == dtype.bits
+    require(is_whole or x.type is dtype, f"the bits of {x.type.value} as {dtype.value}: "
+            "compute with the numbers")  # fmt: skip
     return g.cast(x, dtype)
 
 

@@ -42,12 +42,12 @@ def read_take_along(g, x, index, dim):
     return g.GatherElements(x, index, axis=axis_of(dim, x.rank))
 
 
-@reads("nonzero")
+@reads("nonzero", "argwhere")
 def read_nonzero(g, x):
     return g.Transpose(g.NonZero(x), perm=[1, 0])
 
 
-@reads("where")
+@reads("where", "nonzero_numpy")
 def read_places(g, x):
     """Where elements are true, an axis a result."""
     places = g.NonZero(x)
@@ -208,12 +208,24 @@ def read_index_fill(g, x, dim, index, value):
 
 @reads("index_add")
 def read_index_add(g, x, dim, index, source, *, alpha):
-    require(alpha == 1, f"alpha={alpha}: multiply the source")
+    source = source if alpha == 1 else g.Mul(source, as_type(g, alpha, source.type))
+    if x.rank == 0:
+        return g.Add(x, g.ReduceSum(source, keepdims=0))
+    index, dim = spread_rows(g, x, dim, index, source)
+    return g.ScatterElements(x, index, source, axis=dim, reduction="add")
+
+
+def spread_rows(g, x, dim, index, source):
+    """An index of rows as one of elements, and the axis."""
     dim = axis_of(dim, x.rank)
-    shape = [1] * x.rank
-    shape[dim] = -1
-    spread = g.Expand(g.Reshape(index, shape), g.Shape(source))
-    return g.ScatterElements(x, g.cast(spread, DType.INT64), source, axis=dim, reduction="add")
+    rows = g.Reshape(index, [-1 if axis == dim else 1 for axis in range(x.rank)])
+    return g.cast(g.Expand(rows, g.Shape(source)), DType.INT64), dim
+
+
+@reads("index_reduce")
+def read_index_reduce(g, x, dim, index, source, reduce, *, include_self):
+    index, dim = spread_rows(g, x, dim, index, source)
+    return read_scatter_reduce(g, x, dim, index, source, reduce, include_self=include_self)
 
 
 @reads("masked_scatter")
@@ -285,6 +297,15 @@ def read_trace(g, x):
     return g.ReduceSum(g.cast(numbers, x.type if x.type.kind == "f" else DType.INT64), keepdims=0)
 
 
+@reads("fill_diagonal")
+def read_filled_diagonal(g, x, value, wrap=False):
+    """Of a matrix; a high one is filled once, unless it wraps."""
+    require(x.rank == 2 and not wrap, "fill_diagonal_ of other than a matrix, or with wrap=True: "
+            "write to torch.diagonal(x)")  # fmt: skip
+    rows, columns = (g.index_range(g.size_of(x, k)) for k in range(2))
+    return g.Where(g.Equal(g.Unsqueeze(rows, [1]), columns), as_type(g, value, x.type), x)
+
+
 @reads("diagonal_scatter")
 def read_diagonal_scatter(g, x, source, offset, a, b):
     a, b, places = diagonal_places(g, x, offset, a, b)
@@ -318,7 +339,8 @@ def read_unfold(g, x, dim, size, step):
     return g.Transpose(windows, perm=order)
 
 
-@reads("_embedding_bag", "embedding_bag.padding_idx", "embedding_bag")
+@reads("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag.padding_idx",
+       "embedding_bag")  # fmt: skip
 def read_embedding_bag(
     g, w, indices, offsets, scale_grad, mode, sparse, weights, include_last, padding_idx=-1
 ):  # fmt: skip

@@ -79,9 +79,25 @@ def read_divergence(g, x, target, reduction, *, log_target):
 
 @reads("cross_entropy_loss")
 def read_cross_entropy(g, x, target, weight, reduction, ignored, smoothing):
-    """Classes are along the second axis; targets are their numbers."""
+    """Classes are along the second axis; targets are their numbers, or how likely each is."""
+    if target.type.kind == "f":
+        return spread_entropy(g, x, target, weight, reduction, smoothing)
     require(smoothing == 0, f"label_smoothing={smoothing}: compute the loss outside of the module")
     return classify("SoftmaxCrossEntropyLoss", g, x, target, weight, reduction, ignored)
+
+
+def spread_entropy(g, x, target, weight, reduction, smoothing):
+    """The cross entropy of probabilities; their mean is that over all but the classes."""
+    axis = 1 if x.rank > 1 else 0
+    if smoothing:
+        count = g.cast(g.shape_from([g.size_of(x, axis)]), x.type)
+        share = g.Div(g.const(smoothing, x.type), count)
+        target = g.Add(g.Mul(target, 1 - smoothing), share)
+    likely = g.LogSoftmax(x, axis=axis)
+    if weight is not None:
+        likely = g.Mul(likely, g.Reshape(weight, [-1, *[1] * (x.rank - axis - 1)]))
+    losses = g.Neg(g.ReduceSum(g.Mul(likely, target), [axis], keepdims=0))
+    return combine(g, losses, reduction)
 
 
 @reads("nll_loss_nd", "nll_loss", "nll_loss2d")

@@ -82,6 +82,27 @@ def read_extreme_dim(op, g, x, dim, keepdim):
     return values, g["Arg" + op](searched, axis=axis, keepdims=int(keepdim))
 
 
+@reads("aminmax")
+def read_both_extremes(g, x, *, dim, keepdim):
+    return tuple(extreme(g, op, x, dim, keepdim) for op in ("Min", "Max"))
+
+
+@reads("count_nonzero.dim_IntList", "count_nonzero")
+def read_count(g, x, dims):
+    return reduce(g, "Sum", g.cast(g.is_true(x), DType.INT64), dims)
+
+
+@reads.for_each({"nansum": False, "nanmean": True})
+def read_sum_of_numbers(is_mean, g, x, dims, keepdim, *, dtype):
+    """The sum, or mean, of what is a number."""
+    x = g.cast(x, summed_type(x, dtype))
+    is_number = g.Not(g.IsNaN(x)) if x.type.kind == "f" else g.full_like(x, 1, DType.BOOL)
+    total = reduce(g, "Sum", g.Where(is_number, x, as_type(g, 0, x.type)), dims, keepdim)
+    if not is_mean:
+        return total
+    return g.Div(total, reduce(g, "Sum", g.cast(is_number, x.type), dims, keepdim))
+
+
 @reads.for_each({"argmax": "ArgMax", "argmin": "ArgMin"})
 def read_arg(op, g, x, dim, keepdim):
     x = g.cast(x, DType.INT32) if x.type is DType.BOOL else x
@@ -161,7 +182,7 @@ def read_var_mean_dim(root, g, x, dims, unbiased, keepdim):
     return finish(g, root, variance(g, x, dims, int(unbiased), keepdim))
 
 
-@reads.for_each({"logsumexp": "LogSumExp"})
+@reads.for_each({"logsumexp": "LogSumExp", "special_logsumexp": "LogSumExp"})
 def read_logsumexp(op, g, x, dims, keepdim):
     return reduce(g, op, x, dims, keepdim)
 
@@ -184,6 +205,43 @@ def read_vector_norm(g, x, order, dims, keepdim, *, dtype):
 @reads("norm.ScalarOpt_dim")
 def read_norm(g, x, p, dims, keepdim):
     return read_vector_norm(g, x, 2 if p is None else p, dims, keepdim, dtype=None)
+
+
+@reads("linalg_norm")
+def read_linalg_norm(g, x, order, dims, keepdim, *, dtype):
+    """Of vectors, or of all elements; of matrices by their own operator."""
+    is_vector = order is None or (dims is not None and len(dims) == 1) or x.rank == 1
+    require(is_vector, f"the norm ord={order} of matrices: use torch.linalg.matrix_norm")
+    return read_vector_norm(g, x, 2 if order is None else order, dims, keepdim, dtype=dtype)
+
+
+@reads("linalg_matrix_norm.str_ord", "linalg_matrix_norm", "frobenius_norm.dim")
+def read_matrix_norm(g, x, order="fro", dims=(-2, -1), keepdim=False, *, dtype=None):
+    x = x if dtype is None else g.cast(x, dtype)
+    if order == "fro":
+        return g.ReduceL2(x, axes_of(x, dims), keepdims=int(keepdim))
+    sums = {1: 0, -1: 0, math.inf: 1, -math.inf: 1}
+    require(order in sums, f"the norm ord={order} of matrices: it takes singular values, which "
+            "ONNX lacks")  # fmt: skip
+    axes = axes_of(x, dims)
+    total = g.ReduceSum(g.Abs(x), [axes[sums[order]]], keepdims=1)
+    y = reduce(g, "Max" if order > 0 else "Min", total, [axes[1 - sums[order]]], True)
+    return y if keepdim else g.Squeeze(y, axes)
+
+
+@reads("dist")
+def read_distance(g, x, y, p):
+    return p_norm(g, g.Abs(g.Reshape(g.Sub(x, y), [-1])), p, 0)
+
+
+@reads("renorm")
+def read_bounded_norms(g, x, p, dim, bound):
+    """Slices along an axis, none longer than the bound."""
+    axes = [a for a in range(x.rank) if a != axis_of(dim, x.rank)]
+    length = read_vector_norm(g, x, p, tuple(axes), True, dtype=None)
+    bound = as_type(g, float(bound), x.type)
+    factor = g.Div(bound, g.Add(length, as_type(g, 1e-7, x.type)))
+    return g.Mul(x, g.Where(g.Greater(length, bound), factor, as_type(g, 1.0, x.type)))
 
 
 @reads("norm.Scalar")
@@ -224,14 +282,14 @@ def sorted_pair(g, x, count, dim, descending):
     return g.cast_like(values, x), places
 
 
+@reads("msort")
+def read_sort_rows(g, x):
+    return sorted_pair(g, x, None, 0, False)[0]
+
+
 @reads("topk")
 def read_topk(g, x, k, dim, largest):
     return sorted_pair(g, x, k, dim, largest)
-
-
-@reads("bincount", "unique_consecutive", "_unique2")
-def read_counts(g, x):
-    require(False, "its result's size depends on the data: leave it out of the module")
 
 
 @reads("bucketize.Tensor")

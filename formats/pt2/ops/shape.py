@@ -65,7 +65,7 @@ def read_permute(g, x, dims):
     return g.Transpose(x, perm=[axis_of(d, x.rank) for d in dims])
 
 
-@reads("transpose.int", "swapaxes", "transpose_copy.int")
+@reads("transpose.int", "swapaxes", "swapdims", "transpose_copy.int")
 def read_transpose(g, x, a, b):
     if x.rank == 0:
         return g.Identity(x)
@@ -77,12 +77,12 @@ def read_t(g, x):
     return g.Transpose(x, perm=list(reversed(range(x.rank))))
 
 
-@reads("mT", "mH", "adjoint")
+@reads("mT", "mH", "adjoint", "matrix_H")
 def read_mt(g, x):
     return read_transpose(g, x, -1, -2)
 
 
-@reads("movedim.int", "movedim.intlist")
+@reads("movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist")
 def read_movedim(g, x, source, target):
     pairs = [v if isinstance(v, tuple) else (v,) for v in (source, target)]
     source, target = ([axis_of(a, x.rank) for a in axes] for axes in pairs)
@@ -101,6 +101,27 @@ def read_expand(g, x, sizes):
 @reads("expand_as")
 def read_expand_as(g, x, like):
     return g.Expand(x, g.Shape(like))
+
+
+@reads("repeat_interleave.self_Tensor", ignore=("output_size",))
+def read_repeat_each(g, x, repeats, dim):
+    """Each row as often as a tensor says: rows are looked up."""
+    if dim is None:
+        x, dim = g.Reshape(x, [-1]), 0
+    axis = axis_of(dim, x.rank)
+    counts = g.cast(g.Reshape(repeats, [-1]), DType.INT64)
+    counts = g.Expand(counts, g.shape_from([g.size_of(x, axis)]))
+    return g.Gather(x, read_repeated_places(g, counts), axis=axis)
+
+
+@reads("repeat_interleave.Tensor", ignore=("output_size",))
+def read_repeated_places(g, counts):
+    """The number of each element, as often as it says."""
+    ends = g.CumSum(g.cast(counts, DType.INT64), g.const(0, DType.INT64))
+    total = g.ReduceSum(g.cast(counts, DType.INT64), keepdims=0)
+    places = g.Range(g.const(0, DType.INT64), total, g.const(1, DType.INT64))
+    is_behind = g.GreaterOrEqual(g.Unsqueeze(places, [1]), ends)
+    return g.ReduceSum(g.cast(is_behind, DType.INT64), [1], keepdims=0)
 
 
 @reads("broadcast_tensors")
@@ -146,7 +167,7 @@ def read_stack(g, xs, dim):
     return g.stack([as_type(g, x, dtype) for x in xs], dim)
 
 
-@reads("split.Tensor", "split_copy.Tensor")
+@reads("split.Tensor", "split_copy.Tensor", "unsafe_split.Tensor")
 def read_split(g, x, size, dim, *, outputs=1):
     dim = axis_of(dim, x.rank)
     total = x.ranked_shape[dim]
@@ -163,7 +184,7 @@ def slices(g, x, size, axis, count):
     return tuple(g.slice_axis(x, axis, at, g.Add(at, size)) for at in bounds)
 
 
-@reads("split_with_sizes", "split.sizes", "split_with_sizes_copy")
+@reads("split_with_sizes", "split.sizes", "split_with_sizes_copy", "unsafe_split_with_sizes")
 def read_split_sizes(g, x, sizes, dim):
     return split(g, x, sizes, axis_of(dim, x.rank))
 
@@ -175,7 +196,7 @@ def split(g, x, sizes, axis):
     return tuple(g.Split(x, g.shape_from(sizes), axis=axis, outputs=len(sizes)))
 
 
-@reads("chunk")
+@reads("chunk", "unsafe_chunk")
 def read_chunk(g, x, chunks, dim, *, outputs=1):
     dim = axis_of(dim, x.rank)
     total = x.ranked_shape[dim]

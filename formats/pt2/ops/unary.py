@@ -15,9 +15,11 @@ IN_FLOATS = {
     "atanh": "Atanh", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "log": "Log",
     "sigmoid": "Sigmoid", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan",
     "tanh": "Tanh", "reciprocal": "Reciprocal",
-    "special_expit": "Sigmoid",
+    "special_expit": "Sigmoid", "special_erf": "Erf", "arccos": "Acos", "arccosh": "Acosh",
+    "arcsin": "Asin", "arcsinh": "Asinh", "arctan": "Atan", "arctanh": "Atanh",
 }  # fmt: skip
-KEEPING = {"abs": "Abs", "neg": "Neg", "sign": "Sign", "relu": "Relu", "negative": "Neg"}
+KEEPING = {"abs": "Abs", "neg": "Neg", "sign": "Sign", "relu": "Relu", "negative": "Neg",
+           "absolute": "Abs", "sgn": "Sign"}  # fmt: skip
 ROUNDING = {"ceil": "Ceil", "floor": "Floor", "round": "Round"}
 IDENTITIES = (
     "alias", "clone", "contiguous", "lift_fresh_copy", "lift", "positive",
@@ -97,7 +99,7 @@ def read_exp2(g, x):
     return g.Pow(as_type(g, 2.0, x.type), x)
 
 
-@reads("expm1")
+@reads("expm1", "special_expm1")
 def read_expm1(g, x):
     """By tanh near 0, where the difference would lose its digits."""
     (x,) = promote_to_float(g, x)
@@ -106,7 +108,7 @@ def read_expm1(g, x):
     return g.Where(g.Less(g.Abs(x), 1.0), near, g.Sub(g.Exp(x), 1.0))
 
 
-@reads("log1p")
+@reads("log1p", "special_log1p")
 def read_log1p(g, x):
     """Twice the inverse of tanh near 0, where the sum would lose digits."""
     (x,) = promote_to_float(g, x)
@@ -114,7 +116,7 @@ def read_log1p(g, x):
     return g.Where(g.Less(g.Abs(x), 0.5), near, g.Log(g.Add(x, 1.0)))
 
 
-@reads("erfc")
+@reads("erfc", "special_erfc")
 def read_erfc(g, x):
     (x,) = promote_to_float(g, x)
     return g.Sub(as_type(g, 1.0, x.type), g.Erf(x))
@@ -158,10 +160,33 @@ def read_isfinite(g, x):
     return g.Less(g.Abs(x), math.inf)
 
 
-@reads("deg2rad")
-def read_deg2rad(g, x):
+@reads.for_each({"deg2rad": math.pi / 180, "rad2deg": 180 / math.pi})
+def read_angle(factor, g, x):
     (x,) = promote_to_float(g, x)
-    return g.Mul(x, math.pi / 180)
+    return g.Mul(x, factor)
+
+
+@reads.for_each({"isposinf": math.inf, "isneginf": -math.inf})
+def read_infinity(number, g, x):
+    return g.full_like(x, 0, DType.BOOL) if x.type.kind != "f" else g.Equal(x, number)
+
+
+@reads("signbit")
+def read_signbit(g, x):
+    """That of -0.0 by the infinity it divides 1 to."""
+    if x.type.kind != "f":
+        return (
+            g.Less(g.cast(x, DType.INT64), 0)
+            if x.type.kind == "i"
+            else g.full_like(x, 0, DType.BOOL)
+        )
+    return is_negative(g, x)
+
+
+def is_negative(g, x):
+    """Whether floats have a sign."""
+    zero, one = (as_type(g, v, x.type) for v in (0.0, 1.0))
+    return g.Less(g.Where(g.Equal(x, zero), g.Div(one, x), x), zero)
 
 
 @reads("clamp", "clip")
