@@ -12,6 +12,7 @@ import pytest
 import serde
 from serde.bridges.litert import LitertWorker
 from serde.errors import Unconvertible
+from serde.formats.tflite.decode import decode
 from serde.formats.tflite.from_ir import from_ir
 from serde.formats.tflite.target import QuantizedValue
 from serde.ir.graph import DType
@@ -112,6 +113,42 @@ def test_ends_may_be_integers(kind, worker, tmp_path: Path) -> None:
     for got in run_both(worker, tmp_path / "m.tflite", [x]):
         for actual, expected in zip(got, run_graph(graph, {"x": x}), strict=True):
             assert np.abs(actual.astype(int) - expected.astype(int)).max() <= 1
+
+
+# Read as what moves integers, between which and quantizations are no layers.
+MOVED = {"concat", "matmul of weights", "max pool", "transpose"}
+
+
+@needs_litert
+@pytest.mark.parametrize("name", sorted(LAYERS.keys() - MOVED))
+def test_integer_files_keep_their_operators(name, worker, tmp_path: Path) -> None:
+    model, feeds, _ = layer_model(LAYERS[name], "int8", True)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    files = [tmp_path / "m.tflite", tmp_path / "again.tflite"]
+    serde.convert(tmp_path / "m.onnx", files[0])
+    serde.convert(files[0], files[1])
+    before, after = (Counter(n.op for n in decode(path).nodes) for path in files)
+    assert after == before
+    runs = [run_both(worker, path, [*feeds.values()]) for path in files]
+    np.testing.assert_array_equal(*runs)
+
+
+@needs_litert
+@pytest.mark.parametrize("op", ["Concat", "Max", "Min"])
+@pytest.mark.parametrize("other", ["s", "t"])
+def test_integers_that_are_joined_have_the_scales_of_all(
+    op: str, other: str, worker, tmp_path: Path
+) -> None:
+    """Of several scales they stand for themselves."""
+    axis = "<axis = 0>" if op == "Concat" else ""
+    graph = ir_of(f"""g (float[2,3] x, float[2,3] z) => (int8[n,3] y)
+        <float s = {{0.1}}, float t = {{0.2}}, int8 o = {{7}}> {{
+            a = QuantizeLinear(x, s, o) b = QuantizeLinear(z, {other}, o)
+            y = {op} {axis} (a, b) }}""")
+    serde.save(graph, tmp_path / "m.tflite")
+    feeds = {n: np.random.default_rng(3).normal(0, 5, (2, 3)).astype(np.float32) for n in "xz"}
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [*feeds.values()]):
+        np.testing.assert_array_equal(got, run_graph(graph, feeds)[0])
 
 
 @needs_litert

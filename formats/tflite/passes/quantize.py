@@ -156,17 +156,20 @@ class _Quantizing:
         stands for the real 0, not the integer.
         """
         data = inputs if node.op in JOINS else inputs[: node.op in MOVES]
-        forms = {v.scales if isinstance(v, QuantizedValue) else None for v in data}
+        computed = [v for v in data if v is not None and v.tensor is None]
+        forms = {v.scales if isinstance(v, QuantizedValue) else None for v in computed}
         scales = forms.pop() if len(forms) == 1 else None
         if scales is not None and node.op == "PAD" and not scales.is_symmetric:
             scales = None
         result = node.outputs[0]
-        if scales is None or data[0] is None or result.dtype is not data[0].dtype:
+        if scales is None or result.dtype is not computed[0].dtype:
             if node.op not in READS_INTEGERS:
                 inputs[:] = [None if v is None else self.strip(v) for v in inputs]
             return node.outputs
-        if node.op == "PADV2" and (fill := inputs[2]) is not None and fill.tensor is not None:
-            inputs[2] = self.constant(fill.name, fill.tensor, scales)
+        places = [2] if node.op == "PADV2" else range(len(data))
+        for at in places:  # constants are the same integers with scales
+            if (constant := inputs[at]) is not None and constant.tensor is not None:
+                inputs[at] = self.constant(constant.name, constant.tensor, scales)
         moved = QuantizedValue(result.name, result.dtype, result.shape, scales=scales)
         self.same[result] = moved
         return (moved, *node.outputs[1:])
@@ -216,6 +219,8 @@ class _Quantizing:
         if known is not None and known.scales == converted:
             return known
         original = self.get(x)
+        if isinstance(original, QuantizedValue) and original.scales == scales == converted:
+            return original
         value: QuantizedValue
         if original in self.inputs and not isinstance(original, QuantizedValue):
             value = QuantizedValue(x.name, x.dtype, x.shape, scales=scales)

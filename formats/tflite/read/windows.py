@@ -124,10 +124,10 @@ def convolve_backwards(g, shape: Value, w: Value, x: Value, b, kernel, strides, 
         begins.append(before)
         ends.append(max(left, 0))
         extra.append(max(-left, 0))
-    y = g.ConvTranspose(image, w, pads=(*begins, *ends), strides=strides, kernel_shape=kernel)
-    if any(extra):
-        y = g.Pad(y, [*[0] * (image.rank + 2), *extra])
-    y = last(g, y)
+    attrs = {"pads": (*begins, *ends), "strides": strides, "kernel_shape": kernel}
+    if not any(extra):
+        return last(g, g.ConvTranspose(image, w, b, **attrs))
+    y = last(g, g.Pad(g.ConvTranspose(image, w, **attrs), [*[0] * (image.rank + 2), *extra]))
     return y if b is None else g.Add(y, b)
 
 
