@@ -159,7 +159,7 @@ def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
         parts.append(inner.Gather(v, at, axis=axis))
     results = body(inner, *state_inputs, *parts)
     graph = inner.build([on, *results])
-    values = g.Loop(total, None, *states, body=graph, outputs=len(results))
+    values = g.Loop(total, g.const(True), *states, body=graph, outputs=len(results))
     return list(values) if len(results) > 1 else [values]
 
 

@@ -127,6 +127,10 @@ CASES = {
             body = b (float[3] s, float[3] e) => (float[3] t, float[3] u)
             { a = Add(s, e) h = Sin(a) t = Mul(h, e) u = Neg(t) }>
     }""", "WHILE", [np.zeros(3, np.float32)]),
+    "scan of many rows, without a state": ("""g (float[9999,2] x) => (float[9999,2] y) {
+        y = Scan(x) <num_scan_inputs=1, body = b (float[2] e) => (float[2] u)
+            { a = Softmax <axis=0> (e) u = Mul(a, e) }>
+    }""", "WHILE", [np.linspace(-2, 2, 19998, dtype=np.float32).reshape(9999, 2)]),
 }  # fmt: skip
 
 
