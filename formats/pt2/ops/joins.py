@@ -146,12 +146,12 @@ def read_embedded_diagonal(g, x, offset, first, second):
     require(isinstance(size, int), "a diagonal of unknown size: fix it")
     count = size + abs(offset)
     arrays.charge_elements(count, count)
-    wide = g.Unsqueeze(x, [x.rank])
+    padded = g.Unsqueeze(x, [x.rank])
     pads = [max(-offset, 0), max(offset, 0)]
     ends = [0] * (x.rank - 1)
-    wide = g.Pad(wide, g.const([*ends, pads[0], 0, *ends, pads[1], 0]), as_type(g, 0, x.type))
+    padded = g.Pad(padded, g.const([*ends, pads[0], 0, *ends, pads[1], 0]), as_type(g, 0, x.type))
     is_there = g.const(np.eye(count, k=offset, dtype=bool))
-    y = g.Where(is_there, wide, as_type(g, 0, x.type))
+    y = g.Where(is_there, padded, as_type(g, 0, x.type))
     order = [a for a in range(y.rank) if a < y.rank - 2]
     places = sorted([(axis_of(first, y.rank), y.rank - 2), (axis_of(second, y.rank), y.rank - 1)])
     for place, axis in places:

@@ -25,8 +25,8 @@ SHARED = {
 def read_shared(function, g, x):
     """In float32 at least."""
     (x,) = promote_to_float(g, x)
-    wide = x if x.type is DType.FLOAT64 else g.cast(x, DType.FLOAT32)
-    return g.cast_like(function(g, wide), x)
+    computed = x if x.type is DType.FLOAT64 else g.cast(x, DType.FLOAT32)
+    return g.cast_like(function(g, computed), x)
 
 
 @reads("mvlgamma", "special_multigammaln")
