@@ -14,6 +14,7 @@ from serde.errors import SerdeError, UnknownFormat, UsageError
 from serde.io.atomic_write import check_target
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.gc_pause import pause_collector
+from serde.io.json_text import make_writable
 from serde.io.provenance import PREFIX, Provenance, enter_provenance
 from serde.io.user_code import refuse_exits
 from serde.io.weights_hash import KEY, weights_hash
@@ -276,9 +277,8 @@ def _decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[F
     refuse_unknown(fmt, opts, list_options(fmt.read_options))
     assert fmt.decode is not None
     graph = fmt.decode(path, **select_options(fmt, "decode", opts))
-    if not graph.name.isascii():  # that of a file may be no UTF-8
-        graph = replace(graph, name=graph.name.encode("utf-8", "backslashreplace").decode())
-    return fmt, graph
+    name = make_writable(graph.name)  # that of a file may be no UTF-8
+    return fmt, graph if name == graph.name else replace(graph, name=name)
 
 
 def _refuse_unread(fmt: Format, source: object) -> None:

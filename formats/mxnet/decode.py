@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serde.io.json_text import make_writable
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import cut
 
@@ -85,9 +84,7 @@ def decode_symbol(
         symbol, params = _cut(symbol, params, outputs)
     graph = bind_params(symbol, params, path, ignore_extra, searched, match_params, named)
     name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
-    return replace(
-        graph, name=make_writable(name), metadata={VERSION: show_version(symbol.version)}
-    )
+    return replace(graph, name=name, metadata={VERSION: show_version(symbol.version)})
 
 
 def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol, Params]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from serde.decompositions.random_source import with_random
 from serde.errors import Listing, MalformedFile, UsageError
-from serde.io.json_text import make_writable
 from serde.ir.graph import Graph, Tensor
 from serde.rewrite.rules import RuleTable, add_rules
 from serde.spec.onnx_builder import OnnxBuilder
@@ -38,7 +37,7 @@ def module_graph(
     stem = os.path.basename(path)
     for suffix in (".gz", ".json", ".txt", ".relay"):
         stem = stem.removesuffix(suffix)
-    return partially_evaluate(module, arrays, name, make_writable(stem or name), reads.refusal)
+    return partially_evaluate(module, arrays, name, stem or name, reads.refusal)
 
 
 def find_entry(module: ast.Module, requested: str | None, path: str) -> str:
