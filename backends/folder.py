@@ -45,7 +45,7 @@ def replace_parts(place: Path) -> Iterator[Path]:
                 with name_path_in_errors(os.fspath(place)):
                     staging.mkdir()
                 stack.enter_context(lock_folder(staging))  # it tells that this process is alive
-            stack.callback(_undo, place, staging)
+            stack.callback(_clean_up, place, staging)
             with _name_final_paths(staging, place):
                 (staging / NEW).mkdir()
                 (staging / OLD).mkdir()
@@ -123,6 +123,13 @@ def _restore(place: Path) -> None:
         with lock_folder(staging, wait=False) as is_free:
             if is_free:
                 _undo(place, staging)
+
+
+def _clean_up(place: Path, staging: Path) -> None:
+    """Remove what is left, while no other process moves files: the manifest is away meanwhile."""
+    if staging.exists():
+        with lock_folder(place):
+            _undo(place, staging)
 
 
 def _undo(place: Path, staging: Path) -> None:
