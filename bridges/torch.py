@@ -20,7 +20,7 @@ from .array_worker import VERSIONS, ArrayWorker, read_program
 Array = np.ndarray[Any, Any]
 PYTHON = "SERDE_PYTORCH"  # names a Python with PyTorch, where the one that runs serde has none
 INSTALL = (
-    "PyTorch is needed to run written modules: pip install torch, or name a Python that has it in "
+    "PyTorch is needed to run its models: pip install torch, or name a Python that has it in "
     f"the environment variable {PYTHON}"
 )
 
