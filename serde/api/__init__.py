@@ -129,7 +129,6 @@ def convert(
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
     refuse_unwritten(into)
-    refuse_turned_twice((images or {}).get("layout") or {}, writing.get("channels_last") or ())
     check_place(into, target)
     report = Report(
         describe_source(source), os.fspath(target), "", into.name,
@@ -156,6 +155,9 @@ def convert(
                 _enter_source(report, source, graph, target)
             with _time_stage(report, "convert", progress):
                 prepared = IMAGES(graph, images) if images else None
+                if images:  # whose layouts are checked now
+                    turned = writing.get("channels_last") or ()
+                    refuse_turned_twice(images.get("layout") or {}, turned)
                 graph = graph if prepared is None else prepared.add_to(graph)
                 graph = rename(graph, writing.get("rename"))
                 report.notes = list(graph.notes)

@@ -53,7 +53,8 @@ def refuse_turned_twice(layouts: Mapping[str, str], names: Collection[str]) -> N
         UsageError: for the first of them.
     """
     for name, layout in layouts.items():
-        if layout.partition(":")[0].upper().endswith("C") and not {name, ALL}.isdisjoint(names):
+        letters = str(layout).partition(":")[0].upper()
+        if letters.endswith("C") and not {name, ALL}.isdisjoint(names):
             raise UsageError(
                 f"--channels-last would turn {name!r}, whose layout is {layout} already: name the "
                 "other inputs and outputs, or leave one of the two out"
