@@ -97,11 +97,11 @@ class Writer:
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
-        self.held: list[onnx.TensorProto] = []
+        self.constants: list[onnx.TensorProto] = []
 
-    def hold(self, array: np.ndarray) -> str:
-        name = f"c{len(self.held)}"
-        self.held.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+    def add_constant(self, array: np.ndarray) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
     def node(self, op: str, inputs: list[str], **attrs) -> str:
@@ -109,7 +109,10 @@ class Writer:
         return f"v{len(self.nodes) - 1}"
 
     def scales(self, scale, zero, kind) -> list[str]:
-        return [self.hold(np.asarray(scale, np.float32)), self.hold(np.asarray(zero, kind))]
+        return [
+            self.add_constant(np.asarray(scale, np.float32)),
+            self.add_constant(np.asarray(zero, kind)),
+        ]
 
 
 def layer_model(row, kind: str, by_channel: bool, seed: int = 0):
@@ -124,7 +127,7 @@ def layer_model(row, kind: str, by_channel: bool, seed: int = 0):
         feeds = {name: np.abs(x) + 0.5 for name, x in feeds.items()}
     plain = Writer()
     arrays = [rng.standard_normal(s).astype(np.float32) for s in weights]
-    names = [*feeds, *(plain.hold(a) for a in arrays)]
+    names = [*feeds, *(plain.add_constant(a) for a in arrays)]
     plain.node(op, names, **attrs)
     (real,) = run_at(PLAIN, model_of(plain, feeds, "v0", TensorProto.FLOAT), feeds)
     if op in ("Softmax", "Sigmoid"):
@@ -148,13 +151,13 @@ def layer_model(row, kind: str, by_channel: bool, seed: int = 0):
         steps = np.rint(arrays[0] / scale.reshape(along)) + np.reshape(zero, along)
         bounds = np.iinfo(dtype)
         q = np.clip(steps, bounds.min, bounds.max).astype(dtype)
-        operands.append(w.node("DequantizeLinear", [w.hold(q), *w.scales(scale, zero, dtype)],
+        operands.append(w.node("DequantizeLinear", [w.add_constant(q), *w.scales(scale, zero, dtype)],
                                axis=axis))  # fmt: skip
         for bias in arrays[1:]:
             unit = np.resize(units[0] * scale, bias.shape).astype(np.float32)
             q = np.rint(bias / unit).astype(np.int32)
             zeros = np.zeros(bias.shape, np.int32)
-            operands.append(w.node("DequantizeLinear", [w.hold(q), *w.scales(unit, zeros, np.int32)],
+            operands.append(w.node("DequantizeLinear", [w.add_constant(q), *w.scales(unit, zeros, np.int32)],
                                    axis=0))  # fmt: skip
     y = w.node(op, operands, **attrs)
     scale, zero = step_of(real, kind)
@@ -168,7 +171,7 @@ def model_of(w: Writer, feeds, output: str, dtype: int) -> onnx.ModelProto:
         helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n, x in feeds.items()
     ]
     outputs = [helper.make_tensor_value_info(output, dtype, None)]
-    graph = helper.make_graph(w.nodes, "g", inputs, outputs, w.held)
+    graph = helper.make_graph(w.nodes, "g", inputs, outputs, w.constants)
     return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 22)])
 
 

@@ -70,10 +70,10 @@ def quantized_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     cut = onnx.ModelProto()
     cut.CopyFrom(model)
     by_result = {n.output[0]: n for n in model.graph.node}
-    held = {t.name for t in model.graph.initializer}
+    constants = {t.name for t in model.graph.initializer}
     instead = {}
     for node in model.graph.node:
-        if node.op_type == "DequantizeLinear" and node.input[0] not in held:
+        if node.op_type == "DequantizeLinear" and node.input[0] not in constants:
             instead[node.output[0]] = by_result[node.input[0]].input[0]
     del cut.graph.node[:]
     for node in model.graph.node:

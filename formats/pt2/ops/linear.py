@@ -21,7 +21,12 @@ def read_matmul(g, a, b):
 
 @reads("addmm", "addmv", "baddbmm")
 def read_addmm(g, x, a, b, *, beta, alpha):
-    product = multiply(g, g.MatMul(a, b), alpha)
+    return add_multiples(g, x, g.MatMul(a, b), beta, alpha)
+
+
+def add_multiples(g, x, product, beta, alpha):
+    """``beta * x + alpha * product``; ``x`` is not read where its factor is 0."""
+    product = multiply(g, product, alpha)
     return product if beta == 0 else g.Add(product, multiply(g, x, beta))
 
 

@@ -13,8 +13,8 @@ from serde.decompositions.linear_systems import (
 from serde.errors import require
 from serde.ir.graph import DType
 
-from ..promotion import as_type
 from ..rules import reads
+from .linear import add_multiples
 
 
 @reads("linalg_inv", "inverse")
@@ -168,12 +168,10 @@ def read_vecdot(g, a, b, *, dim):
 @reads("addr")
 def read_addr(g, x, a, b, *, beta, alpha):
     product = g.Mul(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0]))
-    product = g.Mul(product, as_type(g, alpha, product.type))
-    return product if beta == 0 else g.Add(product, g.Mul(x, as_type(g, beta, x.type)))
+    return add_multiples(g, x, product, beta, alpha)
 
 
 @reads("addbmm")
 def read_addbmm(g, x, a, b, *, beta, alpha):
     product = g.ReduceSum(g.MatMul(a, b), [0], keepdims=0)
-    product = g.Mul(product, as_type(g, alpha, product.type))
-    return product if beta == 0 else g.Add(product, g.Mul(x, as_type(g, beta, x.type)))
+    return add_multiples(g, x, product, beta, alpha)
