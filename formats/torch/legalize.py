@@ -24,7 +24,8 @@ from .target import STORED, TYPES, legalizations, writes
 MOVING = RESHAPES | {"Cast", "Identity", "Slice", "Transpose"}
 FLOATS = frozenset("Einsum GlobalAveragePool ReduceLogSumExp ReduceMean".split())
 
-AXES = Form("other than one to three axes of windows", lambda call: not 2 < call.x.rank < 6,
+AXES = Form("other than one to three axes of windows",
+            lambda call: not 0 < len(call.attrs["kernel_shape"]) < 4,
             advice="Reshape the tensor")  # fmt: skip
 LACKS: Lacks = dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "MaxPool"), (AXES,))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from serde.errors import ConversionError
 from serde.ir.graph import EMPTY, IR_OPSET, DType, Graph, Node, Value, show_shape
 from serde.legalize.forms.form import Call, Lacks, add_forms
 from serde.rewrite.rules import RuleTable
@@ -138,7 +139,10 @@ class Target:
             return None
         call = Call.of(node)
         refusals = (f.refusal(self.who, call) for f in forms if f.rewrite is None)
-        return next((reason for reason in refusals if reason is not None), None)
+        try:
+            return next((reason for reason in refusals if reason is not None), None)
+        except ConversionError as error:  # what tells the form is not known
+            return error.reason
 
     def illegal_operator(self, node: Node) -> str | None:
         """Why the target lacks the operator of a node, None if it has it."""

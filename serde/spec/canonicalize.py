@@ -125,19 +125,20 @@ def _resolve_output_pads(
     asked for; it adds less than a stride, and nothing for ``SAME``.
     """
     x, w = inputs[:2]
-    if x is None or w is None or not x.is_static or not w.is_static:
+    if x is None or w is None or x.shape is None or not w.is_static:
         return None
-    sizes, kernel = x.static_shape[2:], attrs.get("kernel_shape") or w.static_shape[2:]
+    sizes, kernel = x.shape[2:], attrs.get("kernel_shape") or w.static_shape[2:]
     ones, n = (1,) * len(kernel), len(kernel)
     strides, dilations = (attrs.get(name) or ones for name in ("strides", "dilations"))
     _require_lengths(inputs, {**attrs, "kernel_shape": kernel})
     require(not fixed or len(fixed) >= n, f"output_shape of {len(fixed or ())} numbers")
     more = list(attrs.get("output_padding") or (0,) * n)
-    expected = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
     ends = []
-    for at in range(n):
-        size = strides[at] * (sizes[at] - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
-        total = size - expected[at]
+    for at, count in enumerate(sizes):
+        if not isinstance(count, int):
+            return None
+        size = strides[at] * (count - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
+        total = size - (fixed[at - n] if fixed else count * strides[at])
         if total < 0:
             more[at] -= total
             if not fixed or more[at] >= strides[at]:

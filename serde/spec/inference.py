@@ -84,7 +84,7 @@ def infer(
     if operator.name == "Einsum":
         return (types[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
     if operator.name in WINDOWS:
-        shape = shape_functions.refine_window(operator.name, inputs[0], attrs, types[0].shape)
+        shape = shape_functions.refine_window(operator.name, inputs, attrs, types[0].shape)
     elif operator.name == "STFT":
         shape = shape_functions.refine_stft(inputs, attrs, types[0].shape)
     elif operator.name in shape_functions.SHAPE_FUNCTION_OPS:

@@ -40,12 +40,16 @@ def refine_shape(
 
 
 def refine_window(
-    op: str, x: Value | None, attrs: Mapping[str, Any], onnx_shape: Shape | None
+    op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any], onnx_shape: Shape | None
 ) -> Shape | None:
     """What ONNX's inference said of the shape of a window's results, with sizes by name.
 
-    ``attrs`` have the kernel, strides, dilations and pads written out.
+    ``attrs`` have the kernel, strides, dilations and pads written out. The kernel tells the rank
+    where that of the operand is not known.
     """
+    x = inputs[0]
+    if onnx_shape is None and "kernel_shape" in attrs:
+        return (None,) * (2 + len(attrs["kernel_shape"]))
     if x is None or x.shape is None or onnx_shape is None or len(onnx_shape) != len(x.shape):
         return onnx_shape
     if "kernel_shape" not in attrs or all(isinstance(d, int) for d in onnx_shape):

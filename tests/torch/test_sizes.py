@@ -114,3 +114,57 @@ def test_a_slice_goes_backwards_from_before_the_front(tmp_path: Path) -> None:
     serde.save(graph, tmp_path / "n.py")
     (got,) = TorchWorker().run(str(tmp_path / "n.py"), [np.array([[1, 2, 3]], np.float32)])
     np.testing.assert_array_equal(got, [[1]])
+
+
+ENDS = (-(2**63) + 1, -3, -2, -1, 0, 2, 9)
+
+
+@pytest.mark.parametrize("step", [-1, -2])
+def test_slices_of_named_sizes_go_backwards(step: int, tmp_path: Path) -> None:
+    pairs = [(begin, end) for begin in ENDS for end in ENDS]
+    names = [f"y{at}" for at in range(len(pairs))]
+    slices = "".join(f"{n} = Slice(x, b{n}, e{n}, axis, step) " for n in names)
+    results = ", ".join(f"float[2,K] {n}" for n in names)
+    model = onnx.parser.parse_model(f"{HEAD} g (float[2,N] x) => ({results}) {{ {slices} }}")
+    numbers = {"axis": 1, "step": step}
+    for name, (begin, end) in zip(names, pairs, strict=True):
+        numbers |= {f"b{name}": begin, f"e{name}": end}
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.array([v], np.int64), n) for n, v in numbers.items()
+    )
+    for result in model.graph.output:  # the sizes are not all the same
+        result.type.tensor_type.shape.dim[1].dim_param = f"of {result.name}"
+    serde.convert(model, tmp_path / "n.py")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    worker = TorchWorker()
+    for size in (1, 2, 3, 4, 7):
+        x = np.arange(2 * size, dtype=np.float32).reshape(2, size)
+        got = worker.run(str(tmp_path / "n.py"), [x])
+        for pair, a, b in zip(pairs, got, session.run(None, {"x": x}), strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=f"{pair} of {size}")
+
+
+BODIES = {  # by the sizes of the last axis, which is squeezed if it is one
+    1: "u = Unsqueeze(v, last) c = Conv(u, w) y = ReduceMean<axes = [1], keepdims = 0>(c)",
+    2: "c = Conv(v, w) r = Relu(c) y = ReduceMean<axes = [-1], keepdims = 0>(r)",
+}
+
+
+@pytest.mark.parametrize("size", BODIES)
+def test_layers_take_tensors_of_unknown_rank(size: int, tmp_path: Path) -> None:
+    """PyTorch's ``squeeze`` of an axis is exported as two branches of different ranks."""
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[N,3,L] x) => (float[] y)
+        <int64[1] last = {-1}, int64[1] first = {1}> {
+        s = Shape(x) n = Gather(s, last) e = Equal(n, first)
+        v = If(e) <then_branch = t () => (float[N,3] a) { a = Squeeze(x, last) },
+                   else_branch = f () => (float[N,3,L] b) { b = Identity(x) }>
+        BODY }"""
+    model = onnx.parser.parse_model(text.replace("BODY", BODIES[size]))
+    generator = np.random.default_rng(0)
+    weight = generator.standard_normal((4, 3, 1), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    serde.convert(model, tmp_path / "n.py")
+    x = generator.standard_normal((2, 3, size), np.float32)
+    (got,) = TorchWorker().run(str(tmp_path / "n.py"), [x])
+    (right,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)

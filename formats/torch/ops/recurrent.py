@@ -101,7 +101,7 @@ def _emit_module(
         parameters=dict(_list_arrays(op, t, arrays, hidden, ways)), call=call,
         bias=None if b is not None else False, bidirectional=True if ways == 2 else None, **options,
     )  # fmt: skip
-    set_type(y, x.dtype, (*x.ranked_shape[:2], ways * width))
+    set_type(y, x.dtype, (*(x.shape or (None,) * 3)[:2], ways * width))
     return [t.torch.flip(y, (0,)) if backwards else y, *last]
 
 

@@ -7,7 +7,7 @@ from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.indexing import extreme_value
 
 from ..target import TorchBuilder, legalizations, writes
-from .shapes import number_of
+from .shapes import number_of, place_axes
 
 REDUCTIONS = {"ReduceMax": ".amax", "ReduceMin": ".amin", "ReduceMean": ".mean",
               "ReduceSum": ".sum", "ReduceLogSumExp": ".logsumexp"}  # fmt: skip
@@ -18,7 +18,7 @@ def find_axes(x: Value, axes: Value | None, keep_all: int) -> tuple[int, ...]:
     if axes is None or (axes.tensor is not None and axes.tensor.size == 0):
         return () if keep_all else tuple(range(x.rank))
     require(axes.tensor is not None, "axes that are computed")
-    return tuple(a % x.rank for a in axes.ints())
+    return place_axes(x, axes.ints())
 
 
 @writes.for_each(REDUCTIONS)

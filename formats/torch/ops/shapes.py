@@ -99,21 +99,30 @@ def write_flatten(t: TorchBuilder, x: Value, *, axis: int):
     return t[".flatten"](lead, 1) if x.rank - axis > 1 else lead
 
 
+def place_axes(x: Value, axes: Ints, added: int = 0) -> Ints:
+    """Axes counted from the front, of ``x`` with ``added`` ones; one alone may stay as it is.
+
+    The rank may be unknown where no axis is counted from the end, or there is only one.
+    """
+    if x.shape is None and (len(axes) == 1 or min(axes, default=0) >= 0):
+        return axes
+    return tuple(a % (x.rank + added) for a in axes)
+
+
 @writes("Squeeze")
 def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
     require(axes is not None or x.is_static, "axes of size 1 that are not named")
-    ones = tuple(axis for axis, size in enumerate(x.ranked_shape) if size == 1)
-    named = axes.ints() if axes is not None else ones
+    ones = (axis for axis, size in enumerate(x.shape or ()) if size == 1)
+    named = axes.ints() if axes is not None else tuple(ones)
     maker = t.maker(x, ".unsqueeze")
-    if maker is not None and len(named) == 1 and maker.attrs["args"][1] == named[0] % x.rank:
+    if maker is not None and len(named) == 1 and maker.attrs["args"][1:] == place_axes(x, named):
         return maker.inputs[0]
     return t[".squeeze"](x, named[0] if len(named) == 1 else named) if named else x
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(t: TorchBuilder, x: Value, axes: Value):
-    rank = x.rank + len(axes.ints())
-    for axis in sorted(a % rank for a in axes.ints()):
+    for axis in sorted(place_axes(x, axes.ints(), len(axes.ints()))):
         x = t[".unsqueeze"](x, axis)
     return x
 
@@ -201,16 +210,20 @@ def cut_backwards(t: TorchBuilder, x: Value, axis: int, begin, end, by: int) -> 
     """Elements from the back: the axis flipped, and cut as far from its other end."""
     require(isinstance(begin, int) and isinstance(end, int), "a cut backwards between sizes")
     size = x.ranked_shape[axis]
-    if not isinstance(size, int):
-        require(begin == -1 and end < -FAR >> 31, "a cut backwards of a dynamic size")
-        begin, end = 0, FAR
-    else:
+    if isinstance(size, int):
         begin, end, _ = slice_along(size, begin, end, by).indices(size)
         begin, end = size - 1 - begin, size - 1 - end
+    else:
+        last = t["-"](t.size(x, axis), 1)
+        ends = [t["max"](t["-"](last, e), 0) if e >= 0 else -1 - e for e in (begin, end)]
+        begin = t["min"](ends[0], last) if begin < -1 else ends[0]
+        end = FAR if end < -FAR >> 31 else ends[1]
     flipped = set_type(t.torch.flip(x, (axis,)), x.dtype, x.shape)
-    if begin == 0 and end >= (size if isinstance(size, int) else FAR) and by == -1:
+    is_whole = isinstance(end, int) and end >= (size if isinstance(size, int) else FAR)
+    if isinstance(begin, int) and begin == 0 and is_whole and by == -1:
         return flipped
-    index = [slice(None)] * axis + [slice(begin, end, None if by == -1 else -by)]
+    part = slice(begin, None if is_whole else end, None if by == -1 else -by)
+    index = [slice(None)] * axis + [part]
     return set_type(t["[]"](flipped, *index), x.dtype, x.shape)
 
 
