@@ -13,7 +13,7 @@ from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.layout.ends import turn_ends
 from serde.passes.layout.place import place
 from serde.passes.same_pads import settle_same_pads
-from serde.passes.single_precision import to_float32
+from serde.passes.single_precision import NARROW, to_float32
 from serde.plugins.targets import get_consumer
 from serde.spec.traits import RESHAPES
 from serde.version_converter.element_types import format_type
@@ -93,7 +93,7 @@ def widen_halves(graph: Graph) -> Graph:
     )  # fmt: skip
     if not is_computed or "BitCast" in graph.operators():
         return graph
-    return to_float32(without_functions(graph), keeps_ends=True, most=LARGE)
+    return to_float32(without_functions(graph), NARROW, keeps_ends=True, most=LARGE)
 
 
 def _explain(value: Value) -> str | None:

@@ -124,7 +124,7 @@ INFINITE_SCALE = Form(
     lambda call: (v := call.inputs[1]).tensor is not None and not np.isfinite(v.array()).all(),
     advice="Quantize the model again, with finite numbers in masks (-1e4)",
 )  # fmt: skip
-NO_DOUBLE = "Make it float32; quantized layers of MXNet are with --integers qdq"
+NO_DOUBLE = "Give --fp32; quantized layers of MXNet are with --integers qdq"
 OUTSIDE = "Compute it outside of the model: end the model before it (--outputs)"
 LACKS: Lacks = {
     **{op: [MANY_AXES] for op in BROADCASTS - COMPARISONS if op in writes.rules},

@@ -229,8 +229,11 @@ class ReadOptions(SkipOptions):
         "of the source.", kind="flag",
     )  # fmt: skip
     fp32: bool | None = option(
-        "Weights and arithmetic of float16 and bfloat16 in float32, inputs and outputs too.",
-        "For runtimes that compute in float32 only. Weights keep their numbers.", kind="flag",
+        "Weights and arithmetic of float16, bfloat16 and float64 in float32, inputs and outputs "
+        "too.",
+        "For runtimes that compute in float32 only. Weights of fewer bits keep their numbers, "
+        "those of float64 are rounded.",
+        kind="flag",
     )  # fmt: skip
     fp16: bool | None = option(
         "Weights and arithmetic in float16.",

@@ -168,7 +168,7 @@ def run_source(
             return run
         run.model = SourceModel(source, params, outputs, rename, options, inputs, from_format)
         if input_types:
-            run.model.narrow_inputs = {n: t.numpy for n, t in input_types.items()}
+            run.model.retyped_inputs = {n: t.numpy for n, t in input_types.items()}
         run.model.images = images
         run.is_replaced = replaces and _is_same_file(source, target)
         if run.is_replaced:

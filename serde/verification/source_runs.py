@@ -18,7 +18,7 @@ from serde.errors import MissingDependency, SerdeError, show_error
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import InputSpec, cut
 from serde.passes.edit_nodes import edit_nodes, read_edits
-from serde.passes.single_precision import NARROW
+from serde.passes.single_precision import OTHER
 from serde.pipeline import REWRITING, encode, load, read, save
 from serde.plugins import (
     STANDARD,
@@ -237,7 +237,7 @@ class SourceModel:
         shorter = SourceModel(
             self.source, params, outputs, self.renames, self.reading, self.inputs, self.format
         )
-        shorter.narrow_inputs, shorter.batch = self.narrow_inputs, self.batch
+        shorter.retyped_inputs, shorter.batch = self.retyped_inputs, self.batch
         shorter.images, shorter.is_part = self.images, True
         if self.bridge is not None and not self.bridge.ends_anywhere:
             shorter.runs[""] = prepare_cut(self.bridge, self.read(), outputs)
@@ -261,8 +261,8 @@ class SourceModel:
         run, is_half = self.prepare(setting), bool(self.reading.get("fp16_io"))
         if is_half:
             inputs = {n: _retype(a, HALF, DType.FLOAT32) for n, a in inputs.items()}
-        narrow = self.narrow_inputs
-        inputs = {n: _cast(a, narrow[n]) if n in narrow else a for n, a in inputs.items()}
+        types = self.retyped_inputs
+        inputs = {n: _cast(a, types[n]) if n in types else a for n, a in inputs.items()}
         if self.batch is None:
             outputs = run(inputs)
         else:
@@ -270,7 +270,7 @@ class SourceModel:
         if is_half:
             outputs = [_retype(a, {DType.FLOAT32}, DType.FLOAT16) for a in outputs]
         elif self.reading.get("fp32"):
-            outputs = [_retype(a, NARROW, DType.FLOAT32) for a in outputs]
+            outputs = [_retype(a, OTHER, DType.FLOAT32) for a in outputs]
         return outputs if self.images is None or self.is_part else self.images.add_results(outputs)
 
     def _to_own(self, feeds: Feeds) -> Feeds:
@@ -308,8 +308,8 @@ class SourceModel:
         return find_baked_batch(graph, batch)
 
     @cached_property
-    def narrow_inputs(self) -> Mapping[str, Any]:
-        """The types of the inputs that the source takes in fewer bits than the result."""
+    def retyped_inputs(self) -> Mapping[str, Any]:
+        """The types of the inputs that are float32 in the result only."""
         if not self.reading.get("fp32"):
             return {}
         reading = {k: v for k, v in self.reading.items() if k != "fp32"}
@@ -317,7 +317,7 @@ class SourceModel:
             self.source, format=self.format, params=self.options["params"], inputs=self.inputs,
             **reading,
         )  # fmt: skip
-        return {v.name: v.type.numpy for v in graph.inputs if v.dtype in NARROW}
+        return {v.name: v.type.numpy for v in graph.inputs if v.dtype in OTHER}
 
 
 def _cast(value: Any, dtype: Any) -> Any:

@@ -99,7 +99,7 @@ NOTHING = {  # text, options, the note
                 "weights: none became int8: no Conv, ConvTranspose, GRU, Gather, Gemm, LSTM, "
                 "MatMul, RNN reads 4,096 or more constant float32"),
     "float32": ("(float[2] x) => (float[2] y) { y = Add(x, x) }", {"fp32": True},
-                "fp32: nothing became float32: the model has no float16 and no bfloat16"),
+                "fp32: nothing became float32: the model has no float16, bfloat16 or float64"),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from onnx.numpy_helper import from_array, to_array
 
 import serde
-from serde.errors import UsageError
+from serde.errors import Unconvertible, UsageError
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.single_precision import to_float32
 from testing.onnx_live import ir_of, model_of, run, run_model
@@ -103,5 +103,48 @@ def test_ends_may_stay_and_large_constants_too():
 def test_a_reader_of_the_bits_is_refused():
     x, y = Value("x", DType.FLOAT16, (2,)), Value("y", DType.INT16, (2,))
     graph = Graph("g", (x,), (y,), (Node("BitCast", (x,), (y,), {"to": 5}, name="bits"),))
-    with pytest.raises(UsageError, match=r"bits \(BitCast\): reads the bits of float16"):
+    with pytest.raises(UsageError, match=r"bits \(BitCast\): reads the bits of a float"):
         to_float32(graph)
+
+
+def test_float64_is_rounded_and_stays_finite(tmp_path):
+    model = model_of(
+        """g (double[2,3] x, bool[2,3] m) => (double[2,3] y, int64[2] k) <double least = {-1e300},
+            double tiny = {1e-60}, double far = {inf}, double third = {0.3333333333333333}> {
+            a = Mul(x, third)
+            b = Where(m, a, least)
+            c = Softmax(b)
+            d = Min(c, far)
+            e = Cast<to = 1>(d)
+            f = Cast<to = 11>(e)
+            s = Sub(d, d)
+            n = Max(s, tiny)
+            o = Div(n, tiny)
+            y = Add(f, o)
+            k = ArgMax<axis = 1, keepdims = 0>(x)
+        }""", opset=17, ir_version=8,
+    )  # fmt: skip
+    onnx.save(model, tmp_path / "a.onnx")
+    report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fp32=True, verify=True)
+    made = onnx.load(tmp_path / "b.onnx")
+    types = [v.type.tensor_type.elem_type for v in (*made.graph.input, *made.graph.output)]
+    assert report.ok and report.verification.outputs and types == [1, 9, 1, 7]
+    assert "Cast" not in {n.op_type for n in made.graph.node}
+    draws = np.random.default_rng(0)
+    x, mask = draws.standard_normal((2, 3)), np.array([[True, False, True], [False] * 3])
+    expected = run_model(model, {"x": x, "m": mask})
+    got = run_model(made, {"x": x.astype(F), "m": mask})
+    assert got[0].dtype == F
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_float64_inside_of_a_model_for_tflite(tmp_path):
+    model = model_of(
+        "g (float[2,3] x) => (float[2,3] y) { a = Cast<to = 11>(x) b = Sigmoid(a) y = Cast<to = 1>(b) }",
+        opset=17, ir_version=8,
+    )  # fmt: skip
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(Unconvertible, match="no Sigmoid of float64 elements. Give fp32="):
+        serde.convert(tmp_path / "a.onnx", tmp_path / "b.tflite")
+    assert serde.convert(tmp_path / "a.onnx", tmp_path / "b.tflite", fp32=True).ok

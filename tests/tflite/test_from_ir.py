@@ -199,7 +199,7 @@ def test_what_litert_cannot_run_is_an_error(worker, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "float64": ("g (double[2] x) => (double[2] y) { y = Neg(x) }", "no Neg of float64 elements. Make it float32"),
+    "float64": ("g (double[2] x) => (double[2] y) { y = Neg(x) }", "no Neg of float64 elements. Give --fp32"),
     "uint64": ("g (uint64[2] x) => (uint64[2] y) { y = Add(x, x) }", "'x' is of uint64"),
     "without elements": ("g (float[0] x) => (float[0] y) { y = Neg(x) }", "'x' has no elements"),
     "infinity": (

@@ -6,11 +6,12 @@ from collections.abc import Container
 
 from serde.ir.graph import DType, Value
 from serde.legalize.forms.form import Call
-from serde.passes.single_precision import NARROW, widen_tensor
+from serde.passes.single_precision import NARROW, make_float32
 
 HINTS = {
     DType.FLOAT16: ". Leave out --fp16, or give --fp32 for a model of it",
     DType.BFLOAT16: ". Give --fp32",
+    DType.FLOAT64: ". Give --fp32",
 }
 
 
@@ -34,7 +35,7 @@ def find_other_type(call: Call, types: Container[DType]) -> bool | str:
 def widen_weight(g, x: Value) -> Value:
     """A constant in float32, computed when it is written."""
     assert x.tensor is not None
-    return g.const(widen_tensor(x.tensor), name="weight")  # type: ignore[no-any-return]
+    return g.const(make_float32(x.tensor), name="weight")  # type: ignore[no-any-return]
 
 
 def describe_lacking(who: str, dtype: DType) -> str:
