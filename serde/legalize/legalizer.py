@@ -328,8 +328,10 @@ class Legalizer(OnnxBuilder):
     # Subgraphs, constants and values that stand for others
 
     def child(self, name: str) -> Legalizer:
-        """A builder for a subgraph."""
-        return Legalizer(name, self.target, self, self._start, self.readers)
+        """A builder for a subgraph, whose operators are of the present opset too."""
+        child = Legalizer(name, self.target, self, self._start, self.readers)
+        child._current_opset = self._current_opset
+        return child
 
     @property
     def loops(self) -> bool:

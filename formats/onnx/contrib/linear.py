@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from serde.decompositions import linear_systems
 from serde.errors import require
-from serde.ir import arrays
 from serde.ir.graph import Value
 
 from .activation import activate
@@ -63,37 +63,9 @@ def read_fused_gemm(
     return activate(g, y, activation, (activation_alpha, activation_beta, activation_gamma))
 
 
-INVERSE_MOST = 16  # rows of matrices whose elimination is unrolled
-
-
 @reads("Inverse")
 def read_inverse(g, x):
-    """Gauss-Jordan elimination, unrolled: the largest pivot of each column is swapped up."""
-    size = x.ranked_shape[-1]
-    require(isinstance(size, int) and size <= INVERSE_MOST,
-            f"matrices of more than {INVERSE_MOST} rows, or of a dynamic number")  # fmt: skip
-    assert isinstance(size, int)
-    eye = g.const(arrays.eye(size, dtype=x.type.numpy))
-    like = g.Expand(eye, g.Shape(x))
-    rows = g.Concat(x, like, axis=-1)
-    places = g.const(arrays.arange(size).reshape(size, 1))
-    for column in range(size):
-        rows = _eliminate(g, rows, column, places)
-    return g.slice_axis(rows, -1, size, 2 * size)
-
-
-def _eliminate(g, rows: Value, column: int, places: Value):
-    """Make a column of ``rows`` one of the identity."""
-    values = g.Abs(g.slice_axis(rows, -1, column, column + 1))
-    free = g.Where(g.GreaterOrEqual(places, column), values, -1.0)
-    pivot = g.ArgMax(free, axis=-2, keepdims=1)
-    is_pivot, is_here = g.Equal(places, pivot), g.Equal(places, column)
-    chosen = g.ReduceSum(g.Where(is_pivot, rows, 0.0), [-2], keepdims=1)
-    here = g.slice_axis(rows, -2, column, column + 1)
-    swapped_rows = g.Where(is_pivot, here, rows)
-    scaled = g.Div(chosen, g.slice_axis(chosen, -1, column, column + 1))
-    factor = g.slice_axis(swapped_rows, -1, column, column + 1)
-    return g.Where(is_here, scaled, g.Sub(swapped_rows, g.Mul(factor, scaled)))
+    return linear_systems.inverse(g, x)
 
 
 @reads("CDist")
