@@ -249,6 +249,8 @@ def evaluate(dim: str, sizes: Mapping[str, int]) -> Dim:
     """
     if dim in sizes:
         return sizes[dim]
+    if dim.isidentifier():
+        return dim
     try:
         tree: Any = ast.parse(dim, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -7,7 +7,7 @@ fails at every batch but one. Here shapes are inferred again with numbers for th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,6 +23,9 @@ from serde.spec.schema import operator
 
 # Sides of images and lengths: numbers with many divisors, 2**6 among them.
 LARGE, LARGER = 20160, 2882880
+TRIALS = ANOTHER, LARGE, LARGER
+LEAST_TRIALS = 100  # of sizes, in any graph
+MOST_NODES = 10_000  # that are tried in more
 SMALL = range(1, 17)  # numbers that models are made for
 NUMBER = re.compile(r"\d+")
 
@@ -121,31 +124,56 @@ def find_batches(graph: Graph) -> set[Any]:
 
 
 def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
-    """The names of sizes for which a graph without functions takes no two numbers far apart."""
-    names = dimension_names(graph)
+    """The names of sizes for which a graph without functions takes no two numbers far apart.
+
+    Of names that would take long to try, the first.
+    """
+    names = sorted(dimension_names(graph))
     batches = find_batches(graph)
     trial = {n: ANOTHER if n in batches else LARGE for n in names}
     if follow_sizes(graph, trial) is not None:
         return []
-    left = [name for name in sorted(names) if not _takes_some(graph, name)]
-    if not left or not _find_problem(graph, trial):
+    rules = Trials(graph, lambda sizes: follow_sizes(graph, sizes) is None)
+    if not any(True for _ in rules.search(names)) or not _find_problem(graph, trial):
         return []
-    sizes = (_find_fixed_size(graph, name, name in batches) for name in left)
+    inference = Trials(graph, lambda sizes: _find_problem(graph, sizes) is not None)
+    sizes = (_find_fixed_size(inference, name, name in batches) for name in inference.search(names))
     return [fixed for fixed in sizes if fixed is not None]
 
 
-def _takes_some(graph: Graph, name: str) -> bool:
-    """Whether rules tell that a graph takes one of the trial sizes."""
-    return any(follow_sizes(graph, {name: n}) is not None for n in (ANOTHER, LARGE, LARGER))
+class Trials:
+    """Trials of sizes in a graph, fewer in a large one: a file has as many names as it likes."""
+
+    def __init__(self, graph: Graph, fails: Callable[[Mapping[str, int]], bool]) -> None:
+        self.graph, self._fails = graph, fails
+        self.left = max(LEAST_TRIALS, MOST_NODES // (len(graph.nodes) + 1))
+
+    def fails(self, names: Sequence[str], number: int) -> bool:
+        """Whether the graph does not take a number for all names."""
+        self.left -= 1
+        return self._fails(dict.fromkeys(names, number))
+
+    def search(self, names: Sequence[str]) -> Iterator[str]:
+        """The names that fail, found by halves: of names that pass together, each one does."""
+        ahead = [names]
+        while ahead and self.left > 0:
+            group = ahead.pop()
+            if not group or not all(self.fails(group, number) for number in TRIALS):
+                continue
+            half = len(group) // 2
+            if half:
+                ahead += group[half:], group[:half]
+            else:
+                yield group[0]
 
 
-def _find_fixed_size(graph: Graph, name: str, is_batch: bool) -> FixedSize | None:
-    problem = _find_problem(graph, {name: ANOTHER})
-    if problem is None or any(_find_problem(graph, {name: n}) is None for n in (LARGE, LARGER)):
+def _find_fixed_size(trials: Trials, name: str, is_batch: bool) -> FixedSize | None:
+    problem = _find_problem(trials.graph, {name: ANOTHER})
+    if problem is None:
         return None
-    near = sorted({*SMALL, *_find_numbers(graph, problem)}) if is_batch else ()
-    right = [n for n in near if _find_problem(graph, {name: n}) is None]
-    if right and any(_find_problem(graph, {name: right[0] * n}) is None for n in (5, 7)):
+    near = sorted({*SMALL, *_find_numbers(trials.graph, problem)}) if is_batch else ()
+    right = [n for n in near if not trials.fails([name], n)]
+    if right and not all(trials.fails([name], right[0] * n) for n in (5, 7)):
         return None  # multiples are right
     return FixedSize(name, right[0] if len(right) == 1 else None, problem)
 

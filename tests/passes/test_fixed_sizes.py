@@ -12,6 +12,7 @@ from onnx import numpy_helper
 import serde
 from serde.errors import UsageError
 from serde.passes.fixed_sizes import find_fixed_sizes
+from testing.cpu_limit import limit_cpu
 from testing.onnx_live import model_of, run_model
 
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -203,3 +204,30 @@ def test_rebatch_takes_the_only_number_out_of_constants(tmp_path):
         graph = serde.load(tmp_path / "a.onnx", rebatch=batch)
         assert graph.inputs[0].shape == (size, 5) and graph.outputs[0].shape == (size, 3, 4)
         assert not graph.notes
+
+
+def load_many(count, odd, folder):
+    """As many inputs with a size by name each; some are joined with a constant of three rows.
+
+    Rules alone do not tell that a graph with a Shape takes any sizes.
+    """
+    kinds = [f"float[N{i},4] x{i}" for i in range(count)]
+    results = [f"float[A{i},8] y{i}" for i in range(count)]
+    others = ["c" if i in odd else f"x{i}" for i in range(count)]
+    nodes = [f"y{i} = Concat<axis = 1>(x{i}, {other})" for i, other in enumerate(others)]
+    body = f"({', '.join(kinds)}) => ({', '.join(results)}, int64[2] s) {{ {' '.join(nodes)} s = Shape(y0) }}"
+    return load(body, folder, **({"c": ROWS} if odd else {}))
+
+
+def test_names_that_take_few_numbers_are_found_among_many(tmp_path):
+    graph = load_many(40, {7, 29}, tmp_path)
+    shapes = [v.shape[0] for v in graph.inputs]
+    assert [i for i, size in enumerate(shapes) if size == 3] == [7, 29] and len({*shapes}) == 39
+
+
+@pytest.mark.parametrize("odd", [{}, range(160)])
+def test_many_names_are_not_tried_one_by_one(odd, tmp_path):
+    """A file of 20 KB took half a minute."""
+    with limit_cpu(0.5 if not odd else 3):
+        graph = load_many(160 if odd else 500, odd, tmp_path)
+    assert len({v.shape[0] for v in graph.inputs}) > 100
