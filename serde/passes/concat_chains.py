@@ -15,13 +15,22 @@ patterns = Patterns()
 
 @patterns("Concat")
 def join_concats(near: Neighbours, node: Node) -> Node | None:
-    """The operands of Concats that only Concats along the same axis read, in their place."""
-    makers = {v: near.maker(v, "Concat") for v in node.inputs}
-    parts = {v: maker for v, maker in makers.items() if maker is not None and _is_part(near, maker)}
-    if not parts:
+    """The operands of Concats that only Concats along the same axis read, in their place.
+
+    The last of a chain takes them all: each one would copy those of all before it.
+    """
+    result = node.outputs[0]
+    if near.uses[result] == 1 and _is_part(near, node):
         return None
-    operands = [w for v in node.inputs for w in (parts[v].inputs if v in parts else (v,))]
-    return replace(node, inputs=tuple(operands))
+    operands, ahead = [], [*reversed(node.inputs)]
+    while ahead:
+        value = ahead.pop()
+        maker = near.maker(value, "Concat")
+        if maker is not None and _is_part(near, maker):
+            ahead += reversed(maker.inputs)
+        else:
+            operands.append(value)
+    return None if operands == [*node.inputs] else replace(node, inputs=tuple(operands))
 
 
 def _is_part(near: Neighbours, concat: Node) -> bool:

@@ -146,7 +146,7 @@ def _rewrite(layers: list[Layer], near: Neighbours) -> dict[Node, tuple[Node, ..
 def _reshapes_of(layer: Layer, near: Neighbours) -> Iterator[Node]:
     """The Reshapes that read a layer, if nothing else does; they are given all sizes."""
     y = layer.sum.outputs[0]
-    readers = near.readers.get(y, [])
+    readers = near.readers.get(y, ())
     nodes = [n for n in readers if n.op == "Reshape" and not n.domain and n.inputs[0] is y]
     if len(nodes) == near.uses[y] and all(n.outputs[0].is_static for n in nodes):
         yield from nodes

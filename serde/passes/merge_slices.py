@@ -55,7 +55,7 @@ def _reaches(bounds: Bounds, pad: Node) -> bool:
 def _are_apart(before: Node, first: Bounds, near: Neighbours) -> bool:
     """Whether all that read a Slice are Slices along other axes."""
     x = before.outputs[0]
-    readers = near.readers.get(x, [])
+    readers = near.readers.get(x, ())
     if before.op != "Slice" or near.uses[x] != len(readers):
         return False
     others = [_bounds_of(n) if n.inputs[0] is x else None for n in readers]

@@ -143,12 +143,12 @@ class Neighbours:
         return {v: node for node in self.graph.nodes for v in node.outputs}
 
     @cached_property
-    def readers(self) -> Mapping[Value, list[Node]]:
-        """The nodes that read a value, but for those of subgraphs."""
-        readers: dict[Value, list[Node]] = defaultdict(list)
+    def readers(self) -> Mapping[Value, dict[Node, None]]:
+        """The nodes that read a value, each once, but for those of subgraphs."""
+        readers: dict[Value, dict[Node, None]] = defaultdict(dict)
         for node in [self.makers[n.outputs[0]] if n.outputs else n for n in self.graph.nodes]:
             for v in {v for v in node.inputs if v is not None} if node not in self.dead else ():
-                readers[self._instead.get(v, v)].append(node)
+                readers[self._instead.get(v, v)][node] = None
         return readers
 
     def maker(self, value: Value | None, *ops: str) -> Node | None:
@@ -173,9 +173,10 @@ class Neighbours:
         """
         value = node.outputs[0]
         readers = self.readers.get(value, ())
-        if self.uses[value] != 1 or len(readers) != 1 or readers[0].domain != self.domain:
+        if self.uses[value] != 1 or len(readers) != 1:
             return None
-        return readers[0] if readers[0].op in ops else None
+        (reader,) = readers
+        return reader if reader.domain == self.domain and reader.op in ops else None
 
     def update(self, node: Node) -> Node:
         """``node``, reading the values that stand for others."""
@@ -206,7 +207,7 @@ class Neighbours:
         self.uses[value] += self.uses.pop(result, 0)
         self.dead.add(node)
         if "readers" in self.__dict__:
-            self.readers[value].extend(self.readers.get(result, ()))
+            self.readers[value].update(self.readers.get(result, {}))
         self._release(node)
         return True
 
@@ -220,8 +221,9 @@ class Neighbours:
     def _put_reader(self, node: Node, *new: Node) -> None:
         if "readers" in self.__dict__:
             for v in {v for n in (node, *new) for v in n.inputs if v is not None}:
-                others = [n for n in self.readers[v] if n is not node]
-                self.readers[v][:] = [*others, *(n for n in new if v in n.inputs)]
+                readers = self.readers[v]
+                readers.pop(node, None)
+                readers.update((n, None) for n in new if v in n.inputs)
 
     def _release(self, node: Node) -> None:
         """Count the reads of a node that goes, and of those that go with it, no more."""

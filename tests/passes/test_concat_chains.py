@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from onnx import parser
+from onnx import helper, parser
 
 import serde
+from testing.cpu_limit import limit_cpu
 from testing.onnx_live import run_model
 
 
@@ -46,3 +47,21 @@ def test_doubled_operands_are_not_written_out(tmp_path):
     assert sum(len(n.input) for n in new_model.graph.node) < 512
     (y,) = run_model(new_model, {"x": np.float32([3])})
     assert y.shape == (1 << 20,) and (y == 3).all()
+
+
+def test_a_long_chain_is_joined_at_once(tmp_path):
+    """The time of each one to take over all before it would grow with the square of the length."""
+    length = 6000
+    nodes = [helper.make_node("Concat", ["x", "x"], ["y1"], axis=0)]
+    nodes += [
+        helper.make_node("Concat", [f"y{i - 1}", "x"], [f"y{i}"], axis=0) for i in range(2, length)
+    ]
+    x, y = (
+        helper.make_tensor_value_info(n, 1, [s]) for n, s in (("x", 1), (f"y{length - 1}", length))
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "a.onnx")
+    with limit_cpu(0.6):
+        loaded = serde.load(tmp_path / "a.onnx")
+    assert [len(n.inputs) for n in loaded.nodes] == [length]

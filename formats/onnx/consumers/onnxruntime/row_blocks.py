@@ -93,10 +93,9 @@ def _find_region(product: Node, near: Neighbours) -> Region | None:
 
 def _find_next(x: Value, near: Neighbours) -> Region | None:
     """What is computed of each number of ``x``, by the one node that reads it."""
-    readers = near.readers.get(x, ())
-    if near.uses[x] != 1 or len(readers) != 1 or readers[0].domain:
+    node = next(iter(near.readers.get(x, ())), None)
+    if near.uses[x] != 1 or node is None or node.domain:
         return None
-    (node,) = readers
     if node.op == "Reshape" and node.inputs[0] is x:
         return _find_multiply_add(x, node, near)
     if len(node.outputs) != 1 or node.outputs[0].shape != x.shape:
