@@ -16,8 +16,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from serde.errors import UsageError
-from serde.io.atomic_write import lock_folder, name_path_in_errors
+from serde.io.atomic_write import lock_folder
 from serde.io.command_files import active_files, check_name
+from serde.io.named_file import name_path_in_errors
 
 from .manifest import NAME, hash_file, list_files
 
@@ -42,10 +43,10 @@ def replace_parts(place: Path) -> Iterator[Path]:
             with lock_folder(place):
                 _restore(place)
                 _check_folder(place)
-                with name_path_in_errors(os.fspath(place)):
+                with name_path_in_errors(place):
+                    stack.callback(_clean_up, place, staging)  # first: Ctrl-C may come in between
                     staging.mkdir()
-                stack.enter_context(lock_folder(staging))  # it tells that this process is alive
-            stack.callback(_clean_up, place, staging)
+                    stack.enter_context(lock_folder(staging))  # it tells that this process is alive
             with _name_final_paths(staging, place):
                 (staging / NEW).mkdir()
                 (staging / OLD).mkdir()

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from serde.errors import MalformedFile
 from serde.io.command_files import active_files
+from serde.io.named_file import name_path_in_errors
 from serde.io.sniff import allow_file, file_id, is_regular
 
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
@@ -75,16 +76,17 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
     except OSError as error:
         active_files().absent.add(real)
         raise refuse(error.strerror or "cannot be read") from error
-    try:
-        info = os.fstat(number)
-        if not is_regular(number):
-            raise refuse("not a regular file")
-        if strict and info.st_nlink > 1:
-            raise refuse("a hard link, which strict paths refuse")
-        allow_file(real, number)
-        return AcceptedFile(real, info.st_size, file_id(number))
-    finally:
-        os.close(number)
+    with name_path_in_errors(real):
+        try:
+            info = os.fstat(number)
+            if not is_regular(number):
+                raise refuse("not a regular file")
+            if strict and info.st_nlink > 1:
+                raise refuse("a hard link, which strict paths refuse")
+            allow_file(real, number)
+            return AcceptedFile(real, info.st_size, file_id(number))
+        finally:
+            os.close(number)
 
 
 def _is_beneath(path: str, root: str) -> bool:

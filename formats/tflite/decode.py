@@ -15,6 +15,7 @@ import numpy as np
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.file_bytes import FileBytes
+from serde.io.named_file import stat_open
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.io.tensor_bytes import is_possible_shape, read_part, read_slice
 from serde.ir.budget import active_budget
@@ -50,7 +51,7 @@ def decode(path: str | Path, *, signature: str | None = None) -> Graph:
     """
     path = os.fspath(path)
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = stat_open(file).st_size
         refuse_other_file(path, file.read(HEAD))
         if size < 8:
             raise MalformedFile(path, "no TensorFlow Lite model: it has less than 8 bytes")

@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 from serde.errors import MalformedFile, TargetRefused, UsageError
 from serde.io.command_files import PathLike, active_files, check_name
 from serde.io.file_bytes import SHORTER
+from serde.io.named_file import name_path_in_errors
 from serde.io.open_folder import OpenFolder
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
@@ -172,7 +173,8 @@ def lock_folder(folder: str | os.PathLike[str], wait: bool = True) -> Iterator[b
     finally:
         with suppress(OSError):  # by itself: a process that was forked meanwhile has it open too
             fcntl.flock(number, fcntl.LOCK_UN)
-        os.close(number)
+        with suppress(OSError):  # nothing was written by it
+            os.close(number)
 
 
 def _replace_together(together: Sequence[NewFile]) -> None:
@@ -213,17 +215,6 @@ def _remove_before(together: Sequence[NewFile]) -> None:
 
 def _name_temporary(name: str) -> str:
     return f".{name[:80]}.{os.urandom(6).hex()}.part"
-
-
-@contextmanager
-def name_path_in_errors(path: str) -> Iterator[None]:
-    """Enter ``path``, which people know, into errors of the system: not a temporary name."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = path
-        del error.filename2
-        raise
 
 
 def check_target(path: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from serde.errors import MalformedFile
-from serde.io.atomic_write import name_path_in_errors
+from serde.io.named_file import name_path_in_errors
 
 CHUNK = 1 << 20
 

@@ -9,6 +9,7 @@ import os
 from typing import BinaryIO, overload
 
 from serde.errors import MalformedFile
+from serde.io.named_file import stat_open
 
 PAGE_BITS = 16
 PAGE = 1 << PAGE_BITS  # bytes
@@ -26,7 +27,7 @@ class FileBytes:
         self, file: BinaryIO, path: str | os.PathLike[str], start: int = 0, size: int | None = None
     ) -> None:
         self.file, self.path, self.start = file, path, start
-        self.size = os.fstat(file.fileno()).st_size - start if size is None else size
+        self.size = stat_open(file).st_size - start if size is None else size
         self._pages: dict[int, bytes] = {}
 
     def __len__(self) -> int:

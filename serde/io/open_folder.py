@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from serde.errors import TargetRefused
@@ -21,7 +22,8 @@ class OpenFolder:
     def close(self) -> None:
         """Let go of the folder."""
         if self._number is not None:
-            os.close(self._number)
+            with suppress(OSError):  # nothing was written by it
+                os.close(self._number)
             self._number = None
 
     def _at(self, name: str) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
 from serde.io.command_files import active_files, check_name
+from serde.io.named_file import NamedFile, name_path_in_errors, stat_open
 from serde.ir.budget import active_budget
 
 HEAD = 1024  # bytes looked at
@@ -23,15 +27,27 @@ def open_uncharged(path: str | os.PathLike[str]) -> BinaryIO:
     check_name(path)
     waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
     try:
-        file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
+        file = NamedFile(path, opener=lambda p, flags: os.open(p, flags | waiting))
     except OSError as error:
         if error.errno in NO_FILE:
             raise MalformedFile(path, "not a regular file") from error
         raise
-    if not is_regular(file.fileno()):
-        file.close()
-        raise MalformedFile(path, "not a regular file")
-    return file
+    with closing_on_errors(file):
+        if not is_regular(file.fileno()):
+            raise MalformedFile(path, "not a regular file")
+        return io.BufferedReader(file)
+
+
+@contextmanager
+def closing_on_errors(file: BinaryIO | NamedFile) -> Iterator[None]:
+    """Close a file where the block fails; errors of the system name it."""
+    try:
+        with name_path_in_errors(file.name):
+            yield
+    except BaseException:
+        with suppress(OSError):
+            file.close()
+        raise
 
 
 def is_regular(number: int) -> bool:
@@ -61,11 +77,8 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     except FileNotFoundError:
         active_files().absent.add(os.fspath(path))
         raise
-    try:
+    with closing_on_errors(file):
         allow_file(path, file.fileno())
-    except BaseException:
-        file.close()
-        raise
     return file
 
 
@@ -101,7 +114,7 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
         MalformedFile: for a larger file, and for what is no regular file.
     """
     with open_regular(path) as file:
-        data = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
+        data = file.read(min(stat_open(file).st_size, most) + 1)
     if len(data) > most:
         raise MalformedFile(path, f"larger than {most >> 10} KiB, the most that is read of it")
     return data
@@ -109,7 +122,7 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
 
 def file_id(file: IO[bytes] | int) -> tuple[int, int]:
     """The device and inode of an open file, which tell it from any other there is now."""
-    status = os.fstat(file if isinstance(file, int) else file.fileno())
+    status = os.fstat(file) if isinstance(file, int) else stat_open(file)
     return status.st_dev, status.st_ino
 
 

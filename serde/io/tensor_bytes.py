@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -12,7 +11,8 @@ import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.file_bytes import SHORTER
-from serde.io.sniff import file_id, open_uncharged
+from serde.io.named_file import stat_open
+from serde.io.sniff import closing_on_errors, file_id, open_uncharged
 from serde.ir.graph import DType, FileSlice, Tensor
 
 MOST_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's own limit
@@ -36,14 +36,11 @@ def open_part(where: FileSlice) -> BinaryIO:
         MalformedFile: where it is not the file, or no longer as long as the one, that was checked.
     """
     file = open_uncharged(where.path)
-    reason = None
-    if where.file is not None and file_id(file) != where.file:
-        reason = "another file took its place while it was read"
-    elif where.offset + where.nbytes > os.fstat(file.fileno()).st_size:
-        reason = SHORTER
-    if reason is not None:
-        file.close()
-        raise MalformedFile(where.path, reason)
+    with closing_on_errors(file):
+        if where.file is not None and file_id(file) != where.file:
+            raise MalformedFile(where.path, "another file took its place while it was read")
+        if where.offset + where.nbytes > stat_open(file).st_size:
+            raise MalformedFile(where.path, SHORTER)
     return file
 
 

@@ -144,6 +144,22 @@ def test_a_signal_while_the_old_parts_are_removed_leaves_none_of_them(splits, mo
     assert not [name for name in os.listdir("out") if name.startswith(".")]
 
 
+@pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt])
+def test_a_folder_that_cannot_be_locked_is_removed(splits, monkeypatch, kind):
+    real = partition_folder.lock_folder
+
+    def lock(folder, **options):
+        if Path(folder).name.startswith("."):
+            raise kind
+        return real(folder, **options)
+
+    before = contents(), os.listdir("out")
+    monkeypatch.setattr(partition_folder, "lock_folder", lock)
+    with pytest.raises(kind):
+        splits["new"].save("out")
+    assert (contents(), os.listdir("out")) == before
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_process_killed_at_any_step_leaves_a_folder_that_can_be_used(

@@ -217,3 +217,19 @@ def test_leftovers_of_killed_processes_are_told_by_their_names(tmp_path):
     assert is_leftover(name) and is_leftover(name + atomic_write.BEFORE)
     for other in ("a.part", ".part", ".a.part", "a.0123456789ab.part", name + ".onnx"):
         assert not is_leftover(other)
+
+
+@pytest.mark.parametrize("names", [["a"], ["b", "a"]])
+def test_a_folder_that_cannot_be_closed_fails_nothing(tmp_path, monkeypatch, names):
+    """All is in place by then, and nothing is written by a folder's handle."""
+    real = os.close
+
+    def close(number):
+        real(number)
+        raise OSError(5, "Input/output error")
+
+    with Replacing(str(tmp_path / "a")) as out:
+        for name in names:
+            out.open(str(tmp_path / name)).write(b"new")
+        monkeypatch.setattr(os, "close", close)
+    assert files(tmp_path) == dict.fromkeys(names, b"new")

@@ -29,6 +29,7 @@ import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.file_bytes import FileBytes
+from serde.io.named_file import stat_open
 from serde.io.sniff import HEAD, file_id, open_regular, read_head
 from serde.io.tensor_bytes import read_slice
 from serde.ir.graph import DType, FileSlice, Tensor
@@ -86,7 +87,7 @@ def read_params(
     path = os.path.abspath(path)
     name = name or path
     with open_regular(path) as file:
-        length = os.fstat(file.fileno()).st_size - start
+        length = stat_open(file).st_size - start
         length = length if size is None else min(size, length)
         file.seek(start)
         head = file.read(min(HEAD, length))

@@ -15,6 +15,7 @@ from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing, Sources
+from serde.io.named_file import stat_open
 from serde.io.npz import open_npz
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.io.tensor_bytes import read_slice
@@ -39,7 +40,7 @@ def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         refuse_other_file(path, start)
         if start[:4] in (ZIP, EMPTY_ZIP):
             return _read_npz(path)
-        return _Reader(path, file, os.fstat(file.fileno()).st_size).read_params()
+        return _Reader(path, file, stat_open(file).st_size).read_params()
 
 
 def read_arrays(path: Path) -> dict[str, Tensor] | None:

@@ -8,7 +8,6 @@ of https://github.com/huggingface/safetensors.
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO
 
 from serde.errors import MalformedFile
 from serde.io.atomic_write import Sources
+from serde.io.named_file import stat_open
 from serde.io.tensor_bytes import pack
 from serde.ir.graph import DType, Tensor
 
@@ -61,7 +61,7 @@ def read_header(file: BinaryIO, path: Path) -> Mapping[str, Any]:
     Raises:
         MalformedFile: for a file that is not of this form.
     """
-    size = os.fstat(file.fileno()).st_size
+    size = stat_open(file).st_size
     length = int.from_bytes(file.read(LENGTH), "little")
     if size < LENGTH or length > min(size - LENGTH, LONGEST):
         raise MalformedFile(path, "it is not of the safetensors form, or cut short")
