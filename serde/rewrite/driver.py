@@ -121,7 +121,7 @@ class _Rewriting:
                     env[node.outputs[0]] = results[0]
                 else:
                     self.bind(node, builder, results, mark, env)
-            except Terminated:
+            except (OSError, Terminated):  # a disk that fails is no matter of the node
                 raise
             except SystemExit as error:
                 raise locate_error(

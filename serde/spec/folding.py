@@ -123,7 +123,7 @@ def _fold_now(
     try:
         arrays = evaluate(op, opset, inputs, attrs, len(types))
         outs = tuple(Tensor.of(np.asarray(a)) for a in arrays)
-    except ConversionError:
+    except (ConversionError, OSError):
         raise
     except Exception:  # whatever the reference cannot compute is left to who runs the model
         return None
@@ -184,7 +184,7 @@ class LazyResult:
         try:
             arrays = evaluate(self.op, self.opset, self.inputs, self.attrs, len(self.types))
             return np.asarray(arrays[self.index])
-        except ConversionError:
+        except (ConversionError, OSError):
             raise
         except Exception as error:
             raise ConversionError(f"{self.op} of constants cannot be computed: {error}") from error

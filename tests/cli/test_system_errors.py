@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,12 +15,14 @@ from pathlib import Path
 import pytest
 
 from serde.cli.commands import explain
+from serde.io.named_file import NamedFile, report_path
 from tests.command import show_command
 
 pytestmark = pytest.mark.usefixtures("digits_here")
 
 DONE, FAILED, USAGE, UNREADABLE, SYSTEM = 0, 1, 2, 3, 5
 
+PROGRAM = Path(__file__).parents[1] / "data/pt2/buffers.pt2"
 SERDE = [sys.executable, "-c", "from serde.cli.commands import main; main()"]
 
 
@@ -95,6 +100,35 @@ class TestSystemErrors:
         assert ("softmax_output" in output) == ("--verify" in arguments or "compare" in arguments
                                                 or "check" in arguments)  # fmt: skip
         assert ("NoSuch" in output) == (right == 1)
+
+    @pytest.mark.parametrize("source", ["digits", "small.pt2", "a.onnx"])
+    def test_a_disk_that_fails_at_any_read_is_told_with_the_file(self, monkeypatch, source):
+        """It is no matter of a node, whose constants a rule reads, nor left out of the result."""
+        shutil.copy(PROGRAM, "small.pt2")
+        show_command("convert", "digits", "-o", "a.onnx")
+        at, reads = [0], [0]
+
+        def fail(file, *arguments):
+            reads[0] += 1
+            if reads[0] == at[0]:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return io.FileIO.readinto(file, *arguments)
+
+        monkeypatch.setattr(NamedFile, "readinto", report_path(fail))
+        assert show_command("convert", source, "-o", "o.relay", "-q")[0] == DONE
+        files = {place: place.read_bytes() for place in Path().glob("o.*")}
+        assert reads[0] > 4
+        for at[0] in range(1, reads[0] + 1):
+            for place in files:
+                place.unlink(missing_ok=True)
+            reads[0] = 0
+            code, output = show_command("convert", source, "-o", "o.relay", "-q")
+            new = {place: place.read_bytes() for place in Path().glob("o.*")}
+            if code == DONE:  # another reader found out first what the file is
+                assert new == files
+                continue
+            assert code in (SYSTEM, UNREADABLE) and not new, output
+            assert re.match(r"serde: \S*\.(json|params|pt2|onnx)", output), output
 
     @pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no files")
     def test_a_folder_that_takes_no_files_is_named_without_a_temporary_name(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -459,3 +460,15 @@ def test_what_a_killed_conversion_left_is_no_file_of_a_folder(tmp_path):
         (tmp_path / f".{name}.0123456789ab.part").write_bytes(data)
         (tmp_path / f".{name}.0123456789ab.part.before").write_bytes(data)
     assert serde.load(tmp_path, inputs=IMAGES).inputs
+
+
+@pytest.mark.parametrize("name", ["m.zip", "m.tar"])
+def test_a_disk_that_fails_as_an_archive_is_opened(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(b"PK\3\4" if name == "m.zip" else bytes(2048))
+
+    def fail(path):
+        raise OSError(errno.EIO, "Input/output error", path)
+
+    monkeypatch.setattr(archive, "open_regular", fail)
+    with pytest.raises(OSError, match=name):
+        matches(tmp_path / name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 from onnx import parser
 
@@ -38,6 +41,19 @@ def test_what_cannot_be_converted_is_reported_all_at_once_and_grouped():
         ("Bar", {"k": "1"}, 1, ("b1",), "toy → ir has no rule for Bar"),
         ("Bar", {"k": "2"}, 1, ("b2",), "toy → ir has no rule for Bar"),
     ]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOENT, errno.EMFILE])
+def test_a_disk_that_fails_under_a_rule_is_no_matter_of_the_node(number):
+    registry = table()
+
+    @registry("Read")
+    def read_file(g, x):
+        raise OSError(number, os.strerror(number), "w.bin")
+
+    with pytest.raises(OSError, match=r"w\.bin") as caught:
+        registry.rewrite(graph_of(("Read", "x", "y", {})), OnnxBuilder("g"))
+    assert caught.value.errno == number
 
 
 def test_annotations_do_not_tell_nodes_apart():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import numpy as np
@@ -356,6 +357,19 @@ def test_a_lazy_value_of_another_type_than_inferred_is_refused(monkeypatch):
     (tensor,) = folding.fold("Neg", IR_OPSET, (operand,), {}, wrong)
     with pytest.raises(ConversionError, match=r"Neg of constants gave float32\[4800\]"):
         tensor.load()
+
+
+@pytest.mark.parametrize("size", [4, 4800])
+def test_a_disk_that_fails_is_told_and_the_node_not_left_as_it_is(size):
+    """The result of a conversion does not depend on the moment."""
+    error = OSError(errno.EIO, "Input/output error", "w.bin")
+
+    def load():
+        raise error
+
+    with pytest.raises(OSError, match=r"w\.bin"):
+        g = OnnxBuilder("g")
+        g.Neg(Value("w", F32, (size,), Tensor(F32, (size,), load))).tensor.load()
 
 
 def test_booleans_as_strings_are_left_to_the_runtime():

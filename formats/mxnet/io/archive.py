@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from serde.errors import MalformedFile
 from serde.io.sniff import HEAD, inflate_head, open_regular
@@ -79,6 +79,7 @@ class Archive:
 
     def __init__(self, path: str, data: bytes | None = None) -> None:
         self.path, self.data = path, data
+        self._file: BinaryIO = io.BytesIO(data or b"")  # the file's, once it is open
         self._heads: dict[str, bytes] = {}  # of a compressed archive
 
     def __enter__(self) -> Archive:
@@ -88,13 +89,14 @@ class Archive:
 
     def walk(self) -> Iterator[str]:
         """Open the archive; its regular files, as errors call them, as they are come upon."""
-        self._file = open_regular(self.path) if self.data is None else io.BytesIO(self.data)
+        if self.data is None:
+            self._file = open_regular(self.path)
         try:
             yield from (f"{self.path}:{name}" for name in self._read_members())
         except BROKEN as error:
             self._file.close()
             raise self._fail(error) from error
-        except MalformedFile:
+        except BaseException:
             self._file.close()
             raise
 
