@@ -36,7 +36,7 @@ from serde.errors import (
 from serde.io.command_files import within_command
 from serde.io.gc_pause import pause_collector
 from serde.io.signals import exit_on_signals
-from serde.io.user_code import find_user_line, is_output_open, refuse_exits
+from serde.io.user_code import Terminated, find_user_line, is_output_open, refuse_exits
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 LONGEST = 1000  # letters of a command's summary
@@ -178,6 +178,7 @@ class Command(click.Group):
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # code of users may raise any
+            _raise_signal_before(error)
             if isinstance(error, BrokenPipeError) and error.errno == errno.EPIPE:
                 raise  # nobody reads what is printed
             if "--debug" in sys.argv:
@@ -204,6 +205,15 @@ class Command(click.Group):
         are = "is an option" if len(others) == 1 else "are options"
         advice = f"convert the model first, and {name} the result"
         return f"\n{', '.join(others)} {are} of serde convert: {advice}"
+
+
+def _raise_signal_before(error: BaseException) -> None:
+    """Raise the signal after which an error came, while what it interrupted was cleaned up."""
+    before = error.__context__
+    while before is not None:
+        if isinstance(before, (KeyboardInterrupt, Terminated)):
+            raise before from None
+        before = before.__context__
 
 
 def _flags_of(command: click.Command | None) -> set[str]:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from serde.cli.commands import main
 from serde.cli.context import DONE, FAILED, INTERRUPTED, UNREADABLE, USAGE
+from serde.io.user_code import Terminated
 from testing.onnx_live import model_of
 from tests.command import SERDE, list_files, run_command, write_unknown_operators
 
@@ -144,6 +145,23 @@ def test_a_reader_that_leaves_is_no_error():
     assert process.stderr.read() == b""
     process.stderr.close()
     process.wait()
+
+
+@pytest.mark.parametrize(
+    "signal, code", [(KeyboardInterrupt(), INTERRUPTED), (Terminated(143), 143)]
+)
+def test_an_error_of_the_cleaning_up_after_a_signal_is_the_signal(monkeypatch, signal, code):
+    """``shutil.rmtree`` closes a handle again where Ctrl-C comes as it closes it."""
+
+    def fail(*arguments, **options):
+        try:
+            raise signal
+        finally:
+            os.close(-1)
+
+    monkeypatch.setattr("serde.api.convert", fail)
+    result = CliRunner().invoke(main, ["convert", ".", "-o", "d.onnx"])
+    assert result.exit_code == code and "descriptor" not in result.output
 
 
 def test_an_interruption_leaves_nothing():
