@@ -417,3 +417,35 @@ def test_any_number_or_none_may_be_the_name_of_a_member(scope, second, tmp_path:
     assert serde.convert(tmp_path / "m.onnx", tmp_path / "m.py", verify=is_run).ok
     source = (tmp_path / "m.py").read_text("utf-8")
     assert len(source) < 100_000 and ast.parse(source)
+
+
+def test_a_sequence_calls_no_layer_that_only_holds_an_array(tmp_path: Path) -> None:
+    """The bias is of the convolution, which the exporter folded into the normalization behind."""
+    arrays = {"val_1": draw(4, 8, 3, 3), "l.0.bias": draw(8)}
+    nodes = [
+        helper.make_node("ConvTranspose", ["x", *arrays], ["a"], "node_c"),
+        helper.make_node("Relu", ["a"], ["y"], "node_relu"),
+    ]
+    kinds = ["torch.nn.modules.container.Sequential", "torch.nn.modules.batchnorm.BatchNorm2d",
+             "torch.nn.modules.activation.ReLU"]  # fmt: skip
+    norm = "[target=torch.ops.aten._native_batch_norm_legit_no_training.default](args = (%c, %p_w,"
+    describe(nodes[0], ["l", "l.1"], kinds[:2], norm)
+    describe(nodes[1], ["l", "l.2"], [kinds[0], kinds[2]], "()")
+    source = compare(make_model(nodes, arrays), tmp_path)
+    assert source.count("ConvTranspose2d(4, 8, 3)") == 1
+
+
+def test_a_layer_without_arrays_that_is_called_again_is_one_of_its_list(tmp_path: Path) -> None:
+    arrays = {"l.0.weight": draw(4, 4, 1, 1), "rate": np.array(0.2, np.float32)}
+    nodes, x = [], "x"
+    for at in range(2):
+        for name, op, inputs in (("0", "Conv", ["l.0.weight"]), ("1", "Dropout", ["rate"])):
+            nodes.append(helper.make_node(op, [x, *inputs], [f"{op}{at}"], f"node_{op}{at}"))
+            kind = "torch.nn.modules.conv.Conv2d" if name == "0" else "torch.nn.modules.Dropout"
+            describe(nodes[-1], ["l", f"l.{name}"], ["torch.nn.modules.ModuleList", kind], "()")
+            x = f"{op}{at}"
+        nodes.append(helper.make_node("Relu", [x], [f"r{at}"], f"node_r{at}"))
+        x = f"r{at}"
+    nodes[-1].output[0] = "y"
+    source = compare(make_model(nodes, arrays), tmp_path, training=True)
+    assert keys_of(tmp_path) == {"l.0.weight"} and source.count("nn.Dropout(0.2)") == 1

@@ -156,7 +156,14 @@ class Members:
         ):
             return known[0]
         holder = self.find_holder(path)
+        present = holder.members.get(path[-1])
+        if not arrays and isinstance(present, Node) and self.is_alike(node, present):
+            return path
         name = self.claim(holder, path[-1])
+        if holder.kind != "class" and not are_places({name}):
+            path = (*path[:-2], "_".join(path[-2:]))  # a list has numbers only
+            holder = self.find_holder(path)
+            name = self.claim(holder, path[-1])
         member = (*path[:-1], name)
         holder.members[name] = node
         tokens = self.find_tokens(node)
@@ -174,6 +181,10 @@ class Members:
         if arrays:
             self.shared.setdefault(key, (member, arrays))
         return member
+
+    def is_alike(self, node: Node, other: Node) -> bool:
+        """Whether two modules, that have no arrays, are one that is called again."""
+        return node.op == other.op and node.attrs["module"] == other.attrs.get("module")
 
     def find_tokens(self, node: Node) -> dict[str, str]:
         """What the source calls the arrays of a module, if it tells which are the same."""
@@ -204,7 +215,8 @@ class Members:
         """Make a module that trains the arrays of another one."""
         holder = self.find_holder(path)
         members = holder.members
-        is_misfit = holder.kind != "class" and not are_places({*members, path[-1]})
+        is_misfit = holder.kind == "ModuleList" and not are_places({*members, path[-1]})
+        is_misfit |= holder.kind == "Sequential"  # which calls all that is in it
         if path[-1] in members or is_misfit:
             return
         members[path[-1]] = node
