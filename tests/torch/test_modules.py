@@ -230,3 +230,33 @@ def test_recurrent_layers_begin_with_either_state(
     serde.convert(model, tmp_path / "n.py", to_format="torch")
     (actual,) = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+@needs_torch
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("rank, mode", [(4, "linear"), (4, "nearest"), (4, "cubic"), (5, "linear"),
+                                        (5, "nearest"), (3, "linear")])  # fmt: skip
+def test_images_are_sampled_by_one_call(rank, mode, padding, worker, tmp_path: Path) -> None:
+    random = np.random.default_rng(rank)
+    sizes = [5, 6, 4][: rank - 2]
+    x = random.standard_normal((2, 3, *sizes)).astype(np.float32)
+    places = (random.standard_normal((2, 4, *sizes[1:], rank - 2)) * 1.2).astype(np.float32)
+    shapes = [",".join(map(str, a.shape)) for a in (x, places)]
+    for corners in (0, 1):
+        text = (
+            f'<ir_version: 9, opset_import: ["": 20]>\n'
+            f"g (float[{shapes[0]}] x, float[{shapes[1]}] p) => (float y) {{ y = GridSample"
+            f'<mode="{mode}", padding_mode="{padding}", align_corners={corners}>(x, p) }}'
+        )
+        folder = tmp_path / str(corners)
+        folder.mkdir()
+        source = write_text(text, folder)
+        assert ("F.grid_sample(" in source) == (rank > 3)
+        (got,) = worker.run(str(folder / "n.py"), [x, places])
+        model = onnx.parser.parse_model(text)
+        if rank == 3:  # which ONNX Runtime has not
+            (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x, "p": places})
+        else:
+            session = onnxruntime.InferenceSession(model.SerializeToString())
+            (expected,) = session.run(None, {"x": x, "p": places})
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)

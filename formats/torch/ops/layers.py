@@ -353,3 +353,26 @@ def write_resize(
     assert scales is not None
     factors = tuple(float(f) for f in scales.array()[2:])
     return t.F.interpolate(x, scale_factor=factors, mode=how, **options)
+
+
+SAMPLES = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+
+
+@legalizations("GridSample")
+def grid_sample(g, x: Value, grid: Value, *, mode: str, **borders):
+    """``GridSample``: PyTorch samples floats of two or three axes, at places of their type."""
+    is_usual = x.rank == 4 or (x.rank == 5 and mode != "cubic")
+    if x.type not in (DType.FLOAT32, DType.FLOAT64) or not is_usual:
+        return g.decompose("GridSample", 16, x, grid, mode=mode, **borders)
+    if grid.type is x.type:
+        return None
+    return g.GridSample(x, g.cast_like(grid, x), mode=mode, **borders)
+
+
+@writes("GridSample")
+def write_grid_sample(
+    t: TorchBuilder, x: Value, grid: Value, *, mode: str, padding_mode: str, align_corners: int
+):
+    options = {"mode": SAMPLES[mode], "padding_mode": padding_mode}
+    changed = {k: v for k, v in options.items() if v not in ("bilinear", "zeros")}
+    return t.F.grid_sample(x, grid, **changed, align_corners=bool(align_corners))

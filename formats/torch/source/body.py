@@ -105,7 +105,8 @@ class Body:
     def assign(self, node: Node, value: ast.expr) -> ast.stmt:
         released = [self.variables.release(v) for v in self.read_by(node)
                     if self.last[v] is node and v in self.reusable]  # fmt: skip
-        free = next((n for n in released if n is not None), None)
+        is_short = self.variables.has_short_name()
+        free = next((n for n in released if n and (len(n) <= LONGEST_NAME or not is_short)), None)
         targets: list[ast.expr] = []
         for output in node.outputs:
             if output not in self.last:
