@@ -168,7 +168,9 @@ class GraphReader:
             return f"dtype:{int(value)}"
         if kind == "as_graph":
             return GraphReader(self.path, value["graph"]).read_body(_text(value["name"]))
-        if kind in ("as_custom_obj", "as_operator", "as_complex"):
+        if kind == "as_complex":
+            return complex(_number(value["real"]), _number(value["imag"]))
+        if kind in ("as_custom_obj", "as_operator"):
             return kind
         return tuple(map(_number, value)) if isinstance(value, list) else _number(value)
 

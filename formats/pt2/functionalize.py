@@ -46,8 +46,11 @@ PARTS = frozenset(
 )
 MOVES = frozenset("movedim.int movedim.intlist moveaxis.int moveaxis.intlist".split())
 OTHERWISE = {"zero_": "zeros_like", "fill_": "fill", "copy_": "copy", **INPLACE}
-RESHAPING = frozenset("squeeze_ unsqueeze_ transpose_ t_ resize_ set_ swapaxes_ swapdims_"
-                      " as_strided_ resize_as_ unsqueeze_.default".split())  # fmt: skip
+RESHAPING = frozenset("resize_ set_ as_strided_ resize_as_".split())
+TURNING = {
+    **{f"{op}_": op for op in ("unsqueeze", "squeeze", "t", "swapaxes", "swapdims")},
+    "transpose_": "transpose.int", "squeeze_.dim": "squeeze.dim", "squeeze_.dims": "squeeze.dims",
+}  # fmt: skip
 
 
 @dataclass
@@ -102,7 +105,7 @@ class Functionalizer:
 
     def is_written(self, name: str) -> bool:
         """Whether a tensor that was entered has changed."""
-        return name in self.cells and self.cells[name].writes > 0
+        return name in self.cells and self._version(name) > 0
 
     def add(
         self, node: Node, arguments: Sequence[tuple[str, str | None]], names: Sequence[str]
@@ -139,15 +142,22 @@ class Functionalizer:
         if op not in MAY_VIEW:
             return None
         old, new = self.cells[base].value, self.cells[name].value
-        if op.startswith(("to.", "type_as")) and old.dtype is not new.dtype:
-            return None
-        sizes, strides = self.layout(base)
-        return _is_packed(sizes, strides)
+        is_packed = _is_packed(*self.layout(base))
+        if op.startswith(("to.", "type_as")):
+            is_copied = old.dtype is not new.dtype or node.attrs.get("copy") is True
+            return None if is_copied else bool(is_packed)
+        is_result_packed = _is_packed(*self.layout(name))
+        if is_result_packed is False:
+            return True  # copies lie in order
+        return None if is_result_packed and is_packed is False else bool(is_packed)
 
     def _add_inplace(self, node: Node, name: str, names: Sequence[str]) -> None:
         stem, dot, overload = node.op.partition(".")
         if node.op in RESHAPING or stem in RESHAPING:
             raise ConversionError(f"{node.op} changes a shape in place: use {stem[:-1]}")
+        if node.op in TURNING:
+            self._turn(replace(node, op=TURNING[node.op]), name, names)
+            return
         old = self.read(name)
         result = Value(f"{old.name}.new", old.dtype, None)
         op = OTHERWISE.get(stem, stem[:-1])
@@ -161,6 +171,17 @@ class Functionalizer:
             version = self._version(name)
             alias = Node("alias", (value,), (value,), {"self": Operand(0, False)}, "aten")
             self.cells[output] = _Cell(value, name, alias, 0, version)
+
+    def _turn(self, node: Node, name: str, names: Sequence[str]) -> None:
+        """Let a tensor be a view of what it was, in another shape."""
+        before = f"{name}.{len(self.nodes)}"
+        self.cells[before] = self.cells[name]
+        for cell in self.cells.values():
+            cell.base = before if cell.base == name else cell.base
+        self.nodes.append(node)
+        view = (node.outputs[0], before, node, 0, self._version(before))
+        for output in (name, *names):
+            self.cells[output] = _Cell(*view)
 
     def _emit(
         self, op: str, inputs: tuple[Value, ...], attrs: Mapping[str, Any], output: Value,
@@ -262,14 +283,16 @@ def _training_writes(node: Node, arguments: Mapping[str, str | None]) -> list[st
     return [n for n in names if n is not None]
 
 
-def _is_packed(sizes: Sequence[Any], strides: Sequence[Any]) -> bool:
-    """Whether elements certainly lie in order, without gaps."""
+def _is_packed(sizes: Sequence[Any], strides: Sequence[Any]) -> bool | None:
+    """Whether elements lie in order, without gaps; None where a stride is no number.
+
+    Strides behind a size by name are taken for those of elements in order.
+    """
     expected: int | None = 1
+    is_known = True
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        if size is None or expected is None:
-            expected = None
-            continue
-        if size != 1 and stride != expected:
+        if size != 1 and None not in (expected, stride) and stride != expected:
             return False
-        expected = expected * size
-    return True
+        is_known = is_known and (size == 1 or expected is None or stride is not None)
+        expected = None if size is None or expected is None else expected * size
+    return True if is_known else None

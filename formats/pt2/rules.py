@@ -26,7 +26,7 @@ LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
 SIZES = "int"
 TYPES: Mapping[str, tuple[type, ...]] = {  # what numbers and texts of each kind are in Python
     "int": (int,), "bool": (int,), "float": (int, float), "number": (int, float), "str": (str,),
-    "Tensor": (int, float),
+    "Tensor": (int, float, complex),
 }  # fmt: skip
 REASONS = {"rand": "draws random numbers: pass them to the module as an input"}
 REASONS |= dict.fromkeys(
@@ -44,10 +44,10 @@ REASONS |= dict.fromkeys(
 
 
 PARTWISE = frozenset(
-    "alias cat chunk clone concat contiguous copy detach expand expand_copy fft_fftshift"
-    " fft_ifftshift flatten.using_ints flip gather index.Tensor index_select lift_fresh_copy"
-    " mean.dim movedim.int neg permute repeat"
-    " reshape resolve_conj resolve_neg roll select.int slice.Tensor split.Tensor split_with_sizes"
+    "alias cat chunk clone concat contiguous copy detach diagonal_scatter expand expand_copy"
+    " fft_fftshift fft_ifftshift flatten.using_ints flip gather index.Tensor index_select"
+    " lift_fresh_copy mean.dim movedim.int neg permute repeat reshape resolve_conj resolve_neg roll"
+    " select.int select_scatter slice.Tensor slice_scatter split.Tensor split_with_sizes"
     " squeeze squeeze.dim squeeze.dims stack sum.dim_IntList t transpose.int unbind.int"
     " unflatten.int unsqueeze view _unsafe_view zeros_like".split()
 )  # what is done to the real and the imaginary part alike

@@ -17,6 +17,7 @@ GROUPS = {  # signatures, and the operators that have them
     "Tensor self, int[] dim, int normalization, int last_dim_size": "_fft_c2r",
     "Tensor self, int[] dim, int normalization, bool onesided": "_fft_r2c",
     "Tensor input, int[] normalized_shape, Tensor weight, float eps": "_fused_rms_norm",
+    "Tensor self, Tensor mat2, Tensor offs=None, Tensor bias=None, ScalarType out_dtype=None": "_grouped_mm",
     "Tensor A, Tensor B, bool left=True, bool check_errors=False": "_linalg_solve_ex linalg_solve_ex",
     "Tensor self, int dim, bool half_to_float": "_log_softmax _softmax",
     "Tensor input, Tensor weight, Tensor bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps": "_native_batch_norm_legit _native_batch_norm_legit_functional",

@@ -143,8 +143,27 @@ def to_numpy(value: Any) -> np.ndarray[Any, Any]:
     return (value.float() if value.dtype is torch.bfloat16 else value).numpy()
 
 
+def define_operators() -> None:
+    """Operators of libraries, as those define them."""
+
+    @torch.library.custom_op("transformers::grouped_mm_fallback", mutates_args=())
+    def multiply_groups(
+        input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor
+    ) -> torch.Tensor:
+        result = input.new_zeros(input.size(0), weight.size(2))
+        ends = offs.tolist()
+        for at, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            result[start:end] = input[start:end] @ weight[at]
+        return result
+
+    @multiply_groups.register_fake
+    def _(input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor) -> torch.Tensor:
+        return input.new_empty(input.size(0), weight.size(2))
+
+
 def main(cases: Path, folder: Path, with_onnx: bool) -> None:
     """Export all; what PyTorch refuses goes to ``name.error``."""
+    define_operators()
     for case in json.loads(cases.read_text()):
         try:
             export(case, folder, with_onnx)

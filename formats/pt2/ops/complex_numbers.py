@@ -14,8 +14,10 @@ from ..operands import Complex
 from ..promotion import as_type, promote_to_float
 from ..rules import reads
 from .binary import read_atan2, read_div, read_product
+from .creation import fill
 from .shape import read_roll
 
+PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 POWERS = (0.0, -0.5, -1.0)  # of the count, by PyTorch's number of a normalization
 NORMS = {None: (0, 2), "backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 
@@ -70,22 +72,40 @@ def read_to_complex(g, x):
     return as_complex(g, x)
 
 
-def as_complex(g, x):
-    """A tensor or a number as a complex one."""
+@reads.for_each({"complex.zeros": 0.0, "complex.ones": 1.0})
+def read_complex_filled(number, g, sizes, *, dtype):
+    part = PARTS[dtype]
+    return Complex(g, fill(g, sizes, number, part), fill(g, sizes, 0.0, part))
+
+
+def as_complex(g, x, dtype=DType.FLOAT32):
+    """A tensor or a number as a complex one; ``dtype`` is that of a literal's parts."""
     if isinstance(x, Complex):
         return x
+    if isinstance(x, complex):
+        return Complex(g, *(as_type(g, part, dtype) for part in (x.real, x.imag)))
     (x,) = promote_to_float(g, x)
     return Complex(g, x, as_type(g, 0.0, x.type))
 
 
+def as_pair(g, x, y):
+    """Two operands, of which one may be a literal: that is of the other's type."""
+    if isinstance(y, complex):
+        x = as_complex(g, x)
+        return x, as_complex(g, y, x.real.type)
+    return as_complex(g, x), as_complex(g, y)
+
+
 @reads.for_each({"complex.add.Tensor": "Add", "complex.sub.Tensor": "Sub"})
 def read_complex_sum(op, g, x, y):
-    x, y = as_complex(g, x), as_complex(g, y)
+    x, y = as_pair(g, x, y)
     return Complex(g, g[op](x.real, y.real), g[op](x.imaginary, y.imaginary))
 
 
 @reads("complex.mul.Tensor")
 def read_complex_product(g, x, y):
+    if isinstance(y, complex):
+        x, y = as_pair(g, x, y)
     if not isinstance(x, Complex):
         x, y = y, x
     if not isinstance(y, Complex):
@@ -96,6 +116,8 @@ def read_complex_product(g, x, y):
 
 @reads("complex.div.Tensor")
 def read_complex_quotient(g, x, y):
+    if isinstance(y, complex):
+        x, y = as_pair(g, x, y)
     if not isinstance(y, Complex):
         return Complex(g, read_div(g, x.real, y), read_div(g, x.imaginary, y))
     norm = g.Add(g.Mul(y.real, y.real), g.Mul(y.imaginary, y.imaginary))

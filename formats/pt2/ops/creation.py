@@ -156,13 +156,13 @@ def read_triangle(upper, g, x, diagonal):
     return g.Trilu(x, diagonal, upper=upper)
 
 
-@reads("_to_copy", "to.dtype_layout")
+@reads("_to_copy", "to.dtype_layout", ignore=("copy",))
 def read_to_copy(g, x, *, dtype):
     return g.Identity(x) if dtype is None else g.cast(x, dtype)
 
 
-@reads("to.dtype", "prims.convert_element_type")
-def read_to_dtype(g, x, dtype, copy=False):
+@reads("to.dtype", "prims.convert_element_type", ignore=("copy",))
+def read_to_dtype(g, x, dtype):
     return g.cast(x, dtype)
 
 
@@ -175,12 +175,12 @@ def read_bits(g, x, dtype):
     return g.cast(x, dtype)
 
 
-@reads("to.device")
-def read_to_device(g, x, device, dtype, copy=False):
+@reads("to.device", ignore=("copy",))
+def read_to_device(g, x, device, dtype):
     return g.cast(x, dtype)
 
 
-@reads("type_as", "to.other")
+@reads("type_as", "to.other", ignore=("copy",))
 def read_type_as(g, x, like):
     return g.cast(x, like.type)
 

@@ -158,3 +158,19 @@ def read_pdist(g, x, p):
     arrays.charge_elements(n, n)
     first, second = (g.Gather(x, g.const(at), axis=0) for at in np.triu_indices(n, 1))
     return p_norm(g, g.Abs(g.Sub(first, second)), p, -1)
+
+
+@reads("_grouped_mm", "transformers.grouped_mm_fallback")
+def read_grouped_matmul(g, x, w, offsets):
+    """Rows up to each offset are multiplied by a matrix of their own, those after the last by 0."""
+    if offsets is None:
+        return g.MatMul(x, w)
+    require(x.rank == 2 and w.rank == 3, f"groups of {x.rank} and {w.rank} axes: give rows of 2 "
+                                         "axes and a matrix a group")  # fmt: skip
+    places = g.Unsqueeze(g.index_range(g.size_of(x, 0)), [1])
+    passed = g.GreaterOrEqual(places, g.Unsqueeze(g.cast(offsets, DType.INT64), [0]))
+    group = g.ReduceSum(g.cast(passed, DType.INT64), [1], keepdims=1)
+    last = g.Sub(g.size_of(w, 0), 1)
+    products = g.MatMul(g.Unsqueeze(x, [0]), w)
+    y = g.GatherND(products, g.Concat(g.Min(group, last), places, axis=1))
+    return g.Where(g.LessOrEqual(group, last), y, as_type(g, 0.0, y.type))
