@@ -449,3 +449,21 @@ def test_a_layer_without_arrays_that_is_called_again_is_one_of_its_list(tmp_path
     nodes[-1].output[0] = "y"
     source = compare(make_model(nodes, arrays), tmp_path, training=True)
     assert keys_of(tmp_path) == {"l.0.weight"} and source.count("nn.Dropout(0.2)") == 1
+
+
+def test_an_array_of_three_axes_that_is_turned_is_as_the_source_has_it(tmp_path: Path) -> None:
+    """As the matrices of experts, which the file has turned and the model multiplies with."""
+    arrays = {"a.experts": draw(1, 5, 4), "b.table": draw(7, 6, 2)}
+    nodes = [
+        helper.make_node("Transpose", ["a.experts"], ["t"], "/a/Transpose", perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["x", "t"], ["u"], "/a/MatMul"),
+        helper.make_node("Transpose", ["b.table"], ["s"], "/b/Transpose", perm=[2, 0, 1]),
+        helper.make_node("MatMul", ["s", "x"], ["v"], "/b/MatMul"),
+        helper.make_node("Transpose", ["u"], ["w"], "/Transpose", perm=[0, 2, 1]),
+        helper.make_node("ReduceSum", ["v"], ["r"], "/ReduceSum"),
+        helper.make_node("Add", ["w", "r"], ["y"], "/Add"),
+    ]
+    model = make_model(nodes, arrays, (1, 6, 4))
+    source = compare(model, tmp_path, draw(1, 6, 4))
+    assert keys_of(tmp_path) == {"a.experts", "b.table"}
+    assert ".permute(0, 2, 1)" in source and "self.table.permute(2, 0, 1)" in source

@@ -83,7 +83,14 @@ def _arrange(base: Value, value: Value) -> Node | None:
         return Node(".reshape", (base,), (value,), {"args": (Slot(0), *(shape or ((),)))}, "torch")
     if base.rank == 2 and np.array_equal(base.array().T, value.array()):
         return Node(".t", (base,), (value,), {"args": (Slot(0),)}, "torch")
-    for order in permutations(range(base.rank)) if 2 < base.rank <= MOST_AXES else ():
-        if np.array_equal(base.array().transpose(order), value.array()):
+    return find_order(base, value) if base.rank > 2 else None
+
+
+def find_order(base: Value, value: Value) -> Node | None:
+    """The permutation of an array's axes that gives ``value``."""
+    for order in permutations(range(base.rank)) if base.rank <= MOST_AXES else ():
+        sizes = tuple([base.static_shape[axis] for axis in order])
+        is_same = sizes == value.static_shape
+        if is_same and np.array_equal(base.array().transpose(order), value.array()):
             return Node(".permute", (base,), (value,), {"args": (Slot(0), *order)}, "torch")
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from serde.ir.graph import Node, Run, Tensor, Value
 from serde.spec.weight_origins import origins_of
 
 from ..target import ListOf, Slot
+from .tie_arrays import find_order
 
 
 class Wholes:
@@ -89,10 +91,26 @@ class Wholes:
         if len(origins_of(value)) > 1:
             return self.join_parts(value, node)
         run = self.find_run(value)
-        whole = self.arrays.get(run.names[0]) if run is not None else None
-        if run is None or whole is None or whole.static_shape == value.static_shape:
+        if run is None:
+            return self.turn(value, node)
+        whole = self.arrays.get(run.names[0])
+        if whole is None or whole.static_shape == value.static_shape:
             return []
         return list(_read(whole, run, value, node))
+
+    def turn(self, value: Value, node: Node) -> list[Node]:
+        """The expression of a constant that is a whole array of more than two axes, turned."""
+        (run,) = origins_of(value) or (None,)
+        if run is None or run.whole is None or run.is_ordered or value.rank < 3:
+            return []
+        if run.whole.dtype is not value.type or self.keys_of(value) != [*run.names]:
+            return []
+        (key,) = run.names
+        whole = Value(key, value.type, run.whole.shape, run.whole, name_is_original=True)
+        whole = self.arrays.setdefault(key, whole)
+        step = find_order(whole, value)
+        result = Value(value.name, value.dtype, value.shape)
+        return [] if step is None else [replace(step, outputs=(result,), sources=node.sources)]
 
     def join_parts(self, value: Value, node: Node) -> list[Node]:
         """The expression of a constant in which arrays of the checkpoint are one behind another.
