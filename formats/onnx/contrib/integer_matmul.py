@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from serde.ir.graph import DType, Value
-from serde.passes.regions import is_single
+from functools import partial
 
-from .quantized import emit_layer
+from serde.ir.graph import DType, Value
+from serde.passes.regions import Quantization, Quantized, emit_region, is_single
+
 from .table import as_scalar, reads
 
 
@@ -45,12 +46,15 @@ def read_qgemm(
     g, a, a_scale, a_zero, b, b_scale, b_zero, c=None, y_scale=None, y_zero=None, *, alpha=1.0,
     transA=0, transB=0,
 ):  # fmt: skip
-    a, b = (g.Transpose(v, perm=(1, 0)) if t else v for v, t in ((a, transA), (b, transB)))
-    total = g.MatMulInteger(a, b, as_scalar(g, a_zero), align_columns(g, b_zero))
-    total = total if c is None else g.Add(total, c)
-    scale = g.Mul(g.Mul(as_scalar(g, a_scale), alpha), align_columns(g, b_scale))
+    a_scale, a_zero = as_scalar(g, a_scale), as_scalar(g, a_zero)
+    b_scale, b_zero = align_columns(g, b_scale), align_columns(g, b_zero)
+    weights = Quantization(b_scale, b_zero, axis=0 if transB else 1)
+    operands = [Quantized(a, Quantization(a_scale, a_zero)), Quantized(b, weights)]
+    if c is not None:
+        unit = g.Mul(g.Mul(a_scale, alpha), b_scale)
+        operands.append(Quantized(c, Quantization(unit, None, axis=-1)))
+    multiply = partial(g.Gemm, alpha=alpha, transA=transA, transB=transB)
     if y_scale is None:
-        return apply_scale(g, total, scale)
-    real = apply_scale(g, total, g.Div(scale, as_scalar(g, y_scale)))
-    dtype = a.type if y_zero is None else y_zero.type
-    return emit_layer(g, lambda: real, (), g.const(1.0, DType.FLOAT32), y_zero, dtype)
+        return multiply(*(v.dequantize(g) for v in operands))
+    zero = g.const(0, a.type) if y_zero is None else as_scalar(g, y_zero)
+    return emit_region(g, multiply, operands, Quantization(as_scalar(g, y_scale), zero))
