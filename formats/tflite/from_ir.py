@@ -19,7 +19,7 @@ from serde.spec.traits import RESHAPES
 from serde.version_converter.element_types import format_type
 
 from . import ops
-from .legalize import IMAGES, MOST_AXES, has_integer_layers, legalize_for_tflite, tflite_target
+from .legalize import IMAGES, MOST_AXES, is_quantized_graph, legalize_for_tflite, tflite_target
 from .limits import SIGNED
 from .ops.detection import mark_kept_boxes
 from .passes.fuse import fuse
@@ -68,7 +68,7 @@ def from_ir(
     graph = widen_halves(graph)
     if channels_last:
         graph = turn_ends(graph, channels_last)
-    target = tflite_target(has_integer_layers(graph), release, profile)
+    target = tflite_target(is_quantized_graph(graph), release, profile)
     done = lower(graph, target, unsigned=profile not in SIGNED)
     if tflite is not None and (newer := [*find_newer(done, tflite, writes.name)]):
         raise Unconvertible(writes.name, newer)

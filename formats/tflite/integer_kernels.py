@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,11 +36,16 @@ READS_INTEGERS = frozenset({"ARG_MAX", "ARG_MIN", "CAST", "IF", "SHAPE", "WHILE"
 # Steps of a sum that one step of an operand may be, in the bits that kernels shift by.
 MOST_STEPS = {I8: 1 << 18, U8: 1 << 18, I16: 1 << 13}
 NEAR = 1e-6  # relative difference of scales that are the same
+EXTREME = 2.0**96  # what scales are below, but for those of masks
 FIXED = {  # scales and zero points of int8 results
     **dict.fromkeys(("SOFTMAX", "LOGISTIC"), Quantization.of(1 / 256, -128)),
     **dict.fromkeys(("TANH", "L2_NORMALIZATION"), Quantization.of(1 / 128)),
     "LOG_SOFTMAX": Quantization.of(16 / 256, 127),
 }
+FIXED_16 = dict.fromkeys(("SOFTMAX", "LOGISTIC", "TANH"), Quantization.of(1 / 32768))
+# Steps of a result that one step of its kernel may be: 1.25 off at most with those of 8 bits, which
+# is less than a hundredth of their range, and far less of 16 bits.
+COARSEST = {I8: 1.5, U8: 1.5, I16: 64}
 
 
 class Layer(NamedTuple):
@@ -120,6 +126,11 @@ def fits(dtype: DType, scales: Quantization) -> bool:
     return dtype in BYTES or scales.is_symmetric
 
 
+def is_extreme(scales: Quantization) -> bool:
+    """Whether products of a scale may be none of float32, in which kernels compute them."""
+    return not bool(((scales.scale > 1 / EXTREME) & (scales.scale < EXTREME)).all())
+
+
 # Layers with weights
 
 
@@ -185,6 +196,14 @@ def count_bias(bias: Value, units: np.ndarray[Any, Any], dtype: DType) -> Quanti
 
 def compute(types: frozenset[DType], layer: Layer) -> Layer | None:
     """An operator of any scales, whose operands are integers of the result's type."""
+    forms = [v.scales for v in layer.operands if isinstance(v, QuantizedValue)]
+    if any(s is not None and is_extreme(s) for s in (layer.scales, *forms)):
+        return None
+    return take_operands(types, layer)
+
+
+def take_operands(types: frozenset[DType], layer: Layer) -> Layer | None:
+    """An operator whose operands are integers of the result's type, also of numbers of masks."""
     if layer.dtype not in types or not fits(layer.dtype, layer.scales):
         return None
     operands = [_as_constant(v, layer.dtype) for v in layer.operands]
@@ -208,6 +227,18 @@ def _as_constant(value: Value | None, dtype: DType) -> Value | None:
                           scales=Quantization.of(abs(number) / unit or 1.0, zero))  # fmt: skip
 
 
+def divide(layer: Layer) -> Layer | None:
+    """A quotient by one constant number as a product: quotients have no kernel."""
+    x, divisor = layer.operands
+    if divisor is None or divisor.tensor is None:
+        return None
+    real = read_real(divisor) if isinstance(divisor, QuantizedValue) else divisor.array()
+    with np.errstate(divide="ignore"):
+        inverse = Value("", DType.FLOAT32, real.shape, Tensor.of(np.float32(1) / real))
+    product = replace(layer.node, op="MUL")
+    return compute(STEPS, layer._replace(node=product, operands=(x, inverse)))
+
+
 def add_up(layer: Layer) -> Layer | None:
     """A sum or a difference; kernels end where a step of an operand is far above the result's."""
     computed = compute(STEPS, layer)
@@ -215,7 +246,7 @@ def add_up(layer: Layer) -> Layer | None:
         return None
     scaled = [v.scales for v in computed.operands if isinstance(v, QuantizedValue)]
     largest = max(float(s.scale[0]) for s in scaled if s is not None)
-    return computed if largest < layer.scales.scale[0] * MOST_STEPS[layer.dtype] else None
+    return computed if largest < float(layer.scales.scale[0]) * MOST_STEPS[layer.dtype] else None
 
 
 def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:
@@ -225,20 +256,27 @@ def compute_first(types: frozenset[DType], layer: Layer) -> Layer | None:
 
 
 def keep_scales(layer: Layer) -> Layer | None:
-    """An operator whose result has the scales of its operand."""
-    same = scales_of(layer.operands[0], layer.dtype) == layer.scales
-    return compute_first(STEPS, layer) if same else None
+    """An operator whose kernel has the scales of the operand for its results."""
+    same = scales_of(layer.operands[0], layer.dtype)
+    if same is None or is_coarse(same, layer):
+        return None
+    return compute_first(STEPS, layer._replace(scales=same))
 
 
 def compute_fixed(layer: Layer) -> Layer | None:
-    """An operator whose kernel has one scale for results; a finer one is not made of it."""
-    fixed = FIXED[layer.node.op]
-    if layer.scales.scale[0] < fixed.scale[0] * 0.9:
+    """An operator whose kernel has one scale for results."""
+    fixed = (FIXED_16 if layer.dtype is I16 else FIXED).get(layer.node.op)
+    if fixed is None or is_coarse(fixed, layer):
         return None
     if layer.dtype is U8:
         fixed = fixed.shift(MIDDLE)
-    result = compute(BYTES, layer)
+    result = take_operands(STEPS, layer)
     return None if result is None else result._replace(scales=fixed)
+
+
+def is_coarse(scales: Quantization, layer: Layer) -> bool:
+    """Whether the steps of a kernel are too large for those of the model's result."""
+    return bool(scales.scale[0] > layer.scales.scale[0] * COARSEST[layer.dtype])
 
 
 WEIGHTED: Mapping[str, Kernel] = {
@@ -250,11 +288,13 @@ WEIGHTED: Mapping[str, Kernel] = {
 KERNELS: Mapping[str, Kernel] = {
     **WEIGHTED,
     **dict.fromkeys(("ADD", "SUB"), add_up),
+    "DIV": divide,
     **dict.fromkeys(("MUL", "RELU", "RELU6", "LEAKY_RELU"), partial(compute, STEPS)),
     "BATCH_MATMUL": partial(compute, STEPS - {U8}),
     **dict.fromkeys(("HARD_SWISH", "GELU", "PRELU"), partial(compute, BYTES)),
     **dict.fromkeys(("ELU", "EXP"), partial(compute, BYTES - {U8})),
-    **dict.fromkeys(("MEAN", "SUM"), partial(compute_first, BYTES)),
+    "MEAN": partial(compute_first, STEPS),
+    "SUM": partial(compute_first, BYTES),
     "AVERAGE_POOL_2D": keep_scales,
     "RESIZE_BILINEAR": keep_scales,
     **dict.fromkeys(("SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"), compute_fixed),

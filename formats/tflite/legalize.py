@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import IR_OPSET, DType, Graph
+from serde.ir.graph import IR_OPSET, DType, Graph, Value
 from serde.legalize.convert import scalarize_sequences, without_functions
 from serde.legalize.forms import operators as forms
 from serde.legalize.forms import windows
@@ -15,15 +15,20 @@ from serde.legalize.forms.form import CONSTANT, Call, Form, Lacks, decompose
 from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
-from serde.passes.regions import find_regions
 from serde.spec import schema
-from serde.spec.traits import BROADCASTS, COMPARISONS, QUANTIZES, RESHAPES, WINDOWS
+from serde.spec.traits import BROADCASTS, COMPARISONS, RESHAPES, WINDOWS
 
 from .forms import COMPUTED_PADS, EDGE, INFINITE, MANY_AXES, NEGATIVE_PADS, VOLUME, crd
 from .layer_forms import GROUPS, PHASES, TRANSPOSED
 from .limits import OPERATORS
 from .ops.layers import agrees_with_same
-from .ops.quantization import compute_quantized, dequantize, is_quantized, is_quantized_weight
+from .ops.quantization import (
+    compute_quantized,
+    dequantize,
+    has_constant_scales,
+    is_quantized,
+    is_quantized_weight,
+)
 from .support_table import KERNELS, STORED
 from .target import DOMAIN, TITLE, is_weight, legalizations, writes
 from .versions import lacks_operator
@@ -227,12 +232,30 @@ def _constrain(op: str) -> dict[str, frozenset[DType]]:
     return ties
 
 
-def has_integer_layers(graph: Graph) -> bool:
-    """Whether a layer is between dequantizations and a quantization, all of constant scales."""
-    return any(
-        region.result.scale.tensor is not None and region.layer.op not in QUANTIZES
-        for region in find_regions(graph).values()
-    )
+def is_quantized_graph(graph: Graph) -> bool:
+    """Whether a graph computes with quantized numbers, which kernels round, by constant scales.
+
+    Those are layers of integers, numbers that are quantized and later dequantized, and what a file
+    of this format quantizes. Others round as the standard has it: kernels round halves otherwise.
+    """
+    nodes = [node for node in graph.all_nodes() if not node.domain]
+    quantizing = [n for n in nodes if n.op == "QuantizeLinear" and is_known(n.inputs[1])]
+    return (
+        any(source.format == DOMAIN for node in quantizing for source in node.sources)
+        or any(
+            node.op == "DequantizeLinear" and not is_known(node.inputs[0])
+            for node in nodes if quantizing
+        )
+        or any(
+            node.op in ("QLinearConv", "QLinearMatMul") and has_constant_scales(node.inputs)
+            for node in nodes
+        )
+    )  # fmt: skip
+
+
+def is_known(value: Value | None) -> bool:
+    """Whether a value is a constant."""
+    return value is not None and value.tensor is not None
 
 
 def legalize_for_tflite(graph: Graph, target: Target) -> Legalized:

@@ -17,11 +17,12 @@ STORED = frozenset({  # what tensors may be of, and CAST takes
 })  # fmt: skip
 MEASURED = """\
 bool: And Not Or
-bool float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint8: Expand Identity Slice Split
-  Tile Transpose Where
+bool float16 float32 float64 int16 int32 int64 int8 uint16 uint32 uint8: Expand Identity Shape Slice
+  Split Tile Transpose Where
 bool float16 float32 int16 int32 int64: Equal
 bool float16 float32 int16 int32 int64 int8 uint32 uint8: Concat
 bool float16 float32 int16 int32 int64 int8 uint8: Gather GatherND Pad
+bool float16 float32 int32 int64: NonZero
 bool float32 int32 int64 int8 uint8: ReduceMax ReduceMin
 float16 float32: Cos Floor Round Sin Tanh
 float16 float32 int16 int32 int64: Add Greater GreaterOrEqual Less LessOrEqual
@@ -33,10 +34,11 @@ float32 float64 int32: Sign
 float32 int16 int32: Abs
 float32 int16 int32 int64 int8: Mod Relu
 float32 int16 int32 int64 int8 uint8: TopK
-float32 int32: Div Pow
-float32 int32 int64: CumSum PRelu ReduceMean ReduceProd ReduceSum Sub
+float32 int32: Pow
+float32 int32 int64: CumSum Div PRelu ReduceMean ReduceProd ReduceSum Sub
 float32 int32 int64 int8 uint8: DepthToSpace SpaceToDepth
 float32 int32 int8 uint8: ArgMax ArgMin
+float32 int8 uint8: MaxPool
 int16 int32 int8 uint16 uint32 uint8: BitwiseXor
 """
 PARAGRAPHS = re.compile(r"\n(?=\S)")
@@ -49,11 +51,10 @@ def parse_table(text: str) -> Mapping[str, frozenset[DType]]:
 
 
 KERNELS: Mapping[str, frozenset[DType]] = {
-    "BitCast": STORED, "Cast": STORED, "Shape": STORED,
+    "BitCast": STORED, "Cast": STORED,
     "Range": frozenset({DType.FLOAT32, DType.INT32, DType.INT64}),
     "DequantizeLinear": frozenset({
         DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT4, DType.INT2,
     }),
-    "NonZero": frozenset({DType.BOOL, DType.FLOAT32, DType.INT32, DType.INT64}),
     **parse_table(MEASURED),
 }  # fmt: skip

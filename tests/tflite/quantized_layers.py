@@ -72,13 +72,21 @@ LAYERS = {
     "tanh": ("Tanh", [(2, 7)], [], {}, "TANH"),
     "transpose": ("Transpose", [(2, 3, 4)], [], {"perm": [2, 0, 1]}, "TRANSPOSE"),
 }  # fmt: skip
-OF_16_BITS = ("conv", "depthwise", "gemm", "add", "mul", "matmul of weights", "concat", "max pool")
+OF_16_BITS = (
+    "conv", "depthwise", "gemm", "add", "mul", "matmul of weights", "concat", "max pool",
+    "global average", "softmax", "sigmoid",
+)  # fmt: skip
 IN_FLOATS = {  # what has no kernel for integers, or none of these scales
     "sqrt": ("Sqrt", [(2, 7)], [], {}, "SQRT"),
     "divide": ("Div", [(2, 3), (2, 3)], [], {}, "DIV"),
-    "pool of other scales": (
-        "AveragePool", [(1, 2, 6, 6)], [], {"kernel_shape": [2, 2]}, "AVERAGE_POOL_2D",
+    "pool to much finer steps": (
+        "AveragePool", [(1, 2, 8, 8)], [], {"kernel_shape": [7, 7]}, "AVERAGE_POOL_2D",
     ),
+}  # fmt: skip
+# What has a kernel whose steps are larger than those of the result: 1.25 steps off at most.
+OF_OTHER_SCALES = {
+    "pool": ("AveragePool", [(1, 2, 6, 6)], [], {"kernel_shape": [2, 1]}, "AVERAGE_POOL_2D"),
+    "hyperbolic tangent": ("Tanh", [(2, 70)], [], {}, "TANH"),
 }  # fmt: skip
 
 

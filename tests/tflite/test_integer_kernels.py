@@ -37,8 +37,8 @@ def test_layers_are_of_uint8_where_weights_have_zero_points(
         monkeypatch.setattr(quantize, "choose_byte", lambda graph: DType.UINT8)
     model, feeds, step = layer_model(LAYERS[name], "uint8", not has_weights)
     counts = compare(worker, model, feeds, tmp_path, step)
-    kind = "float32" if operator in WITHOUT_UINT8 else "uint8"
-    assert counts[operator, kind] == 1 and not counts[operator, "int8"]
+    kind = "int8" if operator in WITHOUT_UINT8 else "uint8"
+    assert counts[operator, kind] == 1 and not counts[operator, "float32"]
 
 
 WEIGHTS = """g (float[2,3] x) => (float[2,4] y) <float s = {0.05}, uint8 o = {120}, ROWS> {
@@ -50,7 +50,7 @@ WEIGHTS = """g (float[2,3] x) => (float[2,4] y) <float s = {0.05}, uint8 o = {12
 
 @pytest.mark.parametrize(("rows", "profile", "kinds"), [
     ("t = {0.1}, uint8 p = {128}", None, {"INT8"}),
-    ("t = {0.1}, uint8 p = {90}", None, {"UINT8", "FLOAT32"}),
+    ("t = {0.1}, uint8 p = {90}", None, {"UINT8", "INT8"}),
     ("t = {0.1}, uint8 p = {90}", "tflite-micro", {"INT8", "FLOAT32"}),
 ])  # fmt: skip
 def test_most_weights_choose_the_type(rows: str, profile: str | None, kinds: set[str]) -> None:

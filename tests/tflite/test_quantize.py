@@ -21,7 +21,15 @@ from testing.mxnet.quantised_networks import quantise_network
 from testing.onnx_live import PLAIN, ir_of, run_at
 from testing.onnx_live import run as run_graph
 from tests.tflite.litert_live import run_both, why_not
-from tests.tflite.quantized_layers import IN_FLOATS, KINDS, LAYERS, OF_16_BITS, compare, layer_model
+from tests.tflite.quantized_layers import (
+    IN_FLOATS,
+    KINDS,
+    LAYERS,
+    OF_16_BITS,
+    OF_OTHER_SCALES,
+    compare,
+    layer_model,
+)
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 
@@ -54,6 +62,19 @@ def test_what_has_no_kernel_is_computed_in_floats(name, worker, tmp_path: Path) 
     row = IN_FLOATS[name]
     model, feeds, step = layer_model(row, "int8", True)
     assert compare(worker, model, feeds, tmp_path, step)[row[4], "float32"] == 1
+
+
+@needs_litert
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("name", OF_OTHER_SCALES)
+def test_kernels_of_other_scales_are_followed_by_their_own(
+    name, kind, worker, tmp_path: Path
+) -> None:
+    row = OF_OTHER_SCALES[name]
+    model, feeds, step = layer_model(row, kind, True)
+    counts = compare(worker, model, feeds, tmp_path, 2 * step)
+    assert counts[row[4], "int16" if kind == "int16" else "int8"] == 1
+    assert not counts[row[4], "float32"]
 
 
 @needs_litert

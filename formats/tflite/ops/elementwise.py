@@ -110,7 +110,13 @@ def write_elu(t: TfliteBuilder, x: Value):
 
 @legalizations("Pow")
 def legalize_pow(g, x: Value, y: Value):
-    """POW takes operands of one type; a power with a fraction is of a float."""
+    """A square is a product, which has kernels of integers.
+
+    POW takes operands of one type; a power with a fraction is of a float.
+    """
+    is_number = y.tensor is not None and y.tensor.size == 1 and y.rank <= x.rank
+    if x.type.kind == "f" and is_number and y.array().item() == 2:
+        return g.Mul(x, x)
     if x.type is y.type:
         return None
     if x.type.kind == "f" or y.type.kind != "f":

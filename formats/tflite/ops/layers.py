@@ -9,6 +9,7 @@ from serde.decompositions.normalization import drop_nothing
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Shape, Value
+from serde.version_converter.adapters.indexing import extreme_value
 
 from ..target import TfliteBuilder, is_weight, legalizations, padded_shape, writes
 from .elementwise import broadcast_shape
@@ -56,7 +57,7 @@ def pad_image(t: TfliteBuilder, x: Value, pads: Ints, fill: float = 0.0) -> Valu
     operands = [x, t.ints(ends)]
     if fill == 0:
         return t.make("PAD", operands, x.dtype, shape)
-    return t.make("PADV2", [*operands, t.const(np.float32(fill))], x.dtype, shape)
+    return t.make("PADV2", [*operands, t.const(np.asarray(fill, x.type.numpy))], x.dtype, shape)
 
 
 def place_window(t: TfliteBuilder, x: Value, covers, strides, pads, fill: float = 0.0):
@@ -183,7 +184,7 @@ def count_batch(t: TfliteBuilder, x: Value, shape: Shape) -> Value:
                  ignore=("storage_order", "count_include_pad", "dilations"))  # fmt: skip
 def write_pool(code: str, t: TfliteBuilder, x: Value, *, kernel_shape: Ints, strides: Ints,
                pads: Ints):  # fmt: skip
-    fill = -np.inf if code == "MAX_POOL_2D" else 0.0
+    fill = float(extreme_value(x.type, False)) if code == "MAX_POOL_2D" else 0.0
     image, padding = place_window(t, x, kernel_shape, strides, pads, fill)
     require(code == "MAX_POOL_2D" or padding == SAME or not any(pads), "pads of a mean")
     shape = window_result(x, x.ranked_shape[1], kernel_shape, strides, pads)

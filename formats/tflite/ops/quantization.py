@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.legalize.forms.form import Call
+from serde.passes.regions import Quantization, Quantized, emit_qlinear_conv, emit_region, is_single
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import (
     emit_dequantize,
@@ -63,15 +65,18 @@ def is_quantized_weight(call: Call) -> bool:
 
 
 def is_quantized(call: Call) -> bool:
-    """Whether numbers are quantized or dequantized by one scale; a single number is a constant."""
+    """Whether numbers are quantized or dequantized by one scale.
+
+    Constants are computed where they are quantized, as weights of PyTorch's are, or single numbers.
+    """
     zero = call.operand(2)
-    dtype = call.x.dtype
+    dtype, is_constant = call.x.dtype, call.x.tensor is not None
     if call.op == "QuantizeLinear":
         dtype = DType.UINT8 if zero is None else zero.dtype
-        if call.x.dtype is not DType.FLOAT32:
+        if call.x.dtype is not DType.FLOAT32 or is_constant:
             return False
     is_single = call.inputs[1].static_shape in ((), (1,))
-    is_number = call.x.tensor is not None and call.x.rank == 0
+    is_number = is_constant and call.x.rank == 0
     return has_plain_scales(call) and is_single and dtype in STEPS and not is_number
 
 
@@ -85,6 +90,8 @@ def dequantize(g, call: Call):  # type: ignore[no-untyped-def]
             return call.emit(g, operands[0], scale, operands[1])
         if block_size and x.ranked_shape[axis] % block_size == 0:
             return dequantize_blocks(g, x, scale, zero, axis % x.rank, block_size)
+        if not block_size and not (scale.array() > 0).all():
+            return call.emit(g, *make_positive(g, x, scale, zero, axis % x.rank))
     return emit_dequantize(g, x, scale, zero, scale.type, axis % max(x.rank, 1), block_size)
 
 
@@ -101,6 +108,23 @@ def make_signed(g, constant: Value) -> Value:  # type: ignore[no-untyped-def]
         g, constant, lambda a: (a.astype(np.int16) - middle).astype(dtype.numpy),
         constant.static_shape, dtype,
     )  # fmt: skip
+
+
+def make_positive(g, x: Value, scale: Value, zero: Value | None, axis: int):  # type: ignore[no-untyped-def]
+    """Integers of int8 and positive scales for the same numbers.
+
+    ONNX Runtime's weights of 4 bits have negative scales, and 0 for slices of zeros.
+    """
+    along = [-1 if a == axis and scale.rank else 1 for a in range(x.rank)]
+    factors = scale.array()
+    zeros = np.zeros_like(factors) if zero is None else zero.array()
+    signs, offsets = (v.astype(np.int16).reshape(along) for v in (np.sign(factors), zeros))
+    steps = (x.array().astype(np.int16) - offsets) * signs
+    bounds = np.iinfo(np.int8)
+    require(bounds.min <= steps.min() and steps.max() <= bounds.max, "negative scales of int8 that "
+            "are as many as they can be. Quantize with positive scales")  # fmt: skip
+    positive = np.where(factors == 0, np.float32(1), np.abs(factors))
+    return g.const(steps.astype(np.int8)), g.const(positive), None
 
 
 def arrange(g, constant: Value, order: Sequence[int], shape: tuple[int, ...]) -> Value:  # type: ignore[no-untyped-def]
@@ -141,3 +165,30 @@ def legalize_matmul_integer(g, a: Value, b: Value, a_zero=None, b_zero=None):
         weight = g.cast(subtract_zero_point(g, b, b_zero), DType.FLOAT32)
     x = g.cast(subtract_zero_point(g, a, a_zero, per_row(a_zero)), DType.FLOAT32)
     return multiply_parts(g, x, terms, lambda part: g.MatMul(part, weight))
+
+
+@legalizations("QLinearConv")
+def legalize_qlinear_conv(g, *operands: Value, **frame):  # type: ignore[no-untyped-def]
+    """A Conv between dequantizations and a quantization, which is one operator on integers."""
+    if not has_constant_scales(operands):
+        return g.decompose("QLinearConv", 10, *operands, **frame)
+    return emit_qlinear_conv(Quantized.dequantize, g, *operands, **frame)
+
+
+@legalizations("QLinearMatMul")
+def legalize_qlinear_matmul(g, *operands: Value):  # type: ignore[no-untyped-def]
+    """A MatMul between dequantizations and a quantization, which is one operator on integers."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = operands
+    if not has_constant_scales(operands) or not is_single(a_scale) or not is_single(y_scale):
+        return g.decompose("QLinearMatMul", 10, *operands)
+    parts = [
+        Quantized(v, Quantization(scale, zero, axis=-1))
+        for v, scale, zero in ((a, a_scale, a_zero), (b, b_scale, b_zero))
+    ]
+    return emit_region(g, g.MatMul, parts, Quantization(y_scale, y_zero))
+
+
+def has_constant_scales(operands: Sequence[Value | None]) -> bool:
+    """Whether the scales and zero points of a QLinearConv or QLinearMatMul are constants."""
+    scales = [v for at in (1, 2, 4, 5, 6, 7) if (v := operands[at]) is not None]
+    return all(v.tensor is not None and v.rank < 2 for v in scales)

@@ -28,6 +28,7 @@ from ..integer_kernels import (
     MOVES,
     READS_INTEGERS,
     WEIGHTED,
+    Kernel,
     Layer,
     move_constant,
     quantize_fill,
@@ -48,8 +49,11 @@ def quantize(graph: Graph, unsigned: bool = True) -> Graph:
         return graph
     names = Names()
     names.used.update(v.name for v in graph.all_values())
-    byte = choose_byte(graph) if unsigned else DType.INT8
-    return drop_dead(_Quantizing(graph, names, byte).rewrite())
+    byte, others = DType.INT8, frozenset[DType]()
+    if unsigned:
+        byte = choose_byte(graph)
+        others = BYTES - {byte}
+    return drop_dead(_Quantizing(graph, names, byte, others).rewrite())
 
 
 def read_scales(node: Node) -> Quantization:
@@ -100,13 +104,14 @@ def convert_constant(tensor: Tensor, byte: DType) -> Tensor:
 class _Quantizing:
     """One walk over the nodes, whose integers of 8 bits become of the type ``byte``.
 
+    Layers that it has no kernel for may be of those of ``others``.
     ``ints`` has the integers for values that are their real numbers; ``steps`` those for the
     results of QUANTIZE; ``same`` what is read in place of other values. ``ends`` has what the
     readers of a value quantize it to.
     """
 
-    def __init__(self, graph: Graph, names: Names, byte: DType) -> None:
-        self.graph, self.names, self.byte = graph, names, byte
+    def __init__(self, graph: Graph, names: Names, byte: DType, others: frozenset[DType]) -> None:
+        self.graph, self.names, self.byte, self.others = graph, names, byte, others
         self.inputs = list(graph.inputs)
         self.nodes: list[Node] = []
         self.ints: dict[Value, QuantizedValue] = {}
@@ -144,7 +149,8 @@ class _Quantizing:
             self.ints[result] = integers
         else:
             inputs = [None if v is None else self.get(v) for v in node.inputs]
-            node = map_bodies(node, lambda body: _Quantizing(body, self.names, self.byte).rewrite())
+            node = map_bodies(node, lambda body: _Quantizing(
+                body, self.names, self.byte, self.others).rewrite())  # fmt: skip
             outputs = self.pass_scales(node, inputs)
             self.nodes.append(replace(node, inputs=tuple(inputs), outputs=outputs))
 
@@ -283,7 +289,10 @@ class _Quantizing:
     # Operators
 
     def find_integers(self, node: Node) -> QuantizedValue | None:
-        """What an operator computes of integers; None where it computes with real numbers."""
+        """What an operator computes of integers; None where it computes with real numbers.
+
+        Where the type of most layers has no kernel, or none of such weights, the other one may.
+        """
         if node.op in MOVES and len(node.outputs) == 1:
             return self.move(node)
         if node.op in JOINS:
@@ -292,19 +301,35 @@ class _Quantizing:
         end = None if kernel is None else self.ends[node.outputs[0]]
         if kernel is None or end is None:
             return None
-        dtype, scales = end
         operands = [None if v is None else self.ints.get(v, v) for v in node.inputs]
-        layer = kernel(Layer(node, tuple(operands), dtype, scales))
+        integers = self.compute(kernel, Layer(node, tuple(operands), *end))
+        for byte in self.others if integers is None and end[0] in BYTES else ():
+            parts = tuple([self.as_byte(node, v, byte) for v in operands])
+            integers = self.compute(kernel, Layer(node, parts, *convert_byte(*end, byte)))
+        if integers is None or (integers.dtype, integers.scales) == end:
+            return integers
+        return self.emit(node, "QUANTIZE", [integers], *end)
+
+    def compute(self, kernel: Kernel, wanted: Layer) -> QuantizedValue | None:
+        """The integers that a kernel computes of such a layer, None where it takes none."""
+        layer = kernel(wanted)
         if layer is None:
             return None
+        node = layer.node
         for at, v in enumerate(layer.operands):
             if isinstance(v, QuantizedValue) and not v.name:
                 v.name = self.names.fresh(f"{node.outputs[0].name}_{at}")
         inputs = [None if v is None else self.get(v) for v in layer.operands]
-        integers = self.emit(node, node.op, inputs, dtype, layer.scales, attrs=node.attrs)
-        if layer.scales == scales:
-            return integers
-        return self.emit(node, "QUANTIZE", [integers], dtype, scales)
+        return self.emit(node, node.op, inputs, layer.dtype, layer.scales, attrs=node.attrs)
+
+    def as_byte(self, node: Node, value: Value | None, byte: DType) -> Value | None:
+        """Integers of 8 bits as those of ``byte`` that stand for the same numbers."""
+        if not isinstance(value, QuantizedValue) or value.dtype not in BYTES or not value.scales:
+            return value
+        dtype, scales = convert_byte(value.type, value.scales, byte)
+        if value.tensor is not None:
+            return self.constant(value.name, convert_constant(value.tensor, byte), scales)
+        return self.emit(node, "QUANTIZE", [value], dtype, scales, shape=value.shape)
 
     def find_end(self, value: Value) -> tuple[DType, Quantization] | None:
         """The one type and scales that all readers of a value quantize it to.
@@ -330,7 +355,7 @@ class _Quantizing:
         integers = None if x is None else self.ints.get(x)
         if integers is None or integers.scales is None:
             return None
-        if integers.tensor is not None:
+        if integers.tensor is not None and node.op != "GATHER":
             moved = move_constant(node, integers.tensor, integers.scales)
             return None if moved is None else self.constant(integers.name, *moved)
         if integers.dtype not in MOVES[node.op] or not integers.scales.is_per_tensor:
