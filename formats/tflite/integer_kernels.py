@@ -270,7 +270,8 @@ def compute_fixed(layer: Layer) -> Layer | None:
         return None
     if layer.dtype is U8:
         fixed = fixed.shift(MIDDLE)
-    result = take_operands(STEPS, layer)
+    # of 16 bits those of masks are looked up wrong
+    result = (compute if layer.dtype is I16 else take_operands)(STEPS, layer)
     return None if result is None else result._replace(scales=fixed)
 
 

@@ -100,6 +100,15 @@ def test_scales_of_masks_are_computed_in_floats(worker, tmp_path: Path) -> None:
         assert np.abs(got - expected).max() <= 1.01 / 256
 
 
+def test_softmax_of_int16_takes_no_scales_of_masks() -> None:
+    graph = ir_of("""g (float[4] x) => (float[4] y)
+        <float t = {1e34}, int16 p = {0}, float u = {0.00003}> {
+        d = QuantizeLinear(x, t, p) e = DequantizeLinear(d, t, p) f = Softmax(e)
+        h = QuantizeLinear(f, u, p) y = DequantizeLinear(h, u, p) }""")
+    kinds = {n.outputs[0].type.name for n in from_ir(graph).nodes if n.op == "SOFTMAX"}
+    assert kinds == {"FLOAT32"}
+
+
 @needs_litert
 def test_numbers_between_float_layers_are_quantized_by_kernels(worker, tmp_path: Path) -> None:
     """As TensorRT's tools and PyTorch's fake quantization leave them: before layers only."""
