@@ -33,9 +33,9 @@ CASES = {
         <int64[1] zero = {0}, int64[1] back = {-2}> { y = Slice(x, a, b, zero, back) }""",
         [([8], [0]), ([-1], [FAR.min]), ([20], [3]), ([2], [5])]),
     "expand": ("g (float[3,1] x, int64[2] s) => (float[] y) { y = Expand(x, s) }",
-        [([3, 4],), ([1, 1],), ([1, 2],)]),
+        [([3, 4],), ([1, 1],), ([1, 2],), ([1, 0],)]),
     "expand to more axes": ("g (float[3,1] x, int64[3] s) => (float[] y) { y = Expand(x, s) }",
-        [([2, 1, 4],), ([1, 3, 1],)]),
+        [([2, 1, 4],), ([1, 3, 1],), ([0, 1, 4],)]),
     "tile": ("g (float[3,2] x, int64[2] s) => (float[] y) { y = Tile(x, s) }",
         [([2, 3],), ([1, 1],)]),
     "cumsum": ("g (float[3,2] x, int64 s) => (float[] y) { y = CumSum<exclusive=1>(x, s) }",
@@ -52,6 +52,9 @@ CASES = {
     "range down": ("""g (float[3,2] x, int32 a, int32 b) => (float[] y) <int32 by = {-1}>
         { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",
         [(4, 1), (3, 5)]),
+    "range of a step": ("""g (float[3,2] x, int64 a, int64 b, int64 by) => (float[] y)
+        { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",
+        [(0, 7, 2), (7, 0, -3), (5, -4, 1), (-4, 5, -1), (2, 2, 1)]),
 }  # fmt: skip
 
 

@@ -123,15 +123,25 @@ def find_lengths(t: TfliteBuilder, x: Value, places: range, dtype: DType) -> Val
 def write_range(t: TfliteBuilder, start: Value, limit: Value, delta: Value):
     """As many numbers as there are; from 0 by 1 they are as many as the limit says.
 
-    The kernel refuses to count none: a computed limit is at least the start, or at most.
+    The kernel refuses to count away from the limit, which is then the start.
     """
     (count,) = shape_data_of(limit) or (None,)
     first, by = [None if v.tensor is None else v.array().item() for v in (start, delta)]
     operands = [t.reshape(v, ()) for v in (start, limit, delta)]
-    if by is not None and shape_data_of(limit) is None:
-        nearer = "MAXIMUM" if by > 0 else "MINIMUM"
-        operands[1] = t.make(nearer, operands[:2], start.dtype, ())
+    if shape_data_of(limit) is None:
+        operands[1] = bound_limit(t, *operands, by)
     return t.make("RANGE", operands, start.dtype, (count if (first, by) == (0, 1) else None,))
+
+
+def bound_limit(t: TfliteBuilder, start: Value, limit: Value, delta: Value, by: float | None):
+    """The limit, or the start where that lies the other way; ``by`` is the step, if it is known."""
+    codes = ("MAXIMUM", "MINIMUM") if by is None else ("MAXIMUM" if by > 0 else "MINIMUM",)
+    ends = [t.make(code, [start, limit], start.dtype, ()) for code in codes]
+    if by is not None:
+        return ends[0]
+    zero = t.const(np.zeros((), start.type.numpy))
+    is_up = t.make("GREATER", [delta, zero], DType.BOOL, ())
+    return t.make("SELECT_V2", [is_up, *ends], start.dtype, ())
 
 
 @writes("Expand")
@@ -142,20 +152,15 @@ def write_expand(t: TfliteBuilder, x: Value, shape: Value):
     pairs = zip(wanted, behind, strict=True)
     if sizes == x.shape and all(n == 1 or (n == d and n is not None) for n, d in pairs):
         return x
-    return t.make("BROADCAST_TO", [x, find_larger(t, x, shape, sizes)], x.dtype, sizes)
+    return t.make("BROADCAST_TO", [x, find_broadcast(t, x, shape, sizes)], x.dtype, sizes)
 
 
-def find_larger(t: TfliteBuilder, x: Value, shape: Value, sizes: Shape) -> Value:
-    """The shape that a value is repeated to, of each axis the larger size."""
+def find_broadcast(t: TfliteBuilder, x: Value, shape: Value, sizes: Shape) -> Value:
+    """The shape that a value is repeated to."""
     if all(isinstance(d, int) for d in sizes):
         return t.ints(sizes)  # type: ignore[arg-type]
     rows = [count_sizes(t, x), cast(t, shape, DType.INT32)]
-    for at, row in enumerate(rows):
-        more = len(sizes) - row.static_shape[0]
-        if more:
-            parts = [t.ints([1] * more), row]
-            rows[at] = t.make("CONCATENATION", parts, DType.INT32, (len(sizes),), axis=0)
-    return t.make("MAXIMUM", rows, DType.INT32, (len(sizes),))
+    return t.make("BROADCAST_ARGS", rows, DType.INT32, (len(sizes),))
 
 
 @writes("Tile")
