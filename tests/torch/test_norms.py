@@ -99,3 +99,20 @@ def test_buffers_are_read(tmp_path: Path) -> None:
     numbers = np.load(SAMPLE.with_name("buffers.npz"))
     (got,) = TorchWorker().run(str(tmp_path / "n.py"), [numbers["in0"]])
     np.testing.assert_allclose(got, numbers["out0"], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op", "sizes", "module"),
+    [("InstanceNormalization", (2, 8, 3, 3), "nn.InstanceNorm2d(8"),
+     ("LayerNormalization", (2, 3, 8), "nn.LayerNorm(8")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["val_7", "norm.weight", "norm0_gamma"])
+def test_ones_that_an_exporter_has_made_up_are_no_weights(
+    name: str, op: str, sizes: tuple[int, ...], module: str, tmp_path: Path
+) -> None:
+    arrays = {name: np.ones(8, np.float32), "val_8": np.zeros(8, np.float32)}
+    node = helper.make_node(op, ["x", *arrays], ["y"], epsilon=1e-5)
+    serde.convert(make_model([node], arrays, sizes), tmp_path / "n.py")
+    source = (tmp_path / "n.py").read_text()
+    assert module in source
+    assert (keys_of(tmp_path) == set()) == (name == "val_7")

@@ -27,7 +27,8 @@ BLOCKS = re.compile(r"(?<=[A-Za-z]\d)_+|(?<=[A-Za-z]\d\d)_+|[/.]")  # between th
 PARAMETER = re.compile(r"%([pb]_\w+)")
 # Names of arrays that an exporter made up: what it computed while it exported.
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+)*|\d+(?:\.[\w-]+)+", re.ASCII)
-UNNAMED = re.compile(r"onnx::|/|val_\d+$|\d+$|.*_output_\d+$|(.*\.)?lifted_tensor_\d+$")
+CONSTANT = re.compile(r"val_\d+|(.*\.)?lifted_tensor_\d+")  # that PyTorch's exporter makes up
+UNNAMED = re.compile(rf"onnx::|/|\d+$|.*_output_\d+$|({CONSTANT.pattern})$")
 
 
 class Scope(NamedTuple):
@@ -96,6 +97,11 @@ def list_keys(graph: Graph) -> set[str]:
         if tensor is not None and origins_of(value):
             names.update(names_in(origins_of(value), 0, tensor.size))
     return {name for name in names if is_key(name)}
+
+
+def is_exporters_constant(name: str) -> bool:
+    """Whether PyTorch's exporter made up an array of such a name: the module has none."""
+    return CONSTANT.fullmatch(name) is not None
 
 
 def is_key(name: str) -> bool:

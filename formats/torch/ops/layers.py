@@ -11,9 +11,10 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_TYPES
-from serde.spec.weight_origins import is_weight
+from serde.spec.weight_origins import is_weight, origins_of
 from serde.version_converter.adapters.normalization import standardize
 
+from ..modules.scopes import is_exporters_constant
 from ..target import TorchBuilder, derive, freeze, legalizations, writes
 from .elementwise import shorten
 
@@ -47,8 +48,9 @@ def is_neutral(value: Value | None, number: float) -> bool:
     """Whether an operand has no effect: all its elements are ``number``, and none is trained."""
     if value is None:
         return True
-    is_fixed = value.tensor is not None and not is_weight(value)
-    return is_fixed and bool((value.array() == number).all())
+    names = [name for run in origins_of(value) for name in run.names]
+    is_fixed = not is_weight(value) or all(map(is_exporters_constant, names))
+    return value.tensor is not None and is_fixed and bool((value.array() == number).all())
 
 
 def list_affine(scale: Value, bias: Value | None = None) -> dict[str, Value | None]:
