@@ -68,6 +68,25 @@ def test_a_group_norm_is_one_where_an_exporter_has_made_up_arrays(
     assert module in source and "InstanceNorm" not in source
 
 
+def test_a_group_norm_flattens_images(tmp_path: Path) -> None:
+    """As attention blocks do, whose exported reshapes of the input are one."""
+    arrays = {
+        "rows": np.array([2, 4, -1]), "line": np.array([2, 8, 9]),
+        "val_1": np.ones(4, np.float32), "val_2": np.zeros(4, np.float32),
+        "val_3": draw(8, 1), "val_4": draw(8, 1),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Reshape", ["x", "rows"], ["a"]),
+        helper.make_node("InstanceNormalization", ["a", "val_1", "val_2"], ["b"]),
+        helper.make_node("Reshape", ["b", "line"], ["c"]),
+        helper.make_node("Mul", ["c", "val_3"], ["d"]),
+        helper.make_node("Add", ["d", "val_4"], ["y"]),
+    ]
+    source = compare(make_model(nodes, arrays, (2, 8, 3, 3)), tmp_path, draw(2, 8, 3, 3))
+    assert "nn.GroupNorm(4, 8)" in source and "InstanceNorm" not in source
+    assert {key.rpartition(".")[2] for key in keys_of(tmp_path)} == {"weight", "bias"}
+
+
 def test_numbers_are_added_behind_normalizations(tmp_path: Path) -> None:
     arrays = {"val_1": np.ones(4, np.float32), "val_2": np.zeros(4, np.float32),
               "one": np.array(1, np.float32)}  # fmt: skip

@@ -125,12 +125,13 @@ def write_range(t: TfliteBuilder, start: Value, limit: Value, delta: Value):
 
     The kernel refuses to count away from the limit, which is then the start.
     """
-    (count,) = shape_data_of(limit) or (None,)
+    counts = shape_data_of(limit)
     first, by = [None if v.tensor is None else v.array().item() for v in (start, delta)]
-    operands = [t.reshape(v, ()) for v in (start, limit, delta)]
-    if shape_data_of(limit) is None:
-        operands[1] = bound_limit(t, *operands, by)
-    return t.make("RANGE", operands, start.dtype, (count if (first, by) == (0, 1) else None,))
+    start, limit, delta = [t.reshape(v, ()) for v in (start, limit, delta)]
+    if counts is None:
+        limit = bound_limit(t, start, limit, delta, by)
+    count = counts[0] if counts is not None and (first, by) == (0, 1) else None
+    return t.make("RANGE", [start, limit, delta], start.dtype, (count,))
 
 
 def bound_limit(t: TfliteBuilder, start: Value, limit: Value, delta: Value, by: float | None):

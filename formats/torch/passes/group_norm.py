@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Dim, Graph, Node, Value
 from serde.rewrite.patterns import Neighbours, Patterns, join_sources, orders
 from serde.spec.weight_origins import origins_of
 
@@ -22,7 +23,7 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
     patterns = Patterns(INSTANCES, domain=DOMAIN)
 
     @patterns(".reshape")
-    def normalize_groups(near: Neighbours, node: Node) -> Node | None:
+    def normalize_groups(near: Neighbours, node: Node) -> Sequence[Node] | None:
         """Groups that become rows, are normalized, and become channels again."""
         norm = near.maker(node.inputs[0], INSTANCES)
         grouped = norm and near.maker(norm.inputs[0], ".reshape")
@@ -32,17 +33,27 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
         if x is None or None in (x.shape, rows.shape, y.shape):
             return None
         samples, channels, *inner = x.ranked_shape
-        groups = rows.ranked_shape[1]
-        is_same = y.ranked_shape[1:] == (channels, *inner) and None not in inner
+        groups, result = rows.ranked_shape[1], y.ranked_shape
+        is_same = None not in inner and result[1:] == (channels, *inner)
+        is_flat = _is_same_in_number(inner, result[2:]) and result[1] == channels
         is_by_sample = samples is not None and rows.ranked_shape[0] == samples
-        if not (is_same and is_by_sample and isinstance(channels, int) and channels % groups == 0):  # type: ignore[operator]
+        if not (is_same or is_flat) or not is_by_sample or not isinstance(channels, int):
+            return None
+        if channels % groups:  # type: ignore[operator]
             return None
         options = {**_module_of(norm).options, "affine": False}
         module = Module((groups, channels), MappingProxyType(options), ())
-        return replace(
-            node, op="nn.GroupNorm", inputs=(x,), attrs={"args": (Slot(0),), "module": module},
+        before = []
+        if not is_same:
+            sizes = {"args": (Slot(0), -1, *result[1:])}
+            flat = replace(y, name=builder.names.fresh(y.name))
+            before = [replace(grouped, inputs=(x,), outputs=(flat,), attrs=sizes)]
+        norm_of_groups = replace(
+            node, op="nn.GroupNorm", inputs=(before[0].outputs[0] if before else x,),
+            attrs={"args": (Slot(0),), "module": module},
             sources=join_sources(grouped, norm, node),
         )  # fmt: skip
+        return [*before, norm_of_groups]
 
     @patterns("+")
     def scale_groups(near: Neighbours, node: Node) -> Node | None:
@@ -73,6 +84,12 @@ def join_group_norms(graph: Graph, builder: TorchBuilder) -> Graph:
         return None
 
     return patterns.apply(graph)
+
+
+def _is_same_in_number(sizes: Sequence[Dim], others: Sequence[Dim]) -> bool:
+    """Whether axes of known sizes have as many elements as others."""
+    products = [math.prod(d for d in group if isinstance(d, int)) for group in (sizes, others)]
+    return products[0] == products[1] and all(isinstance(d, int) for d in (*sizes, *others))
 
 
 def _is_plain(norm: Node) -> bool:
