@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import IR_OPSET, DType, Graph, Value
+from serde.ir import constants
+from serde.ir.graph import IR_OPSET, DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
 from serde.legalize.forms import operators as forms
 from serde.legalize.forms import windows
@@ -239,11 +240,14 @@ def is_quantized_graph(graph: Graph) -> bool:
     of this format quantizes. Others round as the standard has it: kernels round halves otherwise.
     """
     nodes = [node for node in graph.all_nodes() if not node.domain]
-    quantizing = [n for n in nodes if n.op == "QuantizeLinear" and is_known(n.inputs[1])]
+    quantizing = [
+        node for node in nodes
+        if node.op == "QuantizeLinear" and constants.is_constant(node.inputs[1:2])
+    ]  # fmt: skip
     return (
         any(source.format == DOMAIN for node in quantizing for source in node.sources)
         or any(
-            node.op == "DequantizeLinear" and not is_known(node.inputs[0])
+            node.op == "DequantizeLinear" and not constants.is_constant(node.inputs[:1])
             for node in nodes if quantizing
         )
         or any(
@@ -251,11 +255,6 @@ def is_quantized_graph(graph: Graph) -> bool:
             for node in nodes
         )
     )  # fmt: skip
-
-
-def is_known(value: Value | None) -> bool:
-    """Whether a value is a constant."""
-    return value is not None and value.tensor is not None
 
 
 def legalize_for_tflite(graph: Graph, target: Target) -> Legalized:

@@ -134,7 +134,7 @@ def find_fixed_sizes(graph: Graph) -> list[FixedSize]:
     if follow_sizes(graph, trial) is not None:
         return []
     rules = Trials(graph, lambda sizes: follow_sizes(graph, sizes) is None)
-    if not any(True for _ in rules.search(names)) or not _find_problem(graph, trial):
+    if next(rules.search(names), None) is None or not _find_problem(graph, trial):
         return []
     inference = Trials(graph, lambda sizes: _find_problem(graph, sizes) is not None)
     sizes = (_find_fixed_size(inference, name, name in batches) for name in inference.search(names))
@@ -146,17 +146,17 @@ class Trials:
 
     def __init__(self, graph: Graph, fails: Callable[[Mapping[str, int]], bool]) -> None:
         self.graph, self._fails = graph, fails
-        self.left = max(LEAST_TRIALS, MOST_NODES // (len(graph.nodes) + 1))
+        self.remaining = max(LEAST_TRIALS, MOST_NODES // (len(graph.nodes) + 1))
 
     def fails(self, names: Sequence[str], number: int) -> bool:
         """Whether the graph does not take a number for all names."""
-        self.left -= 1
+        self.remaining -= 1
         return self._fails(dict.fromkeys(names, number))
 
     def search(self, names: Sequence[str]) -> Iterator[str]:
         """The names that fail, found by halves: of names that pass together, each one does."""
         ahead = [names]
-        while ahead and self.left > 0:
+        while ahead and self.remaining > 0:
             group = ahead.pop()
             if not group or not all(self.fails(group, number) for number in TRIALS):
                 continue

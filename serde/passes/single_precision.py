@@ -130,8 +130,8 @@ class _Converter:
 def make_float32(tensor: Tensor) -> Tensor:
     """A constant in float32.
 
-    Numbers of float64 beyond the range of float32 are the largest there is, and those that would
-    round to 0 the least normal one: masks stay finite, and divisors other than 0.
+    Numbers of float64 beyond the range of float32 are the largest there is, and those below its
+    normal ones the least of these: masks stay finite, and divisors other than 0.
     """
 
     def load() -> Any:

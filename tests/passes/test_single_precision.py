@@ -126,14 +126,14 @@ def test_float64_is_rounded_and_stays_finite(tmp_path):
     )  # fmt: skip
     onnx.save(model, tmp_path / "a.onnx")
     report = serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fp32=True, verify=True)
-    made = onnx.load(tmp_path / "b.onnx")
-    types = [v.type.tensor_type.elem_type for v in (*made.graph.input, *made.graph.output)]
+    single = onnx.load(tmp_path / "b.onnx")
+    types = [v.type.tensor_type.elem_type for v in (*single.graph.input, *single.graph.output)]
     assert report.ok and report.verification.outputs and types == [1, 9, 1, 7]
-    assert "Cast" not in {n.op_type for n in made.graph.node}
+    assert "Cast" not in {n.op_type for n in single.graph.node}
     draws = np.random.default_rng(0)
     x, mask = draws.standard_normal((2, 3)), np.array([[True, False, True], [False] * 3])
     expected = run_model(model, {"x": x, "m": mask})
-    got = run_model(made, {"x": x.astype(F), "m": mask})
+    got = run_model(single, {"x": x.astype(F), "m": mask})
     assert got[0].dtype == F
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)

@@ -215,9 +215,9 @@ class Members:
         """Make a module that trains the arrays of another one."""
         holder = self.find_holder(path)
         members = holder.members
-        is_misfit = holder.kind == "ModuleList" and not are_places({*members, path[-1]})
-        is_misfit |= holder.kind == "Sequential"  # which calls all that is in it
-        if path[-1] in members or is_misfit:
+        if path[-1] in members or holder.kind == "Sequential":  # which calls all that is in it
+            return
+        if holder.kind == "ModuleList" and not are_places({*members, path[-1]}):
             return
         members[path[-1]] = node
         for parameter, array in parameters_of(node).items():
