@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
+from os import PathLike
+from os.path import isdir
 from types import FunctionType
 from typing import Any
 
@@ -93,17 +95,29 @@ def __getattr__(name: str) -> Any:
 
 
 def _take_urls(function: Callable[..., Any], places: tuple[str, ...]) -> Callable[..., Any]:
-    """A function whose parameters ``places``, and options that are files, may be URLs too."""
+    """A function whose parameters ``places``, and options that are files, may be URLs too.
+
+    The former may also be archives and folders in which there is a model.
+    """
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         everything = (*arguments, *options.values())
-        if not any(isinstance(each, str) and "://" in each for each in everything):
+        if not any(map(_may_be_elsewhere, everything)):
             return function(*arguments, **options)
         remote_files = import_module("serde.api.remote_files")
         return remote_files.call_at_urls(function, places, arguments, options)
 
     return call
+
+
+def _may_be_elsewhere(place: Any) -> bool:
+    """Whether an argument is a URL, a folder or an archive."""
+    from serde.io.sniff import may_be_archive
+
+    if isinstance(place, str) and "://" in place:
+        return True
+    return may_be_archive(place) or (isinstance(place, (str, PathLike)) and isdir(place))
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,6 @@ from serde.plugins.options import (
     option,
 )
 
-from .io.archive import name_archive
 from .io.discover import matches
 
 
@@ -91,7 +90,6 @@ FORMAT = Format.in_package(
     runtime="mxnet",
     suffixes=("-symbol.json",),
     matches=matches,
-    name_other=name_archive,
     read_options=MxnetReadOptions,
     write_options=MxnetWriteOptions,
     encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),

@@ -12,12 +12,19 @@ from typing import Any
 from serde.errors import MalformedFile, UsageError
 from serde.io.arrays import to_tensors
 from serde.io.gzip_stream import GzipStream
-from serde.io.sniff import inflate_head, open_regular, refuse_missing, refuse_other_file
+from serde.io.sniff import (
+    GZIP_MAGIC,
+    inflate_head,
+    is_tar,
+    open_regular,
+    refuse_missing,
+    refuse_other_file,
+)
 from serde.ir.graph import Graph
 
 from . import ast
 from .io.discover import find_params, note_missing_weights
-from .io.magic import GZIP, HEAD, LIBRARIES, VM_MAGIC, is_tar, kind_of
+from .io.magic import HEAD, LIBRARIES, VM_MAGIC, kind_of
 from .io.params import read_params
 from .json.reader import parse_json, read_json
 from .text.parser import parse_text, read_text
@@ -73,14 +80,14 @@ def read_module(path: str | os.PathLike[str]) -> ast.Module:
     kind = kind_of(path)
     with open_regular(path) as file:
         head = file.read(HEAD)
-    if kind in ("text", "json") and head.startswith(GZIP):
+    if kind in ("text", "json") and head.startswith(GZIP_MAGIC):
         return (parse_text if kind == "text" else parse_json)(_unpack(path), os.fspath(path))
     if kind == "text":
         return read_text(path)
     if kind == "json":
         return read_json(path)
     if kind == "compiled":
-        head = inflate_head(head, HEAD) if head.startswith(GZIP) else head
+        head = inflate_head(head, HEAD) if head.startswith(GZIP_MAGIC) else head
         raise MalformedFile(path, COMPILED.format(_name_compiled(head)))
     if kind == "params":
         raise MalformedFile(path, "parameters without a module: give the module's file as well")

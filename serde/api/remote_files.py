@@ -1,4 +1,4 @@
-"""Models at URLs, read and written by fsspec: they are copied to this machine and back."""
+"""Models at URLs, read and written by fsspec, and in archives: what is read is a copy here."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, TypeVar
 
-from serde.errors import MalformedFile, SerdeError, TargetRefused, Unconvertible, UsageError
+from serde.api.contained_models import find_single_model, is_archived, unpack_model
+from serde.api.source_names import find_path, is_remote, leave_out, name_source
+from serde.errors import TargetRefused, UsageError
 from serde.io.command_files import within_command
-from serde.io.filesystems import fetch_file, is_url, local_path, name_copy, open_filesystem
+from serde.io.filesystems import fetch_file, name_copy, open_filesystem
 from serde.io.provenance import describe_call
 from serde.io.sniff import HEAD
 from serde.ir.graph import Graph
@@ -25,14 +27,16 @@ FILES = ("params", "other_params", "data", "expected", "backend")  # options tha
 COPYING = frozenset({"import_", "load", "partition"})  # functions that return what reads weights
 
 
-def find_path(place: Any) -> Any:
-    """A URL of this machine's own files as their path, anything else as it is."""
-    return local_path(place) if isinstance(place, str) else place
+def find_source(place: Any) -> Any:
+    """A source as ``find_path`` has it; of a folder that is no model, the only one in it."""
+    path = find_path(place)
+    is_folder = isinstance(path, (str, os.PathLike)) and os.path.isdir(path)
+    return (find_single_model(os.fspath(path)) if is_folder else None) or path
 
 
-def is_remote(place: Any) -> bool:
-    """Whether a source or a target is at a URL that is no path of this machine."""
-    return isinstance(place, str) and is_url(local_path(place))
+def is_elsewhere(place: Any) -> bool:
+    """Whether a source is read as a copy: at a URL, or in an archive that no format reads."""
+    return is_remote(place) or is_archived(place)
 
 
 def call_at_urls(
@@ -52,10 +56,10 @@ def call_at_urls(
             return _save_at_url(function, *others, **named)
         urls: dict[str, str] = {}
         for place in named.keys() & set(places):
-            url = named[place] = find_path(named[place])
-            if is_remote(url):
-                named[place] = stack.enter_context(local_copy(url))
-                urls[named[place]] = url
+            source = named[place] = find_source(named[place])
+            if is_elsewhere(source):
+                named[place] = stack.enter_context(local_copy(source))
+                urls[named[place]] = os.fspath(source)
         if urls and name in COPYING:
             named["copy"] = True
         named = fetch_options(named, stack)
@@ -65,7 +69,7 @@ def call_at_urls(
             name_source(result, path, url)
         if isinstance(result, Graph):
             copy_weights(result)
-        elif callable(result):
+        elif urls and callable(result):
             weakref.finalize(result, stack.pop_all().close)
     return result
 
@@ -77,16 +81,22 @@ def list_positional(function: Callable[..., Any]) -> list[str]:
 
 
 @contextmanager
-def local_copy(url: str) -> Iterator[str]:
-    """The path of a copy of a model at a URL, with the files beside it that it may need.
+def local_copy(source: Any) -> Iterator[str]:
+    """The path of a copy of a model at a URL or in an archive, with the files beside it.
 
     A model in parts is a folder, which is copied whole.
 
     Raises:
         UsageError: where there are several models.
     """
-    from serde.api.migrate.sources import fetch_model, find_models, is_candidate
+    from serde.api.migrate.sources import fetch_model, find_models
+    from serde.api.model_names import is_candidate
 
+    if not is_remote(source):
+        with unpack_model(os.fspath(source)) as path:
+            yield path
+        return
+    url = source
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
         copies = os.path.join(folder, "source")
         with leave_out(copies, url):
@@ -97,7 +107,8 @@ def local_copy(url: str) -> Iterator[str]:
             if len(models) > 1:
                 names = ", ".join(m.relative for m in models[:4])
                 raise UsageError(f"{url} holds {len(models)} models: name one of them: {names}")
-            yield fetch_model(models[0], copies)
+            with unpack_model(fetch_model(models[0], copies)) as path:
+                yield path
 
 
 def _fetch_parts(url: str, folder: str) -> bool:
@@ -163,50 +174,22 @@ def _save_at_url(save: Callable[..., Any], graph: Graph, path: str, **options: A
     return stored
 
 
-@contextmanager
-def leave_out(folder: str, source: str) -> Iterator[None]:
-    """Let errors name files without a folder that the user does not know, and ``source``."""
-    try:
-        yield
-    except SerdeError as error:
-        known = folder + os.sep
-        error.args = tuple(
-            a.replace(known, "") if isinstance(a, str) and known in a else a for a in error.args
-        )
-        if isinstance(error, MalformedFile):
-            error.path = error.path.replace(known, "")
-        if isinstance(error, Unconvertible) and error.report is not None:
-            name_source(error.report, os.path.join(folder, "source"), source)
-        raise
-
-
-def name_source(report: Any, path: str, source: str) -> None:
-    """Call the source of a report, and the files beside its copy at ``path``, as the user does."""
-    for field in ("source", "first", "second", "model"):
-        if getattr(report, field, None) == path:
-            setattr(report, field, source)
-    about = getattr(report, "provenance", None)
-    if about is not None and path not in (source, find_path(source)):
-        place = f"{source.rpartition('/')[0]}/" if is_remote(source) else ""
-        about.relocate(os.path.dirname(path), place)
-
-
 def at_urls(convert: Convert) -> Convert:
     """Let a conversion read and write at URLs; the report has these for the files."""
 
     @wraps(convert)
     def convert_copies(source: Any, target: Any, **options: Any) -> Any:
-        source_path, target_path = find_path(source), find_path(target)
+        source_path, target_path = find_source(source), find_path(target)
         with within_command() as files, ExitStack() as stack:
             shown = {k: v for k, v in options.items() if v is not None and k != "progress"}
             if any(map(is_remote, (source, target, *(options.get(name) for name in FILES)))):
                 files.call = files.call or describe_call("serde.convert", (source, target), shown)
             options = fetch_options(options, stack)
-            if not is_remote(source_path):
+            if not is_elsewhere(source_path):
                 return _convert_to(convert, source_path, target_path, options)
-            path = stack.enter_context(local_copy(source))
+            path = stack.enter_context(local_copy(source_path))
             report = _convert_to(convert, path, target_path, options)
-            name_source(report, path, source)
+            name_source(report, path, os.fspath(source_path))
         return report
 
     return convert_copies  # type: ignore[return-value]

@@ -49,7 +49,7 @@ def check(
 ) -> None:  # fmt: skip
     """Tell whether SOURCE converts, with the real converters, writing no model."""
     from serde import api
-    from serde.api.remote_files import name_source
+    from serde.api.source_names import name_source
 
     if backend is not None:
         reading = {k: v for k, v in options.items() if k in names_of(read_classes())}

@@ -62,7 +62,7 @@ def convert(
     SOURCE and FILE may be URLs, or - for the standard input and output.
     """
     from serde import api
-    from serde.api.remote_files import find_path, is_remote, name_source
+    from serde.api.source_names import find_path, is_remote, name_source
 
     if target != STREAM and not is_remote(target):
         active_files().claim_output(find_path(target), may_be_source=True)

@@ -87,7 +87,7 @@ def wrap(
 ) -> None:  # fmt: skip
     """Write SOURCE with the Python code before and behind it in the same file."""
     import serde
-    from serde.api.remote_files import is_remote
+    from serde.api.source_names import is_remote
     from serde.passes.cut_inputs import parse_spec
 
     if (here := os.getcwd()) not in sys.path:  # as ``python -m`` has it

@@ -22,20 +22,25 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @contextmanager
 def open_source(source: str) -> Iterator[str]:
-    """The path of a source on this machine, where it is the standard input or at a URL."""
-    from serde.api.remote_files import find_path, is_remote, leave_out, local_copy
+    """The path of a source on this machine, also of the standard input, at a URL, in an archive."""
+    from serde.api.contained_models import unpack_model
+    from serde.api.remote_files import find_source, is_elsewhere, local_copy
+    from serde.api.source_names import leave_out
 
     if source == STREAM:
         with tempfile.TemporaryDirectory(prefix="serde-") as folder:
             path = os.path.join(folder, "stdin")
             with leave_out(folder, source):
                 copy_stream(sys.stdin.buffer, path, "stdin")
-                yield path
-    elif is_remote(source):
+                with unpack_model(path) as model:
+                    yield model
+        return
+    source = find_source(source)
+    if is_elsewhere(source):
         with local_copy(source) as path:
             yield path
     else:
-        yield find_path(source)
+        yield source
 
 
 @contextmanager
@@ -45,7 +50,8 @@ def open_target(target: str, to_format: str | None) -> Iterator[str]:
     Raises:
         UsageError: where that is a terminal, the format is not named, or there are several files.
     """
-    from serde.api.remote_files import find_path, is_remote, open_result
+    from serde.api.remote_files import open_result
+    from serde.api.source_names import find_path, is_remote
     from serde.plugins import get_format
 
     if is_remote(target):

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from serde.errors import MalformedFile
 from serde.io.named_file import name_path_in_errors
@@ -32,7 +32,7 @@ def limit_copy(folder: str, what: str) -> Callable[[int], None]:
     return check
 
 
-def copy_stream(source: BinaryIO, path: str, what: str) -> None:
+def copy_stream(source: IO[bytes], path: str, what: str) -> None:
     """Write a stream to a file.
 
     Raises:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from serde.errors import MalformedFile
+from serde.errors import MalformedFile, SerdeError
 from serde.io.command_files import active_files, check_name
 from serde.io.named_file import NamedFile, name_path_in_errors, stat_open
 from serde.ir.budget import active_budget
@@ -20,6 +20,9 @@ from serde.ir.budget import active_budget
 HEAD = 1024  # bytes looked at
 NO_FILE = (errno.ENXIO, errno.ENODEV)  # a socket, and a device that is not there
 BLOCK = 512  # bytes that a system counts as one block of a file
+GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")  # the second of an archive without members
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 
 
 def open_uncharged(path: str | os.PathLike[str]) -> BinaryIO:
@@ -138,6 +141,21 @@ def inflate_head(head: bytes, most: int = HEAD) -> bytes:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, most)
     except zlib.error:
         return b""
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether ``head`` begins a tar archive of today's kinds."""
+    return head.startswith(TAR_MAGIC, TAR_MAGIC_AT)
+
+
+def may_be_archive(place: object) -> bool:
+    """Whether something is the path of a file that begins like an archive: a zip, tar or gzip."""
+    try:
+        is_file = isinstance(place, (str, os.PathLike)) and os.path.isfile(place)
+        head = read_head(place) if is_file else b""  # type: ignore[arg-type]
+    except (OSError, SerdeError):  # told of where it is read
+        return False
+    return head.startswith((*ZIP_MAGICS, GZIP_MAGIC)) or is_tar(head)
 
 
 def is_text(head: bytes) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import MalformedFile, UnknownFormat, UsageError, suggest
+from serde.io.archive import name_archive
 from serde.io.sniff import read_head, refuse_other_file
 from serde.io.user_code import refuse_exits
 from serde.ir.graph import Graph
@@ -253,12 +254,12 @@ def format_of(path: Path) -> Format:
             if named is not None and named.is_read and path.name.endswith(named.suffixes[0])
             else kind
         )  # fmt: skip
-    if models := _list_models(path):
+    if models := list_models(path):
         raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")
     raise UnknownFormat(f"{path} is of no known format; {kind}")
 
 
-def _list_models(folder: Path) -> list[str]:
+def list_models(folder: Path) -> list[str]:
     """A few files of a folder that are of a known format, by name if any are."""
     files = sorted(p for p in folder.glob("*") if p.is_file())[:MOST_FILES]
     formats = [f for f in installed_formats() if f.is_read]
@@ -270,7 +271,8 @@ def _list_models(folder: Path) -> list[str]:
 
 def name_other(name: str, head: bytes) -> str | None:
     """What a file of no format is, as one of them tells, and what to do with it."""
-    return next(filter(None, (f.name_other(name, head) for f in installed_formats())), None)
+    reasons = (f.name_other(name, head) for f in installed_formats())
+    return next(filter(None, reasons), None) or name_archive(name, head)
 
 
 def refuse_absent(path: Path) -> None:

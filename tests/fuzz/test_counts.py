@@ -21,7 +21,7 @@ from onnx import helper, numpy_helper
 
 import serde
 from serde.errors import MalformedFile, SerdeError
-from serde.formats.mxnet.io.archive import TarArchive
+from serde.io.archive import TarArchive
 from serde.ir import arrays
 from serde.ir.budget import BYTES, Budget, Limit, active_budget, within_budget
 from testing.cpu_limit import limit_cpu

@@ -14,8 +14,8 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat
-from serde.formats.mxnet.io.archive import open_archive
 from serde.formats.mxnet.io.discover import find, matches
+from serde.io.archive import open_archive
 from serde.ir.budget import within_budget
 from testing.mxnet import written
 from testing.mxnet.written import params_bytes

@@ -249,7 +249,7 @@ ARCHIVES = {
 
 @pytest.mark.parametrize("case", ARCHIVES)
 def test_bad_archives(case: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("serde.formats.mxnet.io.archive.MOST_MEMBERS", 400)
+    monkeypatch.setattr("serde.io.archive.MOST_MEMBERS", 400)
     monkeypatch.setattr(budget, "BYTES", budget.Limit(1 << 26, 64))
     data, reason = ARCHIVES[case]
     path = tmp_path / "m.tar"

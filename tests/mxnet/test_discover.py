@@ -16,8 +16,8 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
-from serde.formats.mxnet.io import archive
 from serde.formats.mxnet.io.discover import find, matches
+from serde.io import archive
 from testing.mxnet import written
 from testing.mxnet.written import params_bytes
 from testing.mxnet_live import live_mxnet

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, TargetRefused, UsageError
+from serde.io.archive import TARS, Archive, is_archive, is_companion, open_archive
 from serde.io.atomic_write import is_leftover
 from serde.io.command_files import active_files
 from serde.io.sniff import read_head, read_regular, refuse_missing
 from serde.ir.budget import active_budget
 
-from .archive import TARS, Archive, is_archive, open_archive
 from .magic import identify_beside_model, looks_like_block, looks_like_params, looks_like_symbol
-from .params import Params, read_params
+from .params import Params, parse_params, read_params
 
 EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
 ANY_EPOCH = re.compile(r"-(\d+)\.params$")  # as others do, where what precedes it is a symbol's
@@ -103,27 +103,31 @@ def matches(path: Path) -> bool:
         return _symbol_path(path).is_file()
     head = read_head(path)
     if is_archive(path.name, head):
-        return _holds_model(path, head)
+        return _holds_model(open_archive(str(path), head))
     known = looks_like_symbol(head) or looks_like_params(head) or looks_like_block(head)
     known = known or path.name.endswith(SYMBOL)
     return known or identify_beside_model(path.name, head) is not None
 
 
-def _holds_model(path: Path, head: bytes) -> bool:
-    """Whether an archive has a symbol or parameters in it, or an archive alone.
+def _holds_model(archive: Archive, depth: int = 0) -> bool:
+    """Whether an archive has a symbol or parameters in it, or in the only archive in it.
 
     Others are not MXNet's. Of a damaged one, its name tells.
     """
-    archive, files = open_archive(str(path), head), []
+    files = []
     try:
         for name in archive.walk():  # the first of a model tells, before the rest is inflated
-            if not _is_companion(name):
+            if not is_companion(name):
                 files.append(_candidate(archive, name))
                 if name.endswith((SYMBOL, ".params")) or files[-1].is_symbol:
                     return True
-        return _inner_archive(files) is not None
+        inner = _inner_archive(files)
+        if inner is None or depth == MOST_NESTED:
+            return False
+        data = archive.read(inner.name, active_budget().most_bytes)
+        return _holds_model(open_archive(inner.name, inner.head, data), depth + 1)
     except MalformedFile:
-        return path.name.endswith((*TARS, ".mar"))
+        return archive.path.endswith((*TARS, ".mar"))
     finally:
         archive.__exit__()
 
@@ -170,13 +174,21 @@ def _find_in_archive(
 
 
 def _members(archive: Archive) -> list[Candidate]:
-    return [_candidate(archive, name) for name in archive.names if not _is_companion(name)]
+    return [_candidate(archive, name) for name in archive.names if not is_companion(name)]
 
 
 def _candidate(archive: Archive, name: str) -> Candidate:
     """A member of an archive."""
-    text, params = partial(archive.read, name, MOST_JSON), partial(archive.params, name)
+    text, params = partial(archive.read, name, MOST_JSON), partial(_read_member, archive, name)
     return Candidate(name, archive.head(name), text, params)
+
+
+def _read_member(archive: Archive, name: str) -> Params:
+    """The parameters in an archive: where they are if they lie there as they are."""
+    span = archive.span(name)
+    return parse_params(archive.read(name), name) if span is None else (
+        read_params(archive.path, name, *span)
+    )  # fmt: skip
 
 
 def _inner_archive(files: Sequence[Candidate]) -> Candidate | None:
@@ -264,7 +276,7 @@ def _file(path: Path, head: bytes | None = None) -> Candidate:
 
 def _files(folder: Path, heads: bool = True) -> list[Candidate]:
     """The files of a folder; without ``heads`` their names alone tell what they are."""
-    names = (p for p in folder.iterdir() if not (is_leftover(p.name) or _is_companion(p.name)))
+    names = (p for p in folder.iterdir() if not (is_leftover(p.name) or is_companion(p.name)))
     paths = sorted(filter(Path.is_file, names))
     if heads and len(paths) > MOST_FILES:
         raise UsageError(f"{folder} holds {len(paths)} files: name the symbol among them")
@@ -361,11 +373,6 @@ def _make_choice_error(files: Sequence[Candidate], reason: str) -> UsageError:
 def _base_name(name: str) -> str:
     """A name without the folder or archive it lies in."""
     return re.split(r"[/\\:]", name)[-1]
-
-
-def _is_companion(name: str) -> bool:
-    """Whether it is a file that macOS puts beside another, ``._net-symbol.json``."""
-    return _base_name(name).startswith("._")
 
 
 def _format_names(files: Iterable[Candidate]) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 
 from serde.errors import MalformedFile
-from serde.io.sniff import refuse_other_file
+from serde.io.sniff import GZIP_MAGIC, ZIP_MAGICS, is_tar, refuse_other_file
 
 PARAMS_MAGIC = 0x112.to_bytes(8, "little")
-ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
-ZIP_MAGICS = (ZIP_MAGIC, b"PK\x05\x06")  # the second of an archive without members
-TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 PARAMETERS, SYMBOL = "MXNet's parameters", "symbol JSON"  # what may be wanted
 FIRST_KEY = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
 SYMBOL_KEYS = frozenset(b"nodes arg_nodes heads node_row_ptr attrs".split())
@@ -63,7 +60,7 @@ def refuse_other(path: str, head: bytes, expected: str) -> None:
         SYMBOL: looks_like_symbol(head),
         "a zip archive": head.startswith(ZIP_MAGICS),
         "a gzip archive": head.startswith(GZIP_MAGIC),
-        "a tar archive": head[TAR_MAGIC_AT:].startswith(TAR_MAGIC),
+        "a tar archive": is_tar(head),
         "a NumPy array": head.startswith(b"\x93NUMPY"),
         "TVM's parameters": head.startswith(0xF7E58D4F05049CB7.to_bytes(8, "little")),
         "an ONNX model": head[:1] == b"\x08" and b"\0" < head[1:2] < b"\x20",

@@ -30,11 +30,11 @@ import numpy as np
 from serde.errors import MalformedFile
 from serde.io.file_bytes import FileBytes
 from serde.io.named_file import stat_open
-from serde.io.sniff import HEAD, file_id, open_regular, read_head
+from serde.io.sniff import HEAD, ZIP_MAGICS, file_id, open_regular, read_head
 from serde.io.tensor_bytes import read_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
-from .magic import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
+from .magic import PARAMETERS, looks_like_params, refuse_other
 from .sparse import CSR, DENSE, ROW_SPARSE, is_possible, to_dense
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA

@@ -9,7 +9,15 @@ import zipfile
 from pathlib import Path
 from typing import Literal
 
-from serde.io.sniff import inflate_head, open_regular, open_uncharged, read_head
+from serde.io.sniff import (
+    GZIP_MAGIC,
+    ZIP_MAGICS,
+    inflate_head,
+    is_tar,
+    open_regular,
+    open_uncharged,
+    read_head,
+)
 
 Kind = Literal["text", "json", "params", "compiled"]
 
@@ -21,10 +29,7 @@ LIBRARIES = (  # ELF, PE, an archive of objects, Mach-O
     b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe",
 )  # fmt: skip
 LIBRARY_NAMES = (".so", ".dll", ".dylib", ".o", ".a")
-GZIP = b"\x1f\x8b"
-ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 PARAMS_MAGIC = 0xF7E58D4F05049CB7  # of what relay.save_param_dict writes
-TAR_MARK, TAR_AT = b"ustar", 257
 GRAPH, GRAPH_EXECUTOR = (b'"nodes"', b'"node_row_ptr"'), (b'"tvm_op"', b'"storage_id"')
 HEADER = re.compile(  # of a module's text
     r"(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # blanks and comments
@@ -45,11 +50,11 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
         return None
     with open_uncharged(path) as file:
         head = file.read(HEAD)
-        if head.startswith((ZIP, EMPTY_ZIP)):
+        if head.startswith(ZIP_MAGICS):
             return "params" if _holds_arrays(path) else None
         if head.startswith(b"{"):
             return _detect_json(head + file.read(JSON_MOST))
-    return _detect_head(inflate_head(head, HEAD) if head.startswith(GZIP) else head)
+    return _detect_head(inflate_head(head, HEAD) if head.startswith(GZIP_MAGIC) else head)
 
 
 def matches(path: Path) -> bool:
@@ -63,12 +68,7 @@ def matches(path: Path) -> bool:
     head = read_head(path)
     if head.startswith(LIBRARIES):
         return path.name.endswith(LIBRARY_NAMES)
-    return not head.startswith((ZIP, EMPTY_ZIP, GZIP)) and not is_tar(head)
-
-
-def is_tar(head: bytes) -> bool:
-    """Whether ``head`` begins a tar archive."""
-    return head[TAR_AT : TAR_AT + len(TAR_MARK)] == TAR_MARK
+    return not head.startswith((*ZIP_MAGICS, GZIP_MAGIC)) and not is_tar(head)
 
 
 def _detect_head(head: bytes) -> Kind | None:

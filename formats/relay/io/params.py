@@ -17,12 +17,12 @@ from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.named_file import stat_open
 from serde.io.npz import open_npz
-from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
+from serde.io.sniff import HEAD, ZIP_MAGICS, file_id, open_regular, refuse_other_file
 from serde.io.tensor_bytes import read_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .. import ndarray
-from .magic import EMPTY_ZIP, PARAMS_MAGIC, ZIP, kind_of
+from .magic import PARAMS_MAGIC, kind_of
 
 WORD = struct.Struct("<Q")
 
@@ -38,7 +38,7 @@ def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         start = file.read(HEAD)
         file.seek(0)
         refuse_other_file(path, start)
-        if start[:4] in (ZIP, EMPTY_ZIP):
+        if start.startswith(ZIP_MAGICS):
             return _read_npz(path)
         return _Reader(path, file, stat_open(file).st_size).read_params()
 

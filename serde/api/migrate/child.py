@@ -129,10 +129,14 @@ def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that apply to a source: others of reading are those of other formats."""
     from pathlib import Path
 
+    from serde.api.contained_models import unpack_model
     from serde.plugins import format_of, get_format, installed_formats
 
-    named = options.get(FROM[0])
-    fmt = get_format(named) if named else format_of(Path(source))
+    if named := options.get(FROM[0]):
+        fmt = get_format(named)
+    else:
+        with unpack_model(source) as path:
+            fmt = format_of(Path(path))
     known = {*list_options(ReadOptions), *list_options(fmt.read_options)}
     reading = {name for f in installed_formats() for name in list_options(f.read_options)}
     return {k: v for k, v in options.items() if k in known or k not in reading}

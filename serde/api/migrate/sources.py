@@ -15,7 +15,15 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
+from serde.api.contained_models import is_archived, list_archived
 from serde.api.migrate.own_results import JOURNAL, OwnResults
+from serde.api.model_names import (
+    ARCHIVES,
+    is_ambiguous,
+    is_candidate,
+    list_suffixes,
+    select_candidates,
+)
 from serde.errors import MalformedFile, SerdeError, UsageError, show_error
 from serde.io.command_files import stamp_file
 from serde.io.filesystems import (
@@ -28,11 +36,8 @@ from serde.io.filesystems import (
     open_filesystem,
 )
 from serde.io.sniff import read_head, read_regular
-from serde.plugins import Format, format_of, installed_formats, name_other
+from serde.plugins import Format, format_of, name_other
 
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
-# Endings that files of many kinds have; their content decides.
-AMBIGUOUS = (".json", ".zip", ".model")
 SLASH = rf"[/{re.escape(os.sep)}]"
 ANY_FOLDERS = re.compile(rf"(?:(?<={SLASH})|^)(?:\*\*{SLASH})*\*\*(?:{SLASH}|$)")
 SYMBOL = "-symbol.json"  # what follows a prefix
@@ -95,28 +100,10 @@ def find_models(
     for path in models.keys() & skipped.keys():
         del skipped[path]
     if not models:
-        raise UsageError(f"no models in {', '.join(paths)}: they end with {', '.join(_suffixes())}")
+        raise UsageError(
+            f"no models in {', '.join(paths)}: they end with {', '.join(list_suffixes())}"
+        )
     return list(models.values())
-
-
-def _suffixes() -> list[str]:
-    return [*(s for f in installed_formats() if f.is_read for s in f.suffixes), *ARCHIVES]
-
-
-def is_candidate(name: str) -> bool:
-    """Whether a name ends like a model."""
-    return bool(_select_candidates([name]))
-
-
-def _select_candidates(names: Iterable[str]) -> list[str]:
-    """The names that end like a model; of many at once, as formats are asked for their suffixes."""
-    suffixes = tuple(_suffixes())
-    return [name for name in names if name.lower().endswith(suffixes)]
-
-
-def _is_ambiguous(name: str) -> bool:
-    sure = [s for s in _suffixes() if s not in AMBIGUOUS]
-    return not name.lower().endswith(tuple(sure))
 
 
 def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
@@ -138,7 +125,7 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
     apart = os.path.realpath(outside) if outside else None
     for path in paths:
         for name in _walk(path, apart, skipped):
-            if not _is_ambiguous(name) or _matches(name):
+            if not is_ambiguous(name) or _matches(name):
                 yield _local_model(name, root)
             elif name.lower().endswith(ARCHIVES):
                 skipped[os.path.abspath(name)] = NO_MODEL
@@ -176,7 +163,7 @@ def _walk(path: str, outside: str | None, skipped: dict[str, str]) -> Iterator[s
             f for f in folders
             if f[0] != "." and os.path.realpath(os.path.join(folder, f)) != outside
         )  # fmt: skip
-        yield from (os.path.join(folder, f) for f in _select_candidates(sorted(files)))
+        yield from (os.path.join(folder, f) for f in select_candidates(sorted(files)))
     yield from (error.filename for error in closed)
 
 
@@ -189,8 +176,8 @@ def _read_journal(path: str) -> str:
 
 def _list_lone(files: Sequence[str]) -> Iterator[str]:
     """The parameters in a folder that no model of it reads."""
-    models = [f for f in _select_candidates(files) if not f.lower().endswith(ARCHIVES)]
-    symbols = [f for f in models if not _is_ambiguous(f)] or models
+    models = [f for f in select_candidates(files) if not f.lower().endswith(ARCHIVES)]
+    symbols = [f for f in models if not is_ambiguous(f)] or models
     for name in sorted(files):
         is_read = len(symbols) == 1 or any(name.startswith(stem_of(m)) for m in models)
         if name.lower().endswith(PARAMETERS) and not is_read:
@@ -200,7 +187,7 @@ def _list_lone(files: Sequence[str]) -> Iterator[str]:
 def _name_others(folder: str, files: Sequence[str]) -> dict[str, str]:
     """What formats tell of the files in a folder that are none of theirs, such as pickles."""
     others: dict[str, str] = {}
-    candidates = {*_select_candidates(files)}
+    candidates = {*select_candidates(files)}
     for name in files:
         is_packed = name.lower().endswith(PACKED) and ".tar." not in name.lower()
         if not is_packed and name not in candidates and not name.lower().endswith(PARAMETERS):
@@ -213,6 +200,8 @@ def _name_others(folder: str, files: Sequence[str]) -> dict[str, str]:
 def _matches(path: str) -> bool:
     """Whether a file is a model, as far as it can be told."""
     try:
+        if is_archived(path):
+            return any(not is_ambiguous(name) for name in list_archived(path))
         return format_of(Path(path)).is_read
     except SerdeError:
         return not os.path.exists(path)
@@ -229,7 +218,7 @@ def _find_siblings(path: str) -> Iterator[str]:
     """The files beside a model whose names begin like its own, and that are no models."""
     folder, name = os.path.split(path)
     for other in list_beginning(folder, stem_of(name)):
-        if not is_candidate(other) or _is_ambiguous(other):
+        if not is_candidate(other) or is_ambiguous(other):
             yield os.path.join(folder, other)
 
 
@@ -270,7 +259,7 @@ def _find_remote(source: str, outside: str, skipped: dict[str, str]) -> Iterator
                 text = system.cat_file(name).decode("utf-8", "replace")
                 results.enter(system.unstrip_protocol(name.rpartition("/")[0]), text)
         for name in sorted(n for n in entries if not results.has(system.unstrip_protocol(n))):
-            is_sure = is_candidate(name) and not _is_ambiguous(name)
+            is_sure = is_candidate(name) and not is_ambiguous(name)
             is_file = entries[name].get("type") == "file"
             is_apart = is_file and not _is_below(name, outside, system)
             if is_apart and (is_sure or len(entries) == 1):
@@ -315,7 +304,7 @@ def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
     folder, _, base_name = name.rpartition("/")
     entries = {e["name"]: e for e in list_folder(system, folder) if e["type"] == "file"}
     files = sorted(entries)
-    models = [f for f in files if is_candidate(f) and not _is_ambiguous(f)]
+    models = [f for f in files if is_candidate(f) and not is_ambiguous(f)]
     stem = stem_of(base_name)
     for path in files:
         base = path.rpartition("/")[2]
@@ -325,7 +314,7 @@ def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
 
 def stem_of(name: str) -> str:
     """The name of a model's file without what tells its format."""
-    for suffix in sorted(_suffixes(), key=len, reverse=True):
+    for suffix in sorted(list_suffixes(), key=len, reverse=True):
         if name.lower().endswith(suffix) and len(name) > len(suffix):
             return name[: -len(suffix)]
     return name

@@ -1,26 +1,27 @@
-"""Models in ``.tar``, ``.tar.gz`` and ``.zip`` archives, read where they are.
+"""The files in ``.tar``, ``.tar.gz`` and ``.zip`` archives.
 
-Weights that a file holds as they are, in a plain tar or stored in a zip, stay there like those of a
-file of their own. Others are inflated into memory; what is inflated, once or again, is charged to
-the budget.
+What an archive holds as it is, in a plain tar or stored in a zip, can be read where it lies. Other
+members are inflated; what is inflated, once or again, is charged to the budget.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import re
 import stat
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from pathlib import PurePath, PurePosixPath
 from typing import IO, Any, BinaryIO
 
 from serde.errors import MalformedFile
-from serde.io.sniff import HEAD, inflate_head, open_regular
+from serde.io.command_files import check_name
+from serde.io.copies import copy_stream
+from serde.io.sniff import GZIP_MAGIC, HEAD, ZIP_MAGICS, inflate_head, is_tar, open_regular
 from serde.ir.budget import active_budget
-
-from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT, ZIP_MAGICS
-from .params import Params, parse_params, read_params
 
 MOST_MEMBERS = 10_000
 PACKED = (GZIP_MAGIC, b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")
@@ -49,22 +50,26 @@ def is_archive(name: str, head: bytes) -> bool:
     inner = inflate_head(head) if is_packed else head
     # The oldest archives have no magic number: a name of up to 100 bytes, and zeros behind it.
     is_oldest = is_packed and b"!" <= inner[:1] <= b"~" and b"\0" in inner[:100]
-    return inner[TAR_MAGIC_AT:].startswith(TAR_MAGIC) or is_oldest or is_zip(name, head)
+    return is_tar(inner) or is_oldest or is_zip(name, head)
 
 
 def is_zip(name: str, head: bytes) -> bool:
     """Whether it is a zip, and not one that holds nothing but arrays."""
     if head.startswith(ZIP_MAGICS):
         return not name.endswith((".params", ".npz"))
-    is_tar = head.startswith(GZIP_MAGIC) or head[TAR_MAGIC_AT:].startswith(TAR_MAGIC)
-    return name.endswith(ZIPS) and not is_tar
+    return name.endswith(ZIPS) and not (head.startswith(GZIP_MAGIC) or is_tar(head))
+
+
+def is_companion(name: str) -> bool:
+    """Whether it is a file that macOS puts beside another, ``._net-symbol.json``."""
+    return re.split(r"[/\\:]", name)[-1].startswith("._")
 
 
 def name_archive(name: str, head: bytes) -> str | None:
-    """What an archive is in which there is no model of MXNet, and what to do with it."""
+    """What an archive is in which there is no model, and what to do with it."""
     is_zip_of_models = head.startswith(ZIP_MAGICS) and name.endswith((*ZIPS, ".model"))
-    is_tar = not head.startswith(ZIP_MAGICS) and is_archive(name, head)
-    if head.startswith(PACKED) or is_zip_of_models or is_tar:
+    is_other = not head.startswith(ZIP_MAGICS) and is_archive(name, head)
+    if head.startswith(PACKED) or is_zip_of_models or is_other:
         return "an archive in which no model is found: unpack it, and name the model"
     return None
 
@@ -118,25 +123,45 @@ class Archive:
 
     def head(self, name: str) -> bytes:
         """The first bytes of a member."""
-        known = self._heads.get(self._short(name))
-        return self._bytes(self._short(name), HEAD) if known is None else known
+        known = self._heads.get(self.shorten(name))
+        return self._bytes(self.shorten(name), HEAD) if known is None else known
 
-    def read(self, name: str, most: int) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """All of a member, which has ``most`` bytes at most."""
-        if self._sizes()[self._short(name)] > most:
+        size = self._sizes()[self.shorten(name)]
+        if most is not None and size > most:
             raise MalformedFile(name, "too large for what it should be")
-        return self._bytes(self._short(name), most)
+        return self._bytes(self.shorten(name), size)
 
-    def params(self, name: str) -> Params:
-        """The parameters a member holds."""
-        short = self._short(name)
-        size, offset = self._sizes()[short], self._offset(short)
-        if offset is None or self.data is not None:
-            return parse_params(self.read(name, size), name)
-        return read_params(self.path, name, offset, size)
+    def span(self, name: str) -> tuple[int, int] | None:
+        """Where in the file a member lies, and its size; None if it is compressed or in memory."""
+        short = self.shorten(name)
+        offset = self._offset(short) if self.data is None else None
+        return None if offset is None else (offset, self._sizes()[short])
 
-    def _short(self, name: str) -> str:
+    def shorten(self, name: str) -> str:
+        """The name of a member as it is in the archive."""
         return name.removeprefix(f"{self.path}:")
+
+    def extract(self, name: str, folder: str) -> None:
+        """Write a member to a file of its name below a folder.
+
+        Raises:
+            MalformedFile: where it would lie elsewhere, is damaged, or larger than the disk allows.
+        """
+        short = self.shorten(name)
+        parts = PurePosixPath(short).parts
+        place = os.path.join(folder, *parts)
+        if not parts or ".." in parts or any(PurePath(p).name != p for p in parts):
+            raise MalformedFile(name, "a name that leads out of the archive: unpack it with care")
+        check_name(place)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        try:
+            copy_stream(self._open(short), place, name)
+        except OSError:  # of the disk
+            raise
+        except BROKEN as error:
+            raise self._fail(error) from error
 
     def _bytes(self, name: str, size: int) -> bytes:
         try:

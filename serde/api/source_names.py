@@ -1,0 +1,53 @@
+"""What sources are called in errors and reports, where what is read is a copy of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from serde.errors import MalformedFile, SerdeError, Unconvertible
+from serde.io.filesystems import is_url, local_path
+
+
+def find_path(place: Any) -> Any:
+    """A URL of this machine's own files as their path, anything else as it is."""
+    return local_path(place) if isinstance(place, str) else place
+
+
+def is_remote(place: Any) -> bool:
+    """Whether a source or a target is at a URL that is no path of this machine."""
+    return isinstance(place, str) and is_url(local_path(place))
+
+
+@contextmanager
+def leave_out(folder: str, source: str, place: str = "") -> Iterator[None]:
+    """Let errors name files without a folder that the user does not know, and ``source``.
+
+    In place of the folder they have ``place``, which is that of an archive.
+    """
+    try:
+        yield
+    except SerdeError as error:
+        known = folder + os.sep
+        error.args = tuple(
+            a.replace(known, place) if isinstance(a, str) and known in a else a for a in error.args
+        )
+        if isinstance(error, MalformedFile):
+            error.path = error.path.replace(known, place)
+        if isinstance(error, Unconvertible) and error.report is not None:
+            name_source(error.report, os.path.join(folder, "source"), source)
+        raise
+
+
+def name_source(report: Any, path: str, source: str) -> None:
+    """Call the source of a report, and the files beside its copy at ``path``, as the user does."""
+    for field in ("source", "first", "second", "model"):
+        if getattr(report, field, None) == path:
+            setattr(report, field, source)
+    about = getattr(report, "provenance", None)
+    if about is not None and path not in (source, find_path(source)):
+        place = f"{source.rpartition('/')[0]}/" if is_remote(source) else ""
+        place = f"{source}:" if os.path.isfile(source) else place
+        about.relocate(os.path.dirname(path), place)

@@ -1,0 +1,165 @@
+"""Models of any format in archives and folders, from Python and the command line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import serde
+from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from testing.archives import KINDS, pack
+from testing.onnx_live import model_of
+from tests.command import show_command
+
+MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()
+RELAY = b'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }\n'
+X = np.array([[-1, 0, 2]], np.float32)
+
+
+def with_weights_beside() -> dict[str, bytes]:
+    """A model whose weights are a file of their own, and data to test it, as ONNX's zoo has."""
+    model = onnx.load_from_string(
+        model_of("g (float[N,3] x, float[3] w) => (float[N,3] y) { y = Mul(x, w) }", 17, 8)
+        .SerializeToString()
+    )  # fmt: skip
+    weights = onnx.TensorProto(name="w", dims=[3], data_type=1, data_location=1)
+    weights.external_data.add(key="location", value="w.bin")
+    model.graph.initializer.append(weights)
+    del model.graph.input[1]
+    data = onnx.numpy_helper.from_array(X, "x").SerializeToString()
+    return {
+        "net/net.onnx": model.SerializeToString(),
+        "net/w.bin": np.array([1, 2, 3], np.float32).tobytes(),
+        "net/test_data_set_0/input_0.pb": data,
+        "net/README.md": b"a model",
+        "__MACOSX/net/._net.onnx": b"\0\5\x16\7",
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["held.bin", "held.zip", "held.tar.gz", "held"])
+def test_a_model_in_an_archive_of_any_kind_and_name(kind, name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(pack(with_weights_beside(), kind))
+    graph = serde.load(path)
+    assert np.array_equal(serde.run(graph, {"x": X})["y"], X * [1, 2, 3])
+    report = serde.convert(path, tmp_path / "out.onnx", verify=True)
+    assert report.source == str(path) and report.verification.ok
+    assert {f.path for f in report.provenance.source} == {f"{path}:net.onnx", f"{path}:w.bin"}
+    assert sorted(os.listdir(tmp_path)) == [name, "out.onnx"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("file", [("m.relay", RELAY), ("m.onnx", MODEL)])
+def test_archives_in_archives(kind, file, tmp_path):
+    name, data = file
+    path = tmp_path / "outer.zip"
+    path.write_bytes(pack({"a/inner.tar.gz": pack({name: data}, "tar.gz"), "LICENSE": b""}, kind))
+    y = serde.run(str(path), {"x": np.tile(X, (2, 1))}).popitem()[1] if name == "m.onnx" else None
+    assert y is None or np.array_equal(y, np.tile(np.maximum(X, 0), (2, 1)))
+    assert serde.convert(path, tmp_path / "m.tflite").operators == {"RELU": 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_runnable_model_keeps_its_copy_while_it_lives(kind, tmp_path):
+    path = tmp_path / "m.zip"
+    path.write_bytes(pack({"m.onnx": MODEL}, kind))
+    run = serde.prepare(path)
+    assert np.array_equal(run({"x": X})["y"], np.maximum(X, 0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_several_models_none_is_chosen(kind, tmp_path):
+    path = tmp_path / "m.zip"
+    path.write_bytes(pack({"a.onnx": MODEL, "b/b.relay": RELAY, "c.txt": b""}, kind))
+    with pytest.raises(UsageError, match=r"m.zip holds 2 models: unpack it, .*: a.onnx, b/b.relay"):
+        serde.load(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_model(kind, tmp_path):
+    path = tmp_path / "m.zip"
+    path.write_bytes(pack({"a.txt": b"text", "config.json": b"{}"}, kind))
+    with pytest.raises(SerdeError, match="no model is found: unpack it|holds no MXNet symbol"):
+        serde.load(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["../out.onnx", "/out.onnx", "a/../../out.onnx"])
+def test_nothing_is_written_outside_of_the_temporary_folder(kind, name, tmp_path):
+    path = tmp_path / "m.zip"
+    path.write_bytes(pack({name: MODEL}, kind))
+    with pytest.raises(MalformedFile, match="a name that leads out of the archive"):
+        serde.load(path)
+    assert os.listdir(tmp_path) == ["m.zip"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_a_member_out_of_proportion_is_refused(kind, tmp_path):
+    path = tmp_path / "m.zip"
+    path.write_bytes(pack({"m.onnx": MODEL, "w.bin": bytes(1 << 29)}, kind))
+    with pytest.raises(SerdeError, match="more than a model can hold|no model is found"):
+        serde.load(path)
+
+
+def test_a_damaged_member_is_named(tmp_path):
+    data = bytearray(pack({"m.onnx": MODEL}, "stored"))
+    data[data.index(MODEL) + 3] ^= 0xFF
+    (tmp_path / "m.zip").write_bytes(data)
+    with pytest.raises(MalformedFile, match=r"m.zip: an archive that cannot be read: Bad CRC"):
+        serde.load(tmp_path / "m.zip")
+
+
+def test_errors_of_the_model_name_it_in_its_archive(tmp_path):
+    (tmp_path / "m.zip").write_bytes(pack({"a/m.onnx": MODEL[:-9]}, "zip"))
+    with pytest.raises(SerdeError) as caught:
+        serde.load(tmp_path / "m.zip")
+    assert f"{tmp_path}/m.zip:" in str(caught.value) and "m.onnx" in str(caught.value)
+
+
+class TestFolders:
+    @pytest.mark.parametrize("place", [str, Path, lambda p: p.as_uri()])
+    def test_the_only_model_in_it(self, place, tmp_path):
+        (tmp_path / "model.onnx").write_bytes(MODEL)
+        (tmp_path / "config.json").write_text("{}")
+        assert [n.op for n in serde.load(place(tmp_path)).nodes] == ["Relu"]
+        report = serde.convert(place(tmp_path), tmp_path / "out.tflite")
+        assert report.source == str(tmp_path / "model.onnx")
+
+    def test_of_several_none_is_chosen(self, tmp_path):
+        for name in ("a.onnx", "b.onnx"):
+            (tmp_path / name).write_bytes(MODEL)
+        with pytest.raises(UnknownFormat, match=r"name the model in it: \S+a.onnx or \S+b.onnx"):
+            serde.load(tmp_path)
+
+
+class TestCommands:
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("m.zip").write_bytes(pack({"m.onnx": MODEL}, "zip"))
+        Path("folder").mkdir()
+        Path("folder/m.onnx").write_bytes(MODEL)
+
+    @pytest.mark.parametrize(
+        "command", ["inspect m.zip", "check m.zip", "run m.zip", "run folder",
+                    "compare m.zip folder", "convert folder -o f.py"],
+    )  # fmt: skip
+    def test_of_all_kinds(self, command):
+        code, shown = show_command(*command.split())
+        assert code == 0, shown
+
+    def test_the_source_is_the_archive(self):
+        assert "m.zip (onnx) → m.tflite" in show_command("convert", "m.zip", "-o", "m.tflite")[1]
+
+    def test_a_migration_converts_them(self):
+        Path("two.zip").write_bytes(pack({"a.onnx": MODEL, "b.onnx": MODEL}, "zip"))
+        Path("none.zip").write_bytes(pack({"a.txt": b""}, "zip"))
+        shown = show_command("migrate", ".", "-o", "out")[1]
+        assert "3 models: 2 converted, 1 refused" in shown
+        assert "passed over" in shown and "none.zip: an archive without" in shown
+        assert Path("out/m.onnx").exists() and Path("out/folder/m.onnx").exists()
