@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -36,8 +35,9 @@ def replace_parts(place: Path) -> Iterator[Path]:
     check_name(place)
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is a file: name a folder")
-    folders = _make_folders(place)
+    missing = [f for f in (place, *place.parents) if not f.exists()]  # the innermost first
     try:
+        place.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             staging = place / f".serde-{os.urandom(6).hex()}.part"
             with lock_folder(place):
@@ -54,17 +54,10 @@ def replace_parts(place: Path) -> Iterator[Path]:
                 with lock_folder(place):
                     _swap(place, staging)
     except BaseException:
-        for folder in folders:
+        for folder in missing:
             with suppress(OSError):  # another process writes into it
                 folder.rmdir()
         raise
-
-
-def _make_folders(place: Path) -> list[Path]:
-    """Make a folder and those above it that are missing; return them, the innermost first."""
-    missing = [f for f in (place, *place.parents) if not f.exists()]
-    place.mkdir(parents=True, exist_ok=True)
-    return missing
 
 
 def _check_folder(place: Path) -> None:
@@ -127,10 +120,18 @@ def _restore(place: Path) -> None:
 
 
 def _clean_up(place: Path, staging: Path) -> None:
-    """Remove what is left, while no other process moves files: the manifest is away meanwhile."""
-    if staging.exists():
+    """Remove what is left, while no other process moves files: the manifest is away meanwhile.
+
+    Ctrl-C meanwhile comes behind that.
+    """
+    try:
+        if staging.exists():
+            with lock_folder(place):
+                _undo(place, staging)
+    except BaseException:
         with lock_folder(place):
             _undo(place, staging)
+        raise
 
 
 def _undo(place: Path, staging: Path) -> None:
@@ -149,8 +150,12 @@ def _undo(place: Path, staging: Path) -> None:
                         "process that was killed moved away: move one of them elsewhere"
                     )
                 os.rename(staging / OLD / name, place / name)
-    try:
-        shutil.rmtree(staging, ignore_errors=True)
-    except BaseException:  # Ctrl-C
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+    _remove(staging)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder as far as the system lets it be; Ctrl-C in ``shutil.rmtree`` may get lost."""
+    with suppress(OSError):
+        for path in (*sorted(folder.rglob("*"), reverse=True), folder):
+            is_folder = path.is_dir() and not path.is_symlink()
+            path.rmdir() if is_folder else path.unlink()

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,7 @@ TWO_TYPES = (
 EXPECTED = {
     "old": np.tanh(np.maximum(X["x"], 0)), "new": np.exp(np.tanh(np.maximum(X["x"], 0))),
 }  # fmt: skip
+CLEANING = {"_clean_up", "_undo", "_remove"}
 STEPS = ("rename", "replace", "mkdir", "unlink", "open")
 
 
@@ -128,20 +131,39 @@ def test_a_failure_at_any_step_leaves_the_partition_that_was_there(splits, monke
     assert not [n for n in contents() if n.startswith(".")]
 
 
-def test_a_signal_while_the_old_parts_are_removed_leaves_none_of_them(splits, monkeypatch):
-    real, calls = shutil.rmtree, []
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_signal_at_any_line_of_the_clean_up_leaves_no_half_of_a_folder(splits, is_first):
+    """Where Python has ``shutil.rmtree`` lose the signal, or close a folder twice."""
+    place = Path("other" if is_first else "out").absolute()
 
-    def remove(path, **options):
-        calls.append(path)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        real(path, **options)
+    def interrupt(at):
+        """Save, and raise Ctrl-C at a line behind the swap; whether it has as many."""
+        lines = 0
 
-    monkeypatch.setattr(shutil, "rmtree", remove)
-    with pytest.raises(KeyboardInterrupt):
-        splits["new"].save("out")
-    run_as("new")
-    assert not [name for name in os.listdir("out") if name.startswith(".")]
+        def trace(frame, event, argument):
+            nonlocal lines
+            code = frame.f_code
+            if code.co_filename != partition_folder.__file__ or code.co_name not in CLEANING:
+                return None
+            is_entered = code.co_name == "_clean_up" and frame.f_lineno < code.co_firstlineno + 6
+            if event == "line" and not is_entered:
+                lines += 1
+                if lines == at:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            splits["new"].save(place)
+        finally:
+            sys.settrace(before)
+
+    for at in range(1, 60):
+        with suppress(KeyboardInterrupt):
+            interrupt(at)
+        assert not list(place.glob(".serde*")), at
+        np.testing.assert_allclose(run(place, X)["y"], EXPECTED["new"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt])
