@@ -112,5 +112,5 @@ def _unpack(path: str | os.PathLike[str]) -> bytes:
     try:
         with open_regular(path) as packed:
             return GzipStream(packed, path, "the module, which is packed with gzip,").read()
-    except (OSError, EOFError, zlib.error) as error:
+    except (EOFError, zlib.error) as error:
         raise MalformedFile(path, f"packed with gzip and damaged: {error}") from None

@@ -20,6 +20,7 @@ from typing import IO, Any, BinaryIO
 from serde.errors import MalformedFile
 from serde.io.command_files import check_name
 from serde.io.copies import copy_stream
+from serde.io.named_file import raise_of_system
 from serde.io.sniff import GZIP_MAGIC, HEAD, ZIP_MAGICS, inflate_head, is_tar, open_regular
 from serde.ir.budget import active_budget
 
@@ -98,17 +99,17 @@ class Archive:
             self._file = open_regular(self.path)
         try:
             yield from (f"{self.path}:{name}" for name in self._read_members())
-        except BROKEN as error:
+        except BaseException as error:
             self._file.close()
-            raise self._fail(error) from error
-        except BaseException:
-            self._file.close()
+            if isinstance(error, BROKEN):
+                raise_of_system(error)
+                raise self._fail(error) from error
             raise
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
 
-    def _fail(self, error: Exception) -> MalformedFile:
+    def _fail(self, error: BaseException) -> MalformedFile:
         return MalformedFile(self.path, f"an archive that cannot be read: {error}")
 
     def _count(self, number: int, total: int, most: int) -> None:
@@ -158,15 +159,15 @@ class Archive:
         os.makedirs(os.path.dirname(place), exist_ok=True)
         try:
             copy_stream(self._open(short), place, name)
-        except OSError:  # of the disk
-            raise
         except BROKEN as error:
+            raise_of_system(error)
             raise self._fail(error) from error
 
     def _bytes(self, name: str, size: int) -> bytes:
         try:
             return self._open(name).read(size)
         except BROKEN as error:
+            raise_of_system(error)
             raise self._fail(error) from error
 
     def _read_members(self) -> Iterator[str]:

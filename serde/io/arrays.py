@@ -14,6 +14,7 @@ import numpy as np
 
 from serde.errors import ConversionError, MalformedFile, UsageError
 from serde.io.atomic_write import begins_with
+from serde.io.named_file import raise_of_system
 from serde.io.sniff import open_regular
 from serde.ir.budget import active_budget
 from serde.ir.graph import DType, Tensor
@@ -61,9 +62,8 @@ def _refuse_broken(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise MalformedFile(path, "there is no such file") from error
-    except PermissionError:
-        raise
     except BROKEN as error:
+        raise_of_system(error)
         raise MalformedFile(path, f"not {what}: {error}") from error
 
 

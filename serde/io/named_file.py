@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
 Result = TypeVar("Result")
+OF_DISK = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT})
 
 
 @contextmanager
@@ -24,6 +26,19 @@ def name_path_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 def _name_path(error: OSError, path: str | os.PathLike[str]) -> None:
     error.filename = os.fspath(path)
     del error.filename2
+
+
+def raise_of_system(error: BaseException) -> None:
+    """Raise an error of a library that reads a file where the system refused, or a disk failed.
+
+    Else the content of a file is at fault: libraries raise errors without a number, and a damaged
+    file has them seek where there is nothing. ``zipfile`` calls no zip what it cannot read.
+    """
+    hidden = error.__context__
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+        raise error
+    if isinstance(hidden, OSError) and hidden.errno in OF_DISK:
+        raise hidden
 
 
 def report_path(method: Callable[..., Result]) -> Callable[..., Result]:

@@ -20,6 +20,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from serde.errors import MalformedFile
+from serde.io.named_file import raise_of_system
 from serde.io.sniff import file_id, open_regular
 from serde.io.tensor_bytes import is_possible_shape, read_slice
 from serde.ir.budget import active_budget
@@ -74,9 +75,8 @@ def open_npz(source: str | bytes, path: str) -> Iterator[NpzReader]:
         with open_() as file, zipfile.ZipFile(file) as archive:
             number = file_id(file) if isinstance(source, str) else None
             yield NpzReader(archive, file, path, source, open_, number)
-    except PermissionError:
-        raise
     except BROKEN as error:
+        raise_of_system(error)
         raise MalformedFile(path, f"a zip archive that cannot be read: {error}") from error
 
 

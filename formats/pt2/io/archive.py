@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from serde.errors import MalformedFile
+from serde.io.named_file import raise_of_system
 from serde.io.npz import BROKEN, ZIP, find_member_data
 from serde.io.sniff import file_id, open_regular, open_uncharged, refuse_missing
 from serde.ir.budget import active_budget
@@ -44,7 +45,8 @@ def matches(path: Path) -> bool:
             return False
         try:
             names = zipfile.ZipFile(file).namelist()
-        except BROKEN:
+        except BROKEN as error:
+            raise_of_system(error)
             return False
     return OLD in names or any(n.endswith(f"/{FORMAT}") for n in names)
 
@@ -61,6 +63,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             yield Archive(archive, file, os.fspath(path))
     except BROKEN as error:
+        raise_of_system(error)
         raise MalformedFile(path, f"a zip archive that cannot be read: {error}") from error
 
 
