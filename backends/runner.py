@@ -28,7 +28,7 @@ from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats, read_classes
 from serde.plugins.keywords import with_options
 from serde.verification.given_arrays import read_npz
-from serde.verification.run_model import RunnableModel, check_threads
+from serde.verification.run_model import RunnableModel, check_threads, collect_settings
 from serde.verification.source_runs import time_calls
 
 from .checks import check_finite, check_inputs, check_values
@@ -46,16 +46,16 @@ class Hybrid:
     name of one that a format declares, or a function of the path of a part's file. What it returns
     is called with arrays by name, and returns the outputs in order or by name. Parts of no runtime
     run in that of their format. ``finite`` refuses results with infinities or NaN. ``threads`` is
-    how many each runtime has, if that can be told. ``seconds`` is how long each part ran, in all
-    runs together; ``runtime`` names where they run.
+    how many each runtime has, if that can be told, ``apart`` as for ``prepare``. ``seconds`` is
+    how long each part ran, in all runs together; ``runtime`` names where they run.
     """
 
     def __init__(
         self, folder: str | os.PathLike[str], runtimes: Mapping[str, Any] | None = None,
-        finite: bool = False, threads: int | None = None,
+        finite: bool = False, threads: int | None = None, apart: bool = True,
     ) -> None:  # fmt: skip
         self.folder, self.finite = Path(folder), finite
-        self._settings = {} if threads is None else {"threads": threads}
+        self._settings = collect_settings(threads, apart)
         self.seconds: dict[str, float] = {}
         self.manifest = read_manifest(self.folder)
         self.runtimes = dict(runtimes or {})
@@ -262,7 +262,7 @@ def _to_array(value: Any) -> Any:
 @with_options(read_classes, lambda option: option.is_run)
 def prepare(
     model: Any, runtimes: Mapping[str, Any] | None = None, *, from_format: str | None = None,
-    threads: int | None = None, **options: Any,
+    threads: int | None = None, apart: bool = True, **options: Any,
 ) -> Any:  # fmt: skip
     """A model loaded into its runtime, as a function of its inputs, to run several times.
 
@@ -273,6 +273,9 @@ def prepare(
         runtimes: those of the parts, see ``Hybrid``.
         from_format: the model's, where its content does not tell.
         threads: how many its framework has, if that can be told.
+        apart: whether its framework has a process of its own, which ends alone where the model
+            takes too much memory. In this one ONNX Runtime and TVM run small models faster, and
+            hand values on from part to part without a copy.
         options: those of ``load`` that tell what of the files is meant, such as ``params``.
 
     Raises:
@@ -284,10 +287,10 @@ def prepare(
     if has_parts(model):
         if options:
             raise UsageError(f"{os.fspath(model)} is in parts: it takes no {', '.join(options)}")
-        return Hybrid(model, runtimes, threads=threads)
+        return Hybrid(model, runtimes, threads=threads, apart=apart)
     if runtimes:
         raise UsageError(f"{model} is not in parts: leave runtimes out; its format decides")
-    return RunnableModel(model, threads=threads, **options)
+    return RunnableModel(model, threads=threads, apart=apart, **options)
 
 
 def has_parts(model: Any) -> bool:

@@ -88,13 +88,18 @@ def make_models(folder: Path) -> list[str]:
     return [t.name for t in targets]
 
 
+def load_here(path: str | Path, threads: int | None) -> Run:
+    """A model in ONNX Runtime in this process."""
+    return prepare(path, threads=threads, apart=False)
+
+
 def run_rounds(folder: Path, threads: int | None, rounds: int) -> dict[str, list[Times]]:
     """Milliseconds of clock and processor of each run of the whole model and of each cut."""
-    runs: dict[str, Run] = {"whole": prepare(str(folder / "whole.onnx"), threads=threads)}
-    load = None if threads is None else lambda path: prepare(path, threads=threads)
+    runs: dict[str, Run] = {"whole": load_here(folder / "whole.onnx", threads)}
+    load = None if threads is None else lambda path: load_here(path, threads)
     runtimes = {"accelerator": load, "remainder": load} if load else {}
     cuts = sorted(p.parent for p in folder.glob("*/manifest.json"))
-    runs |= {path.name: Hybrid(path, runtimes) for path in cuts}
+    runs |= {path.name: Hybrid(path, runtimes, apart=False) for path in cuts}
     feeds = make_feeds()
     samples: dict[str, list[Times]] = {name: [] for name in runs}
     names = list(runs)

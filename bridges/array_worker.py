@@ -1,54 +1,76 @@
-"""A process that runs models of a framework on arrays, for bridges that do not load it here."""
+"""Processes that run models on arrays, so that one that takes too much ends alone."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import sys
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any
-from weakref import finalize
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
+import serde
 from serde.errors import MissingDependency, SerdeError
-from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash
-from serde.ir.graph import DType
+from serde.io.child_process import FORGET_FOLDER, child_environment, describe_crash, limit_child
+from serde.io.memory import MOST, find_memory_limit
+from serde.verification.baked_batch import TakesTooMuch
+
+from .worker_loop import read_values, write_values
 
 Array = np.ndarray[Any, Any]
-HALF = "bfloat16:"  # begins the keys of arrays of bfloat16, as in the workers
+Worker = TypeVar("Worker", bound="ArrayWorker")
+IMPORT_THERE = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
 LOOP = "worker_loop.py"  # begins the program of each worker
 PATIENCE = 10  # seconds a process has to end
 VERSIONS: dict[str, str] = {}  # of the modules that processes of this one have loaded
+NO_MEMORY = re.compile(
+    r"(?i)bad[_ ]alloc|allocat\w* memory|unable to allocate|out of memory|BFCArena"
+)
+# Those that some model needs, by what they run, and the one that was asked for last.
+_workers: WeakValueDictionary[Any, ArrayWorker] = WeakValueDictionary()
+_last: deque[ArrayWorker] = deque(maxlen=1)
 
 
 class ArrayWorker:
-    """A process that runs models, and keeps the last that it has loaded.
+    """A process that loads models and runs them, within a limit of memory.
 
-    ``program`` is what it runs, ``title`` what messages call the
-    framework, ``module`` what has to be installed, which ``install`` tells how to do.
+    ``program`` is what it runs, ``title`` what messages call the framework, ``module`` what has to
+    be installed, which ``install`` tells how to do. ``python`` may be another than this one, which
+    imports modules from where this process does, ``first`` before that.
     """
 
     def __init__(
-        self, python: str, program: str, title: str, module: str, install: str,
-        environment: Mapping[str, str] | None = None, arguments: Sequence[str] = (),
+        self, program: str, title: str, module: str, install: str, *, python: str = sys.executable,
+        first: Sequence[str] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        self._title, self._module, self._install = title, module, install
-        self._folder = tempfile.TemporaryDirectory(prefix="serde-run-")
+        self.title, self._module, self._install = title, module, install
+        self._memory = find_memory_limit()
+        self._folder = tempfile.TemporaryDirectory(prefix="serde-run-", ignore_cleanup_errors=True)
         self._errors = Path(self._folder.name, "errors.txt")  # a pipe might fill up
+        command = [python, "-c", FORGET_FOLDER + program]
+        if python == sys.executable:
+            command = [python, "-I", "-c", IMPORT_THERE + program, json.dumps(_list_paths(first))]
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [python, "-c", FORGET_FOLDER + program, *arguments], text=True, encoding="utf-8",
-                env=child_environment(**(environment or {})),
+                command, text=True, encoding="utf-8", env=child_environment(**(environment or {})),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
-        self._lock, self._is_ready = threading.Lock(), False
-        self._end = finalize(self, _end, self._process, self._folder)
+        self._end = finalize(self, _end, os.getpid(), self._process, self._folder)
+        if self._memory is not None:
+            self._memory = limit_child(self._process.pid, self._memory)
+        self._lock, self._is_ready, self._is_full = threading.Lock(), False, False
+        self._numbers, self._dropped = count(), deque[int]()
 
     def wait(self) -> None:
         """Wait until the framework is imported.
@@ -66,77 +88,125 @@ class ArrayWorker:
         return self._process.poll() is None
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether it takes new models: it has not ended, nor run out of memory, which it keeps."""
+        return self.is_running and not self._is_full
+
+    @property
     def pid(self) -> int:
         """The number of the process."""
         return self._process.pid
 
-    def prepare(self, path: str, names: Sequence[str], **options: Any) -> WorkerRun:
-        """A function of feeds that runs the model at ``path``, whose inputs have these names.
+    def load(self, **options: Any) -> int:
+        """Load a model by what its program takes; return the number to run it by.
 
         Raises:
-            MissingDependency: where the framework is not installed.
+            MissingDependency: where the framework is not installed. SerdeError: where it fails.
         """
-        self.wait()
-        return WorkerRun(self, path, names, options)
+        with self._lock:
+            number = next(self._numbers)
+            self._obey({"do": "load", "model": number, "options": options})
+            return number
 
-    def run(self, path: str, operands: Sequence[Array], **options: Any) -> list[Array]:
-        """What the model at ``path`` computes.
+    def drop(self, number: int) -> None:
+        """Forget a model, at the next order."""
+        self._dropped.append(number)
+
+    def time_runs(
+        self, number: int, values: Sequence[Any], count: int = 1, **options: Any
+    ) -> tuple[list[Any], tuple[float, float]]:
+        """What the model of a number computes, and the seconds of one of so many runs.
+
+        They are of the clock and of the processor, without the way of the arrays to the process.
 
         Raises:
             SerdeError: where it fails.
         """
-        return self.time_runs(path, operands, 1, options)[0]
-
-    def time_runs(
-        self, path: str, operands: Sequence[Array], count: int, options: Mapping[str, Any]
-    ) -> tuple[list[Array], tuple[float, float]]:
-        """What the model computes, and the seconds of one of so many runs.
-
-        They are of the clock and of the processor, without the way of the arrays to the process.
-        """
         with self._lock:
+            inputs, outputs = (os.path.join(self._folder.name, n) for n in ("inputs", "outputs"))
+            try:
+                write_values(inputs, values)
+                order = {"do": "run", "model": number, "inputs": inputs, "outputs": outputs,
+                         "count": count, "options": options}  # fmt: skip
+                seconds = self._obey(order)["seconds"]
+                return read_values(outputs), seconds
+            finally:
+                for path in (inputs, outputs):
+                    with suppress(FileNotFoundError):
+                        os.unlink(path)
+
+    def _obey(self, order: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the process answers to an order; it ends where this one is interrupted meanwhile."""
+        try:
             self.wait()
-            return self._time_runs(path, operands, count, options)
+            is_loaded = order["do"] == "run"
+            drops = [{"do": "drop", "model": self._dropped.popleft()} for _ in [*self._dropped]]
+            assert self._process.stdin is not None
+            if self.is_running:  # what it said before it ended tells why
+                with suppress(BrokenPipeError):
+                    self._process.stdin.writelines(f"{json.dumps(o)}\n" for o in (*drops, order))
+                    self._process.stdin.flush()
+            return self._read_answer(is_loaded)
+        except (SerdeError, OSError):
+            raise
+        except BaseException:
+            self._process.kill()
+            raise
 
-    def _time_runs(
-        self, path: str, operands: Sequence[Array], count: int, options: Mapping[str, Any]
-    ) -> tuple[list[Array], tuple[float, float]]:
-        inputs, outputs = (os.path.join(self._folder.name, n) for n in ("in.npz", "out.npz"))
-        np.savez(inputs, **dict(_encode_array(at, a) for at, a in enumerate(operands)))  # type: ignore[arg-type]
-        assert self._process.stdin is not None
-        if self.is_running:  # what it said before it ended tells why
-            with suppress(BrokenPipeError):
-                request = json.dumps([path, inputs, outputs, count, *options.values()])
-                self._process.stdin.write(f"{request}\n")
-                self._process.stdin.flush()
-        seconds = self._read_answer()["seconds"]
-        with np.load(outputs, allow_pickle=False) as arrays:
-            return [_decode_array(key, arrays[key]) for key in arrays.files], seconds
-
-    def _read_answer(self) -> Mapping[str, Any]:
+    def _read_answer(self, is_loaded: bool = False) -> Mapping[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise self._describe_end(self._process.wait())
         answer: Mapping[str, Any] = json.loads(line)
-        if error := answer.get("error"):
-            kind, _, message = error.partition(": ")
-            if kind == SerdeError.__name__:  # which names the framework
-                raise SerdeError(message)
-            raise SerdeError(f"{self._title} cannot run the model: {error}")
+        if "error" in answer:
+            if answer["number"] and answer["kind"] == OSError.__name__:
+                raise OSError(answer["number"], answer["error"])
+            kind, message = answer["kind"], answer["error"]
+            if kind == MemoryError.__name__ or NO_MEMORY.search(message):
+                self._is_full = True
+                raise self._describe_limit()
+            raise self._make_error(kind, message, is_loaded)
         return answer
+
+    def _make_error(self, kind: str, message: str, is_loaded: bool) -> SerdeError:
+        """The error for one that the process raised, where the model ``is_loaded`` at a run."""
+        if kind == SerdeError.__name__:  # which names the framework
+            return SerdeError(message)
+        return SerdeError(f"{self.title} cannot run the model: {kind}: {message}")
+
+    def _describe_limit(self) -> TakesTooMuch:
+        """The error for a model that takes too much memory."""
+        limit = "there is" if self._memory is None else f"the {self._memory:,} MiB it may take"
+        return TakesTooMuch(
+            f"{self.title} cannot run the model: it takes more memory than {limit}. The variable "
+            f"{MOST} of the environment allows more MiB; with --isolate, --max-memory too"
+        )
 
     def _describe_end(self, code: int) -> SerdeError:
         """The error for a process that has ended."""
-        lines = self._errors.read_text("utf-8", "replace").strip().splitlines()
+        said = self._errors.read_text("utf-8", "replace")
+        lines = said.strip().splitlines()
         last = lines[-1] if lines else f"exit code {code}"
         if f"No module named '{self._module}'" in last:
             return MissingDependency(self._install)
         if MissingDependency.__name__ in last:
             return MissingDependency(last.partition(": ")[2])
+        if NO_MEMORY.search(said):
+            return self._describe_limit()
         if code < 0:
             last = f"it ended its process with {describe_crash(code)}"
-        return SerdeError(f"{self._title} cannot run the model: {last}")
+        return SerdeError(f"{self.title} cannot run the model: {last}")
+
+
+def get_worker(kind: type[Worker], *arguments: Any) -> Worker:
+    """A process that runs already, or a new one; an idle one stays until another is asked for."""
+    key = os.getpid(), os.environ.get(MOST), tuple(sys.path), kind, arguments
+    worker = _workers.get(key)
+    if not isinstance(worker, kind) or not worker.is_fresh:
+        worker = _workers[key] = kind(*arguments)
+    _last.append(worker)
+    return worker
 
 
 def read_program(script: str) -> str:
@@ -145,22 +215,42 @@ def read_program(script: str) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
+def import_program(module: str) -> str:
+    """A program that is the ``main`` of a module of this very package."""
+    return f"from {module} import main; main()"
+
+
+def _list_paths(first: Sequence[str]) -> list[str]:
+    """Where this process imports modules from, but for its working folder."""
+    here = str(Path(serde.__file__).resolve().parents[1])
+    return [os.path.abspath(path) for path in (*first, *sys.path, here) if path]
+
+
 @dataclass(frozen=True, eq=False)
 class WorkerRun:
-    """A model that a process runs, as a function of its inputs by name, in any order."""
+    """A model that a process has loaded, as a function of its inputs by name, in any order.
+
+    ``names`` are those of its inputs in order, where its program takes them so.
+    """
 
     worker: ArrayWorker
-    path: str
-    names: Sequence[str]
+    number: int
+    names: Sequence[str] | None
     options: Mapping[str, Any]
 
-    def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
-        return self.worker.run(self.path, order_feeds(self.names, feeds), **self.options)
+    def __post_init__(self) -> None:
+        finalize(self, self.worker.drop, self.number).atexit = False
 
-    def time_runs(self, feeds: Mapping[str, Array], count: int) -> tuple[float, float]:
+    def __call__(self, feeds: Mapping[str, Any]) -> list[Any]:
+        return self._run(feeds, 1)[0]
+
+    def time_runs(self, feeds: Mapping[str, Any], count: int) -> tuple[float, float]:
         """The seconds of one of so many runs, see ``ArrayWorker.time_runs``."""
-        operands = order_feeds(self.names, feeds)
-        return self.worker.time_runs(self.path, operands, count, self.options)[1]
+        return self._run(feeds, count)[1]
+
+    def _run(self, feeds: Mapping[str, Any], count: int) -> tuple[list[Any], tuple[float, float]]:
+        values = [feeds] if self.names is None else order_feeds(self.names, feeds)
+        return self.worker.time_runs(self.number, values, count, **self.options)
 
     @property
     def pid(self) -> int:
@@ -183,8 +273,12 @@ def order_feeds(names: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]
     return [feeds[name] for name in names[: len(feeds)]]
 
 
-def _end(process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str]) -> None:
-    """End the process, and remove its files."""
+def _end(
+    parent: int, process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str]
+) -> None:
+    """End the process, and remove its files; a process that was forked off leaves both alone."""
+    if os.getpid() != parent:
+        return
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with suppress(BrokenPipeError):
@@ -195,15 +289,3 @@ def _end(process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str
         process.kill()
         process.wait()
     folder.cleanup()
-
-
-def _encode_array(at: int, array: Array) -> tuple[str, Array]:
-    """The key and the array of a file that stand for an input."""
-    array = np.asarray(array)
-    if array.dtype.name == DType.BFLOAT16.value:
-        return f"{HALF}{at}", array.view(np.int16)
-    return str(at), array
-
-
-def _decode_array(key: str, array: Array) -> Array:
-    return array.view(DType.BFLOAT16.numpy) if key.startswith(HALF) else array

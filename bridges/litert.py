@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from serde.formats.tflite.quantization import FileInfo
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
-from .array_worker import VERSIONS, ArrayWorker, read_program
+from .array_worker import VERSIONS, ArrayWorker, WorkerRun, get_worker, read_program
 
 Array = np.ndarray[Any, Any]
 FOLDER = "SERDE_LITERT"  # names a folder that ai-edge-litert is installed in
@@ -48,12 +47,15 @@ def prepare(
     info, names = graph.source_info, [v.name for v in graph.inputs]
     assert isinstance(info, FileInfo)
     states = [*info.variables.values()]
+    worker = get_worker(LitertWorker, os.environ.get(FOLDER))
     if outputs is None:
-        return LitertWorker().prepare(path, names, delegates=delegates, variables=states)
+        model = worker.load(path=path, with_delegates=delegates)
+        return WorkerRun(worker, model, names, {"variables": states})
     if unknown := [name for name in outputs if name not in info.places]:
         raise SerdeError(f"the file computes no {unknown[0]!r}")
     places = [info.places[name] for name in outputs]
-    run = LitertWorker().prepare(path, names, delegates=None, variables=states, places=places)
+    model = worker.load(path=path, with_delegates=None)
+    run = WorkerRun(worker, model, names, {"variables": states, "places": places})
     ends = {v.name for v in graph.outputs}
     forms = [None if name in ends else info.quantizations.get(name) for name in outputs]
 
@@ -69,17 +71,10 @@ def prepare(
 class LitertWorker(ArrayWorker):
     """A process that runs files."""
 
-    def __init__(self) -> None:
-        folder = os.environ.get(FOLDER)
-        environment = {"PYTHONPATH": os.path.abspath(folder)} if folder else None
-        super().__init__(
-            sys.executable,
-            read_program("litert_worker.py"),
-            "LiteRT",
-            "ai_edge_litert",
-            INSTALL,
-            environment,
-        )
+    def __init__(self, folder: str | None) -> None:
+        program = read_program("litert_worker.py")
+        first = [folder] if folder else []
+        super().__init__(program, "LiteRT", "ai_edge_litert", INSTALL, first=first)
 
 
 BRIDGE = Bridge(

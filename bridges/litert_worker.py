@@ -27,12 +27,10 @@ def load_model(path: str, with_delegates: bool | None) -> Any:
 
 
 def run(
-    model: Any, inputs: str, outputs: str, count: int, variables: Sequence[int] = (),
+    model: Any, operands: Sequence[Any], count: int, variables: Sequence[int] = (),
     places: Sequence[int] = (),
-) -> list[float]:  # fmt: skip
-    """Write what the model computes of a file's arrays; return the seconds of a run."""
-    with np.load(inputs, allow_pickle=False) as arrays:
-        operands = [arrays[key] for key in arrays.files]
+) -> tuple[list[Any], list[float]]:  # fmt: skip
+    """What the model computes of arrays, and the seconds of a run."""
     details = model.get_input_details()
     if len(operands) not in (len(details), len(details) + len(variables)):
         raise ValueError(f"{len(operands)} arrays for {len(details)} inputs")
@@ -51,9 +49,7 @@ def run(
     results = model.get_output_details()
     places = places or [d["index"] for d in results] + [*variables]
     known = {d["index"]: d for d in results}
-    arrays = [read_tensor(model, place, known.get(place)) for place in places]
-    np.savez(outputs, **{str(at): array for at, array in enumerate(arrays)})
-    return seconds
+    return [read_tensor(model, place, known.get(place)) for place in places], seconds
 
 
 def read_tensor(model: Any, place: int, detail: Any) -> Any:
@@ -67,7 +63,7 @@ def main() -> None:
     """Run a file for each request."""
     import ai_edge_litert
 
-    serve(getattr(ai_edge_litert, "__version__", ""), load_model, run, 1)
+    serve(getattr(ai_edge_litert, "__version__", ""), load_model, run)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,11 @@ from serde.errors import MissingDependency, UsageError
 from serde.ir.graph import Graph
 from serde.plugins import Bridge, Completion
 
-from .array_worker import VERSIONS
+from .array_worker import VERSIONS, get_worker
 from .mxnet_export import data_inputs, export_model
 from .mxnet_feeds import Internals, complete, find_changes
 from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
-from .mxnet_process import INSTALL, MXNetWorker, SymbolProcess, get_worker
+from .mxnet_process import INSTALL, MXNetWorker, SymbolProcess
 from .mxnet_run import FLOATS, Model, PreparedSymbol, begin_at, with_plain_labels
 from .numpy_compat import mend_mxnet, restore
 
@@ -208,7 +208,8 @@ def prepare(
     from serde.formats.mxnet.bind.symbol_info import symbol_info
     from serde.formats.mxnet.passes.drop_labels import drop_labels
 
-    worker = None if _runs_here(kernels) else get_worker(kernels)  # which imports MXNet meanwhile
+    # which imports MXNet meanwhile
+    worker = None if _runs_here(kernels) else get_worker(MXNetWorker, kernels)
     files, graph = _decode_source(
         source, params=params, outputs=outputs, epoch=epoch, cut_inputs=cut_inputs, **options
     )
@@ -259,7 +260,7 @@ def complete_feeds(source: Any, **options: Any) -> Completion | None:
     if not changes:
         return None
     symbol = _prepare_symbol(
-        Model(files.symbol.decode()), None if _runs_here() else get_worker("onednn")
+        Model(files.symbol.decode()), None if _runs_here() else get_worker(MXNetWorker, "onednn")
     )
     return partial(complete, Internals(symbol.infer_shape, graph), changes)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +18,17 @@ from serde.ir.graph import Graph
 from serde.plugins import Bridge
 from serde.verification.baked_batch import NotComparable
 
+from .array_worker import VERSIONS, ArrayWorker, WorkerRun, get_worker, read_program
 from .int8_products import describe_inexactness
+from .onnxruntime_worker import open_session, run_session, to_value
 
 Array = np.ndarray[Any, Any]
-FOLDER = "session.model_external_initializers_file_folder_path"
 ERROR_CODE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : (?!NOT_)[A-Z_]+ : ")
 ERROR_NODE = re.compile(
     r"Non-zero status code returned while running (\w+) node\. Name:('[^']*') Status Message: "
     r"(?:/\S+:\d+ .*?\) )?"
 )
-RUNNING = "cannot run the model on these inputs"
+RUNNING, REFUSING = "cannot run the model on these inputs", "refuses the model"
 # Signs of what the ONNX Runtime that is installed lacks, and other releases or builds may have.
 LACKING = (
     "NOT_IMPLEMENTED", "is not a registered function/op", "is under development",
@@ -54,7 +57,8 @@ def run(
 
 def prepare(
     source: Any, *, outputs: Any = None, cut_inputs: Sequence[str] | None = None,
-    optimize: bool = True, threads: int | None = None, rounded: bool = False, **options: Any,
+    optimize: bool = True, threads: int | None = None, rounded: bool = False, apart: bool = True,
+    **options: Any,
 ) -> Callable[[Mapping[str, Array]], list[Array]]:  # fmt: skip
     """A function of the feeds that runs a model, as ``run`` does.
 
@@ -62,12 +66,12 @@ def prepare(
     rewrites the model before it runs it, as by default. ``threads`` is how many it has; one for
     each core if left out. They spin during a run only: after it, they would take time from other
     models of the process. ``rounded`` is whether numbers of float16 are rounded after each node, as
-    they are where float16 is computed with.
+    they are where float16 is computed with. ``apart`` is whether a process of its own runs it.
     """
     if cut_inputs:
         return _prepare_cut(source, outputs, cut_inputs, optimize)
     folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
-    model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
+    model: Any = os.path.abspath(source) if _is_path(source) else source.SerializeToString()
     if outputs:
         model, outputs = _add_outputs(source, outputs)
     elif rounded:
@@ -75,39 +79,73 @@ def prepare(
 
         model = round_after_each_node(_model_of(source)).SerializeToString()
         optimize = False
-    return PreparedModel(_session(model, optimize, folder, threads), outputs)
+    if isinstance(model, str) and not _is_utf8(model):  # ONNX Runtime takes no such path
+        with open_uncharged(model) as file:
+            model = file.read()
+    if apart:
+        return _open_apart(model, folder, optimize, threads, outputs)
+    return PreparedModel(_open_here(model, folder, optimize, threads), outputs)
+
+
+class RuntimeWorker(ArrayWorker):
+    """A process that runs models in ONNX Runtime."""
+
+    def __init__(self) -> None:
+        program = read_program("onnxruntime_worker.py")
+        super().__init__(program, "ONNX Runtime", "onnxruntime", INSTALL)
+
+    def _make_error(self, kind: str, message: str, is_loaded: bool) -> SerdeError:
+        return _convert_error(message, RUNNING if is_loaded else REFUSING)
+
+
+def _open_apart(
+    model: str | bytes, folder: str | None, optimize: bool, threads: int | None,
+    outputs: Sequence[str] | None = None,
+) -> WorkerRun:  # fmt: skip
+    """A model in a process of its own, of a path or of bytes."""
+    worker = get_worker(RuntimeWorker)
+    options: dict[str, Any] = {"optimize": optimize, "threads": threads}
+    options["folder"] = folder if folder is not None and _is_utf8(folder) else None
+    if isinstance(model, str):
+        number = worker.load(path=model, is_copied=False, **options)
+    else:
+        with tempfile.TemporaryDirectory(prefix="serde-onnx-") as place:
+            path = Path(place, "model.onnx")
+            path.write_bytes(model)
+            number = worker.load(path=os.fspath(path), is_copied=True, **options)
+    return WorkerRun(worker, number, None, {"outputs": outputs})
+
+
+def _open_here(model: str | bytes, folder: str | None, optimize: bool, threads: int | None) -> Any:
+    """A session in this process, of a path or of bytes, whose external data are in ``folder``."""
+    is_named = folder is not None and not isinstance(model, str) and _is_utf8(folder)
+    with _convert_errors(REFUSING):
+        return open_session(model, folder if is_named else None, optimize, threads)
 
 
 class PreparedModel:
-    """A model in ONNX Runtime, as a function of the feeds."""
+    """A model in ONNX Runtime in this process, as a function of the feeds."""
 
     def __init__(self, session: Any, outputs: Sequence[str] | None = None) -> None:
-        self.session, self.outputs, self.inputs = session, outputs, session.get_inputs()
+        self.session, self.outputs = session, outputs
         self.names = [o.name for o in session.get_outputs()]
         self.has_tensors = all(
             v.type.startswith("tensor(") and v.type != "tensor(string)"
-            for v in (*self.inputs, *session.get_outputs())
+            for v in (*session.get_inputs(), *session.get_outputs())
         )
 
     def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
         """The outputs as arrays."""
-        arrays = {i.name: feeds[i.name] for i in self.inputs if i.name in feeds}
-        if self.outputs:  # which may need fewer inputs than the model asks for
-            arrays |= {i.name: _make_zeros(i) for i in self.inputs if i.name not in feeds}
         with _convert_errors(RUNNING):
-            return list(self.session.run(self.outputs, arrays))
+            return run_session(self.session, feeds, self.outputs)
 
     def run_values(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs as values of ONNX Runtime, from such values or arrays: none is copied."""
         if not self.has_tensors:
             plain = {n: v.numpy() if hasattr(v, "numpy") else v for n, v in feeds.items()}
             return list(self(plain))
-        import onnxruntime
-
-        make = onnxruntime.OrtValue.ortvalue_from_numpy
         with _convert_errors(RUNNING):
-            values = {n: make(np.asarray(v, order="C")) if isinstance(v, np.ndarray) else v
-                      for n, v in feeds.items()}  # fmt: skip
+            values = {n: to_value(v) if isinstance(v, np.ndarray) else v for n, v in feeds.items()}
             return list(self.session.run_with_ort_values(self.names, values))
 
 
@@ -122,17 +160,14 @@ def _prepare_cut(
 
     model = _model_of(source)
     folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
-    runs: dict[tuple[str, ...], Any] = {}
+    runs: dict[tuple[str, ...], WorkerRun] = {}
 
     def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
         key = tuple(str(a.dtype) for a in feeds.values())
         if key not in runs:
             shorter = cut_model(model, cut_inputs, feeds, outputs)
-            runs[key] = _session(shorter.SerializeToString(), optimize, folder)
-        with _convert_errors(RUNNING):
-            names = {i.name for i in runs[key].get_inputs()}
-            arrays = {n: a for n, a in feeds.items() if n in names}
-            return list(runs[key].run(None, arrays))
+            runs[key] = _open_apart(shorter.SerializeToString(), folder, optimize, None)
+        return list(runs[key](feeds))
 
     return run_prepared
 
@@ -157,44 +192,21 @@ def _model_of(source: Any) -> Any:
     return model
 
 
-def _session(
-    model: Any, optimize: bool, folder: str | None, threads: int | None = None
-) -> Any:  # fmt: skip
-    """A session of a path or of bytes, whose external data are in ``folder``."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingDependency(INSTALL) from error
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 4  # its errors are raised
-    if not optimize:
-        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    if threads is not None:
-        settings.intra_op_num_threads = threads
-    settings.add_session_config_entry("session.force_spinning_stop", "1")
-    if isinstance(model, str) and not _is_utf8(model):
-        with open_uncharged(model) as file:  # ONNX Runtime takes no such path
-            model = file.read()
-    if folder is not None and not isinstance(model, str) and _is_utf8(folder):
-        settings.add_session_config_entry(FOLDER, folder)
-    with _convert_errors():
-        return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
-
-
 @contextmanager
-def _convert_errors(what: str = "refuses the model") -> Iterator[None]:
-    """Raise what ONNX Runtime raises as an error of serde.
-
-    Raises:
-        NotComparable: where it has no kernel for an operator, or is older than the model.
-        SerdeError: otherwise.
-    """
+def _convert_errors(what: str) -> Iterator[None]:
+    """Raise what ONNX Runtime raises in this process as an error of serde."""
     try:
         yield
+    except ImportError as error:
+        raise MissingDependency(INSTALL) from error
     except Exception as error:  # its exceptions have no common base but this
-        lacks = any(sign in str(error) for sign in LACKING)
-        raised = NotComparable if lacks else SerdeError
-        raise raised(f"ONNX Runtime {what}: {_shorten(str(error))}") from error
+        raise _convert_error(str(error), what) from error
+
+
+def _convert_error(message: str, what: str) -> SerdeError:
+    """The error for one of ONNX Runtime: another, where it has no kernel, or is too old."""
+    kind = NotComparable if any(sign in message for sign in LACKING) else SerdeError
+    return kind(f"ONNX Runtime {what}: {_shorten(message)}")
 
 
 def _shorten(message: str) -> str:
@@ -223,16 +235,10 @@ def _add_outputs(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
     return model.SerializeToString(), ends
 
 
-def _make_zeros(expected: Any) -> np.ndarray[Any, Any]:
-    """Zeros for an input whose value does not matter."""
-    kind = expected.type.removeprefix("tensor(").removesuffix(")")
-    dtype = {"float": "float32", "double": "float64", "string": "object"}.get(kind, kind)
-    return np.zeros([d if isinstance(d, int) else 1 for d in expected.shape], dtype)
-
-
 BRIDGE = Bridge(
     "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
     settings={"without ONNX Runtime's optimiser": {"optimize": False}},
     narrow_settings={"rounded to float16 after each node": {"rounded": True}},
     begins_anywhere=True, describe_inexactness=describe_inexactness, libraries=("onnxruntime",),
+    versions=VERSIONS,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
 from .array_worker import VERSIONS, WorkerRun
-from .torch import TorchWorker
+from .torch import prepare_file
 
 Array = np.ndarray[Any, Any]
 SIZE = 3  # of an axis by name, in examples
@@ -101,7 +101,7 @@ def prepare(
 
 
 def _prepare_file(path: str) -> WorkerRun:
-    return TorchWorker().prepare(path, [v.name for v in decode_file(path).inputs])
+    return prepare_file(path, [v.name for v in decode_file(path).inputs])
 
 
 BRIDGE = Bridge("pt2", ("torch",), "pt2", decode, prepare=prepare, ends_anywhere=False,

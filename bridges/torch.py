@@ -15,7 +15,7 @@ from serde.formats.torch.interface import read_interface
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
-from .array_worker import VERSIONS, ArrayWorker, read_program
+from .array_worker import VERSIONS, ArrayWorker, WorkerRun, get_worker, read_program
 
 Array = np.ndarray[Any, Any]
 PYTHON = "SERDE_PYTORCH"  # names a Python with PyTorch, where the one that runs serde has none
@@ -41,15 +41,21 @@ def prepare(
     if outputs:
         raise SerdeError("a PyTorch module returns its own outputs only")
     names = [v.name for v in read_interface(Path(source)).inputs]
-    return TorchWorker().prepare(os.path.abspath(source), names)
+    return prepare_file(os.path.abspath(source), names)
+
+
+def prepare_file(path: str, names: Sequence[str]) -> WorkerRun:
+    """A function of the feeds, in the order of these names, that runs a file of PyTorch."""
+    worker = get_worker(TorchWorker, os.environ.get(PYTHON) or sys.executable)
+    return WorkerRun(worker, worker.load(path=path), names, {})
 
 
 class TorchWorker(ArrayWorker):
     """A process that runs written modules."""
 
-    def __init__(self) -> None:
-        python = os.environ.get(PYTHON) or sys.executable
-        super().__init__(python, read_program("torch_worker.py"), "PyTorch", "torch", INSTALL)
+    def __init__(self, python: str) -> None:
+        program = read_program("torch_worker.py")
+        super().__init__(program, "PyTorch", "torch", INSTALL, python=python)
 
 
 BRIDGE = Bridge(

@@ -1,10 +1,11 @@
 """Runs written PyTorch modules on arrays, in a process of its own, behind ``worker_loop``.
 
-A model is the source of a module. Arrays of bfloat16 are int16 under keys that say so.
+A model is the source of a module.
 """
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .worker_loop import serve, time_calls
 
-HALF = "bfloat16:"  # begins the keys of arrays of bfloat16
+HALF = "bfloat16"  # which numpy lacks
 
 
 def load_module(path: str) -> Any:
@@ -42,37 +43,40 @@ def load_program(path: str) -> Any:
     return call
 
 
-def to_tensor(key: str, array: np.ndarray[Any, Any]) -> Any:
-    """An array as a tensor."""
+def make_tensor(name: str, shape: Sequence[int], data: Any) -> Any:
+    """The tensor of a type, from its bytes."""
     import torch
 
+    array = data.view(np.int16 if name == HALF else name).reshape(shape)
     tensor = torch.from_numpy(np.array(array, order="C"))
-    return tensor.view(torch.bfloat16) if key.startswith(HALF) else tensor
+    return tensor.view(torch.bfloat16) if name == HALF else tensor
 
 
-def run(module: Any, inputs: str, outputs: str, count: int) -> list[float]:
-    """Write what the module computes of a file's arrays; return the seconds of a run."""
+def describe_tensor(tensor: Any) -> tuple[str, Any]:
+    """The name of a tensor's type, and its elements."""
     import torch
 
-    with np.load(inputs, allow_pickle=False) as arrays:
-        operands = [to_tensor(key, arrays[key]) for key in arrays.files]
+    if tensor.dtype is torch.bfloat16:
+        return HALF, tensor.view(torch.int16).numpy()
+    array = tensor.numpy()
+    return str(array.dtype), array
+
+
+def run(module: Any, operands: Sequence[Any], count: int) -> tuple[list[Any], list[float]]:
+    """What the module computes of tensors, and the seconds of a run."""
+    import torch
+
     with torch.no_grad():
         results, seconds = time_calls(lambda: module(*operands), count)
     listed = [y for y in torch.utils._pytree.tree_leaves(results) if y is not None]
-    entries: dict[str, Any] = {}
-    for at, y in enumerate(listed):
-        y = torch.as_tensor(y).detach()  # an output may be a parameter
-        is_half = y.dtype is torch.bfloat16
-        entries[f"{HALF if is_half else ''}{at}"] = (y.view(torch.int16) if is_half else y).numpy()
-    np.savez(outputs, **entries)
-    return seconds
+    return [torch.as_tensor(y).detach() for y in listed], seconds  # one may be a parameter
 
 
 def main() -> None:
     """Run a module for each request."""
     import torch
 
-    serve(torch.__version__, load_module, run, 0)
+    serve(torch.__version__, load_module, run, describe_tensor, make_tensor)
 
 
 if __name__ == "__main__":

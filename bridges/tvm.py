@@ -18,6 +18,8 @@ from serde.ir.builder import Names
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
+from .array_worker import VERSIONS, ArrayWorker, WorkerRun, get_worker, import_program
+
 INSTALL = (
     "TVM with Relay (0.6 to 0.19) is needed: apache-tvm from 0.25 on has none; the wheel of "
     "bitblas 0.0.1.dev13 carries TVM 0.17, testing/relay/tvm_live.py sets it up"
@@ -48,7 +50,7 @@ def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
     Raises:
         MissingDependency: without a TVM that has Relay. Unconvertible: for what Relay has not.
     """
-    tvm, relay = _import_relay()
+    tvm, relay = import_relay()
     from serde.formats.relay.from_ir import from_ir
     from serde.formats.relay.json.writer import to_json
     from serde.formats.relay.to_module import to_module
@@ -82,7 +84,7 @@ def register_onnx_codegen(backend: Any = None, load_model: Any = None) -> None:
     Raises:
         MissingDependency: without a TVM that has Relay.
     """
-    _import_relay()
+    import_relay()
     from .tvm_byoc import register_codegen
 
     register_codegen(backend, load_model)
@@ -94,7 +96,7 @@ def partition_for_onnx(module: Any, params: Any = None, backend: Any = None) -> 
     Raises:
         MissingDependency: without a TVM that has Relay.
     """
-    _import_relay()
+    import_relay()
     from .tvm_byoc import partition_for_onnx as partition
 
     return partition(module, params, backend)
@@ -117,8 +119,12 @@ def to_onnx(
     return convert(relay_ir, params, name, opset_version, path)
 
 
-def _import_relay() -> tuple[Any, Any]:
-    """TVM and its Relay."""
+def import_relay() -> tuple[Any, Any]:
+    """TVM and its Relay.
+
+    Raises:
+        MissingDependency: where it is not installed, or has none.
+    """
     try:
         import tvm
         from tvm import relay
@@ -141,12 +147,36 @@ def run(
 def prepare(
     source: Any, *, params: Any = None, outputs: Any = None, **options: Any
 ) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:
-    """A function of the feeds that runs a module, as ``run`` does; it is compiled once."""
-    tvm, relay = _import_relay()
+    """A function of the feeds that runs a module, as ``run`` does; it is compiled once.
+
+    A file is run by a process of its own; live objects are run here, with what is registered here.
+    """
     if outputs:
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
+    entry, files = options.get("entry"), [source, *([] if params is None else [params])]
+    if not options.get("apart", True) or not all(isinstance(f, (str, os.PathLike)) for f in files):
+        return prepare_here(source, params, entry)
+    worker = get_worker(TVMWorker)
+    path, *weights = map(os.path.abspath, files)
+    number = worker.load(source=path, params=weights[0] if weights else None, entry=entry)
+    return WorkerRun(worker, number, None, {})
+
+
+class TVMWorker(ArrayWorker):
+    """A process that runs files of Relay."""
+
+    def __init__(self) -> None:
+        program = import_program("serde.bridges.tvm_worker")
+        super().__init__(program, "TVM", "tvm", INSTALL)
+
+
+def prepare_here(
+    source: Any, params: Any, entry: str | None
+) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:
+    """A function of the feeds that runs a module in this process."""
+    tvm, relay = import_relay()
     with _convert_errors(tvm):
-        module = _module(tvm, source, options.get("entry"))
+        module = _module(tvm, source, entry)
         weights = _load_arrays(_find_params(source, module) if params is None else params)
         # A dispatch context of no records: else TVM asks the network for tuned schedules.
         with COMPILING, tvm.autotvm.apply_history_best([]):
@@ -245,4 +275,4 @@ def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay, "relax": to_relax},
-                prepare, ends_anywhere=False, libraries=("tvm",))  # fmt: skip
+                prepare, ends_anywhere=False, libraries=("tvm",), versions=VERSIONS)  # fmt: skip

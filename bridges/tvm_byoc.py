@@ -264,7 +264,7 @@ def load_in_onnxruntime(model: bytes) -> Run:
 
     from .onnxruntime import prepare
 
-    return prepare(onnx.load_from_string(model))
+    return prepare(onnx.load_from_string(model), apart=False)
 
 
 def partition_for_onnx(module: Any, params: Any = None, backend: Any = None) -> Any:

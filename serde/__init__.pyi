@@ -403,6 +403,7 @@ def prepare(
     *,
     from_format: str | None = None,
     threads: int | None = None,
+    apart: bool = True,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
     max_growth: int | None = None,

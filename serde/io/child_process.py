@@ -107,12 +107,35 @@ def limit_process(memory: int, seconds: int | None = None, file_size: int | None
         _lower_limit(resource.RLIMIT_FSIZE, file_size << 20)
 
 
+def limit_child(pid: int, memory: int) -> int:
+    """Limit the MiB that a process which was started by this one takes; it dumps no core (Linux).
+
+    Mapped files are not counted. Returns its limit, which was lower if this process has such a one.
+    """
+    if sys.platform == "linux":
+        import resource
+
+        with suppress(ProcessLookupError):  # it has ended
+            for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, memory << 20)):
+                limits = _lower(resource.prlimit(pid, kind), most)
+                resource.prlimit(pid, kind, limits)
+            return limits[0] >> 20
+    return memory
+
+
 def _lower_limit(kind: int, most: int, patience: int = 0) -> None:
     """Limit what this process takes of a kind; a lower limit that it is under stays."""
     import resource
 
-    soft, hard = (n if n != resource.RLIM_INFINITY else math.inf for n in resource.getrlimit(kind))
-    resource.setrlimit(kind, (int(min(most, soft)), int(min(most + patience, hard))))
+    resource.setrlimit(kind, _lower(resource.getrlimit(kind), most, patience))
+
+
+def _lower(limits: tuple[int, int], most: int, patience: int = 0) -> tuple[int, int]:
+    """The limits of a process, lowered."""
+    import resource
+
+    soft, hard = (n if n != resource.RLIM_INFINITY else math.inf for n in limits)
+    return int(min(most, soft)), int(min(most + patience, hard))
 
 
 def end_with_parent(parent: int) -> None:

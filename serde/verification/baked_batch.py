@@ -23,6 +23,10 @@ class NotComparable(SerdeError):
     """The source cannot be run on what the result takes."""
 
 
+class TakesTooMuch(NotComparable):
+    """A model takes more memory than the process that runs it may have."""
+
+
 class BakedBatch(NamedTuple):
     """The batch a source was made for.
 

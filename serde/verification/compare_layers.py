@@ -16,6 +16,7 @@ from serde.verification.compare_outputs import (
     OutputComparison,
     Tolerance,
     compare,
+    describe_size,
     find_share,
     narrow_both,
 )
@@ -179,6 +180,9 @@ def _enter(
     name = match.value.name
     if isinstance(got, list) or isinstance(expected, list):
         result.not_compared.append(f"{name}: a sequence")
+        return
+    if reason := describe_size([got, expected]):
+        result.not_compared.append(f"{name}: {reason}")
         return
     got, expected = narrow_both(np.asarray(got), judge.read_real(name, np.asarray(expected), got))
     forms = [a for a in _list_orders(got) if a.shape == expected.shape]

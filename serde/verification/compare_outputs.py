@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from serde.errors import UsageError
+from serde.io.memory import MOST, find_memory_limit
 from serde.ir.graph import DType
 
 Array = np.ndarray[Any, Any]
@@ -19,6 +20,7 @@ FLOAT32_TOLERANCE = 1e-4
 LEAST_NORMAL = 2.0**-14  # of float16; smaller numbers have fewer digits
 MOST_TOLERANCE = 0.1  # however much slack there is
 NONE = "not compared"  # why an output passes
+COMPARING = 80  # bytes of memory that comparing takes for each element
 VANISHING = 1e-30  # products that underflow on the way have no share of their bits right
 # The bins of a histogram: equal, below 2^LOWEST of the tolerance, one for each power of two from
 # there on, 2^HIGHEST of the tolerance and more.
@@ -113,6 +115,19 @@ class OutputComparison:
 def show_measure(number: float | int, form: str = ".3g") -> str:
     """A measure, short; a difference of integers whole."""
     return f"{number:,}" if isinstance(number, int) else f"{number:{form}}"
+
+
+def describe_size(value: Any) -> str:
+    """Why an output, or each of a list, takes too much memory to compare; nothing where it fits."""
+    if isinstance(value, (list, tuple)):
+        return next(filter(None, map(describe_size, value)), "")
+    most, needed = find_memory_limit(), np.size(value) * COMPARING >> 20
+    if most is None or needed <= most:
+        return ""
+    return (
+        f"comparing {np.size(value):,} elements takes {needed:,} MiB of memory, more than the "
+        f"{most:,} MiB it may take; the variable {MOST} of the environment allows more"
+    )
 
 
 def compare_values(

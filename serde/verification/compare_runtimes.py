@@ -19,8 +19,13 @@ from serde.ir.graph import DType, Graph
 from serde.pipeline import load
 from serde.plugins import read_classes
 from serde.plugins.keywords import with_options
-from serde.verification.baked_batch import NotComparable
-from serde.verification.compare_outputs import FLOAT32_TOLERANCE, TOLERANCE, Tolerance
+from serde.verification.baked_batch import NotComparable, TakesTooMuch
+from serde.verification.compare_outputs import (
+    FLOAT32_TOLERANCE,
+    TOLERANCE,
+    Tolerance,
+    describe_size,
+)
 from serde.verification.compare_results import (
     NOT_COMPARED,
     Clock,
@@ -182,6 +187,8 @@ def run_source(
             f"{NOT_COMPARED}the source could not be run. {error}. "
             "Its outputs can be given instead: --expected out.npz with --data in.npz"
         )
+    except TakesTooMuch as error:
+        run.statement = f"{NOT_COMPARED}the source cannot be run here: {error}"
     except (NotComparable, NotProved) as error:
         reason = str(error).removeprefix(NOT_COMPARED)
         run.statement = f"{NOT_COMPARED}{reason}"
@@ -268,6 +275,8 @@ def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> N
     first = next(sets)
     clock = Clock()
     run.results = [clock.measure(lambda: model.run(first.feeds))]
+    if reason := describe_size(run.results[0]):
+        raise NotComparable(reason)
     run.sets, skipped = [first], []
     for inputs in sets:
         if not clock.has_time():

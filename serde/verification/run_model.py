@@ -31,12 +31,13 @@ class RunnableModel:
     """A model as a function of its inputs: ``model(x)``, ``model({"data": x})``, ``model(data=x)``.
 
     ``inputs`` and ``outputs`` are its Values, whose names are those of the file; ``runtime`` is the
-    name of the bridge that runs it. ``threads`` is how many the runtime has, if it can be told.
+    name of the bridge that runs it. ``threads`` is how many the runtime has, if it can be told;
+    ``apart`` is whether it has a process of its own, where it can have none.
     """
 
     def __init__(
         self, source: Any, *, from_format: str | None = None, threads: int | None = None,
-        **options: Any,
+        apart: bool = True, **options: Any,
     ) -> None:  # fmt: skip
         self._source, self._options = source, options
         self._read = partial(read_interface, source, from_format=from_format, **options)
@@ -46,9 +47,7 @@ class RunnableModel:
         self.runtime = bridge.name
         self._load = partial(load, source, format=from_format, **options)
         self.inputs, self.outputs = graph.inputs, graph.outputs
-        self._run = _prepare(
-            bridge, source, options, {} if threads is None else {"threads": threads}
-        )
+        self._run = _prepare(bridge, source, options, collect_settings(threads, apart))
 
     @shorten_tracebacks
     def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
@@ -132,6 +131,12 @@ class RunnableModel:
             for values in (self.inputs, self.outputs)
         )  # fmt: skip
         return f"({inputs}) -> ({outputs})"
+
+
+def collect_settings(threads: int | None, apart: bool) -> dict[str, Any]:
+    """What a bridge is told of how to run a model, where it is not as by default."""
+    settings = {} if threads is None else {"threads": threads}
+    return settings if apart else {**settings, "apart": False}
 
 
 def check_threads(threads: int | None) -> None:

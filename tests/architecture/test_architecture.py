@@ -487,10 +487,9 @@ def test_markup_is_escaped_by_one_function():
 
 # Who opens files in another way than serde.io.sniff.open_regular, and which files these are.
 OPENS = {
-    "bridges/mxnet_worker.py": "of a temporary folder of its parent",
     "bridges/array_worker.py": "of the package, and of a temporary folder of its own",
-    "bridges/litert_worker.py": "of a temporary folder of its parent",
-    "bridges/torch_worker.py": "of a temporary folder of its parent",
+    "bridges/onnxruntime_worker.py": "of a temporary folder of its parent",
+    "bridges/worker_loop.py": "of a temporary folder of its parent",
     "formats/onnx/external_data_paths.py": "beneath a folder; it looks at what it has opened",
     "serde/api/bench/child.py": "what Linux tells of the process itself",
     "serde/api/migrate/journal.py": "the journal, to append to it, once it is known to be a file",
@@ -500,6 +499,7 @@ OPENS = {
     "serde/cli/commands.py": "the null device, for a stream that is closed",
     "serde/cli/reference.py": "a page of the documentation",
     "serde/io/atomic_write.py": "a folder, to lock it",
+    "serde/io/memory.py": "what Linux tells of memory",
     "serde/io/open_folder.py": "a folder, and new files in it",
     "serde/io/sniff.py": "any, without waiting",
 }

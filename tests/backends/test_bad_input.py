@@ -244,9 +244,11 @@ def test_runtimes_that_do_not_fit(parts, runtimes, message):
         serde.run(parts, FEEDS, runtimes)
 
 
-def test_a_runtime_that_is_not_installed(parts):
+def test_a_runtime_that_is_not_installed(parts, tmp_path):
+    hidden = "raise ModuleNotFoundError(\"No module named 'onnxruntime'\")"
+    (tmp_path / "onnxruntime.py").write_text(hidden)
     code = (
-        "import sys; sys.modules['onnxruntime'] = None\n"
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import serde, numpy as np\n"
         f"try: serde.run({str(parts)!r}, {{'x': np.zeros(2, np.float32)}})\n"
         "except serde.MissingDependency as error: print(error)"

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -10,8 +16,10 @@ import onnx
 import pytest
 
 import serde
-from serde.bridges.array_worker import order_feeds
+from serde.bridges.array_worker import ArrayWorker, WorkerRun, get_worker, order_feeds, read_program
+from serde.bridges.onnxruntime import RuntimeWorker
 from serde.errors import SerdeError
+from testing.onnx_live import save_model
 from tests.tflite.litert_live import why_not as why_no_litert
 from tests.torch.torch_live import why_not as why_no_torch
 
@@ -64,3 +72,165 @@ def test_models_are_timed_where_they_run(name: str, source: Path) -> None:
     assert 0 < clock < around
     assert processor > 0
     assert model.pid is not None
+
+
+HUGE = {  # models whose results take more memory than a process may have, and what they end with
+    "Range": "g (float[2] x) => (int64[N] y) <int64 z = {0}, int64 n = {268435456}, int64 o = {1}>"
+             " { s = Shape(x) q = ReduceSum<keepdims = 0>(s) m = Mul(q, n) y = Range(z, m, o) }",
+    "Expand": "g (float[2] x, int64[2] s) => (float[N,2] y) { y = Expand(x, s) }",
+    "Loop": "g (float[2] x) => (float[2] y, float[T,65536,2] t) <int64 n = {2147483648},"
+            " bool c = {1}, int64[2] k = {65536, 2}> { y, t = Loop(n, c, x) <body = b (int64 i,"
+            " bool p, float[2] s) => (bool q, float[2] r, float[65536,2] u)"
+            " { q = Identity(p) r = Identity(s) u = Expand(s, k) }> }",
+}  # fmt: skip
+FEEDS = {"x": np.float32([1, 2]), "s": np.int64([1 << 28, 2])}
+linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERDE_MAX_MEMORY", "700")
+
+
+@linux
+@pytest.mark.usefixtures("limited")
+@pytest.mark.parametrize("name", HUGE)
+def test_a_model_that_takes_too_much_ends_alone(name: str, tmp_path: Path) -> None:
+    path = save_model(tmp_path / "huge.onnx", HUGE[name])
+    feeds = {v.name: FEEDS[v.name] for v in serde.load(path).inputs}
+    said = r"ONNX Runtime cannot run the model: it takes more memory than the 700 MiB.*SERDE_MAX_M"
+    with pytest.raises(SerdeError, match=said):
+        serde.run(path, feeds)
+    check = serde.verify(path, path, data=feeds)
+    assert not check.done and re.search(
+        f"not compared: the source cannot be run here: {said}", str(check)
+    )
+    assert serde.compare(path, path, data=feeds).verification.done is False
+    small = save_model(tmp_path / "small.onnx", "g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    assert serde.verify(small, small).ok
+
+
+@linux
+@pytest.mark.usefixtures("limited")
+def test_a_result_that_takes_too_much_is_not_compared(tmp_path: Path) -> None:
+    small = save_model(tmp_path / "a.onnx", "g (float[2] x) => (int64[N] y) { y = Shape(x) }")
+    check = serde.verify(small, save_model(tmp_path / "b.onnx", HUGE["Range"]))
+    assert not check.done and "the result cannot be run here" in check.statement
+    assert "700 MiB" in check.statement
+
+
+@linux
+@pytest.mark.usefixtures("limited")
+def test_outputs_that_fit_are_compared_only_where_that_fits(tmp_path: Path) -> None:
+    path = save_model(tmp_path / "m.onnx", "g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    check = serde.verify(path, path, data={"x": np.zeros(20_000_000, np.float32)})
+    assert not check.done and "comparing 20,000,000 elements takes 1,525 MiB" in check.statement
+
+
+def start_sleeper() -> ArrayWorker:
+    program = """
+def load(seconds):
+    time.sleep(seconds)
+    return seconds
+def run(model, values, count, **options):
+    if options.get("signal"):
+        os.kill(os.getpid(), options["signal"])
+    return time_calls(lambda: values, count)
+serve("1", load, run)
+"""
+    return ArrayWorker(read_program("worker_loop.py") + program, "Sleeper", "sleeper", "")
+
+
+def test_models_of_a_process_are_dropped_and_their_values_kept_apart() -> None:
+    worker = start_sleeper()
+    first, second = (WorkerRun(worker, worker.load(seconds=0), None, {}) for _ in range(2))
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(first({"x": x})[0]["x"], x)
+    number = first.number
+    del first
+    np.testing.assert_array_equal(second({"x": x})[0]["x"], x)
+    with pytest.raises(SerdeError, match="Sleeper cannot run the model: KeyError"):
+        worker.time_runs(number, [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+@pytest.mark.parametrize("name", ["SIGABRT", "SIGSEGV", "SIGKILL"])
+def test_a_crash_is_an_error_that_names_its_signal(name: str) -> None:
+    worker = start_sleeper()
+    number = worker.load(seconds=0)
+    with pytest.raises(SerdeError, match=f"it ended its process with {name}"):
+        worker.time_runs(number, [], signal=getattr(signal, name))
+    assert not worker.is_running
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_ctrl_c_ends_the_process_at_once() -> None:
+    """A terminal sends it to both; an idle one stays."""
+    worker = start_sleeper()
+    worker.load(seconds=0)
+    os.kill(worker.pid, signal.SIGINT)
+    worker.load(seconds=0)
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        worker.load(seconds=60)
+    assert time.monotonic() - start < 20
+    with pytest.raises(SerdeError, match="it ended its process with SIGKILL"):
+        worker.load(seconds=0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """Whatever it computes, and however that process ends."""
+    code = (
+        "from tests.bridges.test_array_worker import start_sleeper\n"
+        "worker = start_sleeper(); worker.load(seconds=0); print(worker.pid, flush=True)\n"
+        "worker.load(seconds=60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    raise AssertionError("it is still there")
+
+
+def test_a_process_is_shared_and_one_stays_idle() -> None:
+    first = get_worker(RuntimeWorker)
+    pid = first.pid
+    del first
+    assert get_worker(RuntimeWorker).pid == pid
+
+
+@linux
+def test_commands_end_with_the_codes_of_the_docs(tmp_path: Path) -> None:
+    path = save_model(tmp_path / "huge.onnx", HUGE["Range"])
+    codes = {
+        ("convert", path, "-o", "o.onnx", "--verify"): 0,
+        ("convert", path, "-o", "o.onnx", "--verify-strict"): 4,
+        ("compare", path, path): 4,
+        ("run", path, "--data", "in.npz"): 1,
+        ("convert", path, "-o", "o.onnx", "--verify-strict", "--isolate", "--max-memory", "600"): 4,
+    }
+    np.savez(tmp_path / "in.npz", x=FEEDS["x"])
+    for words, code in codes.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "serde", *words], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                 "SERDE_MAX_MEMORY": "700"},
+        )  # fmt: skip
+        printed = done.stdout + done.stderr
+        limit = 600 if "--isolate" in words else 700
+        assert (done.returncode, f"the {limit} MiB" in printed) == (code, True), printed

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from serde.bridges import mxnet as bridge
-from serde.bridges.mxnet_process import SymbolProcess, get_worker
+from serde.bridges.array_worker import get_worker
+from serde.bridges.mxnet_process import MXNetWorker, SymbolProcess
 from serde.bridges.mxnet_run import Model, PreparedSymbol
 from serde.errors import SerdeError
 from testing.mxnet_live import live_mxnet
@@ -70,14 +71,14 @@ def test_a_command_outlives_mxnet(last):
 
 def test_another_process_takes_the_place_of_one_that_ended():
     model = Model(json.dumps(LAST))
-    first = SymbolProcess(get_worker("onednn"), model)
-    again = SymbolProcess(get_worker("onednn"), model)
+    first = SymbolProcess(get_worker(MXNetWorker, "onednn"), model)
+    again = SymbolProcess(get_worker(MXNetWorker, "onednn"), model)
     assert first.pid == again.pid  # as long as a model needs it
     with pytest.raises(SerdeError, match="ended its process with SIGABRT"):
         first(FATAL)
     with pytest.raises(SerdeError, match="ended its process with SIGABRT"):
         again(FEEDS)
-    other = SymbolProcess(get_worker("onednn"), model)
+    other = SymbolProcess(get_worker(MXNetWorker, "onednn"), model)
     np.testing.assert_array_equal(other(FEEDS)[0], DATA[[0, 3, 1], [0, 1, 2]])
 
 
@@ -94,7 +95,10 @@ def test_a_process_computes_what_mxnet_does_here(mx):
     symbol = s.Group([parts[0] * 2, parts[1], x])
     for ends in ({}, {"outputs": ["a"]}, {"heads": [1]}, {"heads": [2, 0]}):
         model = Model(symbol.tojson(), arrays, {"data", *arrays}, **ends)
-        here, there = PreparedSymbol(mx, model), SymbolProcess(get_worker("onednn"), model)
+        here, there = (
+            PreparedSymbol(mx, model),
+            SymbolProcess(get_worker(MXNetWorker, "onednn"), model),
+        )
         for expected, got in zip(here(feeds), there(feeds), strict=True):
             np.testing.assert_array_equal(got, expected)
         for value in ("a_output", "p_output1", "none"):
@@ -106,7 +110,7 @@ def test_a_process_computes_what_mxnet_does_here(mx):
 
 def test_errors_are_those_of_mxnet_here(mx):
     model = Model(json.dumps(LAST), needed={"data", "lengths"})
-    here, there = PreparedSymbol(mx, model), SymbolProcess(get_worker("onednn"), model)
+    here, there = PreparedSymbol(mx, model), SymbolProcess(get_worker(MXNetWorker, "onednn"), model)
     for feeds in ({"data": DATA}, {**FEEDS, "lengths": np.float32([1, 2])}):
         messages = []
         for run in (here, there):

@@ -46,10 +46,17 @@ def test_what_the_runtime_refuses_is_told():
         bridge.run(model, {"x": X})
 
 
-def test_without_the_runtime_the_pip_line_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+def test_without_the_runtime_the_pip_line_is_told(monkeypatch, tmp_path):
+    (tmp_path / "onnxruntime.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'onnxruntime'\")"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SERDE_MAX_MEMORY", "2048")  # in a process of its own
     with pytest.raises(MissingDependency, match="pip install onnxruntime"):
         bridge.run(model_of(BODY, 17, 8), {"x": X})
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingDependency, match="pip install onnxruntime"):
+        bridge.prepare(model_of(BODY, 17, 8), apart=False)
 
 
 INTEGERS = {  # nodes, and whether they multiply integers

@@ -57,7 +57,7 @@ def load_model(order: Mapping[str, Any]) -> tuple[Timed, dict[str, Any], int | N
     """A function that times runs, how long loading and the fastest run take, the process if any."""
     start = time.perf_counter()
     options = {} if order["params"] is None else {"params": order["params"]}
-    model = prepare(order["model"], threads=order["threads"], **options)
+    model = prepare(order["model"], threads=order["threads"], apart=False, **options)
     loaded = time.perf_counter() - start
     run = model.bind_inputs(match_inputs(model.inputs, read_npz(order["feeds"])))
     least = min(run(1)[0] for _ in range(3))
