@@ -108,6 +108,28 @@ def test_a_shape_that_is_two_results_is_followed_still(tmp_path: Path) -> None:
         np.testing.assert_array_equal(actual, right)
 
 
+FROM_DATA = {  # of what an operand holds
+    "pads": ("y = Pad(x, n)", [1, 0, 2, -1]),
+    "pads of some axes": ("y = Pad(x, n, , last)", [2, 1]),
+    "pads with what is there": ("y = Pad<mode = 'edge'>(x, n)", [0, 2, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", FROM_DATA)
+def test_sizes_are_elements_of_an_input(name: str, tmp_path: Path) -> None:
+    body, numbers = FROM_DATA[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 19]> g (float[3,M] x, int64[{len(numbers)}] n) =>
+        (float[A,B] y) <int64[1] last = {{1}}> {{ {body} }}""".replace("'", '"')
+    )
+    serde.convert(model, tmp_path / "n.py")
+    feeds = [np.random.default_rng(0).standard_normal((3, 4), np.float32), np.array(numbers)]
+    (got,) = TorchWorker().run(str(tmp_path / "n.py"), feeds)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (expected,) = session.run(None, dict(zip("xn", feeds, strict=True)))
+    np.testing.assert_array_equal(got, expected)
+
+
 def test_a_slice_goes_backwards_from_before_the_front(tmp_path: Path) -> None:
     graph = ir_of("""g (float[1,3] x) => (float[] y) <int64[2] b = {-9, -9}, int64[2] e = {-9, -9},
         int64[2] a = {0, 1}, int64[2] s = {-2, -1}> { y = Slice(x, b, e, a, s) }""")

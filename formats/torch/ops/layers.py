@@ -17,6 +17,7 @@ from serde.version_converter.adapters.normalization import standardize
 from ..modules.scopes import is_exporters_constant
 from ..target import TorchBuilder, derive, freeze, legalizations, writes
 from .elementwise import shorten
+from .shapes import index_elements
 
 FLOAT = next(number for number, dtype in ELEMENT_TYPES.items() if dtype is DType.FLOAT32)
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
@@ -349,8 +350,7 @@ def write_resize(
         corners = coordinate_transformation_mode == "align_corners"
         options = {"align_corners": corners or None, "antialias": bool(antialias) or None}
     if sizes is not None:
-        elements = t.find_sizes(sizes, x)
-        require(elements is not None, "a size that is computed from data")
+        elements = index_elements(t, sizes, x.rank, x)
         return t.F.interpolate(x, size=tuple(elements[2:]), mode=how, **options)
     assert scales is not None
     factors = tuple(float(f) for f in scales.array()[2:])

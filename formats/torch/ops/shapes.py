@@ -29,6 +29,15 @@ def sizes_or_list(t: TorchBuilder, shape: Value, *operands: Value):
     return list_elements(t, shape) if sizes is None else sizes
 
 
+def index_elements(t: TorchBuilder, sizes: Value, count: int, *operands: Value):
+    """The numbers that a tensor of ``count`` holds, one by one where they are computed."""
+    elements = t.find_sizes(sizes, *operands)
+    if elements is None:
+        numbers = list_elements(t, sizes)
+        return [t["[]"](numbers, place) for place in range(count)]
+    return elements
+
+
 @writes("Reshape")
 def write_reshape(t: TorchBuilder, x: Value, shape: Value, *, allowzero: int):
     maker = t.maker(x, ".reshape") or t.maker(x, ".unsqueeze")
@@ -238,9 +247,8 @@ def write_tile(t: TorchBuilder, x: Value, repeats: Value):
 @writes("Pad")
 def write_pad(t: TorchBuilder, x: Value, pads: Value, fill: Value | None = None,
               axes: Value | None = None, *, mode: str):  # fmt: skip
-    elements = t.find_sizes(pads, x)
-    require(elements is not None, "pads that are computed from data")
     named = [a % x.rank for a in axes.ints()] if axes is not None else list(range(x.rank))
+    elements = index_elements(t, pads, 2 * len(named), x)
     ends: list[Any] = [(0, 0)] * x.rank
     for at, axis in enumerate(named):
         ends[axis] = (elements[at], elements[at + len(named)])
