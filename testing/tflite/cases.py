@@ -37,6 +37,11 @@ def c(value: Any, dtype: str = "int32") -> Operand:
     return Operand(np.asarray(value, dtype), is_constant=True)
 
 
+def v(value: Any, dtype: str = "int32") -> Operand:
+    """An input of such elements."""
+    return Operand(np.asarray(value, dtype))
+
+
 def w(*shape: int) -> Operand:
     """A constant of floats."""
     return Operand(DRAWN.standard_normal(shape, np.float32), is_constant=True)
@@ -143,7 +148,10 @@ def list_shape_cases() -> list[Case]:
         case("RANK", f(2, 3), to="int32"),
         case("FILL", c([2, 3]), f()), case("RANGE", c(1), c(9), c(3), to="int32"),
         case("BATCH_TO_SPACE_ND", f(4, 3, 4, 2), c([2, 2]), c([[0, 1], [1, 0]])),
+        case("BATCH_TO_SPACE_ND", f(12, 3, 4, 2), c([2, 3]), v([[0, 1], [1, 0]])),
         case("SPACE_TO_BATCH_ND", f(1, 3, 5, 2), c([2, 3]), c([[0, 1], [1, 0]])),
+        case("SPACE_TO_BATCH_ND", f(2, 3, 5, 2), c([2, 3]), v([[0, 1], [1, 0]])),
+        case("SPACE_TO_BATCH_ND", f(2, 5, 3), c([2]), v([[0, 1]])),
         case("REVERSE_V2", f(*x), c([1])),
         case("REVERSE_SEQUENCE", f(3, 4, 2), c([2, 4, 1]), seq_dim=1, batch_dim=0),
         case("SLICE", f(*x), c([0, 1, 0, 2]), c([-1, 2, 3, -1])),

@@ -105,6 +105,27 @@ def test_a_custom_operator_is_refused_by_its_name(tmp_path: Path) -> None:
     assert [n.op for n in graph.nodes] == ["Add"]
 
 
+OPEN = {
+    "BATCH_TO_SPACE_ND": [(8, 3, 4, 2), (16, 5, 1, 2)],
+    "SPACE_TO_BATCH_ND": [(1, 3, 5, 2), (2, 5, 3, 2)],
+}
+
+
+@needs_litert
+@pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.parametrize("op", OPEN)
+def test_blocks_of_open_sizes_are_read(op, is_constant, worker, tmp_path: Path) -> None:
+    ends = Operand(np.array([[1, 0], [0, 1]], np.int32), is_constant)
+    first = Operand(f(*OPEN[op][0]).array, signature=(-1, -1, -1, 2))
+    path = write_case(case(op, first, c([2, 2]), ends), tmp_path)
+    serde.save(serde.load(path), tmp_path / "m.onnx")
+    for shape in OPEN[op]:
+        feeds = [f(*shape).array, *([] if is_constant else [ends.array])]
+        expected = worker.run(str(path), feeds, delegates=False)
+        got = run_onnx(tmp_path / "m.onnx", feeds)
+        assert [differs(a, b) for a, b in zip(expected, got, strict=True)] == [""]
+
+
 @needs_litert
 @pytest.mark.parametrize("condition", [True, False])
 def test_branches_are_read(condition, worker, tmp_path: Path) -> None:

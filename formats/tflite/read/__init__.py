@@ -1,6 +1,7 @@
 """Rules from TensorFlow Lite into the IR, by family."""
 
 from . import (
+    blocks,
     complex_numbers,
     control_flow,
     detection,
@@ -17,6 +18,6 @@ from . import (
 )
 
 __all__ = [
-    "complex_numbers", "control_flow", "detection", "elementwise", "indexing", "layers",
+    "blocks", "complex_numbers", "control_flow", "detection", "elementwise", "indexing", "layers",
     "quantization", "recurrent", "reductions", "segments", "shapes", "slicing", "windows",
 ]  # fmt: skip

@@ -7,7 +7,6 @@ import numpy as np
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
-from serde.rewrite.rules import Hint
 
 from ..quantization import Forms
 from ..rules import reads
@@ -141,42 +140,6 @@ def fill_of(g, x: Value, forms: Forms):
 def swap_blocks(g, x, sizes, order, result):
     """Axes split into parts, in another order, and joined again."""
     return g.reshape(g.Transpose(g.reshape(x, sizes), perm=order), result)
-
-
-def read_blocks(block: Value):
-    """The sizes of blocks."""
-    blocks = block.ints()
-    require(min(blocks, default=1) > 0, f"blocks of {blocks[:8]}. Give numbers above 0")
-    return blocks
-
-
-@reads("BATCH_TO_SPACE_ND")
-def read_batch_to_space(g, x, block, crops):
-    blocks, ends = read_blocks(block), crops.array().reshape(-1, 2)
-    n = len(blocks)
-    batch, *areas = x.static_shape
-    rest = areas[n:]
-    outer = batch // int(np.prod(blocks))
-    order = [n, *(a for k in range(n) for a in (n + 1 + k, k)), *range(2 * n + 1, x.rank + n)]
-    sizes = [a * b for a, b in zip(areas, blocks, strict=False)]
-    y = swap_blocks(g, x, [*blocks, outer, *areas], order, [outer, *sizes, *rest])
-    starts = [int(e) for e in ends[:, 0]]
-    stops = [s - int(e) for s, e in zip(sizes, ends[:, 1], strict=True)]
-    return g.Slice(y, starts, stops, list(range(1, n + 1)), [1] * n)
-
-
-@reads("SPACE_TO_BATCH_ND")
-def read_space_to_batch(g, x, block, paddings, *, forms: Hint[Forms]):
-    blocks, ends = read_blocks(block), paddings.array().reshape(-1, 2)
-    n = len(blocks)
-    pads = [0, *ends[:, 0], *[0] * (x.rank - n - 1), 0, *ends[:, 1], *[0] * (x.rank - n - 1)]
-    y = g.Pad(x, [int(p) for p in pads], fill_of(g, x, forms))
-    batch, *areas = y.static_shape
-    parts = [a // b for a, b in zip(areas, blocks, strict=False)]
-    split = [v for pair in zip(parts, blocks, strict=True) for v in pair]
-    order = [*range(2, 2 * n + 1, 2), 0, *range(1, 2 * n + 1, 2), *range(2 * n + 1, x.rank + n)]
-    result = [batch * int(np.prod(blocks)), *parts, *areas[n:]]
-    return swap_blocks(g, y, [batch, *split, *areas[n:]], order, result)
 
 
 @reads("REVERSE_V2")
