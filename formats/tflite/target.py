@@ -184,10 +184,6 @@ def derive(
 
 
 def padded_shape(x: Value, ends: Sequence[Sequence[int]]) -> Shape:
-    """The shape of a tensor with elements before and behind each axis."""
-    pairs = [*zip(x.ranked_shape, map(sum, ends), strict=True)]
-    require(
-        all(isinstance(d, int) or not more for d, more in pairs),
-        "pads of a size by name. Give numbers (--static, --input)",
-    )
-    return tuple([d + more if isinstance(d, int) else d for d, more in pairs])
+    """The shape of a tensor with elements before and behind each axis; None has no name."""
+    pairs = zip(x.ranked_shape, map(sum, ends), strict=True)
+    return tuple([d + more if isinstance(d, int) else None if more else d for d, more in pairs])

@@ -45,6 +45,9 @@ CASES = {
     "pad of two axes": ("""g (float[2,3,4] x, int64[4] p) => (float[] y)
         <float fill = {1.5}, int64[2] axes = {-1, 0}> { y = Pad(x, p, fill, axes) }""",
         [([1, 0, 2, 3],), ([-1, 2, 0, -1],)]),
+    "pads around what is cut": ("""g (float[3,2] x, int64[1] end) => (float[] y)
+        <int64[1] zero = {0}, int64[4] pads = {1, 0, 2, 1}, float fill = {1.5}>
+        { c = Slice(x, zero, end) y = Pad(c, pads, fill) }""", [([2],), ([3],), ([1],)]),
     "squeeze of all ones": ("g (float[3,1,2,1] x) => (float[] y) { y = Squeeze(x) }", [()]),
     "range": ("""g (float[3,2] x, int64 a, int64 b) => (float[] y) <int64 by = {2}>
         { r = Range(a, b, by) f = Cast<to=1>(r) m = ReduceMax<keepdims=0>(x) y = Mul(f, m) }""",
