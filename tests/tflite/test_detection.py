@@ -11,10 +11,12 @@ import pytest
 
 import serde
 from serde.bridges.litert import LitertWorker
+from serde.bridges.mxnet import run as run_mxnet
 from serde.errors import Unconvertible
 from serde.formats.tflite.from_ir import from_ir
 from serde.formats.tflite.io.read_flexbuffer import read_map
 from testing.mxnet.cases import Refusal, _graph, _symbol_json
+from testing.mxnet_live import live_mxnet
 from testing.onnx_live import ir_of
 from testing.onnx_live import run as run_graph
 from testing.pt2.run import run_onnx
@@ -49,6 +51,23 @@ def test_detections_are_those_of_litert(options, background, tmp_path: Path) -> 
         shown = count * (1 if options is BY_CLASS else EACH)  # LiteRT leaves the rest as it is
         for a, b in zip(got[:3], expected[:3], strict=True):
             np.testing.assert_allclose(a[:, :shown], b[:, :shown], 1e-5, 1e-6)
+
+
+@needs_litert
+@pytest.mark.parametrize("options", [TOGETHER, BY_CLASS], ids=["together", "by class"])
+def test_detections_are_the_same_in_mxnet_and_written_again(options, worker, tmp_path) -> None:
+    live_mxnet()
+    path, feeds = write_model(options, CLASSES, 0, tmp_path)
+    graph = serde.load(path)
+    serde.save(graph, tmp_path / "m.onnx")
+    expected = run_onnx(tmp_path / "m.onnx", feeds)
+    serde.save(graph, tmp_path / "m-symbol.json")
+    serde.save(graph, tmp_path / "again.tflite")
+    named = {v.name: a for v, a in zip(graph.inputs, feeds, strict=True)}
+    for got in (run_mxnet(str(tmp_path / "m"), named),
+                *run_both(worker, tmp_path / "again.tflite", feeds)):  # fmt: skip
+        for a, b in zip(got, expected, strict=True):
+            np.testing.assert_allclose(a, b, 1e-5, 1e-6)
 
 
 def test_options_are_read_and_bad_ones_refused(tmp_path: Path) -> None:

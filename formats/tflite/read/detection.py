@@ -95,21 +95,27 @@ def suppress_together(g, boxes: Value, scores: Value, how: Options):
     best = g.ReduceMax(scores, [1], keepdims=0)
     chosen = choose_boxes(g, boxes, g.Unsqueeze(best, [0]), how.max_detections, how)
     places = g.Squeeze(g.slice_axis(chosen, 1, 2, 3), [1])
-    count = g.Shape(places)
     most, classes = how.max_detections, how.max_classes_per_detection
-    kept = min(classes, how.num_classes)
+    count, kept = g.Shape(places), min(classes, how.num_classes)
+    places = g.slice_axis(g.Pad(places, [0, most]), 0, 0, most)
     values, labels = g.TopK(g.Gather(scores, places, axis=0), [kept], axis=1, outputs=2)
     corners = g.Unsqueeze(g.Gather(boxes, places, axis=0), [1])
     corners = g.Tile(corners, [1, kept, 1])
-    missing = g.Sub(g.const([most]), count)
 
     def fill(v: Value, *sizes: int):
+        shown = show_first(g, v, most, count)
         rest = [0] * len(sizes)
-        behind = g.const([classes - kept, *rest], DType.INT64)
-        pads = g.Concat(g.const([0, 0, *rest], DType.INT64), missing, behind, axis=0)
-        return g.reshape(g.Pad(g.cast(v, DType.FLOAT32), pads), [1, most * classes, *sizes])
+        shown = g.Pad(shown, [0, 0, *rest, 0, classes - kept, *rest])
+        return g.reshape(shown, [1, most * classes, *sizes])
 
     return fill(corners, 4), fill(labels), fill(values), g.cast(count, DType.FLOAT32)
+
+
+def show_first(g, rows: Value, most: int, count: Value):
+    """``count`` of ``most`` rows as floats, and zeros behind them."""
+    is_there = g.Less(np.arange(most, dtype=np.int64), count)
+    mask = g.Unsqueeze(is_there, list(range(1, rows.rank)))
+    return g.Where(mask, g.cast(rows, DType.FLOAT32), g.const(0, DType.FLOAT32))
 
 
 def suppress_by_class(g, boxes: Value, scores: Value, how: Options):
@@ -126,13 +132,11 @@ def suppress_by_class(g, boxes: Value, scores: Value, how: Options):
     )  # fmt: skip
     best, order = g.TopK(all_values, [most], outputs=2)
     count = g.Min(g.Shape(values), g.const([most], DType.INT64))
-    is_there = g.Less(np.arange(most, dtype=np.int64), count)
     corners = g.Gather(boxes, g.Gather(all_places, order, axis=0), axis=0)
     rest = most * (how.max_classes_per_detection - 1)
 
     def fill(v: Value, *sizes: int):
-        mask = g.Unsqueeze(is_there, [1]) if sizes else is_there
-        shown = g.Where(mask, g.cast(v, DType.FLOAT32), g.const(0, DType.FLOAT32))
+        shown = show_first(g, v, most, count)
         rows = [0] * (1 + len(sizes))
         return g.Unsqueeze(g.Pad(shown, [*rows, rest, *rows[1:]]) if rest else shown, [0])
 
