@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from serde.decompositions.foreign import find_rules
 from serde.errors import ConversionError, Problem, require
 from serde.ir.builder import Builder
 from serde.ir.graph import DType, Graph, Node, Value
@@ -175,10 +176,9 @@ def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ..
 
         return rules.apply(node, builder, inputs)
     if target.supports is not None and node.domain not in target.domains:
-        from serde.decompositions.onnx_ml import DOMAIN, ml_rules  # which few models need
-
-        if node.domain == DOMAIN and node.op in ml_rules:
-            return ml_rules.apply(node, builder, inputs)
+        rules = find_rules(node.domain)
+        if rules is not None and node.op in rules:
+            return rules.apply(node, builder, inputs)
     dtype = next((d for v in inputs if (d := builder.emulated_types.of(v))), None)
     require(dtype is None, f"{node.op} reads {dtype and dtype.value} elements")
     return builder.keep(node, inputs)

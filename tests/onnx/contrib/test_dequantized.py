@@ -8,14 +8,18 @@ import pytest
 from onnx import helper, numpy_helper
 
 import serde
+from serde.bridges.torch import TorchWorker
 from testing.onnx_live import run_model
+from tests.torch.torch_live import why_not
 
 SIZES = {"forward": 1, "bidirectional": 2}
 
 
-@pytest.mark.parametrize("by_gate", [False, True])
-@pytest.mark.parametrize("direction", SIZES)
-def test_lstm(tmp_path, direction, by_gate):
+FORMS = [(d, g) for d in SIZES for g in (False, True)]
+
+
+def make_model(direction: str, by_gate: bool) -> onnx.ModelProto:
+    """An LSTM with scales of each direction, or of each gate of it."""
     rng, count = np.random.default_rng(0), SIZES[direction]
     # Of 7 bits: where a processor lacks VNNI, sums of two larger products saturate.
     w, r = (rng.integers(-64, 65, (count, n, 12), np.int8) for n in (4, 3))
@@ -37,11 +41,40 @@ def test_lstm(tmp_path, direction, by_gate):
     constants = [numpy_helper.from_array(a, n) for n, a in arrays.items()]
     graph = helper.make_graph([node], "g", infos[:1], infos[1:], constants)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "a.onnx")
-    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", dequantize=True)
-    done = onnx.load(tmp_path / "b.onnx")
-    assert [n.op_type for n in done.graph.node] == ["LSTM"]
-    feeds = {"x": rng.standard_normal((5, 2, 4)).astype(np.float32)}
-    expected = run_model(onnx.load(tmp_path / "a.onnx"), feeds)
-    for a, b in zip(run_model(done, feeds), expected, strict=True):
-        assert np.abs(a - b).max() < 0.01
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def draw_sequence() -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((5, 2, 4)).astype(np.float32)
+
+
+def farthest(results, expected) -> float:
+    return max(float(np.abs(a - b).max()) for a, b in zip(results, expected, strict=True))
+
+
+@pytest.mark.parametrize(("direction", "by_gate"), FORMS)
+def test_lstm(tmp_path, direction, by_gate):
+    model, feeds = make_model(direction, by_gate), {"x": draw_sequence()}
+    expected, off = run_model(model, feeds), {}
+    for name, options in (("floats", {"dequantize": True}), ("tract", {"profile": "tract"})):
+        serde.convert(model, tmp_path / f"{name}.onnx", **options)
+        done = onnx.load(tmp_path / f"{name}.onnx")
+        assert {n.op_type for n in done.graph.node if n.domain} == set()
+        assert [n.op_type for n in done.graph.node if n.op_type == "LSTM"] == ["LSTM"]
+        off[name] = farthest(run_model(done, feeds), expected)
+    assert off["tract"] < off["floats"] < 0.01
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
+def test_lstm_in_pytorch(tmp_path):
+    model, x = make_model("bidirectional", False), draw_sequence()
+    notes = serde.convert(model, tmp_path / "m.py").notes
+    assert any("rounds its states to 8 bits" in note for note in notes)
+    got = TorchWorker().run(str(tmp_path / "m.py"), [x])
+    assert farthest(got, run_model(model, {"x": x})) < 0.005
+
+
+def test_lstm_is_carried_along_into_onnx_files(tmp_path):
+    serde.convert(make_model("forward", False), tmp_path / "m.onnx")
+    (node,) = onnx.load(tmp_path / "m.onnx").graph.node
+    assert node.op_type == "DynamicQuantizeLSTM"
