@@ -103,6 +103,8 @@ def _find_cases(g: Any, x: Value) -> tuple[Value, ...]:
 
 def _mark_infinite(g: Any, x: Value, cases: Sequence[Value], bound: float) -> Value:
     """Which elements of a result are infinite, by which of its operands are."""
+    if x.type.kind != "f":
+        return g.Expand(g.const(False), g.Shape(x))  # type: ignore[no-any-return]
     if not cases:
         return g.as_is("Equal", [x, g.const(bound, x.type)], {})  # type: ignore[no-any-return]
     node = g.producer(x)

@@ -42,6 +42,9 @@ BODIES = {
         <float i = {-inf}, float o = {0}, int64[1] a = {1}> {
         b = Where(m, o, i) c = Add(x, b) d = ReduceMax<keepdims=1>(c, a) z = Equal(d, i)
         e = Softmax<axis=1>(c) y = Where(z, o, e) }""",
+    "infinite mask and integers": """g (float[2,3] x, bool[2,3] m, int32[3] n) => (bool[] y, bool[] z)
+        <float i = {-inf}, float o = {0}, int64[1] a = {1}> { b = Where(m, o, i) k = Cast<to=1>(n)
+        c = Add(x, b) d = Add(c, k) y = Equal(d, i) e = ReduceMax(d, a) z = Equal(e, i) }""",
     "infinite inputs": """g (float[2,3] x, bool[2,3] m) => (bool[] y, bool[] z)
         <float i = {-inf}, float j = {inf}> {
         b = Where(m, x, i) y = Greater(b, i) c = Where(m, x, j) z = Less(c, j) }""",
