@@ -129,14 +129,19 @@ def make_detection(options: bytes, classes: int, seed: int) -> tuple[dict[str, A
         Operand(draws.random((1, 30, classes)).astype(np.float32)),
         Operand(anchors.astype(np.float32), is_constant=True),
     ], [Result()] * 4)  # fmt: skip
+    return make_custom("TFLite_Detection_PostProcess", options, case), case.feeds()
+
+
+def make_custom(name: str, options: bytes, case: Case) -> dict[str, Any]:
+    """A model of a custom operator in place of that of a case."""
     model = build(case)
-    model["operator_codes"] = [{"builtin_code": 32, "custom_code": "TFLite_Detection_PostProcess"}]
+    model["operator_codes"] = [{"builtin_code": 32, "custom_code": name}]
     (operator,) = model["subgraphs"][0]["operators"]
     model["subgraphs"][0]["operators"] = [
         {"inputs": operator["inputs"], "outputs": operator["outputs"],
          "custom_options": [*options]}
     ]  # fmt: skip
-    return model, case.feeds()
+    return model
 
 
 def list_whole_models() -> list[dict[str, Any]]:

@@ -61,9 +61,9 @@ def test_every_rule_is_of_an_operator_that_has_a_case_or_says_why_not() -> None:
 
 
 # What models of one operator do not reach: subgraphs have tests below, others elsewhere.
-DETECTION = "TFLite_Detection_PostProcess"
+CUSTOM = {"AudioSpectrogram", "Mfcc", "TFLite_Detection_PostProcess"}
 COMPLEX = {"RFFT2D", *(f"complex.{op}" for op in ("COMPLEX_ABS", "IMAG", "REAL", "RESHAPE"))}
-WITHOUT = COMPLEX | {"CALL", "DENSIFY", "IF", "WHILE", "STABLEHLO_COMPOSITE", DETECTION}
+WITHOUT = COMPLEX | CUSTOM | {"CALL", "DENSIFY", "IF", "WHILE", "STABLEHLO_COMPOSITE"}
 REFUSED = {
     "random": (case("RANDOM_UNIFORM", c([2, 3])), "draws random numbers"),
     "complex": (

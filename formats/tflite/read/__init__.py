@@ -1,6 +1,7 @@
 """Rules from TensorFlow Lite into the IR, by family."""
 
 from . import (
+    audio,
     blocks,
     complex_numbers,
     control_flow,
@@ -18,6 +19,6 @@ from . import (
 )
 
 __all__ = [
-    "blocks", "complex_numbers", "control_flow", "detection", "elementwise", "indexing", "layers",
-    "quantization", "recurrent", "reductions", "segments", "shapes", "slicing", "windows",
+    "audio", "blocks", "complex_numbers", "control_flow", "detection", "elementwise", "indexing",
+    "layers", "quantization", "recurrent", "reductions", "segments", "shapes", "slicing", "windows",
 ]  # fmt: skip
