@@ -19,6 +19,7 @@ from serde.legalize.target import legalization_table
 from serde.passes.layout.place import to_first, to_last
 from serde.rewrite.writer_table import WriterTable
 
+from .io.schema import enums
 from .quantization import Quantization
 
 DOMAIN = "tflite"
@@ -27,6 +28,7 @@ writes = WriterTable("ir → tflite", TITLE, ("", DOMAIN))
 # Operators that TensorFlow Lite has not, or not in such a form, as operators of the IR that it has.
 legalizations = legalization_table("ir → tflite")
 Order = tuple[int, ...]
+Axes = Sequence[int | None]  # which axis each size is that of
 # Attributes that are subgraphs, and the options that have their numbers.
 BODIES = {
     "then_branch": "then_subgraph_index", "else_branch": "else_subgraph_index",
@@ -101,15 +103,34 @@ class TfliteBuilder(Builder):
 
     def copy(self, x: Value) -> Value:
         """The same under another name."""
-        return self.make("RESHAPE", [x, self.sizes(x.ranked_shape)], x.dtype, x.shape)
+        own = range(x.rank)
+        return self.make("RESHAPE", [x, self.sizes(x, x.ranked_shape, own)], x.dtype, x.shape)
 
-    def sizes(self, shape: Shape) -> Value:
-        """A shape as an operand; a size by name is counted from the rest."""
-        require(
-            sum(not isinstance(d, int) for d in shape) < 2,
-            "a shape with two sizes by name. Give numbers (--static, --input)",
-        )
-        return self.ints([d if isinstance(d, int) else -1 for d in shape])
+    def count_sizes(self, x: Value) -> Value:
+        """The sizes of all axes, as they are in a run."""
+        if x.is_static:
+            return self.ints(x.static_shape)
+        code = enums()["TensorType"]["INT32"]
+        return self.make("SHAPE", [x], DType.INT32, (x.rank,), out_type=code)
+
+    def sizes(self, x: Value, shape: Shape, axes: Axes | None = None) -> Value:
+        """A shape of the elements of ``x`` as an operand.
+
+        One size by name is counted from the rest. Of more, they are those of axes of ``x``: of
+        ``axes``, or of the same name.
+        """
+        numbers = self.ints([d if isinstance(d, int) else -1 for d in shape])
+        if sum(not isinstance(d, int) for d in shape) < 2:
+            return numbers
+        axes = find_axes(x, shape) if axes is None else axes
+        require(can_tell(shape, axes), "a shape with two sizes by name that its operand has not. "
+                "Give numbers (--static, --input)")  # fmt: skip
+        if [*axes] == [*range(x.rank)]:
+            return self.count_sizes(x)
+        every = [self.count_sizes(x), numbers]
+        row = self.make("CONCATENATION", every, DType.INT32, (x.rank + len(shape),), axis=0)
+        places = [x.rank + at if axis is None else axis for at, axis in enumerate(axes)]
+        return self.make("GATHER", [row, self.ints(places)], DType.INT32, (len(shape),), axis=0)
 
     def ints(self, numbers: Sequence[int]) -> Value:
         """A constant of int32, as operands of kernels are."""
@@ -119,16 +140,21 @@ class TfliteBuilder(Builder):
                 "sizes (--static, --input)")  # fmt: skip
         return self.const(array.astype(np.int32))
 
-    def reshape(self, x: Value, shape: Shape) -> Value:
-        """The elements of ``x`` in another shape; of two in a row the second is made."""
-        while (maker := self.maker(x, "RESHAPE")) is not None and maker.inputs[0] is not None:
+    def reshape(self, x: Value, shape: Shape, axes: Axes | None = None) -> Value:
+        """The elements of ``x`` in another shape, whose sizes are those of ``axes``.
+
+        Of two in a row the second is made, where it needs no sizes of the first.
+        """
+        is_counted = sum(not isinstance(d, int) for d in shape) > 1
+        while not is_counted and (maker := self.maker(x, "RESHAPE")) is not None:
+            assert maker.inputs[0] is not None
             x = maker.inputs[0]
         if x.shape == shape and None not in shape:
             return x
         if x.tensor is not None:
             sizes = tuple([d if isinstance(d, int) else -1 for d in shape])
             return derive(self, x, lambda a: a.reshape(sizes), sizes)
-        return self.make("RESHAPE", [x, self.sizes(shape)], x.dtype, shape)
+        return self.make("RESHAPE", [x, self.sizes(x, shape, axes)], x.dtype, shape)
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         """Axes in another order; two orders in a row are one, and made once for each value."""
@@ -148,7 +174,7 @@ class TfliteBuilder(Builder):
             return derive(self, x, lambda a: np.ascontiguousarray(a.transpose(order)), shape)  # type: ignore[arg-type]
         axes_above_one = [axis for axis in order if x.ranked_shape[axis] != 1]
         if axes_above_one == sorted(axes_above_one):
-            return self.reshape(x, shape)
+            return self.reshape(x, shape, order)
         return self.make("TRANSPOSE", [x, self.ints(order)], x.dtype, shape)
 
     def last(self, x: Value) -> Value:
@@ -158,6 +184,18 @@ class TfliteBuilder(Builder):
     def first(self, x: Value) -> Value:
         """An image with channels first."""
         return self.transpose(x, to_first(x.rank))
+
+
+def find_axes(x: Value, shape: Shape) -> list[int | None]:
+    """The axis that each size by name is that of."""
+    known = x.ranked_shape
+    return [known.index(d) if isinstance(d, str) and d in known else None for d in shape]
+
+
+def can_tell(shape: Shape, axes: Axes) -> bool:
+    """Whether all sizes of a shape but one are numbers, or those of axes."""
+    pairs = zip(shape, axes, strict=True)
+    return sum(axis is None and not isinstance(d, int) for d, axis in pairs) < 2
 
 
 def is_weight(g: Any, value: Value | None) -> bool:

@@ -84,6 +84,42 @@ def test_results_are_those_of_onnx_runtime(name: str, worker, tmp_path: Path) ->
             np.testing.assert_allclose(got, expected, 1e-6, 1e-6)
 
 
+OPEN = {  # models of two sizes by name or more, and what they are fed with
+    "unsqueeze": ("g (float[N,M] x) => (float[] y) <int64[1] a = {1}> { y = Unsqueeze(x, a) }",
+        [[(2, 3)], [(4, 5)]]),
+    "squeeze": ("g (float[N,1,M] x) => (float[] y) <int64[1] a = {1}> { y = Squeeze(x, a) }",
+        [[(2, 1, 3)], [(4, 1, 5)]]),
+    "split axis": ("""g (float[N,M,6] x) => (float[] y) <int64[4] s = {0, 0, 2, 3}>
+        { y = Reshape(x, s) }""", [[(2, 3, 6)], [(4, 1, 6)]]),
+    "axis of one moved": ("g (float[N,1,M] x) => (float[] y) { y = Transpose<perm=[1,0,2]>(x) }",
+        [[(2, 1, 3)], [(4, 1, 5)]]),
+    "shape that is fed": ("g (float[N,M] x, int64[2] s) => (float[] y) { y = Reshape(x, s) }",
+        [[(2, 6), [3, 4]], [(2, 6), [0, -1]], [(4, 2), [8, 1]]]),
+    "more axes that are fed": ("g (float[N,M] x, int64[3] s) => (float[] y) { y = Reshape(x, s) }",
+        [[(2, 6), [0, 3, 2]], [(4, 2), [2, 0, -1]]]),
+    "sizes that are made of others": ("""g (float[N,M,6] x) => (float[] y)
+        <int64 z = {0}, int64 o = {1}, int64 w = {2}, int64[1] a = {0}, int64[1] n = {3}> {
+        s = Shape(x) h = Gather(s, z) k = Gather(s, o) d = Mul(h, w) u = Unsqueeze(d, a)
+        v = Unsqueeze(k, a) t = Concat<axis=0>(v, u, n) y = Reshape(x, t) }""",
+        [[(2, 3, 6)], [(4, 1, 6)]]),
+}  # fmt: skip
+
+
+@needs_litert
+@pytest.mark.parametrize("name", OPEN)
+def test_shapes_of_several_sizes_by_name(name: str, worker, tmp_path: Path) -> None:
+    body, runs = OPEN[name]
+    graph = ir_of(body)
+    serde.save(graph, tmp_path / "m.tflite")
+    for operands in runs:
+        drawn = np.random.default_rng(0).standard_normal(operands[0], np.float32)
+        arrays = [drawn, *(np.array(a, np.int64) for a in operands[1:])]
+        feeds = {v.name: a for v, a in zip(graph.inputs, arrays, strict=True)}
+        (expected,) = run_graph(graph, feeds, 21)
+        for (got,) in run_both(worker, tmp_path / "m.tflite", arrays):
+            np.testing.assert_array_equal(got, expected)
+
+
 def test_what_has_no_known_length_is_refused(tmp_path: Path) -> None:
     graph = ir_of("g (float[3,1] x, int64[N] s) => (float[] y) { y = Expand(x, s) }")
     with pytest.raises(Unconvertible, match="'shape' of unknown length. Make it a constant"):

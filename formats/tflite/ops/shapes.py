@@ -12,8 +12,8 @@ from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of, slice_along
 from serde.ir.graph import Dim, DType, Shape, Value
 
-from ..target import TfliteBuilder, legalizations, padded_shape, writes
-from .elementwise import TYPES, broadcast_shape, cast
+from ..target import TfliteBuilder, can_tell, find_axes, legalizations, padded_shape, writes
+from .elementwise import broadcast_shape, cast
 
 MOST_CUT = 8  # axes that STRIDED_SLICE takes
 MOST_PADDED = 5  # axes that PAD takes
@@ -22,13 +22,36 @@ LIMIT = (1 << 31) - 1
 
 @writes("Reshape", only={"allowzero": (0,)})
 def write_reshape(t: TfliteBuilder, x: Value, shape: Value):
+    sizes = _find_sizes(x, shape)
+    if can_tell(sizes, find_axes(x, sizes)):
+        return t.reshape(x, sizes)
+    places = cast(t, shape, DType.INT32)
+    if not {0, None}.isdisjoint(shape_data_of(shape) or (None,)):
+        places = _copy_sizes(t, x, places)
+    return t.make("RESHAPE", [x, places], x.dtype, sizes)
+
+
+def _find_sizes(x: Value, shape: Value) -> Shape:
+    """The sizes that a shape holds; None has no name."""
     elements = shape_data_of(shape)
-    require(elements is not None, "a shape that is computed from data. Give static sizes")
+    if elements is None:
+        return (None,) * shape.static_shape[0]
     sizes = [x.ranked_shape[at] if d == 0 else d for at, d in enumerate(elements)]
     if -1 in sizes:
         at = sizes.index(-1)
         sizes[at] = _find_rest(x.ranked_shape, [d for n, d in enumerate(sizes) if n != at])
-    return t.reshape(x, tuple(sizes))
+    return tuple(sizes)
+
+
+def _copy_sizes(t: TfliteBuilder, x: Value, shape: Value) -> Value:
+    """A computed shape with the sizes of ``x`` for zeros."""
+    count, copied = shape.static_shape[0], min(shape.static_shape[0], x.rank)
+    lengths = find_lengths(t, x, range(copied), DType.INT32)
+    if copied < count:
+        parts = [lengths, t.ints([0] * (count - copied))]
+        lengths = t.make("CONCATENATION", parts, DType.INT32, (count,), axis=0)
+    is_zero = t.make("EQUAL", [shape, t.ints([0])], DType.BOOL, (count,))
+    return t.make("SELECT_V2", [is_zero, lengths, shape], DType.INT32, (count,))
 
 
 def _find_rest(shape: Shape, sizes: Sequence[Dim]) -> Dim:
@@ -39,9 +62,9 @@ def _find_rest(shape: Shape, sizes: Sequence[Dim]) -> Dim:
             left.remove(d)
         else:
             more.append(d)
-    require(all(isinstance(d, int) for d in more), "a shape of a size by name that is made of "
-            "others. Give numbers (--static, --input)")  # fmt: skip
     names = [d for d in left if not isinstance(d, int)]
+    if not all(isinstance(d, int) for d in more):
+        return None
     factor = math.prod(d for d in left if isinstance(d, int))
     count = math.prod(d for d in more if isinstance(d, int))
     if names:
@@ -68,15 +91,16 @@ def write_squeeze(t: TfliteBuilder, x: Value, axes: Value | None = None):
     require(is_known, "axes of size 1 that are not named. Name them, or give numbers (--static)")
     ones = [axis for axis, size in enumerate(x.ranked_shape) if size == 1]
     named = ones if axes is None else axes_of(axes.ints(), x.rank)
-    return t.reshape(x, tuple([d for a, d in enumerate(x.ranked_shape) if a not in named]))
+    axes = [axis for axis in range(x.rank) if axis not in named]
+    return t.reshape(x, tuple([x.ranked_shape[axis] for axis in axes]), axes)
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(t: TfliteBuilder, x: Value, axes: Value):
     named = axes_of(axes.ints(), x.rank + len(axes.ints()))
-    sizes = iter(x.ranked_shape)
-    rank = x.rank + len(named)
-    return t.reshape(x, tuple([1 if a in named else next(sizes) for a in range(rank)]))
+    places = iter(range(x.rank))
+    axes = [None if a in named else next(places) for a in range(x.rank + len(named))]
+    return t.reshape(x, tuple([1 if a is None else x.ranked_shape[a] for a in axes]), axes)
 
 
 @writes("Transpose")
@@ -102,20 +126,13 @@ def write_shape(t: TfliteBuilder, x: Value, *, start: int = 0, end: int | None =
     return find_lengths(t, x, range(x.rank)[start:end], DType.INT64)
 
 
-def count_sizes(t: TfliteBuilder, x: Value) -> Value:
-    """The sizes of all axes, as they are in a run."""
-    if x.is_static:
-        return t.ints(x.static_shape)
-    return t.make("SHAPE", [x], DType.INT32, (x.rank,), out_type=TYPES[DType.INT32])
-
-
 def find_lengths(t: TfliteBuilder, x: Value, places: range, dtype: DType) -> Value:
     """The sizes of some axes in a row, constant where they are known."""
     sizes = [d for d in x.ranked_shape[places.start : places.stop] if isinstance(d, int)]
     if len(sizes) == len(places):
         return t.const(np.asarray(sizes, dtype.numpy))
     ends = [t.ints([n]) for n in (places.start, places.stop, 1)]
-    row = t.make("STRIDED_SLICE", [count_sizes(t, x), *ends], DType.INT32, (len(places),))
+    row = t.make("STRIDED_SLICE", [t.count_sizes(x), *ends], DType.INT32, (len(places),))
     return cast(t, row, dtype)
 
 
@@ -160,7 +177,7 @@ def find_broadcast(t: TfliteBuilder, x: Value, shape: Value, sizes: Shape) -> Va
     """The shape that a value is repeated to."""
     if all(isinstance(d, int) for d in sizes):
         return t.ints(sizes)  # type: ignore[arg-type]
-    rows = [count_sizes(t, x), cast(t, shape, DType.INT32)]
+    rows = [t.count_sizes(x), cast(t, shape, DType.INT32)]
     return t.make("BROADCAST_ARGS", rows, DType.INT32, (len(sizes),))
 
 
