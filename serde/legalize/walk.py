@@ -176,9 +176,9 @@ def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ..
 
         return rules.apply(node, builder, inputs)
     if target.supports is not None and node.domain not in target.domains:
-        rules = find_rules(node.domain)
-        if rules is not None and node.op in rules:
-            return rules.apply(node, builder, inputs)
+        foreign = find_rules(node.domain)
+        if foreign is not None and node.op in foreign:
+            return foreign.apply(node, builder, inputs)
     dtype = next((d for v in inputs if (d := builder.emulated_types.of(v))), None)
     require(dtype is None, f"{node.op} reads {dtype and dtype.value} elements")
     return builder.keep(node, inputs)
