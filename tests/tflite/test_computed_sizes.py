@@ -120,6 +120,41 @@ def test_shapes_of_several_sizes_by_name(name: str, worker, tmp_path: Path) -> N
             np.testing.assert_array_equal(got, expected)
 
 
+WEIGHTS, KERNELS = (
+    ",".join(f"{n:.3f}" for n in np.random.default_rng(8).standard_normal(count))
+    for count in (36, 18)
+)
+IMAGES = (  # of rows and columns by name
+    "Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)",
+    "Conv<pads=[1,1,1,1]>(x, w)",
+    "Conv<pads=[0,2,1,0], strides=[1,2], dilations=[2,1]>(x, w)",
+    "Conv<pads=[1,1,1,1], strides=[2,2], group=2>(x, d)",
+    "Conv<strides=[2,1]>(x, w)",
+    "MaxPool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(x)",
+    "MaxPool<kernel_shape=[2,2], strides=[2,2], ceil_mode=1>(x)",
+    "AveragePool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(x)",
+    "AveragePool<kernel_shape=[2,3], strides=[2,1]>(x)",
+    "GlobalAveragePool(x)",
+)
+
+
+@needs_litert
+@pytest.mark.parametrize("body", IMAGES)
+def test_windows_over_images_of_open_sizes(body: str, worker, tmp_path: Path) -> None:
+    """In two layers, so that the second reads sizes that no name tells."""
+    graph = ir_of(f"""g (float[N,2,H,W] x) => (float[] y, float[] z)
+        <float[2,2,3,3] w = {{{WEIGHTS}}}, float[2,1,3,3] d = {{{KERNELS}}}>
+        {{ y = {body} z = {body.replace("(x", "(y")} }}""")
+    serde.save(graph, tmp_path / "m.tflite")
+    for shape in ((1, 2, 17, 18), (2, 2, 22, 19)):
+        x = np.random.default_rng(0).standard_normal(shape, np.float32)
+        expected = run_graph(graph, {"x": x}, 21)
+        for got in run_both(worker, tmp_path / "m.tflite", [x]):
+            for a, b in zip(got, expected, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, 1e-5, 1e-5 * np.abs(b).max())
+
+
 def test_what_has_no_known_length_is_refused(tmp_path: Path) -> None:
     graph = ir_of("g (float[3,1] x, int64[N] s) => (float[] y) { y = Expand(x, s) }")
     with pytest.raises(Unconvertible, match="'shape' of unknown length. Make it a constant"):

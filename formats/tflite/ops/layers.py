@@ -76,20 +76,13 @@ def last_shape(shape):
 
 
 def window_result(x: Value, channels: int, covers, strides, pads):
-    """The shape with channels first of what windows make of an image."""
+    """The shape with channels first of what windows make of an image; None has no name."""
+    frame = zip(x.ranked_shape[2:], pads[:2], pads[2:], covers, strides, strict=True)
     sizes = [
-        (d + a + b - c) // s + 1 if isinstance(d, int) else d
-        for d, a, b, c, s in zip(
-            x.ranked_shape[2:], pads[:2], pads[2:], covers, strides, strict=True
-        )
-    ]
-    is_known = all(
-        isinstance(d, int) or (s == 1 and a + b == c - 1)
-        for d, a, b, c, s in zip(
-            x.ranked_shape[2:], pads[:2], pads[2:], covers, strides, strict=True
-        )
-    )
-    require(is_known, "an image of a size by name. Give numbers (--static, --input)")
+        (d + a + b - c) // s + 1 if isinstance(d, int)
+        else d if s == 1 and a + b == c - 1 else None
+        for d, a, b, c, s in frame
+    ]  # fmt: skip
     return (x.ranked_shape[0], channels, *sizes)
 
 
