@@ -91,16 +91,16 @@ def write_squeeze(t: TfliteBuilder, x: Value, axes: Value | None = None):
     require(is_known, "axes of size 1 that are not named. Name them, or give numbers (--static)")
     ones = [axis for axis, size in enumerate(x.ranked_shape) if size == 1]
     named = ones if axes is None else axes_of(axes.ints(), x.rank)
-    axes = [axis for axis in range(x.rank) if axis not in named]
-    return t.reshape(x, tuple([x.ranked_shape[axis] for axis in axes]), axes)
+    left = [axis for axis in range(x.rank) if axis not in named]
+    return t.reshape(x, tuple([x.ranked_shape[axis] for axis in left]), left)
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(t: TfliteBuilder, x: Value, axes: Value):
     named = axes_of(axes.ints(), x.rank + len(axes.ints()))
-    places = iter(range(x.rank))
-    axes = [None if a in named else next(places) for a in range(x.rank + len(named))]
-    return t.reshape(x, tuple([1 if a is None else x.ranked_shape[a] for a in axes]), axes)
+    left = iter(range(x.rank))
+    places = [None if a in named else next(left) for a in range(x.rank + len(named))]
+    return t.reshape(x, tuple([1 if a is None else x.ranked_shape[a] for a in places]), places)
 
 
 @writes("Transpose")
