@@ -103,8 +103,8 @@ class TfliteBuilder(Builder):
 
     def copy(self, x: Value) -> Value:
         """The same under another name."""
-        own = range(x.rank)
-        return self.make("RESHAPE", [x, self.sizes(x, x.ranked_shape, own)], x.dtype, x.shape)
+        sizes = self.sizes(x, x.ranked_shape, range(x.rank))
+        return self.make("RESHAPE", [x, sizes], x.dtype, x.shape)
 
     def count_sizes(self, x: Value) -> Value:
         """The sizes of all axes, as they are in a run."""
