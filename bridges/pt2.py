@@ -34,7 +34,7 @@ def decode(
     """
     with tempfile.TemporaryDirectory(prefix="serde-pt2-") as folder:
         graph = decode_file(_save(model, inputs, folder))
-        for value in graph.constants():
+        for value in {*graph.constants(), *graph.arrays}:
             assert value.tensor is not None
             value.tensor = Tensor.of(value.tensor.load().copy())  # the file goes
     return replace(graph, files=frozenset())

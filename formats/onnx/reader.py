@@ -45,6 +45,9 @@ from .unsupported_metadata import DEVICES, find_unsupported_metadata
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 PARAMETER = re.compile(r"\w+(\.\w+)+")  # how PyTorch's exporters name those of a module in others
+# What names, and lists, the arrays of a checkpoint in the metadata that PyTorch's exporter writes.
+SIGNATURE = "ExportedProgram.graph_signature"
+KEY = re.compile(r"^\w+: (?:PARAMETER|BUFFER) target='([^'\n]*)'(?! persistent=False)", re.M)
 SIMPLE = {  # attribute types and the fields they are held in
     getattr(AttributeProto, kind): field
     for kind, field in {
@@ -90,6 +93,8 @@ class _Decoding:
         self.path, self.resolve = path, resolve
         self.in_function = False
         self.is_of_pytorch = False
+        self.keys: set[str] = set()  # of the checkpoint that the model was exported with
+        self.arrays: list[Value] = []  # that are of it
         self.defaults: list[str] = []  # inputs that have a value
         self.ends: set[str] = set()  # names of the model's inputs and outputs
         self.unread: dict[str, None] = {}  # keys of external data
@@ -105,8 +110,10 @@ class _Decoding:
         self.check_texts(model.producer_name, model.producer_version, *imports)
         self.is_of_pytorch = model.producer_name == "pytorch"
         metadata = read_fields(model)
-        for pair in metadata.items():
-            self.check_texts(*pair)
+        for key, text in metadata.items():
+            self.check_texts(key, text)
+            if key.endswith(SIGNATURE):
+                self.keys.update(KEY.findall(text))
         self.overloads = self.named_overloads(model.functions)
         self.ends = {v.name for v in (*model.graph.input, *model.graph.output)}
         self.described = {v.name for v in filter(is_described, model.graph.value_info)}
@@ -119,7 +126,7 @@ class _Decoding:
             model, self.graphs, self.defaults, self.unread, self.of_nodes, self.types
         )
         about = MappingProxyType({**metadata, **self.docs}) if self.docs else graph.metadata
-        return replace(graph, notes=tuple(notes), metadata=about)
+        return replace(graph, notes=tuple(notes), metadata=about, arrays=tuple(self.arrays))
 
     def named_overloads(self, functions: Sequence[onnx.FunctionProto]) -> dict[Any, str]:
         """A name of its own for every function; those that share one differ in ``overload``."""
@@ -157,7 +164,10 @@ class _Decoding:
                     self.check_texts(item[0].doc_string)
                     self.docs[f"{DOC_OF}{name}"] = item[0].doc_string
             constant = Value(name, tensor.dtype, tensor.shape, tensor, None, (), True)
-            if self.is_of_pytorch and tensor.size == 1 and PARAMETER.fullmatch(name):
+            is_key = name in self.keys
+            if is_key:
+                self.arrays.append(constant)
+            if tensor.size == 1 and self.is_of_pytorch and (is_key or PARAMETER.fullmatch(name)):
                 mark_weight(constant)
             self.define(scope, constant, "initializer")
         for sparse in proto.sparse_initializer:

@@ -55,9 +55,7 @@ def decode(path: str | Path, *, inputs: Mapping[str, Any] | None = None) -> Grap
         major = version.get("major") if isinstance(version, dict) else None
         if major != MAJOR:
             raise MalformedFile(path, f"schema version {major}, not {MAJOR}: {AGAIN}")
-        tensors = {
-            **read_weights(archive, name, WEIGHTS), **read_weights(archive, name, CONSTANTS),
-        }  # fmt: skip
+        tensors = {**read_weights(archive, name, WEIGHTS), **read_weights(archive, name, CONSTANTS)}
         try:
             return ProgramReader(archive, program, tensors).read(name)
         except BROKEN as error:
@@ -195,6 +193,7 @@ class ProgramReader(GraphReader):
         self.constants: dict[str, str] = {}  # names in the graph, and those of the weights
         self.notes: list[str] = []
         self.lines: list[str] = []  # what arrays are called in the graph and in the checkpoint
+        self.arrays: list[Value] = []  # of the checkpoint
 
     def read(self, name: str) -> Graph:
         """The graph, called ``name``."""
@@ -206,7 +205,7 @@ class ProgramReader(GraphReader):
         return Graph(
             name, tuple(self.inputs), tuple(outputs), tuple(self.state.nodes), "aten",
             metadata={SIGNATURE: "\n".join(self.lines)}, notes=tuple(self.notes),
-            files=frozenset({self.path}),
+            files=frozenset({self.path}), arrays=tuple(self.arrays),
         )  # fmt: skip
 
     def _read_input(self, spec: Mapping[str, Any]) -> None:
@@ -231,12 +230,13 @@ class ProgramReader(GraphReader):
         if tensor is None:
             raise MalformedFile(self.path, f"{kind} {name!r} has no array in the file")
         self.constants[key] = name
+        value = self._constant(name, tensor)
         if kind in ("parameter", "buffer"):
             more = f" persistent={body.get('persistent')}" if kind == "buffer" else ""
             self.lines.append(f"{key}: {kind.upper()} target={name!r}{more}")
-        value = self._constant(name, tensor)
-        is_kept = kind == "parameter" or (kind == "buffer" and body.get("persistent") is True)
-        self.state.enter(key, mark_array(value) if is_kept else value)
+            if not more or body.get("persistent") is True:
+                self.arrays.append(mark_array(value))
+        self.state.enter(key, value)
 
     def _constant(self, name: str, tensor: Tensor) -> Value:
         """The value of a weight; of a complex one, what a node makes of its pairs."""

@@ -57,12 +57,13 @@ class Module(NamedTuple):
     """What a node that calls a module declares of it, as its attribute ``module``.
 
     ``args`` and ``options`` are arguments of its constructor; ``parameters`` are the names of what
-    the last operands of the node hold.
+    the last operands of the node hold. ``wrapper`` is what is called with the module, if anything.
     """
 
     args: tuple[Any, ...]
     options: Mapping[str, Any]
     parameters: tuple[str, ...]
+    wrapper: str = ""
 
 
 writes = WriterTable("ir → torch", "PyTorch", ("", composites.DOMAIN))
@@ -252,7 +253,7 @@ def derive(
     assert tensor is not None
     load = tensor.load
     changed = Tensor(tensor.dtype, shape, lambda: change(load()))
-    value = Value(t.names.fresh(constant.name), tensor.dtype, shape, changed)
+    value = Value(t.names.fresh(f"{constant.name}.turned"), tensor.dtype, shape, changed)
     value.name_is_original = constant.name_is_original
     value.origins = disorder(cut(origins_of(constant), begin, begin + changed.size))
     t.origins[value] = constant

@@ -251,7 +251,8 @@ class Graph:
     directly. ``notes`` tell people what of its file the graph does not hold. ``source_info`` is
     what a reader hands to its own ``to_ir``, which drops it. ``explicit`` are
     operators and attributes of them that a file has though they are the defaults. ``files`` are
-    those that it was read from, and that weights may still be read from.
+    those that it was read from, and that weights may still be read from. ``arrays`` are the weights
+    that its file names, also those that no node reads.
     """
 
     name: str
@@ -267,6 +268,7 @@ class Graph:
     source_info: object | None = None
     explicit: frozenset[tuple[str, str]] = frozenset()
     files: frozenset[str] = frozenset()
+    arrays: tuple[Value, ...] = ()
     _facts: dict[str, Any] = field(init=False, repr=False, default_factory=dict)  # once computed
     __repr__ = describe_graph
 

@@ -84,7 +84,7 @@ class _Rewriting:
             raise Unconvertible(self.table.name, issues)
         done = replace(
             done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports,
-            notes=(*graph.notes, *_notes(builder)),
+            arrays=graph.arrays, notes=(*graph.notes, *_notes(builder)),
         )  # fmt: skip
         _refuse_growth(graph, done)
         return done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from serde.ir.graph import Node, Value
@@ -44,3 +45,16 @@ def to_function(node: Node, x: Value | None, arrays: Sequence[Value | None]) -> 
     options = {k: v for k, v in module.options.items() if k not in ("bias", "dtype")}
     attrs = {"args": (Slot(0), *middle, *slots), **options}
     return replace(node, op=FUNCTIONS[node.op], inputs=(x, *arrays), attrs=attrs)
+
+
+def take_bias_apart(node: Node) -> list[Node]:
+    """A layer without its bias, and the sum with that."""
+    module, (result,) = node.attrs["module"], node.outputs
+    assert isinstance(module, Module)
+    product = Value(f"{result.name}.product", result.dtype, result.shape)
+    options = MappingProxyType({**module.options, "bias": False})
+    attrs = {**node.attrs, "module": Module(module.args, options, module.parameters[:-1])}
+    layer = replace(node, inputs=node.inputs[:-1], outputs=(product,), attrs=attrs)
+    added = Node("+", (product, node.inputs[-1]), (result,), {"args": (Slot(0), Slot(1))}, "torch",
+                 sources=node.sources)  # fmt: skip
+    return [layer, added]

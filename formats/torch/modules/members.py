@@ -15,15 +15,12 @@ from serde.ir.graph import Graph, Node, Value
 from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
-from ..source.printer import BODY, WIDTH, print_expression
-from ..source.trees import dtype_option, list_elements, literal, spell_name
 from ..target import Module
+from .declarations import register_buffer, set_parameter, shorten_tie
 from .functions import operands_of, parameters_of
 from .nest import CALL, Block, Nesting, are_places
-from .placement import Plan
+from .plan import Plan
 from .scopes import Path
-
-MOST_LISTED = 16  # elements of a constant that are in the source
 
 
 @dataclass
@@ -74,6 +71,8 @@ class Members:
         self.enter_block(self.blocks[()])
         if plan.is_checkpoint:
             self.enter_missing()
+            for path, value in plan.unread.items():
+                self.enter_unread(self.real(path), value)
 
     def enter_block(self, block: Block) -> None:
         """Make the members that the expressions of a block read."""
@@ -224,6 +223,28 @@ class Members:
             self.tie((*path, parameter), (*first, parameter))
             self.enter((*path, parameter), array)
 
+    def enter_unread(self, path: Path, value: Value) -> None:
+        """A member for an array of the checkpoint that nothing reads."""
+        member: Node | Holder | None = self.root
+        for name in path[:-1]:
+            member = member.members.get(name) if isinstance(member, Holder) else member
+        if ".".join(path) in self.state or isinstance(member, Node):  # which has no such array
+            return
+        where = value.tensor.where if value.tensor is not None else None
+        twins = (key for key, other in self.state.items()
+                 if where is not None and key not in self.constants
+                 and other.tensor is not None and other.tensor.where == where)  # fmt: skip
+        holder, first = self.find_holder(path), next(twins, None)
+        holder.scope.claim(path[-1])
+        if value in self.plan.buffers:
+            holder.arrays.append(register_buffer(path[-1], value, False))
+        elif first is None:
+            holder.arrays.append(set_parameter(path[-1], value))
+        else:
+            self.tie(path, tuple(first.split(".")))
+            value = self.state[first]
+        self.enter(path, value)
+
     def find_twin(
         self, value: Value, member: Path, token: str | None = None
     ) -> tuple[Value, Path] | None:
@@ -287,6 +308,8 @@ class Members:
         start = self.real(block)
         name = naming.to_identifier(_to_member(value.name), "array")
         path = self.real(place) if place else (*start, name)
+        if not place and path in self.plan.unread:  # whose name it has
+            path = (*start, f"{name}_")
         known = self.arrays.get((value, path[:-1]))
         if known is not None:
             self.arrays[value, block] = known
@@ -310,45 +333,15 @@ class Members:
         is_buffer = place is None or value in self.plan.buffers
         is_constant = self.plan.is_checkpoint and is_buffer and not self.plan.buffers.get(value)
         self.enter(path, value)
-        size = ast.Call(
-            spell_name("torch.empty"), [literal(tuple(value.tensor.shape))],
-            dtype_option(value),
-        )  # fmt: skip
         is_trained = bool(origins_of(value)) and value.type.kind == "f"
         if is_trained and not (is_buffer and self.plan.is_checkpoint):
-            holder.arrays.append(set_parameter(name, size))
+            holder.arrays.append(set_parameter(name, value))
             if twin is not None:
                 self.tie(path, twin[1])
             return
-        options = [ast.keyword("persistent", ast.Constant(False))] if is_constant else []
-        if is_constant and value.tensor.size <= MOST_LISTED:
-            size = list_elements(value)
         if is_constant:
             self.constants.append(".".join(path))
-        register = ast.Call(spell_name("self.register_buffer"), [ast.Constant(name), size], options)
-        holder.arrays.append(ast.Expr(register))
-
-
-def set_parameter(name: str, size: ast.expr) -> ast.stmt:
-    """The statement that makes an array a parameter; those of a ParameterList have numbers."""
-    call = ast.Call(spell_name("nn.Parameter"), [size], [])
-    if name.isidentifier():
-        return ast.Assign([ast.Attribute(ast.Name("self"), name)], call)
-    register = spell_name("self.register_parameter")
-    return ast.Expr(ast.Call(register, [ast.Constant(name), call], []))
-
-
-def shorten_tie(target: ast.expr, value: ast.expr) -> list[ast.stmt]:
-    """The statements that let one array be another, their modules in variables where it is long."""
-    ends = [target, value]
-    statements: list[ast.stmt] = []
-    if sum(len(print_expression(e)) for e in ends) + len(BODY) + len(" = ") > WIDTH:
-        for at, name in enumerate(("again", "first")):
-            end = ends[at]
-            if isinstance(end, ast.Attribute):
-                statements.append(ast.Assign([ast.Name(name)], end.value))
-                ends[at] = ast.Attribute(ast.Name(name), end.attr)
-    return [*statements, ast.Assign([ends[0]], ends[1])]
+        holder.arrays.append(register_buffer(name, value, is_constant))
 
 
 def _to_member(name: str) -> str:

@@ -13,7 +13,7 @@ from serde.ir.graph import Graph, Node, Source, Value
 from ..source.variables import ALWAYS_INLINED
 from ..target import Module, Slot
 from .functions import operands_of
-from .placement import Plan
+from .plan import Plan
 from .scopes import Path
 
 MOST_VALUES = 8  # that enter a module, or leave it
@@ -77,6 +77,9 @@ class Nesting:
                 names.setdefault(path[:end], set()).add(path[end])
         for path in plan.arrays.values():
             names.setdefault(path[:-1], set()).add("")
+        for path in plan.unread:
+            for end in range(len(path)):
+                names.setdefault(path[:end], set()).add(path[end] if end < len(path) - 1 else "")
         return names
 
     def share_sizes(self, nodes: Sequence[Node]) -> Iterator[Node]:

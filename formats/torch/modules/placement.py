@@ -5,51 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 
 from serde.ir.graph import Graph, Node, Run, Value
 from serde.spec.weight_origins import names_in, origins_of
 
 from ..source import names as naming
 from ..target import Slot
-from .functions import FUNCTIONS, operands_of, parameters_of, to_function
+from .folded import FoldedArrays
+from .frozen_norms import restore_frozen_norms
+from .functions import FUNCTIONS, operands_of, parameters_of, take_bias_apart, to_function
+from .homes import find_homes
+from .parametrizations import find_scheme, parametrize
+from .plan import Plan, flatten
 from .scopes import Path, Scope, find_scopes, is_key, list_keys, read_signature, split_name
 from .tie_arrays import tie_arrays
 from .unfold import unfold_batch_norms
 from .wholes import Wholes
 
 PACKED = "in_proj_"  # begins the arrays of attention that hold those of several layers
-
-
-@dataclass
-class Plan:
-    """Where things are.
-
-    ``members`` has the path of each node's module, ``arrays`` that of each array that is read as it
-    is; ``buffers`` are those of them that are not trained, with whether a checkpoint has them.
-    ``homes`` tells the module whose ``forward`` has a node, ``called`` those that have one.
-    ``is_checkpoint`` tells that the source names the keys of a ``state_dict``: what it does not
-    name is none of it.
-    """
-
-    graph: Graph
-    members: dict[Node, Path] = field(default_factory=dict)
-    arrays: dict[Value, Path] = field(default_factory=dict)
-    buffers: dict[Value, bool] = field(default_factory=dict)
-    homes: dict[Node, Path] = field(default_factory=dict)
-    called: set[Path] = field(default_factory=set)
-    scopes: Mapping[Node, Scope] = field(default_factory=dict)
-    classes: dict[Path, str] = field(default_factory=dict)
-    is_checkpoint: bool = False
-
-    def find_module(self, token: str, parameter: str, path: Path) -> Path | None:
-        """The module that an array is of, if that is another than ``path``."""
-        if token == f"p_{_flatten((*path, parameter))}" or not token.endswith(f"_{parameter}"):
-            return None
-        around = [p for p in self.called if token.startswith(f"p_{_flatten(p)}_")]
-        outer = max(around, key=len, default=())
-        start = f"p_{_flatten(outer)}_" if outer else "p_"
-        return (*outer, token.removeprefix(start).removesuffix(f"_{parameter}"))
 
 
 def place(
@@ -107,15 +82,23 @@ class _Placing:
         named = read_signature(graph)
         read = {p for scope in scopes.values() for p in scope.parameters}
         # Of these the exporter has computed others, which layers read.
-        self.unread = {key for name, key in named.items() if name not in read} - list_keys(graph)
+        keys = list_keys(graph)
+        self.unread = {key for name, key in named.items() if name not in read} - keys
         self.named = named
         self.parameters, self.keys = read.union(named), {*named.values()}
+        present = {value.name: value for value in graph.arrays}
+        self.folded = FoldedArrays(graph.nodes, scopes, origins, named, present)
+        self.contents: dict[Path, set[str]] = {}  # what the members of each module are called
+        for parts in (key.split(".") for key in self.keys or keys):
+            for end in range(1, len(parts)):
+                self.contents.setdefault(tuple(parts[:end]), set()).add(parts[end])
 
     def place(self, inference: bool) -> Plan:
         plan = self.plan
         nodes = list(self.graph.nodes)
         if not inference:
             nodes = unfold_batch_norms(nodes, self.scopes, self.keys_of)
+            nodes = list(restore_frozen_norms(nodes, self.scopes, self.folded.lacks))
         leaves = Counter(s.path for n in nodes if "module" in n.attrs
                          and (s := self.scopes.get(n)))  # fmt: skip
         self.wholes = Wholes(nodes, self.origins, self.keys_of)
@@ -126,8 +109,21 @@ class _Placing:
             self.nodes += [node] if "module" not in node.attrs else self.place_module(node, leaves)
         self.place_arrays()
         plan.graph = replace(self.graph, nodes=tuple(self.nodes))
-        self.find_homes()
+        self.place_unread()
+        find_homes(plan)
         return plan
+
+    def place_unread(self) -> None:
+        """Arrays that the source names and nothing reads are where it has them."""
+        plan = self.plan
+        placed = {(*path, name) for n, path in plan.members.items() for name in parameters_of(n)}
+        placed.update(plan.arrays.values())
+        for value in self.graph.arrays:
+            path = tuple(value.name.split("."))
+            if path not in placed and value.tensor is not None:
+                plan.unread[path] = value
+                if f"p_{flatten(path)}" not in self.parameters:
+                    plan.buffers[value] = True
 
     def keys_of(self, value: Value) -> list[str]:
         """The arrays of the checkpoint that a constant is made of."""
@@ -136,13 +132,15 @@ class _Placing:
         base = value
         while base in self.origins:
             base = self.origins[base]
-        return [name for name in names or (base.name,) if self.is_key(name, value)]
+        renamed = self.folded.renamed
+        return [renamed.get(name, name) for name in names or (base.name,)
+                if name in renamed or self.is_key(name, value)]  # fmt: skip
 
     def is_key(self, name: str, value: Value) -> bool:
         """Whether an array is one of the checkpoint's, and none that the exporter computed."""
         if "." in name or not self.parameters:
             return is_key(name) and ("." in name or value.type.kind == "f")
-        return any(f"{kind}_{_flatten((name,))}" in self.parameters for kind in "pb")
+        return any(f"{kind}_{flatten((name,))}" in self.parameters for kind in "pb")
 
     def read_wholes(self, node: Node) -> Node:
         """A node that reads arrays as the checkpoint has them, behind what it reads of them."""
@@ -162,8 +160,15 @@ class _Placing:
     def read_whole(self, value: Value, node: Node) -> list[Node]:
         """The expressions of an array of the checkpoint that compute a constant."""
         scope = self.scopes.get(node)
-        if scope is not None and not self.keys_of(value):
+        if scope is not None and (keys := self.keys_of(value)) and self.folded.is_vector(scope):
+            self.wholes.add_reshaped(value, keys)
+        elif scope is not None and not keys:
+            if steps := self.folded.read_expression(value, node, scope):
+                self.scopes.update(dict.fromkeys(steps, scope))
+                return steps
             self.wholes.add_reshaped(value, self.unread & scope.list_reshaped())
+            if table := self.folded.find_table(value, scope):
+                self.wholes.add(value, table, value.static_shape[-2:])
             key = self.named.get(scope.find_indexed() or "")
             if key is not None and value.type.kind == "f":
                 value.origins = (Run((key,), value.array().size, 0, value.static_shape),)
@@ -181,34 +186,75 @@ class _Placing:
         named = [tuple(key.split("."))[:-1] for name, listed in keys.items() for key in listed
                  if key.endswith(f".{name}")]  # fmt: skip
         inside = [path for path in named if path[: len(around)] == around]
+        computed = None if keys.get("weight") else self.parametrize(node, (*inside, around)[0])
+        if computed is not None:
+            yield computed
+            return
         is_function = self.has_own_orientation(node, parameters) or (
-            node.op in FUNCTIONS and any(self.wholes.read(v, node) for v in parameters.values())
+            node.op in FUNCTIONS and any(map(partial(self.is_computed, node), parameters.values()))
         )
-        if inside and node.op in FUNCTIONS:  # of several layers that read an array one has it
-            kind = f"nn.{self.plan.classes.get(inside[0], '').rpartition('.')[2]}"
-            owner = self.owners.setdefault(inside[0], kind if kind in FUNCTIONS else node.op)
-            is_function = is_function or owner != node.op
+        if inside and node.op in FUNCTIONS:
+            is_function = self.has_others(inside[0], node.op, keys) or is_function
         if inside and not is_function:
-            self.plan.members[node] = inside[0]
-            yield node
+            bias = [key.rpartition(".")[2] for key in keys.get("bias", ())]
+            is_apart = node.op == "nn.Linear" and bool(bias) and "bias" not in bias
+            layer, *after = take_bias_apart(node) if is_apart else [node]
+            if node in self.scopes:
+                self.scopes.update(dict.fromkeys((layer, *after), scope))
+            self.plan.members[layer] = inside[0]
+            yield from (layer, *after)
             return
         member = self.read_parameters(node, scope, parameters)
-        bare = next((p[-1] for p in key_paths if p[:-1] == around and p[-1] not in keys), None)
+        bare = next((p[-1] for p in key_paths if p[-1] not in keys), None)
         if bare is None and member.startswith(PACKED):
             bare = member
         if node.op in FUNCTIONS and (is_function or bare is not None):
             yield from self.write_function(node, parameters, keys, bare)
             return
-        if member:
-            path = (*around, member)
-        elif (around and leaves[around] == 1) or (
-            around and scope.classes.get(around, "").endswith(f".{node.op[3:]}")
-        ):
-            path = around
-        else:
-            path = (*around, node.op[3:].lower())
+        path = self.choose_path(node, scope, member, leaves)
+        is_named = bool(key_paths or scope.parameters or member) or scope.is_call_of(node.op)
+        is_named = is_named or all(self.folded.lacks((*around, name)) for name in parameters)
+        if node.op in FUNCTIONS and self.keys and not is_named:
+            call = to_function(node, operands_of(node)[0], [*parameters.values()])
+            self.scopes[call] = scope
+            yield call
+            return
         self.plan.members[node] = path
         yield node
+
+    def has_others(self, path: Path, op: str, keys: Mapping[str, list[str]]) -> bool:
+        """Whether a module has more than the arrays of a layer, or is another layer's."""
+        names = {name for name, listed in keys.items()
+                 if listed or self.folded.lacks((*path, name))}  # fmt: skip
+        # Of several layers that read an array one has it.
+        kind = f"nn.{self.plan.classes.get(path, '').rpartition('.')[2]}"
+        owner = self.owners.setdefault(path, kind if kind in FUNCTIONS else op)
+        return owner != op or bool(self.contents.get(path, set()) - names)
+
+    def choose_path(self, node: Node, scope: Scope, member: str, leaves: Counter[Path]) -> Path:
+        """Where a layer is whose arrays tell nothing."""
+        around = scope.path
+        if not member and (scope.is_call_of(node.op) or (around and leaves[around] == 1)):
+            return around
+        return (*around, member or node.op[3:].lower())
+
+    def is_computed(self, node: Node, value: Value) -> bool:
+        """Whether an array of a layer is none of its module, but computed of some."""
+        if self.wholes.read(value, node):
+            return True
+        scope = self.scopes.get(node)
+        is_source = scope is not None and value not in self.origins and not self.keys_of(value)
+        return is_source and bool(self.folded.read_expression(value, node, scope))  # type: ignore
+
+    def parametrize(self, node: Node, path: Path) -> Node | None:
+        """A module whose weight the exporter has computed, which computes it itself."""
+        scheme = find_scheme(path, self.folded.unread)
+        changed = None if scheme is None else parametrize(node, path, scheme)
+        if changed is not None:
+            self.plan.members[changed] = path
+            if node in self.scopes:
+                self.scopes[changed] = self.scopes[node]
+        return changed
 
     def has_own_orientation(self, node: Node, parameters: Mapping[str, Value]) -> bool:
         """Whether a linear layer's weight is not transposed in its source."""
@@ -216,13 +262,14 @@ class _Placing:
             return False
         weight = parameters["weight"]
         base = self.origins.get(weight)
-        return base is not None and bool(self.keys_of(weight)) and base.name_is_original
+        is_source = base is not None and base.name_is_original
+        return is_source and base.name in self.keys_of(weight)
 
     def read_parameters(self, node: Node, scope: Scope, parameters: Mapping[str, Value]) -> str:
         """The module in the innermost one that a node's arrays are of, or what they begin with."""
         if len(scope.parameters) != len(parameters):
             return ""
-        lead = _flatten(scope.path)
+        lead = flatten(scope.path)
         for name, text in zip(parameters, scope.parameters, strict=True):
             rest = text[2:].removeprefix(f"{lead}_") if lead else text[2:]
             if rest != text[2:] and rest.endswith(f"_{name}"):
@@ -231,7 +278,7 @@ class _Placing:
 
     def find_array(self, scope: Scope, name: str) -> str | None:
         """What the innermost module calls the one array that ends with ``name``."""
-        lead = f"p_{_flatten(scope.path)}_" if scope.path else "p_"
+        lead = f"p_{flatten(scope.path)}_" if scope.path else "p_"
         ends = [t for t in scope.parameters if t.endswith(f"_{name}") and t.startswith(lead)]
         return ends[0].removeprefix(lead) if len(ends) == 1 and PACKED not in ends[0] else None
 
@@ -246,7 +293,8 @@ class _Placing:
         lead = re.sub(r"(weight|bias)$", "", bare or "")
         for name, value in parameters.items():
             listed = keys[name]
-            array = self.find_array(scope, name) or f"{lead}{name}"
+            told = self.find_array(scope, name)
+            array = told or f"{lead}{name}"
             path = tuple(listed[0].split(".")) if listed else (*scope.path, array)
             arrays.append(value)
             if steps := self.read_whole(value, node):
@@ -261,7 +309,7 @@ class _Placing:
                 self.scopes[turn] = scope
                 arrays[-1] = turned
                 yield turn
-            else:
+            elif listed or told or not self.keys:
                 self.plan.arrays[value] = path
         call = to_function(node, x, arrays)
         self.scopes[call] = scope
@@ -286,7 +334,7 @@ class _Placing:
                     copy.name_is_original = True
                     self.origins[copy], value, path = value, copy, apart
                 self.plan.arrays[value] = path
-                is_parameter = f"p_{_flatten(path)}" in self.parameters or not self.parameters
+                is_parameter = f"p_{flatten(path)}" in self.parameters or not self.parameters
                 if value.type.kind != "f" or not is_parameter:
                     self.plan.buffers[value] = ".".join(path) in self.keys or not self.parameters
             if copies:
@@ -306,56 +354,13 @@ class _Placing:
             return None
         path_in_scope = (*scope.path, path[-1])
         if self.parameters:
-            return path_in_scope if f"p_{_flatten(path_in_scope)}" in scope.parameters else None
+            return path_in_scope if f"p_{flatten(path_in_scope)}" in scope.parameters else None
         array = value.array()
         is_twin = value.type.kind != "f" and _without_numbers(path_in_scope) == _without_numbers(
             path
         )
         return path_in_scope if array.size and (is_twin or (array == array.flat[0]).all()) else None
 
-    def find_homes(self) -> None:
-        plan = self.plan
-        owned = {(*path, name) for n, path in plan.members.items() for name in parameters_of(n)}
-        apart = [p for p in plan.arrays.values() if p not in owned]
-        holders = {p[:end] for p in (*plan.members.values(), *apart)
-                   for end in range(1, len(p))}  # fmt: skip
-        plan.members = {n: (*p[:-1], f"{p[-1]}_{n.op[3:].lower()}") if p in holders else p
-                        for n, p in plan.members.items()}  # fmt: skip
-        reached = {m for scope in self.scopes.values() for m in scope.modules}
-        plan.called = holders & reached
-        readers: dict[Value, list[Path]] = {}
-        for node in reversed(self.nodes):
-            scope = self.scopes.get(node)
-            home: Path
-            if scope is not None:
-                member = plan.members.get(node)
-                chain = [m for m in scope.modules if m in plan.called]
-                if member is not None:
-                    chain = [m for m in chain if len(m) < len(member) and member[: len(m)] == m]
-                home = chain[-1] if chain else ()
-            else:
-                homes = [home for v in node.outputs for home in readers.get(v, ())]
-                home = _common(homes)
-            plan.homes[node] = home
-            for value in operands_of(node):
-                if value is not None and value.tensor is None:
-                    readers.setdefault(value, []).append(home)
-
-
-def _flatten(path: Path) -> str:
-    """A path as exporters write it into the names of parameters."""
-    return re.sub(r"\W", "_", "_".join(path)).lower()
-
 
 def _without_numbers(path: Path) -> list[str]:
     return [name for name in path if not name.isdigit()]
-
-
-def _common(paths: list[Path]) -> Path:
-    """The path that all begin with."""
-    if not paths:
-        return ()
-    first, last = min(paths), max(paths)
-    count = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
-                 min(len(first), len(last)))  # fmt: skip
-    return first[:count]

@@ -52,6 +52,10 @@ class Scope(NamedTuple):
         match = INDEXED.search(self.text)
         return None if match is None else match[1]
 
+    def is_call_of(self, op: str) -> bool:
+        """Whether the innermost module is of the class ``nn.Linear``, if that is ``op``."""
+        return self.classes.get(self.path, "").endswith(f".{op[3:]}") if self.modules else False
+
     @property
     def path(self) -> Path:
         """The innermost module; () for the model itself."""

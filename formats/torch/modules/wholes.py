@@ -48,11 +48,17 @@ class Wholes:
         if tensor is None or len(keys) != 1 or len(axes) != 1 or value.type.kind != "f":
             return
         (key,) = keys
-        vector = Tensor(tensor.dtype, (tensor.size,), lambda: tensor.load().reshape(-1))
-        whole = Value(key, tensor.dtype, vector.shape, vector, name_is_original=True)
+        self.add(value, key, (tensor.size,))
+
+    def add(self, value: Value, key: str, shape: tuple[int, ...]) -> None:
+        """Let a constant be the array ``key``, of ``shape``, in another shape."""
+        tensor = value.tensor
+        assert tensor is not None
+        array = Tensor(tensor.dtype, shape, lambda: tensor.load().reshape(shape))
+        whole = Value(key, tensor.dtype, shape, array, name_is_original=True)
         known = self.arrays.setdefault(key, whole)
-        if known is whole or np.array_equal(known.array(), vector.load()):
-            value.origins = (Run((key,), tensor.size, 0, vector.shape),)
+        if known is whole or np.array_equal(known.array(), array.load()):
+            value.origins = (Run((key,), tensor.size, 0, shape),)
 
     def find_run(self, value: Value) -> Run | None:
         """Where a constant is in an array of the checkpoint, if it has its rows in order."""

@@ -114,7 +114,8 @@ class _Writer:
             return ast.Call(spell_name(f"nn.{member.kind}"), args, [])
         module = member.attrs["module"]
         assert isinstance(module, Module)
-        return construct(member.op, module.args, module.options, is_short)
+        made = construct(member.op, module.args, module.options, is_short)
+        return ast.Call(spell_name(module.wrapper), [made], []) if module.wrapper else made
 
 
 def _height(holder: Holder) -> int:

@@ -1,0 +1,51 @@
+"""Where the members of a model are, and the expressions that read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from serde.ir.graph import Graph, Node, Value
+
+from .scopes import Path, Scope
+
+
+@dataclass
+class Plan:
+    """Where things are.
+
+    ``members`` has the path of each node's module, ``arrays`` that of each array that is read as it
+    is; ``buffers`` are those of them that are not trained, with whether a checkpoint has them.
+    ``unread`` are the arrays of a checkpoint that nothing reads.
+    ``homes`` tells the module whose ``forward`` has a node, ``called`` those that have one.
+    ``is_checkpoint`` tells that the source names the keys of a ``state_dict``: what it does not
+    name is none of it.
+    """
+
+    graph: Graph
+    members: dict[Node, Path] = field(default_factory=dict)
+    arrays: dict[Value, Path] = field(default_factory=dict)
+    buffers: dict[Value, bool] = field(default_factory=dict)
+    unread: dict[Path, Value] = field(default_factory=dict)
+    homes: dict[Node, Path] = field(default_factory=dict)
+    called: set[Path] = field(default_factory=set)
+    scopes: Mapping[Node, Scope] = field(default_factory=dict)
+    classes: dict[Path, str] = field(default_factory=dict)
+    is_checkpoint: bool = False
+
+    def find_module(self, token: str, parameter: str, path: Path) -> Path | None:
+        """The module that an array is of, if that is another than ``path``."""
+        if token == f"p_{flatten((*path, parameter))}" or not token.endswith(f"_{parameter}"):
+            return None
+        around = [p for p in self.called if token.startswith(f"p_{flatten(p)}_")]
+        outer = max(around, key=len, default=())
+        start = f"p_{flatten(outer)}_" if outer else "p_"
+        if token == start + parameter:
+            return outer
+        return (*outer, token.removeprefix(start).removesuffix(f"_{parameter}"))
+
+
+def flatten(path: Path) -> str:
+    """A path as exporters write it into the names of parameters."""
+    return re.sub(r"\W", "_", "_".join(path)).lower()

@@ -1,0 +1,186 @@
+"""Arrays of a checkpoint that PyTorch's exporter has computed others of are in modules again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from serde.formats.torch.modules.line_expressions import find_expressions
+from serde.formats.torch.modules.parametrizations import SCHEMES, split_largest, split_norms
+from tests.torch.test_nesting import compare, describe, draw, keys_of, make_model, needs_torch
+
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+LINEAR = "torch.nn.modules.linear.Linear"
+
+
+def sign(model: onnx.ModelProto, *keys: str, buffers: tuple[str, ...] = ()) -> onnx.ModelProto:
+    """Enter the arrays of the checkpoint, as the exporter lists them."""
+    lines = [f"p_{key.replace('.', '_')}: PARAMETER target='{key}'" for key in keys]
+    lines += [f"b_{key.replace('.', '_')}: BUFFER target='{key}' persistent=True"
+              for key in buffers]  # fmt: skip
+    model.graph.metadata_props.add(key=SIGNATURE, value="\n".join(lines))
+    return model
+
+
+def shape_of(folder: Path, key: str) -> tuple[int, ...]:
+    """The shape of an array in the ``state_dict``."""
+    data = (folder / "n.safetensors").read_bytes()
+    return tuple(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])[key]["shape"])
+
+
+def add_line(node: onnx.NodeProto, line: str) -> None:
+    node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=f'File "a.py"\n    {line}')
+
+
+def test_a_turned_weight_is_that_of_the_layer_that_reads_it(tmp_path: Path) -> None:
+    """Also where the file has the array twice: one that an embedding shares."""
+    table = draw(5, 4)
+    arrays = {"head.weight": table, "val_3": np.ascontiguousarray(table.T), "val_9": draw(4, 4)}
+    nodes = [
+        helper.make_node("MatMul", ["x", "val_9"], ["z"], "node_linear"),
+        helper.make_node("MatMul", ["z", "val_3"], ["u"], "node_linear_1"),
+        helper.make_node("MatMul", ["u", "head.weight"], ["y"], "node_matmul"),
+    ]
+    describe(nodes[0], ["body"], ["my.Body"], "linear.default](args = (%x, %p_body_fc_weight)")
+    describe(nodes[1], ["head"], [LINEAR], "linear.default](args = (%z, %p_head_weight)")
+    describe(nodes[2], [], [], "matmul.default](args = (%u, %p_head_weight)")
+    model = sign(make_model(nodes, arrays, (2, 4)), "body.fc.weight", "head.weight")
+    compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"body.fc.weight", "head.weight"}
+
+
+def test_looked_up_positions_are_rows_of_a_table(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "embedding_1"], ["y"], "node_add")]
+    describe(nodes[0], ["emb"], ["my.Embeddings"], "add.Tensor](args = (%x, %embedding_1)")
+    model = make_model(nodes, {"embedding_1": draw(1, 3, 4)}, (2, 3, 4))
+    compare(sign(model, "emb.positions.weight", "other.weight"), tmp_path, draw(2, 3, 4))
+    assert keys_of(tmp_path) == {"emb.positions.weight"}
+    assert shape_of(tmp_path, "emb.positions.weight") == (3, 4)
+
+
+def test_rows_that_repeat_tell_no_table(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "embedding_1"], ["y"], "node_add")]
+    describe(nodes[0], ["emb"], ["my.Embeddings"], "add.Tensor](args = (%x, %embedding_1)")
+    rows = np.repeat(draw(1, 1, 4), 3, 1)
+    model = make_model(nodes, {"embedding_1": rows}, (2, 3, 4))
+    compare(sign(model, "emb.kinds.weight"), tmp_path, draw(2, 3, 4))
+    assert not keys_of(tmp_path) & {"emb.kinds.weight"}
+
+
+@pytest.mark.parametrize(("line", "name", "key", "undo"), [
+    ("y = x * (1.0 + self.weight.float())", "add_3", "n.weight", lambda c: c - 1),
+    ("return x * torch.exp(self.scale)", "exp", "n.scale", np.log),
+    ("y = x * self.a.b[None, :]", "unsqueeze_2", "n.a.b", lambda c: c.reshape(-1)),
+    ("y = x * (self.w / 4)", "div_1", "n.w", lambda c: c * 4),
+    ("y = x * -self.w", "neg", "n.w", np.negative),
+])  # fmt: skip
+def test_what_a_line_computes_of_an_array_is_computed_in_forward(
+    line: str, name: str, key: str, undo, tmp_path: Path
+) -> None:
+    constant = np.abs(draw(1, 4)) + 0.5
+    nodes = [helper.make_node("Mul", ["x", name], ["y"], "node_mul")]
+    describe(nodes[0], ["n"], ["my.Norm"], f"mul.Tensor](args = (%x, %{name})")
+    add_line(nodes[0], line)
+    model = sign(make_model(nodes, {name: constant}, (2, 4)), key, "n.other")
+    source = compare(model, tmp_path, draw(2, 4))
+    assert key in keys_of(tmp_path), source
+    data = (tmp_path / "n.safetensors").read_bytes()
+    expected = undo(constant).astype(np.float32)
+    np.testing.assert_allclose(np.frombuffer(data[-16:], np.float32), expected.ravel(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("line", [
+    "y = x * (1.0 + self.weight) * scale",  # the constant may be more than what is in brackets
+    "y = x * self.unknown(self.weight)",
+    "y = x * self.weight",
+    "y = f(x,",
+    "y = x * (1.0 + self.weight) + (2.0 + self.other)",
+])  # fmt: skip
+def test_a_line_that_leaves_doubt_tells_nothing(line: str, tmp_path: Path) -> None:
+    name = "mul_1" if "scale" in line else "add_1"
+    nodes = [helper.make_node("Mul", ["x", name], ["y"], "node_mul")]
+    describe(nodes[0], ["n"], ["my.Norm"], f"mul.Tensor](args = (%x, %{name})")
+    add_line(nodes[0], line)
+    model = sign(make_model(nodes, {name: draw(4)}, (2, 4)), "n.weight", "n.other")
+    compare(model, tmp_path, draw(2, 4))
+    assert not keys_of(tmp_path) & {"n.weight", "n.other"}
+
+
+def test_expressions_are_of_one_member_and_numbers() -> None:
+    (found,) = find_expressions("return F.linear(x, F.normalize(self.head.weight))")
+    assert found.member == ("head", "weight") and [s.op for s in found.steps] == ["F.normalize"]
+    assert found.computes("div_4") and not found.computes("mul_4")
+    assert not list(find_expressions("x = self.table[self.index].view(4, 4)"))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_computed_weights_are_computed_by_their_modules(scheme: str, tmp_path: Path) -> None:
+    arrays = {"mul": draw(6, 4, 3), "a.bias": draw(6)}
+    nodes = [helper.make_node("Conv", ["x", "mul", "a.bias"], ["y"], "node_conv1d", pads=[1, 1])]
+    conv = "torch.nn.utils.parametrize.ParametrizedConv1d"
+    describe(nodes[0], ["a"], [conv], "conv1d.default](args = (%x, %mul, %p_a_bias)")
+    names = [f"a.{name}" for name in SCHEMES[scheme]]
+    model = sign(make_model(nodes, arrays, (2, 4, 5)), "a.bias", *names)
+    source = compare(model, tmp_path, draw(2, 4, 5))
+    assert f"{scheme}(nn.Conv1d(4, 6, 3, padding=1))" in source
+    assert keys_of(tmp_path) == {"a.bias", *names}
+
+
+def test_arrays_of_computed_weights_give_them() -> None:
+    weight = draw(4, 3, 2)
+    norms, directions = split_norms(weight)
+    lengths = np.linalg.norm(directions.reshape(4, -1), axis=1).reshape(4, 1, 1)
+    np.testing.assert_allclose(norms * directions / lengths, weight, rtol=1e-5)
+    matrix, left, right = split_largest(weight, weight)
+    assert abs(left @ (matrix.reshape(4, -1) @ right) - 1) < 1e-5
+    assert split_norms(np.zeros((2, 2))) is None and split_largest(*[np.zeros((2, 2))] * 2) is None
+
+
+@needs_torch
+def test_fixed_statistics_are_buffers_again(tmp_path: Path) -> None:
+    arrays = {"mul_4": draw(1, 4, 1, 1), "sub_2": draw(1, 4, 1, 1)}
+    nodes = [
+        helper.make_node("Mul", ["x", "mul_4"], ["z"], "node_mul"),
+        helper.make_node("Add", ["z", "sub_2"], ["y"], "node_add"),
+    ]
+    for node in nodes:
+        describe(node, ["n"], ["my.FrozenBatchNorm2d"], "mul.Tensor](args = (%x, %mul_4)")
+    names = [f"n.{name}" for name in ("weight", "bias", "running_mean", "running_var")]
+    source = compare(sign(make_model(nodes, arrays), buffers=tuple(names)), tmp_path)
+    assert "F.batch_norm(" in source and keys_of(tmp_path) == {*names}
+
+
+def test_arrays_that_were_computed_are_no_keys(tmp_path: Path) -> None:
+    arrays = {"div_1": draw(5, 4), "alpha": np.array(0.5, np.float32)}
+    nodes = [
+        helper.make_node("Gemm", ["x", "div_1"], ["z"], "node_linear", transB=1),
+        helper.make_node("Mul", ["z", "alpha"], ["y"], "node_mul"),
+    ]
+    describe(nodes[0], [], [], "linear.default](args = (%x, %div_1)")
+    describe(nodes[1], [], [], "mul.Tensor](args = (%linear, %p_alpha)")
+    compare(sign(make_model(nodes, arrays, (2, 4)), "alpha", "codes"), tmp_path, draw(2, 4))
+    keys = keys_of(tmp_path)  # of one number too; constants are no part of the state_dict
+    assert "alpha" in keys and not any(key.endswith(".weight") for key in keys)
+
+
+def test_a_bias_of_another_module_is_added_apart(tmp_path: Path) -> None:
+    arrays = {"head.weight": draw(5, 4), "last": draw(5)}
+    nodes = [helper.make_node("Gemm", ["x", "head.weight", "last"], ["y"], "n", transB=1)]
+    describe(nodes[0], ["head"], [LINEAR], "linear.default](args = (%x, %p_head_weight)")
+    model = sign(make_model(nodes, arrays, (2, 4)), "head.weight", buffers=("last",))
+    source = compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"head.weight", "last"} and "bias=False" in source
+
+
+def test_arrays_that_nothing_reads_are_where_the_source_has_them(tmp_path: Path) -> None:
+    arrays = {"a.0.weight": draw(4, 4), "a.1.weight": draw(4, 4), "count": np.array(3)}
+    nodes = [helper.make_node("Gemm", ["x", "a.0.weight"], ["y"], "node_linear", transB=1)]
+    describe(nodes[0], ["a.0"], [LINEAR], "linear.default](args = (%x, %p_a_0_weight)")
+    model = sign(make_model(nodes, arrays, (2, 4)), "a.0.weight", "a.1.weight", buffers=("count",))
+    compare(model, tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"a.0.weight", "a.1.weight", "count"}
