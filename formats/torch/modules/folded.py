@@ -46,7 +46,9 @@ class FoldedArrays:
         texts: dict[tuple[Path, str], Scope] = {}
         for node in nodes if keys else ():
             scope = scopes.get(node)
-            for value in node.inputs if scope is not None and scope.parameters else ():
+            if scope is None or not scope.parameters:
+                continue
+            for value in node.inputs:
                 if value is not None and value.tensor is not None and value.type.kind == "f":
                     name = self.name(value)
                     if LOWERED.fullmatch(name):
@@ -103,8 +105,8 @@ class FoldedArrays:
         paths = [tuple(key.split(".")) for key in self.unread if key.endswith(".weight")]
         tables = [p for p in paths if p[:-2] == scope.path and p[:-1] not in self.modules]
         named = [p for p in tables if re.search(rf"\bself\.{re.escape(p[-2])}\(", scope.line)]
-        found = named or tables
-        return ".".join(found[0]) if len(found) == 1 else None
+        tables = named or tables
+        return ".".join(tables[0]) if len(tables) == 1 else None
 
     def read_expression(self, value: Value, node: Node, scope: Scope) -> list[Node]:
         """The calls that compute a constant of an array of the innermost module, by its line."""
@@ -113,16 +115,19 @@ class FoldedArrays:
             return []
         known = self.expressions.get(value)
         if known is None:
-            found = [e for e in find_expressions(scope.line)
-                     if e.computes(name) and self.lacks((*scope.path, *e.member))]  # fmt: skip
-            if len(found) != 1 or (value.type.kind != "f" and not found[0].is_moved()):
+            matches = [e for e in find_expressions(scope.line)
+                       if e.computes(name) and self.lacks((*scope.path, *e.member))]  # fmt: skip
+            is_float = value.type.kind == "f"
+            if len(matches) != 1 or not (is_float or matches[0].is_moved()):
                 return []
-            arrays = found[0].undo(value.array())
+            arrays = matches[0].undo(value.array())
             if not all(np.isfinite(array).all() for array in arrays):
                 return []
-            key = ".".join((*scope.path, *found[0].member))
-            known = self.expressions[value] = key, found[0], [Tensor.of(a) for a in arrays]
-            self.wholes[key] = make_array(key, known[2][0])
+            key = ".".join((*scope.path, *matches[0].member))
+            whole = self.wholes.setdefault(key, make_array(key, Tensor.of(arrays[0])))
+            if not np.array_equal(whole.array(), arrays[0]):
+                return []
+            known = self.expressions[value] = key, matches[0], [Tensor.of(a) for a in arrays]
         key, expression, tensors = known
         x, nodes = self.wholes[key], []
         for at, step in enumerate(expression.steps):

@@ -41,7 +41,7 @@ def restore_frozen_norms(
         if node.outputs and sums.get(node.outputs[0]):
             continue
         product = products.get(node.inputs[0]) if node.inputs and node.inputs[0] else None
-        if product is None or sums.get(node.inputs[0]) is not node:
+        if product is None or sums.get(product.outputs[0]) is not node:
             yield node
             continue
         yield (norm := make_norm(product, node, scopes[node].path))

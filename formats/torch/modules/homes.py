@@ -38,9 +38,9 @@ def find_homes(plan: Plan) -> None:
             homes = [home for v in node.outputs for home in readers.get(v, ())]
             home = _common(homes)
         plan.homes[node] = home
-        for value in operands_of(node):
-            if value is not None and value.tensor is None:
-                readers.setdefault(value, []).append(home)
+        for operand in operands_of(node):
+            if operand is not None and operand.tensor is None:
+                readers.setdefault(operand, []).append(home)
 
 
 def _common(paths: list[Path]) -> Path:

@@ -97,8 +97,9 @@ def _climb(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[Step, ...] |
     """The steps from a member up to what depends on other values; None for one not known."""
     steps: list[Step] = []
     while isinstance(parent := parents.get(node), ast.expr):
-        if isinstance(parent, ast.Attribute) and isinstance(parents[parent], ast.Call):
-            parent = parents[parent]  # of a method
+        method = parents[parent] if isinstance(parent, ast.Attribute) else None
+        if isinstance(method, ast.Call):
+            parent = method
         names = {n.id for n in ast.walk(parent) if isinstance(n, ast.Name)}
         if names - MODULES and not _is_cast(parent, node):
             break
@@ -120,7 +121,7 @@ def _read_step(parent: ast.expr, node: ast.AST) -> list[Step] | None:
     match parent:
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in SIGNS:
             number = right if left is node else left
-            if isinstance(number, ast.Constant) and type(number.value) in (int, float):
+            if isinstance(number, ast.Constant) and isinstance(number.value, (int, float)):
                 return [_compute(sign, float(number.value), left is node)]
         case ast.UnaryOp(op=ast.USub()):
             return [Step("torch.neg", (X,), "neg", np.negative)]

@@ -262,8 +262,9 @@ class _Placing:
             return False
         weight = parameters["weight"]
         base = self.origins.get(weight)
-        is_source = base is not None and base.name_is_original
-        return is_source and base.name in self.keys_of(weight)
+        if base is None or not base.name_is_original:
+            return False
+        return base.name in self.keys_of(weight)
 
     def read_parameters(self, node: Node, scope: Scope, parameters: Mapping[str, Value]) -> str:
         """The module in the innermost one that a node's arrays are of, or what they begin with."""

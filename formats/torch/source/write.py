@@ -114,8 +114,10 @@ class _Writer:
             return ast.Call(spell_name(f"nn.{member.kind}"), args, [])
         module = member.attrs["module"]
         assert isinstance(module, Module)
-        made = construct(member.op, module.args, module.options, is_short)
-        return ast.Call(spell_name(module.wrapper), [made], []) if module.wrapper else made
+        constructor = construct(member.op, module.args, module.options, is_short)
+        if not module.wrapper:
+            return constructor
+        return ast.Call(spell_name(module.wrapper), [constructor], [])
 
 
 def _height(holder: Holder) -> int:
