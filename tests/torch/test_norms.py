@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import serde
 from serde.bridges.torch import TorchWorker
@@ -135,3 +135,14 @@ def test_ones_that_an_exporter_has_made_up_are_no_weights(
     source = (tmp_path / "n.py").read_text()
     assert module in source
     assert (keys_of(tmp_path) == set()) == (name == "val_7")
+
+
+def test_a_bias_of_zeros_that_an_exporter_has_made_up_is_none(tmp_path: Path) -> None:
+    zeros = numpy_helper.from_array(np.zeros(4, np.float32))
+    nodes = [
+        helper.make_node("Constant", [], ["/n/Constant_output_0"], "/n/Constant", value=zeros),
+        helper.make_node("LayerNormalization", ["x", "n.weight", "/n/Constant_output_0"], ["y"],
+                         "/n/LayerNormalization"),
+    ]  # fmt: skip
+    source = compare(make_model(nodes, {"n.weight": draw(4)}, (2, 4)), tmp_path, draw(2, 4))
+    assert keys_of(tmp_path) == {"n.weight"} and "bias=False" in source

@@ -195,6 +195,8 @@ def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None
     args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
     eps = eps_option(epsilon)
     affine = list_affine(scale, bias)
+    if affine and is_neutral(bias, 0):
+        bias, affine = None, {"weight": scale}
     if not affine:
         return t.module("nn.LayerNorm", [x], args, eps=eps, elementwise_affine=False)
     arrays = [v for v in (scale, bias) if v is not None]
