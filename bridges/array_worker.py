@@ -108,6 +108,18 @@ class ArrayWorker:
             self._obey({"do": "load", "model": number, "options": options})
             return number
 
+    def run(self, path: str, values: Sequence[Any], **options: Any) -> list[Any]:
+        """What the model of a file computes, which is loaded for this run.
+
+        Raises:
+            SerdeError: where it fails.
+        """
+        number = self.load(path=path, **options)
+        try:
+            return self.time_runs(number, values)[0]
+        finally:
+            self.drop(number)
+
     def drop(self, number: int) -> None:
         """Forget a model, at the next order."""
         self._dropped.append(number)

@@ -47,14 +47,14 @@ def prepare(
     info, names = graph.source_info, [v.name for v in graph.inputs]
     assert isinstance(info, FileInfo)
     states = [*info.variables.values()]
-    worker = get_worker(LitertWorker, os.environ.get(FOLDER))
+    worker = get_worker(LitertWorker, find_folder())
     if outputs is None:
-        model = worker.load(path=path, with_delegates=delegates)
+        model = worker.load(path=path, delegates=delegates)
         return WorkerRun(worker, model, names, {"variables": states})
     if unknown := [name for name in outputs if name not in info.places]:
         raise SerdeError(f"the file computes no {unknown[0]!r}")
     places = [info.places[name] for name in outputs]
-    model = worker.load(path=path, with_delegates=None)
+    model = worker.load(path=path, delegates=None)
     run = WorkerRun(worker, model, names, {"variables": states, "places": places})
     ends = {v.name for v in graph.outputs}
     forms = [None if name in ends else info.quantizations.get(name) for name in outputs]
@@ -68,11 +68,16 @@ def prepare(
     return run_inside
 
 
+def find_folder() -> str | None:
+    """Where LiteRT is installed, if not with serde."""
+    return os.environ.get(FOLDER)
+
+
 class LitertWorker(ArrayWorker):
     """A process that runs files."""
 
-    def __init__(self, folder: str | None) -> None:
-        program = read_program("litert_worker.py")
+    def __init__(self, folder: str | None = None) -> None:
+        program, folder = read_program("litert_worker.py"), folder or find_folder()
         first = [folder] if folder else []
         super().__init__(program, "LiteRT", "ai_edge_litert", INSTALL, first=first)
 

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from .worker_loop import serve, time_calls
 
 
-def load_model(path: str, with_delegates: bool | None) -> Any:
+def load_model(path: str, delegates: bool | None) -> Any:
     """The interpreter of a file."""
     from ai_edge_litert import interpreter as litert
 
     kinds = litert.OpResolverType
-    kernels = kinds.BUILTIN if with_delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    kernels = kinds.BUILTIN if delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     return litert.Interpreter(
         model_path=path, experimental_op_resolver_type=kernels, num_threads=1,
-        experimental_preserve_all_tensors=with_delegates is None,
+        experimental_preserve_all_tensors=delegates is None,
     )  # fmt: skip
 
 

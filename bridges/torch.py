@@ -46,16 +46,21 @@ def prepare(
 
 def prepare_file(path: str, names: Sequence[str]) -> WorkerRun:
     """A function of the feeds, in the order of these names, that runs a file of PyTorch."""
-    worker = get_worker(TorchWorker, os.environ.get(PYTHON) or sys.executable)
+    worker = get_worker(TorchWorker, find_python())
     return WorkerRun(worker, worker.load(path=path), names, {})
+
+
+def find_python() -> str:
+    """The Python that has PyTorch."""
+    return os.environ.get(PYTHON) or sys.executable
 
 
 class TorchWorker(ArrayWorker):
     """A process that runs written modules."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, python: str = "") -> None:
         program = read_program("torch_worker.py")
-        super().__init__(program, "PyTorch", "torch", INSTALL, python=python)
+        super().__init__(program, "PyTorch", "torch", INSTALL, python=python or find_python())
 
 
 BRIDGE = Bridge(
