@@ -208,7 +208,7 @@ class TestVerify:
         from serde.bridges import mxnet
         from serde.errors import MissingDependency
 
-        def absent(kernels):
+        def absent(*arguments):
             raise MissingDependency("MXNet is not here")
 
         monkeypatch.setattr(mxnet, "get_worker", absent)
