@@ -146,3 +146,19 @@ def test_a_bias_of_zeros_that_an_exporter_has_made_up_is_none(tmp_path: Path) ->
     ]  # fmt: skip
     source = compare(make_model(nodes, {"n.weight": draw(4)}, (2, 4)), tmp_path, draw(2, 4))
     assert keys_of(tmp_path) == {"n.weight"} and "bias=False" in source
+
+
+@pytest.mark.parametrize("name", ["val_3", "n.bias"])
+@pytest.mark.parametrize(
+    ("op", "weight", "sizes"),
+    [("Conv", (5, 4, 3), (2, 4, 6)), ("ConvTranspose", (4, 5, 3), (2, 4, 6)),
+     ("Gemm", (4, 5), (2, 4))],
+)  # fmt: skip
+def test_a_bias_of_zeros_is_one_only_where_the_module_has_it(
+    op: str, weight: tuple[int, ...], sizes: tuple[int, ...], name: str, tmp_path: Path
+) -> None:
+    """PyTorch's exporter writes zeros for a layer without bias where it optimizes nothing."""
+    arrays = {"n.weight": draw(*weight), name: np.zeros(5, np.float32)}
+    node = helper.make_node(op, ["x", *arrays], ["y"], f"/n/{op}")
+    compare(make_model([node], arrays, sizes), tmp_path, draw(*sizes))
+    assert keys_of(tmp_path) == {"n.weight"} | ({name} - {"val_3"})

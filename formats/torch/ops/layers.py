@@ -54,6 +54,11 @@ def is_neutral(value: Value | None, number: float) -> bool:
     return value.tensor is not None and is_fixed and bool((value.array() == number).all())
 
 
+def drop_zeros(bias: Value | None) -> Value | None:
+    """The bias of a layer; None for zeros that are none, as exporters make them up."""
+    return None if is_neutral(bias, 0) else bias
+
+
 def list_affine(scale: Value, bias: Value | None = None) -> dict[str, Value | None]:
     """The arrays of a normalization by their names; none where they have no effect."""
     is_affine = not (is_neutral(scale, 1) and is_neutral(bias, 0))
@@ -78,7 +83,7 @@ def write_conv(
     count = len(kernel_shape)
     require(count < 4, f"a convolution over {count} axes")
     x, even = pad_input(t, x, pads)
-    options = window_options(strides, even, dilations, group)
+    b, options = drop_zeros(b), window_options(strides, even, dilations, group)
     if not has_weights(t, w, b):
         return t[f"F.conv{count}d"](x, w, b, **options)
     filters, channels = w.static_shape[:2]
@@ -98,7 +103,7 @@ def write_conv_transpose(
     even, extra = tuple(pads[:count]), tuple(output_padding)
     too_far = any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True))
     require(not too_far, f"output_padding={extra}, as large as the strides")
-    options = window_options(strides, even, dilations, group)
+    b, options = drop_zeros(b), window_options(strides, even, dilations, group)
     options["output_padding"] = plain(extra) if any(extra) else None
     if not has_weights(t, w, b):
         return t[f"F.conv_transpose{count}d"](x, w, b, **options)
@@ -193,10 +198,8 @@ def write_layer_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value | None
     sizes = x.ranked_shape[axis:]
     require(all(isinstance(d, int) for d in sizes), "a normalization over dynamic sizes")
     args = (sizes[0] if len(sizes) == 1 else tuple(sizes),)
-    eps = eps_option(epsilon)
+    eps, bias = eps_option(epsilon), drop_zeros(bias)
     affine = list_affine(scale, bias)
-    if affine and is_neutral(bias, 0):
-        bias, affine = None, {"weight": scale}
     if not affine:
         return t.module("nn.LayerNorm", [x], args, eps=eps, elementwise_affine=False)
     arrays = [v for v in (scale, bias) if v is not None]
@@ -240,6 +243,7 @@ def transpose(t: TorchBuilder, w: Value) -> Value:
 
 
 def write_linear(t: TorchBuilder, x: Value, w: Value, b: Value | None):
+    b = drop_zeros(b)
     if not has_weights(t, w, b):
         return t.F.linear(x, w, b)
     units, features = w.static_shape
