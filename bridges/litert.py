@@ -49,13 +49,13 @@ def prepare(
     states = [*info.variables.values()]
     worker = get_worker(LitertWorker, find_folder())
     if outputs is None:
-        model = worker.load(path=path, delegates=delegates)
-        return WorkerRun(worker, model, names, {"variables": states})
+        model = worker.load(path=path, delegates=delegates, variables=states)
+        return WorkerRun(worker, model, names, {})
     if unknown := [name for name in outputs if name not in info.places]:
         raise SerdeError(f"the file computes no {unknown[0]!r}")
     places = [info.places[name] for name in outputs]
-    model = worker.load(path=path, delegates=None)
-    run = WorkerRun(worker, model, names, {"variables": states, "places": places})
+    model = worker.load(path=path, delegates=None, variables=states, places=places)
+    run = WorkerRun(worker, model, names, {})
     ends = {v.name for v in graph.outputs}
     forms = [None if name in ends else info.quantizations.get(name) for name in outputs]
 

@@ -1,12 +1,12 @@
 """Runs TensorFlow Lite's files on arrays, in a process of its own, behind ``worker_loop``.
 
-It takes whether delegates may run parts of a file, where ``None`` keeps inner tensors too, the
-numbers of variables, which are the last inputs and outputs, and those of the tensors to return in
-place of the outputs.
+A file is loaded with whether delegates may run parts of it, where ``None`` keeps inner tensors too,
+the numbers of variables, which are the last inputs and outputs, and those of the tensors to return
+in place of the outputs.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,23 +14,32 @@ if TYPE_CHECKING:
     from .worker_loop import serve, time_calls
 
 
-def load_model(path: str, delegates: bool | None) -> Any:
-    """The interpreter of a file."""
+class Model(NamedTuple):
+    """The interpreter of a file, its variables, and the tensors to return."""
+
+    interpreter: Any
+    variables: Sequence[int]
+    places: Sequence[int]
+
+
+def load_model(
+    path: str, delegates: bool | None, variables: Sequence[int] = (), places: Sequence[int] = ()
+) -> Model:
+    """The model of a file."""
     from ai_edge_litert import interpreter as litert
 
     kinds = litert.OpResolverType
     kernels = kinds.BUILTIN if delegates else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    return litert.Interpreter(
+    interpreter = litert.Interpreter(
         model_path=path, experimental_op_resolver_type=kernels, num_threads=1,
         experimental_preserve_all_tensors=delegates is None,
     )  # fmt: skip
+    return Model(interpreter, variables, places)
 
 
-def run(
-    model: Any, operands: Sequence[Any], count: int, variables: Sequence[int] = (),
-    places: Sequence[int] = (),
-) -> tuple[list[Any], list[float]]:  # fmt: skip
+def run(loaded: Model, operands: Sequence[Any], count: int) -> tuple[list[Any], list[float]]:
     """What the model computes of arrays, and the seconds of a run."""
+    model, variables, places = loaded
     details = model.get_input_details()
     if len(operands) not in (len(details), len(details) + len(variables)):
         raise ValueError(f"{len(operands)} arrays for {len(details)} inputs")
