@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,8 @@ def list_archived(path: str) -> list[str]:
 
     None of what cannot be read as an archive.
     """
-    try:
-        with within_budget(), _open(path) as archive:
-            names = [archive.shorten(name) for name in archive.names]
-    except MalformedFile:
-        return []
-    return [name for name in names if is_candidate(name) and not is_companion(name)]
+    with _open(path) as archive:
+        return _list_candidates(archive) if archive is not None else []
 
 
 @contextmanager
@@ -58,16 +54,11 @@ def unpack_model(path: str) -> Iterator[str]:
     Raises:
         UsageError: where there are several models. MalformedFile: where it cannot be read.
     """
-    names = list_archived(path) if is_archived(path) else []
-    if not names:
+    if not is_archived(path):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
-        with within_budget(), _open(path) as archive:
-            for name in archive.names:
-                if not is_companion(name):
-                    archive.extract(name, folder)
-        models = [n for n in names if _is_model(os.path.join(folder, n))]
+        models = [n for n in _unpack(path, folder) if _is_model(os.path.join(folder, n))]
         if len(models) > 1:
             shown = ", ".join(sorted(models)[:MOST_NAMED])
             raise UsageError(
@@ -81,11 +72,34 @@ def unpack_model(path: str) -> Iterator[str]:
             yield model
 
 
+def _unpack(path: str, folder: str) -> list[str]:
+    """Write the files of an archive below a folder, if any may be models; the names of those."""
+    with _open(path) as archive:
+        candidates = _list_candidates(archive) if archive is not None else []
+        if archive is not None and candidates:
+            for name in archive.names:
+                if not is_companion(name):
+                    archive.extract(name, folder)
+    return candidates
+
+
 def _is_model(path: str) -> bool:
     """Whether a file is a model, by its name or its content, or an archive that may hold one."""
     is_read = any(f.matches(Path(path)) for f in installed_formats() if f.is_read)
     return is_read or not is_ambiguous(path) or is_archived(path)
 
 
-def _open(path: str) -> Archive:
-    return open_archive(os.fspath(path), read_head(path))
+@contextmanager
+def _open(path: str) -> Iterator[Archive | None]:
+    """An archive, within the bounds of a conversion; None where it cannot be read as one."""
+    with within_budget(), ExitStack() as stack:
+        try:
+            archive = stack.enter_context(open_archive(path, read_head(path)))
+        except MalformedFile:
+            archive = None
+        yield archive
+
+
+def _list_candidates(archive: Archive) -> list[str]:
+    names = map(archive.shorten, archive.names)
+    return [name for name in names if is_candidate(name) and not is_companion(name)]

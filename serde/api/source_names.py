@@ -36,8 +36,9 @@ def leave_out(folder: str, source: str, place: str = "") -> Iterator[None]:
         )
         if isinstance(error, MalformedFile):
             error.path = error.path.replace(known, place)
-        if isinstance(error, Unconvertible) and error.report is not None:
-            name_source(error.report, os.path.join(folder, "source"), source)
+        report = error.report if isinstance(error, Unconvertible) else None
+        if report is not None and report.source.startswith(known):
+            name_source(report, report.source, source)
         raise
 
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import serde
-from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat, UsageError
 from testing.archives import KINDS, pack
 from testing.onnx_live import model_of
 from tests.command import show_command
@@ -119,6 +119,15 @@ def test_errors_of_the_model_name_it_in_its_archive(tmp_path):
     with pytest.raises(SerdeError) as caught:
         serde.load(tmp_path / "m.zip")
     assert f"{tmp_path}/m.zip:" in str(caught.value) and "m.onnx" in str(caught.value)
+
+
+def test_reports_of_refusals_name_the_archive(tmp_path):
+    model = model_of("g (float[2] x) => (y) { y = own.Secret(x) }", 13)
+    model.opset_import.add(domain="own", version=1)
+    (tmp_path / "m.zip").write_bytes(pack({"a/m.onnx": model.SerializeToString()}, "zip"))
+    with pytest.raises(Unconvertible) as caught:
+        serde.convert(tmp_path / "m.zip", tmp_path / "m.tflite")
+    assert caught.value.report.source == f"{tmp_path}/m.zip"
 
 
 class TestFolders:

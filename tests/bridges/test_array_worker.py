@@ -88,12 +88,12 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on
 
 
 @pytest.fixture
-def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def limit_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERDE_MAX_MEMORY", "700")
 
 
 @linux
-@pytest.mark.usefixtures("limited")
+@pytest.mark.usefixtures("limit_memory")
 @pytest.mark.parametrize("name", HUGE)
 def test_a_model_that_takes_too_much_ends_alone(name: str, tmp_path: Path) -> None:
     path = save_model(tmp_path / "huge.onnx", HUGE[name])
@@ -111,7 +111,7 @@ def test_a_model_that_takes_too_much_ends_alone(name: str, tmp_path: Path) -> No
 
 
 @linux
-@pytest.mark.usefixtures("limited")
+@pytest.mark.usefixtures("limit_memory")
 def test_a_result_that_takes_too_much_is_not_compared(tmp_path: Path) -> None:
     small = save_model(tmp_path / "a.onnx", "g (float[2] x) => (int64[N] y) { y = Shape(x) }")
     check = serde.verify(small, save_model(tmp_path / "b.onnx", HUGE["Range"]))
@@ -120,7 +120,7 @@ def test_a_result_that_takes_too_much_is_not_compared(tmp_path: Path) -> None:
 
 
 @linux
-@pytest.mark.usefixtures("limited")
+@pytest.mark.usefixtures("limit_memory")
 def test_outputs_that_fit_are_compared_only_where_that_fits(tmp_path: Path) -> None:
     path = save_model(tmp_path / "m.onnx", "g (float[N] x) => (float[N] y) { y = Relu(x) }")
     check = serde.verify(path, path, data={"x": np.zeros(20_000_000, np.float32)})

@@ -91,15 +91,15 @@ def write_squeeze(t: TfliteBuilder, x: Value, axes: Value | None = None):
     require(is_known, "axes of size 1 that are not named. Name them, or give numbers (--static)")
     ones = [axis for axis, size in enumerate(x.ranked_shape) if size == 1]
     named = ones if axes is None else axes_of(axes.ints(), x.rank)
-    left = [axis for axis in range(x.rank) if axis not in named]
-    return t.reshape(x, tuple([x.ranked_shape[axis] for axis in left]), left)
+    others = [axis for axis in range(x.rank) if axis not in named]
+    return t.reshape(x, tuple([x.ranked_shape[axis] for axis in others]), others)
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(t: TfliteBuilder, x: Value, axes: Value):
     named = axes_of(axes.ints(), x.rank + len(axes.ints()))
-    left = iter(range(x.rank))
-    places = [None if a in named else next(left) for a in range(x.rank + len(named))]
+    axes_of_x = iter(range(x.rank))
+    places = [None if a in named else next(axes_of_x) for a in range(x.rank + len(named))]
     return t.reshape(x, tuple([1 if a is None else x.ranked_shape[a] for a in places]), places)
 
 

@@ -294,8 +294,8 @@ class _Placing:
         lead = re.sub(r"(weight|bias)$", "", bare or "")
         for name, value in parameters.items():
             listed = keys[name]
-            told = self.find_array(scope, name)
-            array = told or f"{lead}{name}"
+            source_name = self.find_array(scope, name)
+            array = source_name or f"{lead}{name}"
             path = tuple(listed[0].split(".")) if listed else (*scope.path, array)
             arrays.append(value)
             if steps := self.read_whole(value, node):
@@ -310,7 +310,7 @@ class _Placing:
                 self.scopes[turn] = scope
                 arrays[-1] = turned
                 yield turn
-            elif listed or told or not self.keys:
+            elif listed or source_name or not self.keys:
                 self.plan.arrays[value] = path
         call = to_function(node, x, arrays)
         self.scopes[call] = scope

@@ -11,8 +11,10 @@ from contextlib import suppress
 from typing import Any
 
 from serde.api import convert
+from serde.api.contained_models import unpack_model
 from serde.api.migrate.model_options import FROM
 from serde.api.report import Report
+from serde.api.source_names import name_source
 from serde.errors import (
     OUT_OF_MEMORY,
     MalformedFile,
@@ -72,11 +74,12 @@ def _is_kept(path: str, inside: str) -> bool:
 def _convert(order: Mapping[str, Any]) -> dict[str, Any]:
     source, report, stages = order["source"], None, list[str]()
     try:
-        with speak_of_flags():  # in the tables, whoever asked for them
+        with speak_of_flags(), unpack_model(source) as path:  # flags are in the tables
             report = convert(
-                source, order["target"], to_format=order["to_format"], verify=order["verify"],
-                progress=stages.append, **keep_own_options(source, order["options"]),
+                path, order["target"], to_format=order["to_format"], verify=order["verify"],
+                progress=stages.append, **keep_own_options(path, order["options"]),
             )  # fmt: skip
+            name_source(report, path, source)
         answer = describe(report)
     except Unconvertible as error:
         report = error.report
@@ -129,14 +132,10 @@ def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that apply to a source: others of reading are those of other formats."""
     from pathlib import Path
 
-    from serde.api.contained_models import unpack_model
     from serde.plugins import format_of, get_format, installed_formats
 
-    if named := options.get(FROM[0]):
-        fmt = get_format(named)
-    else:
-        with unpack_model(source) as path:
-            fmt = format_of(Path(path))
+    named = options.get(FROM[0])
+    fmt = get_format(named) if named else format_of(Path(source))
     known = {*list_options(ReadOptions), *list_options(fmt.read_options)}
     reading = {name for f in installed_formats() for name in list_options(f.read_options)}
     return {k: v for k, v in options.items() if k in known or k not in reading}
