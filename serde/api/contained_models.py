@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from serde.api.model_names import is_ambiguous, is_candidate
+from serde.api.model_names import is_ambiguous, select_candidates
 from serde.api.source_names import leave_out
 from serde.errors import MalformedFile, UsageError
 from serde.io.archive import Archive, is_companion, open_archive
-from serde.io.sniff import may_be_archive, read_head
+from serde.io.sniff import may_be_archive, read_head, split_member
 from serde.ir.budget import within_budget
 from serde.plugins import installed_formats, list_models
 
@@ -22,7 +22,10 @@ MOST_NAMED = 4  # models that a message names
 
 def is_archived(place: Any) -> bool:
     """Whether a path is that of an archive, and no format reads it as a model."""
-    return may_be_archive(place) and not any(f.matches(Path(place)) for f in installed_formats())
+    if not may_be_archive(place):
+        return False
+    is_member = bool(split_member(os.fspath(place))[1])
+    return is_member or not any(f.matches(Path(place)) for f in installed_formats())
 
 
 def find_single_model(folder: str) -> str | None:
@@ -42,45 +45,57 @@ def list_archived(path: str) -> list[str]:
     None of what cannot be read as an archive.
     """
     with _open(path) as archive:
-        return _list_candidates(archive) if archive is not None else []
+        return select_candidates(_list_files(archive)) if archive is not None else []
 
 
 @contextmanager
 def unpack_model(path: str) -> Iterator[str]:
     """The path of the model in an archive, which is unpacked into a temporary folder.
 
-    That of the archive where no model is in it, or a format reads it where it is.
+    Of ``models.zip:net/model.onnx`` it is that file. The path of the archive where no model is in
+    it, or a format reads it where it is.
 
     Raises:
-        UsageError: where there are several models. MalformedFile: where it cannot be read.
+        UsageError: where there are several models, or none of that name. MalformedFile: where it
+            cannot be read.
     """
     if not is_archived(path):
         yield path
         return
+    archive, member = split_member(path)
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
-        models = [n for n in _unpack(path, folder) if _is_model(os.path.join(folder, n))]
-        if len(models) > 1:
-            shown = ", ".join(sorted(models)[:MOST_NAMED])
-            raise UsageError(
-                f"{path} holds {len(models)} models: unpack it, and name one of them: {shown}"
-            )
-        if not models:
+        names = _unpack(archive, folder)
+        candidates = _select_candidates(names)
+        models = [n for n in candidates if _is_model(os.path.join(folder, n))]
+        chosen = next((n for n in names if f"{member}:".startswith(f"{n}:")), "")
+        if len(models) == 1 and not member:
+            chosen = models[0]
+        if chosen:
+            inner = os.path.join(folder, chosen) + member[len(chosen) :]
+            with leave_out(folder, path, f"{archive}:"), unpack_model(inner) as model:
+                yield model
+        elif models:
+            shown = ", ".join(f"{archive}:{n}" for n in sorted(models)[:MOST_NAMED])
+            what = f"no file {member}" if member else f"{len(models)} models"
+            raise UsageError(f"{archive} holds {what}: name a model in it: {shown}")
+        else:
             yield path
-            return
-        inner = os.path.join(folder, models[0])
-        with leave_out(folder, path, f"{path}:"), unpack_model(inner) as model:
-            yield model
 
 
 def _unpack(path: str, folder: str) -> list[str]:
-    """Write the files of an archive below a folder, if any may be models; the names of those."""
+    """Write the files of an archive below a folder, if any may be models; their names."""
     with _open(path) as archive:
-        candidates = _list_candidates(archive) if archive is not None else []
-        if archive is not None and candidates:
-            for name in archive.names:
-                if not is_companion(name):
-                    archive.extract(name, folder)
-    return candidates
+        names = _list_files(archive) if archive is not None else []
+        if archive is None or not _select_candidates(names):
+            return []
+        for name in names:
+            archive.extract(name, folder)
+        return names
+
+
+def _select_candidates(names: list[str]) -> list[str]:
+    """The files that may be models by their names; a lone file's content tells."""
+    return names if len(names) == 1 else select_candidates(names)
 
 
 def _is_model(path: str) -> bool:
@@ -100,6 +115,5 @@ def _open(path: str) -> Iterator[Archive | None]:
         yield archive
 
 
-def _list_candidates(archive: Archive) -> list[str]:
-    names = map(archive.shorten, archive.names)
-    return [name for name in names if is_candidate(name) and not is_companion(name)]
+def _list_files(archive: Archive) -> list[str]:
+    return [name for name in map(archive.shorten, archive.names) if not is_companion(name)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from serde.plugins import installed_formats
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip", ".mar", ".model")
+GZIP = ".gz"  # behind the ending of any model
 # Endings that files of many kinds have; their content decides.
 AMBIGUOUS = (".json", ".zip", ".model")
 
@@ -24,10 +25,10 @@ def is_candidate(name: str) -> bool:
 def select_candidates(names: Iterable[str]) -> list[str]:
     """The names that end like a model; of many at once, as formats are asked for their suffixes."""
     suffixes = tuple(list_suffixes())
-    return [name for name in names if name.lower().endswith(suffixes)]
+    return [name for name in names if name.lower().removesuffix(GZIP).endswith(suffixes)]
 
 
 def is_ambiguous(name: str) -> bool:
     """Whether a name ends like a model and like files of other kinds."""
     sure = [s for s in list_suffixes() if s not in AMBIGUOUS]
-    return not name.lower().endswith(tuple(sure))
+    return not name.lower().removesuffix(GZIP).endswith(tuple(sure))

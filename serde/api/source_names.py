@@ -9,6 +9,7 @@ from typing import Any
 
 from serde.errors import MalformedFile, SerdeError, Unconvertible
 from serde.io.filesystems import is_url, local_path
+from serde.io.sniff import split_member
 
 
 def find_path(place: Any) -> Any:
@@ -50,5 +51,9 @@ def name_source(report: Any, path: str, source: str) -> None:
     about = getattr(report, "provenance", None)
     if about is not None and path not in (source, find_path(source)):
         place = f"{source.rpartition('/')[0]}/" if is_remote(source) else ""
-        place = f"{source}:" if os.path.isfile(source) else place
+        archive, member = split_member(source)
+        if member:
+            place = source.removesuffix(os.path.basename(member))
+        elif os.path.isfile(archive):
+            place = f"{archive}:"
         about.relocate(os.path.dirname(path), place)

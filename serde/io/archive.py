@@ -1,4 +1,4 @@
-"""The files in ``.tar``, ``.tar.gz`` and ``.zip`` archives.
+"""The files in ``.tar``, ``.tar.gz`` and ``.zip`` archives, and one that gzip has packed.
 
 What an archive holds as it is, in a plain tar or stored in a zip, can be read where it lies. Other
 members are inflated; what is inflated, once or again, is charged to the budget.
@@ -77,7 +77,10 @@ def name_archive(name: str, head: bytes) -> str | None:
 
 def open_archive(name: str, head: bytes, data: bytes | None = None) -> Archive:
     """The archive at a path; or in ``data``, where ``name`` is what errors call it."""
-    return (ZipArchive if is_zip(name, head) else TarArchive)(name, data)
+    if is_zip(name, head):
+        return ZipArchive(name, data)
+    is_file = head.startswith(GZIP_MAGIC) and not is_archive(name, head)
+    return (GzipArchive if is_file else TarArchive)(name, data)
 
 
 class Archive:
@@ -273,3 +276,25 @@ class ZipArchive(Archive):
         inflated = min(size, self._members[name].file_size)
         active_budget().charge_file(inflated, self.path, "what is inflated of the archive")
         return super()._bytes(name, size)
+
+
+class GzipArchive(Archive):
+    """A file that gzip has packed; it is called as the archive is, without ``.gz``."""
+
+    def _read_members(self) -> Iterator[str]:
+        from serde.io.gzip_stream import GzipStream
+
+        self._stream: Any = GzipStream(self._file, self.path, "what is inflated of the file")
+        name = os.path.basename(self.path)
+        self._member = name.removesuffix(name[-3:] if name.lower().endswith(".gz") else "")
+        yield self._member
+
+    def _sizes(self) -> dict[str, int]:  # what it tells is a size modulo 2 ** 32
+        return {self._member: active_budget().most_bytes}
+
+    def _offset(self, name: str) -> int | None:
+        return None
+
+    def _open(self, name: str) -> IO[bytes]:
+        self._stream.seek(0)
+        return self._stream  # type: ignore[no-any-return]

@@ -149,10 +149,30 @@ def is_tar(head: bytes) -> bool:
 
 
 def may_be_archive(place: object) -> bool:
-    """Whether something is the path of a file that begins like an archive: a zip, tar or gzip."""
+    """Whether something is the path of an archive, or of a member as ``split_member`` has it."""
+    if not isinstance(place, (str, os.PathLike)):
+        return False
+    path = os.fspath(place)
+    return _begins_archive(path) or bool(split_member(path)[1])
+
+
+def split_member(path: str) -> tuple[str, str]:
+    """The archive and the member of ``models.zip:net/model.onnx``, as errors call files in it.
+
+    The path itself, and no member, where there is a file of that path, or no such archive.
+    """
+    at = -1 if os.path.exists(path) else path.find(":")
+    while at >= 0:
+        if path[at + 1 :] and _begins_archive(path[:at]):
+            return path[:at], path[at + 1 :]
+        at = path.find(":", at + 1)
+    return path, ""
+
+
+def _begins_archive(path: str) -> bool:
+    """Whether a path is that of a file which begins like an archive: a zip, tar or gzip."""
     try:
-        is_file = isinstance(place, (str, os.PathLike)) and os.path.isfile(place)
-        head = read_head(place) if is_file else b""  # type: ignore[arg-type]
+        head = read_head(path) if os.path.isfile(path) else b""
     except (OSError, SerdeError):  # told of where it is read
         return False
     return head.startswith((*ZIP_MAGICS, GZIP_MAGIC)) or is_tar(head)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,10 @@ from tests.command import show_command
 
 MODEL = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8).SerializeToString()
 RELAY = b'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }\n'
+SYMBOL = (
+    b'{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "relu", "name": "y", '
+    b'"inputs": [[0, 0, 0]]}], "arg_nodes": [0], "heads": [[1, 0, 0]]}'
+)
 X = np.array([[-1, 0, 2]], np.float32)
 
 
@@ -73,10 +79,45 @@ def test_a_runnable_model_keeps_its_copy_while_it_lives(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_several_models_none_is_chosen(kind, tmp_path):
-    path = tmp_path / "m.zip"
+def test_of_several_models_one_is_named(kind, tmp_path):
+    path, outer = tmp_path / "m.zip", tmp_path / "outer.tar"
     path.write_bytes(pack({"a.onnx": MODEL, "b/b.relay": RELAY, "c.txt": b""}, kind))
-    with pytest.raises(UsageError, match=r"m.zip holds 2 models: unpack it, .*: a.onnx, b/b.relay"):
+    outer.write_bytes(pack({"m.zip": path.read_bytes(), "d.onnx": MODEL}, "tar"))
+    for place in (path, f"{outer}:m.zip"):
+        names = f"{place}:a.onnx, {place}:b/b.relay"
+        for wrong, what in ((place, "2 models"), (f"{place}:c", "no file c")):
+            with pytest.raises(
+                UsageError, match=f"m.zip holds {what}: name a model in it: {names}"
+            ):
+                serde.load(wrong)
+        for name in ("a.onnx", "b/b.relay"):
+            report = serde.convert(f"{place}:{name}", tmp_path / "out.onnx")
+            assert report.source == f"{place}:{name}" and report.operators == {"Relu": 1}
+    with pytest.raises(SerdeError, match=r"passwd"):
+        serde.load(f"{path}:/etc/passwd")
+
+
+@pytest.mark.parametrize("prefix", ["a-symbol.json", "n/b-symbol.json"])
+def test_of_several_mxnet_symbols_one_is_named(prefix, tmp_path):
+    symbols = dict.fromkeys(("a-symbol.json", "n/b-symbol.json"), SYMBOL)
+    (tmp_path / "m.zip").write_bytes(pack(symbols, "zip"))
+    with pytest.raises(UsageError, match=f"name one of them: .*m.zip:{prefix}"):
+        serde.load(tmp_path / "m.zip")
+    graph = serde.load(f"{tmp_path}/m.zip:{prefix}", inputs={"x": (2, 3)})
+    assert [n.op for n in graph.nodes] == ["Relu"]
+
+
+@pytest.mark.parametrize("data", [MODEL, RELAY])
+@pytest.mark.parametrize("name", ["m.onnx.gz", "m.bin", "M.ONNX.GZ"])
+def test_a_model_that_gzip_packed(data, name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data))
+    assert [n.op for n in serde.load(path).nodes] == ["Relu"]
+    assert serde.convert(path, tmp_path / "m.tflite").operators == {"RELU": 1}
+    (tmp_path / "outer.zip").write_bytes(pack({"m.relay.gz": path.read_bytes()}, "zip"))
+    assert [n.op for n in serde.load(tmp_path / "outer.zip").nodes] == ["Relu"]
+    path.write_bytes(gzip.compress(data)[:-9])
+    with pytest.raises(SerdeError, match=re.escape(name)):
         serde.load(path)
 
 
@@ -167,8 +208,9 @@ class TestCommands:
 
     def test_a_migration_converts_them(self):
         Path("two.zip").write_bytes(pack({"a.onnx": MODEL, "b.onnx": MODEL}, "zip"))
+        Path("n.onnx.gz").write_bytes(gzip.compress(MODEL))
         Path("none.zip").write_bytes(pack({"a.txt": b""}, "zip"))
         shown = show_command("migrate", ".", "-o", "out")[1]
-        assert "3 models: 2 converted, 1 refused" in shown
+        assert "4 models: 3 converted, 1 refused" in shown
         assert "passed over" in shown and "none.zip: an archive without" in shown
-        assert Path("out/m.onnx").exists() and Path("out/folder/m.onnx").exists()
+        assert all(Path("out", name).exists() for name in ("m.onnx", "n.onnx", "folder/m.onnx"))

@@ -294,9 +294,8 @@ def _select_single(files: Sequence[Candidate], where: str) -> Candidate:
     if not syms:
         raise MalformedFile(where, "holds no MXNet symbol")
     if len(syms) > 1:
-        way = "name one of them" if os.path.isdir(where) else "unpack it, and name one of them"
-        names = ", ".join(f.name.removeprefix(where).lstrip(":/") for f in syms)
-        raise UsageError(f"{where} holds several symbols: {names}; {way}")
+        names = ", ".join(f.name for f in syms)
+        raise UsageError(f"{where} holds several symbols: name one of them: {names}")
     return syms[0]
 
 

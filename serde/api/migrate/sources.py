@@ -19,6 +19,7 @@ from serde.api.contained_models import is_archived, list_archived
 from serde.api.migrate.own_results import JOURNAL, OwnResults
 from serde.api.model_names import (
     ARCHIVES,
+    GZIP,
     is_ambiguous,
     is_candidate,
     list_suffixes,
@@ -314,9 +315,10 @@ def _files_beside(system: Any, name: str) -> Iterator[dict[str, Any]]:
 
 def stem_of(name: str) -> str:
     """The name of a model's file without what tells its format."""
+    bare = name[: -len(GZIP)] if name.lower().endswith(GZIP) else name
     for suffix in sorted(list_suffixes(), key=len, reverse=True):
-        if name.lower().endswith(suffix) and len(name) > len(suffix):
-            return name[: -len(suffix)]
+        if bare.lower().endswith(suffix) and len(bare) > len(suffix):
+            return bare[: -len(suffix)]
     return name
 
 
