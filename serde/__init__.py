@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
+from itertools import chain
 from os import PathLike
 from os.path import isdir
 from types import FunctionType
@@ -40,6 +41,7 @@ _PUBLIC = {
     "Value": "serde.ir.graph",
     "append_argmax": "serde.api.composition",
     "append_nms": "serde.api.composition",
+    "bench": "serde.api.bench",
     "check": "serde.api",
     "compare": "serde.api.model_comparison",
     "compose": "serde.api.composition",
@@ -47,7 +49,9 @@ _PUBLIC = {
     "convert": "serde.api",
     "export": "serde.api.live_objects",
     "import_": "serde.api.live_objects",
+    "inspect": "serde.api.inspection",
     "load": "serde.pipeline",
+    "migrate": "serde.api.migrate",
     "partition": "serde.backends.partition",
     "prepare": "serde.backends.runner",
     "rename": "serde.api.composition",
@@ -63,10 +67,12 @@ _PUBLIC = {
 __all__ = ["__version__", *sorted(_PUBLIC)]
 # The first parameters of functions, which may be at URLs; convert copies its own.
 _PLACES = {
+    "bench": ("models",),
     "check": ("source",),
     "compare": ("first", "second"),
     "compose": ("first", "second"),
     "import_": ("file",),
+    "inspect": ("source",),
     "load": ("source",),
     "partition": ("source",),
     "prepare": ("model",),
@@ -102,7 +108,8 @@ def _take_urls(function: Callable[..., Any], places: tuple[str, ...]) -> Callabl
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        everything = (*arguments, *options.values())
+        everything = [*arguments, *options.values()]
+        everything += chain(*(x for x in everything if isinstance(x, (list, tuple))))
         if not any(map(_may_be_elsewhere, everything)):
             return function(*arguments, **options)
         remote_files = import_module("serde.api.remote_files")

@@ -1,15 +1,18 @@
 """The public names, for type checkers; made by ``python -m serde.cli.stub``."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from serde.api import Progress
+from serde.api.bench import bench as bench
 from serde.api.composition import append_argmax as append_argmax
 from serde.api.composition import append_nms as append_nms
 from serde.api.composition import compose as compose
 from serde.api.composition import rename as rename
 from serde.api.composition import select as select
+from serde.api.inspection import Inspection
+from serde.api.migrate import Migration, MigrationProgress
 from serde.api.report import Report as Report
 from serde.api.report.comparison_report import ComparisonReport
 from serde.backends.parts import Partitioned
@@ -310,6 +313,48 @@ def import_(
     signature: str | None = None,
     **options: Any,
 ) -> Any: ...
+def inspect(
+    source: Any,
+    *,
+    from_format: str | None = None,
+    all_values: bool = False,
+    skip: Sequence[str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    cut_inputs: Sequence[str] | None = None,
+    set_inputs: Mapping[str, Any] | None = None,
+    edits: Any = None,
+    static: Mapping[str, int] | None = None,
+    rebatch: int | str | Mapping[str, Any] | None = None,
+    dequantize: bool | None = None,
+    fold_batchnorm: bool | None = None,
+    fp32: bool | None = None,
+    fp16: bool | None = None,
+    fp16_keep: Sequence[str] | None = None,
+    fp16_io: bool | None = None,
+    weights: str | None = None,
+    training: bool | None = None,
+    copy: bool | None = None,
+    max_growth: int | None = None,
+    params: Any = None,
+    ignore_extra: bool | None = None,
+    integers: str | None = None,
+    random: str | None = None,
+    rules: Any = None,
+    epoch: int | None = None,
+    match_params: bool | None = None,
+    nms: str | None = None,
+    kernels: str | None = None,
+    custom_domain: str | None = None,
+    custom_outputs: Mapping[str, Any] | None = None,
+    missing_weights: str | None = None,
+    keep_domain: Sequence[str] | None = None,
+    strict_paths: bool | None = None,
+    entry: str | None = None,
+    tvm: str | None = None,
+    signature: str | None = None,
+    **options: Any,
+) -> Inspection: ...
 def load(
     source: Any,
     *,
@@ -351,6 +396,83 @@ def load(
     signature: str | None = None,
     **options: Any,
 ) -> Graph: ...
+def migrate(
+    sources: str | Iterable[str],
+    folder: str,
+    *,
+    to: str = "onnx",
+    verify: bool = False,
+    jobs: int | None = None,
+    dask: str | None = None,
+    max_seconds: int = 600,
+    max_memory: int = 8192,
+    reports: bool = False,
+    again: bool = False,
+    config: Any = None,
+    progress: MigrationProgress | None = None,
+    skip: Sequence[str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    cut_inputs: Sequence[str] | None = None,
+    set_inputs: Mapping[str, Any] | None = None,
+    edits: Any = None,
+    static: Mapping[str, int] | None = None,
+    rebatch: int | str | Mapping[str, Any] | None = None,
+    dequantize: bool | None = None,
+    fold_batchnorm: bool | None = None,
+    fp32: bool | None = None,
+    fp16: bool | None = None,
+    fp16_keep: Sequence[str] | None = None,
+    fp16_io: bool | None = None,
+    weights: str | None = None,
+    training: bool | None = None,
+    copy: bool | None = None,
+    max_growth: int | None = None,
+    params: Any = None,
+    ignore_extra: bool | None = None,
+    integers: str | None = None,
+    random: str | None = None,
+    rules: Any = None,
+    epoch: int | None = None,
+    match_params: bool | None = None,
+    nms: str | None = None,
+    kernels: str | None = None,
+    custom_domain: str | None = None,
+    custom_outputs: Mapping[str, Any] | None = None,
+    missing_weights: str | None = None,
+    keep_domain: Sequence[str] | None = None,
+    strict_paths: bool | None = None,
+    entry: str | None = None,
+    tvm: str | None = None,
+    signature: str | None = None,
+    rename: Mapping[str, str] | None = None,
+    hash_weights: bool | None = None,
+    mxnet: str | None = None,
+    write_epoch: int | None = 0,
+    functions: str | None = None,
+    profile: str | None = None,
+    opset: int | None = None,
+    ir_version: int | None = None,
+    external_data: str | None = None,
+    provenance: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    decomposed: Collection[str] | None = None,
+    integer_kernels: bool | None = None,
+    int8_weights: bool | None = None,
+    channels_last: Sequence[str] | None = None,
+    tflite: str | None = None,
+    class_name: str | None = None,
+    names: str | None = None,
+    flat: bool | None = None,
+    inference: bool | None = None,
+    exportable: bool | None = None,
+    data: Any = None,
+    expected: Any = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    images: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Migration: ...
 def partition(
     source: Any,
     backend: Any,

@@ -141,7 +141,7 @@ def raise_to_ir(
     graph = name_apart(graph)
     check_graph(graph)
     if options.copy:
-        copy_weights(graph)
+        copy_weights(graph.constants())
     return graph
 
 

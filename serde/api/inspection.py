@@ -8,20 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from serde.api.report.data import count_operators, describe_value, to_json
-from serde.errors import SerdeError
+from serde.api.report.data import (
+    count_operators,
+    describe_model,
+    describe_value,
+    describe_weights,
+    to_json,
+)
+from serde.errors import SerdeError, escape_controls
 from serde.io.command_files import active_files, within_command
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph, Tensor, Value
+from serde.ir.printer import show_value
 from serde.ir.weights import Statistics, find_weights, make_weight, measure
 from serde.pipeline import read
-from serde.plugins import get_format, installed_formats, select_options
+from serde.plugins import get_format, installed_formats, read_classes, select_options
+from serde.plugins.keywords import with_options
 from serde.plugins.options import list_options
 
 SCHEMA = 1  # version of the JSON; fields may be added to it
 
 
-@dataclass
+@dataclass(repr=False)
 class Inspection:
     """What a source holds. ``graph`` is the model in its own operators, None for arrays alone.
 
@@ -66,6 +74,29 @@ class Inspection:
         for weight in self.weights:
             yield weight, measure(weight.array())
 
+    def describe(self, has_values: bool = False) -> Iterator[str]:
+        """Lines of what a source holds; with every value, and the weights' statistics, if asked."""
+        graph, title = self.graph, f"{self.format} {self.version}".strip()
+        if graph is None:
+            yield f"{self.source}: parameters of {title}, {len(self.weights)} arrays"
+            yield f"  {describe_weights(self)}"
+        else:
+            yield f"{self.source}: {title}, {len(graph.nodes)} nodes"
+            yield from describe_model(self)
+        for node in graph.ordered_nodes() if graph is not None and has_values else ():
+            yield f"  {node.op}: {', '.join(map(show_value, node.outputs))}"
+        if has_values:
+            for weight, statistics in self.measure_weights():
+                yield f"  weight {show_value(weight)}{f': {statistics}' if statistics else ''}"
+        elif graph is None:
+            yield from (f"  {show_value(weight)}" for weight in self.weights)
+
+    def __str__(self) -> str:
+        lines = [*self.describe(), *(f"note: {note}" for note in self.notes)]
+        return "\n".join(map(escape_controls, lines))
+
+    __repr__ = __str__
+
     def to_json(self, all_values: bool = False) -> dict[str, Any]:
         """The fields of the JSON; with every value, and the weights' statistics, if asked for."""
         graph = self.graph
@@ -99,8 +130,9 @@ def _to_entry(value: Value) -> dict[str, Any]:
     return {"name": value.name, "dtype": value.dtype, "shape": value.shape}
 
 
+@with_options(read_classes)
 @within_command()
-def inspect_model(
+def inspect(
     source: Any, *, from_format: str | None = None, all_values: bool = False, **options: Any
 ) -> Inspection:
     """What a source holds, as it is, with the types and shapes that a conversion would infer.

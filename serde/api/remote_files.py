@@ -56,10 +56,10 @@ def call_at_urls(
             return _save_at_url(function, *others, **named)
         urls: dict[str, str] = {}
         for place in named.keys() & set(places):
-            source = named[place] = find_source(named[place])
-            if is_elsewhere(source):
-                named[place] = stack.enter_context(local_copy(source))
-                urls[named[place]] = os.fspath(source)
+            models = named[place]
+            is_list = isinstance(models, (list, tuple))
+            local = [_localize(m, urls, stack) for m in (models if is_list else [models])]
+            named[place] = local if is_list else local[0]
         if urls and name in COPYING:
             named["copy"] = True
         named = fetch_options(named, stack)
@@ -68,10 +68,22 @@ def call_at_urls(
         for path, url in urls.items():
             name_source(result, path, url)
         if isinstance(result, Graph):
-            copy_weights(result)
+            copy_weights(result.constants())
+        elif name == "inspect":
+            copy_weights(result.weights)
         elif urls and callable(result):
             weakref.finalize(result, stack.pop_all().close)
     return result
+
+
+def _localize(place: Any, urls: dict[str, str], stack: ExitStack) -> Any:
+    """A source on this machine; where it is a copy, ``urls`` gets what it is a copy of."""
+    source = find_source(place)
+    if not is_elsewhere(source):
+        return source
+    path = stack.enter_context(local_copy(source))
+    urls[path] = os.fspath(source)
+    return path
 
 
 def list_positional(function: Callable[..., Any]) -> list[str]:

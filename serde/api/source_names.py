@@ -45,9 +45,10 @@ def leave_out(folder: str, source: str, place: str = "") -> Iterator[None]:
 
 def name_source(report: Any, path: str, source: str) -> None:
     """Call the source of a report, and the files beside its copy at ``path``, as the user does."""
-    for field in ("source", "first", "second", "model"):
-        if getattr(report, field, None) == path:
-            setattr(report, field, source)
+    for part in (report, *getattr(report, "models", ())):
+        for field in ("source", "first", "second", "model"):
+            if getattr(part, field, None) == path:
+                setattr(part, field, source)
     about = getattr(report, "provenance", None)
     if about is not None and path not in (source, find_path(source)):
         place = f"{source.rpartition('/')[0]}/" if is_remote(source) else ""

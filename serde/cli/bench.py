@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,11 +13,7 @@ from serde.cli.options import DocumentedCommand, add_option, give, parse_by_name
 from serde.cli.printing import print_line, print_lines
 from serde.cli.streams import with_local_models
 from serde.io.gc_pause import resume_collector
-from serde.ir.weights import show_size
 from serde.passes.cut_inputs import parse_spec
-
-if TYPE_CHECKING:
-    from serde.api.bench import Benchmark, Measurement
 
 
 @click.command(cls=DocumentedCommand)
@@ -58,25 +54,5 @@ def bench(
     if as_json:
         print_lines(json.dumps(result.to_dict(), indent=2))
     else:
-        show_benchmark(result)
-
-
-def show_benchmark(result: Benchmark) -> None:
-    """Print what each model takes."""
-    threads = "one thread" if result.threads == 1 else f"{result.threads} threads"
-    print_line(f"{result.rounds} rounds, {threads}, {result.inputs}:")
-    for at, each in enumerate(result.models):
-        low, high = each.milliseconds_quartiles
-        print_line(f"{each.model} ({each.runtime})")
-        time = f"{each.milliseconds:.4g} ms a run (half of the rounds {low:.4g} to {high:.4g})"
-        print_line(f"  time    {time}{_show_ratio(each) if at else ''}")
-        ratio = f", × {each.memory_ratio:.2f}" if at else ""
-        print_line(f"  memory  {show_size(each.memory)} of the process at most{ratio}")
-        size = show_size(each.size)
-        size += f", × {each.size / max(result.models[0].size, 1):.2f}" if at else ""
-        print_line(f"  file    {size}, loaded in {each.load_seconds:.2f} s")
-
-
-def _show_ratio(each: Measurement) -> str:
-    low, high = each.ratio_quartiles
-    return f", × {each.ratio:.2f} ({low:.2f} to {high:.2f})"
+        for line in result.describe():
+            print_line(line)

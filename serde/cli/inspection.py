@@ -18,7 +18,7 @@ from serde.cli.options import (
     give,
 )
 from serde.cli.printing import print_line, print_lines
-from serde.cli.show import describe_weights, show_model, show_notes
+from serde.cli.show import show_notes
 from serde.cli.streams import with_local_models
 from serde.errors import UsageError
 from serde.ir.weights import show_size
@@ -45,13 +45,13 @@ def inspect(
 
     A file of parameters alone is listed. With OTHERS, the models stand side by side in a table.
     """
-    from serde.api.inspection import inspect_model
+    from serde.api.inspection import inspect as inspect_source
 
     if others and values and not as_json:
         raise UsageError("--values lists one model: name one, or add --json")
     inspections = []
     for path in (source, *others):
-        inspections.append(inspect_model(path, all_values=values, **give(**options)))
+        inspections.append(inspect_source(path, all_values=values, **give(**options)))
         inspections[-1].source = shown[path]
     if as_json:
         fields = [each.to_json(values) for each in inspections]
@@ -59,7 +59,9 @@ def inspect(
     elif others:
         show_table(inspections)
     else:
-        show_inspection(inspections[0], values)
+        for line in inspections[0].describe(values):
+            print_line(line)
+        show_notes(inspections[0])
 
 
 def show_table(inspections: Sequence[Inspection]) -> None:
@@ -93,25 +95,3 @@ def verify_hash(source: str, shown: Mapping[str, str], debug: bool) -> None:
     from serde.verification.weights_hash import verify_hash as verified
 
     print_line(f"{shown[source]}: the weights have SHA-256 {verified(source)}, as written")
-
-
-def show_inspection(inspection: Inspection, has_values: bool) -> None:
-    """Print what a source holds."""
-    from serde.ir.printer import show_value
-
-    graph, title = inspection.graph, f"{inspection.format} {inspection.version}".strip()
-    if graph is None:
-        print_line(f"{inspection.source}: parameters of {title}, {len(inspection.weights)} arrays")
-        print_line(f"  {describe_weights(inspection)}")
-    else:
-        print_line(f"{inspection.source}: {title}, {len(graph.nodes)} nodes")
-        show_model(inspection)
-    for node in graph.ordered_nodes() if graph is not None and has_values else ():
-        print_line(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
-    if has_values:
-        for weight, statistics in inspection.measure_weights():
-            print_line(f"  weight {show_value(weight)}{f': {statistics}' if statistics else ''}")
-    elif graph is None:
-        for weight in inspection.weights:
-            print_line(f"  {show_value(weight)}")
-    show_notes(inspection)

@@ -141,10 +141,7 @@ def show_migration(migration: Migration, has_tables: bool = True) -> None:
         print_line("options of some models, such as --input, are given in a file: --config FILE")
     if not migration.rows and migration.left:  # stopped before the first
         return
-    counts = ", ".join(f"{n} {status}" for status, n in migration.counts.items())
-    before = f" ({migration.resumed} done before)" if migration.resumed else ""
-    total = len(migration.rows)
-    print_line(f"{total} model{'' if total == 1 else 's'}: {counts}{before}")
+    print_line(migration.summary)
     if has_tables:
         print_line(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from serde.api.report.data import describe_model
 from serde.cli.context import DONE, SYSTEM
 from serde.cli.printing import print_line, style
-from serde.ir.weights import show_size, show_sizes
+from serde.ir.weights import show_sizes
 from serde.plugins.targets import describe_next_step
 
 if TYPE_CHECKING:
     from serde.api.report import Report
     from serde.verification.compare_outputs import OutputComparison
 
-SHOWN_OPERATORS = 12
 SHOWN_LAYERS = 4  # that differ
 PREFIX = "not compared: "
 COMPARING = frozenset({"run", "verify", "layers"})  # the stages of verification
@@ -69,21 +69,8 @@ def show_notes(report: Any) -> None:
 
 def show_model(report: Any) -> None:
     """Print inputs, outputs, operators and weights."""
-    for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
-        for entry in entries:
-            dtype = entry["dtype"] or "(unknown type)"
-            print_line(f"  {title[:-1]:7}{entry['name']}: {dtype} {entry['shape']}")
-    counts = [f"{op} ×{n}" for op, n in report.operators.items()]
-    more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
-    print_line(
-        f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
-    )
-    print_line(f"  {describe_weights(report)}")
-
-
-def describe_weights(report: Any) -> str:
-    """How many numbers a model has, and their size."""
-    return f"weights {report.parameters:,} numbers, {show_size(report.weight_bytes)}"
+    for line in describe_model(report):
+        print_line(line)
 
 
 def show_verification(verification: Any, err: bool = False) -> None:

@@ -41,7 +41,7 @@ def view(
     The page is one file, which loads nothing and opens without a network. With --isolate it is
     written, and its path printed.
     """
-    from serde.api.inspection import inspect_model
+    from serde.api.inspection import inspect
     from serde.api.report.data import is_report, save_report
     from serde.api.report.view import render_view
 
@@ -49,7 +49,7 @@ def view(
         if not target.endswith((".html", ".htm")):
             raise UsageError(f"the page is an .html file, and not {target!r}")
         claim_output(target, is_report, "page of serde")
-    inspection = inspect_model(source, all_values=True, **give(**options))
+    inspection = inspect(source, all_values=True, **give(**options))
     inspection.source = shown[source]
     page = Path(target or choose_path(source)).absolute()
     save_report(page, render_view(inspection))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from serde.io.tensor_bytes import StoredBytes, read_part
-from serde.ir.graph import DType, FileSlice, Graph, Tensor
+from serde.ir.graph import DType, FileSlice, Tensor, Value
 
 
-def copy_weights(graph: Graph) -> None:
-    """Give each constant of a graph its own copy of its elements."""
+def copy_weights(values: Iterable[Value]) -> None:
+    """Give each constant among values its own copy of its elements."""
     copied: dict[FileSlice, bytes] = {}
-    for value in graph.constants():
+    for value in values:
         if value.tensor is not None and value.tensor.dtype is not DType.STRING:
             value.tensor = _copy(value.tensor, copied)
 

@@ -78,6 +78,18 @@ def test_a_runnable_model_keeps_its_copy_while_it_lives(kind, tmp_path):
     assert np.array_equal(run({"x": X})["y"], np.maximum(X, 0))
 
 
+@pytest.mark.parametrize("kind", ["stored", "tar.gz"])
+def test_what_is_inspected_and_measured_is_named_by_its_archive(kind, tmp_path):
+    path = tmp_path / "m.zip"
+    path.write_bytes(pack({**with_weights_beside(), "b.onnx": MODEL}, kind))
+    first, second = f"{path}:net/net.onnx", f"{path}:b.onnx"
+    shown = serde.inspect(first)
+    assert str(shown).startswith(f"{first}: onnx opset 17, 1 nodes\n  input  x: float32 (N, 3)")
+    assert [w.array().tolist() for w in shown.weights] == [[1, 2, 3]]
+    assert [m.model for m in serde.bench([first, second], seconds=0).models] == [first, second]
+    assert f"\n{second} (onnx" in str(serde.bench(second, seconds=0))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_several_models_one_is_named(kind, tmp_path):
     path, outer = tmp_path / "m.zip", tmp_path / "outer.tar"

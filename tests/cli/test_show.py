@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from serde.api.report import Report
+from serde.api.report.data import SHOWN_OPERATORS
 from serde.cli.context import DONE, SYSTEM
-from serde.cli.show import SHOWN_OPERATORS, save_report, show_model, show_not_compared
+from serde.cli.show import save_report, show_model, show_not_compared
 from serde.verification import Verification
 from testing.onnx_live import DIGITS
 from tests.command import show_command

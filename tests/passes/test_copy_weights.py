@@ -25,7 +25,7 @@ def test_nothing_depends_on_the_file_any_more(tmp_path):
     path = tmp_path / "w.bin"
     np.float32([1, 2, 3]).tofile(path)
     graph = sum_of(make_mapped(path, 3))
-    copy_weights(graph)
+    copy_weights(graph.constants())
     path.write_bytes(bytes(12))
     path.unlink()
     (value,) = graph.constants()
@@ -38,7 +38,7 @@ def test_a_part_of_a_file_is_read_once(tmp_path, monkeypatch):
     graph = sum_of(make_mapped(path, 3, "a"), make_mapped(path, 3, "b"), make_mapped(path, 2, "c"))
     read_part = module.read_part
     monkeypatch.setattr(module, "read_part", lambda where: reads.append(where) or read_part(where))
-    copy_weights(graph)
+    copy_weights(graph.constants())
     assert [w.nbytes for w in reads] == [12, 8]
     assert [v.array().tolist() for v in graph.constants()] == [[1, 2, 3], [1, 2, 3], [1, 2]]
 
@@ -47,8 +47,8 @@ def test_arrays_of_the_caller_are_copied():
     array = np.float32([1, 2, 3])
     graph = sum_of(Value("w", DType.FLOAT32, (3,), Tensor.of(array)))
     text = Value("t", DType.STRING, (1,), Tensor.of(np.array(["a"], object)))
-    copy_weights(graph)
-    copy_weights(sum_of(text))
+    copy_weights(graph.constants())
+    copy_weights(sum_of(text).constants())
     array[:] = 0
     (value,) = graph.constants()
     assert value.array().tolist() == [1, 2, 3] and text.array().tolist() == ["a"]

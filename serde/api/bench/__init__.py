@@ -7,7 +7,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from contextvars import Context
 from dataclasses import asdict, dataclass
@@ -19,11 +19,12 @@ import numpy as np
 from serde.api.bench.process import ModelProcess
 from serde.backends.manifest import read_manifest
 from serde.backends.runner import has_parts
-from serde.errors import SerdeError, UsageError
+from serde.errors import SerdeError, UsageError, escape_controls
 from serde.io.arrays import write_npz
 from serde.io.command_files import within_command
 from serde.io.provenance import stamp_files
 from serde.ir.graph import Graph
+from serde.ir.weights import show_size
 from serde.passes.cut_inputs import with_inputs
 from serde.pipeline import Path_, has_layers, load, read_interface
 from serde.verification.compare_models import fit_sizes
@@ -36,7 +37,7 @@ ROUND = 4e-3  # seconds that each model runs at least in a round
 SECONDS = 5.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Measurement:
     """What one model takes. Times are medians, in milliseconds; memory is in bytes.
 
@@ -58,7 +59,7 @@ class Measurement:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Benchmark:
     """The models that were measured, the first that to which ratios are."""
 
@@ -71,10 +72,31 @@ class Benchmark:
         """The fields of the JSON."""
         return asdict(self)
 
+    def describe(self) -> Iterator[str]:
+        """Lines of what each model takes."""
+        threads = "one thread" if self.threads == 1 else f"{self.threads} threads"
+        yield f"{self.rounds} rounds, {threads}, {self.inputs}:"
+        for at, each in enumerate(self.models):
+            low, high = each.milliseconds_quartiles
+            time = f"{each.milliseconds:.4g} ms a run (half of the rounds {low:.4g} to {high:.4g})"
+            low, high = each.ratio_quartiles
+            ratio = f", × {each.ratio:.2f} ({low:.2f} to {high:.2f})" if at else ""
+            memory = f", × {each.memory_ratio:.2f}" if at else ""
+            size = f", × {each.size / max(self.models[0].size, 1):.2f}" if at else ""
+            yield f"{each.model} ({each.runtime})"
+            yield f"  time    {time}{ratio}"
+            yield f"  memory  {show_size(each.memory)} of the process at most{memory}"
+            yield f"  file    {show_size(each.size)}{size}, loaded in {each.load_seconds:.2f} s"
+
+    def __str__(self) -> str:
+        return "\n".join(map(escape_controls, self.describe()))
+
+    __repr__ = __str__
+
 
 @within_command()
 def bench(
-    models: Sequence[Path_], *, data: Any = None, inputs: Mapping[str, Any] | None = None,
+    models: Path_ | Sequence[Path_], *, data: Any = None, inputs: Mapping[str, Any] | None = None,
     params: Path_ | None = None, seed: int = SEED, seconds: float = SECONDS, threads: int = 1,
 ) -> Benchmark:  # fmt: skip
     """Run models on the same inputs, in turn, and measure what they take.
@@ -84,7 +106,7 @@ def bench(
     slows all of them alike. ``serde compare`` tells whether they compute the same.
 
     Args:
-        models: files, of any formats, and folders of partitioned models.
+        models: files, of any formats, and folders of partitioned models; or one.
         data: the inputs, an ``.npz`` path or mapping by the names of the first model; seeded random
             ones otherwise. Others take them by name, or else by place.
         inputs: shapes of the first model's inputs, where its file leaves them open.
@@ -96,6 +118,7 @@ def bench(
     Raises:
         SerdeError: where a model does not run. MissingDependency: without its framework.
     """
+    models = [models] if isinstance(models, (str, os.PathLike)) else models
     if not models:
         raise UsageError("there is no model to measure: name one")
     reading = {k: v for k, v in {"params": params, "inputs": inputs}.items() if v is not None}

@@ -18,7 +18,8 @@ from serde.api.migrate.journal import Journal
 from serde.api.migrate.model_options import OF_CONVERT, choose_options, read_config
 from serde.api.migrate.own_results import JOURNAL, TABLES
 from serde.api.migrate.sources import ModelSource, find_models, plan_targets, true_url
-from serde.errors import TargetRefused, UsageError
+from serde.api.report.page import render_frame
+from serde.errors import TargetRefused, UsageError, escape_controls
 from serde.io.command_files import within_command
 from serde.io.filesystems import is_url, local_path
 from serde.plugins import STANDARD, get_format, list_packages, read_classes, write_classes
@@ -26,10 +27,10 @@ from serde.plugins.command_options import MigrateOptions
 from serde.plugins.keywords import with_options
 
 SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
-Progress = Callable[[Row, int, int], None]
+MigrationProgress = Callable[[Row, int, int], None]
 
 
-@dataclass
+@dataclass(repr=False)
 class Migration:
     """What became of all models; ``resumed`` of them were done before.
 
@@ -54,6 +55,23 @@ class Migration:
         return table.count_statuses(self.rows)
 
     @property
+    def summary(self) -> str:
+        """How many models came out in each way, in a line."""
+        counts = ", ".join(f"{n} {status}" for status, n in self.counts.items())
+        before = f" ({self.resumed} done before)" if self.resumed else ""
+        return f"{len(self.rows)} model{'' if len(self.rows) == 1 else 's'}: {counts}{before}"
+
+    def __str__(self) -> str:
+        wrong = (f"{r.status} {r.source}: {r.reason}" for r in self.rows if not r.ok)
+        return "\n".join(map(escape_controls, (self.summary, *wrong)))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The table in a frame, as a notebook shows it."""
+        return render_frame(self.to_html())
+
+    @property
     def missing_operators(self) -> list[tuple[str, int, int, str]]:
         """The operators in the way: name, models, nodes, a reason."""
         return table.group_missing(self.rows)
@@ -73,10 +91,10 @@ class Migration:
 
 @with_options(lambda: [*read_classes(), *write_classes(), *OF_CONVERT, MigrateOptions])
 def migrate(
-    sources: Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
+    sources: str | Iterable[str], folder: str, *, to: str = STANDARD, verify: bool = False,
     jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,
     max_memory: int = MEMORY, reports: bool = False, again: bool = False, config: Any = None,
-    progress: Progress | None = None, **options: Any,
+    progress: MigrationProgress | None = None, **options: Any,
 ) -> Migration:  # fmt: skip
     """Convert many models; whatever becomes of one, the others go on.
 
@@ -85,7 +103,7 @@ def migrate(
     written at the end.
 
     Args:
-        sources: folders, globs, archives, model files and URLs (of fsspec).
+        sources: folders, globs, archives, model files and URLs (of fsspec); or one.
         folder: where results go, in the folders of their sources; a path or a URL.
         to: the format to write.
         verify: whether each result is compared with its source.
@@ -112,6 +130,7 @@ def migrate(
     tables = [] if config is None else read_config(config, into)
     skipped: dict[str, str] = {}
     journal = Journal(folder)
+    sources = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     models = find_models(map(os.fspath, sources), folder, skipped)
     for pattern in (t.pattern for t in tables if not any(t.matches(m.relative) for m in models)):
         skipped[pattern] = f"the pattern of {_name_config(config)} matches no model"
@@ -148,7 +167,7 @@ def _name_config(config: Any) -> str:
 
 def _run_all(
     result: Migration, ahead: Sequence[Job], journal: Journal, count: int, dask: str | None,
-    progress: Progress | None,
+    progress: MigrationProgress | None,
 ) -> None:  # fmt: skip
     """Run the jobs; what is done is kept in the journal, and in the tables where it is stopped."""
     failed: OSError | None = None

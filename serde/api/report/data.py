@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from serde.io.atomic_write import Replacing, begins_with, refuse_other_file
 from serde.io.command_files import CommandFiles, active_files, within_command
 from serde.io.provenance import Provenance
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
-from serde.ir.weights import find_weights
+from serde.ir.weights import find_weights, show_size
 from serde.plugins import Deferred
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 make_outline = Deferred("serde.ir.picture.outline:make_outline")
 SCHEMA = 1  # version of the JSON; fields may be added to it
+SHOWN_OPERATORS = 12  # in a line
 SUFFIXES = ("html", "md", "json")
 UNWRITTEN = frozenset({"drawn", "unconverted", "command"})  # fields that no JSON has
 MARKDOWN_START = "<!-- by serde -->\n"
@@ -169,6 +170,24 @@ def count_operators(graph: Graph) -> dict[str, int]:
     """How many nodes of each operator a graph has, most first."""
     ops = (n.op if n.domain == graph.domain else n.qualified_op for n in graph.nodes)
     return dict(Counter(ops).most_common())
+
+
+def describe_model(report: Any) -> Iterator[str]:
+    """Lines of inputs, outputs, operators and weights, of a report or an inspection."""
+    for title, entries in (("input", report.inputs), ("output", report.outputs)):
+        for entry in entries:
+            dtype = entry["dtype"] or "(unknown type)"
+            yield f"  {title:7}{entry['name']}: {dtype} {entry['shape']}"
+    counts = [f"{op} ×{n}" for op, n in report.operators.items()]
+    more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
+    shown = ", ".join(counts[:SHOWN_OPERATORS])
+    yield f"  nodes  {sum(report.operators.values())}: {shown}{more}"
+    yield f"  {describe_weights(report)}"
+
+
+def describe_weights(report: Any) -> str:
+    """How many numbers a model has, and their size."""
+    return f"weights {report.parameters:,} numbers, {show_size(report.weight_bytes)}"
 
 
 def describe_value(value: Value) -> dict[str, Any]:

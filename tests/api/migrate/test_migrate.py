@@ -15,7 +15,7 @@ from tests.api.migrate.zoo import GOOD, UNKNOWN, write_model
 def test_a_folder_gives_a_row_for_each_model(zoo, tmp_path):
     out = tmp_path / "out"
     seen = []
-    report = migrate([zoo], out, to="mxnet", jobs=2, progress=lambda *a: seen.append(a))
+    report = migrate(zoo, out, to="mxnet", jobs=2, progress=lambda *a: seen.append(a))
     assert [(n, total) for _, n, total in seen] == [(n + 1, 5) for n in range(5)]
     assert {os.path.relpath(r.source, zoo): r.status for r in report.rows} == {
         "a.onnx": "converted", "sub/a.onnx": "converted", "mx/digits-symbol.json": "converted",
@@ -31,6 +31,9 @@ def test_a_folder_gives_a_row_for_each_model(zoo, tmp_path):
     rows = list(csv.DictReader((out / "migration.csv").read_text().splitlines()))
     assert sorted(r["status"] for r in rows) == sorted(r.status for r in report.rows)
     assert "Operators in the way" in (out / "migration.html").read_text()
+    lines = str(report).splitlines()
+    assert lines[0].startswith("5 models: 3 converted, 1 ") and len(lines) == 3
+    assert "Operators in the way" in report._repr_html_()
 
 
 class TestOneOfMany:

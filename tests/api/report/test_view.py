@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from serde.api.inspection import inspect_model
+from serde.api.inspection import inspect
 from serde.api.report.view import draw_text, render_view
 from testing.onnx_live import DIGITS, model_of
 from tests.chromium import open_browser
@@ -18,7 +18,7 @@ EVIL = '<img src=x onerror=alert(1)></script><script>alert("1")</script>'
 
 
 def page_of(source):
-    return render_view(inspect_model(source, all_values=True))
+    return render_view(inspect(source, all_values=True))
 
 
 def data_of(page):
