@@ -130,6 +130,11 @@ def _find_links(
     """The places of the outputs and the inputs that are connected."""
     outputs = {v.name: i for i, v in enumerate(first.outputs)}
     inputs = {v.name: i for i, v in enumerate(second.inputs)}
+    if not inputs:
+        raise UsageError(
+            "the second model has no inputs that outputs of the first could be connected with: "
+            "exchange the two, or fix no input of it"
+        )
     if connections is None:
         same = [(i, inputs[n]) for n, i in outputs.items() if n in inputs]
         if not same and len(outputs) == len(inputs) == 1:

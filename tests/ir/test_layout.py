@@ -50,6 +50,18 @@ def test_what_is_shortened_fits_and_keeps_its_end(measure, room):
         assert short == name or measure(name) > room
 
 
+def test_long_names_are_shortened_in_steps_of_what_is_left():
+    measured = []
+    name = "n" * 60_000
+
+    def measure(text: str) -> float:
+        measured.append(len(text))
+        return measure_label(text)
+
+    assert shorten(name, 76, measure) == f"…{name[:9]}"
+    assert sum(measured) <= 2 * len(name)
+
+
 def test_labels_fit_in_the_browser(tmp_path):
     (tmp_path / "g.html").write_text(f"<meta charset=utf-8>{draw(make_outline(graph_of(NAMES)))}")
     with open_browser() as page:

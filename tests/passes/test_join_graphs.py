@@ -70,6 +70,16 @@ def test_what_cannot_be_connected(models, connections, message):
         serde.compose(*models, connections)
 
 
+@pytest.mark.parametrize("connections", [None, {"y": "a"}])
+def test_nothing_is_joined_to_a_model_without_inputs(models, tmp_path, connections):
+    constant = "h () => (float[1,4] z) <float[1,4] c = {1,2,3,4}> { z = Identity(c) }"
+    onnx.save(model_of(constant), tmp_path / "h.onnx")
+    with pytest.raises(UsageError, match="the second model has no inputs"):
+        serde.compose(models[0], str(tmp_path / "h.onnx"), connections)
+    joined = serde.compose(str(tmp_path / "h.onnx"), models[1], {"z": "a"})
+    assert [v.name for v in joined.inputs] == ["b"]
+
+
 NAMES = {  # the models, connections, outputs to keep, and the names of inputs and outputs
     "both outputs": (
         "g (float[2] x) => (float[2] y) { y = Neg(x) }",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -122,8 +123,9 @@ def shorten(text: str, room: float, measure: Callable[[str], float]) -> str:
     """A text that fits: the end of a name tells more than its beginning."""
     if measure(text) <= room:
         return text
-    kept = next((at for at in range(1, len(text)) if measure(f"…{text[at:]}") <= room), len(text))
-    return f"…{text[kept:]}"
+    widths = accumulate(map(measure, reversed(text)), initial=measure("…"))
+    end = sum(1 for _ in takewhile(lambda width: width <= room, widths)) - 1
+    return f"…{text[len(text) - max(end, 0) :]}"
 
 
 def _node_width(title: str, name: str) -> float:
