@@ -173,7 +173,8 @@ def _infer_with_onnx(
 def infer_declared(operator: Operator, node: Node, inputs: Sequence[Value | None]) -> list[Type]:
     """What the standard tells of the outputs of a node of another of its domains."""
     names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
-    proto = _node(node.op, names, node.attrs, len(node.outputs))
+    attrs = {n: v for n, v in node.attrs.items() if not isinstance(v, Graph)}
+    proto = _node(node.op, names, attrs, len(node.outputs))
     proto.domain = node.domain
     types = {n: type_proto(v.dtype, v.shape, v.container)
              for n, v in zip(names, inputs, strict=True) if v is not None}  # fmt: skip

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from serde.errors import ConversionError
-from serde.ir.graph import AttrRef, DType, Tensor, Value
+from serde.ir.graph import AttrRef, DType, Node, Tensor, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec import inference, memo, schema
 from serde.spec.inference import Type, from_proto, merge, type_proto
@@ -155,6 +155,15 @@ def test_attributes_that_stand_for_others_make_types_unknown():
     assert inference.infer(operator, 28, (x,), {"alpha": AttrRef("a", "FLOAT")}, 1) == (
         inference.UNKNOWN,
     )
+
+
+def test_a_subgraph_of_another_domain_tells_no_type():
+    body = ir_of("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    operator = schema.find("FlexAttention", 1, "ai.onnx.preview")
+    q = Value("q", F32, (1, 2, 3, 4))
+    node = Node("FlexAttention", (q, q, q), (Value("o"),), {"score_mod": body}, "ai.onnx.preview")
+    (inferred,) = inference.infer_declared(operator, node, (q, q, q))
+    assert (inferred.dtype, inferred.shape) == (F32, (1, 2, 3, 4))
 
 
 def test_a_tensor_attribute_takes_part():

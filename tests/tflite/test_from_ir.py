@@ -13,6 +13,7 @@ from serde.bridges.litert import LitertWorker
 from serde.errors import SerdeError, Unconvertible
 from serde.formats.tflite import encode
 from serde.formats.tflite.from_ir import from_ir
+from serde.ir.graph import Value
 from testing import networks
 from testing.node_cases import all_cases, difference, freeze
 from testing.onnx_live import ir_of
@@ -180,6 +181,21 @@ def test_parts_of_known_sizes_are_cut_by_numbers() -> None:
         )
         sizes = [n.inputs[2].ints() for n in from_ir(graph).nodes if n.op == "SLICE"]
         assert sizes == [(rows, 3)] * 2
+
+
+def test_many_parts_are_counted_once(monkeypatch) -> None:
+    sizes = [1 + at % 3 for at in range(300)]
+    names = ", ".join(f"y{at}" for at in range(300))
+    graph = ir_of(
+        f"g (float[2,{sum(sizes)}] x) => ({', '.join(f'float[] y{at}' for at in range(300))}) "
+        f"<int64[300] s = {{{', '.join(map(str, sizes))}}}> {{ {names} = Split<axis=1>(x, s) }}"
+    )
+    read, calls = Value.ints, []
+    monkeypatch.setattr(Value, "ints", lambda value: calls.append(value) or read(value))
+    slices = [n for n in from_ir(graph).nodes if n.op == "SLICE"]
+    assert len(calls) < 10
+    starts = [read(n.inputs[1])[1] for n in slices]
+    assert starts == [sum(sizes[:at]) for at in range(300)]
 
 
 @needs_litert

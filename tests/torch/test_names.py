@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import keyword
+from itertools import count
 from pathlib import Path
+from random import Random
 
 import onnx
 import onnx.parser
@@ -37,6 +39,35 @@ def test_members_do_not_hide_those_of_nn_module() -> None:
         "train_2", "conv", "conv_2",
     ]  # fmt: skip
     assert {"self", "torch", "F"} <= GLOBALS
+
+
+def test_names_are_claimed_as_one_that_counts_from_the_start_would() -> None:
+    random, scope, used = Random(0), Scope(["a"]), {"a"}
+    for _ in range(2000):
+        if random.random() < 0.45 and len(used) > 1:
+            name = random.choice(sorted(used))
+            scope.release(name)
+            used.discard(name)
+            continue
+        stem = random.choice(["a", "b", "a_2", "b_07"])
+        numbered = (f"{stem}_{number}" for number in count(2))
+        expected = stem if stem not in used else next(n for n in numbered if n not in used)
+        assert scope.claim(stem) == expected
+        used.add(expected)
+
+
+def test_many_claims_of_one_name_ask_for_few_others() -> None:
+    class Counted(set):
+        asked = 0
+
+        def __contains__(self, name: object) -> bool:
+            self.asked += 1
+            return super().__contains__(name)
+
+    scope = Scope()
+    scope.used = Counted()
+    assert [scope.claim("split") for _ in range(3000)][-1] == "split_3000"
+    assert scope.used.asked < 3 * 3000
 
 
 def test_layers_lose_what_they_all_begin_with() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -277,9 +278,10 @@ def write_split(t: TfliteBuilder, x: Value, split: Value, *, axis: int):
     """Sizes are numbers where they are known: XNNPACK leaves those that are -1 to other kernels."""
     place = axis_of(axis, x.rank)
     parts = []
-    for at, size in enumerate(split.ints()):
+    counts = split.ints()
+    for start, size in zip(accumulate(counts, initial=0), counts, strict=False):
         begin, shape = [0] * x.rank, list(x.ranked_shape)
-        begin[place], shape[place] = sum(split.ints()[:at]), size
+        begin[place], shape[place] = start, size
         sizes = t.ints([d if isinstance(d, int) else -1 for d in shape])
         parts.append(t.make("SLICE", [x, t.ints(begin), sizes], x.dtype, tuple(shape)))
     return tuple(parts)

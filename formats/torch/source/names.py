@@ -49,15 +49,25 @@ class Scope:
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self.used = set(reserved)
+        self._last: dict[str, int] = {}  # numbers up to it are in use behind a name
 
     def claim(self, name: str) -> str:
-        """``name``, with a number behind it where it is in use."""
-        free, number = name, 1
+        """``name``, with the lowest number behind it that is free where it is in use."""
+        free, number = name, self._last.get(name, 1)
         while free in self.used:
             number += 1
             free = f"{name}_{number}"
+        if free != name:
+            self._last[name] = number
         self.used.add(free)
         return free
+
+    def release(self, name: str) -> None:
+        """Let a name be given out again."""
+        self.used.discard(name)
+        stem, _, number = name.rpartition("_")
+        if number.isdecimal() and stem in self._last:
+            self._last[stem] = min(self._last[stem], max(int(number) - 1, 1))
 
 
 def shorten(names: Iterable[str]) -> dict[str, str]:

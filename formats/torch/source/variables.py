@@ -86,7 +86,8 @@ class Variables:
 
     def free(self, name: str | None) -> None:
         """Let a name be given out again."""
-        self._busy.used.discard(name)  # type: ignore[arg-type]
+        if name is not None:
+            self._busy.release(name)
 
     def is_busy(self, name: str) -> bool:
         """Whether a name holds something that is still read."""
@@ -101,7 +102,7 @@ class Variables:
         name = self.names.get(value)
         if name is None or name in self._inputs:
             return None
-        self._busy.used.discard(name)
+        self._busy.release(name)
         return name
 
     def assign(self, value: Value, preferred: str | None, layer: str) -> str:
