@@ -40,7 +40,7 @@ def parse_types(names: Any, key: str) -> frozenset[DType]:
     if not isinstance(names, list) or not names:
         raise InvalidKey(key, f"{key} is to be a list of element types")
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InvalidKey(str(name), f"there is no element type {name!r}", known)
     return frozenset(known[n] for n in names)
 

@@ -227,27 +227,28 @@ class _Reader:
 
     def read_entry(self, table: Any, opset: int, number: int) -> None:
         """Enter the operators of one table, which share its constraints."""
-        if not isinstance(table, Mapping) or not isinstance(table.get("names"), list):
+        names = table.get("names") if isinstance(table, Mapping) else None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise InvalidKey("operators", "an entry of operators is a table with a list of names")
-        if not table["names"]:
+        if not names:
             raise InvalidKey("names", "names is empty")
         known = [*OPERATOR_KEYS, "types", "names"]
         for key in table:
             if key not in known:
                 with self.collect(number):
                     raise InvalidKey(key, f"operators have no key {key!r}", known)
-        for name in table["names"]:
+        for name in names:
             with self.collect(number):
                 self.read_operator(table, name, opset, number)
 
-    def read_operator(self, table: Mapping[str, Any], name: Any, opset: int, number: int) -> None:
+    def read_operator(self, table: Mapping[str, Any], name: str, opset: int, number: int) -> None:
         """Enter an operator with the constraints of a table."""
         if name in self.supports:
             raise InvalidKey(name, f"{name} is listed twice")
-        operator = schema.find(str(name), opset)
+        operator = schema.find(name, opset)
         if operator is None:
             reason = f"opset {opset} has no operator {name!r}"
-            raise InvalidKey(str(name), reason, schema.names(opset))
+            raise InvalidKey(name, reason, schema.names(opset))
         self.supports[name], self.lacks[name] = {}, []
         with self.collect(number):
             if "types" in table:

@@ -38,6 +38,7 @@ CONTROL = (
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
 )
 IN_A_LINE = re.compile(f"[{CONTROL}\n]")
+LONGEST_LINE, LONGEST_END = 4000, 1000  # characters of a line of a message, and of its end
 
 
 def escape_controls(text: str, pattern: re.Pattern[str] = IN_A_LINE) -> str:
@@ -45,6 +46,14 @@ def escape_controls(text: str, pattern: re.Pattern[str] = IN_A_LINE) -> str:
     if text.isascii() and text.isprintable():
         return text
     return pattern.sub(lambda m: m[0].encode("unicode_escape").decode(), text)
+
+
+def write_line(text: str) -> str:
+    """Text as a line of a message: of a very long one its beginning, and its end with advice."""
+    line = escape_controls(text)
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{line[: LONGEST_LINE - LONGEST_END]} … {line[-LONGEST_END:]}"
 
 
 def show_attribute(value: Any) -> str:
@@ -83,7 +92,7 @@ class Listing(str):
     __slots__ = ()
 
     def __new__(cls, lines: Iterable[str]) -> Listing:
-        return super().__new__(cls, "\n".join(map(escape_controls, lines)))
+        return super().__new__(cls, "\n".join(map(write_line, lines)))
 
 
 # Whether options in messages stay as the command spells them, ``--input``, in which they are
@@ -123,7 +132,7 @@ class SerdeError(Exception):
 
     def __str__(self) -> str:
         text = self.args[0] if self.args else ""
-        return str(text) if isinstance(text, Listing) else escape_controls(super().__str__())
+        return str(text) if isinstance(text, Listing) else write_line(super().__str__())
 
     def respell(self, change: Callable[[str], str]) -> None:
         """Change the text that a reader is told."""

@@ -16,6 +16,7 @@ from serde.errors import (
     MissingDependency,
     Problem,
     Unconvertible,
+    UsageError,
     locate_error,
 )
 from serde.ir.graph import Source
@@ -60,6 +61,16 @@ def test_a_missing_framework_is_an_import_error():
 
 def test_an_error_without_a_node_says_only_why():
     assert str(ConversionError("why")) == "why"
+
+
+def test_a_very_long_line_keeps_its_beginning_and_its_end():
+    names = ", ".join(f"x{at}" for at in range(20_000))
+    text = str(UsageError(f"inputs are {names}: give one"))
+    assert len(text) < 5000 and text.startswith("inputs are x0, x1")
+    assert text.endswith("x19998, x19999: give one")
+    problems = [Problem("Foo", {f"a{at}": at for at in range(20_000)}, "no rule", ("a",))]
+    lines = str(Unconvertible("ir → x", problems)).splitlines()
+    assert len(lines) == 2 and max(map(len, lines)) < 5000 and lines[1].endswith("a19999=19999")
 
 
 def test_problems_count_and_print():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from serde.ir.graph import DType, Tensor
 BROKEN = (OSError, ValueError, EOFError, TypeError, KeyError, OverflowError, MemoryError,
           NotImplementedError, RuntimeError, SyntaxError, TokenError, BadZipFile,
           zlib.error)  # fmt: skip
+ADDRESS = re.compile(r": <\S+ object at 0x\w+>")  # of a header that is no literal of Python
 Array = np.ndarray[Any, Any]
 
 
@@ -64,7 +66,8 @@ def _refuse_broken(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise MalformedFile(path, "there is no such file") from error
     except BROKEN as error:
         raise_of_system(error)
-        raise MalformedFile(path, f"not {what}: {error}") from error
+        reason = ADDRESS.sub("", str(error))
+        raise MalformedFile(path, f"not {what}: {reason}") from error
 
 
 def _read_member(archive: ZipFile, name: str) -> Array:

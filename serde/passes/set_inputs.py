@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import ConversionError, UsageError
+from serde.errors import ConversionError, UsageError, show_attribute
 from serde.io.command_files import active_files
 from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
@@ -104,19 +104,23 @@ def _constant_of(value: Value, data: Any, sizes: dict[str, int]) -> Value:
     return Value(value.name, tensor.dtype, tensor.shape, tensor)
 
 
+def _show(data: Any) -> str:
+    return show_attribute(data) if hasattr(data, "dtype") else repr(data)
+
+
 def array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     """``data`` in the type of the input; float32 where the model declares none."""
     try:
         array = np.asarray(data)
         array_dtype = DType.of(array.dtype)
     except (ValueError, ConversionError):
-        raise UsageError(f"{what}: {data!r} is no array") from None
+        raise UsageError(f"{what}: {_show(data)} is no array") from None
     expected = dtype or (array_dtype if hasattr(data, "dtype") else DType.FLOAT32)
     if array_dtype is DType.STRING and not all(isinstance(e, str) for e in array.flat):
-        raise UsageError(f"{what}: {data!r} is no array of numbers")
+        raise UsageError(f"{what}: {_show(data)} is no array of numbers")
     if (expected is DType.STRING) is not (array_dtype is DType.STRING):
         shown = "string" if expected is DType.STRING else expected.value
-        raise UsageError(f"{what} is of type {shown}; {data!r} is not")
+        raise UsageError(f"{what} is of type {shown}; {_show(data)} is not")
     if expected is DType.STRING:
         return array.astype(object)
     if array_dtype.kind == "c" and expected.kind != "c":

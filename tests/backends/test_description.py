@@ -190,6 +190,12 @@ WRONG = [  # a file, and the end of the message
     (HEAD + entry("Constant", "attributes.value = [1]"),
      "line 5: value is a tensor or a graph, which has no constraints here"),
     (HEAD + "[[operators]]\nnames = []\n", "line 4: names is empty"),
+    *((HEAD + f"[[operators]]\nnames = [{name}]\n",
+       "line 3: an entry of operators is a table with a list of names")
+      for name in ("{ a = 1 }", "['Conv']", "3", "true")),
+    (HEAD + entry("Conv", "types = [{}]"), "line 5: there is no element type {}"),
+    *((HEAD + entry("Conv", f"types = [{name}]"), f"line 5: there is no element type {shown}")
+      for name, shown in (("['int8']", "['int8']; did you mean int8?"), ("3", "3"))),
     ("name = ''\nopset = 17\noperators = []", "line 1: name is empty"),
     (HEAD + "[[operators]]\nranks = 4\n", "line 3: an entry of operators is a table with a list of names"),
 ]  # fmt: skip

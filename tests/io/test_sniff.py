@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -203,3 +204,12 @@ def test_a_file_without_holes_counts_whole(tmp_path):
         before = budget.most_bytes
         open_regular(tmp_path / "f").close()
         assert (budget.most_bytes - before, budget.bytes) == (BYTES.growth * 100_000, 0)
+
+
+@pytest.mark.parametrize("text", ["print(1)", "{'descr': f(), 'shape': [x for x in y]}"])
+def test_a_header_that_is_code_is_refused_without_an_address(tmp_path, text):
+    header = struct.pack("<H", len(text)) + text.encode()
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + header)
+    with pytest.raises(MalformedFile, match="not an .npy file of an array: ") as error:
+        read_npy(tmp_path / "a.npy")
+    assert " at 0x" not in str(error.value)

@@ -88,3 +88,10 @@ def test_sizes_of_an_array_hold_for_the_other_inputs():
         set_inputs(graph, {"x": np.ones((4, 3)), "z": np.ones((5, 3))})
     with pytest.raises(serde.UsageError, match="set its sizes by --input, then a number fills it"):
         set_inputs(graph, {"x": 1})
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 3, 8, 8), "V4"), np.full((2, 3, 8, 8), "a")])
+def test_an_array_that_cannot_be_meant_is_named_by_its_type_and_shape(array):
+    with pytest.raises(serde.UsageError, match=r"2,3,8,8") as error:
+        set_inputs(ir_of("g (float[2,3,8,8] x) => (float[] y) { y = Neg(x) }"), {"x": array})
+    assert len(str(error.value)) < 100
