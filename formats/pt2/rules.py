@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
@@ -23,10 +24,17 @@ IGNORED = frozenset(
 )
 REQUIRED = "required"
 LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
-SIZES = "int"
+SIZES, GRAPH = "int", "Graph"
 TYPES: Mapping[str, tuple[type, ...]] = {  # what numbers and texts of each kind are in Python
     "int": (int,), "bool": (int,), "float": (int, float), "number": (int, float), "str": (str,),
     "Tensor": (int, float, complex),
+}  # fmt: skip
+# What operators take that have graphs, in their order; operands behind it come singly.
+WITH_GRAPHS = {
+    "cond": "Scalar Graph Graph Scalar[]", "while_loop": "Graph Graph Scalar[] Scalar[]",
+    "scan": "Graph Scalar[] Scalar[] Scalar[]", "map_impl": "Graph Scalar[] Scalar[]",
+    "wrap_with_set_grad_enabled": "Scalar Graph", "tag_activation_checkpoint": "Graph",
+    "wrap_with_autocast": "Scalar Scalar Scalar Scalar Graph", "wrap": "Graph",
 }  # fmt: skip
 REASONS = {"rand": "draws random numbers: pass them to the module as an input"}
 REASONS |= dict.fromkeys(
@@ -166,7 +174,10 @@ def bind(rule: Rule, node: Node, inputs: Sequence[Any]) -> tuple[list[Any], Any]
     """The arguments that a rule is called with."""
     signature = signature_of(node.op)
     if signature is None:
-        signature = tuple(Parameter(n, "Scalar", REQUIRED) for n in node.attrs)
+        kinds = WITH_GRAPHS.get(node.op.removeprefix("higher_order."), "").split()
+        names = [*node.attrs, *map(str, range(len(node.attrs), len(kinds)))]
+        pairs = zip_longest(names, kinds, fillvalue="Scalar")
+        signature = tuple(Parameter(name, kind, REQUIRED) for name, kind in pairs)
     attrs = {**node.attrs}
     if "self" in attrs and signature and all(p.name != "self" for p in signature):
         attrs[signature[0].name] = attrs.pop("self")  # of a form in place
@@ -197,6 +208,8 @@ def _is_default(raw: Any, parameter: Parameter) -> bool:
 
 def _fill(raw: Any, kind: str, inputs: Sequence[Any]) -> Any:
     """An argument with its values in place."""
+    if kind == GRAPH and not callable(raw):
+        raise ConversionError("an argument that is no graph: export the module again")
     base = kind.removesuffix("[]")
     if isinstance(raw, Operand):
         value = inputs[raw.place]

@@ -13,6 +13,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError
+from serde.formats.pt2.rules import WITH_GRAPHS
 from testing.pt2.run import check, outcome
 
 FOLDER = Path(__file__).resolve().parents[1] / "data/pt2"
@@ -114,6 +115,20 @@ def test_a_file_that_lies_is_refused(says, tmp_path):
     path = change_member(tmp_path, "strided", member, change)
     with pytest.raises(MalformedFile, match=re.escape(says)):
         serde.load(path, format="pt2")
+
+
+@pytest.mark.parametrize("op", WITH_GRAPHS)
+@pytest.mark.parametrize("name", ["norms", "refused", "core"])
+def test_arguments_that_are_no_graphs_are_refused(op, name, tmp_path):
+    def change(tree):
+        for node in tree["graph_module"]["graph"]["nodes"]:
+            node["target"] = f"torch.ops.higher_order.{op}"
+
+    path = change_member(tmp_path, name, "models/model.json", edit(change))
+    with pytest.raises(SerdeError) as error:
+        serde.load(path)
+    assert "fails with" not in str(error.value)
+    assert re.search("no graph|is missing|no exported program", str(error.value))
 
 
 def test_programs_of_old_releases_are_refused_with_advice(tmp_path):

@@ -39,7 +39,9 @@ def read_while_loop(g, condition, body, carried, additional):
     carried, additional = values_of(carried), values_of(additional)
 
     def asks(g, states):
-        return as_condition(g, *condition(g, *states, *additional))
+        results = condition(g, *states, *additional)
+        require(len(results) == 1, f"a condition of {len(results)} results")
+        return as_condition(g, *results)
 
     def step(g, _, __, *states):
         states = body(g, *states, *additional)
