@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
+from serde.io.memory import find_memory_limit
+from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value, show_shape
 from serde.passes.change_batch import fix_dimensions
 from serde.passes.name_dimensions import name_dimensions
 from serde.spec.traits import BROADCASTS, COMPARISONS
@@ -30,6 +33,7 @@ LENGTHS |= dict.fromkeys(("GRU", "LSTM", "RNN"), (4, "layout"))
 TEXTS = ("", "a", "B", "two words", "7", "\u00e9t\u00e9")
 MOST_SAMPLES = 8  # where all sizes are tried alike
 MOST_STEPS = 1 << 16  # of a table of places
+BYTES_DRAWN = 8  # of each number, whatever it becomes
 
 
 def make_random_inputs(
@@ -57,6 +61,7 @@ def make_random_inputs(
         ones = {str((dims[n] or ())[axis]): 1 for n, axis in find_broadcast_axes(ir, readers)}
         named = fitting_sizes(fix_dimensions(all_named, ones), _default_size) | ones
     shapes = [_choose_shape(v, dims.get(v.name), named, choose_size) for v in graph.inputs]
+    _refuse_large(dict(zip((v.name for v in graph.inputs), shapes, strict=True)))
     feeds: dict[str, Any] = {}
     for value, shape in zip(graph.inputs, shapes, strict=True):
         read = known.get(value.name, value)
@@ -72,6 +77,17 @@ def make_random_inputs(
         if is_variance(read, readers):
             feeds[value.name] = np.abs(feeds[value.name])
     return feeds
+
+
+def _refuse_large(shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse inputs that memory does not take: where it is lent, the system ends the process."""
+    limit = find_memory_limit() or sys.maxsize >> 20
+    for name, shape in shapes.items():
+        if math.prod(shape) * BYTES_DRAWN >> 20 > limit:
+            raise UsageError(
+                f"{name!r} of the shape {show_shape(shape)} takes more memory than there is: give "
+                "a smaller one (--input)"
+            )
 
 
 def is_variance(value: Value, readers: Readers) -> bool:

@@ -113,3 +113,18 @@ class TestRandomInputs:
         with pytest.raises(UsageError, match="'x' is complex64, which is not drawn at random"):
             make_random_inputs(graph)
         assert Value("x", DType.STRING).dtype.kind == "S"
+
+    @pytest.mark.parametrize("size", [1 << 40, (1 << 63) - 1])
+    @pytest.mark.parametrize("dtype", ["float", "int8", "bool", "string"])
+    def test_inputs_that_memory_does_not_take_are_refused(self, size, dtype):
+        graph = ir_of(f"g ({dtype}[2,{size}] x) => ({dtype}[2,{size}] y) {{ y = Identity(x) }}")
+        with pytest.raises(UsageError, match=r"'x' of the shape .* takes more memory than there"):
+            make_random_inputs(graph)
+
+    def test_the_environment_tells_how_much_memory_there_is(self, monkeypatch):
+        graph = ir_of("g (float[3,1000000] x) => (float[3,1000000] y) { y = Identity(x) }")
+        monkeypatch.setenv("SERDE_MAX_MEMORY", "20")
+        with pytest.raises(UsageError, match="takes more memory"):
+            make_random_inputs(graph)
+        monkeypatch.setenv("SERDE_MAX_MEMORY", "30")
+        assert make_random_inputs(graph)["x"].shape == (3, 1_000_000)
