@@ -83,7 +83,8 @@ def _refuse_large(shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse inputs that memory does not take: where it is lent, the system ends the process."""
     limit = find_memory_limit() or sys.maxsize >> 20
     for name, shape in shapes.items():
-        if math.prod(shape) * BYTES_DRAWN >> 20 > limit:
+        count = math.prod(size or 1 for size in shape)  # NumPy multiplies what is beside a 0 too
+        if count * BYTES_DRAWN >> 20 > limit:
             raise UsageError(
                 f"{name!r} of the shape {show_shape(shape)} takes more memory than there is: give "
                 "a smaller one (--input)"

@@ -114,10 +114,12 @@ class TestRandomInputs:
             make_random_inputs(graph)
         assert Value("x", DType.STRING).dtype.kind == "S"
 
+    @pytest.mark.parametrize("rows", [0, 2])
     @pytest.mark.parametrize("size", [1 << 40, (1 << 63) - 1])
     @pytest.mark.parametrize("dtype", ["float", "int8", "bool", "string"])
-    def test_inputs_that_memory_does_not_take_are_refused(self, size, dtype):
-        graph = ir_of(f"g ({dtype}[2,{size}] x) => ({dtype}[2,{size}] y) {{ y = Identity(x) }}")
+    def test_inputs_that_memory_does_not_take_are_refused(self, rows, size, dtype):
+        shape = f"{dtype}[{rows},{size}]"
+        graph = ir_of(f"g ({shape} x) => ({shape} y) {{ y = Identity(x) }}")
         with pytest.raises(UsageError, match=r"'x' of the shape .* takes more memory than there"):
             make_random_inputs(graph)
 
