@@ -9,6 +9,7 @@ from . import (
     elementwise,
     indexing,
     layers,
+    mediapipe,
     quantization,
     recurrent,
     reductions,
@@ -20,5 +21,6 @@ from . import (
 
 __all__ = [
     "audio", "blocks", "complex_numbers", "control_flow", "detection", "elementwise", "indexing",
-    "layers", "quantization", "recurrent", "reductions", "segments", "shapes", "slicing", "windows",
+    "layers", "mediapipe", "quantization", "recurrent", "reductions", "segments", "shapes",
+    "slicing", "windows",
 ]  # fmt: skip

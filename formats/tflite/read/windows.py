@@ -107,13 +107,17 @@ def read_conv_3d(
     return last(g, g.Conv(image, arrange(g, w, (4, 3, 0, 1, 2)), b, **frame))
 
 
-def convolve_backwards(g, shape: Value, w: Value, x: Value, b, kernel, strides, padding: int):
-    """A transposed convolution to a shape that an operand tells."""
+def read_area(shape: Value) -> tuple[int, ...]:
+    """The sizes of an image that an operand tells."""
     require(shape.tensor is not None, "a computed shape of a transposed convolution. "
             "Make it a constant")  # fmt: skip
+    return tuple(shape.ints()[1:-1])
+
+
+def convolve_backwards(g, sizes, w: Value, x: Value, b, kernel, strides, padding: int):
+    """A transposed convolution to an image of these sizes."""
     require(min(strides) > 0, f"strides {strides}. Give numbers above 0")
     image = first(g, x)
-    sizes = shape.ints()[1:-1]
     begins, ends, extra = [], [], []
     areas = image.ranked_shape[2:]
     require(all(isinstance(a, int) for a in areas), "a transposed convolution of an image of "
@@ -137,7 +141,7 @@ def read_transpose_conv(g, shape, w, x, b=None, *, padding: int = 0, stride_w: i
     """Weights are output, height, width, input."""
     strides, kernel = (stride_h, stride_w), w.static_shape[1:3]
     w = arrange(g, w, (3, 0, 1, 2))
-    return convolve_backwards(g, shape, w, x, b, kernel, strides, padding)
+    return convolve_backwards(g, read_area(shape), w, x, b, kernel, strides, padding)
 
 
 @reads("CONV_3D_TRANSPOSE", only={"dilation_d_factor": (1,), "dilation_w_factor": (1,),
@@ -147,7 +151,7 @@ def read_conv_3d_transpose(g, shape, w, x, b=None, *, padding: int = 0, stride_d
     """Weights are depth, height, width, output, input."""
     strides, kernel = (stride_d, stride_h, stride_w), w.static_shape[:3]
     w = arrange(g, w, (4, 3, 0, 1, 2))
-    return convolve_backwards(g, shape, w, x, b, kernel, strides, padding)
+    return convolve_backwards(g, read_area(shape), w, x, b, kernel, strides, padding)
 
 
 @reads.for_each({"AVERAGE_POOL_2D": "Average", "L2_POOL_2D": "L2", "MAX_POOL_2D": "Max"})
