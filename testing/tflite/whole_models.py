@@ -96,8 +96,11 @@ def make_loop(first: Operand) -> dict[str, Any]:
     return model
 
 
-def make_variable(is_changed: bool) -> dict[str, Any]:
-    """A model that adds a variable, which holds 2 at first, and keeps the sum in it or not."""
+def make_variable(is_changed: bool, scales: Mapping[str, float] = {}) -> dict[str, Any]:
+    """A model that adds a variable, which holds 2 at first, and keeps the sum in it or not.
+
+    With ``scales`` of its tensors, they are of int8, and ``zero`` is -3.
+    """
     handle = [("VAR_HANDLE", (), ("h",))]
     model = call_subgraphs("CALL_ONCE", {"init_subgraph_index": 1}, [
         ([*handle, ("ASSIGN_VARIABLE", ("h", "first"), ())], (), ()),
@@ -111,7 +114,11 @@ def make_variable(is_changed: bool) -> dict[str, Any]:
                 tensor |= {"type": enums()["TensorType"]["RESOURCE"], "shape": ()}
             elif tensor["name"] == "first":
                 tensor["buffer"] = len(model["buffers"])
-                model["buffers"].append({"data": Tensor.of(np.full(3, 2, np.float32))})
+                first = np.full(3, 2, np.int8 if scales else np.float32)
+                model["buffers"].append({"data": Tensor.of(first)})
+            if tensor["name"] in scales:
+                quantization = {"scale": [scales[tensor["name"]]], "zero_point": [-3]}
+                tensor |= {"type": enums()["TensorType"]["INT8"], "quantization": quantization}
         handles = [o for o in graph["operators"] if not o["inputs"]]
         handles[0] |= {"builtin_options": ("VarHandleOptions", {"shared_name": "count"}),
                        "builtin_options_type": union_number("BuiltinOptions", "VarHandleOptions")}  # fmt: skip

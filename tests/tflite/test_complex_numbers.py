@@ -13,10 +13,12 @@ from serde.errors import Unconvertible
 from serde.formats.tflite.io.schema import enums
 from serde.ir.graph import Tensor
 from testing.onnx_live import LEVELS, run_at
+from testing.pt2.run import run_onnx
 from testing.tflite.models import Case, Operand, Result, build, describe_tensor, write
 from tests.tflite.litert_live import why_not
 
 PARTS = ("COMPLEX_ABS", "IMAG", "REAL")
+REALS = (*PARTS, "CAST")  # whose results are floats
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
 
 
@@ -37,7 +39,7 @@ def make_transform(shape, lengths, steps) -> tuple[bytes, np.ndarray]:
             inputs.append(len(tensors))
             tensors.append({**entry, "buffer": len(model["buffers"])})
             model["buffers"].append({"data": Tensor.of(array)})
-        code, dtype = enums()["BuiltinOperator"][op], "float32" if op in PARTS else "complex64"
+        code, dtype = enums()["BuiltinOperator"][op], "float32" if op in REALS else "complex64"
         result = [len(tensors)]
         tensors.append(describe_tensor(f"r{len(tensors)}", dtype, Result(dtype)))
         graph["operators"].append({"opcode_index": len(model["operator_codes"]),
@@ -66,6 +68,21 @@ def test_parts_of_transforms_are_litert_s(part, shape, lengths, tmp_path: Path) 
     for level in LEVELS:
         (got,) = run_at(level, tmp_path / "m.onnx", {graph.inputs[0].name: x})
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@needs_litert
+@pytest.mark.parametrize("steps", [
+    [("SQUEEZE", [])], [("EXPAND_DIMS", [[-1]]), ("SQUEEZE", [])], [("EXPAND_DIMS", [0])],
+    [("EXPAND_DIMS", [[1]]), ("RESHAPE", [[-1]])],
+])  # fmt: skip
+@pytest.mark.parametrize("part", ["CAST", "IMAG"])
+def test_axes_of_one_come_and_go(part, steps, tmp_path: Path) -> None:
+    model, x = make_transform((3, 1, 8), [1, 8], [*steps, (part, [])])
+    (tmp_path / "m.tflite").write_bytes(model)
+    (expected,) = LitertWorker().run(str(tmp_path / "m.tflite"), [x], delegates=False)
+    serde.save(serde.load(tmp_path / "m.tflite"), tmp_path / "m.onnx")
+    (got,) = run_onnx(tmp_path / "m.onnx", [x])
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_other_operators_on_complex_numbers_are_refused(tmp_path: Path) -> None:

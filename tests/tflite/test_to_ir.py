@@ -11,6 +11,7 @@ import serde
 from serde.bridges.litert import LitertWorker
 from serde.errors import Unconvertible
 from serde.formats.tflite.to_ir import reads
+from serde.ir.graph import DType
 from testing.pt2.run import compare, run_onnx
 from testing.tflite.cases import as_feeds, c, case, f, i, list_cases, q, w
 from testing.tflite.models import Case, Operand, build, write
@@ -153,6 +154,28 @@ def test_variables_by_name_are_read(is_changed, worker, tmp_path: Path) -> None:
         ((expected,), _) = worker.time_runs(loaded, [x])
         got, *state = run_onnx(tmp_path / "m.onnx", [x, *state])
         np.testing.assert_allclose(got, expected, 1e-6)
+
+
+@needs_litert
+def test_variables_of_integers_keep_their_scale(worker, tmp_path: Path) -> None:
+    scales = {"x": 0.02, **dict.fromkeys(("first", "v", "z"), 0.05)}
+    (tmp_path / "m.tflite").write_bytes(write(make_variable(True, scales)))
+    graph = serde.load(tmp_path / "m.tflite")
+    assert [v.dtype for v in (*graph.inputs, *graph.outputs)] == [DType.INT8] * 4
+    serde.save(graph, tmp_path / "m.onnx")
+    state = [np.full(3, 2, np.int8)]
+    loaded = worker.load(path=str(tmp_path / "m.tflite"), delegates=False)
+    for x in np.int8([[90, -50, 7], [33, -128, 127], [5, 6, -7]]):
+        ((expected,), _) = worker.time_runs(loaded, [x])
+        got, *state = run_onnx(tmp_path / "m.onnx", [x, *state])
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_variables_of_several_scales_are_refused(tmp_path: Path) -> None:
+    scales = {"x": 0.02, "first": 0.05, "v": 0.05, "z": 0.04}
+    (tmp_path / "m.tflite").write_bytes(write(make_variable(True, scales)))
+    with pytest.raises(Unconvertible, match="keeps a variable by name"):
+        serde.load(tmp_path / "m.tflite")
 
 
 def compare_model(model, feeds, worker, folder: Path) -> None:

@@ -9,7 +9,7 @@ from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 
-from ..quantization import FileInfo
+from ..quantization import FileInfo, Quantization
 
 NOTE = (
     "variable {!r} is an input, and what it holds at the end is the output {!r}: feed {} at first, "
@@ -45,7 +45,8 @@ def lift_variables(graph: Graph) -> Graph:
     handles = _find_handles(graph)
     named = {*handles.values()}
     is_plain = named <= first.keys() and not any(_uses_variables(n) for n in graph.nodes)
-    if not named or not is_plain or _counts_in_scales(graph):
+    scales = _find_scales(graph, handles, first)
+    if not named or not is_plain or any(len(forms) > 1 for forms in scales.values()):
         return graph
     assigned = [name for name in first if any(
         n.op == "ASSIGN_VARIABLE" and handles.get(n.inputs[0]) == name for n in graph.nodes  # type: ignore[arg-type]
@@ -69,6 +70,7 @@ def lift_variables(graph: Graph) -> Graph:
     lifted = replace(
         graph, inputs=(*graph.inputs, *inputs.values()), nodes=tuple(nodes),
         outputs=(*graph.outputs, *(now[n] for n in assigned)), notes=(*graph.notes, *notes),
+        source_info=_add_scales(graph, {v.name: scales[n] for n, v in inputs.items()}),
     )  # fmt: skip
     return replace_values(lifted, instead) if instead else lifted
 
@@ -106,11 +108,27 @@ def _uses_variables(node: Node) -> bool:
     )  # fmt: skip
 
 
-def _counts_in_scales(graph: Graph) -> bool:
-    """Whether a variable holds integers that stand for real numbers."""
+def _find_scales(
+    graph: Graph, handles: Mapping[Value, str], first: Mapping[str, Value]
+) -> Mapping[str, set[Quantization | None]]:
+    """What the integers stand for that are assigned to each variable and read from it."""
+    known = graph.source_info.quantizations if isinstance(graph.source_info, FileInfo) else {}
+    scales = {name: {known.get(value.name)} for name, value in first.items()}
+    for node in graph.nodes:
+        name = handles.get(node.inputs[0]) if node.inputs else None  # type: ignore[arg-type]
+        if name in scales:
+            values = (*node.inputs[1:], *node.outputs)
+            scales[name] |= {known.get(v.name) for v in values if v is not None}
+    return scales
+
+
+def _add_scales(graph: Graph, scales: Mapping[str, set[Quantization | None]]) -> object:
+    """What is known of a file, with the scales of new inputs."""
     info = graph.source_info
-    known = info.quantizations if isinstance(info, FileInfo) else {}
-    return any(n.op == "READ_VARIABLE" and n.outputs[0].name in known for n in graph.nodes)
+    if not isinstance(info, FileInfo):
+        return info
+    new = {name: form for name, (form,) in scales.items() if form is not None}
+    return info._replace(quantizations={**info.quantizations, **new})
 
 
 def _describe(value: Value) -> str:
