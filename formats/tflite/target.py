@@ -198,10 +198,14 @@ def can_tell(shape: Shape, axes: Axes) -> bool:
     return sum(axis is None and not isinstance(d, int) for d, axis in pairs) < 2
 
 
+# What is between a constant and what reads it, where its integers or halves stay in the file.
+STORED_MOVES = ("Cast", "DequantizeLinear", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+
+
 def is_weight(g: Any, value: Value | None) -> bool:
     """Whether a value is a constant, or one of integers that is dequantized."""
     while value is not None and value.tensor is None:
-        node = g.maker(value, "Cast", "DequantizeLinear", "Reshape", "Transpose")
+        node = g.maker(value, *STORED_MOVES)
         if node is None:
             return False
         value = node.inputs[0]

@@ -23,6 +23,8 @@ CASES = [v for v in list_cases() if v.op in SAME and v.results[0].dtype == "floa
     case("SPACE_TO_DEPTH", i(1, 4, 6, 3), to="int32", block_size=2),
     case("SPACE_TO_DEPTH", q(1, 4, 6, 3), to=r("int8", 0.05, 3), block_size=2, version=2),
     case("DEPTH_TO_SPACE", i(2, 2, 3, 8), to="int32", block_size=2),
+    case("PRELU", q(1, 3, 4, 5), q(1, 1, 5, scale=0.02, zero=0, constant=True),
+         to=r("int8", 0.04, -9)),
     case("BATCH_MATMUL", f(2, 3, 4), f(2, 5, 4), adj_y=True),
     case("BATCH_MATMUL", q(2, 4, 3), q(2, 5, 4, zero=-4), to=r("int8", 0.3, 2), adj_x=True,
          adj_y=True, version=2),
