@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from serde.decompositions.normalization import local_response
 from serde.decompositions.table import add_decompositions
 from serde.ir import constants
 from serde.ir.graph import IR_OPSET, DType, Graph
@@ -40,12 +41,13 @@ MOST_AXES = 6  # of an input
 # decomposition.
 YOUNG = {
     "CumSum": "CUMSUM", "Gelu": "GELU", "HardSwish": "HARD_SWISH", "Sign": "SIGN",
-    "LSTM": "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN": "UNIDIRECTIONAL_SEQUENCE_RNN",
+    "LRN": "LOCAL_RESPONSE_NORMALIZATION", "LSTM": "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "RNN": "UNIDIRECTIONAL_SEQUENCE_RNN",
 }  # fmt: skip
 PHASE_OPERATORS = frozenset({"DEPTH_TO_SPACE", "TILE"})  # that convolutions of ``PHASES`` need
 CONTROL_FLOW = frozenset({"If", "Loop"})  # which run what other operators compute
 # Operators whose first operand and results are images, with channels last in the file.
-IMAGES = WINDOWS | {"DepthToSpace", "Resize", "SpaceToDepth"}
+IMAGES = WINDOWS | {"DepthToSpace", "LRN", "Resize", "SpaceToDepth"}
 
 
 def is_no_image(call: Call) -> bool:
@@ -161,6 +163,11 @@ LACKS: Lacks = {
         LINE, VOLUME, NO_IMAGE, OPEN_PADS,
     ],
     "LpPool": windows.LP_POOL,
+    "LRN": [Form(
+        "an even window, or other than two axes of an image",
+        lambda call: call.attrs["size"] % 2 == 0 or call.x.rank != 4,
+        lambda g, call: local_response(g, call.x, **call.attrs),
+    )],
     "DepthToSpace": [crd("DepthToSpace")],
     "SpaceToDepth": [crd("SpaceToDepth")],
     "Pad": [

@@ -78,6 +78,8 @@ BODIES = {
     "sums": "g (float[2,3] x) => (float[] y) <int64 a = {1}> { y = CumSum<exclusive=1, reverse=1>(x, a) }",
     "any": "g (bool[2,3] x) => (bool[] y) <int64[1] a = {1}> { y = ReduceMax(x, a) }",
     "computed places": "g (float[4,3] x, int64[2,1] i) => (float[] y) { y = GatherND(x, i) }",
+    "window of all channels": """g (float[2,6,2,3] x) => (float[] y)
+        { y = LRN<size=25, alpha=0.3, beta=0.5, bias=1.5>(x) }""",
     "half": "g (float16[2,3] x) => (float16[] y) { a = Sigmoid(x) y = Mul(a, x) }",
     "unsigned": "g (uint16[2,3] x, uint16[2,3] y) => (bool[] z) { z = Less(x, y) }",
     "slope of each sample": """g (float[2,3] x) => (float[] z) <float[2,1] y = {0.5, 2}>

@@ -13,18 +13,22 @@ from serde.bridges.litert import LitertWorker
 from serde.formats.tflite.decode import decode
 from testing.onnx_live import ir_of
 from testing.onnx_live import run as run_graph
-from testing.tflite.cases import case, f, i, list_cases, q, r
+from testing.tflite.cases import b, case, f, i, list_cases, q, r
 from testing.tflite.models import build, write
 from tests.tflite.litert_live import run_both, why_not
 
 needs_litert = pytest.mark.skipif(bool(why_not()), reason=why_not() or "there is one")
-SAME = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
+SAME = (
+    "DEPTH_TO_SPACE", "LOCAL_RESPONSE_NORMALIZATION", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
+    "RSQRT", "SPACE_TO_DEPTH",
+)  # fmt: skip
 CASES = [v for v in list_cases() if v.op in SAME and v.results[0].dtype == "float32"] + [
     case("SPACE_TO_DEPTH", i(1, 4, 6, 3), to="int32", block_size=2),
     case("SPACE_TO_DEPTH", q(1, 4, 6, 3), to=r("int8", 0.05, 3), block_size=2, version=2),
     case("DEPTH_TO_SPACE", i(2, 2, 3, 8), to="int32", block_size=2),
     case("PRELU", q(1, 3, 4, 5), q(1, 1, 5, scale=0.02, zero=0, constant=True),
          to=r("int8", 0.04, -9)),
+    case("NOT_EQUAL", f(2, 3), f(3), to="bool"), case("NOT_EQUAL", b(2, 3), b(2, 1), to="bool"),
     case("BATCH_MATMUL", f(2, 3, 4), f(2, 5, 4), adj_y=True),
     case("BATCH_MATMUL", q(2, 4, 3), q(2, 5, 4, zero=-4), to=r("int8", 0.3, 2), adj_x=True,
          adj_y=True, version=2),

@@ -187,6 +187,15 @@ def write_pool(code: str, t: TfliteBuilder, x: Value, *, kernel_shape: Ints, str
     ))  # fmt: skip
 
 
+@writes("LRN")
+def write_lrn(t: TfliteBuilder, x: Value, *, size: int, alpha: float, beta: float, bias: float):
+    """A kernel adds up, and ONNX takes the mean."""
+    return t.first(t.make(
+        "LOCAL_RESPONSE_NORMALIZATION", [t.last(x)], x.dtype, last_shape(x.ranked_shape),
+        radius=size // 2, bias=bias, alpha=alpha / size, beta=beta,
+    ))  # fmt: skip
+
+
 @legalizations("GlobalAveragePool")
 def legalize_global_average(g, x: Value):
     return g.ReduceMean(x, list(range(2, x.rank)))

@@ -18,6 +18,7 @@ TAKES = (
     "ADD", "AVERAGE_POOL_2D", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "DIV",
     "FULLY_CONNECTED", "MAX_POOL_2D", "MUL", "SUB",
 )  # fmt: skip
+COMPARED = (DType.BOOL, DType.FLOAT32, DType.INT32, DType.INT64)  # that kernels of both have
 REDUCERS = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM")
 BLOCKS = (0, 1, 3, 2, 4, 5)  # rows, columns and blocks in another order
 MOVES = (  # operators that move elements of the first operand, and of no other
@@ -38,6 +39,28 @@ def fuse_activation(near: Neighbours, node: Node) -> Node | None:
         return None
     attrs = MappingProxyType({**maker.attrs, FIELD: FUSED[node.op]})
     return merge(maker, node, attrs=attrs)
+
+
+@patterns("LOGICAL_NOT")
+def fuse_inequality(near: Neighbours, node: Node) -> Node | None:
+    """The opposite of what is equal."""
+    maker = near.sole_maker(node, node.inputs[0], "EQUAL")
+    if maker is None or maker.inputs[0] is None or maker.inputs[0].dtype not in COMPARED:
+        return None
+    return merge(maker, node, op="NOT_EQUAL")
+
+
+@patterns("DIV")
+def fuse_root(near: Neighbours, node: Node) -> Node | None:
+    """One divided by a root."""
+    number, divisor = node.inputs
+    root = near.sole_maker(node, divisor, "SQRT")
+    if root is None or number is None or number.tensor is None or FIELD in node.attrs:
+        return None
+    is_one = number.tensor.size == 1 and number.array().item() == 1
+    if not is_one or node.outputs[0].shape != root.outputs[0].shape:
+        return None
+    return merge(root, node, op="RSQRT")
 
 
 @patterns("ADD")
