@@ -18,6 +18,7 @@ from serde.ir.graph import DType, Node, Shape, Tensor, Value
 from serde.legalize.target import legalization_table
 from serde.passes.layout.place import to_first, to_last
 from serde.rewrite.writer_table import WriterTable
+from serde.spec.traits import RESHAPES
 
 from .io.schema import enums
 from .quantization import Quantization
@@ -198,14 +199,10 @@ def can_tell(shape: Shape, axes: Axes) -> bool:
     return sum(axis is None and not isinstance(d, int) for d, axis in pairs) < 2
 
 
-# What is between a constant and what reads it, where its integers or halves stay in the file.
-STORED_MOVES = ("Cast", "DequantizeLinear", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-
-
 def is_weight(g: Any, value: Value | None) -> bool:
     """Whether a value is a constant, or one of integers that is dequantized."""
     while value is not None and value.tensor is None:
-        node = g.maker(value, *STORED_MOVES)
+        node = g.maker(value, "Cast", "DequantizeLinear", "Transpose", *RESHAPES)
         if node is None:
             return False
         value = node.inputs[0]
