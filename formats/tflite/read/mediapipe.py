@@ -6,11 +6,13 @@ others a map.
 
 from __future__ import annotations
 
+import math
 import struct
 
 import numpy as np
 
 from serde.errors import ConversionError, require
+from serde.ir.budget import active_budget
 from serde.ir.graph import DType, Value
 
 from ..io.read_flexbuffer import read_map
@@ -90,6 +92,7 @@ def read_max_pool_argmax(g, x, *, custom_options: bytes = b""):
 def read_max_unpool(g, x, places, *, custom_options: bytes = b""):
     """An element at its place of each window, zeros at the others."""
     rows, columns = read_window(custom_options)
+    active_budget().charge(rows * columns * 4, "the places in a window")
     batch, height, width, channels = g.sizes_of(x)
     each = np.arange(rows * columns, dtype=np.int32).reshape(-1, 1)
     is_there = g.Equal(g.Unsqueeze(g.cast(places, DType.INT32), [3]), each)
@@ -163,6 +166,7 @@ def read_transform_tensor(g, x, matrix, *, custom_options: bytes = b""):
     batch, height, width, _ = x.ranked_shape
     require(batch == 1 and min(sizes) > 0 and isinstance(height, int) and isinstance(width, int),
             "several images, or of unknown size. Give sizes (--static, --input)")  # fmt: skip
+    active_budget().charge(2 * math.prod(sizes) * 4, "the places of an image")
     columns, rows = np.meshgrid(*(np.arange(n, dtype=np.float32) + MIDDLE for n in sizes[::-1]))
     grid = np.stack([columns, rows], axis=-1)[None]
     places = g.Sub(move_points(g, g.const(grid), matrix), np.float32(MIDDLE))
