@@ -22,7 +22,8 @@ __all__ = ["from_ir", "ops"]
 def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> Graph:
     """Rewrite the IR into expressions of PyTorch.
 
-    ``exportable`` makes branches and loops calls that ``torch.export`` takes. For ``inference``
+    ``exportable`` makes branches and loops calls that ``torch.export`` takes, and packs no
+    sequences. For ``inference``
     every layer of constants is a module, also where the source does not train them.
 
     Raises:
@@ -33,9 +34,10 @@ def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> 
         for value in graph.inputs
         if value.container or value.dtype not in STORED
     ]
-    legal = legalize_for_torch(settle_same_pads(graph))
-    problems += legal.emulated_outputs(torch_target())
-    problems += group_problems(illegal_nodes(legal, torch_target()))
+    target = torch_target(exportable)
+    legal = legalize_for_torch(settle_same_pads(graph), exportable)
+    problems += legal.emulated_outputs(target)
+    problems += group_problems(illegal_nodes(legal, target))
     if problems:
         raise Unconvertible(writes.name, problems)
     builder = TorchBuilder(graph.name)

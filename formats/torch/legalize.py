@@ -16,6 +16,7 @@ from serde.rewrite.patterns import Neighbours, Patterns, merge, orders
 from serde.spec import composites, schema
 from serde.spec.traits import RESHAPES
 
+from .ops.recurrent import PACKED
 from .ops.windows import WINDOWS
 from .passes.find_attention import ATTENTION
 from .target import STORED, TYPES, legalizations, writes
@@ -31,12 +32,13 @@ LACKS: Lacks = dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "MaxPool")
 
 
 @cache
-def torch_target() -> Target:
-    """PyTorch, once all families have filled the tables."""
+def torch_target(exportable: bool = False) -> Target:
+    """PyTorch, or what ``torch.export`` takes of it, once all families have filled the tables."""
     rules = add_decompositions(legalizations, writes.rules)
     operators = {op: _constrain(op) for op in writes.list_standard()}
+    lacks = join_forms(WINDOWS, LACKS, PACKED if exportable else {})
     return Target(
-        "torch", title="PyTorch", supports=operators, lacks=join_forms(WINDOWS, LACKS),
+        "torch", title="PyTorch", supports=operators, lacks=lacks,
         legalizations=rules, keeps_weights=True, emulated=frozenset(STORAGE_TYPE) - STORED,
         domains=frozenset({composites.DOMAIN}),
     )  # fmt: skip
@@ -71,8 +73,8 @@ def make_linear(near: Neighbours, node: Node) -> Node | None:
     return None
 
 
-def legalize_for_torch(graph: Graph) -> Legalized:
+def legalize_for_torch(graph: Graph, exportable: bool = False) -> Legalized:
     """Rewrite an IR graph into one whose operators, but those without any way, PyTorch has."""
     graph = scalarize_sequences(without_functions(graph, traced=True))
-    legal = legalize(graph, torch_target(), tidy)
+    legal = legalize(graph, torch_target(exportable), tidy)
     return legal._replace(graph=LINEAR.apply(ATTENTION.apply(legal.graph)))

@@ -32,6 +32,17 @@ def _make_run(name: str, tensor: Tensor) -> Run:
     return Run((name,), tensor.size, 0, tensor.shape, whole=tensor)
 
 
+def is_rearranged(value: Value) -> bool:
+    """Whether a constant has all elements of one array in an order of its own."""
+    runs = origins_of(value)
+    if len(runs) == 1 and runs[0].begin is not None:
+        return False
+    whole, size = _find_whole(runs), sum(run.size for run in runs)
+    if whole is None or whole.size != size or whole.dtype is not value.type:
+        return False
+    return not np.array_equal(whole.load().ravel(), value.array().ravel())
+
+
 def mark_weight(value: Value) -> Value:
     """Let an array be one that the source trains, also where it is a single number."""
     return mark_array(value) if value.type.kind == "f" else value
@@ -135,7 +146,13 @@ def disorder(origins: Origins) -> Origins:
         return (origins[0]._replace(is_ordered=False),)
     size = sum(run.size for run in origins)
     names = names_in(origins, 0, size)
-    return (Run(names, size),) if names else ()
+    return (Run(names, size, whole=_find_whole(origins)),) if names else ()
+
+
+def _find_whole(origins: Origins) -> Tensor | None:
+    """The one array of the source that all elements are of, where it is at hand."""
+    wholes = {id(run.whole): run.whole for run in origins}
+    return wholes.popitem()[1] if len(wholes) == 1 else None
 
 
 def cut(origins: Origins, begin: int, end: int) -> Origins:

@@ -466,3 +466,24 @@ def test_an_array_of_three_axes_that_is_turned_is_as_the_source_has_it(tmp_path:
     source = compare(model, tmp_path, draw(1, 6, 4))
     assert keys_of(tmp_path) == {"a.experts", "b.table"}
     assert ".permute(0, 2, 1)" in source and "self.table.permute(2, 0, 1)" in source
+
+
+def test_rearranged_arrays_have_keys_of_their_own(tmp_path: Path) -> None:
+    """A checkpoint that is loaded must not put rows where the model reads others."""
+    arrays = {"rnn.weight": draw(6, 6), "rnn.bias": draw(6), "rnn.flat": draw(6, 6)}
+    ends = {"zero": [0], "third": [2], "end": [6]}
+    arrays |= {name: np.array(values) for name, values in ends.items()}
+    nodes = []
+    for name in ("weight", "bias"):
+        for part, places in (("low", ("zero", "third")), ("high", ("third", "end"))):
+            operands = [f"rnn.{name}", *places, "zero"]
+            nodes.append(helper.make_node("Slice", operands, [f"{name}_{part}"]))
+        parts = [f"{name}_high", f"{name}_low"]
+        nodes.append(helper.make_node("Concat", parts, [name], axis=0))
+    nodes += [
+        helper.make_node("Gemm", ["x", "weight", "bias"], ["z"], "/rnn/Gemm", transB=1),
+        helper.make_node("Gemm", ["z", "rnn.flat"], ["y"], "/rnn/Gemm_1", transB=1),
+    ]
+    x = draw(2, 6)
+    compare(make_model(nodes, arrays, (2, 6)), tmp_path, x)
+    assert keys_of(tmp_path) & arrays.keys() == {"rnn.flat"}

@@ -34,9 +34,13 @@ def worker() -> TorchWorker:
 
 
 def make_layers(
-    op: str, ways: int = 1, begin: str = "none", final: str = "none", rates=(), layers: int = 3
-) -> onnx.ModelProto:
-    """Layers on top of each other; ``rates`` are those of Dropouts between them."""
+    op: str, ways: int = 1, begin: str = "none", final: str = "none", rates=(), layers: int = 3,
+    lengths=(),
+) -> onnx.ModelProto:  # fmt: skip
+    """Layers on top of each other; ``rates`` are those of Dropouts between them.
+
+    ``lengths`` are the operands that tell the lengths of sequences, one after the other.
+    """
     generator = np.random.default_rng(7)
     nodes, arrays, inputs = [], [], {"x": (STEPS, SAMPLES, FEATURES)}
     states = ["h", "c"] if op == "LSTM" else ["h"]
@@ -59,11 +63,17 @@ def make_layers(
     elif begin == "separate":
         names = [f"{state}{at}" for state in states for at in range(layers)]
         inputs |= dict.fromkeys(names, (ways, SAMPLES, HIDDEN))
+    inputs |= dict.fromkeys(lengths, (SAMPLES,))
     x, width = "x", FEATURES
     for at in range(layers):
         rows = GATES[op] * HIDDEN
-        operands = [x, draw(f"w{at}", ways, rows, width), draw(f"r{at}", ways, rows, HIDDEN),
-                    draw(f"b{at}", ways, 2 * rows), ""]  # fmt: skip
+        operands = [
+            x,
+            draw(f"w{at}", ways, rows, width),
+            draw(f"r{at}", ways, rows, HIDDEN),
+            draw(f"b{at}", ways, 2 * rows),
+            lengths[at % len(lengths)] if lengths else "",
+        ]
         operands += [f"{state}{at}" for state in states] if begin != "none" else []
         finals = [f"{state}_n{at}" for state in states]
         attrs = {"linear_before_reset": 1} if op == "GRU" else {}
@@ -88,8 +98,9 @@ def make_layers(
             parts = [f"{state}_n{at}" for at in range(layers)]
             nodes.append(helper.make_node("Concat", parts, [f"{state}_n"], axis=0))
             outputs[f"{state}_n"] = (layers * ways, SAMPLES, HIDDEN)
-    ends = [[helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in end.items()]
-            for end in (inputs, outputs)]  # fmt: skip
+    types = dict.fromkeys(lengths, TensorProto.INT32)
+    ends = [[helper.make_tensor_value_info(n, types.get(n, TensorProto.FLOAT), s)
+             for n, s in end.items()] for end in (inputs, outputs)]  # fmt: skip
     graph = helper.make_graph(nodes, "layers", *ends, arrays)
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
 
@@ -117,6 +128,39 @@ def test_states_are_those_of_one_module(form, worker, tmp_path: Path) -> None:
     got = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
     for actual, expected in zip(got, session.run(None, feeds), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+@needs_torch
+@pytest.mark.parametrize("form", FORMS[::2], ids=lambda form: "-".join(map(str, form)))
+@pytest.mark.parametrize(("lengths", "modules"), [(("n",), 1), (("n", "m"), 3)])
+def test_sequences_of_several_lengths_are_packed(
+    form, lengths, modules, worker, tmp_path: Path
+) -> None:
+    """They are one module where they are packed alike, as ``nn.LSTM`` makes such layers."""
+    model = make_layers(*form, lengths=lengths, rates=[0.25, 0.25])
+    serde.convert(model, tmp_path / "n.py", to_format="torch")
+    assert len(list_modules(tmp_path / "n.py")) == modules
+    assert (tmp_path / "n.py").read_text().count("pack_padded_sequence(") == modules
+    generator = np.random.default_rng(1)
+    feeds = {
+        v.name: generator.standard_normal(
+            [d.dim_value for d in v.type.tensor_type.shape.dim], np.float32
+        )
+        for v in model.graph.input
+    }
+    feeds |= {name: np.roll([5, 2, 3], at).astype("i4") for at, name in enumerate(lengths)}
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    expected = session.run(None, feeds)
+    got = worker.run(str(tmp_path / "n.py"), [*feeds.values()])
+    for actual, wanted in zip(got, expected, strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_nothing_is_packed_for_export(op: str, tmp_path: Path) -> None:
+    model = make_layers(op, layers=1, lengths=("n",))
+    serde.convert(model, tmp_path / "n.py", to_format="torch", exportable=True)
+    assert "pack_padded_sequence" not in (tmp_path / "n.py").read_text()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from serde.ir.graph import Graph, Node, Run, Value
-from serde.spec.weight_origins import names_in, origins_of
+from serde.spec.weight_origins import is_rearranged, names_in, origins_of
 
 from ..source import names as naming
 from ..target import Slot
@@ -128,6 +128,8 @@ class _Placing:
     def keys_of(self, value: Value) -> list[str]:
         """The arrays of the checkpoint that a constant is made of."""
         assert value.tensor is not None
+        if is_rearranged(value):
+            return []
         names = names_in(origins_of(value), 0, value.tensor.size)
         base = value
         while base in self.origins:

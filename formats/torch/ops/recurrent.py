@@ -11,7 +11,8 @@ import numpy as np
 
 from serde.decompositions.recurrent import unroll_recurrent
 from serde.errors import require
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
+from serde.legalize.forms.form import Call, Form
 from serde.version_converter.adapters.recurrent import time_first
 
 from ..target import TorchBuilder, derive, legalizations, set_type, writes
@@ -19,18 +20,30 @@ from ..target import TorchBuilder, derive, legalizations, set_type, writes
 # The places of PyTorch's gates among ONNX's: iofc → ifgo, zrh → rzn.
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
+PACK, PAD = (f"nn.utils.rnn.{name}" for name in ("pack_padded_sequence", "pad_packed_sequence"))
+
+
+def _unroll(g: Any, call: Call) -> Any:
+    return unroll_recurrent(call.op, g, *call.inputs, outputs=call.outputs, **call.attrs)
+
+
+# What torch.export does not take.
+PACKED = dict.fromkeys(
+    GATES, (Form("lengths", lambda call: call.operand(4) is not None, _unroll),)
+)  # fmt: skip
 
 
 @legalizations.for_each(list(GATES))
 def legalize_recurrent(op, g, x, w, r, b=None, lengths=None, *states, layout: int,
                        outputs: int = 1, **form):  # fmt: skip
-    """A module has constant weights, the usual activations, and all steps of all samples."""
+    """A module has constant weights and the usual activations, and no lengths backwards only."""
     operands = (x, w, r, b, lengths, *states)
     form |= {"layout": layout, "outputs": outputs}
     is_constant = all(v is None or v.tensor is not None for v in (w, r, b))
     has_peepholes = len(states) > 2 and states[2] is not None
     usual = _has_usual_form(op, form)
-    if not is_constant or lengths is not None or has_peepholes or not usual:
+    is_packed_backwards = lengths is not None and form.get("direction") == "reverse"
+    if not is_constant or is_packed_backwards or has_peepholes or not usual:
         return unroll_recurrent(op, g, *operands, **form)
     return time_first(op, g, *operands, **form) if layout else None
 
@@ -58,7 +71,8 @@ def write_recurrent(
 ):  # fmt: skip
     ways = 2 if direction == "bidirectional" else 1
     options = {"nonlinearity": "relu"} if "Relu" in activations else {}
-    y, *last = _emit_module(op, t, x, (w, r, b), states, hidden_size, direction, **options)
+    arrays = (w, r, b)
+    y, *last = _emit_module(op, t, x, arrays, states, hidden_size, direction, lengths, **options)
     if ways == 1:
         return (t[".unsqueeze"](y, 1), *last)
     steps, batch = t.size(x, 0), t.size(x, 1)
@@ -79,9 +93,13 @@ def write_projected_lstm(
 
 def _emit_module(
     op: str, t: TorchBuilder, x: Value, arrays: tuple[Value | None, ...],
-    initial: tuple[Value | None, ...], hidden: int, direction: str, **options: Any,
+    initial: tuple[Value | None, ...], hidden: int, direction: str, lengths: Value | None = None,
+    **options: Any,
 ) -> list[Value]:  # fmt: skip
-    """The outputs, of both directions side by side, and the states in the end."""
+    """The outputs, of both directions side by side, and the states in the end.
+
+    Sequences of several lengths are packed for the module.
+    """
     w, r, b, *_ = arrays
     assert w is not None and r is not None
     ways = 2 if direction == "bidirectional" else 1
@@ -93,6 +111,9 @@ def _emit_module(
                   for v, size in ((hidden_state, width), (cell, hidden))]  # fmt: skip
     backwards = direction == "reverse"
     x_read = set_type(t.torch.flip(x, (0,)), x.dtype, x.shape) if backwards else x
+    if lengths is not None:
+        counts = t[".to"](lengths, "cpu", DType.INT64)
+        x_read = t[PACK](x, counts, enforce_sorted=False)
     call: list[Any] = [x_read]
     if states:
         call.append(tuple(states) if op == "LSTM" else states[0])
@@ -101,6 +122,8 @@ def _emit_module(
         parameters=dict(_list_arrays(op, t, arrays, hidden, ways)), call=call,
         bias=None if b is not None else False, bidirectional=True if ways == 2 else None, **options,
     )  # fmt: skip
+    if lengths is not None:
+        y, _ = t[PAD](y, total_length=t.size(x, 0), outputs=2)
     set_type(y, x.dtype, (*(x.shape or (None,) * 3)[:2], ways * width))
     return [t.torch.flip(y, (0,)) if backwards else y, *last]
 

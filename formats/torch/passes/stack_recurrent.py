@@ -12,6 +12,7 @@ from serde.passes.dce import drop_dead
 from serde.rewrite.patterns import Neighbours, join_sources
 from serde.rewrite.subgraphs import list_outer_values
 
+from ..ops.recurrent import PACK, PAD
 from ..target import DOMAIN, ListOf, Module, Slot, TorchBuilder
 
 RECURRENT = frozenset(("nn.GRU", "nn.LSTM", "nn.RNN"))
@@ -46,10 +47,14 @@ def _is_zero(value: Value, makers: Mapping[Value, Node]) -> bool:
 
 
 class Stack(NamedTuple):
-    """Recurrent modules that read each other, through Dropouts of one rate or directly."""
+    """Recurrent modules that read each other, through Dropouts of one rate or directly.
+
+    ``packs`` are the nodes that unpack sequences between them, and pack them again.
+    """
 
     layers: tuple[Node, ...]
     dropouts: tuple[Node, ...] = ()
+    packs: tuple[Node, ...] = ()
 
 
 def stack_recurrent(graph: Graph, builder: TorchBuilder) -> Graph:
@@ -72,7 +77,7 @@ def stack_recurrent(graph: Graph, builder: TorchBuilder) -> Graph:
             continue
         stacked = list(_stack(stack, near, builder))
         results = [v for n in stacked for v in n.outputs if v in near.makers]
-        merged.update(stack.layers, stack.dropouts, [near.makers[v] for v in results])
+        merged.update(*stack, [near.makers[v] for v in results])
         nodes += stacked
     kept = tuple([n for n in nodes if n not in merged])
     return drop_dead(replace(graph, nodes=kept)) if stacks else graph
@@ -83,17 +88,39 @@ def _find_stacks(near: Neighbours) -> list[Stack]:
     for node in near.graph.nodes:
         if node.op not in RECURRENT:
             continue
-        dropout = near.sole_maker(node, node.inputs[0], "nn.Dropout", crosses_calls=True)
-        dropouts, reader = ((), node) if dropout is None else ((dropout,), dropout)
-        x = reader.inputs[0]
-        below = near.sole_maker(reader, x, *RECURRENT, crosses_calls=True)
+        read, crossed = node, []
+        for op in (PACK, "nn.Dropout", PAD):
+            between = near.sole_maker(read, read.inputs[0], op, crosses_calls=True)
+            if between is not None:
+                crossed.append(between)
+                read = between
+        x = read.inputs[0]
+        dropouts = tuple([n for n in crossed if n.op == "nn.Dropout"])
+        packs = tuple([n for n in crossed if n not in dropouts])
+        below = near.sole_maker(read, x, *RECURRENT, crosses_calls=True)
         stack = stacks.get(below) if below is not None and below.outputs[0] is x else None
-        if below is None or stack is None or not _is_next_layer(stack, dropouts, node):
+        is_next = stack is not None and _is_next_layer(stack, dropouts, node)
+        if (
+            below is None
+            or stack is None
+            or not is_next
+            or not _are_packed_alike(near, below, node)
+        ):
             stacks[node] = Stack((node,))
             continue
         del stacks[below]
-        stacks[node] = Stack((*stack.layers, node), (*stack.dropouts, *dropouts))
+        stacks[node] = Stack(
+            (*stack.layers, node), (*stack.dropouts, *dropouts), (*stack.packs, *packs)
+        )
     return list(stacks.values())
+
+
+def _are_packed_alike(near: Neighbours, *layers: Node) -> bool:
+    """Whether layers read sequences of the same lengths, or none that are packed."""
+    packs = [near.maker(n.inputs[0], PACK) for n in layers]
+    counts = [near.maker(n.inputs[1], ".to") for n in packs if n is not None]
+    lengths = {n.inputs[0] if n is not None else None for n in counts}
+    return not counts or (len(counts) == len(layers) and len(lengths) == 1)
 
 
 def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
