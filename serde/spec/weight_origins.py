@@ -35,12 +35,15 @@ def _make_run(name: str, tensor: Tensor) -> Run:
 def is_rearranged(value: Value) -> bool:
     """Whether a constant has all elements of one array in an order of its own."""
     runs = origins_of(value)
-    if len(runs) == 1 and runs[0].begin is not None:
+    is_turned = len(runs) == 1 and not runs[0].is_ordered and value.rank == 2
+    if len(runs) == 1 and runs[0].begin is not None and not is_turned:
         return False
     whole, size = _find_whole(runs), sum(run.size for run in runs)
     if whole is None or whole.size != size or whole.dtype is not value.type:
         return False
-    return not np.array_equal(whole.load().ravel(), value.array().ravel())
+    array, elements = value.array(), whole.load()
+    return not (np.array_equal(elements.ravel(), array.ravel())
+                or (is_turned and np.array_equal(elements.ravel(), array.T.ravel())))  # fmt: skip
 
 
 def mark_weight(value: Value) -> Value:
@@ -97,7 +100,7 @@ def follow(
         elif op == "Transpose":
             origins.append(disorder(runs))
         else:  # elements that are there twice are trained apart
-            origins.append((Run(names, result.size),))
+            origins.append((Run(names, result.size, whole=_find_whole(runs)),))
         begin = end
     return origins
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import serde
-from serde.bridges.torch import TorchWorker
+from serde.bridges.torch import TorchWorker, find_python
 from tests.torch.test_nesting import compare, draw, keys_of, make_model, needs_torch
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data/pt2/norms"
@@ -162,3 +164,33 @@ def test_a_bias_of_zeros_is_one_only_where_the_module_has_it(
     node = helper.make_node(op, ["x", *arrays], ["y"], f"/n/{op}")
     compare(make_model([node], arrays, sizes), tmp_path, draw(*sizes))
     assert keys_of(tmp_path) == {"n.weight"} | ({name} - {"val_3"})
+
+
+@needs_torch
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_statistics_of_the_batch_are_trained_through(outputs: int, tmp_path: Path) -> None:
+    """``F.batch_norm`` refuses statistics that gradients go through: it takes them itself."""
+    arrays = {"bn.weight": draw(4), "bn.bias": draw(4), "m": draw(4), "v": np.abs(draw(4)) + 1}
+    results = ["y", "m1", "v1"]
+    node = helper.make_node("BatchNormalization", ["x", *arrays], results, training_mode=1,
+                            momentum=0.75, epsilon=1e-3)  # fmt: skip
+    model = make_model([node], arrays, (2, 4, 3, 3))
+    model.graph.output.extend(helper.make_tensor_value_info(n, 1, (4,)) for n in results[1:outputs])
+    serde.convert(model, tmp_path / "n.py", to_format="torch")
+    assert "F.batch_norm(" in (tmp_path / "n.py").read_text()
+    x = draw(2, 4, 3, 3)
+    batch = x - x.mean((0, 2, 3), keepdims=True)
+    spread = (batch * batch).mean((0, 2, 3))
+    y = batch / np.sqrt(spread + 1e-3)[:, None, None] * arrays["bn.weight"][:, None, None]
+    expected = [y + arrays["bn.bias"][:, None, None], arrays["m"] * 0.75 + x.mean((0, 2, 3)) / 4,
+                arrays["v"] * 0.75 + spread / 4]  # fmt: skip
+    got = TorchWorker().run(str(tmp_path / "n.py"), [x])
+    for actual, wanted in zip(got, expected[:outputs], strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=0, atol=1e-5)
+    script = (
+        "import torch, n; m = n.load(); y = m(torch.ones(2, 4, 3, 3).normal_());"
+        "(y if torch.is_tensor(y) else y[0]).square().sum().backward();"
+        "assert all(p.grad is not None for p in m.parameters() if p.numel())"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    subprocess.run([find_python(), "-c", script], cwd=tmp_path, check=True, env=environment)

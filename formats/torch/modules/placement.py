@@ -118,9 +118,12 @@ class _Placing:
         plan = self.plan
         placed = {(*path, name) for n, path in plan.members.items() for name in parameters_of(n)}
         placed.update(plan.arrays.values())
+        read = {v for node in self.nodes for v in node.inputs if v is not None and v.tensor}
+        # A checkpoint that is loaded would not change constants that are computed of these.
+        computed = {name for v in read for run in origins_of(v) for name in run.names}
         for value in self.graph.arrays:
             path = tuple(value.name.split("."))
-            if path not in placed and value.tensor is not None:
+            if path not in placed and value.name not in computed and value.tensor is not None:
                 plan.unread[path] = value
                 if f"p_{flatten(path)}" not in self.parameters:
                     plan.buffers[value] = True
@@ -162,7 +165,9 @@ class _Placing:
     def read_whole(self, value: Value, node: Node) -> list[Node]:
         """The expressions of an array of the checkpoint that compute a constant."""
         scope = self.scopes.get(node)
-        if scope is not None and (keys := self.keys_of(value)) and self.folded.is_vector(scope):
+        if is_rearranged(value):
+            pass
+        elif scope is not None and (keys := self.keys_of(value)) and self.folded.is_vector(scope):
             self.wholes.add_reshaped(value, keys)
         elif scope is not None and not keys:
             if steps := self.folded.read_expression(value, node, scope):
@@ -326,6 +331,10 @@ class _Placing:
                 if value is None or value.tensor is None:
                     continue
                 keys = self.keys_of(value)
+                if is_rearranged(value):  # trained as it is, under a name of its own
+                    name, *_ = names_in(origins_of(value), 0, value.tensor.size)
+                    if self.is_key(name, value):
+                        self.plan.arrays.setdefault(value, tuple(f"{name}_rows".split(".")))
                 base = self.origins.get(value, value)
                 is_derived = bool(base.origins) and not base.name_is_original
                 if len(keys) != 1 or base.static_shape != value.static_shape or is_derived:

@@ -83,14 +83,22 @@ def _arrange(base: Value, value: Value) -> Node | None:
         return Node(".reshape", (base,), (value,), {"args": (Slot(0), *(shape or ((),)))}, "torch")
     if base.rank == 2 and np.array_equal(base.array().T, value.array()):
         return Node(".t", (base,), (value,), {"args": (Slot(0),)}, "torch")
-    return find_order(base, value) if base.rank > 2 else None
+    steps = find_order(base, value) if base.rank > 2 else []
+    return steps[0] if len(steps) == 1 else None
 
 
-def find_order(base: Value, value: Value) -> Node | None:
-    """The permutation of an array's axes that gives ``value``."""
-    for order in permutations(range(base.rank)) if base.rank <= MOST_AXES else ():
-        sizes = tuple([base.static_shape[axis] for axis in order])
-        is_same = sizes == value.static_shape
-        if is_same and np.array_equal(base.array().transpose(order), value.array()):
-            return Node(".permute", (base,), (value,), {"args": (Slot(0), *order)}, "torch")
-    return None
+def find_order(base: Value, value: Value) -> list[Node]:
+    """The permutation of an array's axes, or of another shape's, that gives ``value``."""
+    rank, shape = value.rank, value.static_shape
+    for order in permutations(range(rank)) if rank <= MOST_AXES else ():
+        sizes = tuple([shape[order.index(axis)] for axis in range(rank)])
+        x = base
+        steps: list[Node] = []
+        if np.array_equal(base.array().reshape(sizes).transpose(order), value.array()):
+            if sizes != base.static_shape:
+                x = Value(f"{base.name}.reshaped", base.dtype, sizes)
+                steps.append(Node(".reshape", (base,), (x,), {"args": (Slot(0), *sizes)}, "torch"))
+            result = Value(value.name, value.dtype, shape)
+            permute = {"args": (Slot(0), *order)}
+            return [*steps, Node(".permute", (x,), (result,), permute, "torch")]
+    return []

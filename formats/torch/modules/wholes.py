@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from serde.ir.graph import Node, Run, Tensor, Value
-from serde.spec.weight_origins import origins_of
+from serde.spec.weight_origins import is_rearranged, origins_of
 
 from ..target import ListOf, Slot
 from .tie_arrays import find_order
+
+MOST_ROWS = 64  # that are listed in the source
 
 
 class Wholes:
@@ -96,6 +98,8 @@ class Wholes:
         """The expressions of the array that compute a constant; none where it is the array."""
         if len(origins_of(value)) > 1:
             return self.join_parts(value, node)
+        if is_rearranged(value):
+            return self.choose_rows(value, node)
         run = self.find_run(value)
         if run is None:
             return self.turn(value, node)
@@ -114,31 +118,78 @@ class Wholes:
         (key,) = run.names
         whole = Value(key, value.type, run.whole.shape, run.whole, name_is_original=True)
         whole = self.arrays.setdefault(key, whole)
-        step = find_order(whole, value)
-        result = Value(value.name, value.dtype, value.shape)
-        return [] if step is None else [replace(step, outputs=(result,), sources=node.sources)]
+        return [replace(step, sources=node.sources) for step in find_order(whole, value)]
+
+    def choose_rows(self, value: Value, node: Node) -> list[Node]:
+        """The expression of a constant that has the rows of an array in another order, or turned.
+
+        There is none where rows are equal, which other arrays of the checkpoint may not be.
+        """
+        (run,) = origins_of(value)
+        assert run.whole is not None
+        key, whole = run.names[0], run.whole
+        base = Value(key, value.type, whole.shape, whole, name_is_original=True)
+        rows = [row.tobytes() for row in whole.load()]
+        places = {row: at for at, row in enumerate(rows)}
+        is_plain = len(places) == len(rows) <= MOST_ROWS and self.keys_of(base) == [key]
+        for array in (value.array(), value.array().T) if is_plain else ():
+            if array.shape == whole.shape and all(row.tobytes() in places for row in array):
+                base = self.arrays.setdefault(key, base)
+                order = ListOf(tuple([places[row.tobytes()] for row in array]))
+                x = Value(value.name, value.dtype, whole.shape)
+                index = Node("[]", (base,), (x,), {"args": (Slot(0), order)}, "torch")
+                y = Value(value.name, value.dtype, value.shape)
+                turn = Node(".t", (x,), (y,), {"args": (Slot(0),)}, "torch")
+                is_turned = not np.array_equal(array, value.array())
+                steps = [index, turn] if is_turned else [index]
+                return [replace(step, sources=node.sources) for step in steps]
+        return []
 
     def join_parts(self, value: Value, node: Node) -> list[Node]:
         """The expression of a constant in which arrays of the checkpoint are one behind another.
 
-        There are none where it has parts of arrays. What no array gives are constants.
+        What no array gives are constants.
         """
-        row, begin, parts = max(math.prod(value.static_shape[1:]), 1), 0, []
+        row, begin = max(math.prod(value.static_shape[1:]), 1), 0
+        parts: list[Value] = []
+        steps: list[Node] = []
         for at, run in enumerate(origins_of(value)):
-            is_array = len(run.names) == 1 and run.is_ordered and run.size == math.prod(run.shape)
+            is_known = len(run.names) == 1 and run.is_ordered and run.begin is not None
             shape = run.shape if run.names else (run.size // row, *value.static_shape[1:])
-            if (run.names and not is_array) or shape[1:] != value.static_shape[1:]:
+            if (run.names and not is_known) or shape[1:] != value.static_shape[1:]:
                 return []
-            name = run.names[0] if run.names else f"{value.name}_{at}"
-            part = cut_rows(value, begin, shape, name, is_original=bool(run.names))
-            if self.keys_of(part) != [*run.names]:
+            part = self.find_part(value, run, begin, f"{value.name}_{at}", shape)
+            if part is None:
                 return []
-            parts.append(self.arrays.setdefault(name, part))
+            if run.names and run.size != math.prod(run.shape):
+                rows = Value(part.name, value.dtype, (run.size // row, *shape[1:]))
+                cut = list(_read(part, run, rows, node))
+                if not cut:
+                    return []
+                steps += cut
+                part = cut[-1].outputs[0]
+            parts.append(part)
             begin += run.size
         joined = Value(value.name, value.dtype, value.shape)
         args = (ListOf(tuple([Slot(at) for at in range(len(parts))])),)
-        return [Node("torch.cat", tuple(parts), (joined,), {"args": args}, "torch",
-                     sources=node.sources)]  # fmt: skip
+        join = Node("torch.cat", tuple(parts), (joined,), {"args": args}, "torch",
+                    sources=node.sources)  # fmt: skip
+        return [*steps, join]
+
+    def find_part(
+        self, value: Value, run: Run, begin: int, name: str, shape: tuple[int, ...]
+    ) -> Value | None:
+        """The array that a run of a constant is of, or the run itself where none gives it."""
+        if run.names and run.size != math.prod(run.shape):
+            if run.whole is None or run.whole.dtype is not value.type:
+                return None
+            part = Value(run.names[0], value.type, shape, run.whole, name_is_original=True)
+        else:
+            name = run.names[0] if run.names else name
+            part = cut_rows(value, begin, shape, name, is_original=bool(run.names))
+        if self.keys_of(part) != [*run.names]:
+            return None
+        return self.arrays.setdefault(part.name, part)
 
 
 def cut_rows(

@@ -116,16 +116,26 @@ def write_conv_transpose(
 
 @legalizations("BatchNormalization")
 def legalize_batch_norm(g, *arrays: Value, training_mode: int, outputs: int = 1, **form: float):
-    """By the statistics of the batch outside of training too, which are written out."""
+    """By the statistics of the batch outside of training too; those it moves are written out."""
+    x = arrays[0]
+    others = [d for axis, d in enumerate(x.ranked_shape) if axis != 1]
+    is_alone = all(d == 1 for d in others)  # which PyTorch refuses
     if not training_mode:
         return None
-    return normalization.train_batch_norm(g, *arrays, outputs=outputs, **form)
+    y, *moved = normalization.train_batch_norm(g, *arrays, outputs=3, **form)
+    if not is_alone:
+        y, *_ = g.as_is("BatchNormalization", arrays, {"training_mode": 1, **form}, 3)
+    return (y, *moved)[:outputs]
 
 
-@writes("BatchNormalization", only={"training_mode": (0,)})
+@writes("BatchNormalization")
 def write_batch_norm(t: TorchBuilder, x: Value, scale: Value, bias: Value, mean: Value,
-                     var: Value, *, epsilon: float, momentum: float):  # fmt: skip
+                     var: Value, *, epsilon: float, momentum: float,
+                     training_mode: int):  # fmt: skip
     """PyTorch's momentum is what new statistics count for; with none, the old ones are used."""
+    if training_mode:
+        form = {"training": True, "eps": shorten(epsilon)}
+        return t.F.batch_norm(x, None, None, scale, bias, **form), mean, var
     arrays = (scale, bias, mean, var)
     has_module = 2 <= x.rank <= 5 and all(v.tensor is not None for v in arrays)
     moves = round(1 - momentum, 9)

@@ -120,7 +120,8 @@ def place_axes(x: Value, axes: Ints, added: int = 0) -> Ints:
 
 @writes("Squeeze")
 def write_squeeze(t: TorchBuilder, x: Value, axes: Value | None = None):
-    require(axes is not None or x.is_static, "axes of size 1 that are not named")
+    if axes is None and not x.is_static:
+        return t[".squeeze"](x)
     ones = (axis for axis, size in enumerate(x.shape or ()) if size == 1)
     named = axes.ints() if axes is not None else tuple(ones)
     maker = t.maker(x, ".unsqueeze")
