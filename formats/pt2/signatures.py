@@ -174,6 +174,7 @@ GROUPS = {  # signatures, and the operators that have them
     "number element, Tensor test_elements, bool assume_unique=False, bool invert=False": "isin.Scalar_Tensor",
     "Tensor elements, number test_element, bool assume_unique=False, bool invert=False": "isin.Tensor_Scalar",
     "Tensor elements, Tensor test_elements, bool assume_unique=False, bool invert=False": "isin.Tensor_Tensor",
+    "Tensor self, int n_fft, int hop_length=None, int win_length=None, Tensor window=None, bool center=True, bool normalized=False, bool onesided=None, int length=None, bool return_complex=False": "istft",
     "Tensor self, Tensor target, int reduction=1, bool log_target=False": "kl_div",
     "Tensor self, int k, int dim=-1, bool keepdim=False": "kthvalue",
     "Tensor self, Tensor target, int reduction=1": "l1_loss mse_loss soft_margin_loss",

@@ -24,7 +24,7 @@ def is_divisible(x: Value, sizes: Sequence[int]) -> bool:
 def adaptive_pool(g, x: Value, sizes: Ints, kind: str) -> Value:
     """The means, or the greatest elements, of parts of the axes behind that of channels."""
     if is_divisible(x, sizes):
-        areas = zip(x.static_shape[2:], sizes, strict=True)
+        areas = zip(x.ranked_shape[2:], sizes, strict=True)
         kernel = tuple(area // size for area, size in areas)
         pool = g.AveragePool if kind == MEAN else g.MaxPool
         return pool(x, kernel_shape=kernel, strides=kernel)  # type: ignore[no-any-return]

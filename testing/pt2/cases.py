@@ -195,6 +195,7 @@ replication_pad3d | A.replication_pad3d(x, [1, 2, 0, 1, 1, 1]) | f(2, 3, 5, 5, 5
 remainder.Tensor | A.remainder.Tensor(x, y) | f(4, 5) * 5, f(5)
 remainder.Scalar | x % 3 | i(4, 5, low=-20, high=20)
 repeat | A.repeat(x, [2, 1, 3]) | f(2, 3)
+repeat | x.repeat(2, 3, 1) | f(1, 4)
 scalar_tensor | A.scalar_tensor(2.5) + x | f(2)
 scatter.src | A.scatter.src(x, 1, y, z) | f(3, 4), torch.tensor([[0, 2], [1, 3]]), f(3, 4)
 scatter.value | A.scatter.value(x, 1, y, 2.5) | f(3, 4), torch.tensor([[0, 2], [1, 3]])
@@ -208,6 +209,7 @@ slice_scatter | A.slice_scatter(x, y, 1, 1, -1, 2) | f(2, 5), f(2, 2)
 sort | A.sort(x, 1, True) | f(2, 5)
 sort | A.sort(x, 0) | f(4, 5)
 split_with_sizes | A.split_with_sizes(x, [1, 3], 1) | f(2, 4)
+squeeze | A.squeeze(x) | f(2, 1, 3)
 squeeze.dim | A.squeeze.dim(x, 1) | f(2, 1, 3)
 squeeze.dims | A.squeeze.dims(x, [0, 1]) | f(2, 1, 3)
 sub.Tensor | A.sub.Tensor(x, y, alpha=3) | f(2, 3), f(3)
@@ -250,6 +252,8 @@ pairwise_distance | F.pairwise_distance(x, y, -math.inf) | f(3, 4), f(3, 4)
 mH | x.mH | f(2, 3, 4)
 dropout | F.dropout(x, 0.5, False) | f(3, 4)
 einsum | torch.einsum('bij,bkj->bik', x, y) | f(2, 3, 4), f(2, 5, 4)
+einsum | torch.einsum('...id,...jd->...ij', x, y) | f(2, 3, 4, 5), f(6, 5)
+einsum | torch.einsum('a...,...b', x, y) | f(4, 2, 3), f(2, 1, 5)
 flatten.using_ints | x.flatten(1) | f(2, 3, 4)
 floor_divide | x // y | f(4, 5) * 5, f(5)
 floor_divide | x // 3 | i(4, 5, low=-20, high=20)
@@ -322,6 +326,9 @@ fft_irfft2 | torch.fft.irfft2(torch.fft.rfft2(x), norm='forward') | f(3, 4, 6)
 fft_ifft | torch.view_as_real(torch.fft.ifft(torch.complex(x, y)).conj().resolve_conj()) | f(3, 4), f(3, 4)
 stft | torch.stft(x, 8, 4, window=torch.hann_window(6), win_length=6, return_complex=True).abs() | f(2, 40)
 stft | torch.view_as_real(torch.stft(x, 8, normalized=True, center=False, return_complex=True)) | f(40)
+istft | torch.istft(torch.stft(x, 16, 5, return_complex=True, window=y), 16, 5, window=y, length=33) | f(2, 40), p(16) + 0.1
+istft | torch.istft(torch.view_as_complex(x), 8, win_length=6, window=y, normalized=True) | f(5, 9, 2), p(6) + 0.1
+istft | torch.istft(torch.view_as_complex(x), 8, 4, onesided=False) | f(2, 8, 7, 2)
 complex_rope | torch.view_as_real(torch.view_as_complex(x.reshape(2, 3, 4, 2)) * torch.polar(torch.ones(3, 4), y)).flatten(2) | f(2, 3, 8), f(3, 4)
 complex_buffer | torch.view_as_real(torch.view_as_complex(x) * self.a + 2.0).sum(-1) | f(3, 4, 2) | a=nn.Buffer(torch.polar(torch.ones(4), torch.arange(4.0)))
 complex_moves | torch.view_as_real(torch.cat([torch.view_as_complex(x)[:, 1:], torch.complex(y, y)], 1).transpose(0, 1).conj().resolve_conj()) | f(3, 4, 2), f(3, 2)
@@ -350,6 +357,7 @@ adaptive_max_pool2d | F.adaptive_max_pool2d(x, (3, 5)) | f(7, 2, 7, 8)
 adaptive_avg_pool1d | F.adaptive_avg_pool1d(x.transpose(0, 2), 3) | f(8, 2, 4) | dynamic
 adaptive_max_pool1d | F.adaptive_max_pool1d(x.transpose(0, 2), 3) | f(8, 2, 4) | dynamic
 conv2d | F.conv2d(x.reshape(1, -1, 5, 6), (x.mean((2, 3))[:, None, :, None, None] * y).reshape(-1, 3, 2, 3), groups=x.shape[0], padding=1, stride=(2, 1)) | f(4, 3, 5, 6), f(1, 2, 3, 2, 3) | dynamic
+conv_transpose2d.input | F.conv_transpose2d(x.reshape(1, -1, 5, 6), (x.mean((2, 3))[:, :, None, None, None] * y).reshape(-1, 2, 2, 3), groups=x.shape[0], padding=1, stride=(2, 1), output_padding=(1, 0)) | f(4, 3, 5, 6), f(1, 1, 2, 2, 3) | dynamic
 quantile.scalar | x.quantile(0.4, 0) | f(7, 2) | dynamic
 median.dim | tuple(x.median(0)) | f(8, 2) | dynamic
 tensor_split.sections | x.tensor_split(3) | f(8, 2) | dynamic

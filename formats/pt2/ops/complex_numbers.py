@@ -6,7 +6,10 @@ A rule ``complex.OP`` is that of ``OP`` where an operand or a result is complex:
 
 from __future__ import annotations
 
+import numpy as np
+
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType
 
@@ -282,3 +285,48 @@ def read_stft(g, x, size, step, length, window, normalized, onesided, complex_re
     y = g.Mul(y, as_type(g, size**-0.5, y.type)) if normalized else y
     y = g.Transpose(y, perm=[0, 2, 1, 3])
     return Complex(g, pair=g.Squeeze(y, [0]) if lead else y)
+
+
+@reads("complex.istft")
+def read_istft(
+    g, x, size, step, length, window, center, normalized, onesided, count, complex_result
+):  # fmt: skip
+    """A signal of frames that overlap, over the sum of the windows' squares."""
+    require(not complex_result, "istft to complex numbers: let return_complex be False")
+    length, step = length or size, step or size // 4
+    lead = x.rank == 2
+    pair = g.Unsqueeze(x.pair, [0]) if lead else x.pair
+    if onesided is False:
+        pair = g.slice_axis(pair, 1, 0, size // 2 + 1)
+    frames = g.DFT(pair, number(g, size), g.const(1), inverse=1, onesided=1)
+    frames = g.Squeeze(frames, [3])
+    frames = g.Mul(frames, as_type(g, size**0.5, frames.type)) if normalized else frames
+    if window is None:
+        window = g.const([1.0] * length, frames.type)
+    start = (size - length) // 2
+    window = g.Unsqueeze(g.Pad(window, [start, size - length - start]), [1])
+    squares = g.Expand(g.Mul(window, window), g.shape_from([1, *g.sizes_of(frames)[1:]]))
+    totals = [add_frames(g, rows, size, step) for rows in (g.Mul(frames, window), squares)]
+    begin = size // 2 if center else 0
+    end = -begin if center else np.iinfo(np.int64).max
+    if count is not None:
+        end = begin + count if isinstance(count, int) else g.Add(count, begin)
+    y = g.Div(*(g.slice_axis(sums, 2, begin, end) for sums in totals))
+    y = g.Squeeze(y, [0, 1] if lead else [1])
+    return y if count is None else fill_up(g, y, count)
+
+
+def add_frames(g, frames, size, step):
+    """The sum of frames, each of which begins ``step`` elements behind the one before."""
+    arrays.charge_elements(size, size)
+    one = g.const(np.eye(size, dtype=frames.type.numpy).reshape(size, 1, size))
+    return g.ConvTranspose(frames, one, strides=(step,))
+
+
+def fill_up(g, x, count):
+    """Zeros behind what is shorter than ``count`` along the last axis."""
+    size = g.size_of(x, x.rank - 1)
+    if isinstance(size, int) and isinstance(count, int):
+        return g.Pad(x, [0] * (2 * x.rank - 1) + [count - size]) if count > size else x
+    missing = g.Max(g.Sub(g.shape_from([count]), size), g.const([0]))
+    return g.Pad(x, g.Concat([0] * (2 * x.rank - 1), missing, axis=0))

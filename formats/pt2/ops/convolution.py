@@ -36,11 +36,16 @@ def frame(n, stride, padding, dilation, groups):
 @reads.for_each(CONVS)
 def read_conv(n, g, x, w, b, stride, padding, dilation, groups):
     if not isinstance(groups, int):
-        require(n == 2 and b is None and x.rank == 4, f"groups of a size by name in conv{n}d: fix "
-                "that size when you export")  # fmt: skip
-        frames = [for_each_axis(v, n) for v in (stride, padding, dilation)]
+        frames = list_frames(f"conv{n}d", x, b, (stride, padding, dilation))
         return convolve_groups(g, x, w, frames, groups)
     return convolve(g, x, w, b, n, **frame(n, stride, padding, dilation, groups))
+
+
+def list_frames(op, x, b, numbers):
+    """Numbers for both axes of a convolution of images whose groups are of a size by name."""
+    require("2d" in op and b is None and x.rank == 4, f"groups of a size by name in {op}: fix that "
+            "size when you export")  # fmt: skip
+    return [for_each_axis(v, 2) for v in numbers]
 
 
 def convolve_groups(g, x, w, frames, groups):
@@ -48,11 +53,9 @@ def convolve_groups(g, x, w, frames, groups):
 
     Its windows are columns, which the weights are multiplied with.
     """
-    channels, *kernel = w.shape[1:]
+    channels, *kernel = list_known(w, x)
     stride, padding, dilation = frames
     axes = zip(x.shape[2:], kernel, *frames, strict=True)
-    is_known = all(isinstance(s, int) for s in (channels, *kernel, *x.shape[2:]))
-    require(is_known, "groups of a size by name over images of unknown size: fix the image's")
     sizes = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, t, p, d in axes]
     images = g.reshape(x, [-1, channels, *x.shape[2:]])
     columns = read_im2col(g, images, kernel, dilation, padding, stride)
@@ -60,6 +63,30 @@ def convolve_groups(g, x, w, frames, groups):
     columns = g.reshape(columns, [-1, groups, area, sizes[0] * sizes[1]])
     y = g.MatMul(g.reshape(w, [groups, -1, area]), columns)
     return g.reshape(y, [g.size_of(x, 0), g.size_of(w, 0), *sizes])
+
+
+def list_known(w, x):
+    """The sizes of one group's weights, which are known."""
+    is_known = all(isinstance(s, int) for s in (*w.shape[1:], *x.shape[2:]))
+    require(is_known, "groups of a size by name over images of unknown size: fix the image's")
+    return w.shape[1:]
+
+
+def transpose_groups(g, x, w, frames, groups):
+    """The transpose of such a convolution: its columns are added up to images."""
+    filters, *kernel = list_known(w, x)
+    stride, padding, dilation, _ = frames
+    axes = zip(x.shape[2:], kernel, *frames, strict=True)
+    sizes = [(s - 1) * t - 2 * p + d * (k - 1) + e + 1 for s, k, t, p, d, e in axes]
+    area = filters * kernel[0] * kernel[1]
+    weights = g.Transpose(g.reshape(w, [groups, -1, area]), perm=[0, 2, 1])
+    pixels = g.Div(g.size_of(w, 0), groups), x.shape[2] * x.shape[3]
+    columns = g.MatMul(weights, g.reshape(x, [-1, groups, *pixels]))
+    images = g.Col2Im(
+        g.reshape(columns, [-1, area, pixels[1]]), g.const(sizes), g.const(list(kernel)),
+        dilations=dilation, pads=padding * 2, strides=stride,
+    )  # fmt: skip
+    return g.reshape(images, [g.size_of(x, 0), g.multiply_sizes([groups, filters]), *sizes])
 
 
 @reads.for_each({f"conv{n}d.padding": n for n in (1, 2, 3)})
@@ -74,6 +101,10 @@ def read_conv_padding(n, g, x, w, b, stride, padding, dilation, groups):
 
 @reads.for_each(TRANSPOSED)
 def read_conv_transpose(n, g, x, w, b, stride, padding, output_padding, groups, dilation):
+    if not isinstance(groups, int):
+        numbers = stride, padding, dilation, output_padding
+        frames = list_frames(f"conv_transpose{n}d", x, b, numbers)
+        return transpose_groups(g, x, w, frames, groups)
     return convolve(g, x, w, b, n, transposed=True, extra=output_padding,
                     **frame(n, stride, padding, dilation, groups))  # fmt: skip
 

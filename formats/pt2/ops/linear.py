@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 
 import numpy as np
 
@@ -88,7 +89,33 @@ def read_bilinear(g, a, b, w, bias):
 
 @reads("einsum", ignore=("path",))
 def read_einsum(g, equation, xs):
-    return g.Einsum(*xs, equation=equation)
+    return g.Einsum(*xs, equation=equation) if "..." not in equation else _einsum(g, equation, xs)
+
+
+def _einsum(g, equation, xs):
+    """Axes of an ellipsis have letters: the standard wants as many in each operand."""
+    terms, _, result = equation.replace(" ", "").replace("...", ".").partition("->")
+    terms = terms.split(",")
+    counts = [x.rank - len(t) + 1 if "." in t else 0 for x, t in zip(xs, terms, strict=True)]
+    letters = [c for c in string.ascii_letters if c not in equation][: max(counts)]
+    require(len(letters) == max(counts), f"einsum {equation!r} of more axes than there are letters")
+    if "->" not in equation:
+        named = [c for c in "".join(terms) if c != "."]
+        result = "." + "".join(sorted(c for c in set(named) if named.count(c) == 1))
+    sizes = dict.fromkeys(letters, 1)
+    axes = [letters[len(letters) - n :] for n in counts]
+    for x, term, own in zip(xs, terms, axes, strict=True):
+        shape = x.ranked_shape[term.find(".") :][: len(own)]
+        sizes |= {c: size for c, size in zip(own, shape, strict=True) if size != 1}
+    operands = []
+    for at, (x, term, own) in enumerate(zip(xs, terms, axes, strict=True)):
+        first = term.find(".")
+        # An axis of size 1 is repeated along those of others.
+        single = [c for k, c in enumerate(own) if x.ranked_shape[first + k] == 1 != sizes[c]]
+        operands.append(g.Squeeze(x, [first + own.index(c) for c in single]) if single else x)
+        terms[at] = term.replace(".", "".join(c for c in own if c not in single))
+    result = result.replace(".", "".join(letters))
+    return g.Einsum(*operands, equation=f"{','.join(terms)}->{result}")
 
 
 @reads("outer", "ger")

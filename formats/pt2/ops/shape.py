@@ -45,7 +45,7 @@ def read_unflatten(g, x, dim, sizes):
 
 @reads("squeeze")
 def read_squeeze(g, x):
-    return g.Squeeze(x, [i for i, d in enumerate(x.static_shape) if d == 1])
+    return g.Squeeze(x, [i for i, d in enumerate(x.ranked_shape) if d == 1])
 
 
 @reads("squeeze.dim", "squeeze.dims")
@@ -138,7 +138,11 @@ def read_broadcast_tensors(g, xs):
 def read_repeat(g, x, repeats):
     extra = len(repeats) - x.rank
     x = g.Unsqueeze(x, list(range(extra))) if extra else x
-    return g.Tile(x, g.shape_from(repeats)) if repeats else g.Identity(x)
+    counts = zip(x.ranked_shape, repeats, strict=True)
+    if all(size == 1 or (isinstance(n, int) and n == 1) for size, n in counts):
+        sizes = [n if size == 1 else size for size, n in zip(g.sizes_of(x), repeats, strict=True)]
+        return g.Expand(x, g.shape_from(sizes)) if repeats else g.Identity(x)
+    return g.Tile(x, g.shape_from(repeats))
 
 
 @reads("tile")
