@@ -1,7 +1,8 @@
 """A case or more for each core ATen operator, and for those that ``torch.export`` keeps.
 
 A line is the operator's overload, an expression of ``x, y, z, w`` and the inputs. ``A`` is
-``torch.ops.aten``; the makers of inputs are those of ``worker.Maker``.
+``torch.ops.aten``, ``Q`` ``torch.ops.quantized_decomposed``; the makers of inputs are those of
+``worker.Maker``.
 """
 
 from __future__ import annotations
@@ -329,6 +330,11 @@ stft | torch.view_as_real(torch.stft(x, 8, normalized=True, center=False, return
 istft | torch.istft(torch.stft(x, 16, 5, return_complex=True, window=y), 16, 5, window=y, length=33) | f(2, 40), p(16) + 0.1
 istft | torch.istft(torch.view_as_complex(x), 8, win_length=6, window=y, normalized=True) | f(5, 9, 2), p(6) + 0.1
 istft | torch.istft(torch.view_as_complex(x), 8, 4, onesided=False) | f(2, 8, 7, 2)
+quantize_per_tensor | Q.quantize_per_tensor(x, 0.0625, 3, -128, 127, torch.int8) | f(3, 40)
+quantize_per_tensor | Q.dequantize_per_tensor(Q.quantize_per_tensor(x, 0.0625, 9, 0, 20, torch.uint8), 0.0625, 9, 0, 20, torch.uint8) | f(3, 40)
+quantize_per_channel | Q.dequantize_per_channel(Q.quantize_per_channel(x, y, z, 1, -7, 7, torch.int8), y, z, 1, -7, 7, torch.int8) | f(3, 4), p(4), i(4)
+dequantize_per_channel | F.linear(x, Q.dequantize_per_channel(self.a, y, z, 0, -127, 127, torch.int8)) | f(3, 4), p(5), i(5) | a=nn.Buffer(torch.arange(-10, 10).to(torch.int8).reshape(5, 4))
+quantize_per_tensor.tensor | Q.quantize_per_tensor.tensor(x, y.abs().max() / 64, z.sum(), -128, 127, torch.int8) | f(3, 4), f(3, 4), i(2)
 complex_rope | torch.view_as_real(torch.view_as_complex(x.reshape(2, 3, 4, 2)) * torch.polar(torch.ones(3, 4), y)).flatten(2) | f(2, 3, 8), f(3, 4)
 complex_buffer | torch.view_as_real(torch.view_as_complex(x) * self.a + 2.0).sum(-1) | f(3, 4, 2) | a=nn.Buffer(torch.polar(torch.ones(4), torch.arange(4.0)))
 complex_moves | torch.view_as_real(torch.cat([torch.view_as_complex(x)[:, 1:], torch.complex(y, y)], 1).transpose(0, 1).conj().resolve_conj()) | f(3, 4, 2), f(3, 2)

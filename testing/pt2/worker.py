@@ -23,12 +23,13 @@ import numpy as np
 
 sys.path.append(os.environ.get("SERDE_TORCH_ZOO", ""))
 import torch
+import torch.ao.quantization.fx._decomposed
 import torch.nn.functional as F  # noqa: F401  (cases use it)
 from torch import nn
 
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
-A = torch.ops.aten
+A, Q = torch.ops.aten, torch.ops.quantized_decomposed
 
 
 class Maker:
