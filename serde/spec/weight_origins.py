@@ -32,6 +32,14 @@ def _make_run(name: str, tensor: Tensor) -> Run:
     return Run((name,), tensor.size, 0, tensor.shape, whole=tensor)
 
 
+def is_whole(value: Value) -> bool:
+    """Whether a constant is one array as it is, under whatever name."""
+    runs = origins_of(value)
+    return len(runs) == 1 and runs[0].begin == 0 and runs[0].is_ordered and (
+        runs[0].shape == value.static_shape
+    )  # fmt: skip
+
+
 def is_rearranged(value: Value) -> bool:
     """Whether a constant has all elements of one array in an order of its own."""
     runs = origins_of(value)

@@ -537,3 +537,19 @@ def test_parts_of_an_array_that_are_joined_are_cut_from_it(tmp_path: Path) -> No
     text = compare(make_model(nodes, arrays | constants, (2, 6)), tmp_path, draw(2, 6))
     assert keys_of(tmp_path) == arrays.keys()
     assert text.count("[2:]") == 2
+
+
+def test_a_layer_in_a_container_is_where_its_arrays_are(tmp_path: Path) -> None:
+    """The exporter's scopes leave out ``nn.ModuleDict``, whose members a module calls itself."""
+    arrays = {f"h.{at}.attn.proj.weight": draw(6, 6) for at in range(2)}
+    nodes, x = [], "x"
+    for at, name in enumerate(arrays):
+        nodes += [
+            helper.make_node("Transpose", [name], [f"t{at}"], f"/attn/proj/Transpose_{at}"),
+            helper.make_node("MatMul", [x, f"t{at}"], [f"m{at}"], f"/attn/proj/MatMul_{at}"),
+            helper.make_node("Tanh", [f"m{at}"], [f"y{at}"], f"/Tanh_{at}"),
+        ]
+        x = f"y{at}"
+    nodes[-1].output[:] = ["y"]
+    compare(make_model(nodes, arrays, (2, 6)), tmp_path, draw(2, 6))
+    assert keys_of(tmp_path) == arrays.keys()

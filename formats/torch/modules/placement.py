@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from serde.ir.graph import Graph, Node, Run, Value
-from serde.spec.weight_origins import is_rearranged, names_in, origins_of
+from serde.spec.weight_origins import is_rearranged, is_whole, names_in, origins_of
 
 from ..source import names as naming
 from ..target import Slot
@@ -192,7 +192,9 @@ class _Placing:
         key_paths = [tuple(key.split(".")) for listed in keys.values() for key in listed]
         named = [tuple(key.split("."))[:-1] for name, listed in keys.items() for key in listed
                  if key.endswith(f".{name}")]  # fmt: skip
-        inside = [path for path in named if path[: len(around)] == around]
+        # The exporter leaves out containers that are no module of the call, as nn.ModuleDict.
+        count = len(around)
+        inside = [path for path in named if around in (path[:count], path[-count:])]
         computed = None if keys.get("weight") else self.parametrize(node, (*inside, around)[0])
         if computed is not None:
             yield computed
@@ -336,7 +338,7 @@ class _Placing:
                     if self.is_key(name, value):
                         self.plan.arrays.setdefault(value, tuple(f"{name}_rows".split(".")))
                 base = self.origins.get(value, value)
-                is_derived = bool(base.origins) and not base.name_is_original
+                is_derived = not (base.name_is_original or is_whole(base) or not base.origins)
                 if len(keys) != 1 or base.static_shape != value.static_shape or is_derived:
                     continue
                 path = self.plan.arrays.get(value, tuple(keys[0].split(".")))
