@@ -104,16 +104,16 @@ def _einsum(g, equation, xs):
         result = "." + "".join(sorted(c for c in set(named) if named.count(c) == 1))
     sizes = dict.fromkeys(letters, 1)
     axes = [letters[len(letters) - n :] for n in counts]
-    for x, term, own in zip(xs, terms, axes, strict=True):
-        shape = x.ranked_shape[term.find(".") :][: len(own)]
-        sizes |= {c: size for c, size in zip(own, shape, strict=True) if size != 1}
+    for x, term, labels in zip(xs, terms, axes, strict=True):
+        shape = x.ranked_shape[term.find(".") :][: len(labels)]
+        sizes |= {c: size for c, size in zip(labels, shape, strict=True) if size != 1}
     operands = []
-    for at, (x, term, own) in enumerate(zip(xs, terms, axes, strict=True)):
+    for at, (x, term, labels) in enumerate(zip(xs, terms, axes, strict=True)):
         first = term.find(".")
         # An axis of size 1 is repeated along those of others.
-        single = [c for k, c in enumerate(own) if x.ranked_shape[first + k] == 1 != sizes[c]]
-        operands.append(g.Squeeze(x, [first + own.index(c) for c in single]) if single else x)
-        terms[at] = term.replace(".", "".join(c for c in own if c not in single))
+        single = [c for k, c in enumerate(labels) if x.ranked_shape[first + k] == 1 != sizes[c]]
+        operands.append(g.Squeeze(x, [first + labels.index(c) for c in single]) if single else x)
+        terms[at] = term.replace(".", "".join(c for c in labels if c not in single))
     result = result.replace(".", "".join(letters))
     return g.Einsum(*operands, equation=f"{','.join(terms)}->{result}")
 
