@@ -35,9 +35,12 @@ def _make_run(name: str, tensor: Tensor) -> Run:
 def is_whole(value: Value) -> bool:
     """Whether a constant is one array as it is, under whatever name."""
     runs = origins_of(value)
-    return len(runs) == 1 and runs[0].begin == 0 and runs[0].is_ordered and (
-        runs[0].shape == value.static_shape
-    )  # fmt: skip
+    if len(runs) != 1:
+        return False
+    if runs[0].begin == 0 and runs[0].is_ordered:
+        return runs[0].shape == value.static_shape
+    whole = runs[0].whole
+    return whole is not None and whole.shape == value.static_shape and not is_rearranged(value)
 
 
 def is_rearranged(value: Value) -> bool:

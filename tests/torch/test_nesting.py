@@ -481,6 +481,7 @@ def make_node_of(array: str, *steps: tuple[str, list[list[int]], dict]) -> list[
 
 
 REARRANGED = {
+    "all rows in order": (("Gather", [[0, 1, 2, 3, 4, 5]], {}),),
     "rows back to front": (("Slice", [[5], [-9], [0], [-1]], {}),),
     "chosen rows": (("Gather", [[2, 0, 1, 5, 3, 4]], {}),),
     "turned in another shape": (
