@@ -58,7 +58,11 @@ def fuse_root(near: Neighbours, node: Node) -> Node | None:
     if root is None or number is None or number.tensor is None or FIELD in node.attrs:
         return None
     is_one = number.tensor.size == 1 and number.array().item() == 1
-    if number.dtype is not DType.FLOAT32 or not is_one or node.outputs[0].shape != root.outputs[0].shape:
+    if (
+        number.dtype is not DType.FLOAT32
+        or not is_one
+        or node.outputs[0].shape != root.outputs[0].shape
+    ):
         return None
     return merge(root, node, op="RSQRT")
 
