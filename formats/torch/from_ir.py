@@ -23,8 +23,8 @@ def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> 
     """Rewrite the IR into expressions of PyTorch.
 
     ``exportable`` makes branches and loops calls that ``torch.export`` takes, and packs no
-    sequences. For ``inference``
-    every layer of constants is a module, also where the source does not train them.
+    sequences. For ``inference`` every layer of constants is a module, also where the source does
+    not train them.
 
     Raises:
         Unconvertible: for all inputs and nodes that PyTorch has no type or no way for, at once.
