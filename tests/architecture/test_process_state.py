@@ -144,6 +144,7 @@ def unbounded(path):
 FEW = {
     "formats/mxnet/io/params.py": "kinds of numbers, and ranks",
     "formats/mxnet/legalize.py": "operators that releases lack",
+    "formats/torch/legalize.py": "whether a module is exportable",
     "serde/cli/options.py": "formats that are installed",
     "serde/plugins/__init__.py": "what is installed",
     "serde/plugins/options.py": "classes of options",
