@@ -5,6 +5,7 @@ values of a file, or to drop one. It answers the first two with a line: nothing 
 one run, or an error. Values go through files, whose arrays are mapped where they are large.
 """
 
+import gc
 import json
 import os
 import queue
@@ -135,6 +136,7 @@ def serve(
         os.write(answers, f"{json.dumps(reply)}\n".encode())
 
     answer(version=version)
+    gc.freeze()  # what is imported, so that looking for models to free takes no time
     models: dict[int, Any] = {}
     orders = read_orders()
     while True:
@@ -142,6 +144,7 @@ def serve(
         at = order["model"]
         if order["do"] == "drop":
             models.pop(at, None)
+            gc.collect()  # models of frameworks refer to themselves, and some are large
             continue
         try:
             if order["do"] == "load":

@@ -141,6 +141,24 @@ serve("1", load, run)
     return ArrayWorker(read_program("worker_loop.py") + program, "Sleeper", "sleeper", "")
 
 
+def test_dropped_models_leave_the_memory_at_once_also_where_they_refer_to_themselves() -> None:
+    program = """
+import weakref
+models = weakref.WeakSet()
+class Model:
+    def __init__(self):
+        self.itself = self
+        models.add(self)
+serve("1", Model, lambda model, values, count: ([np.array(len(models))], [0, 0]))
+"""
+    worker = ArrayWorker(read_program("worker_loop.py") + program, "Counter", "counter", "")
+    for _ in range(3):
+        number = worker.load()
+        (count,), _ = worker.time_runs(number, [])
+        assert count == 1
+        worker.drop(number)
+
+
 def test_models_of_a_process_are_dropped_and_their_values_kept_apart() -> None:
     worker = start_sleeper()
     first, second = (WorkerRun(worker, worker.load(seconds=0), None, {}) for _ in range(2))
