@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -130,7 +131,7 @@ def show_migration(migration: Migration, has_tables: bool = True) -> None:
         print_line(f"and {len(wrong) - SHOWN} more without a result")
     skipped = [*migration.skipped.items()]
     for path, reason in skipped[:SHOWN]:
-        print_line(style("passed over", "yellow"), f" {path}: {reason}")
+        print_line(style("passed over", "yellow"), f" {_show_place(path)}: {reason}")
     if len(skipped) > SHOWN:
         print_line(f"and {len(skipped) - SHOWN} more passed over")
     if migration.missing_operators:
@@ -150,4 +151,9 @@ def _describe(row: Row) -> tuple[str, ...]:
     """The parts of the line of a model."""
     status = style(row.status, "green" if row.ok else "red")
     reason = f": {row.reason.splitlines()[0]}" if row.reason else ""
-    return status, f" {row.source}{reason}"
+    return status, f" {_show_place(row.source)}{reason}"
+
+
+def _show_place(path: str) -> str:
+    """A path below the folder in which the command was called as it is from there."""
+    return path.removeprefix(os.path.join(os.getcwd(), ""))

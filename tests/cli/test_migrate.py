@@ -19,6 +19,12 @@ from tests.api.migrate.zoo import write_model
 from tests.command import show_command
 
 
+def test_models_below_the_working_folder_are_called_as_from_there(zoo, tmp_path, monkeypatch):
+    monkeypatch.chdir(zoo.parent)
+    out = show_command("migrate", zoo, "-o", tmp_path / "out", "--jobs", "1")[1]
+    assert f" {zoo.name}/broken.onnx: " in out and f" {zoo}/" not in out
+
+
 @pytest.mark.usefixtures("in_this_process")
 class TestStopped:
     def full_disk(self, monkeypatch, name):
