@@ -297,7 +297,7 @@ def test_a_written_format_that_is_not_read_says_what_to_convert(tmp_path, monkey
         ("a.pth", b"PK\3\4" + b"\0" * 26 + b"a/data.pkl", "PyTorch has pickled: load it there"),
         ("a.pt", b"\x80\x02\x8a\nl\xfc\x9c", "PyTorch has pickled: load it there"),
         ("a.tar.xz", b"\xfd7zXZ\0" + b"\0" * 99, "an archive in which no model is found: unpack"),
-        ("a.onnx.gz", gzip.compress(b"\x08\x08", mtime=0), "an archive in which no model is found"),
+        ("a.bin.gz", gzip.compress(b"no model", mtime=0), "an archive in which no model is found"),
         ("a.bin", b"no model", "installed: mxnet"),
         ("a.onnx", "größer\n".encode(), "it is text, and ONNX models are not: export or fetch"),
     ],
