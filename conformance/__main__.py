@@ -18,6 +18,7 @@ the pages of the docs from the records.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def main(
         if revision is None and (is_update or not words):
             new_rows = cell.make_record(before, rows)
             record.write(name, {**before, **new_rows} if words else new_rows)
+        if not words:
             _progress(name).unlink(missing_ok=True)
     sys.exit(1 if worse else 0)
 
@@ -101,11 +103,29 @@ def _progress(cell: str) -> Path:
     return record.path_of(cell).with_suffix(".partial")
 
 
+def _hash_code() -> str:
+    """A hash of the code as it is, committed or not; files that git does not know are left out."""
+    commands = (["rev-parse", "HEAD"], ["diff", "HEAD", "--", "*.py"])
+    texts = (subprocess.run(["git", *c], capture_output=True, cwd=ROOT, check=True).stdout
+             for c in commands)  # fmt: skip
+    return hashlib.sha256(b"".join(texts)).hexdigest()
+
+
+def _resume(path: Path) -> Rows:
+    """The rows that an interrupted run of the same code left; the file begins anew otherwise."""
+    code = _hash_code()
+    first, *lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else [""]
+    if first == code:
+        return dict(json.loads(line) for line in lines)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{code}\n", encoding="utf-8")
+    return {}
+
+
 def _run(cell: Cell, cases: Sequence[str], jobs: int, resumes: bool) -> Rows:
     """The rows of cases; what an interrupted run left is not run again."""
     path = _progress(cell.name)
-    lines = path.read_text(encoding="utf-8").splitlines() if resumes and path.exists() else ()
-    rows: Rows = dict(json.loads(line) for line in lines)
+    rows = _resume(path) if resumes else {}
     place = local()
 
     def row(case: str) -> Any:
@@ -117,14 +137,12 @@ def _run(cell: Cell, cases: Sequence[str], jobs: int, resumes: bool) -> Rows:
             return cell.make_failed_row(str(error))
 
     left = [c for c in cases if c not in rows]
-    path.parent.mkdir(exist_ok=True)
-    with ThreadPoolExecutor(jobs) as pool, path.open("a", encoding="utf-8") as kept:
+    with ThreadPoolExecutor(jobs) as pool:
         for case, new_row in zip(left, pool.map(row, left), strict=True):
             rows[case] = new_row
             if resumes:
-                print(json.dumps([case, new_row]), file=kept, flush=True)
-    if not path.stat().st_size:
-        path.unlink()
+                with path.open("a", encoding="utf-8") as file:
+                    print(json.dumps([case, new_row]), file=file)
     return {case: rows[case] for case in cases}
 
 
