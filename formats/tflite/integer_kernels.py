@@ -239,6 +239,14 @@ def divide(layer: Layer) -> Layer | None:
     return compute(STEPS, layer._replace(node=product, operands=(x, inverse)))
 
 
+def divide_by_root(layer: Layer) -> Layer | None:
+    """One divided by a root; the kernel ends where an operand is below zero, as none may be."""
+    computed, lowest = compute(frozenset({I8}), layer), np.iinfo(np.int8).min
+    scaled = [] if computed is None else [v for v in computed.operands if v is not None]
+    zeros = [v.scales.zero[0] for v in scaled if isinstance(v, QuantizedValue) and v.scales]
+    return computed if all(zero == lowest for zero in zeros) else None
+
+
 def add_up(layer: Layer) -> Layer | None:
     """A sum or a difference; kernels end where a step of an operand is far above the result's."""
     computed = compute(STEPS, layer)
@@ -290,6 +298,7 @@ KERNELS: Mapping[str, Kernel] = {
     **WEIGHTED,
     **dict.fromkeys(("ADD", "SUB"), add_up),
     "DIV": divide,
+    "RSQRT": divide_by_root,
     **dict.fromkeys(("MUL", "RELU", "RELU6", "LEAKY_RELU"), partial(compute, STEPS)),
     "BATCH_MATMUL": partial(compute, STEPS - {U8}),
     **dict.fromkeys(("HARD_SWISH", "GELU", "PRELU"), partial(compute, BYTES)),

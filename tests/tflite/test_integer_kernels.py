@@ -99,3 +99,24 @@ def test_integers_that_are_read_as_such(name: str, kind: str, worker, tmp_path: 
     assert "QUANTIZE" in from_ir(graph).operators()
     for (got,) in run_both(worker, tmp_path / "m.tflite", [x]):
         np.testing.assert_array_equal(got, expected)
+
+
+@needs_litert
+@pytest.mark.parametrize("lowest", [-128, -100])  # what stands for zero
+@pytest.mark.parametrize(("scale", "step"), [(0.05, 0.03), (2e-4, 1.2), (30, 4e-4)])
+def test_roots_that_divide_are_of_integers_where_none_is_below_zero(
+    scale: float, step: float, lowest: int, worker, tmp_path: Path
+) -> None:
+    graph = ir_of(f"""g (int8[256] q) => (int8[256] y)
+        <float s = {{{scale}}}, int8 o = {{{lowest}}}, float t = {{{step}}}, int8 p = {{-128}},
+         float one = {{1.0}}> {{
+        x = DequantizeLinear(q, s, o) r = Sqrt(x) d = Div(one, r) y = QuantizeLinear(d, t, p) }}""")
+    q = np.arange(-128, 128, dtype=np.int8)
+    (expected,) = run_graph(graph, {"q": q}, level=PLAIN)
+    serde.save(graph, tmp_path / "m.tflite")
+    is_integer = from_ir(graph).operators() == {"RSQRT"}
+    assert is_integer is (lowest == -128)
+    for (got,) in run_both(worker, tmp_path / "m.tflite", [q]):
+        is_known = q >= lowest  # others have no root
+        distance = np.abs(got.astype(int) - expected)[is_known]
+        assert distance.max() <= is_integer
