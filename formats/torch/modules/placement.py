@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from serde.ir.graph import Graph, Node, Run, Value
 from serde.spec.weight_origins import is_rearranged, is_whole, names_in, origins_of
@@ -76,6 +76,7 @@ class _Placing:
         self, graph: Graph, origins: Mapping[Value, Value], scopes: Mapping[Node, Scope]
     ) -> None:
         self.graph, self.origins, self.scopes = graph, dict(origins), dict(scopes)
+        self.is_rearranged = cache(is_rearranged)  # which compares all elements
         self.plan = Plan(graph, scopes=self.scopes, is_checkpoint=True)
         self.nodes: list[Node] = []
         self.owners: dict[Path, str] = {}  # the class of each module that layers are in
@@ -101,7 +102,7 @@ class _Placing:
             nodes = list(restore_frozen_norms(nodes, self.scopes, self.folded.lacks))
         leaves = Counter(s.path for n in nodes if "module" in n.attrs
                          and (s := self.scopes.get(n)))  # fmt: skip
-        self.wholes = Wholes(nodes, self.origins, self.keys_of)
+        self.wholes = Wholes(nodes, self.origins, self.keys_of, self.is_rearranged)
         for scope in self.scopes.values():
             plan.classes.update(scope.classes)
         for node in nodes:
@@ -131,7 +132,7 @@ class _Placing:
     def keys_of(self, value: Value) -> list[str]:
         """The arrays of the checkpoint that a constant is made of."""
         assert value.tensor is not None
-        if is_rearranged(value):
+        if self.is_rearranged(value):
             return []
         names = names_in(origins_of(value), 0, value.tensor.size)
         base = value
@@ -165,7 +166,7 @@ class _Placing:
     def read_whole(self, value: Value, node: Node) -> list[Node]:
         """The expressions of an array of the checkpoint that compute a constant."""
         scope = self.scopes.get(node)
-        if is_rearranged(value):
+        if self.is_rearranged(value):
             pass
         elif scope is not None and (keys := self.keys_of(value)) and self.folded.is_vector(scope):
             self.wholes.add_reshaped(value, keys)
@@ -333,7 +334,7 @@ class _Placing:
                 if value is None or value.tensor is None:
                     continue
                 keys = self.keys_of(value)
-                if is_rearranged(value):  # trained as it is, under a name of its own
+                if self.is_rearranged(value):  # trained as it is, under a name of its own
                     name, *_ = names_in(origins_of(value), 0, value.tensor.size)
                     if self.is_key(name, value):
                         self.plan.arrays.setdefault(value, tuple(f"{name}_rows".split(".")))

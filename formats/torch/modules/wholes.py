@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from serde.ir.graph import Node, Run, Tensor, Value
-from serde.spec.weight_origins import is_rearranged, origins_of
+from serde.spec.weight_origins import origins_of
 
 from ..target import ListOf, Slot
 from .tie_arrays import find_order
@@ -21,15 +21,15 @@ class Wholes:
     """The arrays that are read as a whole or in parts.
 
     ``bases`` tells what a constant has been derived from, ``keys_of`` the arrays of the checkpoint
-    that it is made of.
+    that it is made of, ``is_rearranged`` whether it has those of one in an order of its own.
     """
 
     def __init__(
         self, nodes: list[Node], bases: Mapping[Value, Value],
-        keys_of: Callable[[Value], list[str]],
+        keys_of: Callable[[Value], list[str]], is_rearranged: Callable[[Value], bool],
     ) -> None:  # fmt: skip
         self.bases = bases
-        self.keys_of = keys_of
+        self.keys_of, self.is_rearranged = keys_of, is_rearranged
         parts: dict[str, dict[int, Value]] = {}
         self.arrays: dict[str, Value] = {}
         for value in dict.fromkeys(v for n in nodes for v in n.inputs if v and v.tensor):
@@ -98,7 +98,7 @@ class Wholes:
         """The expressions of the array that compute a constant; none where it is the array."""
         if len(origins_of(value)) > 1:
             return self.join_parts(value, node)
-        if is_rearranged(value):
+        if self.is_rearranged(value):
             return self.choose_rows(value, node)
         run = self.find_run(value)
         if run is None:
