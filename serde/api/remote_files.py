@@ -62,14 +62,16 @@ def call_at_urls(
             named[place] = local if is_list else local[0]
         if urls and name in COPYING:
             named["copy"] = True
+        files_read = [named.get(option) for option in FILES]
         named = fetch_options(named, stack)
         leading = [named.pop(parameter) for parameter in positional]
         result = function(*leading, *others, **named)
         for path, url in urls.items():
             name_source(result, path, url)
-        if isinstance(result, Graph):
+        is_copy = bool(urls) or any(is_remote(each) for each in files_read)
+        if is_copy and isinstance(result, Graph):
             copy_weights(result.constants())
-        elif name == "inspect":
+        elif is_copy and name == "inspect":
             copy_weights(result.weights)
         elif urls and callable(result):
             weakref.finalize(result, stack.pop_all().close)
