@@ -10,7 +10,7 @@ from ..promotion import as_type
 from ..rules import reads
 
 SPACE = "quantized_decomposed"
-BY_TENSOR = {f"{SPACE}.{{}}_per_tensor{form}" for form in ("", ".tensor", ".tensor2")}
+BY_TENSOR = tuple(f"{SPACE}.{{}}_per_tensor{form}" for form in ("", ".tensor", ".tensor2"))
 
 
 def rates(g, scale, zero_point, dtype, rank):
@@ -29,8 +29,8 @@ def quantize(g, x, scale, zero_point, low, high, dtype, **axis):
     return g.Clip(y, *(as_type(g, n, dtype) for n in (low, high)))
 
 
-@reads.for_each([name.format("quantize") for name in BY_TENSOR])
-def read_quantize(_, g, x, scale, zero_point, low, high, dtype):
+@reads(*(name.format("quantize") for name in BY_TENSOR))
+def read_quantize(g, x, scale, zero_point, low, high, dtype):
     return quantize(g, x, scale, zero_point, low, high, dtype)
 
 
@@ -39,8 +39,8 @@ def read_quantize_channels(g, x, scales, zero_points, axis, low, high, dtype):
     return quantize(g, x, scales, zero_points, low, high, dtype, axis=axis)
 
 
-@reads.for_each([name.format("dequantize") for name in BY_TENSOR])
-def read_dequantize(_, g, x, scale, zero_point, low, high, dtype, out_dtype=None):
+@reads(*(name.format("dequantize") for name in BY_TENSOR))
+def read_dequantize(g, x, scale, zero_point, low, high, dtype, out_dtype=None):
     y = g.DequantizeLinear(x, *rates(g, scale, zero_point, dtype, 0))
     return y if out_dtype is None else g.cast(y, out_dtype)
 

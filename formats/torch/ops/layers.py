@@ -117,11 +117,10 @@ def write_conv_transpose(
 @legalizations("BatchNormalization")
 def legalize_batch_norm(g, *arrays: Value, training_mode: int, outputs: int = 1, **form: float):
     """By the statistics of the batch outside of training too; those it moves are written out."""
-    x = arrays[0]
-    others = [d for axis, d in enumerate(x.ranked_shape) if axis != 1]
-    is_alone = all(d == 1 for d in others)  # which PyTorch refuses
     if not training_mode:
         return None
+    others = [d for axis, d in enumerate(arrays[0].ranked_shape) if axis != 1]
+    is_alone = all(d == 1 for d in others)  # which PyTorch refuses
     y, *moved = normalization.train_batch_norm(g, *arrays, outputs=3, **form)
     if not is_alone:
         y, *_ = g.as_is("BatchNormalization", arrays, {"training_mode": 1, **form}, 3)

@@ -99,13 +99,7 @@ def _find_stacks(near: Neighbours) -> list[Stack]:
         packs = tuple([n for n in crossed if n not in dropouts])
         below = near.sole_maker(read, x, *RECURRENT, crosses_calls=True)
         stack = stacks.get(below) if below is not None and below.outputs[0] is x else None
-        is_next = stack is not None and _is_next_layer(stack, dropouts, node)
-        if (
-            below is None
-            or stack is None
-            or not is_next
-            or not _are_packed_alike(near, below, node)
-        ):
+        if below is None or stack is None or not _is_next_layer(near, stack, dropouts, node):
             stacks[node] = Stack((node,))
             continue
         del stacks[below]
@@ -123,7 +117,7 @@ def _are_packed_alike(near: Neighbours, *layers: Node) -> bool:
     return not counts or (len(counts) == len(layers) and len(lengths) == 1)
 
 
-def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
+def _is_next_layer(near: Neighbours, stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
     below = stack.layers[-1]
     first, second = _module_of(below), _module_of(node)
     is_alike = below.op == node.op and first.options == second.options
@@ -133,7 +127,8 @@ def _is_next_layer(stack: Stack, dropouts: Sequence[Node], node: Node) -> bool:
     ways = 2 if first.options.get("bidirectional") else 1
     hidden = first.args[1]
     width = first.options.get("proj_size", hidden)
-    return is_alike and has_rate and is_fed_alike and second.args == (width * ways, hidden)
+    fits = second.args == (width * ways, hidden) and _are_packed_alike(near, below, node)
+    return is_alike and has_rate and is_fed_alike and fits
 
 
 def _find_first_reads(graph: Graph) -> dict[Value | None, int]:
