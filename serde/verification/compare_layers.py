@@ -22,6 +22,7 @@ from serde.verification.compare_outputs import (
 )
 from serde.verification.given_arrays import is_sequence
 from serde.verification.match_layers import Match, find_source, match_layers
+from serde.verification.nan_paths import NAN, describe_disputed, find_disputed
 from serde.verification.quantized_steps import describe_steps, find_roundings
 from serde.verification.ties import NEAR, are_tied_indices, count_new_rows
 
@@ -200,8 +201,8 @@ def _enter(
     outcome, got = min(by_error, key=lambda pair: (not pair[0].passed, pair[0].max_abs))
     if not outcome.passed and (reason := judge.describe_steps(name, got, expected)):
         outcome.passed, outcome.reason = True, reason
-    if not outcome.passed and not judge.accept(name, outcome, got, expected):
-        result.not_compared.append(f"{name}: follows equals that stand in another order")
+    if not outcome.passed and (reason := judge.excuse(name, outcome, got, expected)):
+        result.not_compared.append(f"{name}: {reason}")
         return
     source = find_source(match.node)
     op = source.op if source else match.node.op
@@ -236,6 +237,7 @@ class _LayerJudge:
         self.model, self.feeds, self.ir = model, feeds, ir
         self.tolerance, self.share = tolerance, share
         self.behind = {v.name: v for v in values_behind(ir, SORTS)}
+        self.values = {v.name: v for node in ir.nodes for v in node.outputs}
         self.is_reordered = False
         self.roundings = find_roundings(ir)
 
@@ -252,11 +254,17 @@ class _LayerJudge:
             return ""
         return describe_steps(1.0, rounding.quantize(got), rounding.quantize(expected))
 
-    def accept(self, name: str, outcome: OutputComparison, got: Array, expected: Array) -> bool:
-        """Whether a layer that differs is to be entered: passed as a tie, or as a difference."""
+    def excuse(self, name: str, outcome: OutputComparison, got: Array, expected: Array) -> str:
+        """Why a layer that differs is left out; empty for one that is a difference, or a tie.
+
+        A tie passes.
+        """
+        has_other_nan = got.dtype.kind == "f" and (np.isnan(got) != np.isnan(expected)).any()
+        if has_other_nan and (reason := self._describe_dispute(name)):
+            return reason
         value = self.behind.get(name)
         if value is None:
-            return True
+            return ""
         near = max(NEAR, find_share(expected), self.share)
         is_tied = count_new_rows(0, [got], [expected], near) is not None or are_tied_indices(
             self.ir, value, got, expected, self._probe, self.share
@@ -264,7 +272,19 @@ class _LayerJudge:
         if is_tied:
             outcome.passed, outcome.reason = True, "equals stand in another order"
             self.is_reordered = True
-        return is_tied or not self.is_reordered
+        elif self.is_reordered:
+            return "follows equals that stand in another order"
+        return ""
+
+    def _describe_dispute(self, name: str) -> str:
+        """Which operator before a layer makes of NaN what its runtime likes; empty if none does."""
+        value = self.values.get(name)
+        if value is None:
+            return ""
+        disputed = find_disputed(
+            self.ir, value, self.feeds, lambda names: self.model.run(names, self.feeds)
+        )
+        return describe_disputed({k: v for k, v in disputed.items() if k == NAN})
 
     def _probe(self, name: str) -> Array | None:
         if name in self.feeds:

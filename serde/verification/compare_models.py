@@ -14,7 +14,7 @@ from typing import Any
 from serde.errors import MissingDependency, SerdeError, UsageError, flags_are_known, speak_of_flags
 from serde.ir.graph import EMPTY, DType, Graph, Shape, Value, show_shape
 from serde.passes.cut_inputs import rename, with_inputs
-from serde.pipeline import Path_, encode, has_layers, load, read, read_interface, save
+from serde.pipeline import Path_, encode, has_layers, load, read_interface, save
 from serde.plugins import format_of, get_format, read_classes
 from serde.plugins.options import merge_options
 from serde.verification.compare_layers import LayersComparison
@@ -27,6 +27,7 @@ from serde.verification.compare_results import (
     compare_run_layers,
 )
 from serde.verification.compare_runtimes import run_source
+from serde.verification.given_arrays import read_npz
 from serde.verification.random_inputs import SEED
 
 Pairs = Iterable[tuple[Value, Value]]
@@ -52,27 +53,39 @@ class ModelFile:
 
     def load(self, **options: Any) -> Graph:
         """Read it into the IR."""
-        kwargs = {"params": self.params, "inputs": self.inputs, **options}
-        kwargs = {**self.options, **{k: v for k, v in kwargs.items() if v is not None}}
+        if not self.has_layers:
+            return self._read(**options)[0]
         with _advise_options(self.is_other):
-            if not self.has_layers:
-                return read_interface(self.path, from_format=self.format, **kwargs)[0]
-            return load(self.path, format=self.format, **kwargs)
+            return load(self.path, format=self.format, **self._collect_options(**options))
 
     @property
     def has_layers(self) -> bool:
         """Whether it is read, and not only run."""
         return has_layers(self.path, self.format)
 
+    def with_shapes_of(self, arrays: Mapping[str, Any]) -> ModelFile:
+        """The model whose inputs have the shapes of ``arrays`` where its file tells none."""
+        graph, _ = self._read()
+        unknown = (v.name for v in graph.inputs if v.shape is None and v.name in arrays)
+        shapes = {name: arrays[name].shape for name in unknown}
+        return replace(self, inputs={**shapes, **(self.inputs or {})}) if shapes else self
+
+    def _read(self, **options: Any) -> tuple[Graph, str]:
+        """Its graph in the operators of its format, whose name comes with it."""
+        options = self._collect_options(**options)
+        with _advise_options(self.is_other):
+            return read_interface(self.path, from_format=self.format, **options)
+
+    def _collect_options(self, **options: Any) -> dict[str, Any]:
+        """Those that tell what of its files is meant, with others."""
+        files = {"params": self.params, "inputs": self.inputs, **options}
+        return {**self.options, **{k: v for k, v in files.items() if v is not None}}
+
     def copy_as_read(self, folder: Path) -> ModelFile:
         """A file of its own format with what the options mean, to run without them."""
         if not self.options:
             return self
-        with _advise_options(self.is_other):
-            graph, name = read(
-                self.path, from_format=self.format, inputs=self.inputs, params=self.params,
-                **self.options,
-            )  # fmt: skip
+        graph, name = self._read()
         path = folder / f"read{get_format(name).suffixes[0]}"
         encode(get_format(name), graph, path, {})
         return ModelFile(path, None, self.inputs, name, is_other=self.is_other)
@@ -96,6 +109,8 @@ def compare_models(
     b = ModelFile(second, other_params, other_inputs, other_format, other, is_other=True)
     tolerance = Tolerance.of(rtol, atol)
     notes: list[str] = []
+    if data is not None:
+        a, b = (model.with_shapes_of(read_npz(data)) for model in (a, b))
     with TemporaryDirectory() as folder:
         b = b.copy_as_read(Path(folder))
         while True:

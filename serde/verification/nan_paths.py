@@ -53,6 +53,16 @@ def find_disputed(
     return {what: nodes for what, nodes in disputed.items() if nodes}
 
 
+def describe_disputed(disputed: Mapping[str, Sequence[Node]]) -> str:
+    """Name the first operator, and what it is fed; empty if there is none."""
+    what, nodes = next(iter(disputed.items()), ("", ()))
+    if not nodes:
+        return ""
+    node = nodes[0]
+    layer = node.sources[-1].name if node.sources else node.name or node.outputs[0].name
+    return f"{what} reaches {layer!r} ({node.op}), of which runtimes make different numbers"
+
+
 def _is_disputed(node: Node, what: str) -> bool:
     """Whether runtimes make different numbers of NaN, or of infinities, by an operator."""
     if node.domain:

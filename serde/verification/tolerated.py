@@ -20,7 +20,13 @@ from serde.verification.compare_outputs import (
     find_share,
 )
 from serde.verification.input_sets import NORMAL, NOT_FINITE, TIES, InputSet
-from serde.verification.nan_paths import NAN, find_disputed, find_results, probe_each
+from serde.verification.nan_paths import (
+    NAN,
+    describe_disputed,
+    find_disputed,
+    find_results,
+    probe_each,
+)
 from serde.verification.quantized_steps import describe_steps, find_step
 from serde.verification.source_runs import SourceModel
 from serde.verification.ties import NEAR, are_tied_indices, count_new_rows, upstream_ops
@@ -204,11 +210,8 @@ class Judge:
         nodes = disputed.get(NAN, [])
         if not is_equal and is_finite and not self._follows_from(nodes, value, inputs, expected):
             return False
-        what, node = next((what, nodes[0]) for what, nodes in disputed.items())
-        layer = node.sources[-1].name if node.sources else node.name or node.outputs[0].name
-        reason = f"{what} reaches {layer!r} ({node.op}), of which runtimes make different numbers"
         elements = "elements that are NaN" if is_equal else "all elements"
-        self._note(f"{value.name}, {elements}: {reason}", inputs.name)
+        self._note(f"{value.name}, {elements}: {describe_disputed(disputed)}", inputs.name)
         if is_equal:
             diffs[:] = again
         _pass(diffs, "numbers agree, NaN aside" if is_equal else NONE)
