@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from serde.api.model_names import is_ambiguous, select_candidates
+from serde.api.model_names import ARCHIVES, is_ambiguous, select_candidates
 from serde.api.source_names import leave_out
 from serde.errors import MalformedFile, UsageError
 from serde.io.archive import Archive, is_companion, open_archive
@@ -46,6 +46,31 @@ def list_archived(path: str) -> list[str]:
     """
     with _open(path) as archive:
         return select_candidates(_list_files(archive)) if archive is not None else []
+
+
+def list_contained(path: str) -> list[str]:
+    """The models in an archive as ``unpack_model`` takes them, ``models.zip:net/model.onnx``.
+
+    The path itself where there is one model, or none, or it is no archive. Only files are unpacked
+    whose names do not tell, and archives.
+    """
+    if not path.lower().endswith(ARCHIVES) or not os.path.isfile(path):
+        return [path]
+    with _open(path) as archive, tempfile.TemporaryDirectory(prefix="serde-") as folder:
+        names = _list_files(archive) if archive is not None else []
+        candidates = select_candidates(names)
+        if archive is None or len(candidates) < 2:
+            return [path]
+        models = []
+        for name in candidates:
+            if is_ambiguous(name) or name.lower().endswith(ARCHIVES):
+                archive.extract(name, folder)
+                unpacked = os.path.join(folder, name)
+                inner = list_contained(unpacked) if _is_model(unpacked) else []
+                models += [name + each.removeprefix(unpacked) for each in inner]
+            else:
+                models.append(name)
+    return [f"{path}:{name}" for name in sorted(models)] if len(models) > 1 else [path]
 
 
 @contextmanager

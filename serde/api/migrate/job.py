@@ -122,7 +122,8 @@ def _run_in(job: Job, folder: str) -> Row:
     if is_remote:
         row.written = store_files(os.path.dirname(target), job.target.rpartition("/")[0])
     row.report = f"{job.target}.report.html" if report and os.path.exists(report) else ""
-    row.reason = row.reason.replace(folder + os.sep, "").replace(f"source{os.sep}", "")
+    for inside in (os.path.join(os.path.dirname(source), ""), folder + os.sep):
+        row.reason = row.reason.replace(inside, "")  # the row names the model
     return row
 
 

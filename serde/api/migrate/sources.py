@@ -15,7 +15,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from serde.api.contained_models import is_archived, list_archived
+from serde.api.contained_models import is_archived, list_archived, list_contained
 from serde.api.migrate.own_results import JOURNAL, OwnResults
 from serde.api.model_names import (
     ARCHIVES,
@@ -36,7 +36,7 @@ from serde.io.filesystems import (
     name_copy,
     open_filesystem,
 )
-from serde.io.sniff import read_head, read_regular
+from serde.io.sniff import read_head, read_regular, split_member
 from serde.plugins import Format, format_of, name_other
 
 SLASH = rf"[/{re.escape(os.sep)}]"
@@ -116,10 +116,13 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
     elif os.path.isdir(source):
         root, paths = source, [source]
     elif os.path.lexists(source):  # what it leads to may be missing
-        yield _local_model(source, os.path.dirname(source) or ".")
+        yield from _local_models(source, os.path.dirname(source) or ".")
         return
     elif os.path.exists(f"{source}{SYMBOL}"):
         yield _local_model(f"{source}{SYMBOL}", os.path.dirname(source) or ".")
+        return
+    elif split_member(source)[1]:
+        yield _local_model(source, os.path.dirname(split_member(source)[0]) or ".")
         return
     else:
         raise MalformedFile(source, "there is no such file, folder or prefix")
@@ -127,7 +130,7 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
     for path in paths:
         for name in _walk(path, apart, skipped):
             if not is_ambiguous(name) or _matches(name):
-                yield _local_model(name, root)
+                yield from _local_models(name, root)
             elif name.lower().endswith(ARCHIVES):
                 skipped[os.path.abspath(name)] = NO_MODEL
 
@@ -210,9 +213,23 @@ def _matches(path: str) -> bool:
         return True
 
 
+def _local_models(path: str, root: str) -> Iterator[ModelSource]:
+    """The model of a file; of an archive that holds several, each."""
+    try:
+        names = list_contained(path)
+    except (OSError, SerdeError):  # told of where it is read
+        names = [path]
+    for name in names:
+        yield _local_model(name, root)
+
+
 def _local_model(path: str, root: str) -> ModelSource:
-    path, relative = os.path.abspath(path), os.path.relpath(path, root)
-    return ModelSource(path, relative, stamp_file(path), tuple(_find_siblings(path)))
+    """Models in an archive are below a folder of its name."""
+    file, member = split_member(path)
+    relative = os.path.join(os.path.relpath(file, root), *filter(None, [member.replace(":", "/")]))
+    file = os.path.abspath(file)
+    path = f"{file}:{member}" if member else file
+    return ModelSource(path, relative, stamp_file(file), tuple(_find_siblings(file)))
 
 
 def _find_siblings(path: str) -> Iterator[str]:

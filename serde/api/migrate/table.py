@@ -102,7 +102,8 @@ def as_html(rows: Sequence[Row], folder: str, skipped: Mapping[str, str]) -> str
             ("Model", "Result", "Why", "Format", "Nodes", "Max rel", "Seconds"),
             _rows_of(rows, folder), numbers=(4, 5, 6))),
         Section("skipped", "Passed over", make_table(("File", "Why"), [
-            [f"<code>{escape(path)}</code>", escape(reason)] for path, reason in skipped.items()
+            [f"<code>{escape(show_path(path, folder))}</code>", escape(reason)]
+            for path, reason in skipped.items()
         ]) if skipped else ""),
     ]  # fmt: skip
     verdict = ("good", "all converted") if good == len(rows) else ("warn", f"{good} of {len(rows)}")

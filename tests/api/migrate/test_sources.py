@@ -21,6 +21,7 @@ from serde.api.migrate.sources import ModelSource, find_models, plan_targets, st
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.io.filesystems import open_filesystem
 from serde.plugins import get_format
+from testing.archives import KINDS, pack
 from testing.onnx_live import DIGITS
 from tests.api.migrate.zoo import statuses, write_digits, write_model
 from tests.command import show_command
@@ -261,3 +262,70 @@ def test_a_change_at_a_url_changes_its_stamp(entry):
     stamp = stamp_entry(entry)
     assert stamp_entry({**entry, "name": "other", "etag": None}) == stamp
     assert all(stamp_entry({**entry, key: "new"}) != stamp for key in entry)
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestSeveralModelsInAnArchive:
+    """Each is a model of its own: in archives of any kind, and archives in those."""
+
+    def pack(self, path, kind, **more):
+        files = {
+            "a/net-symbol.json": (DIGITS / "digits-symbol.json").read_bytes(),
+            "a/net-0010.params": (DIGITS / "digits-0010.params").read_bytes(),
+            "b/net.onnx": write_model(path.with_suffix(".onnx.tmp")).read_bytes(),
+            "b/settings.json": b"{}",
+        }
+        path.with_suffix(".onnx.tmp").unlink()
+        path.write_bytes(pack(files | more, kind))
+        return path
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_each_is_converted_below_a_folder_of_the_name(self, kind, tmp_path):
+        (tmp_path / "in").mkdir()
+        name = f"two.{kind.replace('stored', 'zip')}"
+        archive = self.pack(tmp_path / "in" / name, kind)
+        done = migrate([tmp_path / "in"], tmp_path / "out", verify=True)
+        assert [(row.source, row.status) for row in done.rows] == [
+            (f"{archive}:a/net-symbol.json", "verified"), (f"{archive}:b/net.onnx", "verified"),
+        ]  # fmt: skip
+        results = [p.relative_to(tmp_path / "out") for p in (tmp_path / "out").rglob("*.onnx")]
+        assert sorted(map(str, results)) == [f"{name}/a/net.onnx", f"{name}/b/net.onnx"]
+        assert migrate([archive], tmp_path / "out", verify=True).resumed == 2
+        assert migrate([tmp_path / "in"], tmp_path / "out", verify=True).resumed == 2
+
+    def test_archives_in_an_archive_are_looked_into(self, tmp_path):
+        inner = self.pack(tmp_path / "inner.zip", "zip").read_bytes()
+        (tmp_path / "inner.zip").unlink()
+        nothing = pack({"notes.txt": b""}, "zip")
+        archive = tmp_path / "all.tar"
+        archive.write_bytes(pack({"inner.zip": inner, "no.zip": nothing, "x.onnx": b"no"}, "tar"))
+        done = migrate([archive], tmp_path / "out")
+        assert {row.source.removeprefix(f"{archive}:"): row.status for row in done.rows} == {
+            "inner.zip:a/net-symbol.json": "converted", "inner.zip:b/net.onnx": "converted",
+            "x.onnx": "unreadable", "no.zip": "unreadable",
+        }  # fmt: skip
+
+    def test_one_is_named_as_messages_name_it(self, tmp_path):
+        archive = self.pack(tmp_path / "two.zip", "zip")
+        for member in ("a/net-symbol.json", "b/net.onnx"):
+            done = migrate([f"{archive}:{member}"], tmp_path / member[0])
+            assert done.ok and len(done.rows) == 1
+
+    def test_a_changed_archive_is_converted_again(self, tmp_path):
+        archive = self.pack(tmp_path / "two.zip", "zip")
+        migrate([archive], tmp_path / "out")
+        self.pack(archive, "zip", **{"b/other.txt": b""})
+        assert migrate([archive], tmp_path / "out").resumed == 0
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_reasons_and_the_page_show_no_folder_that_the_row_names(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "net-symbol.json").write_bytes((DIGITS / "digits-symbol.json").read_bytes())
+    (folder / "net-0001.params").write_bytes(b"no parameters")
+    (folder / "lone").mkdir()
+    (folder / "lone" / "b.params").write_bytes((DIGITS / "digits-0010.params").read_bytes())
+    done = migrate([folder], tmp_path / "out")
+    assert "net-0001.params" in done.rows[0].reason and str(folder) not in done.rows[0].reason
+    assert f"<code>{os.path.join('..', 'in', 'lone', 'b.params')}</code>" in done.to_html()
