@@ -72,7 +72,8 @@ class WordType(click.ParamType):  # type: ignore[type-arg]
                 check_word("", value, list_words(self.words))
             except UsageError as error:
                 hint = explain_profile(value) if param.name == "to_format" else ""
-                self.fail(explain_replaced(value) or f"{error}{hint}", param, ctx)
+                reason = f"{value!r} is no format{hint}" if hint else str(error)
+                self.fail(explain_replaced(value) or reason, param, ctx)
         return value
 
     def shell_complete(

@@ -128,9 +128,15 @@ def get_format(name: str) -> Format:
 
 
 def explain_profile(name: str) -> str:
-    """The end of a message about a name that is no format, and a profile; nothing for others."""
-    formats = [fmt.name for fmt in installed_formats() if name in fmt.consumers]
-    return "".join(f"; it is a profile of {fmt}: --profile {name}" for fmt in formats[:1])
+    """The end of a message about a name that is no format, and a profile; nothing for others.
+
+    Profiles are known by their other names too.
+    """
+    for fmt in installed_formats():
+        for profile, consumer in fmt.consumers.items():
+            if name in (profile, *consumer.also_called):
+                return f"; it is a profile of {fmt.name}: --profile {profile}"
+    return ""
 
 
 def bridge_names() -> list[str]:

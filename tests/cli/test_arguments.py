@@ -244,6 +244,8 @@ MISTAKES = {  # what people type, and what they are told
     "a folder as a file": ("convert scaled.onnx -o .", ". is a folder: name a file in it, that ends"),
     "a profile as a format": ("convert scaled.onnx -o s.onnx --to tensorrt",
                               "it is a profile of onnx: --profile tensorrt"),
+    "another name of a profile": ("convert scaled.onnx -o s.onnx --to trt",
+                                  "it is a profile of onnx: --profile tensorrt"),
     "another suffix": ("convert scaled.onnx -o s.pt", ".py (PyTorch)"),
     "the suffix of another": ("convert scaled.onnx -o s.tflite --to onnx", "end it with .onnx"),
     "code that is not there": ("wrap scaled.onnx -o s.onnx --pre p.py:f", "p.py: there is no such file"),
