@@ -74,7 +74,10 @@ def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **option
         UsageError: where ``path`` does not end in ``-symbol.json``, or a later epoch lies beside.
     """
     if not os.fspath(path).endswith(SUFFIX):
-        raise UsageError(f"{os.fspath(path)}: MXNet takes symbols by the ending {SUFFIX}")
+        stem = os.path.splitext(os.fspath(path))[0]
+        raise UsageError(
+            f"{os.fspath(path)}: MXNet takes symbols by the ending {SUFFIX}: name {stem}{SUFFIX}"
+        )
     refuse_later_epochs(path, write_epoch)
 
 
