@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from serde.errors import ConversionError, Unconvertible
+from serde.errors import ConversionError, Unconvertible, escape_controls
 from serde.ir.graph import Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
 from serde.legalize.target import Target
@@ -149,7 +149,7 @@ def _judge_apart(node: Node, target: Target) -> Verdict:
     return Verdict(node, None, tuple(dict.fromkeys(n.qualified_op for n in legal.graph.nodes)))
 
 
-@dataclass
+@dataclass(repr=False)
 class OperatorRow:
     """What becomes of the nodes of one operator."""
 
@@ -164,6 +164,20 @@ class OperatorRow:
         self.operators: dict[str, None] = {}
         self.reasons: dict[str, list[str]] = {}
 
+    def __str__(self) -> str:
+        parts = []
+        if self.offloaded > self.legalized:
+            parts.append(f"{self.offloaded - self.legalized} taken")
+        if self.legalized:
+            parts.append(f"{self.legalized} taken as {', '.join(self.operators) or 'nothing'}")
+        lines = [f"{self.op} ×{self.count}: {', '.join(parts) or 'not taken'}"]
+        for reason, names in self.reasons.items():
+            few = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+            lines.append(f"  not taken ×{len(names)} ({few}): {reason}")
+        return "\n  ".join(map(escape_controls, lines))
+
+    __repr__ = __str__
+
 
 class Missing(NamedTuple):
     """An operator, and in how many parts the model is once it and those before it are taken."""
@@ -173,7 +187,7 @@ class Missing(NamedTuple):
     nodes: int
 
 
-@dataclass
+@dataclass(repr=False)
 class BackendReport:
     """What a backend takes of a model, by operator; the most nodes first.
 
@@ -198,6 +212,16 @@ class BackendReport:
         """The share of the multiply-adds that are in nodes which the backend takes."""
         total = sum(r.multiply_adds for r in self.rows)
         return sum(r.multiply_adds_taken for r in self.rows) / total if total else 1.0
+
+    def __str__(self) -> str:
+        nodes, multiply_adds = self.share_of_nodes, self.share_of_multiply_adds
+        taken = f"takes {nodes:.1%} of the nodes, {multiply_adds:.1%} of the multiply-adds"
+        first = escape_controls(f"{self.source}: {self.backend} {taken}")
+        text = "\n  ".join([first, *map(str, self.rows)])
+        steps = [f"with {m.op} (×{m.nodes}) {m.parts}" for m in self.missing]
+        return f"{text}\n{self.parts} parts at least; {', and '.join(steps)}" if steps else text
+
+    __repr__ = __str__
 
 
 def summarize(source: str, backend: str, verdicts: Iterable[Verdict]) -> BackendReport:

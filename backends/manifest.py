@@ -45,7 +45,7 @@ class TensorInfo:
         return Value(self.name, dtype, shape, container=tuple(self.container))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PartInfo:
     """A part: its files by name with their SHA-256, the model's first, or an If or a Loop."""
 
@@ -61,8 +61,14 @@ class PartInfo:
     operands: list[str] = field(default_factory=list)
     bodies: dict[str, Manifest] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        nodes = sum(self.operators.values())
+        return f"{self.name}: {nodes} nodes, {self.multiply_adds:,} multiply-adds"
 
-@dataclass(frozen=True)
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, repr=False)
 class Manifest:
     """A model in parts. ``edges`` follow from what the parts read and compute."""
 
@@ -72,6 +78,11 @@ class Manifest:
     outputs: list[TensorInfo]
     parts: list[PartInfo]
     edges: list[dict[str, Any]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.name}: {len(self.parts)} parts", *map(str, self.parts)])
+
+    __repr__ = __str__
 
     def all_parts(self) -> Iterator[PartInfo]:
         """Every part with files, those of subgraphs included."""

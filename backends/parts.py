@@ -31,7 +31,7 @@ ACCELERATOR, REMAINDER, CONTROL = "accelerator", "remainder", "control"
 OPSET = 21  # of a remainder in ONNX
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """A part of a model. ``graph`` is of the IR; ``legalized`` is what the backend gets.
 
@@ -48,6 +48,12 @@ class Part:
     def multiply_adds(self) -> int:
         """The multiply-adds of its nodes."""
         return sum(map(count_multiply_adds, self.graph.nodes))
+
+    def __str__(self) -> str:
+        nodes = len((self.legalized or self.graph).nodes)
+        return f"{self.name}: {nodes} nodes, {self.multiply_adds:,} multiply-adds"
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +73,7 @@ class Edge:
         return count_bytes(self.value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Partitioned:
     """A model in parts, in an order in which they can run.
 
@@ -78,7 +84,18 @@ class Partitioned:
     backend: Backend
     parts: tuple[Part, ...]
     report: BackendReport
-    command: CommandFiles = field(default_factory=active_files, repr=False)
+    command: CommandFiles = field(default_factory=active_files)
+
+    @property
+    def summary(self) -> str:
+        """How many parts there are, and what is moved between them, in a line."""
+        counts = f"{len(self.accelerator_parts)} for {self.backend.name} of {len(self.parts)} parts"
+        return f"{counts}, {self.bytes_moved:,} bytes moved"
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.graph.name}: {self.summary}", *map(str, self.parts)])
+
+    __repr__ = __str__
 
     @property
     def accelerator_parts(self) -> tuple[Part, ...]:

@@ -28,7 +28,12 @@ from serde.ir.graph import DType
 from serde.plugins import get_format, get_runtime_bridge, installed_formats, read_classes
 from serde.plugins.keywords import with_options
 from serde.verification.given_arrays import read_npz
-from serde.verification.run_model import RunnableModel, check_threads, collect_settings
+from serde.verification.run_model import (
+    RunnableModel,
+    check_threads,
+    collect_settings,
+    show_signature,
+)
 from serde.verification.source_runs import time_calls
 
 from .checks import check_finite, check_inputs, check_values
@@ -67,6 +72,10 @@ class Hybrid:
         parts = [*self.manifest.all_parts()]
         self.runtime = ", ".join(sorted({p.format for p in parts if p.format})) + " in parts"
         self.load_parts = {p.name: self._load(p) for p in parts}
+
+    def __repr__(self) -> str:
+        outputs = [v.to_value() for v in self.manifest.outputs]
+        return f"{show_signature(self.inputs, outputs)} in {len(self.load_parts)} parts"
 
     def __call__(self, inputs: Feeds) -> dict[str, Any]:
         """The outputs of the model by name, for inputs by name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,32 +40,17 @@ def check_for_backend(
     from serde.backends.partition import check_backend
 
     report = check_backend(source, backend, **options)
-    shares = report.share_of_nodes, report.share_of_multiply_adds
     if as_json:
         rows = [{**asdict(r), "operators": list(r.operators), "reasons": r.reasons}
                 for r in report.rows]  # fmt: skip
-        document = {"source": shown, "backend": report.backend, "share_of_nodes": shares[0],
-                    "share_of_multiply_adds": shares[1], "operators": rows, "parts": report.parts,
-                    "missing": [m._asdict() for m in report.missing]}  # fmt: skip
+        document = {
+            "source": shown, "backend": report.backend, "share_of_nodes": report.share_of_nodes,
+            "share_of_multiply_adds": report.share_of_multiply_adds, "operators": rows,
+            "parts": report.parts, "missing": [m._asdict() for m in report.missing],
+        }  # fmt: skip
         print_lines(json.dumps(document, indent=2))
         return
-    print_line(
-        f"{shown}: {report.backend} takes {shares[0]:.1%} of the nodes, {shares[1]:.1%} of the "
-        "multiply-adds"
-    )
-    for row in report.rows:
-        parts = []
-        if row.offloaded > row.legalized:
-            parts.append(f"{row.offloaded - row.legalized} taken")
-        if row.legalized:
-            parts.append(f"{row.legalized} taken as {', '.join(row.operators) or 'nothing'}")
-        print_line(f"  {row.op} ×{row.count}: {', '.join(parts) or 'not taken'}")
-        for reason, names in row.reasons.items():
-            few = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
-            print_line(f"    not taken ×{len(names)} ({few}): {reason}")
-    if report.missing:
-        steps = [f"with {m.op} (×{m.nodes}) {m.parts}" for m in report.missing]
-        print_line(f"{report.parts} parts at least; {', and '.join(steps)}")
+    print_lines(str(replace(report, source=shown)))
 
 
 @click.command(cls=DocumentedCommand)
@@ -120,11 +105,9 @@ def partition(
     manifest = split.save(folder, remainder, verify_new if is_verified else None)
     if svg:
         write_picture(split, svg)
-    counts = f"{len(split.accelerator_parts)} for {split.backend.name} of {len(split.parts)} parts"
-    print_line(f"{shown[source]} → {folder}: {counts}, {split.bytes_moved:,} bytes moved")
+    print_line(f"{shown[source]} → {folder}: {split.summary}")
     for part in manifest.parts:
-        total = sum(part.operators.values())
-        print_line(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")
+        print_line(f"  {part}")
     for verification in done:
         show_verification(verification)
         show_not_compared(verification, True)

@@ -125,12 +125,17 @@ class RunnableModel:
         return {n: _to_feed(by_name[n], x) for n, x in feeds.items()}
 
     def __repr__(self) -> str:
-        inputs, outputs = (
-            ", ".join(f"{v.name}: {v.dtype.title if v.dtype else '?'} {show_shape(v.shape)}"
-                      for v in values)
-            for values in (self.inputs, self.outputs)
-        )  # fmt: skip
-        return f"({inputs}) -> ({outputs})"
+        return show_signature(self.inputs, self.outputs)
+
+
+def show_signature(*ends: Sequence[Value]) -> str:
+    """What a model takes, and gives: ``(x: float32 (N, 3)) -> (y: float32 (N, 2))``."""
+    shown = (
+        ", ".join(f"{v.name}: {v.dtype.title if v.dtype else '?'} {show_shape(v.shape)}"
+                  for v in values)
+        for values in ends
+    )  # fmt: skip
+    return " -> ".join(f"({values})" for values in shown)
 
 
 def collect_settings(threads: int | None, apart: bool) -> dict[str, Any]:
