@@ -89,10 +89,9 @@ def unpack_model(path: str) -> Iterator[str]:
         return
     archive, member = split_member(path)
     with tempfile.TemporaryDirectory(prefix="serde-") as folder:
-        names = _unpack(archive, folder)
-        candidates = _select_candidates(names)
-        models = [n for n in candidates if _is_model(os.path.join(folder, n))]
-        chosen = next((n for n in names if f"{member}:".startswith(f"{n}:")), "")
+        names = _unpack(archive, folder, member)
+        chosen = _find_member(names, member)
+        models = [] if chosen else _list_models(names, folder)
         if len(models) == 1 and not member:
             chosen = models[0]
         if chosen:
@@ -107,15 +106,37 @@ def unpack_model(path: str) -> Iterator[str]:
             yield path
 
 
-def _unpack(path: str, folder: str) -> list[str]:
-    """Write the files of an archive below a folder, if any may be models; their names."""
+def _unpack(path: str, folder: str, member: str) -> list[str]:
+    """Write what a member may be read with below a folder; all files if none is named.
+
+    Their names; none if no file may be a model.
+    """
     with _open(path) as archive:
         names = _list_files(archive) if archive is not None else []
         if archive is None or not _select_candidates(names):
             return []
-        for name in names:
+        for name in _list_needed(names, _find_member(names, member)):
             archive.extract(name, folder)
         return names
+
+
+def _find_member(names: list[str], member: str) -> str:
+    """The file that a member names, or is in, as of ``inner.zip:net.onnx``; empty if none is."""
+    return next((n for n in names if f"{member}:".startswith(f"{n}:")), "")
+
+
+def _list_needed(names: list[str], chosen: str) -> list[str]:
+    """The files of the folder of one, and below, but other models; all where none is chosen."""
+    if not chosen:
+        return names
+    folder = chosen[: chosen.rfind("/") + 1]
+    others = {n for n in select_candidates(names) if not is_ambiguous(n)} - {chosen}
+    return [n for n in names if n.startswith(folder) and n not in others]
+
+
+def _list_models(names: list[str], folder: str) -> list[str]:
+    """The models among files that are unpacked below a folder."""
+    return [n for n in _select_candidates(names) if _is_model(os.path.join(folder, n))]
 
 
 def _select_candidates(names: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat, UsageError
+from serde.io.archive import Archive
 from testing.archives import KINDS, pack
 from testing.onnx_live import model_of
 from tests.command import show_command
@@ -223,6 +224,26 @@ class TestCommands:
         Path("n.onnx.gz").write_bytes(gzip.compress(MODEL))
         Path("none.zip").write_bytes(pack({"a.txt": b""}, "zip"))
         shown = show_command("migrate", ".", "-o", "out")[1]
-        assert "4 models: 3 converted, 1 refused" in shown
+        assert "5 models: 5 converted" in shown
         assert "passed over" in shown and "none.zip: an archive without" in shown
-        assert all(Path("out", name).exists() for name in ("m.onnx", "n.onnx", "folder/m.onnx"))
+        names = "m.onnx", "n.onnx", "folder/m.onnx", "two.zip/a.onnx", "two.zip/b.onnx"
+        assert all(Path("out", name).exists() for name in names)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_member_is_unpacked_with_the_files_of_its_folder(kind, tmp_path, monkeypatch):
+    """Other models, and other folders, stay packed."""
+    others = {"net/other.onnx": MODEL, "big/a.onnx": MODEL, "big/a.bin": b"", "z.onnx": MODEL}
+    path = tmp_path / "zoo.bin"
+    path.write_bytes(pack(with_weights_beside() | others, kind))
+    names = []
+    extract = Archive.extract
+    monkeypatch.setattr(
+        Archive,
+        "extract",
+        lambda self, name, folder: names.append(name) or extract(self, name, folder),
+    )
+    graph = serde.load(f"{path}:net/net.onnx")
+    assert np.array_equal(serde.run(graph, {"x": X})["y"], X * [1, 2, 3])
+    assert {"net/net.onnx", "net/w.bin"} <= {*names}
+    assert not {*names} & others.keys()
