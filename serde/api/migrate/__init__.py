@@ -131,7 +131,7 @@ def migrate(
     skipped: dict[str, str] = {}
     journal = Journal(folder)
     sources = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    models = find_models(map(os.fspath, sources), folder, skipped)
+    models = find_models(map(os.fspath, sources), folder, skipped, journal.list_contained)
     for pattern in (t.pattern for t in tables if not any(t.matches(m.relative) for m in models)):
         skipped[pattern] = f"the pattern of {_name_config(config)} matches no model"
     targets = {m: _join(folder, name) for m, name in plan_targets(models, into).items()}

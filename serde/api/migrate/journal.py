@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from serde.api.contained_models import list_contained
 from serde.api.migrate.job import FINAL, STATUSES, Job, Row, row_to_dict
 from serde.api.migrate.own_results import BEGUN, JOURNAL, TABLES
 from serde.api.migrate.sources import list_beginning, stamp_entry, stem_of
 from serde.api.migrate.table import is_table
+from serde.api.model_names import ARCHIVES
 from serde.errors import TargetRefused
 from serde.io.atomic_write import check_target, refuse_other_file
 from serde.io.command_files import stamp_file
@@ -20,6 +22,7 @@ from serde.io.named_file import name_path_in_errors
 from serde.io.sniff import open_regular
 
 BEGINNINGS = tuple(f'{{"{field}":' for field in ("source", BEGUN))  # of the lines of all versions
+CONTAINED = "contained"  # the field of archives that are listed
 SAVED_EVERY = 16  # rows, where a journal cannot be appended to
 TABLE = "table of a migration"
 CURE = "move it away, or name another folder"
@@ -42,6 +45,7 @@ class Journal:
         names = () if is_url(folder) else (JOURNAL, *TABLES)
         self.written = {os.path.abspath(os.path.join(folder, name)) for name in names}
         self.begun: dict[str, list[str]] = {}
+        self._contained: dict[str, list[str]] = {}
         self._system: Any = None
         self._unsaved = 0
         if os.path.isfile(folder):
@@ -78,6 +82,7 @@ class Journal:
             self.begun.pop(row.target, None)
         elif line.startswith(BEGINNINGS[1]):
             self.begun |= parse_begun(line)
+            self._contained |= parse_begun(line, CONTAINED)
 
     def begin(self, jobs: Sequence[Job]) -> None:
         """Make the folder, and enter what is in the way of the results of ``jobs``."""
@@ -86,7 +91,21 @@ class Journal:
             return
         os.makedirs(self.folder, exist_ok=True)
         if jobs:
-            self._append({BEGUN: {j.target: [*map(os.path.basename, j.spared)] for j in jobs}})
+            spared = {j.target: [*map(os.path.basename, j.spared)] for j in jobs}
+            self._append({BEGUN: spared, CONTAINED: self._contained})
+
+    def list_contained(self, path: str) -> list[str]:
+        """The models of an archive, or a file itself.
+
+        What a run before has listed, and has not changed, is not unpacked again.
+        """
+        if not path.lower().endswith(ARCHIVES):
+            return [path]
+        stamp, *models = self._contained.get(path) or [""]
+        if not models or stamp != stamp_file(path):
+            models = list_contained(path)
+            self._contained[path] = [stamp_file(path), *models]
+        return models
 
     def list_spared(self, target: str) -> Iterator[str]:
         """The files that a result and its weights may not replace: no run has written them."""
@@ -193,13 +212,16 @@ def parse_row(line: str) -> Row | None:
     return row if is_known else None
 
 
-def parse_begun(line: str) -> dict[str, list[str]]:
-    """The results that a run began, with the names in their way; none of a line that is cut off."""
+def parse_begun(line: str, field: str = BEGUN) -> dict[str, list[str]]:
+    """The results that a run began, with the names in their way; none of a line that is cut off.
+
+    Of the field ``CONTAINED`` the archives, with their stamps and the models in them.
+    """
     try:
-        begun = json.loads(line)[BEGUN]
+        names = json.loads(line)[field]
     except (ValueError, TypeError, KeyError, RecursionError):
         return {}
-    return begun if _has_type(begun, dict[str, list[str]]) else {}
+    return names if _has_type(names, dict[str, list[str]]) else {}
 
 
 def _is_missing(entry: dict[str, Any]) -> bool:

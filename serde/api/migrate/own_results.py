@@ -11,7 +11,7 @@ from typing import Any
 
 TABLES = ("migration.html", "migration.json", "migration.csv")
 JOURNAL = "migration.jsonl"  # a row in each line, or the results that a run begins
-BEGUN = "begun"  # the only field of such a line
+BEGUN = "begun"  # the first field of such a line
 
 
 class OwnResults:

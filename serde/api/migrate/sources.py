@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,6 +39,7 @@ from serde.io.filesystems import (
 from serde.io.sniff import read_head, read_regular, split_member
 from serde.plugins import Format, format_of, name_other
 
+ListModels = Callable[[str], list[str]]
 SLASH = rf"[/{re.escape(os.sep)}]"
 ANY_FOLDERS = re.compile(rf"(?:(?<={SLASH})|^)(?:\*\*{SLASH})*\*\*(?:{SLASH}|$)")
 SYMBOL = "-symbol.json"  # what follows a prefix
@@ -81,12 +82,13 @@ def true_url(url: str) -> str:
 
 
 def find_models(
-    sources: Iterable[str], outside: str = "", skipped: dict[str, str] | None = None
-) -> list[ModelSource]:
+    sources: Iterable[str], outside: str = "", skipped: dict[str, str] | None = None,
+    list_models: ListModels = list_contained,
+) -> list[ModelSource]:  # fmt: skip
     """The models of all sources, each once; ``outside`` is a folder that is not looked into.
 
     Files that may be meant for models, and are not taken, are entered into ``skipped`` with the
-    reason.
+    reason. ``list_models`` lists those of an archive.
 
     Raises:
         MalformedFile: where nothing is at a path. UsageError: where no source holds a model.
@@ -95,8 +97,11 @@ def find_models(
     models: dict[str, ModelSource] = {}
     skipped = {} if skipped is None else skipped
     for source in paths:
-        search = _find_remote if is_url(source) else _find_local
-        for model in search(source, outside, skipped):
+        if is_url(source):
+            sources_there = _find_remote(source, outside, skipped)
+        else:
+            sources_there = _find_local(source, outside, skipped, list_models)
+        for model in sources_there:
             models.setdefault(model.path, model)
     for path in models.keys() & skipped.keys():
         del skipped[path]
@@ -107,7 +112,9 @@ def find_models(
     return list(models.values())
 
 
-def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[ModelSource]:
+def _find_local(
+    source: str, outside: str, skipped: dict[str, str], list_models: ListModels
+) -> Iterator[ModelSource]:
     if not os.path.lexists(source) and WILDCARD.search(source):
         fixed = source[: WILDCARD.search(source).start()]  # type: ignore[union-attr]
         root, paths = os.path.dirname(fixed) or ".", sorted(_list_matches(source))
@@ -116,7 +123,7 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
     elif os.path.isdir(source):
         root, paths = source, [source]
     elif os.path.lexists(source):  # what it leads to may be missing
-        yield from _local_models(source, os.path.dirname(source) or ".")
+        yield from _local_models(source, os.path.dirname(source) or ".", list_models)
         return
     elif os.path.exists(f"{source}{SYMBOL}"):
         yield _local_model(f"{source}{SYMBOL}", os.path.dirname(source) or ".")
@@ -130,7 +137,7 @@ def _find_local(source: str, outside: str, skipped: dict[str, str]) -> Iterator[
     for path in paths:
         for name in _walk(path, apart, skipped):
             if not is_ambiguous(name) or _matches(name):
-                yield from _local_models(name, root)
+                yield from _local_models(name, root, list_models)
             elif name.lower().endswith(ARCHIVES):
                 skipped[os.path.abspath(name)] = NO_MODEL
 
@@ -213,14 +220,15 @@ def _matches(path: str) -> bool:
         return True
 
 
-def _local_models(path: str, root: str) -> Iterator[ModelSource]:
+def _local_models(path: str, root: str, list_models: ListModels) -> Iterator[ModelSource]:
     """The model of a file; of an archive that holds several, each."""
+    absolute = os.path.abspath(path)
     try:
-        names = list_contained(path)
+        models = list_models(absolute)
     except (OSError, SerdeError):  # told of where it is read
-        names = [path]
-    for name in names:
-        yield _local_model(name, root)
+        models = [absolute]
+    for model in models:
+        yield _local_model(path + model.removeprefix(absolute), root)
 
 
 def _local_model(path: str, root: str) -> ModelSource:

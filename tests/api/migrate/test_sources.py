@@ -16,7 +16,7 @@ import fsspec
 import pytest
 
 from serde.api import convert
-from serde.api.migrate import job, migrate
+from serde.api.migrate import job, journal, migrate
 from serde.api.migrate.sources import ModelSource, find_models, plan_targets, stamp_entry, stem_of
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.io.filesystems import open_filesystem
@@ -316,6 +316,17 @@ class TestSeveralModelsInAnArchive:
         migrate([archive], tmp_path / "out")
         self.pack(archive, "zip", **{"b/other.txt": b""})
         assert migrate([archive], tmp_path / "out").resumed == 0
+
+    def test_an_archive_is_listed_once(self, tmp_path, monkeypatch):
+        (tmp_path / "in").mkdir()
+        archive = self.pack(tmp_path / "in" / "two.tar.gz", "tar.gz")
+        done = migrate([archive], tmp_path / "out")
+        monkeypatch.setattr(journal, "list_contained", None)
+        again = migrate([tmp_path / "in"], tmp_path / "out")
+        assert again.resumed == 2 and statuses(again) == statuses(done)
+        archive.write_bytes(archive.read_bytes() + b"\0")
+        with pytest.raises(TypeError):  # it has changed
+            migrate([archive], tmp_path / "out")
 
 
 @pytest.mark.usefixtures("in_this_process")
