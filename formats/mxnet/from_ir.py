@@ -12,6 +12,7 @@ from serde.errors import Problem, Unconvertible
 from serde.ir.graph import DType, Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.dce import drop_dead
+from serde.passes.integer_regions import compute_with_integers
 from serde.passes.same_pads import settle_same_pads
 
 from .legalize import legalize_for_mxnet
@@ -28,7 +29,7 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         Unconvertible: for every input, output and node the release cannot express.
     """
     release = get_release(mxnet)
-    settled = settle_same_pads(without_functions(graph))
+    settled = compute_with_integers(settle_same_pads(without_functions(graph)))
     legal, hints = legalize_for_mxnet(mark_suppression_masks(settled), release)
     read = legal.graph.uses()
     table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)

@@ -8,6 +8,7 @@ from serde.errors import Problem, Unconvertible
 from serde.ir.graph import EMPTY, Graph
 from serde.legalize.walk import group_problems, illegal_nodes
 from serde.passes.dce import drop_dead
+from serde.passes.integer_regions import compute_with_integers
 from serde.passes.same_pads import settle_same_pads
 
 from . import ops
@@ -35,7 +36,8 @@ def from_ir(graph: Graph, exportable: bool = False, inference: bool = False) -> 
         if value.container or value.dtype not in STORED
     ]
     target = torch_target(exportable)
-    legal = legalize_for_torch(settle_same_pads(graph), exportable)
+    settled = compute_with_integers(settle_same_pads(graph))
+    legal = legalize_for_torch(settled, exportable)
     problems += legal.emulated_outputs(target)
     problems += group_problems(illegal_nodes(legal, target))
     if problems:

@@ -30,6 +30,11 @@ def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):
     return g.Slice(flat, [0], size(g, x, axis), [axis], [1])
 
 
+def is_all(v: Value, number: int) -> bool:
+    """Whether all elements of a constant are a number."""
+    return v.tensor is not None and bool((v.array() == number).all())
+
+
 def emit_quantize(
     g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int, saturate: int = 1
 ):  # fmt: skip
@@ -43,7 +48,7 @@ def emit_quantize(
 def quantize_in_float(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
     """The integers of ``emit_quantize`` as float32."""
     y = g.Round(divide_by_scale(g, x, scale, axis, block_size))
-    if zero is not None:
+    if zero is not None and not is_all(zero, 0):
         y = g.Add(y, broadcast_parameter(g, cast(g, zero, DType.FLOAT32), x, axis, block_size))
     bounds = ml_dtypes.iinfo(kind.numpy)
     return g.Clip(y, float(bounds.min), float(bounds.max))
@@ -51,6 +56,8 @@ def quantize_in_float(g, x: Value, scale: Value, zero, kind: DType, axis: int, b
 
 def divide_by_scale(g, x: Value, scale: Value, axis: int, block_size: int):
     """``x / scale`` in float32."""
+    if is_all(scale, 1):
+        return cast(g, x, DType.FLOAT32)
     scale_float32 = cast(g, scale, DType.FLOAT32)
     return g.Div(
         cast(g, x, DType.FLOAT32), broadcast_parameter(g, scale_float32, x, axis, block_size)
@@ -61,7 +68,7 @@ def emit_dequantize(g, x: Value, scale: Value, zero, kind: DType, axis: int, blo
     """``(x - zero) * scale``, decomposed; of 32-bit integers in float64, which holds them."""
     product_dtype = DType.FLOAT64 if x.dtype is DType.INT32 else DType.FLOAT32
     y = cast(g, x, product_dtype)
-    if zero is not None:
+    if zero is not None and not is_all(zero, 0):
         y = g.Sub(y, broadcast_parameter(g, cast(g, zero, product_dtype), x, axis, block_size))
     return cast(
         g,
