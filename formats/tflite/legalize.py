@@ -253,6 +253,7 @@ def is_quantized_graph(graph: Graph) -> bool:
     ]  # fmt: skip
     return (
         any(source.format == DOMAIN for node in quantizing for source in node.sources)
+        or any(s.op == "QUANTIZE" and s.format == DOMAIN for node in nodes for s in node.sources)
         or any(
             node.op == "DequantizeLinear" and not constants.is_constant(node.inputs[:1])
             for node in nodes if quantizing

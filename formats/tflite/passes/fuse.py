@@ -144,6 +144,24 @@ def fill_real(move: Node, scale: Value, zero: Value | None) -> Node:
     return replace(move, op="PADV2", inputs=(*move.inputs[:2], number))
 
 
+@patterns("CAST")
+def quantize_to_int32(near: Neighbours, node: Node) -> Node | None:
+    """int16 in steps of int32, which QuantizeLinear lacks."""
+    rounded = near.sole_maker(node, node.inputs[0], "ROUND")
+    divided = None if rounded is None else near.sole_maker(rounded, rounded.inputs[0], "DIV")
+    if divided is None or node.outputs[0].dtype is not DType.INT32 or FIELD in divided.attrs:
+        return None
+    x, scale = divided.inputs
+    real = near.maker(x, "DEQUANTIZE")
+    if real is None or scale is None or scale.tensor is None or scale.tensor.size != 1:
+        return None
+    integers = real.inputs[0]
+    if integers is None or integers.dtype is not DType.INT16 or not (scale.array() > 0).all():
+        return None
+    sources = join_sources(divided, rounded, node)
+    return replace(node, op="QUANTIZE", inputs=(x, scale, None), attrs={}, sources=sources)
+
+
 @patterns("BATCH_MATMUL")
 def fuse_turned_operand(near: Neighbours, node: Node) -> Node | None:
     """A TRANSPOSE of rows and columns in front of a product, which its kernels do."""

@@ -32,5 +32,6 @@ def read_quantize(g, x: Value, *, forms: Hint[Forms], result_forms: Hint[Forms],
         x = require_scale(forms[0]).dequantize(g, x)
     if kind is DType.INT32:  # which QuantizeLinear lacks
         scale, zero = form.constants(g, kind)
-        return g.Add(g.cast(g.Round(g.Div(x, scale)), kind), zero)
+        counts = g.cast(g.Round(g.Div(x, scale)), kind)
+        return counts if form.is_symmetric else g.Add(counts, zero)
     return form.quantize(g, x, kind)
