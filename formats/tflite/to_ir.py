@@ -13,6 +13,7 @@ from serde.rewrite.rules import add_rules
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import read
+from .passes.dilate import merge_blocks
 from .passes.lift_variables import lift_variables, name_ends
 from .quantization import FileInfo
 from .rules import TfliteTable, reads
@@ -35,10 +36,11 @@ def to_ir(graph: Graph, *, rules: Mapping[str, Callable[..., Any]] | None = None
     ]
     if problems:
         raise Unconvertible(reads.name, problems)
-    before, graph = graph, lift_variables(graph)
+    lifted = lift_variables(graph)
+    before, graph = (None if lifted is graph else graph), merge_blocks(lifted)
     table = add_rules(reads, rules, graph.operators())
     info = graph.source_info
     if isinstance(table, TfliteTable) and isinstance(info, FileInfo):
         table = table.with_quantizations(info.quantizations)
     done = replace(table.rewrite(graph, OnnxBuilder(graph.name)), source_info=None)
-    return hoist(done if before is graph else name_ends(done, before))
+    return hoist(done if before is None else name_ends(done, before))
